@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// All of colimit. A file that needs less includes one of these.
+
+#ifndef COLIMIT_HPP
+#define COLIMIT_HPP
+
+#include <colimit/config.hpp>
+#include <colimit/decision.hpp>
+#include <colimit/error.hpp>
+#include <colimit/limiter.hpp>
+#include <colimit/limits.hpp>
+#include <colimit/local_limiter.hpp>
+#include <colimit/options.hpp>
+#include <colimit/policy.hpp>
+#include <colimit/rule.hpp>
+#include <colimit/text.hpp>
+
+#endif

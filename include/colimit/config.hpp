@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How a limiter is set up. Plain numbers with reasoned defaults; checked when the limiter is made.
+
+#ifndef COLIMIT_CONFIG_HPP
+#define COLIMIT_CONFIG_HPP
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace colimit {
+
+/// The configuration of a `limiter`. A value out of its range makes the limiter's constructor throw
+/// `colimit::error` with `errc::invalid_config`, saying which one, and what is allowed.
+struct config {
+    /// Where the counters are:
+    ///   - `memory:` in this process,
+    ///   - `redis://[user:password@]host[:port][/db]` (port 6379, db 0; IPv6 as `[::1]`),
+    ///   - `unix:/path/to/socket[?db=N]`.
+    /// User and password are percent-decoded; they never appear in errors.
+    std::string server = "memory:";
+
+    /// The first part of every key: 1 to 64 characters of `[A-Za-z0-9_.-]`. Limiters that are to
+    /// share counters need the same one.
+    std::string prefix = "colimit";
+
+    /// From the start of a call to its completion at the latest: 1 ms to 1 h.
+    std::chrono::milliseconds timeout{100};
+
+    /// For connecting and greeting the server: 1 ms to 1 h.
+    std::chrono::milliseconds connect_timeout{1000};
+
+    /// The pauses between attempts to connect grow from the first to the second, each jittered
+    /// between half and all of it: 1 ms to 1 h.
+    std::chrono::milliseconds reconnect_least{10};
+    std::chrono::milliseconds reconnect_most{1000};
+
+    /// Calls that may wait at once: 1 to 16,777,216. One more gets `errc::too_many_in_flight`. The
+    /// default is far above what a server answers in one timeout, and costs at most 32 MiB.
+    std::size_t max_in_flight = 65'536;
+
+    /// Different keys in one script call: 1 to 1,024. More would keep the server from its other
+    /// clients; fewer would waste what a script call costs before its first key.
+    std::size_t batch_size = 96;
+
+    /// Script calls on the wire at once: 1 to 64. While they are, the next one fills. One alone
+    /// would leave the server idle while its reply travels; many would all be small.
+    std::size_t batches_in_flight = 3;
+
+    /// States that the in-process store keeps, one a key and rule: 1 to 1,073,741,824.
+    std::size_t memory_keys = 1'048'576;
+
+    /// Keys in Redis live at least this long, for replays, whose supplied clock may run slower than
+    /// the server's: 0 to 366 days. Normally a key ends a second after its state has recovered.
+    std::chrono::milliseconds minimum_ttl{0};
+
+    /// The protocol version to ask for, 2 or 3. A server that does not know 3 is spoken to in 2.
+    int resp = 3;
+};
+
+} // namespace colimit
+
+#endif

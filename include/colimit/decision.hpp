@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The answer to a call: not only whether, but how much is left, when to come back, which rule said
+// so and who answered.
+
+#ifndef COLIMIT_DECISION_HPP
+#define COLIMIT_DECISION_HPP
+
+#include <colimit/limits.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace colimit {
+
+/// A point in time with the resolution of the arithmetic.
+using time_point = std::chrono::sys_time<std::chrono::microseconds>;
+
+enum class outcome : std::uint8_t {
+    /// Granted and charged (or, for `peek`, would be).
+    allowed,
+    /// Refused now; the same call is allowed after `retry_after` if nobody else charges meanwhile.
+    limited,
+    /// Refused for ever: it asks for more than the limit. Nothing was written.
+    never,
+};
+
+/// Who made the decision.
+enum class origin : std::uint8_t {
+    /// The store that the limiter was given.
+    store,
+    /// An earlier denial of the store that still holds.
+    deny_cache,
+    /// A share of the limit that the store had lent to this process.
+    lease,
+    /// The store in this process, while the server did not answer.
+    fallback,
+    /// Nobody: the server did not answer, and the failure mode is to allow.
+    fail_open,
+    /// Nobody: the server did not answer, and the failure mode is to deny.
+    fail_closed,
+};
+
+/// `retry_after` of a call that is never allowed.
+inline constexpr auto never_again = std::chrono::microseconds::max();
+
+/// What one rule says.
+struct rule_status {
+    /// The rule's capacity, in tokens.
+    std::int64_t limit = 0;
+    /// Tokens left, rounded down; negative after `charge` took more than there was.
+    std::int64_t balance = 0;
+    /// When this rule alone would allow the call; 0 when it does, `never_again` when it never will.
+    std::chrono::microseconds retry_after{};
+    /// When this rule will have recovered fully; 0 when it has.
+    std::chrono::microseconds reset_after{};
+    /// The resolution in which this rule counts time: 1 us, 1 ms or 1 s.
+    std::chrono::microseconds resolution{1};
+
+    /// Tokens left, 0 when the balance is negative.
+    [[nodiscard]] constexpr std::int64_t remaining() const noexcept {
+        return std::max<std::int64_t>(balance, 0);
+    }
+    friend constexpr bool operator==(const rule_status&, const rule_status&) = default;
+};
+
+/// The status of each rule, in the policy's order. Copies move only the rules that are there.
+class rule_statuses {
+  public:
+    constexpr rule_statuses() noexcept {} // NOLINT: the array is written when it is used
+    constexpr rule_statuses(const rule_statuses& other) noexcept : size_(other.size_) {
+        std::copy_n(other.items_.begin(), size_, items_.begin());
+    }
+    constexpr rule_statuses& operator=(const rule_statuses& other) noexcept {
+        size_ = other.size_;
+        std::copy_n(other.items_.begin(), size_, items_.begin());
+        return *this;
+    }
+
+    [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] constexpr bool empty() const noexcept { return size_ == 0; }
+    [[nodiscard]] constexpr const rule_status& operator[](std::size_t i) const noexcept {
+        return items_[i];
+    }
+    [[nodiscard]] constexpr rule_status& operator[](std::size_t i) noexcept { return items_[i]; }
+    [[nodiscard]] constexpr const rule_status* begin() const noexcept { return items_.data(); }
+    [[nodiscard]] constexpr const rule_status* end() const noexcept {
+        return items_.data() + size_;
+    }
+
+    constexpr void clear() noexcept { size_ = 0; }
+    constexpr rule_status& append() noexcept { return items_[size_++] = rule_status{}; }
+
+    friend constexpr bool operator==(const rule_statuses& a, const rule_statuses& b) noexcept {
+        return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    }
+
+  private:
+    std::array<rule_status, limits::rules_per_policy> items_;
+    std::size_t size_ = 0;
+};
+
+/// The answer to a call. The numbers are those of the binding rule: the one that refused, with the
+/// longest `retry_after`, or, when all allowed, the one with the least remaining.
+struct decision {
+    colimit::outcome outcome = colimit::outcome::limited;
+    colimit::origin origin = colimit::origin::store;
+    /// The binding rule's place in the policy: `policy[d.binding].name()`.
+    std::uint8_t binding = 0;
+    /// Tokens granted: the cost, less after a partial grant, 0 when refused. For `peek` what
+    /// `allow` would grant; 0 for `charge`, `refund` and `reset`, which grant nothing.
+    std::int64_t granted = 0;
+    std::int64_t limit = 0;
+    std::int64_t remaining = 0;
+    /// 0 when allowed; `never_again` for `outcome::never`.
+    std::chrono::microseconds retry_after{};
+    std::chrono::microseconds reset_after{};
+    /// The time at which the decision was made, by the store's clock (or the clock that was
+    /// supplied).
+    time_point server_time{};
+    rule_statuses rules;
+
+    [[nodiscard]] constexpr bool allowed() const noexcept {
+        return outcome == colimit::outcome::allowed;
+    }
+    /// `if (auto d = co_await limiter.allow(key, policy))`.
+    [[nodiscard]] constexpr explicit operator bool() const& noexcept { return allowed(); }
+    /// Deleted so that `if (co_await limiter.allow(...))`, which GCC 12 miscompiles, is an error.
+    constexpr explicit operator bool() const&& = delete;
+
+    friend constexpr bool operator==(const decision&, const decision&) = default;
+};
+
+} // namespace colimit
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What can go wrong (errc), and what to do about it (condition). A refusal by a limit is not here:
+// that is a decision, a value. Errors say that there is no decision.
+
+#ifndef COLIMIT_ERROR_HPP
+#define COLIMIT_ERROR_HPP
+
+#include <boost/system/error_code.hpp>
+#include <boost/system/system_error.hpp>
+#include <string>
+#include <type_traits>
+
+namespace colimit {
+
+using boost::system::error_code;
+
+/// What happened.
+enum class errc {
+    /// No connection to the store, and no hope of one before the deadline. Nothing was charged.
+    unavailable = 1,
+    /// The deadline passed before the request left this process. Nothing was charged.
+    deadline_exceeded,
+    /// The request may have reached the server and its reply did not come. The quota may or may not
+    /// have been charged; the request is never sent again.
+    outcome_unknown,
+    /// `config::max_in_flight` calls are waiting already. Nothing was charged.
+    too_many_in_flight,
+    /// The server refused the command: out of memory, read-only, no permission. Nothing was
+    /// charged.
+    server_error,
+    /// The server's reply is not one that this request can have. The connection is closed.
+    bad_reply,
+    /// Under this key the server holds something that is not colimit's. It was not touched.
+    key_conflict,
+    /// The answer of the server and the arithmetic of this process disagree about the same state.
+    corrupt_state,
+    /// The server did not accept the user name or password.
+    auth_failed,
+    /// The limiter was closed or destroyed. A request that had not left charged nothing.
+    closed,
+    /// A cost, a clock or another argument of a call is out of its range.
+    invalid_argument,
+    /// A policy, rule or rule text makes no sense; the exception says which rule and why.
+    invalid_policy,
+    /// A key is longer than `limits::key_bytes`.
+    invalid_key,
+    /// A configuration or server address makes no sense; the exception says what and where.
+    invalid_config,
+};
+
+/// What to do about it. `ec == condition::retry_later` asks the question for every code at once.
+enum class condition {
+    /// Nothing was charged, and the same call may succeed later.
+    retry_later = 1,
+    /// The call may have been charged: do not repeat it if that matters.
+    maybe_charged,
+    /// The call, the configuration or the server's set-up must change first.
+    fix_the_cause,
+    /// The limiter is gone.
+    stop,
+};
+
+[[nodiscard]] const boost::system::error_category& error_category() noexcept;
+[[nodiscard]] const boost::system::error_category& condition_category() noexcept;
+
+[[nodiscard]] inline error_code make_error_code(errc e) noexcept {
+    return {static_cast<int>(e), error_category()};
+}
+
+[[nodiscard]] inline boost::system::error_condition make_error_condition(condition c) noexcept {
+    return {static_cast<int>(c), condition_category()};
+}
+
+/// What constructors and parsers throw: a code, and in `what()` what was wrong, where, and what is
+/// allowed. Passwords never appear in it.
+class error : public boost::system::system_error {
+  public:
+    error(errc code, const std::string& reason)
+        : boost::system::system_error(make_error_code(code)), reason_(reason) {}
+
+    /// The reason alone, without the code's own text.
+    [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
+    [[nodiscard]] const char* what() const noexcept override { return reason_.c_str(); }
+
+  private:
+    std::string reason_;
+};
+
+} // namespace colimit
+
+template<>
+struct boost::system::is_error_code_enum<colimit::errc> : std::true_type {};
+template<>
+struct boost::system::is_error_condition_enum<colimit::condition> : std::true_type {};
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The in-process store on its own: the same verbs and the same answers as plain functions, for code
+// that has nothing to wait for.
+
+#ifndef COLIMIT_LOCAL_LIMITER_HPP
+#define COLIMIT_LOCAL_LIMITER_HPP
+
+#include <colimit/decision.hpp>
+#include <colimit/detail/question.hpp>
+#include <colimit/error.hpp>
+#include <colimit/options.hpp>
+#include <colimit/policy.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+namespace colimit {
+
+namespace memory {
+class store;
+} // namespace memory
+
+/// How full a `local_limiter` is, and what it did about that.
+struct local_statistics {
+    std::size_t states = 0;       ///< in use: one for each key and rule
+    std::size_t capacity = 0;     ///< at most
+    std::uint64_t evicted = 0;    ///< recovered states whose place was used again
+    std::uint64_t overflowed = 0; ///< calls answered by a shared state because none was free
+};
+
+/// Limits within this process.
+///
+/// Memory is bounded: at most `states` states of 64 bytes and 6 to 10 bytes of index each. When all
+/// are in use, a new key takes the place of one that has fully recovered; when there is none, it is
+/// answered by one of 1,024 shared states, which count several new keys together. So a flood of
+/// keys can neither free a limited key, nor lock newcomers out for ever, nor grow memory.
+///
+/// @par Errors
+/// Every verb throws `colimit::error` with `errc::invalid_argument` or `errc::invalid_key`.
+///
+/// @par Threads
+/// Confined to one thread at a time.
+class local_limiter {
+  public:
+    static constexpr std::size_t default_states = 1'048'576;
+
+    /// @param states 1 to 1,073,741,824. @throws colimit::error with `errc::invalid_config`
+    explicit local_limiter(std::size_t states = default_states);
+    ~local_limiter();
+    local_limiter(local_limiter&&) noexcept;
+    local_limiter& operator=(local_limiter&&) noexcept;
+
+    /// As `limiter::allow`, at once.
+    decision allow(std::string_view key, const policy& p, const check_options& options = {}) {
+        return answer(key, p, detail::ask(detail::verb::allow, options));
+    }
+    /// As `limiter::peek`.
+    decision peek(std::string_view key, const policy& p, const check_options& options = {}) {
+        return answer(key, p, detail::ask(detail::verb::peek, options));
+    }
+    /// As `limiter::charge`.
+    decision charge(std::string_view key, const policy& p, const charge_options& options = {}) {
+        return answer(key, p, detail::ask(detail::verb::charge, options));
+    }
+    /// As `limiter::refund`.
+    decision refund(std::string_view key, const policy& p, const charge_options& options = {}) {
+        return answer(key, p, detail::ask(detail::verb::refund, options));
+    }
+    /// As `limiter::reset`.
+    decision reset(std::string_view key, const policy& p, const reset_options& options = {}) {
+        return answer(key, p, detail::ask(detail::verb::reset, options));
+    }
+
+    [[nodiscard]] local_statistics statistics() const noexcept;
+
+  private:
+    decision answer(std::string_view key, const policy& p, const detail::question& asked);
+
+    std::unique_ptr<memory::store> store_;
+};
+
+} // namespace colimit
+
+#endif

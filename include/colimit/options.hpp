@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a call may ask for besides its key and policy. All of these are trivially destructible (GCC
+// 12 and co_await), so they can be written in place: `allow(key, policy, {.cost = 3})`.
+
+#ifndef COLIMIT_OPTIONS_HPP
+#define COLIMIT_OPTIONS_HPP
+
+#include <colimit/decision.hpp>
+
+#include <cstdint>
+#include <optional>
+
+namespace colimit {
+
+/// For `allow` and `peek`.
+struct check_options {
+    /// Tokens asked for: 0 to 2^53 - 1. A cost of 0 is allowed unless the balance is negative.
+    std::int64_t cost = 1;
+    /// The least that is worth having, 0 to cost: as many as fit are granted. Default: all or
+    /// nothing.
+    std::optional<std::int64_t> at_least = std::nullopt;
+    /// The time of the call, for tests and replays: 1970 to 2112. Default: the store's clock. Do
+    /// not mix supplied and real times for one key.
+    std::optional<time_point> now = std::nullopt;
+};
+
+/// For `charge` and `refund`.
+struct charge_options {
+    /// Tokens to take or give back: 0 to 2^53 - 1.
+    std::int64_t cost = 1;
+    std::optional<time_point> now = std::nullopt;
+};
+
+/// For `reset`.
+struct reset_options {
+    std::optional<time_point> now = std::nullopt;
+};
+
+} // namespace colimit
+
+#endif

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Policies: checked and encoded here, once, so that a call only reads.
+
+#include <colimit/error.hpp>
+#include <colimit/policy.hpp>
+#include <policy_data.hpp>
+#include <redis/wire.hpp>
+
+#include <string>
+
+namespace colimit {
+namespace {
+
+[[nodiscard]] std::shared_ptr<const detail::policy_data> make(std::string_view name,
+                                                              std::span<const rule> rules) {
+    core::check_name(name, "the policy's name", true, errc::invalid_policy);
+    auto data = std::make_shared<detail::policy_data>();
+    data->name = name;
+    data->rules.assign(rules.begin(), rules.end());
+    data->plan = core::make_plan(name, rules);
+    data->wire = redis::encode_plan(data->plan);
+    return data;
+}
+
+/// A rule's text as a policy name: `5/s burst 10` becomes `5-s_burst_10`.
+[[nodiscard]] std::string name_of(const rule& r) {
+    auto text = to_string(r);
+    for (auto& c : text)
+        c = c == '/' ? '-' : c == ' ' ? '_' : c;
+    return text;
+}
+
+} // namespace
+
+policy::policy(std::string_view name, std::span<const rule> rules) : data_(make(name, rules)) {}
+
+policy::policy(const rule& single) {
+    // The rule is checked first: the text of a rule that makes no sense is no name either.
+    (void)core::make_plan("", std::span{&single, 1});
+    data_ = make(name_of(single).substr(0, limits::name_length), std::span{&single, 1});
+}
+
+std::string_view policy::name() const noexcept {
+    return data_->name;
+}
+
+std::span<const rule> policy::rules() const noexcept {
+    return data_->rules;
+}
+
+} // namespace colimit
