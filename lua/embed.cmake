@@ -4,6 +4,7 @@
 #
 # The bytes go into raw string literals, cut at line ends so that none exceeds what every compiler
 # takes (16 KB); adjacent literals are one string again.
+cmake_minimum_required(VERSION 3.25)
 set(longest_literal 16000)
 
 # A raw literal ends at `)delimiter"`: the delimiter returned is one that the body does not contain.

@@ -1,6 +1,7 @@
 # Configures, builds and runs the consumer in directory `way` as a user would; for find_package
 # after installing colimit from `build` into an empty prefix. The consumer's build directory stays,
 # so that running the test again is quick.
+cmake_minimum_required(VERSION 3.25)
 set(work ${build}/test/install/${way})
 set(prefix ${work}/prefix)
 
