@@ -58,8 +58,9 @@ foreach(i RANGE ${last})
     endif()
     set(path "${CMAKE_ARGV${i}}")
     file(READ "${path}" body)
+    # What follows a NUL byte would be lost on the way, and the server would see another script.
+    string(CONCAT body "${body}")
     string(SHA1 sha1 "${body}")
-    # NUL bytes and the like do not survive file(READ), and the server would see another script.
     file(SHA1 "${path}" sha1_of_file)
     string(FIND "${body}" "\r" carriage_return)
     if(NOT sha1 STREQUAL sha1_of_file OR NOT carriage_return EQUAL -1 OR body STREQUAL "")
