@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The Lua scripts, embedded at build time by lua/embed.cmake: their bytes, and the SHA-1 of exactly
+// these bytes, which is what SCRIPT LOAD answers and EVALSHA asks for. Each file lua/STEM.lua named
+// in lua/CMakeLists.txt becomes STEM_script and is declared here.
+#pragma once
+
+#include <string_view>
+
+namespace colimit::redis {
+
+struct script {
+    std::string_view body;
+    std::string_view sha1; // 40 lower-case hex digits
+};
+
+extern const script bucket_script;
+
+} // namespace colimit::redis

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The embedding of the Lua scripts: EVALSHA finds a script only if our SHA-1 is the server's, that
+// of the very bytes that SCRIPT LOAD got.
+#include "redis/script.hpp"
+
+#include <array>
+#include <boost/test/unit_test.hpp>
+#include <openssl/sha.h>
+#include <string>
+#include <string_view>
+
+namespace {
+
+std::string sha1_hex(std::string_view bytes) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::array<unsigned char, SHA_DIGEST_LENGTH> digest{};
+    SHA1(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
+    std::string hex;
+    for (const unsigned byte : digest) {
+        hex += digits[byte >> 4U];
+        hex += digits[byte & 15U];
+    }
+    return hex;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(script)
+
+BOOST_AUTO_TEST_CASE(the_sha1_of_a_script_is_that_of_its_bytes) {
+    const auto& script = colimit::redis::bucket_script;
+    BOOST_TEST(script.sha1 == sha1_hex(script.body));
+}
+
+BOOST_AUTO_TEST_CASE(a_script_is_embedded_whole) {
+    const auto& script = colimit::redis::bucket_script;
+    BOOST_TEST(script.body.starts_with("--"));
+    BOOST_TEST(script.body.ends_with("\n"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
