@@ -2,8 +2,8 @@
 //
 // RESP2 and RESP3, the protocols of Redis: replies are read where they lie, requests are appended.
 //
-// The decoder is handed all bytes received of the current reply, again and again as more arrive, and
-// describes the reply as a flat row of nodes; a container is followed by its elements:
+// The decoder is handed all bytes received of the current reply, again and again as more arrive,
+// and describes the reply as a flat row of nodes; a container is followed by its elements:
 //
 //   *2 \r\n $3 \r\n a b c \r\n *1 \r\n :7 \r\n      array(2)  bulk "abc"  array(1)  integer 7
 //
@@ -112,12 +112,12 @@ class decoder {
   private:
     struct level {
         std::uint32_t left;  ///< elements still to come, at least one
-        std::uint32_t first; ///< nodes before it
+        std::uint32_t first; ///< nodes before its elements
         bool attribute;
     };
 
-    // Each takes what it can at `at_` and answers whether it did. When it did not, either bytes are
-    // missing, and it is called again at the same place, or `state_` is malformed.
+    // Each takes what begins at `at_`, and answers whether it did. If not, either bytes are
+    // missing, and it is tried again when there are more, or `state_` is malformed.
     bool take_value(std::string_view bytes);
     bool take_bulk(std::string_view bytes, kind k);
     bool take_body(std::string_view bytes);
@@ -130,12 +130,11 @@ class decoder {
 
     // Readers of parts, which leave `at_` alone: `end` becomes the place behind the part.
     bool read_number(std::string_view bytes, std::int64_t& value, std::size_t& end);
-    bool read_count(std::string_view bytes, std::uint32_t each, std::uint32_t& count,
-                    std::size_t& end);
     bool read_line_end(std::string_view bytes, std::size_t from, std::size_t& end);
 
+    bool admit(std::int64_t count, std::int64_t each);
     bool append(kind k, std::size_t offset, std::size_t size, std::int64_t integer);
-    bool open(std::uint32_t elements, std::size_t first, bool attribute);
+    void open(std::uint32_t elements, std::size_t end, bool attribute);
     bool end_value(std::size_t end);
     bool fail(std::size_t position, std::string_view words);
 
