@@ -211,7 +211,7 @@ effect evaluate(const plan& rules, key_state& state, const question& asked,
     if (asked.verb == verb::reset)
         for (auto& s : state.buckets)
             s = {};
-    auto repaired = state.invalid;
+    auto repaired = state.stale || asked.verb == verb::reset;
     for (std::uint32_t i = 0; i < rules.size; ++i)
         repaired = bring_to_now(rules.buckets[i], state.buckets[i], asked.now) || repaired;
 
@@ -220,11 +220,14 @@ effect evaluate(const plan& rules, key_state& state, const question& asked,
         asks ? decide(rules, state, asked, answer) : settle(rules, state, asked, answer);
     report(rules, state, asked.now, answer);
 
-    if (asked.verb == verb::reset)
-        return state.exists ? effect::erase : effect::nothing;
-    if (asked.verb == verb::peek || answer.outcome == outcome::never || !(changed || repaired))
-        return effect::nothing;
-    return effect_of_change(rules, state);
+    const auto silent = asked.verb == verb::peek || answer.outcome == outcome::never;
+    auto next = effect::nothing;
+    if (!silent && (changed || repaired))
+        next = effect_of_change(rules, state);
+    state.stale = silent && repaired;
+    if (next != effect::nothing)
+        state.exists = next == effect::store;
+    return next;
 }
 
 std::int64_t recovery_time(const plan& rules, const key_state& state) noexcept {

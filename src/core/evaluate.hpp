@@ -34,15 +34,16 @@ struct key_state {
     std::array<bucket_state, limits::rules_per_policy> buckets{};
     /// The store holds something for this key.
     bool exists = false;
-    /// What it holds is not a state; it is read as empty and has to be replaced.
-    bool invalid = false;
+    /// What it holds must be replaced even by a refusal: it is no state, or it was moved or
+    /// converted.
+    bool stale = false;
 };
 
 /// What the store has to do with the key now.
 enum class effect : std::uint8_t { nothing, store, erase };
 
-/// Decides; `asked` is valid and its clock is set. On `effect::store` the state is the one to be
-/// stored; otherwise it is of no more use.
+/// Decides; `asked` is valid and its clock is set. Afterwards the state is at `asked.now`, and the
+/// one to be stored if the effect says so; it may be asked again at the same instant.
 [[nodiscard]] effect evaluate(const plan& rules, key_state& state, const question& asked,
                               decision& answer) noexcept;
 

@@ -95,13 +95,13 @@ core::key_state decode_value(const core::plan& rules,
     if (!value)
         return state;
     state.exists = true;
-    state.invalid = !has_shape(*value);
-    for (std::uint32_t i = 0; i < rules.size && !state.invalid; ++i) {
+    state.stale = !has_shape(*value);
+    for (std::uint32_t i = 0; i < rules.size && !state.stale; ++i) {
         const auto* slot = find_slot(*value, rules.buckets[i].tag, i);
         if (slot != nullptr && !read_slot(slot, state.buckets[i]))
-            state.invalid = true;
+            state.stale = true;
     }
-    if (state.invalid)
+    if (state.stale)
         state.buckets = {};
     return state;
 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Names of keys.
+
+#include <colimit/limits.hpp>
+#include <redis/key.hpp>
+
+#include <openssl/evp.h>
+
+#include <new>
+
+namespace colimit::redis {
+namespace {
+
+/// For i from 0 to 63 the tag of two characters whose slot, CRC-16/XMODEM modulo 16384, lies
+/// nearest the middle of [256 i, 256 i + 255]; test/unit/key.cpp computes them again.
+constexpr std::array<std::string_view, tag_count> tags{
+    "mm", "6q", "9i", "e8", "29", "21", "ap", "ax", "0j", "kv", "dn", "df", "3g", "o6", "gc", "xw",
+    "8g", "d6", "lc", "02", "g3", "4c", "on", "4r", "99", "91", "1d", "m5", "fm", "yy", "2i", "iu",
+    "7a", "k0", "ce", "8y", "4l", "op", "x9", "x1", "jf", "1z", "zj", "b3", "ik", "2w", "yg", "fs",
+    "bk", "9w", "6o", "ms", "af", "an", "5b", "i3", "c5", "dp", "kh", "0t", "xi", "xa", "he", "44"};
+
+} // namespace
+
+struct key_digest::context {
+    struct release {
+        void operator()(EVP_MD_CTX* state) const noexcept { EVP_MD_CTX_free(state); }
+        void operator()(EVP_MD* algorithm) const noexcept { EVP_MD_free(algorithm); }
+    };
+
+    context() {
+        if (state == nullptr || algorithm == nullptr)
+            throw std::bad_alloc{};
+    }
+
+    std::unique_ptr<EVP_MD_CTX, release> state{EVP_MD_CTX_new()};
+    std::unique_ptr<EVP_MD, release> algorithm{EVP_MD_fetch(nullptr, "SHA256", nullptr)};
+};
+
+key_digest::key_digest() : context_(std::make_unique<context>()) {}
+
+key_digest::~key_digest() = default;
+
+key_digest::text key_digest::operator()(std::string_view bytes) {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    if (EVP_DigestInit_ex2(context_->state.get(), context_->algorithm.get(), nullptr) != 1 ||
+        EVP_DigestUpdate(context_->state.get(), bytes.data(), bytes.size()) != 1 ||
+        EVP_DigestFinal_ex(context_->state.get(), digest.data(), nullptr) != 1)
+        throw std::bad_alloc{};
+    constexpr std::string_view digits = "0123456789abcdef";
+    auto hex = text{};
+    for (std::size_t i = 0; i < hex.size() / 2; ++i) {
+        hex[2 * i] = digits[digest[i] >> 4U];
+        hex[2 * i + 1] = digits[digest[i] & 15U];
+    }
+    return hex;
+}
+
+std::string_view tag(std::size_t i) noexcept {
+    return tags[i];
+}
+
+std::uint64_t key_hash(std::string_view key) noexcept {
+    auto hash = std::uint64_t{14695981039346656037U};
+    for (const auto c : key)
+        hash = (hash ^ static_cast<unsigned char>(c)) * std::uint64_t{1099511628211U};
+    return hash;
+}
+
+void append_key(std::string& out, const key_parts& parts, key_digest& digest) {
+    out.append(parts.prefix)
+        .append(":{")
+        .append(tag(tag_of(parts.hash)))
+        .append("}:")
+        .append(parts.policy);
+    if (parts.key.size() <= limits::plain_key_bytes) {
+        out.append(":k:").append(parts.key);
+        return;
+    }
+    const auto hex = digest(parts.key);
+    out.append(":h:").append(hex.data(), hex.size());
+}
+
+} // namespace colimit::redis

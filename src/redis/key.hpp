@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How keys are called in Redis:
+//
+//   prefix:{tag}:policy:k:bytes          up to 256 bytes, as they are
+//   prefix:{tag}:policy:h:0123...cdef    longer ones: 128 bits of SHA-256 in hexadecimal
+//
+// The user's bytes stand last, so no bytes can be taken for another part: two different (prefix,
+// policy, key) never share a name. The tag, the only part that a cluster hashes, is one of 64 whose
+// slots lie evenly over the 16,384; it depends on the key alone, so all state of one key lives on
+// one node, and keys batch together even on a cluster.
+
+#ifndef COLIMIT_REDIS_KEY_HPP
+#define COLIMIT_REDIS_KEY_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace colimit::redis {
+
+inline constexpr std::size_t tag_count = 64;
+
+/// Tag number i; its hash slot lies in the i-th 64th of all slots.
+[[nodiscard]] std::string_view tag(std::size_t i) noexcept;
+
+/// FNV-1a of a key's bytes: the same in every process.
+[[nodiscard]] std::uint64_t key_hash(std::string_view key) noexcept;
+
+/// The place of a key among the tags: the high bits, which depend on all bytes.
+[[nodiscard]] constexpr std::size_t tag_of(std::uint64_t hash) noexcept {
+    return static_cast<std::size_t>(hash >> 58U);
+}
+
+/// Digests of long keys, with a context that is made once, so that a call allocates nothing.
+class key_digest {
+  public:
+    using text = std::array<char, 32>;
+
+    key_digest();
+    ~key_digest();
+    key_digest(const key_digest&) = delete;
+    key_digest& operator=(const key_digest&) = delete;
+
+    /// The first 128 bits of SHA-256 in hexadecimal. Throws std::bad_alloc where OpenSSL has no
+    /// memory.
+    [[nodiscard]] text operator()(std::string_view bytes);
+
+  private:
+    struct context;
+    std::unique_ptr<context> context_;
+};
+
+struct key_parts {
+    std::string_view prefix;
+    std::string_view policy;
+    std::string_view key;
+    std::uint64_t hash = 0; ///< key_hash of the key
+};
+
+/// Appends the name under which the key is kept.
+void append_key(std::string& out, const key_parts& parts, key_digest& digest);
+
+} // namespace colimit::redis
+
+#endif
