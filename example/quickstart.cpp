@@ -24,28 +24,33 @@ using namespace std::chrono_literals;
 const colimit::policy login{"login", colimit::gcra(2, 1s).burst(3).named("second"),
                             colimit::gcra(5, 1min).named("minute")};
 
-asio::awaitable<bool> may_log_in(colimit::limiter& limiter, std::string_view user) {
-    auto d = co_await limiter.allow(user, login); // a refusal is a value, never an error
-    if (!d)
-        std::cout << user << " is limited by the rule \"" << login[d.binding].name()
-                  << "\": try again in " << d.retry_after / 1ms << " ms\n";
-    else
-        std::cout << user << " may log in, and " << d.remaining << " times more\n";
-    co_return d.allowed();
+asio::awaitable<colimit::decision> log_in(colimit::limiter& limiter, std::string_view user) {
+    auto d = co_await limiter.allow(user, login);
+    const auto rule = login[d.binding].name(); // the one that refused, or that has the least left
+    if (d)
+        std::cout << user << ": allowed, " << d.remaining << " left by rule " << rule << '\n';
+    else // a refusal is a value, never an error
+        std::cout << user << ": limited by rule " << rule << ", try again in "
+                  << d.retry_after.count() << " us\n";
+    co_return d;
 }
 // [readme-end]
 
 asio::awaitable<void> show(colimit::limiter& limiter) {
-    for (int i = 0; i < 4; ++i)
-        co_await may_log_in(limiter, "alice"); // three at once, as the burst says
-    co_await may_log_in(limiter, "bob");       // has a count of his own
+    for (int i = 0; i < 3; ++i)
+        co_await log_in(limiter, "alice"); // three at once, as the burst says
+    auto d = co_await log_in(limiter, "alice");
+    co_await log_in(limiter, "bob"); // has a count of his own
 
-    // Come back when the limiter said, and it is true.
-    auto d = co_await limiter.peek("alice", login);
-    asio::steady_timer timer{limiter.get_executor(), d.retry_after};
-    std::cout << "... " << d.retry_after / 1ms << " ms later\n";
-    co_await timer.async_wait(asio::use_awaitable);
-    co_await may_log_in(limiter, "alice");
+    // Come back when the limiter says, and it is true: twice, and then the minute is used up too.
+    asio::steady_timer timer{limiter.get_executor()};
+    for (int i = 0; i < 2; ++i) {
+        timer.expires_after(d.retry_after);
+        co_await timer.async_wait(asio::use_awaitable);
+        co_await log_in(limiter, "alice");
+        d = co_await limiter.peek("alice", login);
+    }
+    co_await log_in(limiter, "alice");
 
     // Forget both, as if they had never come: the next run of this program starts afresh.
     co_await limiter.reset("alice", login);

@@ -42,8 +42,10 @@ std::string_view client_problem(std::string_view client) noexcept {
     if (!std::all_of(client.begin(), client.end(), is_client_character))
         return "does not start with an address or a host name";
     // Otherwise all clients of a virtual host would be taken for one.
-    if (std::count(client.begin(), client.end(), ':') == 1)
-        return "starts with HOST:PORT; the client address must come first";
+    const auto port = client.find(':') + 1;
+    if (port != 0 && port != client.size() &&
+        std::all_of(client.begin() + static_cast<std::ptrdiff_t>(port), client.end(), is_digit))
+        return "starts with HOST:PORT, where the address of the client should be";
     return {};
 }
 

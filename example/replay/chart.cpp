@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t rows = 4;
 constexpr std::size_t shades = 8;
-constexpr std::size_t label_room = 15; // columns for one label of the time axis
+constexpr std::size_t label_gap = 3; // columns between labels of the time axis
 
 struct glyphs {
     std::array<std::string_view, shades + 1> bar;
@@ -53,16 +53,26 @@ std::string bars(const std::vector<std::size_t>& values, std::string_view name, 
     return text;
 }
 
+/// As many as there is room for: the fewer there are, the shorter their labels can be.
+std::vector<tick> fitting_ticks(const timeline& line, std::size_t columns) {
+    for (auto most = columns / (5 + label_gap);; --most) {
+        auto marks = ticks(line, std::max<std::size_t>(most, 1));
+        if (most <= 1 || marks.empty() ||
+            (marks.front().label.size() + label_gap) * most <= columns)
+            return marks;
+    }
+}
+
 std::string axis(const timeline& line, std::size_t width, const glyphs& with) {
     const auto columns = line.requests.size() * width;
     std::vector<bool> has_tick(columns);
     std::string labels;
-    for (const auto& [time, label] : ticks(line, std::max<std::size_t>(columns / label_room, 1))) {
+    for (const auto& [time, label] : fitting_ticks(line, columns)) {
         const auto at = static_cast<std::size_t>((time - line.start) / line.step) * width;
-        if (at >= columns)
-            continue;
+        if (at + label.size() > columns)
+            break;
         has_tick[at] = true;
-        labels.resize(std::max(at, labels.empty() ? 0 : labels.size() + 1), ' ');
+        labels.resize(at, ' ');
         labels += label;
     }
     auto text = margin("") + std::string{with.corner};
@@ -77,7 +87,8 @@ std::string chart(const timeline& line, std::size_t columns, bool unicode) {
     const auto& with = unicode ? block_glyphs : ascii_glyphs;
     const auto room = columns > chart_margin ? columns - chart_margin : 1;
     const auto width = std::max<std::size_t>(room / line.requests.size(), 1);
-    return bars(line.requests, "requests", width, with) +
+    return std::string(chart_margin, ' ') + "each bar is " + duration(line.step) + ", in UTC\n" +
+           bars(line.requests, "requests", width, with) +
            bars(line.limited, "limited", width, with) + axis(line, width, with);
 }
 

@@ -2,6 +2,7 @@
 //
 // The timeline as text: two rows of bars over one time axis.
 //
+//             each bar is 2 min, in UTC
 //      1,204 ┤   ▂█▃
 //   requests ┤▁▄▆███▇▅▂
 //            └┬────────┬───

@@ -60,7 +60,7 @@ bool line_source::fill() {
     if (code == Z_ERRNO)
         fail(path_, std::strerror(errno));
     if (count < 0)
-        fail(path_, "the gzip file is damaged (" + why + ")");
+        fail(path_, "the gzip file is damaged (" + why.substr(why.rfind(':') + 2) + ")");
     return false;
 }
 

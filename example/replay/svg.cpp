@@ -22,6 +22,8 @@ constexpr double picture_height = 480;
 constexpr double left = 72;
 constexpr double right = 936;
 
+constexpr std::size_t title_room = 48; // characters for the rules
+
 struct panel {
     double top;
     double bottom;
@@ -76,15 +78,12 @@ void print_line(std::ostream& out, std::string_view kind, double x1, double y1, 
         << "\"/>\n";
 }
 
-/// 1, 2 or 5 times a power of ten, such that about four of it reach the peak.
+/// 1, 2 or 5 times a power of ten, such that at most five of it reach the peak.
 std::size_t grid_step(std::size_t peak) {
-    std::size_t power = 1;
-    while (power * 10 * 4 <= peak)
-        power *= 10;
-    for (const std::size_t factor : {1, 2, 5})
-        if (power * factor * 4 >= peak)
-            return power * factor;
-    return power * 10;
+    for (std::size_t power = 1;; power *= 10)
+        for (const std::size_t factor : {1, 2, 5})
+            if (power * factor * 5 >= peak)
+                return power * factor;
 }
 
 /// Both axes' scales: places of times, and of numbers within one panel.
@@ -173,7 +172,10 @@ void print_lower(std::ostream& out, const timeline& line) {
 
 std::string svg(const subject& what, const statistics& found, const timeline& line) {
     std::ostringstream out;
-    const auto title = what.joined_rules() + " limits " + grouped(found.limited) + " of " +
+    auto rules = what.joined_rules();
+    if (rules.size() > title_room)
+        rules = rules.substr(0, title_room - 3) + "...";
+    const auto title = rules + " would limit " + grouped(found.limited) + " of " +
                        counted(found.requests, "request") + " (" +
                        percentage(found.limited, found.requests) + ")";
     const auto subtitle = what.log + ": " + counted(found.clients, "client") + ", " +

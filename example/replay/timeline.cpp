@@ -15,12 +15,13 @@ namespace {
 
 using namespace std::chrono;
 
-constexpr std::array<seconds, 30> steps{
-    seconds{1},  seconds{2},  seconds{5}, seconds{10}, seconds{15}, seconds{30}, // then minutes
+// No 90 minutes: where something happens every hour, every other bar would be twice as high.
+constexpr std::array<seconds, 29> steps{
+    seconds{1},  seconds{2},  seconds{5}, seconds{10}, seconds{15}, seconds{30},
     minutes{1},  minutes{2},  minutes{3}, minutes{5},  minutes{10}, minutes{15},
-    minutes{20}, minutes{30}, hours{1},   minutes{90}, hours{2},    hours{3},
-    hours{4},    hours{6},    hours{8},   hours{12},   days{1},     days{2},
-    days{4},     days{7},     days{14},   days{28},    days{56},    days{112}};
+    minutes{20}, minutes{30}, hours{1},   hours{2},    hours{3},    hours{4},
+    hours{6},    hours{8},    hours{12},  days{1},     days{2},     days{4},
+    days{7},     days{14},    days{28},   days{56},    days{112}};
 
 /// Where steps of this length begin, counted from 1970.
 std::int64_t place(sys_seconds time, seconds step) {
