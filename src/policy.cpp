@@ -5,6 +5,7 @@
 #include <colimit/error.hpp>
 #include <colimit/policy.hpp>
 #include <policy_data.hpp>
+#include <redis/key.hpp>
 #include <redis/wire.hpp>
 
 #include <string>
@@ -20,6 +21,7 @@ namespace {
     data->rules.assign(rules.begin(), rules.end());
     data->plan = core::make_plan(name, rules);
     data->wire = redis::encode_plan(data->plan);
+    data->fingerprint = redis::key_hash(data->name + data->wire);
     return data;
 }
 
