@@ -5,9 +5,12 @@
 #include <colimit/error.hpp>
 #include <colimit/policy.hpp>
 #include <policy_data.hpp>
+#include <redis/key.hpp>
 #include <redis/wire.hpp>
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace colimit {
 namespace {
@@ -20,15 +23,31 @@ namespace {
     data->rules.assign(rules.begin(), rules.end());
     data->plan = core::make_plan(name, rules);
     data->wire = redis::encode_plan(data->plan);
+    data->fingerprint = redis::key_hash(data->name + data->wire);
     return data;
 }
 
-/// A rule's text as a policy name: `5/s burst 10` becomes `5-s_burst_10`.
+/// FNV-1a.
+[[nodiscard]] std::uint64_t digest_of(std::string_view text) noexcept {
+    auto hash = std::uint64_t{14695981039346656037U};
+    for (const auto c : text)
+        hash = (hash ^ static_cast<unsigned char>(c)) * std::uint64_t{1099511628211U};
+    return hash;
+}
+
+/// A rule's text as a policy name: `5/s burst 10` becomes `5-s_burst_10`. Where that is too long,
+/// its end gives way to a digest of it, so that different rules still have different names.
 [[nodiscard]] std::string name_of(const rule& r) {
     auto text = to_string(r);
     for (auto& c : text)
         c = c == '/' ? '-' : c == ' ' ? '_' : c;
-    return text;
+    if (text.size() <= limits::name_length)
+        return text;
+    constexpr std::string_view hex = "0123456789abcdef";
+    std::string digest;
+    for (auto rest = digest_of(text); digest.size() < 16; rest >>= 4U)
+        digest += hex[rest & 15U];
+    return text.substr(0, limits::name_length - 17) + "." + digest;
 }
 
 } // namespace
@@ -38,7 +57,7 @@ policy::policy(std::string_view name, std::span<const rule> rules) : data_(make(
 policy::policy(const rule& single) {
     // The rule is checked first: the text of a rule that makes no sense is no name either.
     (void)core::make_plan("", std::span{&single, 1});
-    data_ = make(name_of(single).substr(0, limits::name_length), std::span{&single, 1});
+    data_ = make(name_of(single), std::span{&single, 1});
 }
 
 std::string_view policy::name() const noexcept {

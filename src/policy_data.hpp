@@ -9,6 +9,7 @@
 #include <colimit/policy.hpp>
 #include <core/plan.hpp>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct policy_data {
     /// The plan as lua/bucket.lua unpacks it. Two policies with equal names and equal wires ask the
     /// same.
     std::string wire;
+    /// A hash of name and wire.
+    std::uint64_t fingerprint = 0;
 };
 
 } // namespace colimit::detail

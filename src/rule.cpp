@@ -3,23 +3,10 @@
 // Rules as text, in the form that text.cpp reads back.
 
 #include <colimit/rule.hpp>
-
-#include <array>
+#include <time_units.hpp>
 
 namespace colimit {
 namespace {
-
-struct time_unit {
-    std::string_view name;
-    std::int64_t microseconds;
-};
-
-constexpr std::array<time_unit, 6> time_units{{{"d", 86'400'000'000},
-                                               {"h", 3'600'000'000},
-                                               {"m", 60'000'000},
-                                               {"s", 1'000'000},
-                                               {"ms", 1'000},
-                                               {"us", 1}}};
 
 /// The largest unit that counts the period whole; `s` rather than `1s`.
 [[nodiscard]] std::string period_text(std::int64_t us) {
@@ -62,10 +49,11 @@ std::string to_string(const rule& r) {
         text += " " + std::string{to_string(r.kind())};
     if (r.capacity() != r.count())
         text += " burst " + std::to_string(r.capacity());
-    if (r.is_named())
-        text += " named " + std::string{r.name()};
     if (r.is_shadow())
         text += " shadow";
+    // The name comes last: in a policy name made of this text, it cannot look like another word.
+    if (r.is_named())
+        text += " named " + std::string{r.name()};
     return text;
 }
 

@@ -17,8 +17,10 @@ struct config {
     /// Where the counters are:
     ///   - `memory:` in this process,
     ///   - `redis://[user:password@]host[:port][/db]` (port 6379, db 0; IPv6 as `[::1]`),
-    ///   - `unix:/path/to/socket[?db=N]`.
-    /// User and password are percent-decoded; they never appear in errors.
+    ///   - `unix:/path/to/socket[?db=N]`, `unix://[user:password@]/path/to/socket[?db=N]`.
+    /// A password without a user is `:password@` or `password@`. User, password and path are
+    /// percent-decoded: in the first two write `@` as %40, `/` as %2F, `%` as %25, and in a user
+    /// `:` as %3A. They never appear in errors.
     std::string server = "memory:";
 
     /// The first part of every key: 1 to 64 characters of `[A-Za-z0-9_.-]`. Limiters that are to
@@ -32,7 +34,7 @@ struct config {
     std::chrono::milliseconds connect_timeout{1000};
 
     /// The pauses between attempts to connect grow from the first to the second, each jittered
-    /// between half and all of it: 1 ms to 1 h.
+    /// between half and all of it: 1 ms to 1 h, the second at least the first.
     std::chrono::milliseconds reconnect_least{10};
     std::chrono::milliseconds reconnect_most{1000};
 

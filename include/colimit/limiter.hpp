@@ -8,7 +8,7 @@
 
 #include <colimit/config.hpp>
 #include <colimit/decision.hpp>
-#include <colimit/detail/operation.hpp>
+#include <colimit/detail/call_operation.hpp>
 #include <colimit/error.hpp>
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>

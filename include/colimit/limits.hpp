@@ -40,8 +40,9 @@ inline constexpr std::chrono::microseconds longest_recovery = std::chrono::hours
 /// that no sequence of charges locks a key out for ever.
 inline constexpr std::chrono::microseconds longest_debt = std::chrono::hours{24} * 366;
 
-/// Characters of a rule text that the parser reads.
-inline constexpr std::size_t rule_text_bytes = 1024;
+/// Characters of a rule text that the parser reads: eight rules with the longest numbers and names
+/// are 1,300.
+inline constexpr std::size_t rule_text_bytes = 2048;
 
 /// Characters of a server address that the parser reads.
 inline constexpr std::size_t address_bytes = 4096;

@@ -43,7 +43,8 @@ class policy {
     policy(std::string_view name, std::span<const rule> rules);
 
     /// A bare rule, for the first line somebody writes: the policy's name is the rule's text, with
-    /// `/` written as `-` and spaces as `_`.
+    /// `/` written as `-` and spaces as `_`; a text above 64 characters is cut, and ends with a
+    /// digest of all of it.
     policy(const rule& single); // NOLINT(google-explicit-constructor): allow(key, gcra(5, 1s))
 
     [[nodiscard]] std::string_view name() const noexcept;

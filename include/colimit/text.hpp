@@ -12,19 +12,25 @@
 
 namespace colimit {
 
-/// Reads rules joined by `;`. Each of them is
+/// Reads 1 to 8 rules joined by `;` (one more at the end does no harm). Each of them is
 ///
-///     COUNT ('/' | 'per') [N] UNIT [ALGORITHM] ['burst' CAPACITY] ['named' NAME] ['shadow']
+///     COUNT ('/' | 'per') [N] UNIT [ALGORITHM] ['burst' CAPACITY] ['shadow'] ['named' NAME]
 ///
-/// with UNIT one of us, ms, s, m, h, d (also sec, second, minute, hour, day and their plurals),
-/// ALGORITHM one of gcra (the default), cell, token_bucket, leaky_bucket, and CAPACITY the most
-/// that fits at once (default: COUNT; for cell that is max_burst + 1). Words may stand in any order
-/// after the unit, each once; case does not matter, except in names. `parse_rules(to_string(r))`
-/// gives back r.
+///   - COUNT, N and CAPACITY are whole numbers up to 2^63 - 1, without sign or separators;
+///   - UNIT is us, ms, s, m, h or d, or usec, msec, sec, min, hr, microsecond, millisecond, second,
+///     minute, hour, day, or one of their plurals; a month, a week or a year is none;
+///   - ALGORITHM is gcra (the default), cell, token_bucket or leaky_bucket;
+///   - CAPACITY is the most that fits at once (default: COUNT; for cell it is max_burst + 1);
+///   - NAME has 1 to 64 characters of `[A-Za-z0-9_.-]`.
+///
+/// The words after the unit may stand in any order, each once. Case does not matter, except in
+/// names. Spaces, tabs and line ends may stand between words, and need not stand around `/` and
+/// `;` or between N and UNIT. `parse_rules(to_string(r))` gives back r.
 ///
 /// @throws colimit::error with `errc::invalid_policy`: the character at which reading stopped, what
-/// stands there and what is allowed. Whether the numbers make a rule is checked when a policy is
-/// made of it.
+/// stands there and what is allowed, such as `rule text, character 3: expected a unit of time (us,
+/// ms, s, m, h, d), found 'x'`. Whether the numbers make a rule is checked when a policy is made of
+/// it.
 [[nodiscard]] std::vector<rule> parse_rules(std::string_view text);
 
 } // namespace colimit

@@ -20,14 +20,19 @@ constexpr std::int64_t units[] = {1, 1'000, 1'000'000};
 /// Where `charge` stops at the latest, so that a debt and one token more stay exact.
 constexpr std::int64_t most_ticks = std::int64_t{1} << 52;
 
-[[nodiscard]] bool product_fits(std::int64_t a, std::int64_t b, std::int64_t most) noexcept {
+[[nodiscard]] constexpr bool product_fits(std::int64_t a, std::int64_t b,
+                                          std::int64_t most) noexcept {
     return b == 0 || a <= most / b;
 }
 
-/// How rules are called in messages: `policy 'login', rule 2 'minute'`.
+/// How rules are called in messages: `policy 'login', rule 2 'minute'`; a bare rule has no policy.
+/// Names are checked before they are shown.
 [[nodiscard]] std::string place(std::string_view policy, std::size_t index, const rule& r) {
-    return "policy '" + std::string{policy} + "', rule " + std::to_string(index + 1) + " '" +
-           std::string{r.name()} + "'";
+    const auto where =
+        policy.empty() ? std::string{"rule"}
+                       : "policy '" + std::string{policy} + "', rule " + std::to_string(index + 1);
+    check_name(r.name(), where + ": the name", r.name_fits(), errc::invalid_policy);
+    return where + " '" + std::string{r.name()} + "'";
 }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& reason) {
@@ -90,9 +95,13 @@ void check_numbers(const std::string& where, const rule& r) {
            "or a period of whole milliseconds or seconds");
 }
 
-[[nodiscard]] constexpr bool is_name_character(char c) noexcept {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '-';
+/// Two rules that would share one state.
+[[noreturn]] void refuse_twin(const std::string& where, const rule& earlier, const rule& later) {
+    if (earlier.name() == later.name())
+        refuse(where, "another rule of this policy has this name; name them apart with "
+                      ".named(...)");
+    refuse(where, "its state cannot be told from that of rule '" + std::string{earlier.name()} +
+                      "', whose name happens to have the same 32-bit tag; choose another name");
 }
 
 } // namespace
@@ -125,12 +134,10 @@ plan make_plan(std::string_view policy_name, std::span<const rule> rules) {
     auto made = plan{};
     for (const auto& r : rules) {
         const auto where = place(policy_name, made.size, r);
-        check_name(r.name(), where + ": the name", r.name_fits(), errc::invalid_policy);
         const auto b = make_bucket(where, r);
-        for (const auto& other : made.rules())
-            if (other.tag == b.tag)
-                refuse(where, "another rule of this policy has this name; name them apart with "
-                              ".named(...)");
+        for (std::uint32_t i = 0; i < made.size; ++i)
+            if (made.buckets[i].tag == b.tag)
+                refuse_twin(where, rules[i], r);
         made.buckets[made.size++] = b;
     }
     return made;

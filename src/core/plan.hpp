@@ -49,6 +49,12 @@ struct plan {
 /// @throws colimit::error errc::invalid_policy, naming the policy, the rule and the reason.
 [[nodiscard]] plan make_plan(std::string_view policy_name, std::span<const rule> rules);
 
+/// What names of prefixes, policies and rules are made of.
+[[nodiscard]] constexpr bool is_name_character(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-';
+}
+
 /// Throws `code` unless `name` is 1 to 64 characters of `[A-Za-z0-9_.-]`; `what` says whose name it
 /// is.
 void check_name(std::string_view name, const std::string& what, bool fits, errc code);

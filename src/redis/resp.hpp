@@ -72,6 +72,8 @@ struct node {
     std::uint32_t size;   ///< bytes of text; of a container, its direct elements (map: 2 per pair)
     std::uint32_t offset; ///< where the text begins, from the first byte of the reply
     std::int64_t integer; ///< of an integer, and of a boolean (0, 1); otherwise 0
+
+    bool operator==(const node&) const = default;
 };
 
 enum class progress : std::uint8_t { need_more, complete, malformed };

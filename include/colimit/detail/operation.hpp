@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A call under way: one intrusive node that holds everything it needs until its handler runs, in
-// memory that its limiter takes from a pool and gives back before it calls the handler. So a call
-// in the steady state allocates nothing.
+// A call under way: one intrusive node that holds all that a store needs to know of it until its
+// handler runs. This is the part that the stores see; call_operation.hpp adds the handler.
 
 #ifndef COLIMIT_DETAIL_OPERATION_HPP
 #define COLIMIT_DETAIL_OPERATION_HPP
@@ -11,38 +10,12 @@
 #include <colimit/detail/question.hpp>
 #include <colimit/error.hpp>
 
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/append.hpp>
-#include <boost/asio/associated_allocator.hpp>
-#include <boost/asio/associated_cancellation_slot.hpp>
-#include <boost/asio/associated_executor.hpp>
-#include <boost/asio/dispatch.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/prefer.hpp>
-
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <string_view>
-#include <type_traits>
-#include <utility>
+#include <cstdint>
 
 namespace colimit::detail {
 
-namespace asio = boost::asio;
+class engine; // the body of a limiter, in src/engine
 
-struct policy_data;
-class engine; // the body of a limiter, in src/
-
-/// The arguments of a verb, which live until the call is initiated and no longer.
-struct call {
-    detail::engine* engine = nullptr;
-    std::string_view key;
-    const std::shared_ptr<const policy_data>* policy = nullptr; ///< null: `ready`
-    detail::question asked;
-};
-
-/// The part of a call that the library's sources see.
 struct operation {
     using finish_function = void (*)(operation*, bool invoke);
 
@@ -57,6 +30,7 @@ struct operation {
     operation* previous = nullptr;
     /// Where a store has put it; null when no store holds it.
     void* place = nullptr;
+    std::uint32_t index = 0;   ///< in that place
     std::int64_t deadline = 0; ///< microseconds of the limiter's steady clock
     detail::question asked;
     error_code ec;
@@ -64,117 +38,6 @@ struct operation {
 
   protected:
     ~operation() = default;
-};
-
-[[nodiscard]] void* allocate(engine& e, std::size_t bytes);
-void deallocate(engine& e, void* memory, std::size_t bytes) noexcept;
-[[nodiscard]] const asio::any_io_executor& executor_of(const engine& e) noexcept;
-/// Takes the operation; it is finished later, never from within.
-void start(operation& op, const call& c) noexcept;
-/// Completes the operation with operation_aborted, if a store still holds it.
-void cancel(operation& op) noexcept;
-
-/// The part that knows the handler. `Result` is `decision`, or void for `ready`.
-template<class Handler, bool HasDecision>
-class call_operation final : public operation {
-  public:
-    static void launch(Handler handler, const call& c) {
-        using allocator = typename std::allocator_traits<
-            asio::associated_allocator_t<Handler>>::template rebind_alloc<call_operation>;
-        constexpr auto pooled = std::is_same_v<allocator, std::allocator<call_operation>>;
-        call_operation* self = nullptr;
-        if constexpr (pooled) {
-            auto* memory = allocate(*c.engine, sizeof(call_operation));
-            self = ::new (memory) call_operation(*c.engine, std::move(handler));
-        } else {
-            auto from = allocator{asio::get_associated_allocator(handler)};
-            auto* memory = std::allocator_traits<allocator>::allocate(from, 1);
-            self = ::new (static_cast<void*>(memory)) call_operation(*c.engine, std::move(handler));
-        }
-        auto slot = asio::get_associated_cancellation_slot(self->handler_);
-        if (slot.is_connected())
-            slot.assign([self](asio::cancellation_type) { cancel(*self); });
-        start(*self, c);
-    }
-
-  private:
-    using executor = asio::associated_executor_t<Handler, asio::any_io_executor>;
-    using work_guard = asio::executor_work_guard<executor>;
-
-    call_operation(detail::engine& e, Handler&& handler)
-        : operation(e, &call_operation::finish_call), handler_(std::move(handler)) {
-        if (!runs_on_engine(e))
-            work_.emplace(asio::get_associated_executor(handler_, executor_of(e)));
-    }
-
-    /// Whether the handler may be called from the limiter's own executor.
-    [[nodiscard]] bool runs_on_engine(const detail::engine& e) const noexcept {
-        if constexpr (std::is_same_v<executor, asio::any_io_executor>)
-            return asio::get_associated_executor(handler_, executor_of(e)) == executor_of(e);
-        else
-            return false;
-    }
-
-    void free_memory() noexcept {
-        using allocator = typename std::allocator_traits<
-            asio::associated_allocator_t<Handler>>::template rebind_alloc<call_operation>;
-        if constexpr (std::is_same_v<allocator, std::allocator<call_operation>>) {
-            auto& e = *owner;
-            this->~call_operation();
-            deallocate(e, this, sizeof(call_operation));
-        } else {
-            auto from = allocator{asio::get_associated_allocator(handler_)};
-            this->~call_operation();
-            std::allocator_traits<allocator>::deallocate(from, this, 1);
-        }
-    }
-
-    static void finish_call(operation* base, bool invoke) {
-        auto* self = static_cast<call_operation*>(base);
-        auto slot = asio::get_associated_cancellation_slot(self->handler_);
-        if (slot.is_connected())
-            slot.clear();
-        auto handler = std::move(self->handler_);
-        if (!invoke) {
-            self->free_memory();
-            return;
-        }
-        const auto ec = self->ec;
-        auto work = std::move(self->work_);
-        if constexpr (HasDecision) {
-            const auto result = self->result;
-            self->free_memory();
-            deliver(std::move(handler), std::move(work), ec, result);
-        } else {
-            self->free_memory();
-            deliver(std::move(handler), std::move(work), ec);
-        }
-    }
-
-    template<class... Results>
-    static void deliver(Handler&& handler, std::optional<work_guard> work, error_code ec,
-                        const Results&... results) {
-        if (!work) {
-            std::move(handler)(ec, results...);
-            return;
-        }
-        // The executor first: as arguments of one call the handler might be moved from before.
-        const auto target = work->get_executor();
-        asio::dispatch(target, asio::append(std::move(handler), ec, results...));
-    }
-
-    Handler handler_;
-    std::optional<work_guard> work_; ///< only for handlers that run elsewhere
-};
-
-/// What `async_initiate` calls.
-template<bool HasDecision>
-struct initiation {
-    template<class Handler>
-    void operator()(Handler&& handler, const call& c) const {
-        call_operation<std::decay_t<Handler>, HasDecision>::launch(std::forward<Handler>(handler),
-                                                                   c);
-    }
 };
 
 } // namespace colimit::detail

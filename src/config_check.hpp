@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Whether a configuration makes sense, asked once when a limiter is made.
+
+#ifndef COLIMIT_CONFIG_CHECK_HPP
+#define COLIMIT_CONFIG_CHECK_HPP
+
+#include <colimit/config.hpp>
+
+namespace colimit {
+
+/// Checks all but `config::server`, which redis::parse_address reads.
+/// @throws colimit::error with `errc::invalid_config`: the member, its value and what is allowed.
+void validate(const config& settings);
+
+} // namespace colimit
+
+#endif

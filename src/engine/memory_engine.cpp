@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The in-process store behind the verbs.
+
+#include <engine/memory_engine.hpp>
+#include <system_clock.hpp>
+
+#include <utility>
+
+namespace colimit::detail {
+
+memory_engine::memory_engine(asio::any_io_executor executor, std::size_t states)
+    : engine(std::move(executor)), store_(states) {}
+
+void memory_engine::begin(operation& op, const call& c) {
+    if (op.asked.now == store_clock)
+        op.asked.now = system_now();
+    store_.answer(c.key, **c.policy, op.asked, op.result);
+    complete(op, {});
+}
+
+void memory_engine::begin_ready(operation& op) {
+    complete(op, {});
+}
+
+// The store holds no calls: each is decided when it starts.
+void memory_engine::withdraw(operation& /*op*/, error_code /*why*/) {}
+
+void memory_engine::shut(error_code /*why*/) {}
+
+} // namespace colimit::detail

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A limiter over the in-process store: every call is decided when it starts, and its handler runs
+// on the executor's next turn.
+
+#ifndef COLIMIT_ENGINE_MEMORY_ENGINE_HPP
+#define COLIMIT_ENGINE_MEMORY_ENGINE_HPP
+
+#include <engine/engine.hpp>
+#include <memory/store.hpp>
+
+#include <cstddef>
+
+namespace colimit::detail {
+
+class memory_engine final : public engine {
+  public:
+    memory_engine(asio::any_io_executor executor, std::size_t states);
+
+  private:
+    void begin(operation& op, const call& c) override;
+    void begin_ready(operation& op) override;
+    void withdraw(operation& op, error_code why) override;
+    void shut(error_code why) override;
+
+    memory::store store_;
+};
+
+} // namespace colimit::detail
+
+#endif

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The shell around the state machines. It decides nothing that they can decide, so that it can be
+// thin enough to be right by reading.
+
+#include <engine/redis_engine.hpp>
+
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <utility>
+
+namespace colimit::detail {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::steady_clock;
+
+/// What is read at once at least: a reply to a full batch is about 6 KiB.
+constexpr std::size_t read_bytes = 64 * 1024;
+
+/// A server that owes a reply and says nothing for five timeouts, and at least this long, is not
+/// worth waiting for on the same connection.
+constexpr std::int64_t least_silence = 2'000'000;
+
+[[nodiscard]] std::int64_t steady_now() noexcept {
+    return std::chrono::duration_cast<microseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+[[nodiscard]] std::int64_t in_us(std::chrono::milliseconds t) noexcept {
+    return microseconds{t}.count();
+}
+
+[[nodiscard]] redis::session_settings session_of(const config& c, const redis::address& a) {
+    return {.user = a.user,
+            .password = a.password,
+            .database = a.database,
+            .protocol = c.resp,
+            .connect_timeout = in_us(c.connect_timeout),
+            .reconnect_least = in_us(c.reconnect_least),
+            .reconnect_most = in_us(c.reconnect_most),
+            .seed = std::random_device{}()};
+}
+
+[[nodiscard]] redis::batcher_settings batcher_of(const config& c) {
+    auto random = std::random_device{};
+    return {.prefix = c.prefix,
+            .batch_size = c.batch_size,
+            .batches_in_flight = c.batches_in_flight,
+            .max_in_flight = c.max_in_flight,
+            .minimum_ttl_ms = c.minimum_ttl.count(),
+            .first_nonce = std::uint64_t{random()} << 20U};
+}
+
+} // namespace
+
+redis_engine::redis_engine(asio::any_io_executor executor, const config& settings,
+                           redis::address where)
+    : engine(executor), timeout_(in_us(settings.timeout)),
+      silence_limit_(std::max(5 * timeout_, least_silence)), session_(session_of(settings, where)),
+      batcher_(batcher_of(settings)), stream_(executor, std::move(where)), in_(read_bytes),
+      timer_(executor) {}
+
+redis::stream::listener redis_engine::self() {
+    return {shared_from_this(), static_cast<redis::stream_events*>(this)};
+}
+
+void redis_engine::open() {
+    engine::open();
+    now_ = steady_now();
+    obey(session_.start(now_));
+    set_timer();
+}
+
+// Calls
+
+void redis_engine::begin(operation& op, const call& c) {
+    schedule_turn();
+    op.deadline = now_ + timeout_;
+    if (session_.not_ready_before() >= op.deadline)
+        return complete(op, session_.trouble());
+    if (const auto ec = batcher_.submit(op, c.key, *c.policy); ec)
+        complete(op, ec);
+}
+
+void redis_engine::begin_ready(operation& op) {
+    if (session_.state() == redis::session_state::ready)
+        return complete(op, {});
+    if (session_.trouble() == errc::auth_failed)
+        return complete(op, errc::auth_failed);
+    op.place = &ready_waiters_;
+    ready_waiters_.push_back(op);
+}
+
+void redis_engine::withdraw(operation& op, error_code why) {
+    if (op.place == &ready_waiters_) {
+        ready_waiters_.remove(op);
+        op.place = nullptr;
+        return complete(op, why);
+    }
+    batcher_.withdraw(op, why);
+    complete_all(batcher_.done);
+}
+
+void redis_engine::shut(error_code why) {
+    session_.close();
+    stream_.close();
+    timer_.cancel();
+    batcher_.fail_all(why);
+    complete_all(batcher_.done);
+    end_ready_waiters(why);
+}
+
+void redis_engine::end_ready_waiters(error_code ec) {
+    while (auto* op = ready_waiters_.pop_front()) {
+        op->place = nullptr;
+        complete(*op, ec);
+    }
+}
+
+// Turns: what is asked in one turn of the loop leaves in one write.
+
+void redis_engine::schedule_turn() noexcept {
+    if (std::exchange(turn_scheduled_, true))
+        return;
+    now_ = steady_now();
+    asio::post(executor(), asio::bind_allocator(redis::handler_allocator<char>{turn_memory_},
+                                                [to = shared_from_this(), this] { end_turn(); }));
+}
+
+void redis_engine::end_turn() {
+    turn_scheduled_ = false;
+    pump();
+    set_timer();
+}
+
+void redis_engine::pump() {
+    if (writing_ || session_.state() != redis::session_state::ready || !batcher_.wants_to_write())
+        return;
+    if (!batcher_.expects_reply())
+        heard_ = now_;
+    out_.clear();
+    batcher_.write(out_, handed_);
+    start_write();
+}
+
+void redis_engine::start_write() {
+    if (out_.empty())
+        return;
+    writing_ = true;
+    handed_ += out_.size();
+    stream_.write(self(), out_);
+}
+
+void redis_engine::on_write(std::uint64_t connection, error_code ec, std::size_t bytes) {
+    if (connection != stream_.connection())
+        return;
+    writing_ = false;
+    confirmed_ += bytes;
+    if (ec) {
+        handed_ = confirmed_;
+        return lose_connection(redis::remedy::reconnect);
+    }
+    if (greeting_due_)
+        greet();
+    pump();
+    set_timer();
+}
+
+// Replies
+
+void redis_engine::start_read() {
+    if (begin_ == end_)
+        begin_ = end_ = 0;
+    if (in_.size() - end_ < read_bytes / 2) {
+        std::memmove(in_.data(), in_.data() + begin_, end_ - begin_);
+        end_ -= begin_;
+        begin_ = 0;
+    }
+    if (in_.size() - end_ < read_bytes / 2)
+        in_.resize(2 * in_.size()); // at most twice the largest reply that the decoder accepts
+    stream_.read_some(self(), {in_.data() + end_, in_.size() - end_});
+}
+
+void redis_engine::on_read(std::uint64_t connection, error_code ec, std::size_t bytes) {
+    if (connection != stream_.connection())
+        return;
+    now_ = steady_now();
+    if (ec)
+        return lose_connection(redis::remedy::reconnect);
+    heard_ = now_;
+    end_ += bytes;
+    if (!read_replies())
+        return;
+    pump();
+    start_read();
+    set_timer();
+    run(batcher_.done);
+}
+
+/// Reads all complete replies. False when the connection is gone afterwards.
+bool redis_engine::read_replies() {
+    while (begin_ != end_) {
+        const auto bytes = std::string_view{in_.data() + begin_, end_ - begin_};
+        const auto progress = decoder_.feed(bytes);
+        if (progress == redis::resp::progress::need_more)
+            return true;
+        if (progress == redis::resp::progress::malformed) {
+            lose_connection(redis::remedy::reconnect);
+            return false;
+        }
+        const auto size = decoder_.consumed();
+        if (!read_reply(bytes.substr(0, size)))
+            return false;
+        begin_ += size;
+        decoder_.next();
+    }
+    return true;
+}
+
+/// False when the connection is gone afterwards.
+bool redis_engine::read_reply(std::string_view bytes) {
+    if (session_.state() != redis::session_state::ready) {
+        const auto connection = stream_.connection();
+        obey(session_.read_reply(decoder_, bytes, now_));
+        return connection == stream_.connection();
+    }
+    const auto needs = batcher_.read_reply(decoder_, bytes);
+    if (needs && *needs != redis::remedy::reconnect && *needs != redis::remedy::reconnect_late)
+        return true;
+    lose_connection(needs.value_or(redis::remedy::reconnect));
+    return false;
+}
+
+// The connection
+
+void redis_engine::obey(redis::action what) {
+    switch (what) {
+    case redis::action::nothing:
+        return;
+    case redis::action::connect:
+        return stream_.connect(self());
+    case redis::action::send:
+        return greet();
+    case redis::action::serve:
+        return serve();
+    case redis::action::disconnect:
+        return disconnect();
+    }
+}
+
+void redis_engine::on_connect(std::uint64_t connection, error_code ec) {
+    if (connection != stream_.connection())
+        return;
+    now_ = steady_now();
+    if (ec)
+        return lose_connection(redis::remedy::reconnect);
+    handed_ = confirmed_ = 0;
+    greeting_due_ = false;
+    begin_ = end_ = 0;
+    decoder_.reset();
+    obey(session_.connected());
+    start_read();
+    set_timer();
+}
+
+void redis_engine::greet() {
+    // The answer to a first greeting may come before the news that it was sent.
+    greeting_due_ = writing_;
+    if (writing_)
+        return;
+    out_.clear();
+    session_.greeting(out_);
+    start_write();
+}
+
+void redis_engine::serve() {
+    end_ready_waiters({});
+    pump();
+}
+
+void redis_engine::lose_connection(redis::remedy why) {
+    obey(session_.lost(now_, why));
+}
+
+void redis_engine::disconnect() {
+    stream_.close();
+    writing_ = false;
+    batcher_.lose_connection(handed_);
+    // Who would wait in vain for the next attempt is told now.
+    batcher_.expire(session_.not_ready_before(), session_.trouble());
+    complete_all(batcher_.done);
+    if (session_.trouble() == errc::auth_failed)
+        end_ready_waiters(errc::auth_failed);
+    set_timer();
+}
+
+// Time
+
+std::int64_t redis_engine::silence_ends() const noexcept {
+    return batcher_.expects_reply() ? heard_ + silence_limit_ : no_time;
+}
+
+void redis_engine::set_timer() {
+    if (is_closed())
+        return;
+    const auto at = std::min({batcher_.next_deadline().value_or(no_time),
+                              session_.wake_at().value_or(no_time), silence_ends()});
+    if (at >= timer_at_)
+        return; // it fires earlier and is set again then
+    timer_at_ = at;
+    timer_.expires_at(steady_clock::time_point{microseconds{at}});
+    timer_.async_wait(asio::bind_allocator(redis::handler_allocator<char>{timer_memory_},
+                                           [to = shared_from_this(), this](error_code ec) {
+                                               if (!ec)
+                                                   on_timer();
+                                           }));
+}
+
+void redis_engine::on_timer() {
+    if (is_closed())
+        return;
+    now_ = steady_now();
+    if (now_ < timer_at_) { // set again while this one was on its way
+        return;
+    }
+    timer_at_ = no_time;
+    const auto is_ready = session_.state() == redis::session_state::ready;
+    batcher_.expire(now_, is_ready ? errc::deadline_exceeded : session_.trouble());
+    obey(session_.wake(now_));
+    if (now_ >= silence_ends())
+        lose_connection(redis::remedy::reconnect);
+    set_timer();
+    run(batcher_.done);
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A limiter over one Redis or Valkey server: puts together the session, the batcher and the stream,
+// each of which knows nothing of the others. One write loop, one read loop, one timer.
+//
+//   begin  -> batcher.submit -> (one turn of the loop) -> pump -> stream.write
+//   stream.read_some -> decoder -> session while greeting, batcher afterwards -> handlers
+//   timer: the next of deadline, session.wake_at, and a server that owes replies and is silent
+
+#ifndef COLIMIT_ENGINE_REDIS_ENGINE_HPP
+#define COLIMIT_ENGINE_REDIS_ENGINE_HPP
+
+#include <colimit/config.hpp>
+#include <engine/engine.hpp>
+#include <redis/batcher.hpp>
+#include <redis/handler_memory.hpp>
+#include <redis/resp.hpp>
+#include <redis/session.hpp>
+#include <redis/stream.hpp>
+
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colimit::detail {
+
+class redis_engine final : public engine, private redis::stream_events {
+  public:
+    redis_engine(asio::any_io_executor executor, const config& settings, redis::address where);
+
+    void open() override;
+
+  private:
+    void begin(operation& op, const call& c) override;
+    void begin_ready(operation& op) override;
+    void withdraw(operation& op, error_code why) override;
+    void shut(error_code why) override;
+
+    void on_connect(std::uint64_t connection, error_code ec) override;
+    void on_read(std::uint64_t connection, error_code ec, std::size_t bytes) override;
+    void on_write(std::uint64_t connection, error_code ec, std::size_t bytes) override;
+    void on_timer();
+
+    void schedule_turn() noexcept;
+    void end_turn();
+    void pump();
+    void start_write();
+    void start_read();
+    [[nodiscard]] bool read_replies();
+    [[nodiscard]] bool read_reply(std::string_view bytes);
+    void obey(redis::action what);
+    void greet();
+    void serve();
+    void disconnect();
+    void lose_connection(redis::remedy why);
+    void set_timer();
+    [[nodiscard]] std::int64_t silence_ends() const noexcept;
+    void end_ready_waiters(error_code ec);
+    [[nodiscard]] redis::stream::listener self();
+
+    static constexpr auto no_time = std::numeric_limits<std::int64_t>::max();
+
+    std::int64_t timeout_;
+    std::int64_t silence_limit_;
+    redis::session session_;
+    redis::batcher batcher_;
+    redis::stream stream_;
+    redis::resp::decoder decoder_;
+
+    std::string out_;             ///< being written
+    std::uint64_t handed_ = 0;    ///< bytes given to the socket on this connection
+    std::uint64_t confirmed_ = 0; ///< of these, surely sent
+    bool writing_ = false;
+    bool greeting_due_ = false; ///< as soon as nothing is being written
+
+    std::vector<char> in_;
+    std::size_t begin_ = 0; ///< of the reply that is being read
+    std::size_t end_ = 0;   ///< of what was received
+    std::int64_t heard_ = 0;
+
+    asio::steady_timer timer_;
+    redis::handler_memory timer_memory_;
+    std::int64_t timer_at_ = no_time;
+    redis::handler_memory turn_memory_;
+    bool turn_scheduled_ = false;
+    std::int64_t now_ = 0; ///< the steady clock, read once a turn
+
+    operation_list ready_waiters_;
+};
+
+} // namespace colimit::detail
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The limiter itself: which engine it is, and its end.
+
+#include <colimit/limiter.hpp>
+#include <config_check.hpp>
+#include <engine/memory_engine.hpp>
+#include <engine/redis_engine.hpp>
+#include <redis/address.hpp>
+
+#include <string>
+#include <utility>
+
+namespace colimit {
+namespace {
+
+[[nodiscard]] config config_of(std::string_view server) {
+    auto settings = config{};
+    settings.server = server;
+    return settings;
+}
+
+[[nodiscard]] std::shared_ptr<detail::engine> make_engine(boost::asio::any_io_executor executor,
+                                                          const config& settings) {
+    validate(settings);
+    auto where = redis::parse_address(settings.server);
+    auto made = std::shared_ptr<detail::engine>{};
+    if (where.kind == redis::address::kind::memory)
+        made = std::make_shared<detail::memory_engine>(std::move(executor), settings.memory_keys);
+    else
+        made =
+            std::make_shared<detail::redis_engine>(std::move(executor), settings, std::move(where));
+    made->open();
+    return made;
+}
+
+} // namespace
+
+limiter::limiter(executor_type executor, std::string_view server)
+    : limiter(std::move(executor), config_of(server)) {}
+
+limiter::limiter(executor_type executor, const config& settings)
+    : engine_(make_engine(std::move(executor), settings)) {}
+
+limiter::~limiter() {
+    close();
+}
+
+limiter& limiter::operator=(limiter&& other) noexcept {
+    if (this != &other) {
+        close();
+        engine_ = std::move(other.engine_);
+    }
+    return *this;
+}
+
+limiter::executor_type limiter::get_executor() const noexcept {
+    return engine_->executor();
+}
+
+void limiter::close() noexcept {
+    if (engine_)
+        engine_->close();
+}
+
+} // namespace colimit

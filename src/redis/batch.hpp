@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One script call: many calls on many keys of one policy, at one clock. Keys are kept as the bytes
+// that go on the wire, so that sending is one copy; equal keys become one, and their calls are
+// answered one after another, in the order in which they came. No sockets, no clock.
+
+#ifndef COLIMIT_REDIS_BATCH_HPP
+#define COLIMIT_REDIS_BATCH_HPP
+
+#include <colimit/detail/operation.hpp>
+#include <core/evaluate.hpp>
+#include <policy_data.hpp>
+#include <redis/key.hpp>
+#include <redis/reply_error.hpp>
+#include <redis/resp.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colimit::redis {
+
+using policy_pointer = std::shared_ptr<const detail::policy_data>;
+
+class batch {
+  public:
+    /// @param most_keys different keys it takes, 1 to 1,024
+    explicit batch(std::size_t most_keys);
+    batch(const batch&) = delete;
+    batch& operator=(const batch&) = delete;
+
+    /// Empties the batch, keeping its memory, and gives it a policy and a clock.
+    void start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce);
+
+    [[nodiscard]] bool fits(const policy_pointer& policy, std::int64_t clock) const noexcept;
+    [[nodiscard]] bool is_full() const noexcept;
+
+    /// Takes a call; the batch is not full. What it throws (bad_alloc) leaves the batch as it was.
+    void add(detail::operation& op, std::string_view prefix, std::string_view key,
+             key_digest& digest);
+
+    /// Forgets the caller of call `index`. A call that was not encoded yet is not made at all.
+    void drop(std::uint32_t index) noexcept;
+
+    /// The server ran nothing of it: it is to be encoded again, without the calls that nobody waits
+    /// for.
+    void take_back() noexcept;
+
+    /// Whether nobody waits for it and nothing has to be sent.
+    [[nodiscard]] bool is_abandoned() const noexcept { return live_ == 0; }
+    [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
+    [[nodiscard]] const policy_pointer& policy() const noexcept { return policy_; }
+
+    /// Appends the command: by the script's digest or, if `with_script`, a SCRIPT LOAD and its
+    /// whole text.
+    void encode(std::string& out, std::string_view minimum_ttl);
+
+    /// Reads the reply, which is not an error, and decides every call. Nothing when it is not a
+    /// reply to this batch; otherwise what the errors of single keys ask for.
+    [[nodiscard]] std::optional<remedy> read_reply(const resp::decoder& reply,
+                                                   std::string_view bytes);
+
+    /// Takes the callers in the order in which they came: `take(operation&)`, whose `ec` and
+    /// `result` are set by read_reply or by the caller.
+    template<class Take>
+    void release(Take take) {
+        for (auto& c : calls_)
+            if (auto* op = std::exchange(c.op, nullptr); op != nullptr)
+                take(*op);
+        live_ = 0;
+    }
+
+    std::uint64_t sent_from = 0;      ///< the place of its first byte in the connection's stream
+    std::uint32_t replies_before = 0; ///< that answer other commands, such as SCRIPT LOAD
+    bool encoded = false;             ///< no more calls are taken, and it may be on its way
+    bool with_script = false;         ///< the server lacks the script: send its text along
+
+  private:
+    struct entry { // one key
+        std::uint64_t hash;
+        std::uint32_t offset; ///< of its bytes in keys_
+        std::uint32_t size;
+        std::uint32_t bulk_offset; ///< of its bulk
+        std::uint32_t first_call;
+        std::uint32_t last_call;
+        std::uint32_t live; ///< calls to be made
+    };
+
+    struct one_call {
+        detail::operation* op; ///< null: nobody waits any more
+        detail::question asked;
+        std::uint32_t entry;
+        std::uint32_t next;     ///< on the same key
+        bool withdrawn = false; ///< before it was encoded: not made
+    };
+
+    [[nodiscard]] std::uint32_t find_or_append(std::uint64_t hash);
+    [[nodiscard]] std::uint32_t append_calls(std::string& out) const;
+    void decide(const entry& e, std::optional<std::string_view> value, std::int64_t now,
+                std::int64_t& granted);
+    void fail(const entry& e, errc code) noexcept;
+    void fail_all(errc code) noexcept;
+    [[nodiscard]] std::string_view key_bytes(const entry& e) const noexcept {
+        return std::string_view{keys_}.substr(e.offset, e.size);
+    }
+
+    policy_pointer policy_;
+    std::int64_t clock_ = 0;
+    std::uint64_t nonce_ = 0;
+    std::string keys_; ///< each as `$size\r\nbytes\r\n`
+    std::string scratch_;
+    std::vector<entry> entries_;
+    std::vector<one_call> calls_;
+    std::vector<std::uint32_t> index_; ///< open addressing over entries_, by hash
+    std::size_t most_keys_;
+    std::size_t most_calls_;
+    std::size_t live_ = 0; ///< callers that wait
+    std::uint32_t sent_keys_ = 0;
+    bool plain_ = true; ///< every key has one allow of cost 1
+};
+
+} // namespace colimit::redis
+
+#endif

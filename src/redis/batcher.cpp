@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The way of a call through the batches. Each call is in exactly one batch until it is done, and
+// each batch in exactly one of waiting_, in_flight_ and spare_.
+
+#include <redis/batcher.hpp>
+
+#include <new>
+#include <utility>
+
+namespace colimit::redis {
+
+batcher::batcher(batcher_settings settings)
+    : settings_(std::move(settings)), minimum_ttl_(std::to_string(settings_.minimum_ttl_ms)),
+      nonce_(settings_.first_nonce) {}
+
+batch& batcher::batch_for(const policy_pointer& policy, std::int64_t clock) {
+    auto& open = open_[policy->fingerprint];
+    if (open != nullptr && open->fits(policy, clock))
+        return *open;
+    if (spare_.empty())
+        spare_.emplace_back(settings_.batch_size);
+    waiting_.splice(waiting_.end(), spare_, spare_.begin());
+    open = &waiting_.back();
+    open->start(policy, clock, nonce_++);
+    return *open;
+}
+
+void batcher::close_to_calls(const batch& b) {
+    const auto found = open_.find(b.policy()->fingerprint);
+    if (found != open_.end() && found->second == &b)
+        open_.erase(found);
+}
+
+/// The first batch of a list is over.
+void batcher::retire(batches& from) {
+    calls_ -= from.front().size();
+    spare_.splice(spare_.begin(), from, from.begin());
+}
+
+void batcher::finish(detail::operation& op) {
+    by_deadline_.remove(op);
+    op.place = nullptr;
+    done.push_back(op);
+}
+
+void batcher::finish(detail::operation& op, error_code why) {
+    op.ec = why;
+    finish(op);
+}
+
+error_code batcher::submit(detail::operation& op, std::string_view key,
+                           const policy_pointer& policy) {
+    if (calls_ >= settings_.max_in_flight)
+        drop_abandoned();
+    if (calls_ >= settings_.max_in_flight)
+        return errc::too_many_in_flight;
+    try {
+        batch_for(policy, op.asked.now).add(op, settings_.prefix, key, digest_);
+    } catch (const std::bad_alloc&) {
+        return make_error_code(boost::system::errc::not_enough_memory);
+    }
+    ++calls_;
+    by_deadline_.push_back(op);
+    return {};
+}
+
+void batcher::withdraw(detail::operation& op, error_code why) {
+    static_cast<batch*>(op.place)->drop(op.index);
+    finish(op, why);
+}
+
+void batcher::expire(std::int64_t now, errc unsent) {
+    auto* op = by_deadline_.front();
+    for (; op != nullptr && op->deadline <= now; op = by_deadline_.front()) {
+        const auto sent = static_cast<const batch*>(op->place)->encoded;
+        const auto asks_only = op->asked.verb == detail::verb::peek;
+        withdraw(*op, sent && !asks_only ? errc::outcome_unknown : unsent);
+    }
+    drop_abandoned();
+}
+
+/// Waiting batches whose callers have all gone: dropped, or a server that does not answer would let
+/// them pile up.
+void batcher::drop_abandoned() {
+    while (!waiting_.empty() && waiting_.front().is_abandoned()) {
+        close_to_calls(waiting_.front());
+        retire(waiting_);
+    }
+}
+
+std::optional<std::int64_t> batcher::next_deadline() const noexcept {
+    if (by_deadline_.empty())
+        return std::nullopt;
+    return by_deadline_.front()->deadline;
+}
+
+bool batcher::wants_to_write() const noexcept {
+    return !waiting_.empty() && in_flight_.size() < settings_.batches_in_flight;
+}
+
+void batcher::write(std::string& out, std::uint64_t stream_position) {
+    const auto begin = out.size();
+    drop_abandoned();
+    while (wants_to_write()) {
+        auto& b = waiting_.front();
+        close_to_calls(b);
+        b.sent_from = stream_position + (out.size() - begin);
+        b.replies_before = b.with_script ? 1 : 0;
+        b.encode(out, minimum_ttl_);
+        in_flight_.splice(in_flight_.end(), waiting_, waiting_.begin());
+        drop_abandoned();
+    }
+}
+
+remedy batcher::fail_head(const resp::decoder& reply, std::string_view bytes) {
+    const auto meaning = classify(reply.text(reply.nodes().front(), bytes));
+    auto& b = in_flight_.front();
+    if (meaning.remedy == remedy::resend_with_script && !b.with_script) {
+        b.with_script = true;
+        b.take_back();
+        waiting_.splice(waiting_.begin(), in_flight_, in_flight_.begin());
+        return remedy::resend_with_script;
+    }
+    end_batch(b, meaning.code);
+    retire(in_flight_);
+    return meaning.remedy;
+}
+
+std::optional<remedy> batcher::read_reply(const resp::decoder& reply, std::string_view bytes) {
+    const auto kind = reply.nodes().front().kind;
+    if (kind == resp::kind::push)
+        return remedy::keep;
+    if (in_flight_.empty())
+        return std::nullopt;
+    auto& head = in_flight_.front();
+    if (head.replies_before != 0) {
+        --head.replies_before;
+        return remedy::keep;
+    }
+    if (kind == resp::kind::error || kind == resp::kind::blob_error)
+        return fail_head(reply, bytes);
+    const auto needs = head.read_reply(reply, bytes);
+    if (!needs)
+        return std::nullopt;
+    head.release([this](detail::operation& op) { finish(op); });
+    retire(in_flight_);
+    return needs;
+}
+
+void batcher::end_batch(batch& b, error_code why) {
+    b.release([this, why](detail::operation& op) { finish(op, why); });
+}
+
+/// Part of its bytes have left, and nobody knows what became of them.
+void batcher::end_lost_batch(batch& b) {
+    b.release([this](detail::operation& op) {
+        finish(op, op.asked.verb == detail::verb::peek ? errc::unavailable : errc::outcome_unknown);
+    });
+}
+
+void batcher::lose_connection(std::uint64_t sent) {
+    while (!in_flight_.empty() && in_flight_.front().sent_from < sent) {
+        end_lost_batch(in_flight_.front());
+        retire(in_flight_);
+    }
+    for (auto& b : in_flight_) {
+        b.take_back();
+        b.with_script = false; // the next connection's greeting loads it
+    }
+    waiting_.splice(waiting_.begin(), in_flight_);
+}
+
+void batcher::fail_waiting(error_code why) {
+    for (auto& b : waiting_)
+        end_batch(b, why);
+    drop_abandoned();
+}
+
+void batcher::fail_all(error_code why) {
+    for (auto& b : in_flight_)
+        end_batch(b, why);
+    fail_waiting(why);
+}
+
+} // namespace colimit::redis

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Everything between a call and the bytes of a connection, without the connection: which batch a
+// call joins, which batches fly, and what becomes of each when a reply comes, the connection is
+// lost, a deadline passes or a caller gives up. A state machine: no sockets, no clock of its own.
+//
+//   submit ->  waiting batches  -> write ->  batches in flight  -> read_reply ->  done
+//              (the newest of a policy           (first in,                       (a row of calls,
+//               takes more calls)                 first answered)                  to be completed)
+//
+// While `batches_in_flight` batches fly, the next one fills: the size of a batch follows the load
+// by itself, and an idle limiter sends at once.
+
+#ifndef COLIMIT_REDIS_BATCHER_HPP
+#define COLIMIT_REDIS_BATCHER_HPP
+
+#include <colimit/detail/operation.hpp>
+#include <colimit/error.hpp>
+#include <operation_list.hpp>
+#include <redis/batch.hpp>
+#include <redis/key.hpp>
+#include <redis/reply_error.hpp>
+#include <redis/resp.hpp>
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace colimit::redis {
+
+struct batcher_settings {
+    std::string prefix;
+    std::size_t batch_size = 96;
+    std::size_t batches_in_flight = 3;
+    std::size_t max_in_flight = 65'536;
+    std::int64_t minimum_ttl_ms = 0;
+    std::uint64_t first_nonce = 1;
+};
+
+class batcher {
+  public:
+    explicit batcher(batcher_settings settings);
+
+    /// Takes a call, until it comes back in `done`. Calls are submitted in the order of their
+    /// deadlines. An error means that it was not taken.
+    [[nodiscard]] error_code submit(detail::operation& op, std::string_view key,
+                                    const policy_pointer& policy);
+
+    /// A caller gives up: the call comes back in `done` at once with this code. Where it was
+    /// encoded already it may have been charged, and its reply will be read and dropped.
+    void withdraw(detail::operation& op, error_code why);
+
+    /// Ends the calls whose deadline is at or before `now`: with `unsent` where they were not
+    /// encoded, and as `errc::outcome_unknown` where their bytes may have left.
+    void expire(std::int64_t now, errc unsent);
+
+    /// The deadline that passes next.
+    [[nodiscard]] std::optional<std::int64_t> next_deadline() const noexcept;
+
+    [[nodiscard]] bool wants_to_write() const noexcept;
+    /// Appends the batches that may fly now; `stream_position` is that of the first byte appended.
+    void write(std::string& out, std::uint64_t stream_position);
+
+    /// Replies are owed.
+    [[nodiscard]] bool expects_reply() const noexcept { return !in_flight_.empty(); }
+    /// Takes the next reply of the connection. Nothing when it is not one that can stand here: the
+    /// connection cannot be trusted any more.
+    [[nodiscard]] std::optional<remedy> read_reply(const resp::decoder& reply,
+                                                   std::string_view bytes);
+
+    /// The connection is gone after `sent` bytes: what had not begun to leave waits for the next
+    /// connection, what had ends as `errc::outcome_unknown`, or as `errc::unavailable` where it
+    /// only asked.
+    void lose_connection(std::uint64_t sent);
+
+    /// Ends what waits and was not sent.
+    void fail_waiting(error_code why);
+    /// Ends everything.
+    void fail_all(error_code why);
+
+    /// Calls that have come to their end, with `ec` or `result` set.
+    detail::operation_list done;
+
+    [[nodiscard]] std::size_t size() const noexcept { return calls_; }
+
+  private:
+    /// Batches move between these lists by their nodes, so that nothing is allocated in the steady
+    /// state.
+    using batches = std::list<batch>;
+
+    [[nodiscard]] batch& batch_for(const policy_pointer& policy, std::int64_t clock);
+    void close_to_calls(const batch& b);
+    void retire(batches& from);
+    void finish(detail::operation& op);
+    void finish(detail::operation& op, error_code why);
+    void end_batch(batch& b, error_code why);
+    void end_lost_batch(batch& b);
+    void drop_abandoned();
+    [[nodiscard]] remedy fail_head(const resp::decoder& reply, std::string_view bytes);
+
+    batcher_settings settings_;
+    std::string minimum_ttl_;
+    key_digest digest_;
+    detail::operation_list by_deadline_;
+    batches waiting_;
+    batches in_flight_;
+    batches spare_;
+    /// The newest waiting batch of a policy that takes calls.
+    boost::unordered_flat_map<std::uint64_t, batch*> open_;
+    std::size_t calls_ = 0; ///< in all batches, also those that nobody waits for any more
+    std::uint64_t nonce_;
+};
+
+} // namespace colimit::redis
+
+#endif

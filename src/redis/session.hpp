@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The life of a connection as a state machine: connect, greet, serve, and after a loss wait and
+// begin again. It says what to do next (an action) and when it wants to be woken; the shell with
+// the socket obeys. No sockets, no clock of its own: time comes in as microseconds.
+//
+//   idle -> connecting -> greeting -> ready
+//              ^  |          | |        |
+//              |  v          v |        v
+//             waiting  <---- loss ------+        closed: from anywhere, for good
+//
+// The greeting goes out in one write: HELLO with the credentials, SELECT, SCRIPT LOAD. A server
+// that does not know HELLO is greeted again in RESP2; one that is loading its data is greeted again
+// later, on the same connection.
+
+#ifndef COLIMIT_REDIS_SESSION_HPP
+#define COLIMIT_REDIS_SESSION_HPP
+
+#include <colimit/error.hpp>
+#include <redis/reply_error.hpp>
+#include <redis/resp.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+
+namespace colimit::redis {
+
+struct session_settings {
+    std::string user;
+    std::string password;
+    int database = 0;
+    int protocol = 3;
+    std::int64_t connect_timeout = 1'000'000; ///< microseconds, as the following
+    std::int64_t reconnect_least = 10'000;
+    std::int64_t reconnect_most = 1'000'000;
+    std::uint32_t seed = 1; ///< of the jitter
+};
+
+enum class session_state : std::uint8_t { idle, connecting, greeting, ready, waiting, closed };
+
+/// What the shell has to do after an event.
+enum class action : std::uint8_t {
+    nothing,
+    connect,    ///< open a connection to the server
+    send,       ///< send what `greeting` appends
+    serve,      ///< the connection is ready: send calls
+    disconnect, ///< close the connection if there is one; the session waits
+};
+
+class session {
+  public:
+    explicit session(session_settings settings);
+
+    [[nodiscard]] session_state state() const noexcept { return state_; }
+    /// When `wake` is to be called, if at all.
+    [[nodiscard]] std::optional<std::int64_t> wake_at() const noexcept;
+    /// Why there is no ready connection: `unavailable`, `auth_failed` or `server_error`.
+    [[nodiscard]] errc trouble() const noexcept { return trouble_; }
+    /// No connection will be ready before this time (in the past while one is being made).
+    [[nodiscard]] std::int64_t not_ready_before() const noexcept;
+
+    /// Leaves `idle`.
+    [[nodiscard]] action start(std::int64_t now);
+    [[nodiscard]] action connected();
+    void greeting(std::string& out);
+    /// The next reply while greeting.
+    [[nodiscard]] action read_reply(const resp::decoder& reply, std::string_view bytes,
+                                    std::int64_t now);
+    /// The connection is lost, could not be made, or is of no more use.
+    [[nodiscard]] action lost(std::int64_t now, remedy why = remedy::reconnect);
+    [[nodiscard]] action wake(std::int64_t now);
+    void close() noexcept { state_ = session_state::closed; }
+
+  private:
+    enum class step : std::uint8_t { hello, auth, select, load };
+
+    void expect(step s) noexcept { steps_[step_count_++] = s; }
+    void note_error(step s, std::string_view text);
+    [[nodiscard]] action end_greeting(std::int64_t now);
+    void pause(std::int64_t now, bool longest);
+
+    session_settings settings_;
+    session_state state_ = session_state::idle;
+    errc trouble_ = errc::unavailable;
+    int protocol_;
+    bool connected_ = false; ///< also while waiting for a server that loads its data
+    std::array<step, 4> steps_{};
+    std::size_t step_count_ = 0;
+    std::size_t steps_done_ = 0;
+    /// The worst that the greeting's replies had to say.
+    enum class finding : std::uint8_t { fine, old_server, not_yet, refused } finding_{};
+    remedy refusal_ = remedy::reconnect;
+    std::int64_t due_ = 0;
+    std::int64_t pause_;
+    std::minstd_rand random_;
+};
+
+} // namespace colimit::redis
+
+#endif

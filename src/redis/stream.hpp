@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The socket, and nothing but the socket: over TCP or a unix path, connecting, reading, writing.
+// Every completion says to which connection it belongs, so that what lingers of an earlier one is
+// told apart.
+
+#ifndef COLIMIT_REDIS_STREAM_HPP
+#define COLIMIT_REDIS_STREAM_HPP
+
+#include <colimit/error.hpp>
+#include <redis/address.hpp>
+#include <redis/handler_memory.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace colimit::redis {
+
+/// Who is told. Held by every outstanding operation; the functions are called by the executor.
+class stream_events {
+  public:
+    stream_events() = default;
+    stream_events(const stream_events&) = delete;
+    stream_events& operator=(const stream_events&) = delete;
+
+    virtual void on_connect(std::uint64_t connection, error_code ec) = 0;
+    virtual void on_read(std::uint64_t connection, error_code ec, std::size_t bytes) = 0;
+    virtual void on_write(std::uint64_t connection, error_code ec, std::size_t bytes) = 0;
+
+  protected:
+    ~stream_events() = default;
+};
+
+class stream {
+  public:
+    using executor = boost::asio::any_io_executor;
+    using listener = std::shared_ptr<stream_events>;
+
+    stream(const executor& ex, redis::address where);
+
+    /// The number of the connection that is open or being made.
+    [[nodiscard]] std::uint64_t connection() const noexcept { return connection_; }
+
+    void connect(listener to);
+    void read_some(listener to, std::span<char> into);
+    void write(listener to, std::string_view bytes);
+    /// Closes; whatever is outstanding completes for a connection that is no more.
+    void close() noexcept;
+
+  private:
+    using tcp = boost::asio::ip::tcp;
+
+    void connect_tcp(listener to);
+    void connect_unix(listener to);
+    void connect_to(const tcp::resolver::results_type& endpoints, listener to);
+
+    redis::address where_;
+    tcp::resolver resolver_;
+    /// Until it is connected; then the socket is handed over.
+    std::shared_ptr<tcp::socket> connecting_;
+    boost::asio::generic::stream_protocol::socket socket_;
+    std::uint64_t connection_ = 1;
+    handler_memory read_memory_;
+    handler_memory write_memory_;
+};
+
+} // namespace colimit::redis
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Any bytes as a server address: they are refused with a printable reason that shows no more of
+// them than a short number, or they are an address whose text gives it back.
+
+#include <colimit/error.hpp>
+#include <colimit/limits.hpp>
+#include <redis/address.hpp>
+#include <support/address_text.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+namespace {
+
+using colimit::redis::address;
+
+void demand(bool holds) {
+    if (!holds)
+        std::abort();
+}
+
+void check_reason(const std::string& reason) {
+    demand(reason.starts_with("server address, character ") && reason.size() < 256);
+    demand(std::ranges::all_of(reason, [](char c) { return c >= 0x20 && c < 0x7f; }));
+    const auto shown = reason.rfind(", is ");
+    if (shown == std::string::npos || reason.ends_with(", is empty"))
+        return;
+    const auto number = reason.substr(shown + 5);
+    demand(number.size() <= 7 &&
+           std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; }));
+}
+
+[[nodiscard]] std::optional<address> read(const std::string& text) {
+    try {
+        return colimit::redis::parse_address(text);
+    } catch (const colimit::error& e) {
+        demand(e.code() == colimit::errc::invalid_config);
+        check_reason(e.reason());
+        return std::nullopt;
+    }
+}
+
+} // namespace
+
+// The name and type are libFuzzer's.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const auto a = read(std::string{data, data + size});
+    if (!a)
+        return 0;
+    demand(a->port > 0 && a->database >= 0 && a->database <= 1'000'000);
+    demand((a->kind == address::kind::tcp) == !a->host.empty());
+    demand((a->kind == address::kind::unix_socket) == a->path.starts_with('/'));
+    // Encoded, every byte of a password may take three characters.
+    const auto text = colimit::test::address_text(*a);
+    demand(text.size() > colimit::limits::address_bytes || read(text) == a);
+    return 0;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a constructor or parser says when it refuses: for tests that check the words.
+
+#ifndef COLIMIT_TEST_SUPPORT_REFUSAL_HPP
+#define COLIMIT_TEST_SUPPORT_REFUSAL_HPP
+
+#include <colimit/error.hpp>
+
+#include <string>
+
+namespace colimit::test {
+
+/// The reason with which `call` throws `code`; a sentence that no test expects if it does not.
+template<class Call>
+[[nodiscard]] std::string refusal(errc code, Call&& call) {
+    try {
+        (void)call();
+    } catch (const error& e) {
+        return e.code() == code ? e.reason() : "another code: " + e.code().message();
+    }
+    return "not refused";
+}
+
+} // namespace colimit::test
+
+#endif

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Server addresses: what is read, what is refused in which words, and that no secret is shown.
+
+#include <boost/test/unit_test.hpp>
+
+#include <colimit/limits.hpp>
+#include <redis/address.hpp>
+#include <support/address_text.hpp>
+#include <support/refusal.hpp>
+
+#include <array>
+#include <random>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using colimit::redis::address;
+using colimit::redis::parse_address;
+
+[[nodiscard]] std::string reason(std::string_view text) {
+    return colimit::test::refusal(colimit::errc::invalid_config,
+                                  [&] { return parse_address(text); });
+}
+
+void check_reason(std::string_view text, std::string_view expected) {
+    BOOST_TEST_CONTEXT(text) {
+        BOOST_TEST(reason(text) == "server address, character " + std::string{expected});
+    }
+}
+
+[[nodiscard]] address tcp(std::string_view host, std::uint16_t port = 6379) {
+    auto a = address{};
+    a.kind = address::kind::tcp;
+    a.host = host;
+    a.port = port;
+    return a;
+}
+
+[[nodiscard]] address socket_at(std::string_view path, int database = 0) {
+    auto a = address{};
+    a.kind = address::kind::unix_socket;
+    a.path = path;
+    a.database = database;
+    return a;
+}
+
+[[nodiscard]] address with(address a, std::string user, std::string password, int database = 0) {
+    a.user = std::move(user);
+    a.password = std::move(password);
+    a.database = database;
+    return a;
+}
+
+void check_address(std::string_view text, const address& expected) {
+    BOOST_TEST_CONTEXT(text) {
+        const auto read = parse_address(text);
+        BOOST_TEST((read == expected), colimit::test::address_text(read)
+                                           << " != " << colimit::test::address_text(expected));
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(server_address)
+
+BOOST_AUTO_TEST_CASE(memory_is_an_address_of_its_own) {
+    check_address("memory:", {});
+    check_address("Memory:", {});
+    check_reason("memory://", "8: nothing may follow memory:");
+}
+
+BOOST_AUTO_TEST_CASE(redis_addresses_have_defaults_for_all_but_the_host) {
+    check_address("redis://localhost", tcp("localhost"));
+    check_address("REDIS://127.0.0.1/", tcp("127.0.0.1"));
+    check_address("redis://a-b_c.example.org:1", tcp("a-b_c.example.org", 1));
+    check_address("redis://h:65535/1000000", with(tcp("h", 65'535), "", "", 1'000'000));
+    check_address("redis://[::1]", tcp("::1"));
+    check_address("redis://u:p@[2001:DB8::1.2.3.4]:6380/3",
+                  with(tcp("2001:DB8::1.2.3.4", 6380), "u", "p", 3));
+}
+
+BOOST_AUTO_TEST_CASE(credentials_are_user_and_password_or_a_lone_password) {
+    check_address("redis://alice:secret@h", with(tcp("h"), "alice", "secret"));
+    check_address("redis://:secret@h", with(tcp("h"), "", "secret"));
+    check_address("redis://secret@h", with(tcp("h"), "", "secret"));
+    check_address("redis://alice:@h", with(tcp("h"), "alice", ""));
+    check_address("redis://alice:a:b?c#d@h", with(tcp("h"), "alice", "a:b?c#d"));
+    check_address("unix://alice:secret@/s?db=1", with(socket_at("/s"), "alice", "secret", 1));
+    check_reason("redis://@h", "9: before the '@' there must be a user or a password");
+    check_reason("redis://:@h", "9: before the '@' there must be a user or a password");
+}
+
+BOOST_AUTO_TEST_CASE(user_password_and_path_are_percent_decoded) {
+    using namespace std::string_literals;
+    check_address("redis://a%3Ab:%40%2f%25%00%0D%0a+@h", with(tcp("h"), "a:b", "@/%\0\r\n+"s));
+    check_address("unix:/a%20b%3Fc", socket_at("/a b?c"));
+    const std::string expected = ": a '%' must be followed by two hexadecimal digits (a '%' "
+                                 "itself is written %25)";
+    check_reason("redis://a:b%@h", "12" + expected);
+    check_reason("redis://a:%4@h", "11" + expected);
+    check_reason("redis://a:%g0@h", "11" + expected);
+    check_reason("redis://a%:b@h", "10" + expected);
+    check_reason("unix:/s%", "8" + expected);
+    check_reason("unix:/s%-1", "8" + expected);
+}
+
+BOOST_AUTO_TEST_CASE(unix_addresses_have_an_absolute_path) {
+    check_address("unix:/run/redis.sock", socket_at("/run/redis.sock"));
+    check_address("unix:///run/redis.sock", socket_at("/run/redis.sock"));
+    check_address("unix:/run/a@b?db=7", socket_at("/run/a@b", 7));
+    check_address("unix:/" + std::string(106, 'x'), socket_at("/" + std::string(106, 'x')));
+    check_reason("unix:/" + std::string(107, 'x'),
+                 "6: the path must have at most 107 bytes, has 108");
+    check_reason("unix:", "6: expected '/': the path of a unix socket is absolute");
+    check_reason("unix:run/s", "6: expected '/': the path of a unix socket is absolute");
+    check_reason("unix://", "8: expected '/': the path of a unix socket is absolute");
+    check_reason("unix://a:b@", "12: expected '/': the path of a unix socket is absolute");
+    check_reason("unix://run/s", "8: expected '/': the path of a unix socket is absolute, and has "
+                                 "no host before it");
+    check_reason("unix://a:b@run/s", "12: expected '/': the path of a unix socket is absolute, "
+                                     "and has no host before it");
+    check_reason("unix:/s%00", "6: the path has a zero byte");
+}
+
+BOOST_AUTO_TEST_CASE(the_only_parameter_is_the_database) {
+    check_reason("unix:/s?", "9: expected db=N (a '?' in the path must be written %3F)");
+    check_reason("unix:/s?x=1", "9: expected db=N (a '?' in the path must be written %3F)");
+    check_reason("unix:/s?db=", "12: the database must be 0 to 1000000, is empty");
+    check_reason("unix:/s?db=1&x=2",
+                 "13: the database must be 0 to 1000000, here is a character that is no digit");
+    check_reason("redis://h?db=1", "10: this character is in no host, which has [A-Za-z0-9._-]");
+}
+
+BOOST_AUTO_TEST_CASE(numbers_are_in_range_or_refused_never_wrapped) {
+    check_reason("redis://cache:99999", "15: the port must be 1 to 65535, is 99999");
+    check_reason("redis://cache:0", "15: the port must be 1 to 65535, is 0");
+    check_reason("redis://cache:65536", "15: the port must be 1 to 65535, is 65536");
+    check_reason("redis://cache:", "15: the port must be 1 to 65535, is empty");
+    check_reason("redis://cache:-1",
+                 "15: the port must be 1 to 65535, here is a character that is no digit");
+    check_reason("redis://cache:63 79",
+                 "17: the port must be 1 to 65535, here is a character that is no digit");
+    check_reason("redis://cache:71915", "15: the port must be 1 to 65535, is 71915"); // 6379+2^16
+    check_reason("redis://cache:18446744073709557995", "15: the port must be 1 to 65535");
+    check_reason("redis://h/1000001", "11: the database must be 0 to 1000000, is 1000001");
+    check_reason("redis://h/4294967296", "11: the database must be 0 to 1000000");
+    check_reason("redis://h/0/1",
+                 "12: the database must be 0 to 1000000, here is a character that is no digit");
+}
+
+BOOST_AUTO_TEST_CASE(hosts_are_names_or_addresses) {
+    const std::string no_host = "this character is in no host, which has [A-Za-z0-9._-]";
+    check_reason("redis://", "9: expected a host");
+    check_reason("redis:///0", "9: expected a host");
+    check_reason("redis://:6379", "9: expected a host");
+    check_reason("redis://a b", "10: " + no_host);
+    check_reason("redis://h\n", "10: " + no_host);
+    check_reason("redis://h\xc3\xb6st", "10: " + no_host);
+    check_reason(std::string_view{"redis://h\0", 10}, "10: " + no_host);
+    check_reason("redis://fe80:0::1",
+                 "9: two ':' in the host and port; an IPv6 address stands in brackets");
+    check_reason("redis://[::1", "9: the '[' of an IPv6 address has no ']'");
+    check_reason("redis://[::1]6379",
+                 "14: expected ':' and a port, '/' and a database, or the end");
+    check_reason("redis://[]", "10: expected a host");
+    check_reason("redis://[1.2.3.4]", "10: expected an IPv6 address in the brackets");
+    check_reason("redis://[::g]",
+                 "12: this character is in no IPv6 address, which has [0-9A-Fa-f:.]");
+    BOOST_TEST(parse_address("redis://" + std::string(253, 'h')).host.size() == 253U);
+    check_reason("redis://" + std::string(254, 'h'), "9: the host is longer than 253 characters");
+}
+
+BOOST_AUTO_TEST_CASE(separators_in_credentials_must_be_encoded) {
+    check_reason("redis://a:b@c@h", "12: an '@' in a user or password must be written %40");
+    check_reason("redis://a:b/c@h", "12: a '/' in a user or password must be written %2F");
+}
+
+BOOST_AUTO_TEST_CASE(other_schemes_are_refused_with_those_that_there_are) {
+    const std::string forms =
+        "expected memory:, redis://[user:password@]host[:port][/db] or unix:/path[?db=N]";
+    for (const auto* const text : {"", "localhost:6379", "http://h", "redis:h", "memory", "redis",
+                                   "valkey://h", " redis://h", "secret"})
+        check_reason(text, "1: " + forms);
+    check_reason("rediss://h", "1: TLS (rediss://) is not supported in this version; " + forms);
+}
+
+BOOST_AUTO_TEST_CASE(an_address_above_the_limit_is_refused_unread) {
+    const auto most = colimit::limits::address_bytes;
+    BOOST_TEST(parse_address("redis://:" + std::string(most - 11, 'p') + "@h").password.size() ==
+               most - 11);
+    check_reason("redis://:" + std::string(most - 10, 'p') + "@h",
+                 "4097: the address is longer than 4096 characters");
+}
+
+BOOST_AUTO_TEST_CASE(a_password_where_something_else_belongs_is_not_shown) {
+    for (const auto* const text :
+         {"redis://alice:Zq7Xv9Wk", "redis://alice:h@Zq7Xv9Wk!", "redis://h/Zq7Xv9Wk",
+          "Zq7Xv9Wk:x@h", "Zq7Xv9Wk://h", "unix:/s?Zq7Xv9Wk", "unix:Zq7Xv9Wk@/s",
+          "unix:/s?db=Zq7Xv9Wk", "memory:Zq7Xv9Wk", "redis://alice:Zq7Xv9Wk/x@h",
+          "redis://alice:123456", "redis://alice:12345678/0"}) {
+        const auto said = reason(text);
+        BOOST_TEST(said.starts_with("server address, character "));
+        BOOST_TEST(said.find("Zq7") == std::string::npos, said);
+        BOOST_TEST(said.find("123456") == std::string::npos, said);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(no_mutation_of_an_address_shows_user_or_password) {
+    const std::array<std::string, 5> whole{"redis://Jy4Ud8Rf:Zq7Xv9Wk@cache.example.org:6380/3",
+                                           "redis://:Zq7Xv9Wk@[::1]:6379", "redis://Zq7Xv9Wk@h/1",
+                                           "unix://Jy4Ud8Rf:Zq7Xv9Wk@/run/s?db=2",
+                                           "rediss://Jy4Ud8Rf:Zq7Xv9Wk@h"};
+    const std::string_view special{"@/:?%[]#;=&. \0\n\xff"
+                                   "09azunix",
+                                   26};
+    auto random = std::mt19937_64{3};
+    const auto below = [&random](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+    auto refused = 0;
+    for (int i = 0; i < 200'000; ++i) {
+        auto text = whole[below(whole.size())];
+        for (auto changes = 1 + below(4); changes > 0 && !text.empty(); --changes) {
+            const auto at = below(text.size());
+            switch (below(5)) {
+            case 0:
+                text.erase(at, 1 + below(12));
+                break;
+            case 1:
+                text[at] = special[below(special.size())];
+                break;
+            case 2:
+                text.insert(at, 1, special[below(special.size())]);
+                break;
+            case 3:
+                text.insert(at, text.substr(below(text.size()), 1 + below(20)));
+                break;
+            default:
+                text.insert(at, std::to_string(below(1'000'000)));
+                break;
+            }
+        }
+        const auto said = reason(text);
+        if (said == "not refused")
+            continue;
+        ++refused;
+        // Any three characters of a secret would be too much.
+        for (const std::string_view secret : {"Jy4Ud8Rf", "Zq7Xv9Wk"})
+            for (std::size_t at = 0; at + 3 <= secret.size(); ++at)
+                BOOST_REQUIRE_MESSAGE(said.find(secret.substr(at, 3)) == std::string::npos,
+                                      text << ": " << said);
+    }
+    BOOST_TEST(refused > 50'000);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Every range that <colimit/config.hpp> states holds at both of its ends.
+
+#include <boost/test/unit_test.hpp>
+
+#include <config_check.hpp>
+#include <support/refusal.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace {
+
+using namespace std::chrono_literals;
+using colimit::config;
+using std::chrono::milliseconds;
+
+[[nodiscard]] std::string reason(const config& settings) {
+    return colimit::test::refusal(colimit::errc::invalid_config, [&] {
+        colimit::validate(settings);
+        return 0;
+    });
+}
+
+template<class Value>
+void check_range(Value config::* member, Value least, Value most, const std::string& range) {
+    auto settings = config{};
+    settings.reconnect_least = 1ms;
+    settings.reconnect_most = 1h;
+    const auto reason_with = [&](Value value) {
+        settings.*member = value;
+        return reason(settings);
+    };
+    const auto one = Value{1};
+    BOOST_TEST(reason_with(least) == "not refused");
+    BOOST_TEST(reason_with(most) == "not refused");
+    BOOST_TEST(reason_with(least - one).starts_with(range + ", is "));
+    BOOST_TEST(reason_with(most + one).starts_with(range + ", is "));
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(configuration)
+
+BOOST_AUTO_TEST_CASE(the_defaults_are_valid) {
+    BOOST_TEST(reason({}) == "not refused");
+}
+
+BOOST_AUTO_TEST_CASE(times_are_1_ms_to_1_h) {
+    const std::string range = " must be 1 ms to 3600000 ms";
+    check_range(&config::timeout, 1ms, milliseconds{1h}, "config::timeout" + range);
+    check_range(&config::connect_timeout, 1ms, milliseconds{1h}, "config::connect_timeout" + range);
+    check_range(&config::reconnect_least, 1ms, milliseconds{1h}, "config::reconnect_least" + range);
+    check_range(&config::reconnect_most, 1ms, milliseconds{1h}, "config::reconnect_most" + range);
+    check_range(&config::minimum_ttl, 0ms, milliseconds{24h * 366},
+                "config::minimum_ttl must be 0 ms to 31622400000 ms");
+}
+
+BOOST_AUTO_TEST_CASE(bounds_stay_in_their_ranges) {
+    using size = std::size_t;
+    check_range(&config::max_in_flight, size{1}, size{16'777'216},
+                "config::max_in_flight must be 1 to 16777216");
+    check_range(&config::batch_size, size{1}, size{1'024}, "config::batch_size must be 1 to 1024");
+    check_range(&config::batches_in_flight, size{1}, size{64},
+                "config::batches_in_flight must be 1 to 64");
+    check_range(&config::memory_keys, size{1}, size{1'073'741'824},
+                "config::memory_keys must be 1 to 1073741824");
+    check_range(&config::resp, 2, 3, "config::resp must be 2 to 3");
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_names_the_member_its_range_and_its_value) {
+    BOOST_TEST(reason({.timeout = 0ms}) == "config::timeout must be 1 ms to 3600000 ms, is 0 ms");
+    BOOST_TEST(reason({.timeout = -5ms}) == "config::timeout must be 1 ms to 3600000 ms, is -5 ms");
+    BOOST_TEST(reason({.max_in_flight = static_cast<std::size_t>(-1)}) ==
+               "config::max_in_flight must be 1 to 16777216, is 18446744073709551615");
+}
+
+BOOST_AUTO_TEST_CASE(the_pauses_between_attempts_do_not_shrink) {
+    BOOST_TEST(reason({.reconnect_least = 10ms, .reconnect_most = 10ms}) == "not refused");
+    BOOST_TEST(reason({.reconnect_least = 10ms, .reconnect_most = 9ms}) ==
+               "config::reconnect_most must be at least config::reconnect_least (10 ms), is 9 ms");
+}
+
+BOOST_AUTO_TEST_CASE(a_prefix_is_a_name) {
+    BOOST_TEST(reason({.prefix = std::string(64, 'x')}) == "not refused");
+    BOOST_TEST(reason({.prefix = std::string(65, 'x')}) ==
+               "config::prefix is longer than 64 characters");
+    BOOST_TEST(reason({.prefix = ""}) ==
+               "config::prefix is empty: 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
+    BOOST_TEST(reason({.prefix = "a{b}"}) ==
+               "config::prefix: character 2 is not one of [A-Za-z0-9_.-]");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Rules as text: what is read, what is refused and in which words.
+
+#include <boost/test/unit_test.hpp>
+
+#include <colimit/text.hpp>
+#include <support/random_rule.hpp>
+#include <support/refusal.hpp>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace {
+
+using namespace std::chrono_literals;
+using colimit::parse_rules;
+using colimit::rule;
+
+constexpr auto day = 24h;
+
+[[nodiscard]] std::string reason(std::string_view text) {
+    return colimit::test::refusal(colimit::errc::invalid_policy, [&] { return parse_rules(text); });
+}
+
+void check_rule(std::string_view text, const rule& expected) {
+    BOOST_TEST_CONTEXT(text) {
+        const auto rules = parse_rules(text);
+        BOOST_TEST_REQUIRE(rules.size() == 1U);
+        BOOST_TEST((rules[0] == expected), to_string(rules[0]) << " != " << to_string(expected));
+    }
+}
+
+void check_reason(std::string_view text, std::string_view expected) {
+    BOOST_TEST_CONTEXT(text) {
+        BOOST_TEST(reason(text) == expected);
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(rule_text)
+
+BOOST_AUTO_TEST_CASE(a_count_and_a_period_are_a_gcra_rule) {
+    check_rule("100/s", colimit::gcra(100, 1s));
+    check_rule("5/m burst 10", colimit::gcra(5, 1min).burst(10));
+    check_rule("20 per 1m", colimit::gcra(20, 1min));
+    check_rule("20 per 90 seconds", colimit::gcra(20, 90s));
+    check_rule("0/0s", colimit::gcra(0, 0s)); // whether it makes a rule is the policy's question
+}
+
+BOOST_AUTO_TEST_CASE(every_unit_has_its_names_and_plurals) {
+    const std::array<std::pair<std::string_view, std::chrono::microseconds>, 30> units{
+        {{"us", 1us},
+         {"usec", 1us},
+         {"usecs", 1us},
+         {"microsecond", 1us},
+         {"ms", 1ms},
+         {"msec", 1ms},
+         {"msecs", 1ms},
+         {"millisecond", 1ms},
+         {"s", 1s},
+         {"sec", 1s},
+         {"secs", 1s},
+         {"second", 1s},
+         {"seconds", 1s},
+         {"m", 1min},
+         {"min", 1min},
+         {"mins", 1min},
+         {"minute", 1min},
+         {"minutes", 1min},
+         {"h", 1h},
+         {"hr", 1h},
+         {"hrs", 1h},
+         {"hour", 1h},
+         {"hours", 1h},
+         {"d", day},
+         {"day", day},
+         {"days", day},
+         {"S", 1s},
+         {"MS", 1ms},
+         {"Microseconds", 1us},
+         {"MILLISECONDS", 1ms}}};
+    for (const auto& [name, period] : units)
+        check_rule("7/3" + std::string{name}, colimit::gcra(7, 3 * period));
+}
+
+BOOST_AUTO_TEST_CASE(every_algorithm_is_found_by_its_name) {
+    check_rule("5/s gcra", colimit::gcra(5, 1s));
+    check_rule("5/s token_bucket burst 9", colimit::token_bucket(9, 5, 1s));
+    check_rule("5/s leaky_bucket burst 9", colimit::leaky_bucket(9, 5, 1s));
+    check_rule("30/60s cell burst 16", colimit::cell(15, 30, 60s));
+}
+
+BOOST_AUTO_TEST_CASE(words_may_stand_in_any_order_and_case_but_names_keep_theirs) {
+    const auto expected = colimit::token_bucket(3, 7, 10s).named("A.b-c_D").shadow();
+    check_rule("7 PER 10 Seconds Token_Bucket shadow BURST 3 named A.b-c_D", expected);
+    check_rule("7/10s NAMED A.b-c_D burst 3 Shadow token_bucket", expected);
+    BOOST_TEST(parse_rules("1/s named Day")[0].name() == "Day");
+    BOOST_TEST(!(parse_rules("1/s named Day") == parse_rules("1/s named day")));
+}
+
+BOOST_AUTO_TEST_CASE(a_name_may_look_like_any_word) {
+    check_rule("1/s named shadow", colimit::gcra(1, 1s).named("shadow"));
+    check_rule("1/s named burst shadow", colimit::gcra(1, 1s).named("burst").shadow());
+    check_rule("1/s named 5", colimit::gcra(1, 1s).named("5"));
+}
+
+BOOST_AUTO_TEST_CASE(blanks_are_free_between_words) {
+    check_rule(" \t5 /\r\n250 ms ", colimit::gcra(5, 250ms));
+    check_rule("5/ s", colimit::gcra(5, 1s));
+}
+
+BOOST_AUTO_TEST_CASE(semicolons_join_rules_and_one_more_at_the_end_does_no_harm) {
+    const auto rules = parse_rules("20 per 1m; 200 per 24h named day;5/s ; ");
+    BOOST_TEST_REQUIRE(rules.size() == 3U);
+    BOOST_TEST((rules[1] == colimit::gcra(200, day).named("day")));
+    BOOST_TEST((rules[2] == colimit::gcra(5, 1s)));
+    BOOST_TEST(parse_rules("1/s;1/s;1/s;1/s;1/s;1/s;1/s;1/s;").size() == 8U);
+    check_reason("1/s;;1/s", "rule text, character 5: expected a count, a whole number, found ';'");
+    check_reason("1/s;;", "rule text, character 5: expected a count, a whole number, found ';'");
+    check_reason("1/s;1/s;1/s;1/s;1/s;1/s;1/s;1/s; 2/s",
+                 "rule text, character 34: a ninth rule; a policy has at most 8");
+}
+
+BOOST_AUTO_TEST_CASE(a_text_without_a_rule_is_refused) {
+    check_reason("", "rule text, character 1: expected a count, a whole number, found the end");
+    check_reason("  ", "rule text, character 3: expected a count, a whole number, found the end");
+    check_reason(";", "rule text, character 1: expected a count, a whole number, found ';'");
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_says_what_stands_where_and_what_may) {
+    check_reason("100/x", "rule text, character 5: expected a unit of time "
+                          "(us, ms, s, m, h, d), found 'x'");
+    check_reason("100/", "rule text, character 5: expected a unit of time "
+                         "(us, ms, s, m, h, d), found the end");
+    check_reason("100/ss", "rule text, character 5: expected a unit of time "
+                           "(us, ms, s, m, h, d), found 'ss'");
+    check_reason("100 a s", "rule text, character 5: expected '/' or 'per', found 'a'");
+    check_reason("100", "rule text, character 4: expected '/' or 'per', found the end");
+    check_reason("5/s burst", "rule text, character 10: expected a capacity, a whole number, "
+                              "found the end");
+    check_reason("5/s burst -1",
+                 "rule text, character 11: expected a capacity, a whole number, found '-1'");
+    check_reason("5/s bursts 1", "rule text, character 5: expected burst, named, shadow, an "
+                                 "algorithm (gcra, cell, token_bucket, leaky_bucket) or ';', "
+                                 "found 'bursts'");
+    check_reason("5/s, 6/m", "rule text, character 4: expected burst, named, shadow, an "
+                             "algorithm (gcra, cell, token_bucket, leaky_bucket) or ';', "
+                             "found ','");
+}
+
+BOOST_AUTO_TEST_CASE(numbers_have_no_sign_fraction_or_tail) {
+    for (const auto* const text :
+         {"-5/s", "+5/s", ".5/s", "1.5/s", "1e3/s", "0x10/s", "1'000/s", "5s/s", "NaN/s", "inf/s"})
+        BOOST_TEST(reason(text).starts_with(
+                       "rule text, character 1: expected a count, a whole number, found '"),
+                   text << ": " << reason(text));
+    check_reason("5/s burst 10named x",
+                 "rule text, character 11: expected a capacity, a whole number, found '10named'");
+    check_reason("5/-1s", "rule text, character 3: expected a unit of time "
+                          "(us, ms, s, m, h, d), found '-1s'");
+    check_reason("5/1.5s", "rule text, character 4: expected a unit of time "
+                           "(us, ms, s, m, h, d), found '.5s'");
+}
+
+BOOST_AUTO_TEST_CASE(numbers_end_at_two_to_the_63_and_are_never_wrapped) {
+    const auto most = std::numeric_limits<std::int64_t>::max();
+    check_rule("9223372036854775807/9223372036854775807us burst 9223372036854775807",
+               rule{colimit::algorithm::gcra, most, most, most});
+    check_rule("0000000000000000000000001/s", colimit::gcra(1, 1s));
+    const std::string larger = "the number is larger than 9223372036854775807";
+    check_reason("9223372036854775808/s", "rule text, character 1: " + larger);
+    check_reason("18446744073709551617/s", "rule text, character 1: " + larger);
+    check_reason("1/9223372036854775808us", "rule text, character 3: " + larger);
+    check_reason("1/s burst 9223372036854775808", "rule text, character 11: " + larger);
+    check_rule("1/106751991d", colimit::gcra(1, std::chrono::hours{24} * 106'751'991));
+    check_reason("1/106751992d", "rule text, character 3: the period is longer than 64 bits of "
+                                 "microseconds can say");
+    check_reason("1 per 9223372036854775807 ms",
+                 "rule text, character 7: the period is longer than 64 bits of microseconds can "
+                 "say");
+}
+
+BOOST_AUTO_TEST_CASE(each_word_is_given_once) {
+    check_reason("1/s burst 2 burst 2", "rule text, character 13: burst is given twice");
+    check_reason("1/s named a named b", "rule text, character 13: the name is given twice");
+    check_reason("1/s shadow shadow", "rule text, character 12: shadow is given twice");
+    check_reason("1/s gcra cell", "rule text, character 10: the algorithm is given twice");
+}
+
+BOOST_AUTO_TEST_CASE(names_have_1_to_64_characters_of_their_alphabet) {
+    const std::string expected =
+        "rule text, character 11: expected a name of 1 to 64 characters of [A-Za-z0-9_.-], found ";
+    BOOST_TEST(parse_rules("1/s named " + std::string(64, 'x'))[0].name() == std::string(64, 'x'));
+    check_reason("1/s named " + std::string(65, 'x'), expected + "65 characters");
+    check_reason("1/s named ;", expected + "';'");
+    check_reason("1/s named a{b}", expected + "'a{b}'");
+    check_reason("1/s named", "rule text, character 10: expected a name of 1 to 64 characters of "
+                              "[A-Za-z0-9_.-], found the end");
+}
+
+BOOST_AUTO_TEST_CASE(rules_of_other_versions_get_a_clear_answer) {
+    for (const auto* const name :
+         {"fixed_window", "sliding_window", "sliding_log", "distinct", "calendar"})
+        check_reason("20 per 1m " + std::string{name},
+                     "rule text, character 11: this version has no " + std::string{name} +
+                         " rules; the algorithms are gcra, cell, token_bucket, leaky_bucket");
+    for (const auto* const unit : {"week", "month", "year"})
+        check_reason("3 per " + std::string{unit} + "s utc+8",
+                     "rule text, character 7: this version has no calendar rules such as per " +
+                         std::string{unit} + "; the units of time are us, ms, s, m, h, d");
+    check_reason("3 per day utc+8", "rule text, character 11: this version has no calendar rules, "
+                                    "which utc belongs to");
+}
+
+BOOST_AUTO_TEST_CASE(strange_bytes_are_shown_escaped_and_cut) {
+    using namespace std::string_view_literals;
+    check_reason("1/\0\x01\xc2\xb5s'\\\x7f"sv,
+                 "rule text, character 3: expected a unit of time (us, ms, s, m, h, d), found "
+                 "'\\x00\\x01\\xc2\\xb5s\\'\\\\\\x7f'");
+    check_reason("1/" + std::string(500, 'y'),
+                 "rule text, character 3: expected a unit of time (us, ms, s, m, h, d), found '" +
+                     std::string(24, 'y') + "...'");
+}
+
+BOOST_AUTO_TEST_CASE(a_text_above_the_limit_is_refused_unread) {
+    const auto most = colimit::limits::rule_text_bytes;
+    BOOST_TEST(parse_rules("1/s" + std::string(most - 3, ' ')).size() == 1U);
+    check_reason("1/s" + std::string(most - 2, ' '),
+                 "rule text, character 2049: the text is too long: 2048 characters are allowed, "
+                 "it has 2049");
+}
+
+BOOST_AUTO_TEST_CASE(the_text_of_any_rule_gives_it_back) {
+    auto random = colimit::test::random_rules{1};
+    for (int i = 0; i < 100'000; ++i) {
+        const auto r = random.next();
+        const auto text = to_string(r);
+        const auto read = parse_rules(text);
+        BOOST_REQUIRE_MESSAGE(read.size() == 1 && read[0] == r, text);
+        BOOST_REQUIRE_MESSAGE(to_string(read[0]) == text, text);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(eight_joined_texts_of_any_rules_give_them_back) {
+    auto random = colimit::test::random_rules{2};
+    for (int i = 0; i < 10'000; ++i) {
+        std::vector<rule> rules;
+        std::string text;
+        while (rules.size() < 8) {
+            rules.push_back(random.next());
+            text += (text.empty() ? "" : "; ") + to_string(rules.back());
+        }
+        BOOST_REQUIRE_MESSAGE(parse_rules(text) == rules, text);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
