@@ -4,6 +4,7 @@
 
 #include "replay/format.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <utility>
@@ -25,8 +26,9 @@ std::string counted(std::size_t number, std::string_view noun) {
 
 std::string percentage(std::size_t part, std::size_t whole) {
     std::array<char, 32> text{};
-    const auto share =
-        whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+    auto share = whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+    if (part != 0 && part != whole)
+        share = std::clamp(share, 0.01, 99.99);
     std::snprintf(text.data(), text.size(), "%.2f %%", share);
     return text.data();
 }

@@ -18,7 +18,7 @@ namespace replay {
 /// `1 line`, `2 lines`.
 [[nodiscard]] std::string counted(std::size_t number, std::string_view noun);
 
-/// 1 of 8 as `12.50 %`; of nothing as `0.00 %`.
+/// 1 of 8 as `12.50 %`; of nothing as `0.00 %`. Only none is 0, and only all is 100.
 [[nodiscard]] std::string percentage(std::size_t part, std::size_t whole);
 
 /// `2015-05-17 10:05:03`, in UTC.

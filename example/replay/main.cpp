@@ -156,7 +156,7 @@ int main(int argc, char** argv) {
     } catch (const colimit::error& e) {
         return complain(e.what(), 2);
     } catch (const boost::system::system_error& e) {
-        return complain(e.code().message(), 1);
+        return complain(replay::without_password(o.server) + ": " + e.code().message(), 1);
     } catch (const std::exception& e) {
         return complain(e.what(), 1);
     }

@@ -110,10 +110,10 @@ class player {
         try {
             co_await limiter_.ready();
         } catch (const boost::system::system_error& e) {
-            if (e.code() == colimit::errc::closed)
-                throw std::runtime_error{"no answer from " + without_password(server_) +
-                                         " within " + duration(patience)};
-            throw std::runtime_error{without_password(server_) + ": " + e.code().message()};
+            if (e.code() != colimit::errc::closed)
+                throw;
+            throw std::runtime_error{"no answer from " + without_password(server_) + " within " +
+                                     duration(patience)};
         }
     }
 

@@ -26,7 +26,8 @@ struct interrupted : std::runtime_error {
 
 /// Verdicts for all requests, in their order. Whatever happens, it resets the keys that it used; a
 /// second signal ends it at once, and then the keys end by themselves within an hour.
-/// @throws colimit::error for a bad address, std::runtime_error when the server fails, interrupted
+/// @throws colimit::error for a bad address, boost::system::system_error or std::runtime_error when
+/// the server fails, interrupted
 [[nodiscard]] std::vector<verdict> run(const history& log, const colimit::policy& policy,
                                        const std::string& server, progress& shown);
 
