@@ -20,6 +20,7 @@ namespace {
     data->rules.assign(rules.begin(), rules.end());
     data->plan = core::make_plan(name, rules);
     data->wire = redis::encode_plan(data->plan);
+    data->id = memory::name_digest(name);
     return data;
 }
 

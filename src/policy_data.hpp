@@ -8,6 +8,7 @@
 
 #include <colimit/policy.hpp>
 #include <core/plan.hpp>
+#include <memory/siphash.hpp>
 
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct policy_data {
     /// The plan as lua/bucket.lua unpacks it. Two policies with equal names and equal wires ask the
     /// same.
     std::string wire;
+    /// Stands for the name in the keys of the in-process store.
+    memory::digest id;
 };
 
 } // namespace colimit::detail

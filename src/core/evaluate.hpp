@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace colimit::core {
 
@@ -41,10 +42,18 @@ struct key_state {
 /// What the store has to do with the key now.
 enum class effect : std::uint8_t { nothing, store, erase };
 
+/// What the store holds for a key: nothing, states, or something that is none and has to be
+/// replaced.
+enum class found : std::uint8_t { nothing, state, invalid };
+
 /// Decides; `asked` is valid and its clock is set. On `effect::store` the state is the one to be
 /// stored; otherwise it is of no more use.
 [[nodiscard]] effect evaluate(const plan& rules, key_state& state, const question& asked,
                               decision& answer) noexcept;
+
+/// The same on states that lie elsewhere, one for each rule of the plan.
+[[nodiscard]] effect evaluate(const plan& rules, std::span<bucket_state> states, found what,
+                              const question& asked, decision& answer) noexcept;
 
 /// How long after `now` the state still matters: until the last of its rules has recovered.
 [[nodiscard]] std::int64_t recovery_time(const plan& rules, const key_state& state) noexcept;
