@@ -212,9 +212,9 @@ BOOST_AUTO_TEST_CASE(no_mutation_of_an_address_shows_user_or_password) {
                                            "redis://:Zq7Xv9Wk@[::1]:6379", "redis://Zq7Xv9Wk@h/1",
                                            "unix://Jy4Ud8Rf:Zq7Xv9Wk@/run/s?db=2",
                                            "rediss://Jy4Ud8Rf:Zq7Xv9Wk@h"};
-    const std::string_view special{"@/:?%[]#;=&. \0\n\xff"
-                                   "09azunix",
-                                   26};
+    using namespace std::string_view_literals;
+    constexpr auto special = "@/:?%[]#;=&. \0\n\xff"
+                             "09azunix"sv;
     auto random = std::mt19937_64{3};
     const auto below = [&random](std::size_t n) { return static_cast<std::size_t>(random() % n); };
     auto refused = 0;

@@ -19,6 +19,7 @@ namespace {
 
 constexpr auto streams = std::to_array<std::string_view>({
     "+OK\r\n-ERR no\r\n:-12\r\n$5\r\nhello\r\n",
+    "+a long line\r\n+\r\n-ERR\r\n",
     "$-1\r\n*-1\r\n*0\r\n$0\r\n\r\n_\r\n",
     "*3\r\n$2\r\n\r\n\r\n*2\r\n:1\r\n$-1\r\n+x\r\n:9223372036854775807\r\n",
     "%2\r\n+server\r\n$5\r\nredis\r\n+modules\r\n*0\r\n#t\r\n#f\r\n",

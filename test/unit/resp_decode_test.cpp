@@ -145,6 +145,16 @@ BOOST_AUTO_TEST_CASE(a_violation_is_final_until_reset) {
     BOOST_TEST((d.feed(":1\r\n") == resp::progress::complete));
 }
 
+BOOST_AUTO_TEST_CASE(a_reset_in_the_middle_of_a_reply_forgets_it) {
+    for (const auto begun : {"*2\r\n:1\r\n"sv, "*2\r\n$5\r\nab"sv, "-LOADING Redis is"sv}) {
+        auto d = resp::decoder{};
+        BOOST_REQUIRE(d.feed(begun) == resp::progress::need_more);
+        d.reset();
+        BOOST_REQUIRE(d.feed("+OK\r\n") == resp::progress::complete);
+        BOOST_TEST(describe(d, "+OK\r\n") == "simple \"OK\" in 5 bytes");
+    }
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_read_from_no_bytes) {
     auto d = resp::decoder{};
     BOOST_TEST((d.feed({}) == resp::progress::need_more));
