@@ -25,7 +25,7 @@ const policy two_rules{"two", gcra(5, 1s), gcra(20, 1h).named("hour")};
 BOOST_AUTO_TEST_SUITE(memory_bounds)
 
 BOOST_AUTO_TEST_CASE(a_flood_takes_no_more_states_than_there_are) {
-    for (const std::size_t capacity : {1, 2, 3, 7, 1000, 40'000}) {
+    for (const std::size_t capacity : {1U, 2U, 3U, 7U, 1000U, 40'000U}) {
         auto store = clocked_store{capacity};
         auto most = std::size_t{0};
         for (int i = 0; i < 60'000; ++i) {

@@ -26,7 +26,7 @@ using colimit::memory::no_cell;
 BOOST_AUTO_TEST_SUITE(memory_parts)
 
 BOOST_AUTO_TEST_CASE(the_index_finds_what_is_there_and_nothing_else) {
-    for (const std::size_t capacity : {1, 2, 11, 22, 23, 100, 5'000}) {
+    for (const std::size_t capacity : {1U, 2U, 11U, 22U, 23U, 100U, 5'000U}) {
         auto index = colimit::memory::index{capacity};
         auto random = std::mt19937_64{capacity};
         auto there = std::map<std::uint32_t, digest>{};
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(another_secret_puts_the_same_keys_elsewhere) {
 }
 
 BOOST_AUTO_TEST_CASE(the_slab_gives_each_cell_once_and_no_more_than_there_are) {
-    for (const std::size_t capacity : {1, 3, 32'768, 32'769, 70'000}) {
+    for (const std::size_t capacity : {1U, 3U, 32'768U, 32'769U, 70'000U}) {
         auto cells = colimit::memory::slab{capacity};
         auto taken = std::vector<std::uint32_t>{};
         while (cells.has_room(1))
