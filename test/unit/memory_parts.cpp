@@ -122,16 +122,17 @@ BOOST_AUTO_TEST_CASE(more_policies_than_slots_lose_no_debt) {
         auto shown = colimit::decision{};
         auto truth = colimit::decision{};
         const auto asked = colimit::core::question{.cost = 1, .at_least = 1, .now = now};
-        using colimit::core::found;
-        const auto effect = evaluate(p.plan, states, found::state, asked, shown);
+        auto held = colimit::core::held{.exists = true};
+        const auto effect = evaluate(p.plan, states, held, asked, shown);
         auto peeked = asked;
         peeked.verb = colimit::core::verb::peek;
         auto before = known;
-        (void)evaluate(p.plan, before, found::state, peeked, truth);
+        held = {.exists = true};
+        (void)evaluate(p.plan, before, held, peeked, truth);
         forgotten += shown.allowed() && !truth.allowed();
         alone += shown.allowed();
         if (shown.allowed())
-            (void)evaluate(p.plan, known, found::state, asked, truth);
+            (void)evaluate(p.plan, known, held, asked, truth);
         auto longest = 0us;
         for (const auto& status : shown.rules)
             longest = std::max(longest, status.reset_after);
