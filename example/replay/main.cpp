@@ -77,8 +77,8 @@ colimit::policy make_policy(const std::vector<colimit::rule>& rules) {
         if (rule.is_named())
             continue;
         auto name = to_string(rule);
-        std::replace(name.begin(), name.end(), '/', '-');
-        std::replace(name.begin(), name.end(), ' ', '_');
+        std::ranges::replace(name, '/', '-');
+        std::ranges::replace(name, ' ', '_');
         rule = rule.named(name);
     }
     return {"replay", named};
