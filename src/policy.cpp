@@ -24,6 +24,7 @@ namespace {
     data->plan = core::make_plan(name, rules);
     data->wire = redis::encode_plan(data->plan);
     data->fingerprint = redis::key_hash(data->name + data->wire);
+    data->id = memory::name_digest(name);
     return data;
 }
 

@@ -8,6 +8,7 @@
 
 #include <colimit/policy.hpp>
 #include <core/plan.hpp>
+#include <memory/siphash.hpp>
 
 #include <cstdint>
 #include <string>
@@ -24,6 +25,8 @@ struct policy_data {
     std::string wire;
     /// A hash of name and wire.
     std::uint64_t fingerprint = 0;
+    /// Stands for the name in the keys of the in-process store.
+    memory::digest id;
 };
 
 } // namespace colimit::detail

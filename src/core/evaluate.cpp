@@ -12,15 +12,17 @@ namespace colimit::core {
 namespace {
 
 using std::chrono::microseconds;
+using states_span = std::span<bucket_state>;
 
 /// Both arguments not negative; b at least 1. Without the sum a + b - 1, which could pass 2^53.
+/// One token a unit is common enough to save a call most of its divisions.
 [[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept {
-    return a == 0 ? 0 : (a - 1) / b + 1;
+    return a == 0 ? 0 : b == 1 ? a : (a - 1) / b + 1;
 }
 
 /// Rounded towards minus infinity; b at least 1.
 [[nodiscard]] constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
-    return a >= 0 ? a / b : -ceil_div(-a, b);
+    return a >= 0 ? (b == 1 ? a : a / b) : -ceil_div(-a, b);
 }
 
 [[nodiscard]] constexpr std::int64_t in_units(std::int64_t us, std::int64_t unit) noexcept {
@@ -81,7 +83,11 @@ using std::chrono::microseconds;
 void add_debt(const bucket& b, bucket_state& s, std::int64_t cost) noexcept {
     if (s.debt >= b.most)
         return;
-    s.debt = cost > (b.most - s.debt) / b.num ? b.most : s.debt + cost * b.num;
+    // A cost that the bucket could hold is below 2^53 ticks, so it needs no division to be safe.
+    if (cost <= b.capacity)
+        s.debt = std::min(b.most, s.debt + cost * b.num);
+    else
+        s.debt = cost > (b.most - s.debt) / b.num ? b.most : s.debt + cost * b.num;
 }
 
 void take_debt(const bucket& b, bucket_state& s, std::int64_t cost) noexcept {
@@ -90,12 +96,12 @@ void take_debt(const bucket& b, bucket_state& s, std::int64_t cost) noexcept {
 
 /// The largest amount up to `asked.cost` that every rule has room for; -1 when a balance is
 /// negative.
-[[nodiscard]] std::int64_t fitting(const plan& rules, const key_state& state,
+[[nodiscard]] std::int64_t fitting(const plan& rules, states_span states,
                                    const question& asked) noexcept {
     auto fits = asked.cost;
     for (std::uint32_t i = 0; i < rules.size; ++i) {
         const auto& b = rules.buckets[i];
-        const auto room = b.full - state.buckets[i].debt;
+        const auto room = b.full - states[i].debt;
         if (b.shadow || (fits <= b.capacity && fits * b.num <= room))
             continue;
         fits = std::max<std::int64_t>(-1, floor_div(room, b.num));
@@ -127,22 +133,20 @@ void take_debt(const bucket& b, bucket_state& s, std::int64_t cost) noexcept {
 }
 
 /// Starts a status for each rule with what it says to `amount`, as the state is before any charge.
-void note_waits(const plan& rules, const key_state& state, std::int64_t amount, std::int64_t now,
+void note_waits(const plan& rules, states_span states, std::int64_t amount, std::int64_t now,
                 decision& answer) noexcept {
     answer.rules.clear();
     for (std::uint32_t i = 0; i < rules.size; ++i)
-        answer.rules.append().retry_after =
-            wait_for(rules.buckets[i], state.buckets[i], amount, now);
+        answer.rules.append().retry_after = wait_for(rules.buckets[i], states[i], amount, now);
 }
 
 /// Completes the answer from the state as it is after the call.
-void report(const plan& rules, const key_state& state, std::int64_t now,
-            decision& answer) noexcept {
+void report(const plan& rules, states_span states, std::int64_t now, decision& answer) noexcept {
     answer.origin = origin::store;
     answer.server_time = time_point{microseconds{now}};
     for (std::uint32_t i = 0; i < rules.size; ++i) {
         const auto& b = rules.buckets[i];
-        const auto& s = state.buckets[i];
+        const auto& s = states[i];
         auto& status = answer.rules[i];
         status.limit = b.capacity;
         status.balance = floor_div(b.full - s.debt, b.num);
@@ -163,71 +167,75 @@ void report(const plan& rules, const key_state& state, std::int64_t now,
 }
 
 /// A state in which nothing is owed is the same as none.
-[[nodiscard]] effect effect_of_change(const plan& rules, const key_state& state) noexcept {
-    for (std::uint32_t i = 0; i < rules.size; ++i)
-        if (state.buckets[i].debt != 0)
+[[nodiscard]] effect effect_of_change(states_span states, held what) noexcept {
+    for (const auto& s : states)
+        if (s.debt != 0)
             return effect::store;
-    return state.exists ? effect::erase : effect::nothing;
+    return what.exists ? effect::erase : effect::nothing;
 }
 
 /// `allow` and `peek`: decides, and charges what `allow` grants. True when the state changed.
-[[nodiscard]] bool decide(const plan& rules, key_state& state, const question& asked,
+[[nodiscard]] bool decide(const plan& rules, states_span states, const question& asked,
                           decision& answer) noexcept {
-    const auto fits = fitting(rules, state, asked);
+    const auto fits = fitting(rules, states, asked);
     const auto granted = fits >= asked.at_least;
     answer.outcome = granted                                ? outcome::allowed
                      : asks_too_much(rules, asked.at_least) ? outcome::never
                                                             : outcome::limited;
     answer.granted = granted ? fits : 0;
-    note_waits(rules, state, asked.at_least, asked.now, answer);
+    note_waits(rules, states, asked.at_least, asked.now, answer);
     if (asked.verb == verb::peek || answer.granted == 0)
         return false;
     for (std::uint32_t i = 0; i < rules.size; ++i)
-        add_debt(rules.buckets[i], state.buckets[i], answer.granted);
+        add_debt(rules.buckets[i], states[i], answer.granted);
     return true;
 }
 
 /// `charge` and `refund`: changes the debt and answers as a peek of cost 0 afterwards.
-[[nodiscard]] bool settle(const plan& rules, key_state& state, const question& asked,
+[[nodiscard]] bool settle(const plan& rules, states_span states, const question& asked,
                           decision& answer) noexcept {
     auto changed = false;
     for (std::uint32_t i = 0; i < rules.size; ++i) {
-        auto& s = state.buckets[i];
+        auto& s = states[i];
         const auto before = s.debt;
         (asked.verb == verb::charge ? add_debt : take_debt)(rules.buckets[i], s, asked.cost);
         changed = changed || s.debt != before;
     }
     const auto none = question{.verb = verb::peek, .cost = 0, .at_least = 0, .now = asked.now};
-    answer.outcome = fitting(rules, state, none) >= 0 ? outcome::allowed : outcome::limited;
+    answer.outcome = fitting(rules, states, none) >= 0 ? outcome::allowed : outcome::limited;
     answer.granted = 0;
-    note_waits(rules, state, 0, asked.now, answer);
+    note_waits(rules, states, 0, asked.now, answer);
     return changed;
 }
 
 } // namespace
 
-effect evaluate(const plan& rules, key_state& state, const question& asked,
-                decision& answer) noexcept {
+effect evaluate(const plan& rules, std::span<bucket_state> states, held& what,
+                const question& asked, decision& answer) noexcept {
     if (asked.verb == verb::reset)
-        for (auto& s : state.buckets)
-            s = {};
-    auto repaired = state.stale || asked.verb == verb::reset;
+        std::ranges::fill(states, bucket_state{});
+    auto repaired = what.stale || asked.verb == verb::reset;
     for (std::uint32_t i = 0; i < rules.size; ++i)
-        repaired = bring_to_now(rules.buckets[i], state.buckets[i], asked.now) || repaired;
+        repaired = bring_to_now(rules.buckets[i], states[i], asked.now) || repaired;
 
     const auto asks = asked.verb == verb::allow || asked.verb == verb::peek;
     const auto changed =
-        asks ? decide(rules, state, asked, answer) : settle(rules, state, asked, answer);
-    report(rules, state, asked.now, answer);
+        asks ? decide(rules, states, asked, answer) : settle(rules, states, asked, answer);
+    report(rules, states, asked.now, answer);
 
     const auto silent = asked.verb == verb::peek || answer.outcome == outcome::never;
     auto next = effect::nothing;
     if (!silent && (changed || repaired))
-        next = effect_of_change(rules, state);
-    state.stale = silent && repaired;
+        next = effect_of_change(states, what);
+    what.stale = silent && repaired;
     if (next != effect::nothing)
-        state.exists = next == effect::store;
+        what.exists = next == effect::store;
     return next;
+}
+
+effect evaluate(const plan& rules, key_state& state, const question& asked,
+                decision& answer) noexcept {
+    return evaluate(rules, std::span{state.buckets.data(), rules.size}, state, asked, answer);
 }
 
 std::int64_t recovery_time(const plan& rules, const key_state& state) noexcept {

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace colimit::core {
 
@@ -29,21 +30,29 @@ struct bucket_state {
     friend bool operator==(const bucket_state&, const bucket_state&) = default;
 };
 
-/// A key's state under a policy: one bucket a rule, in the policy's order.
-struct key_state {
-    std::array<bucket_state, limits::rules_per_policy> buckets{};
-    /// The store holds something for this key.
+/// What the store holds for a key.
+struct held {
+    /// Something is there.
     bool exists = false;
-    /// What it holds must be replaced even by a refusal: it is no state, or it was moved or
-    /// converted.
+    /// It must be replaced even by a refusal: it is no state, or it was moved or converted.
     bool stale = false;
+};
+
+/// A key's state under a policy: one bucket a rule, in the policy's order.
+struct key_state : held {
+    std::array<bucket_state, limits::rules_per_policy> buckets{};
 };
 
 /// What the store has to do with the key now.
 enum class effect : std::uint8_t { nothing, store, erase };
 
-/// Decides; `asked` is valid and its clock is set. Afterwards the state is at `asked.now`, and the
-/// one to be stored if the effect says so; it may be asked again at the same instant.
+/// Decides; `asked` is valid and its clock is set, and there is a state for each rule. Afterwards
+/// the states are at `asked.now`, and the ones to be stored if the effect says so; they may be
+/// asked again at the same instant.
+[[nodiscard]] effect evaluate(const plan& rules, std::span<bucket_state> states, held& what,
+                              const question& asked, decision& answer) noexcept;
+
+/// The same for a state that was read as a whole.
 [[nodiscard]] effect evaluate(const plan& rules, key_state& state, const question& asked,
                               decision& answer) noexcept;
 

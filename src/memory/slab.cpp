@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Cells are taken from the list of free ones, and from untouched memory when it is empty.
+
+#include <memory/slab.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace colimit::memory {
+namespace {
+
+/// Memory for cells; a whole chunk is one huge page where the system has them. Keys lie at random
+/// places: with pages of 4 KiB most calls would miss the TLB too.
+[[nodiscard]] cell* allocate(std::size_t cells, bool whole_chunk) noexcept {
+    const auto bytes = cells * sizeof(cell);
+    auto* memory = std::aligned_alloc(whole_chunk ? bytes : alignof(cell), bytes);
+#ifdef __linux__
+    if (memory != nullptr && whole_chunk)
+        ::madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+    return static_cast<cell*>(memory);
+}
+
+} // namespace
+
+slab::slab(std::size_t capacity) : capacity_(capacity) {
+    chunks_.reserve((capacity + chunk_cells - 1) / chunk_cells);
+}
+
+void slab::release::operator()(cell* chunk) const noexcept {
+    std::free(chunk);
+}
+
+bool slab::has_room(std::size_t count) noexcept {
+    if (count <= free_count_)
+        return true;
+    const auto needed = touched_ + (count - free_count_);
+    if (needed > capacity_)
+        return false;
+    while (chunks_.size() * chunk_cells < needed) {
+        const auto cells =
+            std::min<std::size_t>(chunk_cells, capacity_ - chunks_.size() * chunk_cells);
+        auto* memory = allocate(cells, cells == chunk_cells);
+        if (memory == nullptr)
+            return false;
+        chunks_.emplace_back(memory);
+    }
+    return true;
+}
+
+std::uint32_t slab::take() noexcept {
+    if (free_ == no_cell)
+        return touched_++;
+    const auto taken = free_;
+    free_ = (*this)[taken].next;
+    --free_count_;
+    return taken;
+}
+
+void slab::give_back(std::uint32_t i) noexcept {
+    auto& c = (*this)[i];
+    c.tag = 0;
+    c.next = free_;
+    free_ = i;
+    ++free_count_;
+}
+
+} // namespace colimit::memory
