@@ -316,7 +316,7 @@ void trial::compare_end(const step& s, std::size_t key, std::int64_t end) {
         return;
     }
     const auto end_us = end * 1000;
-    if (end_us < now_ + recovery || end_us > now_ + 2 * recovery + 1'000'000 ||
+    if (end_us < now_ + recovery || end_us > after_ + 2 * recovery + 1'000'000 ||
         promise > static_cast<double>(end_us))
         report(where + "at " + std::to_string(now_) + " us it recovers in " +
                std::to_string(recovery) + " us; promised was " +
