@@ -230,12 +230,13 @@ local function save(key, value)
         if not exists then return redis.call('EXISTS', key) == 1 and 'c' or '.' end
         reply = redis.pcall('DEL', key)
     else
-        -- In place where the key surely outlives the debt, and not by more than a key may.
+        -- In place where the key surely outlives the debt, and by no more than a second, so that after
+        -- any later call, too, it ends at most a second after its recovery.
         local keep = value and #value == value_size and not supplied
-            and expires >= now + recovery and expires <= now + 2 * recovery + SECOND
+            and expires >= now + recovery and expires + MARGIN <= now + recovery + SECOND
         local ttl = 0
         if not keep then
-            ttl = ceil(recovery / 1000) + 1000
+            ttl = floor(recovery / 1000) + 1000
             if ttl < least_ttl then ttl = least_ttl end
             expires = supplied and 0 or now + ttl * 1000 - MARGIN
         end
