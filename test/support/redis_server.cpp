@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Starting and ending a server. Two programs may pick the same free port: the one whose server then
+// fails to bind it picks another.
+
+#include <support/redis_server.hpp>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace colimit::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The bus of a cluster needs the port 10,000 higher too, which one in five cannot have.
+constexpr int attempts = 8;
+
+[[nodiscard]] std::string fresh_folder() {
+    auto name = std::filesystem::temp_directory_path() / "colimit-test-XXXXXX";
+    auto text = name.string();
+    if (::mkdtemp(text.data()) == nullptr)
+        throw std::runtime_error{"cannot make a folder like " + text};
+    return text;
+}
+
+[[nodiscard]] std::uint16_t free_port() {
+    const auto probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    auto where = sockaddr_in{};
+    where.sin_family = AF_INET;
+    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto size = socklen_t{sizeof where};
+    auto* const generic = reinterpret_cast<sockaddr*>(&where);
+    const auto found = probe >= 0 && ::bind(probe, generic, size) == 0 &&
+                       ::getsockname(probe, generic, &size) == 0;
+    if (probe >= 0)
+        ::close(probe);
+    if (!found)
+        throw std::runtime_error{"no free port"};
+    return ntohs(where.sin_port);
+}
+
+/// In the child: becomes the server, or ends.
+[[noreturn]] void become(char* const* words, pid_t parent) noexcept {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL); // no test leaves a server behind, however it ends
+    if (::getppid() == parent)
+        ::execvp(words[0], words);
+    ::_exit(127);
+}
+
+} // namespace
+
+redis_server::redis_server(options wanted) : wanted_(std::move(wanted)), folder_(fresh_folder()) {
+    try {
+        start();
+    } catch (...) {
+        std::filesystem::remove_all(folder_);
+        throw;
+    }
+}
+
+redis_server::~redis_server() {
+    kill();
+    auto ignored = std::error_code{};
+    std::filesystem::remove_all(folder_, ignored);
+}
+
+std::string redis_server::address() const {
+    return wanted_.tcp ? "redis://127.0.0.1:" + std::to_string(port_) : unix_address();
+}
+
+std::vector<std::string> redis_server::arguments() const {
+    auto words = std::vector<std::string>{"redis-server",
+                                          "--unixsocket",
+                                          socket(),
+                                          "--bind",
+                                          "127.0.0.1",
+                                          "--port",
+                                          std::to_string(port_),
+                                          "--dir",
+                                          folder_,
+                                          "--logfile",
+                                          folder_ + "/log",
+                                          "--save",
+                                          "",
+                                          "--appendonly",
+                                          "no",
+                                          "--daemonize",
+                                          "no"};
+    words.insert(words.end(), wanted_.arguments.begin(), wanted_.arguments.end());
+    return words;
+}
+
+std::string redis_server::log() const {
+    auto file = std::ifstream{folder_ + "/log"};
+    return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+bool redis_server::has_ended() {
+    if (::waitpid(pid_, nullptr, WNOHANG) != pid_)
+        return false;
+    pid_ = -1;
+    return true;
+}
+
+/// False when the server ended before it answered.
+bool redis_server::launch() {
+    auto words = arguments();
+    auto pointers = std::vector<char*>{};
+    for (auto& w : words)
+        pointers.push_back(w.data());
+    pointers.push_back(nullptr);
+    const auto parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ < 0)
+        throw std::runtime_error{"fork failed"};
+    if (pid_ == 0)
+        become(pointers.data(), parent);
+    for (auto left = 10'000ms; left > 0ms; left -= 2ms) {
+        if (has_ended())
+            return false;
+        try {
+            const auto answer = connect()({"PING"}); // one with a password answers -NOAUTH
+            if (!answer.text.starts_with("LOADING"))
+                return true;
+        } catch (const std::runtime_error&) {
+            // It does not listen yet.
+        }
+        std::this_thread::sleep_for(2ms);
+    }
+    const auto what = "redis-server does not answer:\n" + log();
+    kill();
+    throw std::runtime_error{what};
+}
+
+void redis_server::start() {
+    const auto has_port = port_ != 0;
+    for (auto i = 0; i < attempts; ++i) {
+        if (wanted_.tcp && !has_port)
+            port_ = free_port();
+        std::filesystem::remove(socket());
+        if (launch())
+            return;
+    }
+    throw std::runtime_error{"redis-server ended as soon as it was started:\n" + log()};
+}
+
+void redis_server::kill() {
+    if (pid_ <= 0)
+        return;
+    ::kill(pid_, SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+}
+
+void redis_server::stop() {
+    ::kill(pid_, SIGSTOP);
+    // The signal takes effect at some later moment; a test wants to know that it has.
+    while (::waitpid(pid_, nullptr, WUNTRACED) < 0 && errno == EINTR) {
+    }
+}
+
+void redis_server::cont() {
+    ::kill(pid_, SIGCONT);
+}
+
+} // namespace colimit::test

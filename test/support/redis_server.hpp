@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A redis-server of one's own for the time of a test: on a unix socket in a fresh folder, and on a
+// free port of 127.0.0.1 where that is asked for. It keeps nothing on disk, it ends with the test
+// even when the test crashes, and nobody else's server is touched.
+//
+//     redis_server server;
+//     limiter l{executor, server.address()};
+//     auto look = server.connect();
+//     BOOST_TEST(look.pttl("colimit:{mm}:login:k:ann") > 0);
+
+#ifndef COLIMIT_TEST_SUPPORT_REDIS_SERVER_HPP
+#define COLIMIT_TEST_SUPPORT_REDIS_SERVER_HPP
+
+#include <support/raw_client.hpp>
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace colimit::test {
+
+struct redis_server_options {
+    /// Also listens on a free port of 127.0.0.1, and `address` is that one.
+    bool tcp = false;
+    /// Further arguments of redis-server: `{"--requirepass", "secret"}`.
+    std::vector<std::string> arguments = {};
+};
+
+class redis_server {
+  public:
+    using options = redis_server_options;
+
+    /// Starts it and waits until it answers, at most ten seconds.
+    /// @throws std::runtime_error with the server's log when it does not.
+    explicit redis_server(options wanted = {});
+    ~redis_server();
+    redis_server(const redis_server&) = delete;
+    redis_server& operator=(const redis_server&) = delete;
+
+    /// For config::server.
+    [[nodiscard]] std::string address() const;
+    [[nodiscard]] std::string unix_address() const { return "unix:" + socket(); }
+    [[nodiscard]] std::string socket() const { return folder_ + "/socket"; }
+    /// 0 without tcp.
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
+
+    /// A connection to its socket, without a password.
+    [[nodiscard]] raw_client connect() const { return raw_client{unix_address()}; }
+
+    /// Ends it at once, as a crash would; its connections are reset. All it knew is gone.
+    void kill();
+    /// Starts it again, empty, on the same socket and port.
+    void start();
+    void restart() {
+        kill();
+        start();
+    }
+    /// Halts it: it takes connections and bytes (the kernel does), and answers nothing.
+    void stop();
+    /// Ends the halt.
+    void cont();
+
+  private:
+    [[nodiscard]] bool launch();
+    [[nodiscard]] bool has_ended();
+    [[nodiscard]] std::vector<std::string> arguments() const;
+    [[nodiscard]] std::string log() const;
+
+    options wanted_;
+    std::string folder_;
+    std::uint16_t port_ = 0;
+    pid_t pid_ = -1;
+};
+
+} // namespace colimit::test
+
+#endif
