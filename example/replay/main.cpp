@@ -79,7 +79,8 @@ colimit::policy make_policy(const std::vector<colimit::rule>& rules) {
         auto name = to_string(rule);
         std::ranges::replace(name, '/', '-');
         std::ranges::replace(name, ' ', '_');
-        rule = rule.named(name);
+        if (name.size() <= colimit::limits::name_length)
+            rule = rule.named(name);
     }
     return {"replay", named};
 }
