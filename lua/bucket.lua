@@ -232,8 +232,8 @@ local function save(key, value)
         if not exists then return redis.call('EXISTS', key) == 1 and 'c' or '.' end
         reply = redis.pcall('DEL', key)
     else
-        -- In place where the key surely outlives the debt, and by no more than a second, so that after
-        -- any later call, too, it ends at most a second after its recovery.
+        -- In place where the key surely outlives the debt, and by no more than a second, so that
+        -- after any later call, too, it ends at most a second after its recovery.
         local keep = value and #value == value_size and not supplied
             and expires >= now + recovery and expires + MARGIN <= now + recovery + SECOND
         local ttl = 0
