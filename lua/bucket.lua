@@ -205,7 +205,9 @@ local function apply(verb, cost, at_least)
         local allowed = fits >= at_least
         if allowed then granted = granted + 1 end
         if verb == PEEK or (not allowed and asks_too_much(at_least)) then return end
-        note_change(allowed and fits > 0 and add_debt(fits))
+        local charges = allowed and fits > 0
+        if charges then add_debt(fits) end
+        note_change(charges)
     elseif verb == CHARGE then
         note_change(add_debt(cost))
     elseif verb == REFUND then

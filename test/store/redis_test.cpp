@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the stores in Redis leave on the server: when they write, for how long, under which names,
+// and what they do with values that are not theirs.
+
+#include "stores.hpp"
+
+#include <support/decision_text.hpp>
+
+#include <redis/key.hpp>
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+namespace {
+
+using namespace colimit;
+using namespace colimit::test;
+using namespace std::chrono_literals;
+
+const policy ten{"ten", gcra(1, 1s).burst(10)};
+
+/// What must not change: the value, and the time at which the key ends.
+[[nodiscard]] std::pair<std::optional<std::string>, std::int64_t> picture(const std::string& name) {
+    return {look().dump(name), look().must({"PEXPIRETIME", name}).integer};
+}
+
+[[nodiscard]] std::int64_t longest_reset(const decision& d) {
+    auto longest = std::int64_t{0};
+    for (const auto& r : d.rules)
+        longest = std::max(longest, std::int64_t{r.reset_after.count()});
+    return longest;
+}
+
+BOOST_DATA_TEST_CASE(P3_a_denial_or_peek_leaves_value_and_end_as_they_were, every_redis()) {
+    for (const auto now : {std::optional{at(0)}, std::optional<time_point>{}}) {
+        auto s = open_store(sample, now ? for_supplied_clocks : 0h);
+        s->allow("k", ten, {.cost = 10, .now = now});
+        const auto before = picture(name_of(ten, "k"));
+        BOOST_REQUIRE(before.first.has_value());
+        const auto then = now ? std::optional{*now + 1us} : now;
+        for (int i = 0; i < 3; ++i) {
+            BOOST_TEST(s->allow("k", ten, {.cost = 5, .now = then}).outcome == outcome::limited);
+            BOOST_TEST(s->allow("k", ten, {.cost = 11, .now = then}).outcome == outcome::never);
+            BOOST_TEST(s->allow("k", ten, {.cost = 9, .at_least = 5, .now = then}).granted == 0);
+            s->peek("k", ten, {.now = then});
+        }
+        BOOST_TEST((picture(name_of(ten, "k")) == before));
+    }
+}
+
+BOOST_DATA_TEST_CASE(P3_neither_a_denial_nor_a_peek_nor_a_refund_makes_a_key, every_redis()) {
+    auto s = open_store(sample);
+    s->allow("k", ten, {.cost = 11, .now = at(0)});
+    s->allow("k", ten, {.cost = 0, .now = at(0)});
+    s->peek("k", ten, {.now = at(0)});
+    s->refund("k", ten, {.cost = 3, .now = at(0)});
+    s->charge("k", ten, {.cost = 0, .now = at(0)});
+    s->reset("k", ten, {.now = at(0)});
+    BOOST_TEST(look().dbsize() == 0);
+}
+
+BOOST_DATA_TEST_CASE(P4_after_any_call_a_key_outlives_its_state_and_ends_in_time, every_redis()) {
+    auto s = open_store(sample, 0ms);
+    const policy p{"p", gcra(10, 1s).burst(100).named("a"), gcra(1000, 1s).burst(5000).named("b"),
+                   token_bucket(70, 1, 1s).named("c").shadow()};
+    std::mt19937_64 random{4};
+    constexpr asked_verb verbs[] = {asked_verb::allow,  asked_verb::allow,  asked_verb::peek,
+                                    asked_verb::charge, asked_verb::refund, asked_verb::reset};
+    auto wrote = 0;
+    for (int i = 0; i < 400; ++i) {
+        const auto verb = verbs[random() % (i % 50 == 0 ? 6 : 5)];
+        const auto cost = static_cast<std::int64_t>(random() % 30);
+        const auto got = s->ask(verb, "k", p, {.cost = cost});
+        BOOST_REQUIRE(!got.ec);
+        const auto recovery = longest_reset(got.result);
+        const auto lives = look().pttl(name_of(p, "k"));
+        const auto looked = look().time();
+        if (recovery == 0) {
+            BOOST_TEST(lives == -2);
+            continue;
+        }
+        ++wrote;
+        const auto recovered = got.result.server_time.time_since_epoch().count() + recovery;
+        BOOST_TEST(lives > 0);
+        BOOST_TEST(lives * 1000 <= 2 * recovery + second);
+        BOOST_TEST(looked + lives * 1000 >= recovered);
+    }
+    BOOST_TEST(wrote > 200);
+}
+
+// Were it written in place, its end would be too late for what is left of the debt a second later.
+BOOST_DATA_TEST_CASE(P4_after_a_refund_a_key_ends_a_second_after_the_smaller_debt, every_redis()) {
+    auto s = open_store(sample, 0ms);
+    const policy p{"p", gcra(10, 1s).burst(100)};
+    s->charge("k", p, {.cost = 400});
+    s->refund("k", p, {.cost = 200});
+    BOOST_TEST(look().pttl(name_of(p, "k")) <= 21'100);
+}
+
+BOOST_DATA_TEST_CASE(P4_even_the_shortest_debt_has_a_key_with_an_end, every_redis()) {
+    auto s = open_store(sample, 0ms);
+    const policy quick{"quick", gcra(1'000'000, 1s)};
+    s->allow("k", quick);
+    const auto lives = look().pttl(name_of(quick, "k"));
+    BOOST_TEST(lives > 0);
+    BOOST_TEST(lives <= 1000);
+}
+
+BOOST_DATA_TEST_CASE(a_small_charge_rewrites_its_value_in_place_and_a_large_one_moves_its_end,
+                     every_redis()) {
+    auto s = open_store(sample, 0ms);
+    const policy p{"p", gcra(100, 1s).burst(10'000)};
+    const auto name = name_of(p, "k");
+    s->allow("k", p, {.cost = 1000});
+    const auto first = picture(name);
+    s->allow("k", p, {.cost = 1});
+    const auto second_picture = picture(name);
+    BOOST_TEST(second_picture.second == first.second);
+    BOOST_TEST((second_picture.first != first.first));
+    const auto d = s->allow("k", p, {.cost = 1000});
+    BOOST_TEST(picture(name).second * 1000 >=
+               d.server_time.time_since_epoch().count() + d.reset_after.count());
+}
+
+BOOST_DATA_TEST_CASE(a_state_that_has_recovered_is_deleted, every_redis()) {
+    auto s = open_store(sample);
+    s->allow("k", ten, {.cost = 4, .now = at(0)});
+    BOOST_TEST(look().dbsize() == 1);
+    s->refund("k", ten, {.cost = 4, .now = at(0)});
+    BOOST_TEST(look().dbsize() == 0);
+    s->allow("k", ten, {.cost = 4, .now = at(0)});
+    s->reset("k", ten, {.now = at(0)});
+    BOOST_TEST(look().dbsize() == 0);
+}
+
+BOOST_DATA_TEST_CASE(the_least_time_to_live_that_was_configured_holds, every_redis()) {
+    auto s = open_store(sample, 30min);
+    s->allow("k", ten, {.now = at(0)});
+    const auto lives = look().pttl(name_of(ten, "k"));
+    BOOST_TEST(lives <= 30 * 60 * 1000);
+    BOOST_TEST(lives > 29 * 60 * 1000);
+}
+
+BOOST_DATA_TEST_CASE(a_value_of_another_type_is_a_conflict_and_stays_untouched, every_redis()) {
+    auto s = open_store(sample);
+    const auto name = name_of(ten, "k");
+    look().must({"RPUSH", name, "somebody's", "list"});
+    const auto before = picture(name);
+    for (const auto verb : {asked_verb::allow, asked_verb::peek, asked_verb::charge,
+                            asked_verb::refund, asked_verb::reset})
+        for (const std::int64_t cost : {0, 1, 11})
+            BOOST_TEST(
+                (s->ask(verb, "k", ten, {.cost = cost, .now = at(0)}).ec == errc::key_conflict));
+    BOOST_TEST((picture(name) == before));
+    look().must({"DEL", name});
+    BOOST_TEST(s->allow("k", ten, {.now = at(0)}).remaining == 9);
+}
+
+BOOST_DATA_TEST_CASE(a_corrupt_value_is_read_as_a_full_bucket_and_repaired, every_redis()) {
+    auto s = open_store(sample);
+    const auto name = name_of(ten, "k");
+    s->charge("k", ten, {.cost = 20, .now = at(0)});
+    const auto good = look().get(name).value();
+    auto not_a_number = good;
+    not_a_number.replace(20, 8, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+    for (const auto& bad : {std::string{}, std::string{"x"}, std::string(44, '\xff'),
+                            std::string(400, '\0'), good + "x", good.substr(0, 43), not_a_number}) {
+        look().must({"SET", name, bad});
+        BOOST_TEST(s->peek("k", ten, {.now = at(0)}).remaining == 10);
+        BOOST_TEST(look().get(name).value() == bad); // a peek repairs nothing
+        BOOST_TEST(s->allow("k", ten, {.cost = 3, .now = at(0)}).remaining == 7);
+        BOOST_TEST(look().get(name).value().size() == good.size());
+        BOOST_TEST(look().pttl(name) > 0); // it had no end
+        BOOST_TEST(s->allow("k", ten, {.cost = 8, .now = at(0)}).outcome == outcome::limited);
+    }
+    look().must({"SET", name, "x"});
+    s->allow("k", ten, {.cost = 0, .now = at(0)});
+    BOOST_TEST(look().dbsize() == 0);
+}
+
+BOOST_DATA_TEST_CASE(a_script_flush_between_two_calls_loses_and_doubles_nothing, every_redis()) {
+    auto s = open_store(sample);
+    const policy p{"p", gcra(1, 1s).burst(100)};
+    for (int i = 1; i <= 20; ++i) {
+        if (i % 2 == 0)
+            look().must({"SCRIPT", "FLUSH"});
+        BOOST_TEST(s->allow("k", p, {.now = at(0)}).remaining == 100 - i);
+    }
+}
+
+BOOST_DATA_TEST_CASE(P10_hostile_keys_have_the_names_that_were_agreed, every_redis()) {
+    auto s = open_store(sample);
+    auto expected = std::vector<std::string>{};
+    for (const auto& key : {std::string{}, std::string{"ann"}, std::string("\0\r\n}{", 5),
+                            std::string{"*1\r\n$8\r\nFLUSHALL\r\n"}, std::string(256, '}'),
+                            std::string(257, 'x'), std::string(limits::key_bytes, '\r')}) {
+        s->allow(key, ten, {.now = at(0)});
+        expected.push_back(name_of(ten, key));
+    }
+    std::ranges::sort(expected);
+    const auto names = look().keys();
+    BOOST_TEST(names == expected, boost::test_tools::per_element());
+    for (const auto& name : names)
+        BOOST_TEST(name.size() < 300U);
+}
+
+BOOST_AUTO_TEST_CASE(P10_all_state_of_a_key_lies_in_one_slot_whatever_its_bytes) {
+    redis_server node{{.tcp = true, .arguments = {"--cluster-enabled", "yes"}}};
+    auto ask = node.connect();
+    const auto slot = [&ask](std::string_view name) {
+        return ask.must({"CLUSTER", "KEYSLOT", name}).integer;
+    };
+    std::mt19937_64 random{10};
+    const policy other{"other", gcra(1, 1s)};
+    for (int i = 0; i < 500; ++i) {
+        auto key = std::string{};
+        for (auto left = random() % 300; left > 0; --left)
+            key += "{}\r\n\0:ab"[random() % 8];
+        const auto place = redis::tag_of(redis::key_hash(key));
+        const auto expected = slot("{" + std::string{redis::tag(place)} + "}");
+        BOOST_TEST(slot(name_of(ten, key)) == expected);
+        BOOST_TEST(slot(name_of(other, key)) == expected);
+        BOOST_TEST(expected / 256 == static_cast<std::int64_t>(place)); // spread evenly
+    }
+}
+
+} // namespace

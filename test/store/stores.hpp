@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Every store behind one face, so that each case of this suite is written once and runs on all:
+//
+//     BOOST_DATA_TEST_CASE(a_refusal_charges_nothing, every_store()) {
+//         auto s = open_store(sample);
+//         BOOST_TEST(s->allow("ann", five, {.now = at(0)}).remaining == 4);
+//     }
+//
+// Redis is one private server for the whole program, flushed when a store is opened.
+
+#ifndef COLIMIT_TEST_STORE_STORES_HPP
+#define COLIMIT_TEST_STORE_STORES_HPP
+
+#include <colimit/decision.hpp>
+#include <colimit/error.hpp>
+#include <colimit/options.hpp>
+#include <colimit/policy.hpp>
+#include <support/redis_server.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colimit::test {
+
+enum class store_kind : std::uint8_t { local, memory, redis_resp3, redis_resp2, redis_tcp };
+
+std::ostream& operator<<(std::ostream& out, store_kind k);
+
+[[nodiscard]] std::vector<store_kind> every_store();
+[[nodiscard]] std::vector<store_kind> every_redis();
+
+/// A decision or an error.
+struct answer {
+    error_code ec;
+    decision result;
+};
+
+enum class asked_verb : std::uint8_t { allow, peek, charge, refund, reset };
+
+class open_limiter {
+  public:
+    open_limiter() = default;
+    open_limiter(const open_limiter&) = delete;
+    open_limiter& operator=(const open_limiter&) = delete;
+    virtual ~open_limiter() = default;
+
+    /// `charge`, `refund` and `reset` read of the options what they have.
+    virtual answer ask(asked_verb verb, std::string_view key, const policy& p,
+                       const check_options& options) = 0;
+
+    // The verbs; an error is a failure of the test.
+    decision allow(std::string_view key, const policy& p, const check_options& options = {}) {
+        return must(asked_verb::allow, key, p, options);
+    }
+    decision peek(std::string_view key, const policy& p, const check_options& options = {}) {
+        return must(asked_verb::peek, key, p, options);
+    }
+    decision charge(std::string_view key, const policy& p, const check_options& options = {}) {
+        return must(asked_verb::charge, key, p, options);
+    }
+    decision refund(std::string_view key, const policy& p, const check_options& options = {}) {
+        return must(asked_verb::refund, key, p, options);
+    }
+    decision reset(std::string_view key, const policy& p, const check_options& options = {}) {
+        return must(asked_verb::reset, key, p, options);
+    }
+
+  private:
+    decision must(asked_verb verb, std::string_view key, const policy& p,
+                  const check_options& options);
+};
+
+/// For clocks that are supplied, keys in Redis must live longer than they would.
+inline constexpr std::chrono::hours for_supplied_clocks{1};
+
+/// @param least_ttl of keys in Redis; 0 for cases about the server's own clock
+[[nodiscard]] std::unique_ptr<open_limiter>
+open_store(store_kind kind, std::chrono::milliseconds least_ttl = for_supplied_clocks);
+
+/// The server of the Redis stores.
+[[nodiscard]] redis_server& server();
+
+/// A connection to it.
+[[nodiscard]] raw_client& look();
+
+/// How the Redis stores of this suite call a key.
+[[nodiscard]] std::string name_of(const policy& p, std::string_view key);
+
+/// A supplied clock: microseconds since some morning in 2023.
+[[nodiscard]] constexpr time_point at(std::int64_t us) noexcept {
+    return time_point{std::chrono::microseconds{1'700'000'000'000'000 + us}};
+}
+
+inline constexpr std::int64_t second = 1'000'000;
+
+} // namespace colimit::test
+
+#endif
