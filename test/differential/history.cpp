@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The story-teller. It asks the model while it tells, so that it can go to the instants that
+// matter: the one at which a refused call is allowed, and the microseconds beside it.
+
+#include "history.hpp"
+
+#include "dice.hpp"
+#include "model.hpp"
+#include "random_bytes.hpp"
+#include "random_policy.hpp"
+
+#include <policy_data.hpp>
+
+#include <algorithm>
+#include <ostream>
+
+namespace colimit::differential {
+namespace {
+
+using core::verb;
+
+constexpr std::size_t calls_of_history = 300;
+
+class story {
+  public:
+    story(std::uint64_t seed, bool server_clock) : dice_(seed) {
+        told_.seed = seed;
+        told_.server_clock = server_clock;
+        told_.keys = 1 + dice_.below(6);
+        told_.versions = random_versions(dice_, server_clock);
+        now_ = first_time();
+    }
+
+    [[nodiscard]] history tell() {
+        for (auto calls = std::size_t{0}; calls < calls_of_history;
+             calls += told_.steps.back().calls.size()) {
+            if (dice_.percent(6) && version_ + 1 < told_.versions.size())
+                version_ = dice_.percent(80) ? version_ + 1 : dice_.below(told_.versions.size());
+            told_.steps.push_back(next_step());
+        }
+        return std::move(told_);
+    }
+
+  private:
+    [[nodiscard]] const core::plan& rules() const { return told_.versions[version_].data()->plan; }
+    [[nodiscard]] const core::bucket& some_rule() {
+        return rules().buckets[dice_.below(rules().size)];
+    }
+
+    [[nodiscard]] std::int64_t first_time() {
+        if (told_.server_clock)
+            return 0;
+        return dice_.percent(60)   ? std::int64_t{1'700'000'000'000'000} + dice_.between(0, 999'999)
+               : dice_.percent(50) ? dice_.between(0, 5'000'000)
+                                   : limits::latest_time - dice_.magnitude(limits::latest_time);
+    }
+
+    [[nodiscard]] step next_step() {
+        const auto chance = dice_.below(100);
+        if (chance < 4)
+            return plant();
+        if (chance < 6)
+            return intrude(step_kind::intrude);
+        if (chance < 10)
+            return intrude(step_kind::remove);
+        if (told_.server_clock && chance < 12 && pauses_ < 2) {
+            ++pauses_;
+            return {.kind = step_kind::pause, .milliseconds = dice_.between(1, 1'800)};
+        }
+        return batch();
+    }
+
+    [[nodiscard]] step plant() {
+        const auto key = dice_.below(told_.keys);
+        auto bytes = random_bytes(dice_, rules(), now_);
+        twin_[key].value = bytes;
+        return {.kind = step_kind::plant, .key = key, .bytes = std::move(bytes)};
+    }
+
+    [[nodiscard]] step intrude(step_kind kind) {
+        const auto key = dice_.below(told_.keys);
+        twin_[key].value.reset();
+        return {.kind = kind, .key = key};
+    }
+
+    [[nodiscard]] step batch() {
+        move_clock();
+        auto made = step{.version = version_};
+        if (dice_.percent(20)) { // the form of a batch that needs no list of calls
+            for (std::size_t key = 0; key < told_.keys; ++key)
+                if (dice_.percent(70) || key == 0)
+                    add(made, key, {verb::allow, 1, 1, clock()});
+            return made;
+        }
+        for (auto left = 1 + dice_.below(dice_.percent(30) ? 40 : 8); left > 0; --left)
+            add(made, dice_.below(told_.keys), random_question());
+        return made;
+    }
+
+    void add(step& to, std::size_t key, core::question asked) {
+        to.calls.push_back({key, asked});
+        asked.now = now_;
+        (void)twin_.answer(rules(), key, asked, last_);
+    }
+
+    [[nodiscard]] std::int64_t clock() const {
+        return told_.server_clock ? detail::store_clock : now_;
+    }
+
+    [[nodiscard]] core::question random_question() {
+        const auto chance = dice_.below(100);
+        if (chance < 5)
+            return {verb::reset, 0, 0, clock()};
+        const auto cost = random_cost();
+        if (chance < 18)
+            return {verb::charge, cost, cost, clock()};
+        if (chance < 32)
+            return {verb::refund, cost, cost, clock()};
+        const auto partial = dice_.percent(25);
+        const auto at_least = !partial            ? cost
+                              : dice_.percent(60) ? std::min<std::int64_t>(cost, 1)
+                                                  : dice_.between(0, cost);
+        return {chance < 42 ? verb::peek : verb::allow, cost, at_least, clock()};
+    }
+
+    [[nodiscard]] std::int64_t random_cost() {
+        constexpr std::int64_t edges[] = {0, 1, 2, std::int64_t{1} << 31, limits::exact_integer};
+        const auto capacity = some_rule().capacity;
+        switch (dice_.below(8)) {
+        case 0:
+            return dice_.pick(edges);
+        case 1:
+            return capacity;
+        case 2:
+            return std::min(capacity + dice_.between(-1, 1), limits::exact_integer);
+        case 3:
+            return last_.rules.empty() ? 1 : std::max<std::int64_t>(0, last_.remaining);
+        case 4:
+            return dice_.between(0, capacity);
+        default:
+            return dice_.magnitude(std::max<std::int64_t>(1, capacity / 4));
+        }
+    }
+
+    void move_clock() {
+        if (told_.server_clock || dice_.percent(25))
+            return;
+        now_ = std::clamp<std::int64_t>(now_ + jump(), 0, limits::latest_time);
+    }
+
+    [[nodiscard]] std::int64_t jump() {
+        const auto& b = some_rule();
+        const auto off = dice_.between(-1, 1);
+        const auto bounded = [](std::chrono::microseconds wait) {
+            return std::min(wait.count(), limits::longest_recovery.count());
+        };
+        const auto recovery = std::max<std::int64_t>(1, b.full / b.den) * b.unit;
+        switch (dice_.below(10)) {
+        case 0:
+        case 1:
+            return bounded(last_.retry_after) + off;
+        case 2:
+            return bounded(last_.reset_after) + off;
+        case 3:
+        case 4:
+            return b.num / b.den * b.unit + off;
+        case 5:
+            return dice_.magnitude(2 * recovery);
+        case 6:
+            return -dice_.magnitude(2 * recovery);
+        case 7:
+            return dice_.percent(20) ? -dice_.magnitude(limits::latest_time) : -1;
+        case 8:
+            return dice_.magnitude(dice_.percent(20) ? limits::latest_time : 1'000'000);
+        default:
+            return b.unit * dice_.between(1, 3) + off;
+        }
+    }
+
+    dice dice_;
+    history told_;
+    model twin_{6};
+    decision last_;
+    std::int64_t now_ = 0;
+    std::size_t version_ = 0;
+    int pauses_ = 0;
+};
+
+[[nodiscard]] std::string_view name(verb v) {
+    constexpr std::string_view names[] = {"allow", "peek", "charge", "refund", "reset"};
+    return names[static_cast<std::size_t>(v)];
+}
+
+void print_version(std::ostream& out, const policy& p) {
+    for (const auto& r : p.rules())
+        out << "    " << to_string(r) << (r.is_shadow() ? " (shadow)" : "") << '\n';
+}
+
+void print_calls(std::ostream& out, const step& s) {
+    out << "policy " << s.version + 1;
+    if (const auto now = s.calls.front().asked.now; now != detail::store_clock)
+        out << " at " << now;
+    out << ":\n";
+    for (const auto& c : s.calls) {
+        out << "    key " << c.key << ' ' << name(c.asked.verb);
+        if (c.asked.verb != verb::reset)
+            out << " cost " << c.asked.cost;
+        if (c.asked.at_least != c.asked.cost)
+            out << " at least " << c.asked.at_least;
+        out << '\n';
+    }
+}
+
+void print_hex(std::ostream& out, std::string_view bytes) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    for (const auto c : bytes) {
+        const auto code = static_cast<unsigned char>(c);
+        out << digits[code >> 4U] << digits[code & 15U];
+    }
+}
+
+} // namespace
+
+std::size_t history::calls() const noexcept {
+    auto sum = std::size_t{0};
+    for (const auto& s : steps)
+        sum += s.calls.size();
+    return sum;
+}
+
+history random_history(std::uint64_t seed, bool server_clock) {
+    return story{seed, server_clock}.tell();
+}
+
+std::ostream& operator<<(std::ostream& out, const history& h) {
+    for (std::size_t i = 0; i < h.versions.size(); ++i) {
+        out << "policy " << i + 1 << ":\n";
+        print_version(out, h.versions[i]);
+    }
+    for (std::size_t i = 0; i < h.steps.size(); ++i) {
+        const auto& s = h.steps[i];
+        out << i + 1 << ". ";
+        if (s.kind == step_kind::calls) {
+            print_calls(out, s);
+        } else if (s.kind == step_kind::pause) {
+            out << s.milliseconds << " ms pass\n";
+        } else if (s.kind == step_kind::plant) {
+            out << "key " << s.key << " is set to ";
+            print_hex(out, s.bytes);
+            out << '\n';
+        } else {
+            out << "key " << s.key
+                << (s.kind == step_kind::remove ? " is deleted\n" : " becomes a list\n");
+        }
+    }
+    return out;
+}
+
+} // namespace colimit::differential

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A random history: a policy whose rules change, a few keys, a clock that jumps, and what happens
+// to them. It is made from a seed alone, so the same seed tells the same story.
+
+#ifndef COLIMIT_TEST_DIFFERENTIAL_HISTORY_HPP
+#define COLIMIT_TEST_DIFFERENTIAL_HISTORY_HPP
+
+#include <colimit/policy.hpp>
+#include <core/evaluate.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace colimit::differential {
+
+enum class step_kind : std::uint8_t {
+    calls,   ///< one batch
+    plant,   ///< somebody writes bytes to a key
+    intrude, ///< somebody puts another type of value in a key's place
+    remove,  ///< somebody deletes a key
+    pause,   ///< real time passes
+};
+
+struct key_call {
+    std::size_t key;
+    core::question asked; ///< its clock is the step's
+};
+
+struct step {
+    step_kind kind = step_kind::calls;
+    std::size_t version = 0;          ///< of the policy
+    std::vector<key_call> calls = {}; ///< at least one
+    std::size_t key = 0;              ///< of plant, intrude and remove
+    std::string bytes = {};           ///< of plant
+    std::int64_t milliseconds = 0;    ///< of pause
+};
+
+struct history {
+    std::uint64_t seed = 0;
+    bool server_clock = false;
+    std::size_t keys = 1;
+    std::vector<policy> versions; ///< of one policy: its name stays, its rules change
+    std::vector<step> steps;
+
+    [[nodiscard]] std::size_t calls() const noexcept;
+};
+
+/// A history of about 300 calls.
+/// @param server_clock the server's own clock: real times to live, values written in place, pauses
+[[nodiscard]] history random_history(std::uint64_t seed, bool server_clock);
+
+/// For people.
+std::ostream& operator<<(std::ostream& out, const history& h);
+
+} // namespace colimit::differential
+
+#endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// differential --operations N --seed S [--server ADDRESS]
+//
+// C++ against Lua: random histories, most of them on clocks of their own and some on the server's,
+// run by lua/bucket.lua on a real server and by the model in this process, must agree in every
+// decision, every value and the end of every key. If they do not, the program prints the smallest
+// history that shows it, and ends with 1.
+
+#include "history.hpp"
+#include "shrink.hpp"
+#include "trial.hpp"
+
+#include <redis/script.hpp>
+#include <support/raw_client.hpp>
+#include <support/redis_server.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace colimit::differential {
+namespace {
+
+using steady = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+/// Attempts to make a counter-example smaller.
+constexpr int most_attempts = 3000;
+
+/// A history under way. It stays where it is, as its trial refers to it.
+struct running {
+    running(test::raw_client& server, history told, std::string prefix)
+        : told(std::move(told)), run(server, this->told, std::move(prefix)) {}
+
+    history told;
+    trial run;
+    steady::time_point due{}; ///< when its pause is over
+};
+
+class comparison {
+  public:
+    comparison(test::raw_client& server, std::uint64_t seed)
+        : server_(server), seed_(seed), shows_progress_(::isatty(STDERR_FILENO) == 1),
+          prefix_("differential-" + std::to_string(::getpid()) + "-") {}
+
+    /// True when all agreed.
+    [[nodiscard]] bool run(std::size_t operations) {
+        while (!failed_ && (told_ < operations || !flying_.empty() || !pausing_.empty())) {
+            start_next(operations);
+            if (flying_.size() > 1 || (told_ >= operations && !flying_.empty()))
+                finish_oldest();
+            show_progress(operations);
+        }
+        if (shows_progress_)
+            std::cerr << "\r\033[K";
+        if (!failed_)
+            std::cout << compared_ << " operations in " << histories_
+                      << " histories: C++ and Lua agree (seed " << seed_ << ")\n";
+        return !failed_;
+    }
+
+  private:
+    [[nodiscard]] std::string next_prefix() { return prefix_ + std::to_string(++prefixes_); }
+
+    /// One whose pause is over, or a new one.
+    void start_next(std::size_t operations) {
+        if (!pausing_.empty() && (pausing_.front()->due <= steady::now() || told_ >= operations)) {
+            std::this_thread::sleep_until(pausing_.front()->due);
+            flying_.push_back(std::move(pausing_.front()));
+            pausing_.pop_front();
+        } else if (told_ < operations) {
+            const auto server_clock = histories_ % 4 == 3;
+            auto told = random_history(seed_ * 1'000'003 + histories_++, server_clock);
+            told_ += told.calls();
+            flying_.push_back(std::make_unique<running>(server_, std::move(told), next_prefix()));
+        } else {
+            return;
+        }
+        flying_.back()->run.send();
+    }
+
+    void finish_oldest() {
+        auto oldest = std::move(flying_.front());
+        flying_.pop_front();
+        if (const auto difference = oldest->run.compare()) {
+            drain();
+            explain(oldest->told, *difference);
+            failed_ = true;
+        } else if (const auto pause = oldest->run.pause()) {
+            oldest->due = steady::now() + milliseconds{*pause};
+            const auto place = std::ranges::upper_bound(
+                pausing_, oldest->due, {}, [](const auto& waiting) { return waiting->due; });
+            pausing_.insert(place, std::move(oldest));
+        } else {
+            compared_ += oldest->told.calls();
+        }
+    }
+
+    void drain() {
+        for (; !flying_.empty(); flying_.pop_front())
+            (void)flying_.front()->run.compare();
+    }
+
+    [[nodiscard]] std::optional<mismatch> try_alone(const history& told) {
+        auto run = trial{server_, told, next_prefix()};
+        for (;;) {
+            run.send();
+            auto difference = run.compare();
+            const auto pause = run.pause();
+            if (!pause)
+                return difference;
+            std::this_thread::sleep_for(milliseconds{difference ? 0 : *pause});
+        }
+    }
+
+    void explain(history told, mismatch difference) {
+        auto attempts = 0;
+        auto smallest = shrink(std::move(told), [&](const history& smaller) {
+            const auto again = ++attempts < most_attempts ? try_alone(smaller) : std::nullopt;
+            if (again)
+                difference = *again;
+            return again.has_value();
+        });
+        std::cout << "\rC++ and Lua differ (seed " << seed_ << ", history " << smallest.seed
+                  << (smallest.server_clock ? ", the server's clock" : "") << "):\n"
+                  << smallest << "after step " << difference.step + 1 << ", " << difference.what
+                  << '\n';
+        if (attempts > 1 && !smallest.steps.empty() && !try_alone(smallest))
+            std::cout << "(it did not show itself again when this was repeated)\n";
+    }
+
+    void show_progress(std::size_t operations) {
+        if (!shows_progress_ || steady::now() < next_progress_)
+            return;
+        next_progress_ = steady::now() + milliseconds{200};
+        std::cerr << "\rdifferential: " << compared_ << " of " << operations << " operations, "
+                  << histories_ << " histories " << std::flush;
+    }
+
+    test::raw_client& server_;
+    std::uint64_t seed_;
+    bool shows_progress_;
+    std::string prefix_;
+    std::deque<std::unique_ptr<running>> flying_;  ///< sent, not compared
+    std::deque<std::unique_ptr<running>> pausing_; ///< by the end of the pause
+    std::size_t told_ = 0;                         ///< operations
+    std::size_t compared_ = 0;                     ///< operations
+    std::uint64_t histories_ = 0;
+    std::uint64_t prefixes_ = 0;
+    bool failed_ = false;
+    steady::time_point next_progress_{};
+};
+
+int run(int argc, char** argv) {
+    auto operations = std::size_t{100'000};
+    auto seed = std::uint64_t{1};
+    auto address = std::string{};
+    CLI::App app{"Random histories, C++ against Lua on a server: equal to the microsecond."};
+    app.add_option("--operations", operations, "calls to compare")->capture_default_str();
+    app.add_option("--seed", seed, "where the random histories begin")->capture_default_str();
+    app.add_option("--server", address, "as config::server; by default one is started");
+    CLI11_PARSE(app, argc, argv);
+
+    auto own = std::optional<test::redis_server>{};
+    if (address.empty())
+        address = own.emplace().address();
+    auto server = test::raw_client{address};
+    server.must({"SCRIPT", "LOAD", redis::bucket_script.body});
+    return comparison{server, seed}.run(operations) ? 0 : 1;
+}
+
+} // namespace
+} // namespace colimit::differential
+
+int main(int argc, char** argv) {
+    try {
+        return colimit::differential::run(argc, argv);
+    } catch (const std::exception& e) {
+        std::cerr << "differential: " << e.what() << '\n';
+        return 2;
+    }
+}

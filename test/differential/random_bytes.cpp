@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The first field of a value, until when its key surely lives, is always one that promises nothing:
+// a false promise of a stranger would be kept, and then a true state would be lost.
+
+#include "random_bytes.hpp"
+
+#include <colimit/limits.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace colimit::differential {
+namespace {
+
+constexpr auto most = static_cast<double>(limits::exact_integer);
+
+struct slot {
+    std::uint32_t tag;
+    double numbers[4]; ///< t debt num capacity
+};
+
+template<class T>
+void append(std::string& out, T value) {
+    char bytes[sizeof value];
+    std::memcpy(bytes, &value, sizeof value);
+    out.append(bytes, sizeof value);
+}
+
+[[nodiscard]] double promise_of_nothing(dice& d) {
+    constexpr double values[] = {0, -1, 0.5, std::numeric_limits<double>::quiet_NaN(),
+                                 std::numeric_limits<double>::infinity()};
+    return d.pick(values);
+}
+
+[[nodiscard]] double no_number(dice& d) {
+    constexpr double values[] = {-1,
+                                 -0.0,
+                                 0,
+                                 0.5,
+                                 most + 1,
+                                 1e300,
+                                 -1e300,
+                                 5e-324,
+                                 most - 0.5,
+                                 std::numeric_limits<double>::quiet_NaN(),
+                                 std::numeric_limits<double>::infinity()};
+    return d.pick(values);
+}
+
+[[nodiscard]] slot random_slot(dice& d, const core::bucket& b, std::int64_t now) {
+    const auto t = d.percent(60)   ? std::max<std::int64_t>(0, now - d.magnitude(1'000'000'000))
+                   : d.percent(50) ? now
+                                   : std::min(limits::exact_integer, now + d.magnitude(1LL << 50));
+    const auto debt = d.percent(70) ? d.between(0, b.full) : d.magnitude(limits::exact_integer);
+    const auto same = d.percent(60);
+    const auto num = same ? b.num : d.magnitude(limits::exact_integer);
+    const auto capacity = same || d.percent(50) ? b.capacity : d.magnitude(limits::exact_integer);
+    const auto as_double = [](std::int64_t n) { return static_cast<double>(n); };
+    return {b.tag, {as_double(t), as_double(debt), as_double(num), as_double(capacity)}};
+}
+
+[[nodiscard]] std::vector<slot> random_slots(dice& d, const core::plan& rules, std::int64_t now) {
+    auto slots = std::vector<slot>{};
+    for (const auto& b : rules.rules())
+        slots.push_back(random_slot(d, b, now));
+    const auto some = [&]() -> slot& { return slots[d.below(slots.size())]; };
+    if (d.percent(40))
+        some().numbers[d.below(4)] = no_number(d);
+    if (d.percent(15))
+        some().tag = d.percent(50) ? some().tag : static_cast<std::uint32_t>(d.bits());
+    if (d.percent(15))
+        slots.push_back(some());
+    if (d.percent(15))
+        slots.pop_back();
+    if (d.percent(15))
+        d.shuffle(slots);
+    return slots;
+}
+
+} // namespace
+
+std::string random_bytes(dice& d, const core::plan& rules, std::int64_t now) {
+    auto out = std::string{};
+    if (d.percent(20)) {
+        for (auto left = d.below(400); left > 0; --left)
+            out += static_cast<char>(d.bits());
+        return out;
+    }
+    append(out, promise_of_nothing(d));
+    for (const auto& s : random_slots(d, rules, now)) {
+        append(out, s.tag);
+        for (const auto number : s.numbers)
+            append(out, number);
+    }
+    if (d.percent(10))
+        out.resize(out.size() - std::min(out.size(), d.below(50)));
+    if (d.percent(10) && out.size() > 8)
+        out[8 + d.below(out.size() - 8)] ^= static_cast<char>(1U << d.below(8));
+    return out;
+}
+
+} // namespace colimit::differential

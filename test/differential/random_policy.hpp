@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Policies of 1 to 8 rules, and what becomes of their rules in the course of time.
+
+#ifndef COLIMIT_TEST_DIFFERENTIAL_RANDOM_POLICY_HPP
+#define COLIMIT_TEST_DIFFERENTIAL_RANDOM_POLICY_HPP
+
+#include "dice.hpp"
+
+#include <colimit/policy.hpp>
+
+#include <vector>
+
+namespace colimit::differential {
+
+/// 1 to 5 versions of a policy.
+/// @param quick rules that recover within seconds, for histories in real time
+[[nodiscard]] std::vector<policy> random_versions(dice& d, bool quick);
+
+} // namespace colimit::differential
+
+#endif

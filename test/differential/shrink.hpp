@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// From a history that shows a difference to the smallest one that still does.
+
+#ifndef COLIMIT_TEST_DIFFERENTIAL_SHRINK_HPP
+#define COLIMIT_TEST_DIFFERENTIAL_SHRINK_HPP
+
+#include "history.hpp"
+
+#include <functional>
+
+namespace colimit::differential {
+
+/// Leaves out steps, calls and rules as long as `fails` says that what remains fails.
+[[nodiscard]] history shrink(history h, const std::function<bool(const history&)>& fails);
+
+} // namespace colimit::differential
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A history on a server, compared with the model after each batch:
+//
+//   sent at once, up to the next pause   EVALSHA of the batch, GET and PEXPIRETIME of its keys,
+//   TIME compared when the replies come       each decision, each value, each key's end
+//
+// A server that was away for a while delays a trial and changes nothing else: everything is
+// compared by the server's own times.
+
+#ifndef COLIMIT_TEST_DIFFERENTIAL_TRIAL_HPP
+#define COLIMIT_TEST_DIFFERENTIAL_TRIAL_HPP
+
+#include "history.hpp"
+#include "model.hpp"
+
+#include <redis/batch.hpp>
+#include <redis/key.hpp>
+#include <support/raw_client.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colimit::differential {
+
+/// Where server and model differ.
+struct mismatch {
+    std::size_t step;
+    std::string what;
+};
+
+class trial {
+  public:
+    /// @param prefix of its keys, its own
+    trial(test::raw_client& server, const history& told, std::string prefix);
+    ~trial();
+    trial(const trial&) = delete;
+    trial& operator=(const trial&) = delete;
+
+    /// Sends the steps up to the next pause, or to the end.
+    void send();
+    /// Reads the replies to what was sent, all of them, and answers the first difference.
+    [[nodiscard]] std::optional<mismatch> compare();
+
+    /// After compare: the pause that comes next; nothing at the end.
+    [[nodiscard]] std::optional<std::int64_t> pause() const;
+
+  private:
+    struct sent_batch;
+
+    void send_batch(std::string& out, const step& s);
+    void send_change(std::string& out, const step& s) const;
+    void send_looks(std::string& out, const std::vector<std::size_t>& keys) const;
+
+    void compare_step(const step& s);
+    void compare_batch(const step& s);
+    [[nodiscard]] bool read_batch(sent_batch& sent, std::vector<bool>& found);
+    void follow_expiry(const sent_batch& sent, const std::vector<bool>& found);
+    void compare_calls(const step& s, sent_batch& sent);
+    void look(const step& s, const std::vector<std::size_t>& keys);
+    void compare_value(const step& s, std::size_t key, const test::reply& value);
+    void compare_end(const step& s, std::size_t key, std::int64_t end);
+    void report(const std::string& what);
+
+    test::raw_client& server_;
+    const history& told_;
+    std::string prefix_;
+    std::vector<std::string> names_; ///< of the keys
+    redis::key_digest digest_;
+    model model_;
+    std::vector<bool> written_;      ///< by the step at hand, for each key
+    std::vector<std::int64_t> ends_; ///< of each key, in milliseconds, as PEXPIRETIME answers
+    std::deque<std::unique_ptr<sent_batch>> in_flight_;
+    std::size_t sent_ = 0;     ///< steps
+    std::size_t compared_ = 0; ///< steps
+    std::int64_t now_ = 0;     ///< of the batch at hand
+    std::int64_t before_ = 0;  ///< the server's time before the step at hand
+    std::int64_t after_ = 0;   ///< and after it
+    std::uint64_t nonce_ = 0;
+    std::optional<mismatch> first_;
+};
+
+} // namespace colimit::differential
+
+#endif
