@@ -38,6 +38,7 @@ for i = 1, n do
     full[i] = capacity[i] * num[i]
 end
 local value_format = '<d' .. string.rep('I4dddd', n)
+local fields = {} -- of a value, in the order of its format
 local value_size = 8 + SLOT * n
 
 -- The clock.
@@ -60,53 +61,55 @@ local exists, stale     -- something is there; it must be replaced even by a ref
 local changed           -- something is to be written at the end
 local granted = 0
 
-local function is_whole(x, least)
-    return x >= least and x <= MOST and x % 1 == 0
-end
-
--- One rule's stored numbers, read by the rule's present ones and brought to `now`.
-local function bring_to_now(i, old_t, old_debt, old_num, old_capacity)
-    local u = unit[i]
-    local now_units = u == 1 and now or floor(now / u)
-    if old_num ~= num[i] or old_capacity ~= capacity[i] then
-        local tokens = ceil(old_debt / old_num)
-        old_debt = tokens >= capacity[i] and full[i] or tokens * num[i]
-        stale = true
-    end
-    local elapsed = 0
-    if old_t > now then
-        stale = true
-    else
-        elapsed = now_units - (u == 1 and old_t or ceil(old_t / u))
-        if elapsed < 0 then elapsed = 0 end
-    end
-    if old_debt > most[i] then old_debt = most[i] end
-    debt[i] = elapsed >= ceil(old_debt / den[i]) and 0 or old_debt - elapsed * den[i]
-    t[i] = now_units * u
-end
-
 local function start_empty(i)
     t[i] = unit[i] == 1 and now or floor(now / unit[i]) * unit[i]
     debt[i] = 0
 end
 
--- Reads a value of this policy's rules in their order; false when it is not one.
-local function read_in_order(value)
-    local f = {unpack_bytes(value_format, value)}
-    local o = 2
-    for i = 1, n do
-        if f[o] ~= tag[i] then return false end
-        o = o + 5
+-- Rule i as it was stored, read by the rule's present numbers and brought to `now`; false when the numbers
+-- are none. A product that passes 2^53 is rounded, but to something above 2^53, and so beyond every debt.
+local function read_rule(i, old_t, old_debt, old_num, old_capacity)
+    if not (old_t >= 0 and old_debt >= 0 and old_t <= MOST and old_debt <= MOST
+            and old_t % 1 == 0 and old_debt % 1 == 0) then
+        return false
     end
-    expires = f[1]
-    o = 2
-    for i = 1, n do
-        if not (is_whole(f[o + 1], 0) and is_whole(f[o + 2], 0) and is_whole(f[o + 3], 1)
-                and is_whole(f[o + 4], 1)) then
+    local u = unit[i]
+    if old_num ~= num[i] or old_capacity ~= capacity[i] then
+        if not (old_num >= 1 and old_capacity >= 1 and old_num <= MOST and old_capacity <= MOST
+                and old_num % 1 == 0 and old_capacity % 1 == 0) then
             return false
         end
-        bring_to_now(i, f[o + 1], f[o + 2], f[o + 3], f[o + 4])
-        o = o + 5
+        local tokens = ceil(old_debt / old_num)
+        old_debt = tokens >= capacity[i] and full[i] or tokens * num[i]
+        stale = true
+    end
+    if old_debt > most[i] then old_debt = most[i] end
+    local elapsed = 0
+    if old_t > now then
+        stale = true
+    elseif u == 1 then
+        elapsed = now - old_t
+    else
+        elapsed = floor(now / u) - ceil(old_t / u)
+        if elapsed < 0 then elapsed = 0 end
+    end
+    local left = old_debt - elapsed * den[i]
+    debt[i] = left > 0 and left or 0
+    t[i] = u == 1 and now or floor(now / u) * u
+    return true
+end
+
+-- Reads a value that has this policy's rules in their order; false when it is not one.
+local function read_in_order(value)
+    local position, found, a, b, c, d
+    if n == 1 then
+        expires, found, a, b, c, d = unpack_bytes(value_format, value)
+        return found == tag[1] and read_rule(1, a, b, c, d)
+    end
+    expires, position = unpack_bytes('<d', value)
+    for i = 1, n do
+        found, a, b, c, d, position = unpack_bytes('<I4dddd', value, position)
+        if found ~= tag[i] or not read_rule(i, a, b, c, d) then return false end
     end
     return true
 end
@@ -121,11 +124,7 @@ local function read_by_tag(value)
         for s = 0, slots - 1 do
             local found, a, b, c, d = unpack_bytes('<I4dddd', value, 9 + SLOT * s)
             if found == tag[i] then
-                if not (is_whole(a, 0) and is_whole(b, 0) and is_whole(c, 1)
-                        and is_whole(d, 1)) then
-                    return false
-                end
-                bring_to_now(i, a, b, c, d)
+                if not read_rule(i, a, b, c, d) then return false end
                 break
             end
         end
@@ -148,12 +147,10 @@ end
 local function fitting(cost)
     local fits = cost
     for i = 1, n do
-        if not shadow[i] then
-            local room = full[i] - debt[i]
-            if fits > capacity[i] or fits * num[i] > room then
-                fits = floor(room / num[i])
-                if fits < -1 then fits = -1 end
-            end
+        local room = full[i] - debt[i]
+        if (fits > capacity[i] or fits * num[i] > room) and not shadow[i] then
+            fits = floor(room / num[i])
+            if fits < -1 then fits = -1 end
         end
     end
     return fits
@@ -171,11 +168,8 @@ local function add_debt(cost)
     for i = 1, n do
         local d = debt[i]
         if d < most[i] and cost > 0 then
-            if cost > floor((most[i] - d) / num[i]) then
-                debt[i] = most[i]
-            else
-                debt[i] = d + cost * num[i]
-            end
+            local sum = d + cost * num[i]
+            debt[i] = sum < most[i] and sum or most[i]
             any = true
         end
     end
@@ -187,7 +181,8 @@ local function take_debt(cost)
     for i = 1, n do
         local d = debt[i]
         if d > 0 and cost > 0 then
-            debt[i] = cost >= ceil(d / num[i]) and 0 or d - cost * num[i]
+            local left = d - cost * num[i]
+            debt[i] = left > 0 and left or 0
             any = true
         end
     end
@@ -222,7 +217,9 @@ end
 local function save(key, value)
     local recovery = 0
     for i = 1, n do
-        local r = ceil(debt[i] / den[i]) * unit[i]
+        local r = debt[i]
+        if den[i] ~= 1 then r = ceil(r / den[i]) end
+        if unit[i] ~= 1 then r = r * unit[i] end
         if r > recovery then recovery = r end
     end
     local reply
@@ -243,13 +240,13 @@ local function save(key, value)
         if n == 1 then
             bytes = pack(value_format, expires, tag[1], t[1], debt[1], num[1], capacity[1])
         else
-            local f = {expires}
+            fields[1] = expires
             for i = 1, n do
                 local o = 5 * i - 3
-                f[o], f[o + 1], f[o + 2], f[o + 3], f[o + 4] =
-                    tag[i], t[i], debt[i], num[i], capacity[i]
+                fields[o], fields[o + 1], fields[o + 2] = tag[i], t[i], debt[i]
+                fields[o + 3], fields[o + 4] = num[i], capacity[i]
             end
-            bytes = pack(value_format, unpack(f))
+            bytes = pack(value_format, unpack(fields))
         end
         if keep then
             reply = redis.pcall('SETRANGE', key, '0', bytes)

@@ -32,10 +32,16 @@ struct local_statistics {
 
 /// Limits within this process.
 ///
-/// Memory is bounded: at most `states` states of 64 bytes and 6 to 10 bytes of index each. When all
-/// are in use, a new key takes the place of one that has fully recovered; when there is none, it is
-/// answered by one of 1,024 shared states, which count several new keys together. So a flood of
-/// keys can neither free a limited key, nor lock newcomers out for ever, nor grow memory.
+/// Memory is bounded: at most `states` states of 64 bytes and 6 bytes of index each, and half a MiB
+/// of shared states; it is taken as keys come. When all states are in use, a new key takes the
+/// place of one that has fully recovered; when there is none, it is answered by one of 1,024 shared
+/// states, which count several new keys together. So a flood of keys can neither free a limited
+/// key, nor lock newcomers out for ever, nor grow memory. `refund` and `reset` of a key that shares
+/// a state change nothing, for it is not its own.
+///
+/// @par Clock
+/// The system's, or the one that the calls supply. One limiter goes by one clock: what has
+/// recovered by the time of any call may be forgotten.
 ///
 /// @par Errors
 /// Every verb throws `colimit::error` with `errc::invalid_argument` or `errc::invalid_key`.

@@ -92,9 +92,9 @@ struct part {
     if (number.text.empty())
         refuse(number.at, allowed + ", is empty");
     auto value = std::int64_t{0};
-    const auto* const end = number.text.data() + number.text.size();
-    const auto failed = std::from_chars(number.text.data(), end, value).ec != std::errc{};
-    if (failed || value < least || value > most) {
+    const auto digits = number.text;
+    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (read.ec != std::errc{} || value < least || value > most) {
         const auto shown = number.text.size() <= std::to_string(most).size();
         refuse(number.at, allowed + (shown ? ", is " + std::string{number.text} : ""));
     }

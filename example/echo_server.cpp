@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A TCP server that sends every line back, unless its sender's address sends too many. Try it with
+//
+//     echo_server --port 7007 --rule '1/s burst 3' &
+//     nc 127.0.0.1 7007
+//
+// What to look at: `serve`, where the limiter is asked, and what it does when there is no answer;
+// `stop`, where everything that is under way gets to its end.
+
+#include <colimit.hpp>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <boost/asio.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using colimit::error_code;
+
+constexpr auto as_tuple = asio::as_tuple(asio::use_awaitable);
+constexpr std::size_t longest_line = 4096;
+
+/// The key: without the port, which a client chooses anew for each connection, and the same for an
+/// IPv4 client whichever way it reached us.
+std::string address_of(const tcp::endpoint& client) {
+    const auto address = client.address();
+    if (address.is_v6() && address.to_v6().is_v4_mapped())
+        return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
+    return address.to_string();
+}
+
+std::string refusal(const colimit::decision& d) {
+    if (d.outcome == colimit::outcome::never)
+        return "refused\n";
+    std::array<char, 64> text{};
+    // Rounded up: a client that comes back a millisecond early is refused again.
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(d.retry_after).count();
+    std::snprintf(text.data(), text.size(), "too many lines, try again in %lld.%03lld s\n",
+                  static_cast<long long>(wait / 1000), static_cast<long long>(wait % 1000));
+    return text.data();
+}
+
+class echo_server {
+  public:
+    echo_server(asio::io_context& context, std::uint16_t port, const std::string& store,
+                const std::vector<colimit::rule>& rules)
+        : limiter_(context.get_executor(), store), lines_("lines", rules),
+          acceptor_(context, {tcp::v6(), port}), signals_(context, SIGINT, SIGTERM) {}
+
+    void start() {
+        std::cout << "listening on port " << acceptor_.local_endpoint().port() << std::endl;
+        signals_.async_wait([this](error_code ec, int) {
+            if (!ec)
+                stop();
+        });
+        asio::co_spawn(acceptor_.get_executor(), accept(), asio::detached);
+    }
+
+  private:
+    asio::awaitable<void> accept() {
+        while (acceptor_.is_open()) {
+            auto [ec, socket] = co_await acceptor_.async_accept(as_tuple);
+            if (!ec) {
+                asio::co_spawn(acceptor_.get_executor(), serve(std::move(socket)), asio::detached);
+            } else if (acceptor_.is_open()) {
+                // Out of descriptors, mostly: some will be closed in a while.
+                asio::steady_timer pause{acceptor_.get_executor(), std::chrono::milliseconds{100}};
+                co_await pause.async_wait(as_tuple);
+            }
+        }
+    }
+
+    asio::awaitable<void> serve(tcp::socket socket) {
+        error_code ec;
+        const auto peer = socket.remote_endpoint(ec);
+        if (ec || !acceptor_.is_open())
+            co_return; // the client is gone already, or we are
+        const auto key = address_of(peer);
+        sockets_.insert(&socket);
+        std::string received;
+        auto is_open = true;
+        while (is_open)
+            is_open = co_await answer_line(socket, key, received);
+        sockets_.erase(&socket);
+        end_when_idle();
+    }
+
+    /// False when the connection is done.
+    asio::awaitable<bool> answer_line(tcp::socket& socket, const std::string& key,
+                                      std::string& received) {
+        const auto [ec, size] = co_await asio::async_read_until(
+            socket, asio::dynamic_buffer(received, longest_line), '\n', as_tuple);
+        if (ec)
+            co_return false; // closed, or a line that is too long
+        auto answer = received.substr(0, size);
+        received.erase(0, size);
+
+        const auto [failure, d] = co_await limiter_.allow(key, lines_, as_tuple);
+        note(failure);
+        // Without an answer the line goes through: this limit keeps a nuisance away, and an outage
+        // would be a larger one ("fail open"). Where a limit guards passwords or money, refuse.
+        if (!failure && !d)
+            answer = refusal(d);
+
+        const auto [write_error, written] =
+            co_await asio::async_write(socket, asio::buffer(answer), as_tuple);
+        co_return !write_error;
+    }
+
+    /// Says when the limiter begins to fail and when it is well again, not for each line.
+    void note(error_code failure) {
+        if (failure == last_failure_)
+            return;
+        last_failure_ = failure;
+        if (failure)
+            std::cerr << "limiter: " << failure.message() << "; lines are not limited\n";
+        else
+            std::cerr << "limiter: lines are limited again\n";
+    }
+
+    /// No new clients and no new lines; answers under way still go out. The second signal ends the
+    /// program at once.
+    void stop() {
+        error_code ignored;
+        signals_.clear();
+        acceptor_.close();
+        for (auto* socket : sockets_)
+            socket->shutdown(tcp::socket::shutdown_receive, ignored);
+        end_when_idle();
+    }
+
+    void end_when_idle() {
+        if (!acceptor_.is_open() && sockets_.empty())
+            limiter_.close(); // the context has nothing left then, and runs out
+    }
+
+    colimit::limiter limiter_;
+    colimit::policy lines_;
+    tcp::acceptor acceptor_;
+    asio::signal_set signals_;
+    std::set<tcp::socket*> sockets_; // of the connections being served
+    error_code last_failure_;
+};
+
+} // namespace
+
+int main(int argc, char** argv) {
+    std::uint16_t port = 7007;
+    std::string store = "memory:";
+    std::string rule = "5/s burst 10";
+    CLI::App app{"Sends every line back, unless its sender's address sends too many.",
+                 "echo_server"};
+    app.add_option("--port", port, "Where to listen; 0 for any free port")->capture_default_str();
+    app.add_option("--server", store, "Where to count: memory:, redis://host:port, unix:/path")
+        ->type_name("ADDRESS")
+        ->capture_default_str();
+    app.add_option("--rule", rule, "What each address may do; several joined by ';'")
+        ->type_name("TEXT")
+        ->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
+
+    try {
+        asio::io_context context{1};
+        echo_server server{context, port, store, colimit::parse_rules(rule)};
+        server.start();
+        context.run();
+    } catch (const std::exception& e) {
+        std::cerr << "echo_server: " << e.what() << '\n';
+        return 1;
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The first program: two rules for logging in, and what becomes of a user who tries too often.
+//
+//     quickstart                              counts in this process
+//     quickstart redis://127.0.0.1:6379       counts in Redis, shared with whoever else does
+//
+// Only the address differs.
+
+#include <colimit.hpp>
+
+#include <boost/asio.hpp>
+#include <chrono>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+// [readme]
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+// Both rules must allow; a refused call charges neither.
+const colimit::policy login{"login", colimit::gcra(2, 1s).burst(3).named("second"),
+                            colimit::gcra(5, 1min).named("minute")};
+
+asio::awaitable<colimit::decision> log_in(colimit::limiter& limiter, std::string_view user) {
+    auto d = co_await limiter.allow(user, login);
+    const auto rule = login[d.binding].name(); // the one that refused, or that has the least left
+    if (d)
+        std::cout << user << ": allowed, " << d.remaining << " left by rule " << rule << '\n';
+    else // a refusal is a value, never an error
+        std::cout << user << ": limited by rule " << rule << ", try again in "
+                  << d.retry_after.count() << " us\n";
+    co_return d;
+}
+// [readme-end]
+
+asio::awaitable<void> show(colimit::limiter& limiter) {
+    for (int i = 0; i < 3; ++i)
+        co_await log_in(limiter, "alice"); // three at once, as the burst says
+    auto d = co_await log_in(limiter, "alice");
+    co_await log_in(limiter, "bob"); // has a count of his own
+
+    // Come back when the limiter says, and it is true: twice, and then the minute is used up too.
+    asio::steady_timer timer{limiter.get_executor()};
+    for (int i = 0; i < 2; ++i) {
+        timer.expires_after(d.retry_after);
+        co_await timer.async_wait(asio::use_awaitable);
+        co_await log_in(limiter, "alice");
+        d = co_await limiter.peek("alice", login);
+    }
+    co_await log_in(limiter, "alice");
+
+    // Forget both, as if they had never come: the next run of this program starts afresh.
+    co_await limiter.reset("alice", login);
+    co_await limiter.reset("bob", login);
+}
+
+int main(int argc, char** argv) {
+    try {
+        asio::io_context context;
+        colimit::limiter limiter{context.get_executor(), argc > 1 ? argv[1] : "memory:"};
+        std::exception_ptr failure;
+        asio::co_spawn(context, show(limiter), [&](std::exception_ptr e) {
+            failure = e;
+            limiter.close(); // so that the context runs out
+        });
+        context.run();
+        if (failure)
+            std::rethrow_exception(failure);
+    } catch (const std::exception& e) {
+        std::cerr << "quickstart: " << e.what() << '\n';
+        return 1;
+    }
+}

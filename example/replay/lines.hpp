@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The lines of a file, plain or gzip: which of them is told by the first bytes, not by the name.
+// Memory is bounded: of a line that is too long only the beginning is kept.
+
+#ifndef COLIMIT_EXAMPLE_REPLAY_LINES_HPP
+#define COLIMIT_EXAMPLE_REPLAY_LINES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct gzFile_s;
+
+namespace replay {
+
+/// The file cannot be read, or is not what it should be; `what()` is for the user.
+struct input_error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct text_line {
+    std::string_view text; ///< without its end; valid until the next line is read
+    bool is_cut = false;   ///< there is more of it than `line_source::longest`
+};
+
+class line_source {
+  public:
+    static constexpr std::size_t longest = 65'536;
+
+    /// @throws input_error
+    explicit line_source(const std::string& path);
+
+    /// The next line, none after the last. @throws input_error
+    [[nodiscard]] std::optional<text_line> next();
+
+    /// Bytes of the file that have been read, and that there are (0 where that is not known).
+    [[nodiscard]] std::uint64_t position() const noexcept;
+    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
+  private:
+    struct closer {
+        void operator()(gzFile_s* file) const noexcept;
+    };
+
+    /// Reads on; false at the end of the file.
+    bool fill();
+    void skip_rest_of_line();
+    [[nodiscard]] std::string_view unread() const noexcept {
+        return {buffer_.data() + begin_, end_ - begin_};
+    }
+
+    std::string path_;
+    std::unique_ptr<gzFile_s, closer> file_;
+    std::uint64_t size_ = 0;
+    std::vector<char> buffer_;
+    std::size_t begin_ = 0; // of what has been read from the file and not been given out
+    std::size_t end_ = 0;
+    bool is_in_cut_line_ = false;
+};
+
+} // namespace replay
+
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the replay found, as text for a terminal. Nothing in it depends on where the counters were,
+// except the line that says so.
+
+#ifndef COLIMIT_EXAMPLE_REPLAY_REPORT_HPP
+#define COLIMIT_EXAMPLE_REPLAY_REPORT_HPP
+
+#include "replay/history.hpp"
+#include "replay/statistics.hpp"
+#include "replay/timeline.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace replay {
+
+/// What was replayed, ready to be shown.
+struct subject {
+    std::string log;
+    std::vector<std::string> rules;
+    std::string store;
+
+    [[nodiscard]] std::string joined_rules() const;
+};
+
+struct layout {
+    std::size_t width = 80;
+    std::size_t top = 10; ///< clients to list
+    bool unicode = true;
+};
+
+[[nodiscard]] std::string report(const subject& what, const history& log, const statistics& found,
+                                 const timeline& line, const layout& form);
+
+} // namespace replay
+
+#endif

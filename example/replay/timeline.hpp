@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Requests and refusals over time, in steps that people count in (10 s, 15 min, 1 h), for whoever
+// draws them.
+
+#ifndef COLIMIT_EXAMPLE_REPLAY_TIMELINE_HPP
+#define COLIMIT_EXAMPLE_REPLAY_TIMELINE_HPP
+
+#include "replay/history.hpp"
+#include "replay/statistics.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace replay {
+
+struct timeline {
+    std::chrono::sys_seconds start; ///< a multiple of `step`
+    std::chrono::seconds step;
+    std::vector<std::size_t> requests; ///< in each step
+    std::vector<std::size_t> limited;  ///< of these
+
+    [[nodiscard]] std::chrono::sys_seconds end() const {
+        return start + step * static_cast<std::int64_t>(requests.size());
+    }
+};
+
+/// A place on the time axis that has a label.
+struct tick {
+    std::chrono::sys_seconds time;
+    std::string label;
+};
+
+/// The finest timeline of at most `most` steps. The requests are in order, and there is one.
+[[nodiscard]] timeline make_timeline(const std::vector<request>& requests,
+                                     const std::vector<verdict>& verdicts, std::size_t most);
+
+/// Round times, at most `most`, with labels as short as they can be.
+[[nodiscard]] std::vector<tick> ticks(const timeline& line, std::size_t most);
+
+} // namespace replay
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// local_limiter: the verbs, the clock, and what it refuses.
+
+#include <colimit/local_limiter.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+using namespace std::chrono_literals;
+using colimit::errc;
+using colimit::gcra;
+using colimit::local_limiter;
+using colimit::policy;
+
+namespace {
+
+const policy five{"five", gcra(5, 1h)};
+constexpr auto noon = colimit::time_point{1'700'000'000s};
+
+/// A predicate on the code, for exceptions.
+[[nodiscard]] auto with(errc code) {
+    return [code](const colimit::error& e) { return e.code() == code && !e.reason().empty(); };
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(memory_limiter)
+
+BOOST_AUTO_TEST_CASE(the_verbs_do_what_they_say) {
+    auto limiter = local_limiter{100};
+    BOOST_TEST(limiter.allow("k", five, {.cost = 2, .now = noon}).remaining == 3);
+    BOOST_TEST(limiter.peek("k", five, {.cost = 4, .now = noon}).allowed() == false);
+    BOOST_TEST(limiter.allow("k", five, {.cost = 9, .at_least = 1, .now = noon}).granted == 3);
+    BOOST_TEST(limiter.charge("k", five, {.cost = 2, .now = noon}).rules[0].balance == -2);
+    BOOST_TEST(limiter.refund("k", five, {.cost = 3, .now = noon}).remaining == 1);
+    BOOST_TEST(limiter.reset("k", five, {.now = noon}).remaining == 5);
+    BOOST_TEST(limiter.statistics().states == 0U);
+    BOOST_TEST((limiter.peek("k", five, {.now = noon}).server_time == noon));
+}
+
+BOOST_AUTO_TEST_CASE(without_a_supplied_clock_the_time_is_that_of_the_system) {
+    auto limiter = local_limiter{};
+    const auto now = [] {
+        return std::chrono::time_point_cast<std::chrono::microseconds>(
+            std::chrono::system_clock::now());
+    };
+    const auto before = now();
+    const auto d = limiter.allow("k", five);
+    BOOST_TEST((before <= d.server_time && d.server_time <= now()));
+    BOOST_TEST((limiter.statistics().capacity == local_limiter::default_states));
+}
+
+BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused_with_a_reason) {
+    auto limiter = local_limiter{100};
+    const auto wrong = with(errc::invalid_argument);
+    BOOST_CHECK_EXCEPTION(limiter.allow("k", five, {.cost = -1}), colimit::error, wrong);
+    BOOST_CHECK_EXCEPTION(limiter.allow("k", five, {.cost = std::int64_t{1} << 53}), colimit::error,
+                          wrong);
+    BOOST_CHECK_EXCEPTION(limiter.allow("k", five, {.cost = 1, .at_least = 2}), colimit::error,
+                          wrong);
+    BOOST_CHECK_EXCEPTION(limiter.allow("k", five, {.cost = 1, .at_least = -1}), colimit::error,
+                          wrong);
+    BOOST_CHECK_EXCEPTION(limiter.charge("k", five, {.cost = -1}), colimit::error, wrong);
+    BOOST_CHECK_EXCEPTION(limiter.refund("k", five, {.cost = -1}), colimit::error, wrong);
+    BOOST_CHECK_EXCEPTION(limiter.reset("k", five, {.now = colimit::time_point{-1us}}),
+                          colimit::error, wrong);
+    BOOST_CHECK_EXCEPTION(limiter.peek("k", five, {.now = colimit::time_point::max()}),
+                          colimit::error, wrong);
+    BOOST_TEST(limiter.statistics().states == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_key_may_have_64_kib_and_no_more) {
+    auto limiter = local_limiter{100};
+    BOOST_TEST(limiter.allow(std::string(65'536, 'k'), five).allowed());
+    BOOST_CHECK_EXCEPTION(limiter.allow(std::string(65'537, 'k'), five), colimit::error,
+                          with(errc::invalid_key));
+}
+
+BOOST_AUTO_TEST_CASE(a_number_of_states_that_makes_no_sense_is_refused) {
+    BOOST_CHECK_EXCEPTION(local_limiter{0}, colimit::error, with(errc::invalid_config));
+    BOOST_CHECK_EXCEPTION(local_limiter{(std::size_t{1} << 30) + 1}, colimit::error,
+                          with(errc::invalid_config));
+}
+
+BOOST_AUTO_TEST_CASE(a_moved_limiter_takes_its_states_along) {
+    auto first = local_limiter{100};
+    (void)first.allow("k", five, {.cost = 2, .now = noon});
+    auto second = std::move(first);
+    BOOST_TEST(second.peek("k", five, {.now = noon}).remaining == 3);
+    second = local_limiter{10};
+    BOOST_TEST(second.peek("k", five, {.now = noon}).remaining == 5);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

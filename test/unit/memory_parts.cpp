@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The parts of the in-process store on their own: index, slab, shared states.
+
+#include <colimit/policy.hpp>
+#include <memory/index.hpp>
+#include <memory/shared_states.hpp>
+#include <memory/slab.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace std::chrono_literals;
+using colimit::gcra;
+using colimit::policy;
+using colimit::core::bucket_state;
+using colimit::memory::digest;
+using colimit::memory::no_cell;
+
+BOOST_AUTO_TEST_SUITE(memory_parts)
+
+BOOST_AUTO_TEST_CASE(the_index_finds_what_is_there_and_nothing_else) {
+    for (const std::size_t capacity : {1U, 2U, 11U, 22U, 23U, 100U, 5'000U}) {
+        auto index = colimit::memory::index{capacity};
+        auto random = std::mt19937_64{capacity};
+        auto there = std::map<std::uint32_t, digest>{};
+        auto wrong = 0;
+        for (int i = 0; i < 100'000; ++i) {
+            const auto cell = static_cast<std::uint32_t>(random() % capacity);
+            const auto [at, is_new] = there.try_emplace(cell);
+            if (is_new) {
+                // Half of them crowd in one bucket, so that buckets overflow.
+                at->second = {i % 2 == 0 ? random() : random() % 0xffff'ffff, random()};
+                index.insert(at->second, cell);
+            }
+            const auto is_it = [&, id = at->second](std::uint32_t c) {
+                const auto found = there.find(c);
+                return found != there.end() && found->second == id;
+            };
+            wrong += index.find(at->second, is_it) != cell;
+            if (!is_new) {
+                index.erase(at->second, cell);
+                wrong += index.find(at->second, is_it) != no_cell;
+                there.erase(at);
+            }
+        }
+        BOOST_TEST(wrong == 0, "capacity " << capacity);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(alike_keys_spread_as_evenly_as_random_ones) {
+    // 100,000 keys over 1,024 places are 98 each with a deviation of 10.
+    const auto secret = digest{0x123456789abcdef0, 0x0fedcba987654321};
+    const auto spread = [&](const auto& key_of) {
+        auto home = std::vector<int>(1'024);
+        for (int i = 0; i < 100'000; ++i)
+            ++home[colimit::memory::key_digest(secret, {}, key_of(i)).low >> 54];
+        return std::ranges::max(home);
+    };
+    BOOST_TEST(spread([](int i) { return std::to_string(i); }) < 98 + 80);
+    BOOST_TEST(spread([](int i) {
+                   return std::string(static_cast<std::size_t>(i % 997), 'x') +
+                          std::string(static_cast<std::size_t>(i / 997), 'y');
+               }) < 98 + 80);
+}
+
+BOOST_AUTO_TEST_CASE(another_secret_puts_the_same_keys_elsewhere) {
+    auto same = 0;
+    for (int i = 0; i < 10'000; ++i) {
+        const auto key = std::to_string(i);
+        same += colimit::memory::key_digest({1, 2}, {}, key).low >> 54 ==
+                colimit::memory::key_digest({1, 3}, {}, key).low >> 54;
+    }
+    BOOST_TEST(same < 100); // 10 by chance
+}
+
+BOOST_AUTO_TEST_CASE(the_slab_gives_each_cell_once_and_no_more_than_there_are) {
+    for (const std::size_t capacity : {1U, 3U, 32'768U, 32'769U, 70'000U}) {
+        auto cells = colimit::memory::slab{capacity};
+        auto taken = std::vector<std::uint32_t>{};
+        while (cells.has_room(1))
+            taken.push_back(cells.take());
+        BOOST_TEST(taken.size() == capacity);
+        BOOST_TEST(std::set<std::uint32_t>(taken.begin(), taken.end()).size() == capacity);
+        for (const auto cell : taken)
+            cells.give_back(cell);
+        BOOST_TEST(cells.used() == 0U);
+        BOOST_TEST(cells.has_room(capacity));
+        BOOST_TEST(!cells.has_room(capacity + 1));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(more_policies_than_slots_lose_no_debt) {
+    // All on one set: 30 policies of one or two rules, each with a state that a model remembers.
+    auto policies = std::vector<policy>{};
+    for (int i = 0; i < 30; ++i) {
+        const auto name = "p" + std::to_string(i);
+        const auto rule = gcra(1 + i % 7, std::chrono::milliseconds{100 * (1 + i)}).burst(5);
+        policies.push_back(i % 2 == 0 ? policy{name, rule}
+                                      : policy{name, rule, gcra(3, 4s).named("other")});
+    }
+    auto shared = colimit::memory::shared_states{};
+    auto model = std::vector<std::vector<bucket_state>>(30);
+    auto random = std::mt19937{7};
+    auto now = std::int64_t{1'700'000'000'000'000};
+    auto forgotten = 0;
+    auto alone = 0;
+    for (int i = 0; i < 50'000; ++i) {
+        now += random() % 50'000;
+        const auto which = random() % 30;
+        const auto& p = *policies[which].data();
+        auto states = std::vector<bucket_state>(p.plan.size);
+        (void)shared.read({}, p, now, states);
+        auto& known = model[which];
+        known.resize(p.plan.size);
+        auto shown = colimit::decision{};
+        auto truth = colimit::decision{};
+        const auto asked = colimit::core::question{.cost = 1, .at_least = 1, .now = now};
+        auto held = colimit::core::held{.exists = true};
+        const auto effect = evaluate(p.plan, states, held, asked, shown);
+        auto peeked = asked;
+        peeked.verb = colimit::core::verb::peek;
+        auto before = known;
+        held = {.exists = true};
+        (void)evaluate(p.plan, before, held, peeked, truth);
+        forgotten += shown.allowed() && !truth.allowed();
+        alone += shown.allowed();
+        if (shown.allowed())
+            (void)evaluate(p.plan, known, held, asked, truth);
+        auto longest = 0us;
+        for (const auto& status : shown.rules)
+            longest = std::max(longest, status.reset_after);
+        if (effect == colimit::core::effect::store)
+            shared.write({}, p, now, states, now + longest.count());
+    }
+    BOOST_TEST(forgotten == 0);
+    BOOST_TEST(alone > 1'000);
+}
+
+BOOST_AUTO_TEST_CASE(eight_slots_serve_policies_of_eight_rules_exactly) {
+    auto shared = colimit::memory::shared_states{};
+    const auto p = policy{"p", gcra(5, 1h), gcra(5, 2h).named("b"), gcra(5, 3h).named("c")};
+    const auto q = policy{"q",
+                          gcra(5, 1h),
+                          gcra(5, 2h).named("b"),
+                          gcra(5, 3h).named("c"),
+                          gcra(5, 4h).named("d"),
+                          gcra(5, 5h).named("e")};
+    const auto now = std::int64_t{1'700'000'000'000'000};
+    for (const auto* one : {&p, &q}) {
+        const auto& data = *one->data();
+        auto states = std::vector<bucket_state>(data.plan.size);
+        for (std::size_t i = 0; i < states.size(); ++i)
+            states[i] = {
+                .t = now, .debt = 10 + static_cast<std::int64_t>(i), .num = 1, .capacity = 5};
+        shared.write({}, data, now, states, now + 1'000'000);
+    }
+    for (const auto* one : {&p, &q}) {
+        const auto& data = *one->data();
+        auto states = std::vector<bucket_state>(data.plan.size);
+        BOOST_TEST(shared.read({}, data, now, states));
+        for (std::size_t i = 0; i < states.size(); ++i)
+            BOOST_TEST(states[i].debt == 10 + static_cast<std::int64_t>(i));
+        BOOST_TEST(!shared.read({}, data, now + 1'000'000, states));
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

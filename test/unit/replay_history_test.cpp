@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Files of lines, plain and gzip, whole and broken; and logs put in the order of time.
+#include "replay/history.hpp"
+#include "replay/lines.hpp"
+#include "replay/progress.hpp"
+#include "replay/statistics.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+#include <zlib.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using replay::line_source;
+
+/// A file in a folder of its own, which goes with it.
+class scratch_file {
+  public:
+    explicit scratch_file(std::string_view bytes) {
+        std::string folder = std::filesystem::temp_directory_path() / "colimit-XXXXXX";
+        BOOST_REQUIRE(mkdtemp(folder.data()) != nullptr);
+        folder_ = folder;
+        std::ofstream{path(), std::ios::binary} << bytes;
+    }
+    scratch_file(const scratch_file&) = delete;
+    scratch_file& operator=(const scratch_file&) = delete;
+    ~scratch_file() { std::filesystem::remove_all(folder_); }
+
+    [[nodiscard]] std::string path() const { return folder_ / "file"; }
+    [[nodiscard]] std::string bytes() const {
+        std::ifstream file{path(), std::ios::binary};
+        return {std::istreambuf_iterator<char>{file}, {}};
+    }
+
+  private:
+    std::filesystem::path folder_;
+};
+
+std::string compressed(std::string_view text) {
+    const scratch_file file{""};
+    auto* const out = gzopen(file.path().c_str(), "wb");
+    BOOST_REQUIRE(out != nullptr);
+    BOOST_REQUIRE(gzwrite(out, text.data(), static_cast<unsigned>(text.size())) ==
+                  static_cast<int>(text.size()));
+    BOOST_REQUIRE(gzclose(out) == Z_OK);
+    return file.bytes();
+}
+
+std::vector<std::string> lines_of(std::string_view bytes) {
+    const scratch_file file{bytes};
+    line_source source{file.path()};
+    std::vector<std::string> lines;
+    while (const auto line = source.next())
+        lines.push_back(std::string{line->text} + (line->is_cut ? "..." : ""));
+    return lines;
+}
+
+std::string line(std::string_view client, std::string_view time) {
+    return std::string{client} + " - - [12/Mar/2024:" + std::string{time} +
+           " +0000] \"GET /\" 200 1\n";
+}
+
+replay::history load(std::string_view bytes) {
+    const scratch_file file{bytes};
+    replay::progress nobody_watches{false};
+    return replay::load(file.path(), nobody_watches);
+}
+
+/// Why this cannot be loaded, without the name of the file.
+std::string load_problem(std::string_view bytes) {
+    const scratch_file file{bytes};
+    replay::progress nobody_watches{false};
+    try {
+        (void)replay::load(file.path(), nobody_watches);
+    } catch (const replay::input_error& e) {
+        const std::string what = e.what();
+        return what.substr(what.find(file.path()) + file.path().size());
+    }
+    return "nothing";
+}
+
+replay::request request_at(int seconds, std::uint32_t client) {
+    return {std::chrono::sys_seconds{std::chrono::seconds{seconds}}, client};
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(replay_history)
+
+BOOST_AUTO_TEST_CASE(plain_and_gzip_files_give_the_same_lines) {
+    for (const std::string_view text : {"", "\n", "a", "a\n", "a\n\nb", "a\n\nb\n\n"})
+        BOOST_TEST(lines_of(text) == lines_of(compressed(text)), boost::test_tools::per_element());
+    BOOST_TEST(lines_of("a\n\nb") == (std::vector<std::string>{"a", "", "b"}),
+               boost::test_tools::per_element());
+    BOOST_TEST(lines_of("a\n\n").size() == 2U);
+    BOOST_TEST(lines_of(compressed("a\n") + compressed("b\n")).size() == 2U); // logs joined by cat
+}
+
+BOOST_AUTO_TEST_CASE(of_a_line_that_is_too_long_only_the_beginning_is_kept) {
+    constexpr auto longest = line_source::longest;
+    for (const std::size_t size :
+         {longest - 1, longest, longest + 1, 2 * longest, 2 * longest + 1, 7 * longest}) {
+        const auto lines = lines_of("a\n" + std::string(size, 'x') + "\nb");
+        BOOST_TEST_REQUIRE(lines.size() == 3U, size);
+        BOOST_TEST(lines[0] == "a");
+        BOOST_TEST(
+            (lines[1] == std::string(std::min(size, longest), 'x') + (size > longest ? "..." : "")),
+            size);
+        BOOST_TEST(lines[2] == "b");
+    }
+    BOOST_TEST(lines_of(std::string(5 * longest, 'x')).size() == 1U);
+    BOOST_TEST(lines_of(std::string(longest, 'x')).size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_gzip_file_that_ends_early_is_an_error_wherever_it_ends) {
+    std::string text;
+    for (int i = 0; i < 300; ++i)
+        text += line("192.0.2." + std::to_string(i % 99), "10:00:0" + std::to_string(i % 10));
+    const auto whole = compressed(text);
+    BOOST_TEST(load(whole).requests.size() == 300U);
+    for (std::size_t size = 2; size < whole.size(); size += 7)
+        BOOST_TEST(load_problem(whole.substr(0, size)) == ": the gzip file is truncated", size);
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_gzip_file_is_an_error) {
+    auto whole = compressed(line("192.0.2.1", "10:00:00"));
+    whole[whole.size() - 6] ^= 1; // in the checksum
+    BOOST_TEST(load_problem(whole) == ": the gzip file is damaged (incorrect data check)");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_log_is_refused_with_the_reason) {
+    BOOST_TEST(load_problem("") == " is empty");
+    BOOST_TEST(load_problem(compressed("")) == " is empty");
+    BOOST_TEST(load_problem(std::string_view{"\x7f"
+                                             "ELF\0\0\1\n",
+                                             8}) == " is binary, not an access log");
+    BOOST_TEST(load_problem("# my notes\n") ==
+               " is not an access log in the common or combined format: line 1 does not start "
+               "with an address or a host name");
+    replay::progress nobody_watches{false};
+    BOOST_CHECK_THROW((void)replay::load("/nonexistent/log", nobody_watches), replay::input_error);
+    BOOST_CHECK_THROW((void)replay::load("/", nobody_watches), replay::input_error);
+}
+
+BOOST_AUTO_TEST_CASE(lines_that_cannot_be_read_are_counted_and_the_first_kept) {
+    std::string text = line("192.0.2.1", "10:00:00");
+    for (int i = 0; i < 9; ++i)
+        text += "\x1b[2J " + std::to_string(i) + '\n';
+    text += line("192.0.2.2", "10:00:01");
+    const auto log = load(text);
+    BOOST_TEST(log.requests.size() == 2U);
+    BOOST_TEST(log.unreadable == 9U);
+    BOOST_TEST_REQUIRE(log.first_unreadable.size() == replay::history::unreadable_kept);
+    BOOST_TEST(log.first_unreadable[0].number == 2U);
+    BOOST_TEST(log.first_unreadable[0].text == "\\x1b[2J 0");
+    BOOST_TEST(log.first_unreadable[4].number == 6U);
+}
+
+BOOST_AUTO_TEST_CASE(a_client_is_known_again) {
+    const auto log = load(line("192.0.2.1", "10:00:00") + line("2001:db8::1", "10:00:00") +
+                          line("192.0.2.1", "10:00:01"));
+    BOOST_TEST_REQUIRE(log.clients.size() == 2U);
+    BOOST_TEST(log.clients[1] == "2001:db8::1");
+    BOOST_TEST(log.requests[0].client == 0U);
+    BOOST_TEST(log.requests[1].client == 1U);
+    BOOST_TEST(log.requests[2].client == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(requests_are_sorted_by_time_and_those_of_one_second_keep_their_order) {
+    std::vector<replay::request> requests{request_at(5, 0), request_at(3, 1), request_at(5, 2),
+                                          request_at(3, 3), request_at(4, 4), request_at(6, 5)};
+    BOOST_TEST(replay::put_in_order(requests) == 3U);
+    const std::vector<replay::request> sorted{request_at(3, 1), request_at(3, 3), request_at(4, 4),
+                                              request_at(5, 0), request_at(5, 2), request_at(6, 5)};
+    BOOST_TEST((requests == sorted));
+    BOOST_TEST(replay::put_in_order(requests) == 0U);
+    BOOST_TEST((requests == sorted));
+}
+
+BOOST_AUTO_TEST_CASE(lines_of_different_time_zones_are_sorted_by_what_they_mean) {
+    const auto log = load("192.0.2.1 - - [12/Mar/2024:10:00:00 +0000] \"GET /\" 200 1\n"
+                          "192.0.2.2 - - [12/Mar/2024:10:30:00 +0100] \"GET /\" 200 1\n");
+    BOOST_TEST(log.out_of_order == 1U);
+    BOOST_TEST(log.requests.front().client == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(statistics_list_the_most_limited_first) {
+    replay::history log;
+    log.clients = {"a", "b", "c"};
+    for (int i = 0; i < 9; ++i)
+        log.requests.push_back(request_at(i, static_cast<std::uint32_t>(i % 3)));
+    // a is refused at 6, b never, c at 2 (by the second rule), 5 and 8.
+    const std::vector<replay::verdict> verdicts{-1, -1, 1, -1, -1, 0, 0, -1, 0};
+    const auto found = replay::count(log, verdicts, 2);
+    BOOST_TEST(found.requests == 9U);
+    BOOST_TEST(found.limited == 4U);
+    BOOST_TEST(found.limited_by_rule == (std::vector<std::size_t>{3, 1}),
+               boost::test_tools::per_element());
+    BOOST_TEST_REQUIRE(found.clients_limited.size() == 2U);
+    const auto& c = found.clients_limited[0];
+    BOOST_TEST(c.client == 2U);
+    BOOST_TEST(c.requests == 3U);
+    BOOST_TEST(c.limited == 3U);
+    BOOST_TEST((c.first_limited == request_at(2, 0).time));
+    BOOST_TEST((c.last_limited == request_at(8, 0).time));
+    BOOST_TEST(found.clients_limited[1].client == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
