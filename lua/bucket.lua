@@ -1,8 +1,9 @@
 -- The bucket rules on the server: many calls on many keys of one policy, at one instant.
 --
--- This is the twin of src/core/evaluate.cpp: the same integers, below 2^53, which Lua's doubles hold
--- exactly. It decides and writes; it answers with the values that it found, from which the C++ twin works
--- out the decisions (formatting numbers is dear here, and the values are strings already).
+-- This is the twin of src/core/evaluate.cpp: the same integers, below 2^53, which Lua's doubles
+-- hold exactly. It decides and writes; it answers with the values that it found, from which the
+-- C++ twin works out the decisions (formatting numbers is dear here, and the values are strings
+-- already).
 --
 -- KEYS      the different keys of the batch
 -- ARGV[1]   plan: n:u8, then n times tag:u32 capacity num den unit most (doubles) shadow:u8
@@ -12,11 +13,11 @@
 -- ARGV[5]   calls, grouped by key: key:u16 verb:u8 cost:double at_least:double;
 --           '' stands for one allow of cost 1 on every key
 -- Reply     for each key the value found (or nil, or the text of an error), then
---           'nonce seconds microseconds granted statuses'; statuses is '-' when all went well, else a
---           character a key: '.' well, 'c' another type of value is in the way, 'e' an error
+--           'nonce seconds microseconds granted statuses'; statuses is '-' when all went well,
+--           else a character a key: '.' well, 'c' another type of value is in the way, 'e' an error
 --
--- A value is expires (a double: until then the key surely lives) and for each rule tag:u32, then t debt
--- num capacity (doubles): the debt in ticks as of t, and the numbers that it was counted with.
+-- A value is expires (a double: until then the key surely lives) and for each rule tag:u32, then
+-- t debt num capacity (doubles): the debt in ticks as of t, and the numbers it was counted with.
 
 local ALLOW, PEEK, CHARGE, REFUND, RESET = 0, 1, 2, 3, 4
 local MOST = 9007199254740991
@@ -66,8 +67,9 @@ local function start_empty(i)
     debt[i] = 0
 end
 
--- Rule i as it was stored, read by the rule's present numbers and brought to `now`; false when the numbers
--- are none. A product that passes 2^53 is rounded, but to something above 2^53, and so beyond every debt.
+-- Rule i as it was stored, read by the rule's present numbers and brought to `now`; false when the
+-- numbers are none. A product that passes 2^53 is rounded, but to something above 2^53, and so
+-- beyond every debt.
 local function read_rule(i, old_t, old_debt, old_num, old_capacity)
     if not (old_t >= 0 and old_debt >= 0 and old_t <= MOST and old_debt <= MOST
             and old_t % 1 == 0 and old_debt % 1 == 0) then
@@ -114,7 +116,7 @@ local function read_in_order(value)
     return true
 end
 
--- Reads a value whose rules are others or stand elsewhere, by their tags; false when it is no value.
+-- Reads a value whose rules are others or stand elsewhere, by their tags; false when it is none.
 local function read_by_tag(value)
     local slots = (#value - 8) / SLOT
     if slots < 1 or slots > 8 or slots % 1 ~= 0 then return false end
@@ -189,7 +191,8 @@ local function take_debt(cost)
     return any
 end
 
--- What is to be written after a call: nothing, unless it changed the state or found one to be replaced.
+-- What is to be written after a call: nothing, unless it changed the state or found one to be
+-- replaced.
 local function note_change(wants_write)
     if wants_write or stale then
         changed, stale = true, false
@@ -227,12 +230,13 @@ local function save(key, value)
         if not exists then return redis.call('EXISTS', key) == 1 and 'c' or '.' end
         reply = redis.pcall('DEL', key)
     else
-        -- In place where the key surely outlives the debt, and not by more than a key may.
+        -- In place where the key surely outlives the debt, and by no more than a second, so that
+        -- after any later call, too, it ends at most a second after its recovery.
         local keep = value and #value == value_size and not supplied
-            and expires >= now + recovery and expires <= now + 2 * recovery + SECOND
+            and expires >= now + recovery and expires + MARGIN <= now + recovery + SECOND
         local ttl = 0
         if not keep then
-            ttl = ceil(recovery / 1000) + 1000
+            ttl = floor(recovery / 1000) + 1000
             if ttl < least_ttl then ttl = least_ttl end
             expires = supplied and 0 or now + ttl * 1000 - MARGIN
         end

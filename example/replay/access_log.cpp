@@ -39,12 +39,11 @@ std::string_view client_problem(std::string_view client) noexcept {
         return "does not start with a client address";
     if (client.size() > longest_client)
         return "the client address is longer than 255 characters";
-    if (!std::all_of(client.begin(), client.end(), is_client_character))
+    if (!std::ranges::all_of(client, is_client_character))
         return "does not start with an address or a host name";
     // Otherwise all clients of a virtual host would be taken for one.
     const auto port = client.find(':') + 1;
-    if (port != 0 && port != client.size() &&
-        std::all_of(client.begin() + static_cast<std::ptrdiff_t>(port), client.end(), is_digit))
+    if (port != 0 && port != client.size() && std::ranges::all_of(client.substr(port), is_digit))
         return "starts with HOST:PORT, where the address of the client should be";
     return {};
 }
@@ -58,7 +57,7 @@ bool has_time_shape(std::string_view text) noexcept {
             return true; // the month's name is looked up later
         return p >= 'a' && p <= 'z' ? is_digit(c) : c == p;
     };
-    return std::equal(text.begin(), text.end(), time_pattern.begin(), time_pattern.end(), matches);
+    return std::ranges::equal(text, time_pattern, matches);
 }
 
 /// The number that these digits are.
@@ -73,7 +72,7 @@ int number(std::string_view digits) noexcept {
 unsigned month_number(std::string_view name) noexcept {
     constexpr std::array<std::string_view, 12> names{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    const auto* const found = std::find(names.begin(), names.end(), name);
+    const auto* const found = std::ranges::find(names, name);
     return found == names.end() ? 0 : static_cast<unsigned>(found - names.begin()) + 1;
 }
 

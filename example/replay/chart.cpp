@@ -35,7 +35,7 @@ std::string margin(std::string_view text) {
 /// The bars of one row of values, from the top down; each is `width` columns wide.
 std::string bars(const std::vector<std::size_t>& values, std::string_view name, std::size_t width,
                  const glyphs& with) {
-    const auto peak = *std::max_element(values.begin(), values.end());
+    const auto peak = std::ranges::max(values);
     std::string text;
     for (auto row = rows; row-- > 0;) {
         std::string line = margin(row == rows - 1 ? grouped(peak) : (row == 0 ? name : ""));

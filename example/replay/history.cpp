@@ -9,8 +9,10 @@
 #include "replay/format.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 namespace replay {
 
@@ -103,9 +105,18 @@ std::size_t put_in_order(std::vector<request>& requests) {
         count += r.time < latest ? 1 : 0;
         latest = std::max(latest, r.time);
     }
-    if (count != 0)
-        std::stable_sort(requests.begin(), requests.end(),
-                         [](const request& a, const request& b) { return a.time < b.time; });
+    if (count == 0)
+        return 0;
+    // What std::stable_sort does; clang does not compile that of GCC 12's library without a
+    // warning.
+    std::vector<std::size_t> places(requests.size());
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    std::ranges::sort(places, {}, [&](std::size_t i) { return std::pair{requests[i].time, i}; });
+    std::vector<request> sorted;
+    sorted.reserve(requests.size());
+    for (const auto place : places)
+        sorted.push_back(requests[place]);
+    requests = std::move(sorted);
     return count;
 }
 

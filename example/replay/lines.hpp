@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-struct gzFile_s;
+struct gzFile_s; // NOLINT(readability-identifier-naming): the name is zlib's
 
 namespace replay {
 

@@ -5,6 +5,7 @@
 #include "replay/statistics.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 namespace replay {
@@ -30,13 +31,13 @@ statistics count(const history& log, const std::vector<verdict>& verdicts, std::
         client.last_limited = request.time;
     }
 
-    std::copy_if(clients.begin(), clients.end(), std::back_inserter(result.clients_limited),
-                 [](const client_statistics& c) { return c.limited != 0; });
-    std::sort(result.clients_limited.begin(), result.clients_limited.end(),
-              [](const client_statistics& a, const client_statistics& b) {
-                  return std::tuple{b.limited, a.first_limited, a.client} <
-                         std::tuple{a.limited, b.first_limited, b.client};
-              });
+    std::ranges::copy_if(clients, std::back_inserter(result.clients_limited),
+                         [](const client_statistics& c) { return c.limited != 0; });
+    std::ranges::sort(result.clients_limited,
+                      [](const client_statistics& a, const client_statistics& b) {
+                          return std::tuple{b.limited, a.first_limited, a.client} <
+                                 std::tuple{a.limited, b.first_limited, b.client};
+                      });
     return result;
 }
 

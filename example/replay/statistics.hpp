@@ -22,8 +22,8 @@ struct client_statistics {
     std::uint32_t client = 0;
     std::size_t requests = 0;
     std::size_t limited = 0;
-    std::chrono::sys_seconds first_limited{};
-    std::chrono::sys_seconds last_limited{};
+    std::chrono::sys_seconds first_limited;
+    std::chrono::sys_seconds last_limited;
 };
 
 struct statistics {

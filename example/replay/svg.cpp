@@ -68,20 +68,20 @@ std::string xml(std::string_view text) {
 
 void print_text(std::ostream& out, double x, double y, std::string_view anchor,
                 std::string_view kind, std::string_view text) {
-    out << "<text x=\"" << x << "\" y=\"" << y << "\" text-anchor=\"" << anchor << "\" class=\""
-        << kind << "\">" << xml(text) << "</text>\n";
+    out << "<text x='" << x << "' y='" << y << "' text-anchor='" << anchor << "' class='" << kind
+        << "'>" << xml(text) << "</text>\n";
 }
 
 void print_line(std::ostream& out, std::string_view kind, double x1, double y1, double x2,
                 double y2) {
-    out << "<path class=\"" << kind << "\" d=\"M" << x1 << ' ' << y1 << 'L' << x2 << ' ' << y2
-        << "\"/>\n";
+    out << "<path class='" << kind << "' d='M" << x1 << ' ' << y1 << 'L' << x2 << ' ' << y2
+        << "'/>\n";
 }
 
 /// 1, 2 or 5 times a power of ten, such that at most five of it reach the peak.
 std::size_t grid_step(std::size_t peak) {
     for (std::size_t power = 1;; power *= 10)
-        for (const std::size_t factor : {1, 2, 5})
+        for (const std::size_t factor : {1U, 2U, 5U})
             if (power * factor * 5 >= peak)
                 return power * factor;
 }
@@ -122,12 +122,12 @@ class scale {
     void print_bars(std::ostream& out, std::string_view kind, const std::vector<std::size_t>& from,
                     const std::vector<std::size_t>& to) const {
         const auto gap = line_->requests.size() <= svg_steps / 2 ? 1.0 : 0.4;
-        out << "<path class=\"" << kind << "\" d=\"";
+        out << "<path class='" << kind << "' d='";
         for (std::size_t i = 0; i < to.size(); ++i)
             if (to[i] != from[i])
                 out << 'M' << x(static_cast<double>(i)) << ' ' << y(from[i]) << 'V' << y(to[i])
                     << 'H' << x(static_cast<double>(i + 1)) - gap << 'V' << y(from[i]) << 'z';
-        out << "\"/>\n";
+        out << "'/>\n";
     }
 
   private:
@@ -138,7 +138,7 @@ class scale {
 };
 
 void print_upper(std::ostream& out, const timeline& line) {
-    const scale all{line, upper, *std::max_element(line.requests.begin(), line.requests.end())};
+    const scale all{line, upper, std::ranges::max(line.requests)};
     all.print_grid(out);
     auto granted = line.requests;
     for (std::size_t i = 0; i < granted.size(); ++i)
@@ -146,16 +146,16 @@ void print_upper(std::ostream& out, const timeline& line) {
     all.print_bars(out, "allowed", std::vector<std::size_t>(granted.size()), granted);
     all.print_bars(out, "limited", granted, line.requests);
     print_text(out, left, upper.top - 10, "start", "name", "Requests in " + duration(line.step));
-    out << "<rect class=\"allowed\" x=\"" << right - 150 << "\" y=\"" << upper.top - 20
-        << "\" width=\"11\" height=\"11\"/>\n"
-        << "<rect class=\"limited\" x=\"" << right - 68 << "\" y=\"" << upper.top - 20
-        << "\" width=\"11\" height=\"11\"/>\n";
+    out << "<rect class='allowed' x='" << right - 150 << "' y='" << upper.top - 20
+        << "' width='11' height='11'/>\n"
+        << "<rect class='limited' x='" << right - 68 << "' y='" << upper.top - 20
+        << "' width='11' height='11'/>\n";
     print_text(out, right - 134, upper.top - 10, "start", "number", "allowed");
     print_text(out, right - 52, upper.top - 10, "start", "number", "limited");
 }
 
 void print_lower(std::ostream& out, const timeline& line) {
-    const scale refused{line, lower, *std::max_element(line.limited.begin(), line.limited.end())};
+    const scale refused{line, lower, std::ranges::max(line.limited)};
     refused.print_grid(out);
     refused.print_bars(out, "limited", std::vector<std::size_t>(line.limited.size()), line.limited);
     print_text(out, left, lower.top - 10, "start", "name", "Limited, on its own scale");
@@ -181,10 +181,10 @@ std::string svg(const subject& what, const statistics& found, const timeline& li
     const auto subtitle = what.log + ": " + counted(found.clients, "client") + ", " +
                           grouped(found.clients_limited.size()) + " of them limited, from " +
                           utc(line.start) + " UTC";
-    out << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " << picture_width << ' '
-        << picture_height << "\" width=\"" << picture_width << "\" height=\"" << picture_height
-        << "\" role=\"img\">\n<title>" << xml(title) << "</title>\n"
-        << style << "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
+    out << "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 " << picture_width << ' '
+        << picture_height << "' width='" << picture_width << "' height='" << picture_height
+        << "' role='img'>\n<title>" << xml(title) << "</title>\n"
+        << style << "<rect class='paper' width='100%' height='100%'/>\n";
     print_text(out, 24, 34, "start", "title", title);
     print_text(out, 24, 56, "start", "number", subtitle);
     print_upper(out, line);

@@ -34,8 +34,7 @@ seconds choose_step(sys_seconds first, sys_seconds last, std::size_t most, secon
         const auto count = place(last, step) - place(first, step) + 1;
         return step % base == seconds{0} && count <= static_cast<std::int64_t>(most);
     };
-    if (const auto* const found = std::find_if(steps.begin(), steps.end(), fits);
-        found != steps.end())
+    if (const auto* const found = std::ranges::find_if(steps, fits); found != steps.end())
         return *found;
     auto step = std::max(steps.back(), base); // a century in a narrow terminal
     while (!fits(step))

@@ -13,9 +13,11 @@ memory_engine::memory_engine(asio::any_io_executor executor, std::size_t states)
     : engine(std::move(executor)), store_(states) {}
 
 void memory_engine::begin(operation& op, const call& c) {
+    const auto& policy = **c.policy;
+    const auto sought = store_.seek(c.key, policy); // reads ahead while the clock is read
     if (op.asked.now == store_clock)
         op.asked.now = system_now();
-    store_.answer(c.key, **c.policy, op.asked, op.result);
+    store_.answer(sought, policy, op.asked, op.result);
     complete(op, {});
 }
 

@@ -5,7 +5,6 @@
 #include <memory/shared_states.hpp>
 
 #include <algorithm>
-#include <limits>
 
 namespace colimit::memory {
 namespace {
@@ -65,20 +64,12 @@ void shared_states::note_owed(set& s, const slot& given_up, std::int64_t now) no
     s.owed_since = now;
 }
 
-shared_states::slot& shared_states::make(set& s, const detail::policy_data& p, std::uint32_t tag,
+shared_states::slot& shared_states::make(set& s, const digest& policy, std::uint32_t tag,
                                          std::int64_t now) noexcept {
-    const auto is_of_this_call = [&](const slot& one) {
-        return one.policy == p.id && std::ranges::find(p.plan.rules(), one.tag,
-                                                       &core::bucket::tag) != p.plan.rules().end();
-    };
-    // The policy's own slots are kept, which this call writes too: there are at most 7 others.
-    const auto rank = [&](const slot& one) {
-        return is_of_this_call(one) ? std::numeric_limits<std::int64_t>::max() : one.recovered_at;
-    };
-    auto& chosen = *std::ranges::min_element(s.slots, {}, rank);
+    auto& chosen = *std::ranges::min_element(s.slots, {}, &slot::recovered_at);
     if (chosen.recovered_at > now)
         note_owed(s, chosen, now);
-    chosen.policy = p.id;
+    chosen.policy = policy;
     chosen.tag = tag;
     return chosen;
 }
@@ -90,7 +81,7 @@ void shared_states::write(const digest& id, const detail::policy_data& p, std::i
     for (std::uint32_t i = 0; i < p.plan.size; ++i) {
         const auto tag = p.plan.buckets[i].tag;
         auto* own = find(s, p.id, tag);
-        auto& target = own != nullptr ? *own : make(s, p, tag, now);
+        auto& target = own != nullptr ? *own : make(s, p.id, tag, now);
         target.state = states[i];
         target.recovered_at = recovered_at;
     }

@@ -54,7 +54,7 @@ class shared_states {
 
     template<class Set>
     [[nodiscard]] static auto* find(Set& s, const digest& policy, std::uint32_t tag) noexcept;
-    [[nodiscard]] static slot& make(set& s, const detail::policy_data& p, std::uint32_t tag,
+    [[nodiscard]] static slot& make(set& s, const digest& policy, std::uint32_t tag,
                                     std::int64_t now) noexcept;
     [[nodiscard]] static std::int64_t still_owed(const set& s, std::int64_t now) noexcept;
     static void note_owed(set& s, const slot& given_up, std::int64_t now) noexcept;

@@ -50,16 +50,12 @@ template<class T>
            read_number(at + 20, 1, s.num) && read_number(at + 28, 1, s.capacity);
 }
 
-/// The place of the rule's slot: usually its own, elsewhere after the policy's rules changed.
-[[nodiscard]] const char* find_slot(std::string_view value, std::uint32_t tag,
-                                    std::size_t guess) noexcept {
-    const auto* slots = value.data() + header_bytes;
-    const auto count = (value.size() - header_bytes) / slot_bytes;
-    if (guess < count && read<std::uint32_t>(slots + guess * slot_bytes) == tag)
-        return slots + guess * slot_bytes;
-    for (std::size_t i = 0; i < count; ++i)
-        if (read<std::uint32_t>(slots + i * slot_bytes) == tag)
-            return slots + i * slot_bytes;
+/// The rule's slot: usually at its own place, elsewhere after the policy's rules changed. Should
+/// somebody have written a tag twice, the first one counts, as in the script.
+[[nodiscard]] const char* find_slot(std::string_view value, std::uint32_t tag) noexcept {
+    for (auto at = header_bytes; at < value.size(); at += slot_bytes)
+        if (read<std::uint32_t>(value.data() + at) == tag)
+            return value.data() + at;
     return nullptr;
 }
 
@@ -97,7 +93,7 @@ core::key_state decode_value(const core::plan& rules,
     state.exists = true;
     state.stale = !has_shape(*value);
     for (std::uint32_t i = 0; i < rules.size && !state.stale; ++i) {
-        const auto* slot = find_slot(*value, rules.buckets[i].tag, i);
+        const auto* slot = find_slot(*value, rules.buckets[i].tag);
         if (slot != nullptr && !read_slot(slot, state.buckets[i]))
             state.stale = true;
     }

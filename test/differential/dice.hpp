@@ -6,6 +6,7 @@
 #ifndef COLIMIT_TEST_DIFFERENTIAL_DICE_HPP
 #define COLIMIT_TEST_DIFFERENTIAL_DICE_HPP
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -29,7 +30,9 @@ class dice {
     /// 1 to `most`, all magnitudes alike.
     [[nodiscard]] std::int64_t magnitude(std::int64_t most) {
         auto top = most;
-        for (auto halvings = below(64); halvings > 0 && top > 1; --halvings)
+        for (auto halvings =
+                 below(static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(most))));
+             halvings > 0; --halvings)
             top /= 2;
         return between(1, top);
     }

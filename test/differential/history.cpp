@@ -194,7 +194,7 @@ class story {
 
 void print_version(std::ostream& out, const policy& p) {
     for (const auto& r : p.rules())
-        out << "    " << to_string(r) << (r.is_shadow() ? " (shadow)" : "") << '\n';
+        out << "    " << to_string(r) << '\n';
 }
 
 void print_calls(std::ostream& out, const step& s) {

@@ -312,11 +312,13 @@ void trial::compare_end(const step& s, std::size_t key, std::int64_t end) {
     if (!told_.server_clock) {
         const auto ttl = std::max(least_ttl_ms, recovery / 1000 + 1000);
         if (end < before_ / 1000 + ttl - 1 || end > after_ / 1000 + ttl + 2 || promise != 0)
-            report(where + "which is not " + std::to_string(ttl) + " ms from now");
+            report(where + "which is not " + std::to_string(ttl) + " ms from " +
+                   std::to_string(before_) + " to " + std::to_string(after_) +
+                   " us, or a promise under a clock of our own: " + std::to_string(promise));
         return;
     }
     const auto end_us = end * 1000;
-    if (end_us < now_ + recovery || end_us > now_ + 2 * recovery + 1'000'000 ||
+    if (end_us < now_ + recovery || end_us > after_ + 2 * recovery + 1'000'000 ||
         promise > static_cast<double>(end_us))
         report(where + "at " + std::to_string(now_) + " us it recovers in " +
                std::to_string(recovery) + " us; promised was " +

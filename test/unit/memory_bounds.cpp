@@ -153,6 +153,43 @@ BOOST_AUTO_TEST_CASE(a_key_whose_policy_grew_without_room_stays_limited) {
     BOOST_TEST(store.remaining("key", grown) == 0);
 }
 
+BOOST_AUTO_TEST_CASE(keys_that_move_into_a_shared_state_bring_their_debt) {
+    auto store = clocked_store{20};
+    const auto grown = policy{"hourly", gcra(5, 1h), gcra(100, 1min).named("minute")};
+    for (int i = 0; i < 20; ++i)
+        (void)store.allow(std::to_string(i), hourly, 5);
+    store.flood("shares", 1'500, hourly); // most shared states owe something, few owe all
+    store.advance(12min);
+    store.flood("shares", 1'500, hourly);
+    for (int i = 0; i < 20; ++i) {
+        (void)store.allow(std::to_string(i), grown);
+        BOOST_TEST(!store.allow(std::to_string(i), grown).allowed());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_looks_for_room_does_not_evict_itself) {
+    auto store = clocked_store{2};
+    const auto grown = policy{"quick", gcra(5, 1s), gcra(20, 1h).named("hour")};
+    (void)store.allow("key", quick);
+    store.exhaust("other", hourly);
+    store.advance(10s);
+    BOOST_TEST(store.allow("key", grown, 5).allowed());
+    BOOST_TEST(store.statistics().evicted == 0U);
+    BOOST_TEST(!store.allow("key", grown).allowed());
+    BOOST_TEST(!store.allow("other", hourly).allowed());
+}
+
+BOOST_AUTO_TEST_CASE(while_there_is_room_a_recovered_key_keeps_its_place_for_a_second) {
+    auto store = clocked_store{1'000};
+    (void)store.allow("key", quick);
+    store.advance(1100ms); // it recovered 900 ms ago
+    store.flood("new", 100, hourly);
+    BOOST_TEST(store.statistics().evicted == 0U);
+    store.advance(200ms);
+    store.flood("newer", 100, hourly);
+    BOOST_TEST(store.statistics().evicted == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(states_from_the_future_make_room_after_the_clock_was_set_back) {
     auto store = clocked_store{50};
     store.flood("future", 50, quick);

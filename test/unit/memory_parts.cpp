@@ -143,6 +143,24 @@ BOOST_AUTO_TEST_CASE(more_policies_than_slots_lose_no_debt) {
     BOOST_TEST(alone > 1'000);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_owed_from_the_future_is_owed_for_its_own_time) {
+    auto shared = colimit::memory::shared_states{};
+    const auto later = std::int64_t{1'700'000'000'000'000};
+    const auto now = later - 86'400'000'000; // the clock was set back by a day
+    for (int i = 0; i < 9; ++i) {            // the ninth takes a slot that still counts
+        const auto p = policy{"p" + std::to_string(i), gcra(5, 5s)};
+        const auto t = i < 8 ? later : now;
+        const auto states =
+            std::vector<bucket_state>{{.t = t, .debt = 3'000'000, .num = 1'000'000, .capacity = 5}};
+        shared.write({}, *p.data(), t, states, t + 3'000'000);
+    }
+    const auto newcomer = policy{"newcomer", gcra(5, 5s)};
+    auto states = std::vector<bucket_state>(1);
+    BOOST_TEST(shared.read({}, *newcomer.data(), now, states));
+    BOOST_TEST(states[0].debt == 3'000'000);
+    BOOST_TEST(!shared.read({}, *newcomer.data(), now + 3'000'000, states));
+}
+
 BOOST_AUTO_TEST_CASE(eight_slots_serve_policies_of_eight_rules_exactly) {
     auto shared = colimit::memory::shared_states{};
     const auto p = policy{"p", gcra(5, 1h), gcra(5, 2h).named("b"), gcra(5, 3h).named("c")};

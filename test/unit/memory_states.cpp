@@ -143,4 +143,14 @@ BOOST_AUTO_TEST_CASE(a_refused_call_changes_nothing) {
     BOOST_TEST(store.allow("k", plain).allowed());
 }
 
+BOOST_AUTO_TEST_CASE(charges_add_up_to_a_year_of_debt_and_no_more) {
+    const auto daily = policy{"daily", gcra(1, 24h)};
+    auto store = clocked_store{100};
+    for (int i = 0; i < 366; ++i)
+        (void)store.ask(verb::charge, "k", daily);
+    store.advance(12h); // so that a whole charge more would be too much
+    for (int i = 0; i < 3; ++i)
+        BOOST_TEST(store.ask(verb::charge, "k", daily).rules[0].balance == 1 - 366);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

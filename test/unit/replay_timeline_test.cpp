@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_SUITE(replay_timeline)
 BOOST_AUTO_TEST_CASE(every_request_is_in_one_bucket) {
     for (const auto distance :
          {seconds{0}, seconds{1}, seconds{7}, seconds{3601}, seconds{days{3}}})
-        for (const std::size_t most : {1, 2, 67, 220}) {
+        for (const std::size_t most : {1U, 2U, 67U, 220U}) {
             const sample s{noon + 13s, distance, 100};
             const auto line = replay::make_timeline(s.requests, s.verdicts, most);
             BOOST_TEST(line.requests.size() <= most);
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(labels_say_what_differs) {
 
 BOOST_AUTO_TEST_CASE(a_chart_is_never_wider_than_it_may_be) {
     for (const auto distance : {seconds{0}, seconds{1}, seconds{600}, seconds{days{2}}})
-        for (const std::size_t width : {20, 40, 80, 200})
+        for (const std::size_t width : {20U, 40U, 80U, 200U})
             for (const bool unicode : {false, true}) {
                 const sample s{noon, distance, 500};
                 const auto line =
