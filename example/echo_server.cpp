@@ -54,6 +54,12 @@ std::string refusal(const colimit::decision& d) {
     return text.data();
 }
 
+/// Reads come to their end; what is written still goes out.
+void half_close(tcp::socket& socket) {
+    error_code ec;
+    ec = socket.shutdown(tcp::socket::shutdown_receive, ec); // fails where the client is gone: fine
+}
+
 class echo_server {
   public:
     echo_server(asio::io_context& context, std::uint16_t port, const std::string& store,
@@ -62,7 +68,8 @@ class echo_server {
           acceptor_(context, {tcp::v6(), port}), signals_(context, SIGINT, SIGTERM) {}
 
     void start() {
-        std::cout << "listening on port " << acceptor_.local_endpoint().port() << std::endl;
+        std::cout << "listening on port " << acceptor_.local_endpoint().port() << '\n'
+                  << std::flush;
         signals_.async_wait([this](error_code ec, int) {
             if (!ec)
                 stop();
@@ -135,11 +142,10 @@ class echo_server {
     /// No new clients and no new lines; answers under way still go out. The second signal ends the
     /// program at once.
     void stop() {
-        error_code ignored;
         signals_.clear();
         acceptor_.close();
         for (auto* socket : sockets_)
-            socket->shutdown(tcp::socket::shutdown_receive, ignored);
+            half_close(*socket);
         end_when_idle();
     }
 

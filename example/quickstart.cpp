@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
         asio::io_context context;
         colimit::limiter limiter{context.get_executor(), argc > 1 ? argv[1] : "memory:"};
         std::exception_ptr failure;
-        asio::co_spawn(context, show(limiter), [&](std::exception_ptr e) {
+        asio::co_spawn(context, show(limiter), [&](const std::exception_ptr& e) {
             failure = e;
             limiter.close(); // so that the context runs out
         });

@@ -77,9 +77,10 @@ colimit::policy make_policy(const std::vector<colimit::rule>& rules) {
         if (rule.is_named())
             continue;
         auto name = to_string(rule);
-        std::replace(name.begin(), name.end(), '/', '-');
-        std::replace(name.begin(), name.end(), ' ', '_');
-        rule = rule.named(name);
+        std::ranges::replace(name, '/', '-');
+        std::ranges::replace(name, ' ', '_');
+        if (name.size() <= colimit::limits::name_length)
+            rule = rule.named(name);
     }
     return {"replay", named};
 }

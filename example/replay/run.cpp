@@ -91,7 +91,7 @@ class player {
     void in_parallel(std::size_t count, MakeCoroutine make) {
         auto running = count;
         for (std::size_t i = 0; i < count; ++i)
-            asio::co_spawn(context_, make(), [this, &running](std::exception_ptr failure) {
+            asio::co_spawn(context_, make(), [this, &running](const std::exception_ptr& failure) {
                 if (failure && !failure_)
                     failure_ = failure;
                 if (--running == 0)

@@ -230,6 +230,8 @@ bool redis_engine::read_reply(std::string_view bytes) {
         return connection == stream_.connection();
     }
     const auto needs = batcher_.read_reply(decoder_, bytes);
+    if (needs == redis::remedy::keep)
+        session_.served();
     if (needs && *needs != redis::remedy::reconnect && *needs != redis::remedy::reconnect_late)
         return true;
     lose_connection(needs.value_or(redis::remedy::reconnect));

@@ -5,6 +5,7 @@
 
 #include <redis/batcher.hpp>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -119,7 +120,9 @@ remedy batcher::fail_head(const resp::decoder& reply, std::string_view bytes) {
     if (meaning.remedy == remedy::resend_with_script && !b.with_script) {
         b.with_script = true;
         b.take_back();
-        waiting_.splice(waiting_.begin(), in_flight_, in_flight_.begin());
+        // Behind those that came back before it, and ahead of what was never sent.
+        const auto place = std::ranges::find_if_not(waiting_, &batch::with_script);
+        waiting_.splice(place, in_flight_, in_flight_.begin());
         return remedy::resend_with_script;
     }
     end_batch(b, meaning.code);

@@ -30,9 +30,10 @@ inline constexpr std::size_t tag_count = 64;
 /// FNV-1a of a key's bytes: the same in every process.
 [[nodiscard]] std::uint64_t key_hash(std::string_view key) noexcept;
 
-/// The place of a key among the tags: the high bits, which depend on all bytes.
+/// The place of a key among the tags. FNV-1a barely carries a key's last bytes into the high bits,
+/// so they are mixed once more: keys that differ at their end only must spread too.
 [[nodiscard]] constexpr std::size_t tag_of(std::uint64_t hash) noexcept {
-    return static_cast<std::size_t>(hash >> 58U);
+    return static_cast<std::size_t>(((hash ^ (hash >> 32U)) * 0x9e3779b97f4a7c15U) >> 58U);
 }
 
 /// Digests of long keys, with a context that is made once, so that a call allocates nothing.

@@ -115,7 +115,6 @@ action session::end_greeting(std::int64_t now) {
     switch (finding_) {
     case finding::fine:
         state_ = session_state::ready;
-        pause_ = settings_.reconnect_least;
         trouble_ = errc::unavailable;
         return action::serve;
     case finding::old_server:

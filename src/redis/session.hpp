@@ -74,6 +74,9 @@ class session {
     /// The connection is lost, could not be made, or is of no more use.
     [[nodiscard]] action lost(std::int64_t now, remedy why = remedy::reconnect);
     [[nodiscard]] action wake(std::int64_t now);
+    /// The connection has answered a call as it should: after its loss the pauses begin small
+    /// again. A server that greets but serves nothing is not hurried.
+    void served() noexcept { pause_ = settings_.reconnect_least; }
     void close() noexcept { state_ = session_state::closed; }
 
   private:

@@ -131,9 +131,9 @@ class call_operation final : public operation {
             std::move(handler)(ec, results...);
             return;
         }
-        // The executor first: as arguments of one call the handler might be moved from before.
-        const auto target = work->get_executor();
-        asio::dispatch(target, asio::append(std::move(handler), ec, results...));
+        // By the handler alone: with the executor as an argument of its own it would go there
+        // twice.
+        asio::dispatch(asio::append(std::move(handler), ec, results...));
     }
 
     Handler handler_;

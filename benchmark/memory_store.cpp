@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How many decisions a second does one core make in process, by plain calls? memory_hot: a thousand
+// keys, all in the cache. memory_uniform: a million, where each call waits for memory.
+
+#include <questions.hpp>
+#include <support/meter.hpp>
+#include <support/random_key.hpp>
+#include <support/rules.hpp>
+
+#include <colimit/local_limiter.hpp>
+
+#include <chrono>
+#include <stdexcept>
+
+namespace colimit::benchmark {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// How many calls are made between two looks at the clock.
+constexpr std::uint64_t row = 1024;
+
+[[nodiscard]] std::uint64_t refused_in_a_row(local_limiter& asked, const policy& p,
+                                             random_key& keys) {
+    auto refused = std::uint64_t{0};
+    for (auto i = std::uint64_t{0}; i < row; ++i) {
+        const auto d = asked.allow(keys.next(), p);
+        refused += d.allowed() ? 0 : 1;
+    }
+    return refused;
+}
+
+[[nodiscard]] measurement measure(std::uint32_t key_count, const conditions& c) {
+    auto asked = local_limiter{};
+    const auto p = bottomless();
+    // Drawn at random, the last of a million keys would come after fourteen million calls.
+    for (auto i = std::uint32_t{0}; i < key_count; ++i)
+        (void)asked.allow("user:" + std::to_string(random_key::first + i), p);
+    auto keys = random_key{key_count, 1};
+    auto refused = std::uint64_t{0};
+    for (auto done = std::uint64_t{0}; done < c.warm_up; done += row)
+        refused += refused_in_a_row(asked, p, keys);
+
+    const auto spent = meter{};
+    const auto end = steady_clock::now() + std::chrono::duration<double>{c.seconds};
+    auto checks = std::uint64_t{0};
+    for (; steady_clock::now() < end; checks += row)
+        refused += refused_in_a_row(asked, p, keys);
+    const auto m = spent.read(checks);
+
+    const auto s = asked.statistics();
+    if (refused != 0 || s.overflowed != 0 || s.states != key_count)
+        throw std::runtime_error{std::to_string(refused) + " refused, " +
+                                 std::to_string(s.overflowed) + " without a state, " +
+                                 std::to_string(s.states) + " states"};
+    return m;
+}
+
+} // namespace
+
+measurement memory_uniform(const conditions& c) {
+    return measure(1'000'000, c);
+}
+
+measurement memory_hot(const conditions& c) {
+    return measure(1'000, c);
+}
+
+} // namespace colimit::benchmark

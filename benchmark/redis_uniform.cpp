@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How many checks a second do many callers of one limiter get from one server, when their keys have
+// nothing in common? The hardest case for a batch: nothing can be merged, nothing is in a cache.
+
+#include <questions.hpp>
+#include <support/closed_loop.hpp>
+#include <support/rules.hpp>
+#include <support/server.hpp>
+
+namespace colimit::benchmark {
+
+measurement redis_uniform(const conditions& c) {
+    server{c.socket}.forget_keys();
+    return run({.settings = patient(c.socket),
+                .policy = hundred_a_second(),
+                .callers = 256,
+                .keys = server_keys},
+               c);
+}
+
+} // namespace colimit::benchmark

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How many checks a second does the server give when each is one call of a script, as such limiters
+// are usually written? The script is reference.lua, the client redis-benchmark, which does nothing
+// but send and count: no client in a service can be faster with that script.
+
+#include <questions.hpp>
+#include <support/meter.hpp>
+#include <support/rules.hpp>
+#include <support/server.hpp>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+
+namespace colimit::benchmark {
+namespace {
+
+/// One connection would leave the server idle while 64 replies travel and 64 calls come back; with
+/// two or more it always has something to do, and what more of them add is work for the kernel.
+constexpr auto connections = 2;
+constexpr auto pipelined = 64;
+
+[[nodiscard]] std::string text_of(const std::string& path) {
+    auto file = std::ifstream{path};
+    if (!file)
+        throw std::runtime_error{"cannot read " + path};
+    return (std::ostringstream{} << file.rdbuf()).str();
+}
+
+/// The calls a second that redis-benchmark reports: the second field of the last line of
+/// `"test","rps",...`.
+[[nodiscard]] double rate_in(const std::string& csv) {
+    const auto line = csv.rfind("\n\"");
+    const auto field = line == std::string::npos ? line : csv.find("\",\"", line);
+    if (field == std::string::npos)
+        throw std::runtime_error{"redis-benchmark says: " + csv};
+    return std::stod(csv.substr(field + 3));
+}
+
+[[nodiscard]] std::string output_of(const std::string& command) {
+    const auto close = [](std::FILE* f) { return pclose(f); };
+    auto pipe = std::unique_ptr<std::FILE, decltype(close)>{popen(command.c_str(), "r"), close};
+    if (!pipe)
+        throw std::runtime_error{"cannot run " + command};
+    auto output = std::string{};
+    auto chunk = std::array<char, 1024>{};
+    for (auto n = std::size_t{1}; n != 0; output.append(chunk.data(), n))
+        n = std::fread(chunk.data(), 1, chunk.size(), pipe.get());
+    return output;
+}
+
+/// `checks` calls over random keys, with the numbers of hundred_a_second().
+[[nodiscard]] double run_reference(const std::string& socket, const std::string& sha1,
+                                   std::uint64_t checks) {
+    auto command = std::ostringstream{};
+    command << "redis-benchmark -s '" << socket << "' -c " << connections << " -P " << pipelined
+            << " -n " << checks << " -r " << server_keys << " --csv EVALSHA " << sha1
+            << " 1 user:__rand_int__ 100 10000 1 2000 2>&1";
+    return rate_in(output_of(command.str()));
+}
+
+} // namespace
+
+measurement reference(const conditions& c) {
+    const auto of = server{c.socket};
+    of.forget_keys();
+    const auto sha1 = of.load_script(text_of(c.scripts + "/reference.lua"));
+    const auto rate = run_reference(c.socket, sha1, c.warm_up);
+
+    const auto checks = static_cast<std::uint64_t>(rate * c.seconds) + 1;
+    const auto spent = meter{c.socket};
+    const auto measured = run_reference(c.socket, sha1, checks);
+    // Of the client's side only the rate is known: redis-benchmark is another process.
+    return {.checks_per_s = measured,
+            .server_us_per_check = spent.read(checks).server_us_per_check};
+}
+
+} // namespace colimit::benchmark

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Callers in a closed loop: each is a coroutine that asks, waits for the answer and asks again, all
+// on one thread and one limiter. A caller times one in eight of its calls, so that reading the
+// clock stays below what is measured.
+
+#ifndef COLIMIT_BENCHMARK_SUPPORT_CLOSED_LOOP_HPP
+#define COLIMIT_BENCHMARK_SUPPORT_CLOSED_LOOP_HPP
+
+#include <support/question.hpp>
+
+#include <colimit/config.hpp>
+#include <colimit/policy.hpp>
+
+#include <cstdint>
+
+namespace colimit::benchmark {
+
+struct closed_loop {
+    config settings;
+    colimit::policy policy;
+    std::uint32_t callers = 1;
+    std::uint32_t keys = 1;
+    std::uint32_t time_one_in = 8;
+};
+
+/// Throws when a call fails or is refused: the answer would be one to another question.
+[[nodiscard]] measurement run(const closed_loop& loop, const conditions& c);
+
+} // namespace colimit::benchmark
+
+#endif

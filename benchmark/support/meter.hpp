@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a stretch of work has cost: time, processor time here and in the server, allocations.
+
+#ifndef COLIMIT_BENCHMARK_SUPPORT_METER_HPP
+#define COLIMIT_BENCHMARK_SUPPORT_METER_HPP
+
+#include <support/question.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace colimit::benchmark {
+
+class meter {
+  public:
+    /// Starts measuring. @param socket the server's; empty: there is no server
+    explicit meter(std::string socket = {});
+
+    /// What `checks` of them have cost since then.
+    [[nodiscard]] measurement read(std::uint64_t checks) const;
+
+  private:
+    std::string socket_;
+    double server_s_ = 0;
+    double client_s_;
+    std::uint64_t allocations_;
+    std::chrono::steady_clock::time_point begin_;
+};
+
+} // namespace colimit::benchmark
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What is left of a run: a table for people and JSON for programs.
+
+#ifndef COLIMIT_BENCHMARK_SUPPORT_REPORT_HPP
+#define COLIMIT_BENCHMARK_SUPPORT_REPORT_HPP
+
+#include <support/result.hpp>
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace colimit::benchmark {
+
+struct report {
+    std::string machine;
+    std::string date;
+    std::string revision;
+    std::string compiler;
+    std::string boost;
+    std::string server;
+    double load_average_before = 0;
+    double seconds_per_round = 0;
+    std::vector<std::string> warnings;
+    std::vector<result> results;
+};
+
+void print_table(std::ostream& out, const report& r);
+void write_json(std::ostream& out, const report& r);
+
+} // namespace colimit::benchmark
+
+#endif

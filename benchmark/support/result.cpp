@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Medians, figure by figure: one round that a neighbour disturbed does not count.
+
+#include <support/result.hpp>
+
+#include <algorithm>
+
+namespace colimit::benchmark {
+namespace {
+
+[[nodiscard]] std::optional<double> median_of(std::span<const measurement> rounds,
+                                              std::optional<double> measurement::* figure) {
+    auto values = std::vector<double>{};
+    for (const auto& m : rounds)
+        if (m.*figure)
+            values.push_back(*(m.*figure));
+    if (values.empty())
+        return std::nullopt;
+    return median(std::move(values));
+}
+
+[[nodiscard]] double ratio(ratio_of what, const measurement& a, const measurement& b) {
+    return what == ratio_of::throughput ? a.checks_per_s / b.checks_per_s
+                                        : a.p50_us.value() / b.p50_us.value();
+}
+
+} // namespace
+
+double median(std::vector<double> values) {
+    std::ranges::sort(values);
+    const auto middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+result summarize(const question& asked, std::span<const measurement> rounds,
+                 std::span<const measurement> others) {
+    auto rates = std::vector<double>{};
+    auto ratios = std::vector<double>{};
+    for (auto i = std::size_t{0}; i < rounds.size(); ++i) {
+        rates.push_back(rounds[i].checks_per_s);
+        if (!others.empty())
+            ratios.push_back(ratio(asked.ratio, rounds[i], others[i]));
+    }
+    auto r = result{.name = std::string{asked.name},
+                    .median = {.checks_per_s = median(rates)},
+                    .least_checks_per_s = std::ranges::min(rates),
+                    .most_checks_per_s = std::ranges::max(rates),
+                    .rounds = rounds.size(),
+                    .compared_with = std::string{asked.compared_with},
+                    .ratio = std::nullopt};
+    for (auto figure : {&measurement::server_us_per_check, &measurement::client_us_per_check,
+                        &measurement::allocations_per_check, &measurement::p50_us,
+                        &measurement::p99_us, &measurement::p999_us})
+        r.median.*figure = median_of(rounds, figure);
+    if (!ratios.empty())
+        r.ratio = median(ratios);
+    return r;
+}
+
+} // namespace colimit::benchmark

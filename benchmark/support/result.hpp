@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// From several answers to one question to the row of the table: medians, and how far apart the
+// answers lay.
+
+#ifndef COLIMIT_BENCHMARK_SUPPORT_RESULT_HPP
+#define COLIMIT_BENCHMARK_SUPPORT_RESULT_HPP
+
+#include <support/question.hpp>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace colimit::benchmark {
+
+struct result {
+    std::string name;
+    measurement median;
+    double least_checks_per_s = 0;
+    double most_checks_per_s = 0;
+    std::size_t rounds = 0;
+    std::string compared_with;
+    std::optional<double> ratio; ///< median of the rounds' ratios: what changes slowly cancels out
+};
+
+[[nodiscard]] double median(std::vector<double> values);
+
+/// @param others what it was compared with, round by round; empty for nothing
+[[nodiscard]] result summarize(const question& asked, std::span<const measurement> rounds,
+                               std::span<const measurement> others);
+
+} // namespace colimit::benchmark
+
+#endif

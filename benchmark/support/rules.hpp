@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What is asked: rules that never refuse here, and settings that no stall of a busy machine makes
+// fail.
+
+#ifndef COLIMIT_BENCHMARK_SUPPORT_RULES_HPP
+#define COLIMIT_BENCHMARK_SUPPORT_RULES_HPP
+
+#include <colimit/config.hpp>
+#include <colimit/policy.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace colimit::benchmark {
+
+/// The number of keys in all questions about a server, the reference's too.
+inline constexpr std::uint32_t server_keys = 100'000;
+
+/// An ordinary limit. A key is asked about three times a second, so it is never reached, and a key
+/// mostly lives from one call to the next and sometimes does not. reference.cpp has the same.
+[[nodiscard]] inline policy hundred_a_second() {
+    return policy{"bench", gcra(100, std::chrono::seconds{1})};
+}
+
+/// For the in-process store: never refuses, and recovers so slowly that no state is forgotten, so
+/// that each call finds one, reads it and writes it.
+[[nodiscard]] inline policy bottomless() {
+    return policy{"bench", token_bucket(1'000'000'000, 100'000, std::chrono::hours{24})};
+}
+
+[[nodiscard]] inline config patient(const std::string& socket) {
+    auto settings = config{};
+    settings.server = "unix:" + socket;
+    settings.timeout = std::chrono::seconds{10};
+    return settings;
+}
+
+} // namespace colimit::benchmark
+
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A batcher with a connection that the test holds in its hands: it decides what is written, how
+// much of it leaves, and what is answered.
+
+#ifndef COLIMIT_TEST_SUPPORT_BATCHER_BENCH_HPP
+#define COLIMIT_TEST_SUPPORT_BATCHER_BENCH_HPP
+
+#include <redis/batcher.hpp>
+#include <support/fake_operation.hpp>
+#include <support/script_double.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colimit::test {
+
+struct batcher_bench {
+    explicit batcher_bench(redis::batcher_settings s = {.prefix = "t"}) : batcher(std::move(s)) {}
+
+    error_code submit(fake_operation& op, std::string_view key, const colimit::policy& p) {
+        return batcher.submit(op, key, p.data());
+    }
+
+    /// What the batcher writes now, at the right place of the stream.
+    std::string write() {
+        auto out = std::string{};
+        batcher.write(out, position);
+        position += out.size();
+        return out;
+    }
+
+    /// The script calls that the batcher writes now.
+    std::vector<script_call> write_calls() {
+        auto calls = std::vector<script_call>{};
+        for (const auto& words : commands_of(write()))
+            if (words.at(0) == "EVALSHA" || words.at(0) == "EVAL")
+                calls.emplace_back(words);
+        return calls;
+    }
+
+    /// One reply of the server.
+    std::optional<redis::remedy> reply(std::string_view bytes) {
+        auto reader = redis::resp::decoder{};
+        if (reader.feed(bytes) != redis::resp::progress::complete)
+            throw std::runtime_error{"not one whole reply"};
+        return batcher.read_reply(reader, bytes);
+    }
+
+    /// The calls that came back, in order.
+    std::vector<detail::operation*> take_done() {
+        auto ended = std::vector<detail::operation*>{};
+        while (auto* op = batcher.done.pop_front())
+            ended.push_back(op);
+        return ended;
+    }
+
+    redis::batcher batcher;
+    std::uint64_t position = 0;
+};
+
+inline constexpr std::string_view noscript = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
+
+} // namespace colimit::test
+
+#endif

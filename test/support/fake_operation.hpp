@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A call without a handler, for tests of what stands between a call and the wire: nothing runs when
+// it is finished, its code and result are read from it.
+
+#ifndef COLIMIT_TEST_SUPPORT_FAKE_OPERATION_HPP
+#define COLIMIT_TEST_SUPPORT_FAKE_OPERATION_HPP
+
+#include <colimit/detail/operation.hpp>
+#include <engine/memory_engine.hpp>
+
+#include <boost/asio/io_context.hpp>
+
+#include <cstdint>
+#include <memory>
+
+namespace colimit::test {
+
+/// An operation refers to an engine; this one is never asked anything.
+[[nodiscard]] inline detail::engine& no_engine() {
+    static boost::asio::io_context context;
+    static auto engine = std::make_shared<detail::memory_engine>(context.get_executor(), 1);
+    return *engine;
+}
+
+struct fake_operation : detail::operation {
+    fake_operation() : fake_operation(detail::question{}) {}
+    explicit fake_operation(detail::question q, std::int64_t deadline_us = 1'000'000)
+        : operation(no_engine(), [](detail::operation* /*op*/, bool /*invoke*/) {}) {
+        asked = q;
+        deadline = deadline_us;
+    }
+
+    /// Whether it came back with this code (and, without one, allowed).
+    [[nodiscard]] bool ended(error_code code) const noexcept {
+        return place == nullptr && ec == code;
+    }
+    [[nodiscard]] bool is_allowed() const noexcept { return ended({}) && result.allowed(); }
+};
+
+} // namespace colimit::test
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A limiter on a server, with a context of its own, for tests against what really runs.
+
+#ifndef COLIMIT_TEST_SUPPORT_LIVE_LIMITER_HPP
+#define COLIMIT_TEST_SUPPORT_LIVE_LIMITER_HPP
+
+#include <colimit/limiter.hpp>
+#include <support/coroutine_run.hpp>
+#include <support/redis_server.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace colimit::test {
+
+/// How often `part` occurs in `text`.
+[[nodiscard]] inline int count_of(std::string_view text, std::string_view part) {
+    auto n = 0;
+    for (auto at = text.find(part); at != text.npos; at = text.find(part, at + part.size()))
+        ++n;
+    return n;
+}
+
+/// How often the server has run a command, as INFO commandstats says.
+[[nodiscard]] inline std::int64_t calls_of(raw_client& server, std::string_view command) {
+    const auto info = server.must({"INFO", "commandstats"}).text;
+    const auto name = "cmdstat_" + std::string{command} + ":calls=";
+    const auto at = info.find(name);
+    auto n = std::int64_t{0};
+    if (at != info.npos)
+        std::from_chars(info.data() + at + name.size(), info.data() + info.size(), n);
+    return n;
+}
+
+/// A completion handler for co_spawn: what a coroutine throws, `run` throws.
+inline constexpr auto rethrow = [](const std::exception_ptr& failure) {
+    if (failure)
+        std::rethrow_exception(failure);
+};
+
+struct live {
+    using answer = std::tuple<error_code, decision>;
+
+    explicit live(const std::string& server) : live(server, [](config&) {}) {}
+
+    /// Calls may take two seconds, so that a loaded machine is not taken for a dead server;
+    /// `adjust(config&)` says otherwise.
+    template<class Adjust>
+    live(const std::string& server, Adjust adjust)
+        : limiter(context.get_executor(), settings(server, adjust)) {}
+
+    template<class Body>
+    void run(Body body) {
+        test::run(context, std::move(body));
+    }
+
+    /// With the code as a value.
+    auto allow(std::string_view key, const policy& p, const check_options& o = {}) {
+        return limiter.allow(key, p, o, asio::as_tuple(asio::deferred));
+    }
+    asio::awaitable<error_code> ready() {
+        auto ec = error_code{};
+        co_await limiter.ready(asio::redirect_error(asio::use_awaitable, ec));
+        co_return ec;
+    }
+
+    /// Calls until a call ends with this code.
+    asio::awaitable<void> until_code(std::string key, policy p, error_code wanted) {
+        const auto end = std::chrono::steady_clock::now() + patience;
+        for (;;) {
+            const auto [ec, d] = co_await allow(key, p);
+            if (ec == wanted)
+                co_return;
+            if (std::chrono::steady_clock::now() > end)
+                throw std::runtime_error{"it stays at: " + ec.message()};
+            co_await pause_for(std::chrono::milliseconds{1});
+        }
+    }
+    asio::awaitable<void> until_it_works(std::string key, policy p) {
+        co_await until_code(std::move(key), std::move(p), {});
+    }
+
+    asio::io_context context{1};
+    colimit::limiter limiter;
+
+  private:
+    template<class Adjust>
+    [[nodiscard]] static config settings(const std::string& server, Adjust adjust) {
+        auto c = config{};
+        c.server = server;
+        c.timeout = std::chrono::seconds{2};
+        adjust(c);
+        return c;
+    }
+};
+
+} // namespace colimit::test
+
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Stands in for lua/bucket.lua where no server runs: reads the commands that a batch encodes, goes
+// through their calls with the C++ arithmetic, and answers with the bytes that the script would.
+
+#ifndef COLIMIT_TEST_SUPPORT_SCRIPT_DOUBLE_HPP
+#define COLIMIT_TEST_SUPPORT_SCRIPT_DOUBLE_HPP
+
+#include <colimit/policy.hpp>
+#include <core/evaluate.hpp>
+#include <policy_data.hpp>
+#include <redis/resp.hpp>
+#include <redis/wire.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colimit::test {
+
+using command = std::vector<std::string>;
+
+/// Takes the complete commands off the front of `bytes`.
+[[nodiscard]] inline std::vector<command> take_commands(std::string& bytes) {
+    auto found = std::vector<command>{};
+    auto reader = redis::resp::decoder{};
+    while (!bytes.empty() && reader.feed(bytes) == redis::resp::progress::complete) {
+        auto& words = found.emplace_back();
+        for (const auto& n : reader.nodes().subspan(1))
+            words.emplace_back(reader.text(n, bytes));
+        bytes.erase(0, reader.consumed());
+        reader.next();
+    }
+    return found;
+}
+
+/// The commands of a whole stream.
+[[nodiscard]] inline std::vector<command> commands_of(std::string bytes) {
+    auto found = take_commands(bytes);
+    if (!bytes.empty())
+        throw std::runtime_error{"the stream ends within a command"};
+    return found;
+}
+
+/// The parts of an EVALSHA or EVAL of the bucket script.
+struct script_call {
+    explicit script_call(const command& words) {
+        const auto count = std::stoul(words.at(2));
+        keys.assign(words.begin() + 3, words.begin() + 3 + static_cast<std::ptrdiff_t>(count));
+        plan = words.at(3 + count);
+        nonce = words.at(4 + count);
+        clock = words.at(5 + count);
+        minimum_ttl = words.at(6 + count);
+        const auto& packed = words.at(7 + count);
+        for (std::size_t at = 0; at < packed.size(); at += 19)
+            calls.push_back(unpack(packed.data() + at));
+        if (packed.empty())
+            for (std::size_t k = 0; k < count; ++k)
+                calls.push_back({k, detail::question{}});
+    }
+
+    std::vector<std::string> keys;
+    std::string plan, nonce, clock, minimum_ttl;
+    std::vector<std::pair<std::size_t, detail::question>> calls; ///< key and question
+
+  private:
+    [[nodiscard]] static std::pair<std::size_t, detail::question> unpack(const char* at) {
+        std::uint16_t key = 0;
+        std::uint8_t verb = 0;
+        double numbers[2] = {};
+        std::memcpy(&key, at, 2);
+        std::memcpy(&verb, at + 2, 1);
+        std::memcpy(numbers, at + 3, 16);
+        return {key, detail::question{.verb = static_cast<detail::verb>(verb),
+                                      .cost = static_cast<std::int64_t>(numbers[0]),
+                                      .at_least = static_cast<std::int64_t>(numbers[1])}};
+    }
+};
+
+/// A reply of the script from its parts; a value that is none stands for a key that is not there.
+struct script_reply {
+    std::vector<std::optional<std::string>> values{};
+    std::string nonce = "1";
+    std::string time = "1000 0";
+    std::int64_t granted = 0;
+    std::string statuses = "-";
+
+    [[nodiscard]] std::string bytes() const {
+        auto out = std::string{};
+        redis::resp::append_array(out, values.size() + 1);
+        for (const auto& v : values)
+            if (v)
+                redis::resp::append_bulk(out, *v);
+            else
+                out += "$-1\r\n";
+        redis::resp::append_bulk(out, nonce + ' ' + time + ' ' + std::to_string(granted) + ' ' +
+                                          statuses);
+        return out;
+    }
+};
+
+/// The keys of one policy and what they hold.
+class script_double {
+  public:
+    explicit script_double(colimit::policy p) : policy_(std::move(p)) {}
+
+    std::int64_t now = 1'000'000'000; ///< microseconds, unless the call brings a clock
+
+    [[nodiscard]] script_reply answer(const script_call& asked) {
+        const auto& plan = policy_.data()->plan;
+        if (asked.plan != policy_.data()->wire)
+            throw std::runtime_error{"another policy's plan"};
+        const auto at = asked.clock.empty() ? now : std::stoll(asked.clock);
+        auto reply = script_reply{
+            .values = {},
+            .nonce = asked.nonce,
+            .time = asked.clock.empty()
+                        ? std::to_string(at / 1'000'000) + ' ' + std::to_string(at % 1'000'000)
+                        : "0 " + asked.clock,
+        };
+        for (const auto& key : asked.keys)
+            reply.values.push_back(values_[key]);
+        for (auto [k, question] : asked.calls) {
+            auto& value = values_[asked.keys.at(k)];
+            auto state = redis::decode_value(plan, value);
+            auto result = decision{};
+            question.now = at;
+            const auto effect = core::evaluate(plan, state, question, result);
+            const auto asks =
+                question.verb == detail::verb::allow || question.verb == detail::verb::peek;
+            reply.granted += asks && result.allowed() ? 1 : 0;
+            if (effect == core::effect::store)
+                value = redis::encode_value(plan, state, 0);
+            else if (effect == core::effect::erase)
+                value.reset();
+        }
+        ++calls_;
+        return reply;
+    }
+
+    [[nodiscard]] std::string answer(const command& words) {
+        return answer(script_call{words}).bytes();
+    }
+
+    /// Script calls answered.
+    [[nodiscard]] int calls() const noexcept { return calls_; }
+
+  private:
+    colimit::policy policy_;
+    std::map<std::string, std::optional<std::string>> values_;
+    int calls_ = 0;
+};
+
+} // namespace colimit::test
+
+#endif

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A server that does just what a test tells it: listens on a unix socket and runs a coroutine for
+// each connection, which reads whole commands and answers with any bytes at any pace.
+
+#ifndef COLIMIT_TEST_SUPPORT_SCRIPTED_PEER_HPP
+#define COLIMIT_TEST_SUPPORT_SCRIPTED_PEER_HPP
+
+#include <support/coroutine_run.hpp>
+#include <support/script_double.hpp>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colimit::test {
+
+inline constexpr std::string_view hello_reply = "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n";
+inline constexpr std::string_view load_reply =
+    "$40\r\n0123456789012345678901234567890123456789\r\n";
+
+/// One connection, as the server sees it. It throws system_error when the client has gone.
+class peer_connection {
+  public:
+    using socket_type = asio::local::stream_protocol::socket;
+
+    peer_connection(socket_type socket, int number) : number(number), socket_(std::move(socket)) {}
+
+    /// The next command, when all of it is there.
+    asio::awaitable<command> next() {
+        while (pending_.empty()) {
+            char bytes[4096];
+            const auto n =
+                co_await socket_.async_read_some(asio::buffer(bytes), asio::use_awaitable);
+            received_.append(bytes, n);
+            for (auto& words : take_commands(received_))
+                pending_.push_back(std::move(words));
+        }
+        auto words = std::move(pending_.front());
+        pending_.erase(pending_.begin());
+        co_return words;
+    }
+
+    asio::awaitable<void> send(std::string bytes) {
+        co_await asio::async_write(socket_, asio::buffer(bytes), asio::use_awaitable);
+    }
+
+    /// Byte by byte, each in a packet of its own.
+    asio::awaitable<void> trickle(std::string bytes) {
+        for (const auto c : bytes) {
+            co_await send(std::string(1, c));
+            co_await asio::post(asio::use_awaitable);
+        }
+    }
+
+    /// Answers a greeting up to its last command as a friendly server does.
+    asio::awaitable<void> greet() {
+        for (auto last = false; !last;) {
+            const auto words = co_await next();
+            last = words.at(0) == "SCRIPT";
+            co_await send(std::string{last                     ? load_reply
+                                      : words.at(0) == "HELLO" ? hello_reply
+                                                               : "+OK\r\n"});
+        }
+    }
+
+    /// Answers script calls for as long as the client stays.
+    asio::awaitable<void> serve(script_double& script) {
+        for (;;) {
+            const auto words = co_await next();
+            co_await send(script.answer(words));
+        }
+    }
+
+    /// Reads, and answers nothing, until the client goes.
+    asio::awaitable<void> stay_silent() {
+        for (;;)
+            (void)co_await next();
+    }
+
+    void close() { socket_.close(); }
+
+    const int number; ///< of the connection, from 1
+
+  private:
+    socket_type socket_;
+    std::string received_;
+    std::vector<command> pending_;
+};
+
+class scripted_peer {
+  public:
+    using script = std::function<asio::awaitable<void>(peer_connection&)>;
+
+    scripted_peer(asio::io_context& context, script each)
+        : folder_(make_folder()), script_(std::move(each)),
+          acceptor_(context, {folder_ + "/peer.sock"}) {
+        asio::co_spawn(context, accept(), report);
+    }
+    scripted_peer(const scripted_peer&) = delete;
+    scripted_peer& operator=(const scripted_peer&) = delete;
+    ~scripted_peer() { std::filesystem::remove_all(folder_); }
+
+    [[nodiscard]] std::string address() const { return "unix:" + folder_ + "/peer.sock"; }
+    [[nodiscard]] int connections() const noexcept { return connections_; }
+    void close() { acceptor_.close(); }
+
+  private:
+    [[nodiscard]] static std::string make_folder() {
+        auto name = (std::filesystem::temp_directory_path() / "colimit-peer-XXXXXX").string();
+        if (::mkdtemp(name.data()) == nullptr)
+            throw std::runtime_error{"no temporary folder"};
+        return name;
+    }
+
+    /// A client that goes is what happens; anything else that a script throws is a fault of it.
+    static void report(const std::exception_ptr& failure) {
+        try {
+            if (failure)
+                std::rethrow_exception(failure);
+        } catch (const boost::system::system_error&) {
+        }
+    }
+
+    asio::awaitable<void> accept() {
+        for (;;) {
+            auto socket = co_await acceptor_.async_accept(asio::use_awaitable);
+            auto made = std::make_shared<peer_connection>(std::move(socket), ++connections_);
+            asio::co_spawn(co_await asio::this_coro::executor, converse(made), report);
+        }
+    }
+
+    asio::awaitable<void> converse(std::shared_ptr<peer_connection> connection) {
+        co_await script_(*connection);
+    }
+
+    std::string folder_;
+    script script_;
+    asio::local::stream_protocol::acceptor acceptor_;
+    int connections_ = 0;
+};
+
+} // namespace colimit::test
+
+#endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The batcher on a connection that works: who joins which batch, how much flies, who leaves early.
+
+#include <boost/test/unit_test.hpp>
+
+#include <support/batcher_bench.hpp>
+
+#include <boost/asio/error.hpp>
+
+#include <chrono>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+using test::batcher_bench;
+using test::fake_operation;
+using test::script_call;
+using test::script_double;
+
+const auto rules = policy{"p", gcra(100, 1s)};
+const auto others = policy{"q", gcra(100, 1s)};
+
+struct fixture : batcher_bench {
+    explicit fixture(redis::batcher_settings s = {.prefix = "t"}) : batcher_bench(std::move(s)) {}
+
+    fake_operation& ask(std::string_view key, detail::question q = {}, const policy& p = rules) {
+        auto& op = ops.emplace_back(q);
+        BOOST_REQUIRE(!submit(op, key, p));
+        return op;
+    }
+
+    std::deque<fake_operation> ops;
+};
+
+struct small : fixture {
+    small()
+        : fixture({.prefix = "t", .batch_size = 2, .batches_in_flight = 2, .max_in_flight = 8}) {}
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(batchers)
+
+BOOST_FIXTURE_TEST_CASE(calls_of_one_turn_leave_in_one_batch_for_each_policy, fixture) {
+    for (const auto* key : {"a", "b", "a"})
+        ask(key);
+    ask("a", {}, others);
+    ask("c");
+    const auto sent = write_calls();
+    BOOST_REQUIRE(sent.size() == 2U);
+    BOOST_TEST(sent[0].calls.size() == 4U);
+    BOOST_TEST(sent[0].keys.size() == 3U);
+    BOOST_TEST(sent[1].calls.size() == 1U);
+    BOOST_TEST(sent[0].nonce != sent[1].nonce);
+}
+
+BOOST_FIXTURE_TEST_CASE(equal_policies_that_were_made_apart_share_a_batch, fixture) {
+    ask("a");
+    ask("b", {}, policy{"p", gcra(100, 1s)});
+    BOOST_TEST(write_calls().size() == 1U);
+}
+
+BOOST_FIXTURE_TEST_CASE(calls_of_different_clocks_do_not_share_a_batch, fixture) {
+    ask("a", {.now = 1'000});
+    ask("b", {.now = 1'000});
+    ask("c", {.now = 2'000});
+    ask("d");
+    const auto sent = write_calls();
+    BOOST_REQUIRE(sent.size() == 3U);
+    BOOST_TEST(sent[0].clock == "1000");
+    BOOST_TEST(sent[0].keys.size() == 2U);
+    BOOST_TEST(sent[1].clock == "2000");
+    BOOST_TEST(sent[2].clock == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(keys_carry_the_prefix_and_the_least_time_to_live_is_sent, fixture) {
+    auto bench = batcher_bench{{.prefix = "mine", .minimum_ttl_ms = 5'000}};
+    auto op = fake_operation{};
+    BOOST_REQUIRE(!bench.submit(op, "a", rules));
+    const auto sent = bench.write_calls().at(0);
+    BOOST_TEST(sent.keys[0].starts_with("mine:{"));
+    BOOST_TEST(sent.minimum_ttl == "5000");
+    bench.batcher.fail_all(errc::closed);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_full_batch_is_followed_by_another_and_the_rest_waits, small) {
+    for (const auto* key : {"a", "b", "c", "d", "e"})
+        ask(key);
+    BOOST_TEST(write_calls().size() == 2U);
+    BOOST_TEST(!batcher.wants_to_write());
+    BOOST_TEST(write() == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(while_batches_fly_the_next_one_fills, small) {
+    auto server = script_double{rules};
+    ask("a");
+    const auto first = write_calls().at(0);
+    ask("b");
+    const auto second = write_calls().at(0);
+    ask("c");
+    BOOST_TEST(!batcher.wants_to_write());
+    ask("d");
+    BOOST_TEST((reply(server.answer(first).bytes()) == redis::remedy::keep));
+    BOOST_TEST(batcher.wants_to_write());
+    BOOST_TEST(write_calls().at(0).keys.size() == 2U);
+    BOOST_TEST((reply(server.answer(second).bytes()) == redis::remedy::keep));
+}
+
+BOOST_FIXTURE_TEST_CASE(calls_come_back_in_the_order_in_which_they_came, fixture) {
+    auto server = script_double{rules};
+    auto asked = std::vector<detail::operation*>{};
+    for (const auto* key : {"a", "b", "a", "c", "b", "a"})
+        asked.push_back(&ask(key));
+    BOOST_TEST((reply(server.answer(write_calls().at(0)).bytes()) == redis::remedy::keep));
+    BOOST_TEST((take_done() == asked));
+    BOOST_TEST(ops[0].result.remaining == 99);
+    BOOST_TEST(ops[2].result.remaining == 98);
+    BOOST_TEST(ops[5].result.remaining == 97);
+    BOOST_TEST(batcher.size() == 0U);
+    BOOST_TEST(!batcher.expects_reply());
+    BOOST_TEST(!batcher.next_deadline().has_value());
+}
+
+BOOST_FIXTURE_TEST_CASE(one_call_above_the_bound_is_refused_until_another_has_ended, small) {
+    auto server = script_double{rules};
+    for (int i = 0; i < 8; ++i)
+        ask(std::to_string(i));
+    auto op = fake_operation{};
+    BOOST_TEST((submit(op, "x", rules) == errc::too_many_in_flight));
+    BOOST_TEST(op.place == nullptr);
+    BOOST_TEST((reply(server.answer(write_calls().at(0)).bytes()) == redis::remedy::keep));
+    BOOST_TEST(!submit(op, "x", rules));
+    batcher.fail_all(errc::closed);
+}
+
+BOOST_FIXTURE_TEST_CASE(those_who_gave_up_before_anything_left_make_room, small) {
+    for (int i = 0; i < 8; ++i)
+        ask(std::to_string(i));
+    for (auto& op : ops)
+        batcher.withdraw(op, boost::asio::error::operation_aborted);
+    BOOST_TEST(take_done().size() == 8U);
+    ask("x");
+    BOOST_TEST(write_calls().at(0).keys.size() == 1U);
+}
+
+BOOST_FIXTURE_TEST_CASE(those_who_gave_up_on_what_flies_make_no_room, small) {
+    for (int i = 0; i < 4; ++i)
+        ask(std::to_string(i));
+    (void)write();
+    for (auto& op : ops)
+        batcher.withdraw(op, boost::asio::error::operation_aborted);
+    for (int i = 0; i < 4; ++i)
+        ask(std::to_string(i));
+    auto op = fake_operation{};
+    BOOST_TEST((submit(op, "x", rules) == errc::too_many_in_flight));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_call_withdrawn_before_it_left_is_not_made, fixture) {
+    auto& gone = ask("a");
+    ask("b");
+    batcher.withdraw(gone, boost::asio::error::operation_aborted);
+    BOOST_TEST(gone.ended(boost::asio::error::operation_aborted));
+    const auto sent = write_calls().at(0);
+    BOOST_TEST(sent.keys.size() == 1U);
+    BOOST_TEST(sent.keys[0].ends_with(":b"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_batch_that_all_left_is_not_sent, fixture) {
+    auto& gone = ask("a");
+    batcher.withdraw(gone, boost::asio::error::operation_aborted);
+    BOOST_TEST(write() == "");
+    BOOST_TEST(!batcher.expects_reply());
+    BOOST_TEST(batcher.size() == 0U);
+    ask("a");
+    BOOST_TEST(write_calls().size() == 1U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_call_withdrawn_after_it_left_ends_at_once_and_its_reply_is_read,
+                        fixture) {
+    auto server = script_double{rules};
+    auto& gone = ask("a");
+    auto& stays = ask("b");
+    const auto sent = write_calls().at(0);
+    batcher.withdraw(gone, boost::asio::error::operation_aborted);
+    BOOST_TEST((take_done() == std::vector<detail::operation*>{&gone}));
+    BOOST_TEST((reply(server.answer(sent).bytes()) == redis::remedy::keep));
+    BOOST_TEST((take_done() == std::vector<detail::operation*>{&stays}));
+    BOOST_TEST(gone.ended(boost::asio::error::operation_aborted));
+    BOOST_TEST(stays.is_allowed());
+}
+
+BOOST_FIXTURE_TEST_CASE(deadlines_pass_one_after_another, fixture) {
+    auto& first = ask("a");
+    auto& second = ask("b");
+    first.deadline = 100;
+    second.deadline = 200;
+    BOOST_TEST(batcher.next_deadline().value() == 100);
+    batcher.expire(99, errc::deadline_exceeded);
+    BOOST_TEST(batcher.done.empty());
+    batcher.expire(100, errc::deadline_exceeded);
+    BOOST_TEST(first.ended(errc::deadline_exceeded));
+    BOOST_TEST(batcher.next_deadline().value() == 200);
+    batcher.expire(1'000, errc::unavailable);
+    BOOST_TEST(second.ended(errc::unavailable));
+    BOOST_TEST(batcher.size() == 0U);
+    BOOST_TEST(write() == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_deadline_after_the_bytes_left_is_outcome_unknown_unless_it_only_asked,
+                        fixture) {
+    auto& charges = ask("a");
+    auto& asks = ask("a", {.verb = core::verb::peek});
+    (void)write();
+    batcher.expire(2'000'000, errc::deadline_exceeded);
+    BOOST_TEST(charges.ended(errc::outcome_unknown));
+    BOOST_TEST(asks.ended(errc::deadline_exceeded));
+    BOOST_TEST(batcher.expects_reply());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_push_answers_nothing, fixture) {
+    auto server = script_double{rules};
+    auto& op = ask("a");
+    const auto sent = write_calls().at(0);
+    BOOST_TEST((reply(">2\r\n$10\r\ninvalidate\r\n$-1\r\n") == redis::remedy::keep));
+    BOOST_TEST(op.place != nullptr);
+    BOOST_TEST((reply(server.answer(sent).bytes()) == redis::remedy::keep));
+    BOOST_TEST(op.is_allowed());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

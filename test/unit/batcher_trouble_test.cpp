@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The batcher when things go wrong: forgotten scripts, error replies, replies that are not ours,
+// and lost connections, where nothing that may have run is ever sent again.
+
+#include <boost/test/unit_test.hpp>
+
+#include <support/batcher_bench.hpp>
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+using test::batcher_bench;
+using test::fake_operation;
+using test::noscript;
+using test::script_call;
+using test::script_double;
+
+const auto rules = policy{"p", gcra(100, 1s)};
+
+/// Batches of two keys, so that it is easy to have several.
+struct fixture : batcher_bench {
+    fixture() : batcher_bench({.prefix = "t", .batch_size = 2}) {}
+
+    fake_operation& ask(std::string_view key, detail::question q = {}) {
+        auto& op = ops.emplace_back(q);
+        BOOST_REQUIRE(!submit(op, key, rules));
+        return op;
+    }
+
+    void ask_all(std::initializer_list<std::string_view> keys) {
+        for (const auto key : keys)
+            ask(key);
+    }
+
+    std::deque<fake_operation> ops;
+    script_double server{rules};
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(batcher_trouble)
+
+BOOST_FIXTURE_TEST_CASE(a_batch_whose_script_was_forgotten_is_sent_again_with_its_text, fixture) {
+    auto& op = ask("a");
+    (void)write();
+    BOOST_TEST((reply(noscript) == redis::remedy::resend_with_script));
+    BOOST_TEST(op.place != nullptr);
+    BOOST_TEST(!batcher.expects_reply());
+    const auto again = test::commands_of(write());
+    BOOST_REQUIRE(again.size() == 2U);
+    BOOST_TEST(again[0].at(1) == "LOAD");
+    BOOST_TEST(again[1].at(0) == "EVAL");
+    BOOST_TEST(
+        (reply("$40\r\n0123456789012345678901234567890123456789\r\n") == redis::remedy::keep));
+    BOOST_TEST(op.place != nullptr);
+    BOOST_TEST((reply(server.answer(again[1])) == redis::remedy::keep));
+    BOOST_TEST(op.is_allowed());
+    BOOST_TEST(op.result.remaining == 99);
+}
+
+BOOST_FIXTURE_TEST_CASE(batches_whose_script_was_forgotten_are_sent_again_in_their_order, fixture) {
+    ask_all({"a", "b", "a2", "b2", "a3", "b3"});
+    BOOST_TEST(write_calls().size() == 3U);
+    ask("later");
+    for (int i = 0; i < 3; ++i)
+        BOOST_TEST((reply(noscript) == redis::remedy::resend_with_script));
+    const auto again = write_calls();
+    BOOST_REQUIRE(again.size() == 3U);
+    BOOST_TEST(again[0].keys[0].ends_with(":a"));
+    BOOST_TEST(again[1].keys[0].ends_with(":a2"));
+    BOOST_TEST(again[2].keys[0].ends_with(":a3"));
+}
+
+BOOST_FIXTURE_TEST_CASE(who_gave_up_before_a_resend_is_not_sent_again, fixture) {
+    auto& gone = ask("a");
+    ask("b");
+    (void)write();
+    batcher.withdraw(gone, boost::asio::error::operation_aborted);
+    BOOST_TEST((reply(noscript) == redis::remedy::resend_with_script));
+    const auto again = write_calls().at(0);
+    BOOST_TEST(again.keys.size() == 1U);
+    BOOST_TEST(again.keys[0].ends_with(":b"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_deadline_between_refusal_and_resend_is_known_to_have_charged_nothing,
+                        fixture) {
+    auto& op = ask("a");
+    (void)write();
+    BOOST_TEST((reply(noscript) == redis::remedy::resend_with_script));
+    batcher.expire(2'000'000, errc::deadline_exceeded);
+    BOOST_TEST(op.ended(errc::deadline_exceeded));
+    BOOST_TEST(write() == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_server_that_refuses_the_script_with_its_text_too_is_not_asked_for_ever,
+                        fixture) {
+    auto& op = ask("a");
+    (void)write();
+    (void)reply(noscript);
+    (void)write();
+    (void)reply("$0\r\n\r\n");
+    (void)reply(noscript);
+    BOOST_TEST(op.ended(errc::unavailable));
+    BOOST_TEST(write() == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_batch_after_a_resend_goes_by_the_digest_again, fixture) {
+    ask("a");
+    (void)write();
+    (void)reply(noscript);
+    const auto again = test::commands_of(write());
+    (void)reply("$0\r\n\r\n");
+    (void)reply(server.answer(again[1]));
+    ask("b");
+    BOOST_TEST(test::commands_of(write()).at(0).at(0) == "EVALSHA");
+}
+
+BOOST_FIXTURE_TEST_CASE(an_error_reply_ends_the_calls_of_its_batch_alone, fixture) {
+    ask_all({"a", "b", "c"});
+    const auto sent = write_calls();
+    BOOST_TEST((reply("-OOM command not allowed\r\n") == redis::remedy::keep));
+    BOOST_TEST(ops[0].ended(errc::server_error));
+    BOOST_TEST(ops[1].ended(errc::server_error));
+    BOOST_TEST((reply(server.answer(sent[1]).bytes()) == redis::remedy::keep));
+    BOOST_TEST(ops[2].is_allowed());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_reply_that_nobody_asked_for_is_not_trusted, fixture) {
+    BOOST_TEST(!reply("+OK\r\n").has_value());
+    BOOST_TEST(!reply("-ERR what\r\n").has_value());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_reply_of_another_request_answers_nobody, fixture) {
+    ask_all({"a", "b", "c", "d"});
+    const auto sent = write_calls();
+    BOOST_REQUIRE(sent.size() == 2U);
+    BOOST_TEST(!reply(server.answer(sent[1]).bytes()).has_value());
+    BOOST_TEST(batcher.done.empty());
+    batcher.lose_connection(position);
+    for (auto& op : ops)
+        BOOST_TEST(op.ended(errc::outcome_unknown));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_had_begun_to_leave_is_never_sent_again, fixture) {
+    ask_all({"a", "b", "c", "d", "e", "f"});
+    auto bytes = test::commands_of(write());
+    auto first = std::string{};
+    redis::resp::append_array(first, bytes[0].size());
+    for (const auto& word : bytes[0])
+        redis::resp::append_bulk(first, word);
+    batcher.lose_connection(first.size() + 1); // one byte of the second batch
+    for (std::size_t i = 0; i < 4; ++i)
+        BOOST_TEST(ops[i].ended(errc::outcome_unknown));
+    BOOST_TEST(ops[4].place != nullptr);
+    position = 0;
+    const auto again = write_calls();
+    BOOST_REQUIRE(again.size() == 1U);
+    BOOST_TEST(again[0].keys[0].ends_with(":e"));
+    BOOST_TEST(again[0].keys.size() == 2U);
+}
+
+BOOST_FIXTURE_TEST_CASE(for_every_number_of_bytes_that_left_each_call_is_resent_or_unknown,
+                        fixture) {
+    ask_all({"a", "b", "c", "d", "e", "f"});
+    const auto whole = write();
+    batcher.lose_connection(0);
+    for (std::size_t left = 0; left <= whole.size(); left += 7) {
+        auto bench = fixture{};
+        bench.ask_all({"a", "b", "c", "d", "e", "f"});
+        (void)bench.write();
+        bench.batcher.lose_connection(left);
+        auto unknown = std::size_t{0};
+        for (auto& op : bench.ops)
+            unknown += op.ended(errc::outcome_unknown) ? 1U : 0U;
+        auto again = std::size_t{0};
+        for (const auto& sent : bench.write_calls())
+            again += sent.calls.size();
+        BOOST_TEST(unknown + again == 6U);
+        const auto batches_begun = (left + whole.size() / 3 - 1) / (whole.size() / 3);
+        BOOST_TEST(unknown == 2 * std::min<std::size_t>(batches_begun, 3));
+        bench.batcher.fail_all(errc::closed);
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_lost_peek_charged_nothing_in_any_case, fixture) {
+    auto& asks = ask("a", {.verb = core::verb::peek});
+    auto& charges = ask("a");
+    (void)write();
+    batcher.lose_connection(position);
+    BOOST_TEST(asks.ended(errc::unavailable));
+    BOOST_TEST(charges.ended(errc::outcome_unknown));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_did_not_leave_goes_first_on_the_next_connection, fixture) {
+    ask_all({"a", "b"});
+    (void)write();
+    ask("c");
+    batcher.lose_connection(0);
+    position = 0;
+    const auto again = write_calls();
+    BOOST_REQUIRE(again.size() == 2U);
+    BOOST_TEST(again[0].keys[0].ends_with(":a"));
+    BOOST_TEST(again[1].keys[0].ends_with(":c"));
+    BOOST_TEST((reply(server.answer(again[0]).bytes()) == redis::remedy::keep));
+    BOOST_TEST(ops[0].is_allowed());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_loss_in_the_middle_of_a_resend_counts_its_replies_anew, fixture) {
+    ask("a");
+    (void)write();
+    (void)reply(noscript);
+    (void)write();
+    (void)reply("$0\r\n\r\n"); // of SCRIPT LOAD
+    batcher.lose_connection(0);
+    position = 0;
+    const auto again = test::commands_of(write());
+    BOOST_REQUIRE(again.size() == 1U);
+    BOOST_TEST(again[0].at(0) == "EVALSHA"); // the greeting has loaded it
+    BOOST_TEST((reply(server.answer(again[0])) == redis::remedy::keep));
+    BOOST_TEST(ops[0].is_allowed());
+}
+
+BOOST_FIXTURE_TEST_CASE(failing_what_waits_leaves_what_flies, fixture) {
+    auto& flies = ask("a");
+    const auto sent = write_calls().at(0);
+    auto& waits = ask("b");
+    batcher.fail_waiting(errc::unavailable);
+    BOOST_TEST(waits.ended(errc::unavailable));
+    BOOST_TEST((reply(server.answer(sent).bytes()) == redis::remedy::keep));
+    BOOST_TEST(flies.is_allowed());
+}
+
+BOOST_FIXTURE_TEST_CASE(failing_everything_leaves_nothing, fixture) {
+    ask_all({"a", "b", "c"});
+    (void)write();
+    ask("d");
+    batcher.fail_all(errc::closed);
+    for (auto& op : ops)
+        BOOST_TEST(op.ended(errc::closed));
+    BOOST_TEST(!batcher.next_deadline().has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

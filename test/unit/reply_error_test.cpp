@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Error replies: for every one that a server is known to give, what its callers are told and what
+// becomes of the connection.
+
+#include <boost/test/unit_test.hpp>
+
+#include <redis/reply_error.hpp>
+
+#include <string_view>
+
+namespace {
+
+using colimit::errc;
+using colimit::redis::classify;
+using colimit::redis::remedy;
+
+void check(std::string_view text, errc code, remedy what) {
+    BOOST_TEST_CONTEXT(text) {
+        const auto meaning = classify(text);
+        BOOST_TEST((meaning.code == code));
+        BOOST_TEST((meaning.remedy == what));
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(reply_errors)
+
+BOOST_AUTO_TEST_CASE(a_forgotten_script_is_sent_again) {
+    check("NOSCRIPT No matching script. Please use EVAL.", errc::unavailable,
+          remedy::resend_with_script);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_is_busy_with_itself_ran_nothing_and_stays_connected) {
+    check("LOADING Redis is loading the dataset in memory", errc::unavailable, remedy::keep);
+    check("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+          errc::unavailable, remedy::keep);
+    check("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+          errc::unavailable, remedy::keep);
+    check("CLUSTERDOWN The cluster is down", errc::unavailable, remedy::keep);
+}
+
+BOOST_AUTO_TEST_CASE(a_demoted_master_is_left) {
+    check("READONLY You can't write against a read only replica.", errc::unavailable,
+          remedy::reconnect);
+    check("READONLY You can't write against a read only replica. script: 0123456789, on "
+          "@user_script:207.",
+          errc::unavailable, remedy::reconnect);
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_write_is_an_error_of_the_server) {
+    check("OOM command not allowed when used memory > 'maxmemory'.", errc::server_error,
+          remedy::keep);
+    check(
+        "OOM command not allowed when used memory > 'maxmemory'. script: 0123, on @user_script:1.",
+        errc::server_error, remedy::keep);
+    check("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist "
+          "to disk.",
+          errc::server_error, remedy::keep);
+    check("NOREPLICAS Not enough good replicas to write.", errc::server_error, remedy::keep);
+    check("EXECABORT Transaction discarded because of previous errors.", errc::server_error,
+          remedy::keep);
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_that_this_limiter_does_not_route_in_is_an_error_of_the_server) {
+    check("MOVED 3999 127.0.0.1:6381", errc::server_error, remedy::keep);
+    check("ASK 3999 127.0.0.1:6381", errc::server_error, remedy::keep);
+    check("TRYAGAIN Multiple keys request during rehashing of slot", errc::server_error,
+          remedy::keep);
+}
+
+BOOST_AUTO_TEST_CASE(a_value_of_another_type_is_a_conflict_of_that_key) {
+    check("WRONGTYPE Operation against a key holding the wrong kind of value", errc::key_conflict,
+          remedy::keep);
+}
+
+BOOST_AUTO_TEST_CASE(refused_credentials_are_tried_again_slowly_on_a_new_connection) {
+    check("NOAUTH Authentication required.", errc::auth_failed, remedy::reconnect_late);
+    check("NOAUTH HELLO must be called with the client already authenticated", errc::auth_failed,
+          remedy::reconnect_late);
+    check("WRONGPASS invalid username-password pair or user is disabled.", errc::auth_failed,
+          remedy::reconnect_late);
+    check("ERR invalid password", errc::auth_failed, remedy::reconnect_late);
+}
+
+BOOST_AUTO_TEST_CASE(a_lack_of_permission_is_an_error_of_the_server) {
+    check("NOPERM this user has no permissions to run the 'evalsha' command", errc::server_error,
+          remedy::keep);
+    check("ERR The user executing the script can't run this command or subcommand script: "
+          "0123, on @user_script:12.",
+          errc::server_error, remedy::keep);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_server_is_left_alone_for_a_while) {
+    check("ERR max number of clients reached", errc::unavailable, remedy::reconnect_late);
+}
+
+BOOST_AUTO_TEST_CASE(another_error_of_a_script_may_have_come_half_way) {
+    check(
+        "ERR user_script:12: attempt to index a nil value script: 0123456789, on @user_script:12.",
+        errc::outcome_unknown, remedy::keep);
+    check("ERR Error running script (call to f_0123): @user_script:12: boom", errc::outcome_unknown,
+          remedy::keep);
+    check("UNKNOWN some words about a script", errc::outcome_unknown, remedy::keep);
+}
+
+BOOST_AUTO_TEST_CASE(another_error_of_a_command_ran_nothing) {
+    check("ERR unknown command 'EVALSHA', with args beginning with: ", errc::server_error,
+          remedy::keep);
+    check("ERR wrong number of arguments for 'get' command", errc::server_error, remedy::keep);
+    check("", errc::server_error, remedy::keep);
+    check("noscript", errc::outcome_unknown, remedy::keep); // it is said in capitals or not at all
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The session: what it says to a server, and what it does after every answer, loss and time-out.
+
+#include <boost/test/unit_test.hpp>
+
+#include <redis/script.hpp>
+#include <redis/session.hpp>
+#include <support/script_double.hpp>
+
+#include <cstdint>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace colimit;
+using redis::action;
+using redis::session_state;
+
+constexpr std::string_view hello = "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n";
+constexpr std::string_view ok = "+OK\r\n";
+constexpr std::string_view sha = "$40\r\n0123456789012345678901234567890123456789\r\n";
+constexpr std::string_view wrongpass = "-WRONGPASS invalid username-password pair\r\n";
+constexpr std::string_view loading = "-LOADING Redis is loading the dataset in memory\r\n";
+
+struct connection {
+    explicit connection(redis::session_settings s = {}) : session(std::move(s)) {}
+
+    [[nodiscard]] std::vector<test::command> greeting() {
+        auto out = std::string{};
+        session.greeting(out);
+        return test::commands_of(out);
+    }
+
+    action reply(std::string_view bytes) {
+        auto reader = redis::resp::decoder{};
+        if (reader.feed(bytes) != redis::resp::progress::complete)
+            throw std::runtime_error{"not one whole reply"};
+        return session.read_reply(reader, bytes, now);
+    }
+
+    /// Up to the point where replies to the greeting are expected.
+    void open() {
+        BOOST_TEST((session.start(now) == action::connect));
+        BOOST_TEST((session.connected() == action::send));
+        (void)greeting();
+    }
+
+    void make_ready() {
+        open();
+        BOOST_TEST((reply(hello) == action::nothing));
+        BOOST_TEST((reply(sha) == action::serve));
+    }
+
+    redis::session session;
+    std::int64_t now = 1'000'000;
+};
+
+[[nodiscard]] test::command load() {
+    return {"SCRIPT", "LOAD", std::string{redis::bucket_script.body}};
+}
+
+} // namespace
+
+BOOST_TEST_DONT_PRINT_LOG_VALUE(test::command)
+
+BOOST_AUTO_TEST_SUITE(sessions)
+
+BOOST_AUTO_TEST_CASE(it_connects_greets_and_serves) {
+    auto c = connection{};
+    BOOST_TEST((c.session.state() == session_state::idle));
+    BOOST_TEST(!c.session.wake_at().has_value());
+    BOOST_TEST((c.session.start(c.now) == action::connect));
+    BOOST_TEST((c.session.state() == session_state::connecting));
+    BOOST_TEST(c.session.wake_at().value() == c.now + 1'000'000);
+    BOOST_TEST((c.session.start(c.now) == action::nothing));
+    BOOST_TEST((c.session.connected() == action::send));
+    BOOST_TEST((c.session.state() == session_state::greeting));
+    BOOST_TEST((c.greeting() == std::vector<test::command>{{"HELLO", "3"}, load()}));
+    BOOST_TEST((c.reply(hello) == action::nothing));
+    BOOST_TEST((c.reply(sha) == action::serve));
+    BOOST_TEST((c.session.state() == session_state::ready));
+    BOOST_TEST(!c.session.wake_at().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(credentials_and_database_are_part_of_the_greeting) {
+    auto c = connection{{.user = "me", .password = "a b", .database = 7}};
+    (void)c.session.start(c.now);
+    (void)c.session.connected();
+    BOOST_TEST((c.greeting() == std::vector<test::command>{
+                                    {"HELLO", "3", "AUTH", "me", "a b"}, {"SELECT", "7"}, load()}));
+    BOOST_TEST((c.reply(hello) == action::nothing));
+    BOOST_TEST((c.reply(ok) == action::nothing));
+    BOOST_TEST((c.reply(sha) == action::serve));
+}
+
+BOOST_AUTO_TEST_CASE(a_password_alone_is_that_of_the_default_user) {
+    auto c = connection{{.user = "", .password = "secret"}};
+    (void)c.session.start(c.now);
+    (void)c.session.connected();
+    BOOST_TEST((c.greeting().at(0) == test::command{"HELLO", "3", "AUTH", "default", "secret"}));
+}
+
+BOOST_AUTO_TEST_CASE(resp2_is_greeted_without_a_hello) {
+    auto plain = connection{{.user = "", .password = "", .protocol = 2}};
+    (void)plain.session.start(plain.now);
+    (void)plain.session.connected();
+    BOOST_TEST((plain.greeting() == std::vector<test::command>{load()}));
+    BOOST_TEST((plain.reply(sha) == action::serve));
+
+    auto c = connection{{.user = "me", .password = "pw", .database = 1, .protocol = 2}};
+    (void)c.session.start(c.now);
+    (void)c.session.connected();
+    BOOST_TEST((c.greeting() ==
+                std::vector<test::command>{{"AUTH", "me", "pw"}, {"SELECT", "1"}, load()}));
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_does_not_know_hello_is_greeted_again_in_resp2) {
+    for (const std::string_view answer :
+         {"-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n",
+          "-NOPROTO unsupported protocol version\r\n",
+          "-ERR Protocol version is not an integer or out of range\r\n"}) {
+        auto c = connection{{.user = "", .password = "pw"}};
+        c.open();
+        BOOST_TEST((c.reply(answer) == action::nothing));
+        // The rest of the first greeting came without credentials, and says nothing.
+        BOOST_TEST((c.reply("-NOAUTH Authentication required.\r\n") == action::send));
+        BOOST_TEST((c.session.state() == session_state::greeting));
+        BOOST_TEST((c.greeting() == std::vector<test::command>{{"AUTH", "default", "pw"}, load()}));
+        BOOST_TEST((c.reply(ok) == action::nothing));
+        BOOST_TEST((c.reply(sha) == action::serve));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_next_connection_is_tried_in_resp3_again) {
+    auto c = connection{};
+    c.open();
+    (void)c.reply("-ERR unknown command 'HELLO'\r\n");
+    (void)c.reply(sha);
+    (void)c.greeting();
+    BOOST_TEST((c.reply(sha) == action::serve));
+    BOOST_TEST((c.session.lost(c.now) == action::disconnect));
+    c.now = c.session.wake_at().value();
+    BOOST_TEST((c.session.wake(c.now) == action::connect));
+    (void)c.session.connected();
+    BOOST_TEST((c.greeting().at(0) == test::command{"HELLO", "3"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_loads_its_data_is_greeted_again_on_the_same_connection) {
+    for (const std::string_view answer :
+         {loading, std::string_view{"-BUSY Redis is busy running a script.\r\n"},
+          std::string_view{"-MASTERDOWN Link with MASTER is down\r\n"}}) {
+        auto c = connection{};
+        c.open();
+        BOOST_TEST((c.reply(hello) == action::nothing));
+        BOOST_TEST((c.reply(answer) == action::nothing));
+        BOOST_TEST((c.session.state() == session_state::waiting));
+        BOOST_TEST((c.session.trouble() == errc::unavailable));
+        const auto at = c.session.wake_at().value();
+        BOOST_TEST(c.session.not_ready_before() == at);
+        BOOST_TEST((c.session.wake(at - 1) == action::nothing));
+        BOOST_TEST((c.session.wake(at) == action::send));
+        (void)c.greeting();
+        BOOST_TEST((c.reply(hello) == action::nothing));
+        BOOST_TEST((c.reply(sha) == action::serve));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(refused_credentials_are_a_distinct_trouble_and_tried_again_slowly) {
+    for (const std::string_view answer :
+         {wrongpass, std::string_view{"-NOAUTH HELLO must be called with the client already "
+                                      "authenticated\r\n"}}) {
+        auto c = connection{
+            {.user = "", .password = "", .reconnect_least = 10, .reconnect_most = 1'000'000}};
+        c.open();
+        BOOST_TEST((c.reply(answer) == action::nothing));
+        BOOST_TEST((c.reply("-NOAUTH Authentication required.\r\n") == action::disconnect));
+        BOOST_TEST((c.session.trouble() == errc::auth_failed));
+        BOOST_TEST(c.session.not_ready_before() >= c.now + 500'000);
+        // It stays so until a connection says otherwise.
+        c.now = c.session.wake_at().value();
+        BOOST_TEST((c.session.wake(c.now) == action::connect));
+        BOOST_TEST((c.session.trouble() == errc::auth_failed));
+        (void)c.session.connected();
+        (void)c.greeting();
+        (void)c.reply(hello);
+        BOOST_TEST((c.reply(sha) == action::serve));
+        BOOST_TEST((c.session.lost(c.now) == action::disconnect));
+        BOOST_TEST((c.session.trouble() == errc::unavailable));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_database_or_script_is_an_error_of_the_server) {
+    auto c = connection{{.user = "", .password = "", .database = 99}};
+    c.open();
+    (void)c.reply(hello);
+    BOOST_TEST((c.reply("-ERR DB index is out of range\r\n") == action::nothing));
+    BOOST_TEST((c.reply(sha) == action::disconnect));
+    BOOST_TEST((c.session.trouble() == errc::server_error));
+    BOOST_TEST(c.session.not_ready_before() >= c.now + 500'000);
+
+    auto no_scripts = connection{};
+    no_scripts.open();
+    (void)no_scripts.reply(hello);
+    BOOST_TEST((no_scripts.reply("-NOPERM this user has no permissions to run the 'script|load' "
+                                 "command\r\n") == action::disconnect));
+    BOOST_TEST((no_scripts.session.trouble() == errc::server_error));
+}
+
+BOOST_AUTO_TEST_CASE(a_full_server_is_left_alone_for_the_longest_pause) {
+    auto c = connection{
+        {.user = "", .password = "", .reconnect_least = 10, .reconnect_most = 1'000'000}};
+    c.open();
+    (void)c.reply("-ERR max number of clients reached\r\n");
+    BOOST_TEST((c.session.lost(c.now, redis::remedy::reconnect_late) == action::disconnect));
+    BOOST_TEST((c.session.trouble() == errc::unavailable));
+    BOOST_TEST(c.session.not_ready_before() >= c.now + 500'000);
+}
+
+BOOST_AUTO_TEST_CASE(pushes_while_greeting_answer_nothing) {
+    auto c = connection{};
+    c.open();
+    BOOST_TEST((c.reply(">1\r\n$3\r\nfoo\r\n") == action::nothing));
+    BOOST_TEST((c.reply(hello) == action::nothing));
+    BOOST_TEST((c.reply(">1\r\n$3\r\nfoo\r\n") == action::nothing));
+    BOOST_TEST((c.reply(sha) == action::serve));
+}
+
+BOOST_AUTO_TEST_CASE(a_reply_that_nobody_asked_for_ends_the_connection) {
+    auto c = connection{};
+    (void)c.session.start(c.now);
+    (void)c.session.connected();
+    BOOST_TEST((c.reply(ok) == action::disconnect));
+    BOOST_TEST((c.session.state() == session_state::waiting));
+}
+
+BOOST_AUTO_TEST_CASE(connecting_and_greeting_share_one_time_out) {
+    auto connecting = connection{{.user = "", .password = "", .connect_timeout = 5'000}};
+    (void)connecting.session.start(connecting.now);
+    BOOST_TEST((connecting.session.wake(connecting.now + 4'999) == action::nothing));
+    BOOST_TEST((connecting.session.wake(connecting.now + 5'000) == action::disconnect));
+
+    auto greeting = connection{{.user = "", .password = "", .connect_timeout = 5'000}};
+    greeting.open();
+    (void)greeting.reply(hello);
+    BOOST_TEST(greeting.session.wake_at().value() == greeting.now + 5'000);
+    BOOST_TEST((greeting.session.wake(greeting.now + 5'000) == action::disconnect));
+    BOOST_TEST((greeting.session.state() == session_state::waiting));
+    BOOST_TEST((greeting.session.trouble() == errc::unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(a_new_greeting_on_the_same_connection_has_a_time_out_of_its_own) {
+    auto c = connection{{.user = "", .password = "", .connect_timeout = 5'000}};
+    c.open();
+    (void)c.reply(hello);
+    (void)c.reply(loading);
+    c.now = c.session.wake_at().value();
+    BOOST_TEST((c.session.wake(c.now) == action::send));
+    BOOST_TEST(c.session.wake_at().value() == c.now + 5'000);
+}
+
+BOOST_AUTO_TEST_CASE(pauses_double_up_to_the_longest_and_are_jittered_between_half_and_all) {
+    auto pauses = std::set<std::int64_t>{};
+    auto random = std::mt19937{1};
+    for (int client = 0; client < 200; ++client) {
+        const auto seed = static_cast<std::uint32_t>(random());
+        auto c = connection{{.user = "",
+                             .password = "",
+                             .reconnect_least = 1'000,
+                             .reconnect_most = 6'000,
+                             .seed = seed}};
+        (void)c.session.start(c.now);
+        for (const auto length : {1'000, 2'000, 4'000, 6'000, 6'000}) {
+            BOOST_TEST((c.session.lost(c.now) == action::disconnect));
+            const auto pause = c.session.wake_at().value() - c.now;
+            BOOST_TEST(pause >= length / 2);
+            BOOST_TEST(pause <= length);
+            if (length == 1'000)
+                pauses.insert(pause);
+            c.now += pause;
+            BOOST_TEST((c.session.wake(c.now) == action::connect));
+        }
+    }
+    BOOST_TEST(pauses.size() > 50U); // many clients do not come back at one instant
+    BOOST_TEST(*pauses.begin() < 600);
+    BOOST_TEST(*pauses.rbegin() > 900);
+}
+
+BOOST_AUTO_TEST_CASE(a_call_that_was_served_ends_the_growth_of_pauses_and_a_greeting_does_not) {
+    auto c = connection{
+        {.user = "", .password = "", .reconnect_least = 1'000, .reconnect_most = 1'000'000}};
+    (void)c.session.start(c.now);
+    const auto greet_and_lose = [&c](bool serves) {
+        (void)c.session.connected();
+        (void)c.greeting();
+        (void)c.reply(hello);
+        BOOST_TEST((c.reply(sha) == action::serve));
+        if (serves)
+            c.session.served();
+        (void)c.session.lost(c.now);
+        const auto pause = c.session.wake_at().value() - c.now;
+        c.now += pause;
+        (void)c.session.wake(c.now);
+        return pause;
+    };
+    for (int i = 0; i < 8; ++i)
+        (void)greet_and_lose(false);
+    BOOST_TEST(greet_and_lose(false) >= 64'000);
+    BOOST_TEST(greet_and_lose(true) <= 1'000);
+    BOOST_TEST(greet_and_lose(false) <= 2'000);
+}
+
+BOOST_AUTO_TEST_CASE(a_ready_connection_that_is_lost_is_made_again) {
+    auto c = connection{};
+    c.make_ready();
+    BOOST_TEST((c.session.lost(c.now) == action::disconnect));
+    BOOST_TEST((c.session.state() == session_state::waiting));
+    c.now = c.session.wake_at().value();
+    BOOST_TEST((c.session.wake(c.now) == action::connect));
+    BOOST_TEST(c.session.not_ready_before() <= c.now);
+}
+
+BOOST_AUTO_TEST_CASE(closed_is_for_good) {
+    auto c = connection{};
+    c.make_ready();
+    c.session.close();
+    BOOST_TEST((c.session.state() == session_state::closed));
+    BOOST_TEST((c.session.lost(c.now) == action::nothing));
+    BOOST_TEST((c.session.start(c.now) == action::nothing));
+    BOOST_TEST((c.session.wake(c.now + 100'000'000) == action::nothing));
+    BOOST_TEST(!c.session.wake_at().has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

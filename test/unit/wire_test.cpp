@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The bytes that this process and the script exchange.
+
+#include <boost/test/unit_test.hpp>
+
+#include <colimit/policy.hpp>
+#include <policy_data.hpp>
+#include <redis/wire.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+
+template<class T>
+[[nodiscard]] std::string bytes_of(T value) {
+    auto out = std::string(sizeof value, '\0');
+    std::memcpy(out.data(), &value, sizeof value);
+    return out;
+}
+
+[[nodiscard]] std::string slot(std::uint32_t tag, double t, double debt, double num,
+                               double capacity) {
+    return bytes_of(tag) + bytes_of(t) + bytes_of(debt) + bytes_of(num) + bytes_of(capacity);
+}
+
+const auto one = policy{"p", gcra(3, 1s).named("a")};
+const auto two = policy{"p", gcra(3, 1s).named("a"), gcra(5, 7s).burst(2).named("b").shadow()};
+
+[[nodiscard]] const core::plan& plan_of(const policy& p) {
+    return p.data()->plan;
+}
+
+[[nodiscard]] std::uint32_t tag_a() {
+    return plan_of(one).buckets[0].tag;
+}
+
+[[nodiscard]] bool is_invalid(std::string_view value, const policy& p = one) {
+    const auto state = redis::decode_value(plan_of(p), value);
+    return state.exists && state.stale && state.buckets == decltype(state.buckets){};
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(wire)
+
+BOOST_AUTO_TEST_CASE(a_plan_is_the_number_of_rules_and_their_numbers) {
+    auto expected = std::string("\x02", 1);
+    for (const auto& b : plan_of(two).rules())
+        expected += bytes_of(b.tag) + bytes_of(static_cast<double>(b.capacity)) +
+                    bytes_of(static_cast<double>(b.num)) + bytes_of(static_cast<double>(b.den)) +
+                    bytes_of(static_cast<double>(b.unit)) + bytes_of(static_cast<double>(b.most)) +
+                    (b.shadow ? '\x01' : '\0');
+    BOOST_TEST(redis::encode_plan(plan_of(two)) == expected);
+    BOOST_TEST(two.data()->wire == expected);
+    BOOST_TEST(expected.size() == 1U + 2 * 45);
+}
+
+BOOST_AUTO_TEST_CASE(a_call_is_its_key_verb_cost_and_least) {
+    auto out = std::string{"x"};
+    redis::append_call(out, 258, {.verb = core::verb::refund, .cost = 7, .at_least = 5});
+    BOOST_TEST(out == "x\x02\x01\x03" + bytes_of(7.0) + bytes_of(5.0));
+    out.clear();
+    redis::append_call(out, 0, {.cost = limits::exact_integer, .at_least = 0});
+    BOOST_TEST(out == std::string(3, '\0') + bytes_of(9007199254740991.0) + bytes_of(0.0));
+}
+
+BOOST_AUTO_TEST_CASE(a_value_comes_back_as_it_was_written) {
+    auto state = core::key_state{};
+    state.exists = true;
+    state.buckets[0] = {
+        .t = limits::latest_time, .debt = 1, .num = limits::exact_integer, .capacity = 1};
+    state.buckets[1] = {.t = 0, .debt = 0, .num = 1, .capacity = limits::exact_integer};
+    const auto value = redis::encode_value(plan_of(two), state, 123'456'789);
+    BOOST_TEST(value.size() == 8U + 2 * 36);
+    BOOST_TEST(value.substr(0, 8) == bytes_of(123'456'789.0));
+    const auto back = redis::decode_value(plan_of(two), value);
+    BOOST_TEST((back.buckets == state.buckets));
+    BOOST_TEST(back.exists);
+    BOOST_TEST(!back.stale);
+}
+
+BOOST_AUTO_TEST_CASE(a_value_of_one_rule_has_44_bytes) {
+    BOOST_TEST(redis::encode_value(plan_of(one), {}, 0).size() == 44U);
+}
+
+BOOST_AUTO_TEST_CASE(no_key_is_no_state) {
+    const auto state = redis::decode_value(plan_of(one), std::nullopt);
+    BOOST_TEST(!state.exists);
+    BOOST_TEST(!state.stale);
+    BOOST_TEST(state.buckets[0].num == 0);
+}
+
+BOOST_AUTO_TEST_CASE(states_are_found_by_their_tag_wherever_they_stand) {
+    const auto tag_b = plan_of(two).buckets[1].tag;
+    const auto value = bytes_of(0.0) + slot(77, 1, 2, 3, 4) + slot(tag_b, 5, 6, 7, 8) +
+                       slot(tag_a(), 9, 10, 11, 12);
+    const auto state = redis::decode_value(plan_of(two), value);
+    BOOST_TEST(!state.stale);
+    BOOST_TEST((state.buckets[0] == core::bucket_state{9, 10, 11, 12}));
+    BOOST_TEST((state.buckets[1] == core::bucket_state{5, 6, 7, 8}));
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_that_the_value_does_not_have_has_no_state) {
+    const auto value = bytes_of(0.0) + slot(tag_a(), 9, 10, 11, 12);
+    const auto state = redis::decode_value(plan_of(two), value);
+    BOOST_TEST(!state.stale);
+    BOOST_TEST(state.buckets[0].t == 9);
+    BOOST_TEST(state.buckets[1].num == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_value_of_another_length_is_invalid) {
+    const auto good = bytes_of(0.0) + slot(tag_a(), 9, 10, 11, 12);
+    BOOST_TEST(!is_invalid(good));
+    for (std::size_t size = 0; size < good.size(); ++size)
+        BOOST_TEST(is_invalid(good.substr(0, size)));
+    BOOST_TEST(is_invalid(good + "x"));
+    BOOST_TEST(is_invalid("12345"));
+    auto nine = bytes_of(0.0);
+    for (int i = 0; i < 9; ++i)
+        nine += slot(tag_a(), 9, 10, 11, 12);
+    BOOST_TEST(is_invalid(nine));
+    BOOST_TEST(!is_invalid(nine.substr(0, nine.size() - 36)));
+}
+
+BOOST_AUTO_TEST_CASE(a_value_with_a_number_that_is_none_of_ours_is_invalid) {
+    const auto infinity = std::numeric_limits<double>::infinity();
+    const auto nan = std::numeric_limits<double>::quiet_NaN();
+    for (const auto bad : {-1.0, 0.5, 9007199254740992.0, 1e300, -1e300, infinity, -infinity, nan,
+                           -nan, 5e-324, -0.5})
+        for (int place = 0; place < 4; ++place) {
+            double n[] = {9, 10, 11, 12};
+            n[place] = bad;
+            BOOST_TEST(is_invalid(bytes_of(0.0) + slot(tag_a(), n[0], n[1], n[2], n[3])));
+        }
+}
+
+BOOST_AUTO_TEST_CASE(a_state_without_weight_or_capacity_is_invalid) {
+    BOOST_TEST(is_invalid(bytes_of(0.0) + slot(tag_a(), 9, 10, 0, 12)));
+    BOOST_TEST(is_invalid(bytes_of(0.0) + slot(tag_a(), 9, 10, 11, 0)));
+    BOOST_TEST(!is_invalid(bytes_of(0.0) + slot(tag_a(), 0, 0, 11, 12)));
+}
+
+BOOST_AUTO_TEST_CASE(one_bad_state_makes_the_whole_value_invalid) {
+    const auto tag_b = plan_of(two).buckets[1].tag;
+    const auto value = bytes_of(0.0) + slot(tag_a(), 9, 10, 11, 12) + slot(tag_b, 9, -1, 11, 12);
+    BOOST_TEST(is_invalid(value, two));
+}
+
+BOOST_AUTO_TEST_CASE(bad_numbers_of_a_rule_that_is_not_asked_do_not_matter) {
+    const auto value =
+        bytes_of(std::nan("")) + slot(tag_a(), 9, 10, 11, 12) + slot(77, -1, 0, 0, 0);
+    BOOST_TEST(!is_invalid(value));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
