@@ -5,15 +5,15 @@
 #include <colimit/limits.hpp>
 #include <redis/key.hpp>
 
-#include <openssl/evp.h>
-
-#include <new>
+// The functions of OpenSSL 1.1: those that replace them allocate for every digest.
+#define OPENSSL_API_COMPAT 0x10100000L
+#include <openssl/sha.h>
 
 namespace colimit::redis {
 namespace {
 
 /// For i from 0 to 63 the tag of two characters whose slot, CRC-16/XMODEM modulo 16384, lies
-/// nearest the middle of [256 i, 256 i + 255]; test/unit/key.cpp computes them again.
+/// nearest the middle of [256 i, 256 i + 255]; test/unit/key_test.cpp computes them again.
 constexpr std::array<std::string_view, tag_count> tags{
     "mm", "6q", "9i", "e8", "29", "21", "ap", "ax", "0j", "kv", "dn", "df", "3g", "o6", "gc", "xw",
     "8g", "d6", "lc", "02", "g3", "4c", "on", "4r", "99", "91", "1d", "m5", "fm", "yy", "2i", "iu",
@@ -23,18 +23,7 @@ constexpr std::array<std::string_view, tag_count> tags{
 } // namespace
 
 struct key_digest::context {
-    struct release {
-        void operator()(EVP_MD_CTX* state) const noexcept { EVP_MD_CTX_free(state); }
-        void operator()(EVP_MD* algorithm) const noexcept { EVP_MD_free(algorithm); }
-    };
-
-    context() {
-        if (state == nullptr || algorithm == nullptr)
-            throw std::bad_alloc{};
-    }
-
-    std::unique_ptr<EVP_MD_CTX, release> state{EVP_MD_CTX_new()};
-    std::unique_ptr<EVP_MD, release> algorithm{EVP_MD_fetch(nullptr, "SHA256", nullptr)};
+    SHA256_CTX state;
 };
 
 key_digest::key_digest() : context_(std::make_unique<context>()) {}
@@ -42,11 +31,10 @@ key_digest::key_digest() : context_(std::make_unique<context>()) {}
 key_digest::~key_digest() = default;
 
 key_digest::text key_digest::operator()(std::string_view bytes) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    if (EVP_DigestInit_ex2(context_->state.get(), context_->algorithm.get(), nullptr) != 1 ||
-        EVP_DigestUpdate(context_->state.get(), bytes.data(), bytes.size()) != 1 ||
-        EVP_DigestFinal_ex(context_->state.get(), digest.data(), nullptr) != 1)
-        throw std::bad_alloc{};
+    auto digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>{};
+    SHA256_Init(&context_->state);
+    SHA256_Update(&context_->state, bytes.data(), bytes.size());
+    SHA256_Final(digest.data(), &context_->state);
     constexpr std::string_view digits = "0123456789abcdef";
     auto hex = text{};
     for (std::size_t i = 0; i < hex.size() / 2; ++i) {

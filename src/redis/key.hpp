@@ -46,8 +46,7 @@ class key_digest {
     key_digest(const key_digest&) = delete;
     key_digest& operator=(const key_digest&) = delete;
 
-    /// The first 128 bits of SHA-256 in hexadecimal. Throws std::bad_alloc where OpenSSL has no
-    /// memory.
+    /// The first 128 bits of SHA-256 in hexadecimal.
     [[nodiscard]] text operator()(std::string_view bytes);
 
   private:

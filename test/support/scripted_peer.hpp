@@ -15,6 +15,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -54,14 +55,16 @@ class peer_connection {
         co_return words;
     }
 
-    asio::awaitable<void> send(std::string bytes) {
+    /// The bytes live until it completes. (Not a string: GCC 12 destroys some temporaries of a
+    /// co_await twice.)
+    asio::awaitable<void> send(std::string_view bytes) {
         co_await asio::async_write(socket_, asio::buffer(bytes), asio::use_awaitable);
     }
 
     /// Byte by byte, each in a packet of its own.
-    asio::awaitable<void> trickle(std::string bytes) {
-        for (const auto c : bytes) {
-            co_await send(std::string(1, c));
+    asio::awaitable<void> trickle(std::string_view bytes) {
+        for (std::size_t i = 0; i < bytes.size(); ++i) {
+            co_await send(bytes.substr(i, 1));
             co_await asio::post(asio::use_awaitable);
         }
     }
@@ -71,9 +74,10 @@ class peer_connection {
         for (auto last = false; !last;) {
             const auto words = co_await next();
             last = words.at(0) == "SCRIPT";
-            co_await send(std::string{last                     ? load_reply
-                                      : words.at(0) == "HELLO" ? hello_reply
-                                                               : "+OK\r\n"});
+            const auto answer = last                     ? load_reply
+                                : words.at(0) == "HELLO" ? hello_reply
+                                                         : std::string_view{"+OK\r\n"};
+            co_await send(answer);
         }
     }
 
@@ -81,7 +85,8 @@ class peer_connection {
     asio::awaitable<void> serve(script_double& script) {
         for (;;) {
             const auto words = co_await next();
-            co_await send(script.answer(words));
+            const auto answer = script.answer(words);
+            co_await send(answer);
         }
     }
 

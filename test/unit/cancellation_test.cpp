@@ -54,7 +54,8 @@ struct fixture {
             const auto words = co_await c.next();
             seen.emplace_back(words);
             co_await test::until([this] { return answers; });
-            co_await c.send(script.answer(words));
+            const auto answer = script.answer(words);
+            co_await c.send(answer);
         }
     }
 

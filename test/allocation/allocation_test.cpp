@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// No allocation for a call in the steady state: after a warm-up, a hundred thousand calls ask the
+// system's allocator for nothing, whichever store and token they use.
+
+#include <boost/test/unit_test.hpp>
+
+#include <allocation/counted_allocations.hpp>
+#include <colimit/limiter.hpp>
+#include <colimit/local_limiter.hpp>
+#include <support/redis_server.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+
+constexpr int warm_up = 30'000;
+constexpr int measured = 100'000;
+
+const auto rules = policy{"steady", gcra(100, 1s).burst(10), gcra(5'000, 1h).named("hour")};
+
+[[nodiscard]] std::vector<std::string> make_keys() {
+    auto keys = std::vector<std::string>{};
+    for (int i = 0; i < 1'000; ++i)
+        keys.push_back("a key of more than fifteen bytes " + std::to_string(i));
+    keys.push_back(std::string(1'000, 'k')); // one that is replaced by its digest
+    return keys;
+}
+
+const auto keys = make_keys();
+
+[[nodiscard]] const std::string& key_of(int call) {
+    return keys[static_cast<std::size_t>(call) % keys.size()];
+}
+
+/// Counts calls, and what is allocated from the end of the warm-up until all are measured.
+class meter {
+  public:
+    /// Before each call; false when there have been enough.
+    [[nodiscard]] bool next() {
+        if (calls_ == warm_up)
+            before_ = test::allocations();
+        if (calls_ == warm_up + measured)
+            return false;
+        ++calls_;
+        if (calls_ == warm_up + measured)
+            taken_ = test::allocations() - before_;
+        return true;
+    }
+
+    [[nodiscard]] int calls() const noexcept { return calls_; }
+
+    void check(const char* what) const {
+        BOOST_REQUIRE(taken_.has_value());
+        std::cout << what << ": " << *taken_ << " allocations in " << measured << " calls\n";
+        BOOST_TEST(*taken_ == 0);
+    }
+
+  private:
+    int calls_ = 0;
+    std::int64_t before_ = 0;
+    std::optional<std::int64_t> taken_;
+};
+
+/// As on a loaded server, where each call may take its time.
+[[nodiscard]] config patient(const std::string& server) {
+    auto c = config{};
+    c.server = server;
+    c.timeout = 10s;
+    return c;
+}
+
+void await_calls(const std::string& server, int callers, meter& m) {
+    auto context = asio::io_context{1};
+    auto limiter = colimit::limiter{context.get_executor(), patient(server)};
+    auto running = callers;
+    for (int i = 0; i < callers; ++i)
+        asio::co_spawn(
+            context,
+            [&]() -> asio::awaitable<void> {
+                while (m.next())
+                    (void)co_await limiter.allow(key_of(m.calls()), rules);
+                if (--running == 0)
+                    limiter.close();
+            },
+            asio::detached);
+    context.run(); // all in one go: what Asio keeps for the next handler belongs to the run
+    BOOST_TEST(running == 0);
+}
+
+void call_back(const std::string& server, int callers, meter& m) {
+    auto context = asio::io_context{1};
+    auto limiter = colimit::limiter{context.get_executor(), patient(server)};
+    auto running = callers;
+    auto failures = 0;
+    struct caller {
+        colimit::limiter& limiter;
+        meter& m;
+        int& running;
+        int& failures;
+        void operator()(error_code ec, const decision& /*d*/) const {
+            failures += ec ? 1 : 0;
+            if (m.next())
+                limiter.allow(key_of(m.calls()), rules, caller{*this});
+            else if (--running == 0)
+                limiter.close();
+        }
+    };
+    for (int i = 0; i < callers; ++i)
+        limiter.allow(key_of(i), rules, caller{limiter, m, running, failures});
+    context.run(); // all in one go: what Asio keeps for the next handler belongs to the run
+    BOOST_TEST(running == 0);
+    BOOST_TEST(failures == 0);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(allocation)
+
+BOOST_AUTO_TEST_CASE(every_way_to_allocate_is_counted) {
+    const auto counts = [](auto take) {
+        const auto before = test::allocations();
+        void* volatile memory = take(); // volatile: or the compiler leaves it out
+        const auto taken = test::allocations() - before;
+        std::free(memory);
+        return taken;
+    };
+    BOOST_TEST(counts([] { return std::malloc(10); }) == 1);
+    BOOST_TEST(counts([] { return std::calloc(2, 10); }) == 1);
+    BOOST_TEST(counts([] { return std::realloc(nullptr, 10); }) == 1);
+    BOOST_TEST(counts([] { return std::aligned_alloc(64, 128); }) == 1);
+    BOOST_TEST(counts([] { return ::operator new(10); }) == 1);
+    BOOST_TEST(counts([] { return ::operator new(128, std::align_val_t{64}); }) == 1);
+    BOOST_TEST(counts([] {
+                   void* memory = nullptr;
+                   return ::posix_memalign(&memory, 64, 128) == 0 ? memory : nullptr;
+               }) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_local_limiter_allocates_nothing_for_a_call) {
+    auto limiter = local_limiter{10'000};
+    auto m = meter{};
+    while (m.next())
+        (void)limiter.allow(key_of(m.calls()), rules);
+    m.check("local_limiter");
+}
+
+BOOST_AUTO_TEST_CASE(an_awaited_call_in_process_allocates_nothing) {
+    auto m = meter{};
+    await_calls("memory:", 1, m);
+    m.check("co_await, in process");
+}
+
+BOOST_AUTO_TEST_CASE(many_coroutines_in_process_allocate_nothing) {
+    auto m = meter{};
+    await_calls("memory:", 256, m);
+    m.check("256 coroutines, in process");
+}
+
+BOOST_AUTO_TEST_CASE(a_callback_in_process_allocates_nothing) {
+    auto m = meter{};
+    call_back("memory:", 16, m);
+    m.check("callbacks, in process");
+}
+
+BOOST_AUTO_TEST_CASE(many_coroutines_on_redis_allocate_nothing) {
+    auto server = test::redis_server{};
+    auto m = meter{};
+    await_calls(server.address(), 256, m);
+    m.check("256 coroutines, Redis");
+}
+
+BOOST_AUTO_TEST_CASE(callbacks_on_redis_allocate_nothing) {
+    auto server = test::redis_server{};
+    auto m = meter{};
+    call_back(server.address(), 64, m);
+    m.check("64 callbacks, Redis");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Servers that are there and say no: foreign values, no memory, read-only, no permission.
+
+#include <boost/test/unit_test.hpp>
+
+#include <redis/key.hpp>
+#include <support/live_limiter.hpp>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using test::live;
+
+const auto rules = policy{"p", gcra(5, 1h)};
+
+[[nodiscard]] std::string name_of(std::string_view key) {
+    auto digest = redis::key_digest{};
+    auto out = std::string{};
+    redis::append_key(out, {"colimit", "p", key, redis::key_hash(key)}, digest);
+    return out;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(refusals)
+
+BOOST_AUTO_TEST_CASE(a_foreign_value_is_a_conflict_of_its_key_and_stays_as_it_is) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"RPUSH", name_of("list"), "x"});
+    look.must({"HSET", name_of("hash"), "f", "x"});
+    const auto list = look.dump(name_of("list"));
+    const auto hash = look.dump(name_of("hash"));
+    auto l = live{server.address()};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.limiter.ready();
+        auto codes = std::vector<error_code>(4);
+        auto left = 4;
+        const auto into = [&](std::size_t i) {
+            return [&codes, &left, i](error_code ec, const decision&) {
+                codes[i] = ec;
+                --left;
+            };
+        };
+        l.limiter.allow("fine", rules, into(0));
+        l.limiter.allow("list", rules, into(1));
+        l.limiter.peek("hash", rules, into(2));
+        l.limiter.refund("hash", rules, into(3));
+        co_await test::until([&] { return left == 0; });
+        BOOST_TEST(!codes[0]);
+        for (std::size_t i = 1; i < 4; ++i)
+            BOOST_TEST((codes[i] == errc::key_conflict));
+    });
+    BOOST_TEST((look.dump(name_of("list")) == list));
+    BOOST_TEST((look.dump(name_of("hash")) == hash));
+}
+
+BOOST_AUTO_TEST_CASE(a_foreign_string_is_replaced_by_whoever_finds_it) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"SET", name_of("k"), "no state of ours"});
+    auto l = live{server.address()};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto d = co_await l.limiter.allow("k", rules);
+        BOOST_TEST(d.remaining == 4);
+    });
+    BOOST_TEST(look.get(name_of("k")).value().size() == 44U);
+    BOOST_TEST(look.pttl(name_of("k")) > 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_without_memory_is_an_error_of_the_server_until_it_has_some) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    auto l = live{server.address()};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        look.must({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+        look.must({"CONFIG", "SET", "maxmemory", "1"});
+        const auto [ec, d] = co_await l.allow("new", rules);
+        BOOST_TEST((ec == errc::server_error));
+        BOOST_TEST(look.dbsize() == 1);
+        look.must({"CONFIG", "SET", "maxmemory", "0"});
+        const auto [fine, d2] = co_await l.allow("new", rules);
+        BOOST_TEST(!fine);
+        BOOST_TEST(d2.remaining == 4);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_demoted_server_is_unavailable_and_connected_to_anew) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    auto l = live{server.address(), [](config& c) { c.reconnect_most = 50ms; }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        const auto before = look.must({"INFO", "stats"}).text;
+        look.must({"REPLICAOF", "127.0.0.1", "1"});
+        const auto [ec, d] = co_await l.allow("k", rules);
+        BOOST_TEST((ec == errc::unavailable));
+        look.must({"REPLICAOF", "NO", "ONE"});
+        co_await l.until_it_works("k", rules);
+    });
+    // The limiter's first connection, the one that looks on, and at least one more.
+    const auto stats = look.must({"INFO", "stats"}).text;
+    const auto at = stats.find("total_connections_received:");
+    BOOST_TEST(std::stoi(stats.substr(at + 27)) >= 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_user_who_may_not_run_scripts_or_touch_the_keys_is_an_error_of_the_server) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"ACL", "SETUSER", "noscript", "on", ">pw", "~*", "+@all", "-evalsha", "-eval"});
+    look.must({"ACL", "SETUSER", "nokeys", "on", ">pw", "~other:*", "+@all"});
+    for (const std::string user : {"noscript", "nokeys"}) {
+        auto l = live{"unix://" + user + ":pw@" + server.socket()};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto [ec, d] = co_await l.allow("k", rules);
+            BOOST_TEST((ec == errc::server_error));
+        });
+    }
+    BOOST_TEST(look.dbsize() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_busy_server_is_unavailable_and_works_again_afterwards) {
+    auto server = test::redis_server{{.arguments = {"--busy-reply-threshold", "10"}}};
+    auto look = server.connect();
+    auto busy = server.connect();
+    auto l = live{server.address(), [](config& c) { c.timeout = 5s; }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        busy.send("*3\r\n$4\r\nEVAL\r\n$18\r\nwhile true do end \r\n$1\r\n0\r\n");
+        co_await l.until_code("busy", gcra(1'000'000, 1h), errc::unavailable);
+        look.must({"SCRIPT", "KILL"});
+        co_await l.until_it_works("k", rules);
+    });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

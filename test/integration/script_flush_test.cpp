@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A server that forgets its scripts: nobody notices, and nothing is charged twice.
+
+#include <boost/test/unit_test.hpp>
+
+#include <support/live_limiter.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using test::live;
+
+/// So slow that no token comes back while a test runs.
+const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(script_flush)
+
+BOOST_AUTO_TEST_CASE(a_flush_between_calls_goes_unnoticed) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    auto l = live{server.address()};
+    l.run([&]() -> asio::awaitable<void> {
+        for (auto left = std::int64_t{999'999}; left > 999'989; --left) {
+            const auto d = co_await l.limiter.allow("k", rules);
+            BOOST_TEST(d.remaining == left);
+            look.must({"SCRIPT", "FLUSH"});
+        }
+    });
+}
+
+BOOST_AUTO_TEST_CASE(flushes_at_any_moment_cost_no_call_and_charge_none_twice) {
+    constexpr auto callers = 64;
+    constexpr auto each = 200;
+    auto server = test::redis_server{};
+    auto l = live{server.address(), [](config& c) {
+                      c.timeout = 20s;
+                      c.batch_size = 8; // many batches, so that flushes fall between them
+                  }};
+    auto stop = std::atomic<bool>{false};
+    auto flushes = std::atomic<int>{0};
+    auto flusher = std::thread{[&] {
+        auto other = server.connect();
+        while (!stop) {
+            other.must({"SCRIPT", "FLUSH"});
+            ++flushes;
+        }
+    }};
+    auto running = callers;
+    auto errors = 0;
+    auto granted = 0;
+    auto order = 0;
+    auto last = std::int64_t{1'000'000};
+    for (int i = 0; i < callers; ++i)
+        asio::co_spawn(
+            l.context,
+            [&, i]() -> asio::awaitable<void> {
+                const auto own = "own " + std::to_string(i);
+                for (int n = 0; n < each; ++n) {
+                    const auto [ec, d] = co_await l.allow("shared", rules);
+                    errors += ec ? 1 : 0;
+                    granted += d.allowed() ? 1 : 0;
+                    order += d.remaining < last ? 0 : 1;
+                    last = d.remaining;
+                    const auto [own_ec, own_d] = co_await l.allow(own, rules);
+                    errors += own_ec ? 1 : 0;
+                    if (own_d.remaining != 999'999 - n)
+                        ++errors;
+                }
+                --running;
+            },
+            test::rethrow);
+    test::run_until(l.context, [&] { return running == 0; });
+    stop = true;
+    flusher.join();
+    BOOST_TEST(flushes > 50);
+    BOOST_TEST(errors == 0);
+    BOOST_TEST(granted == callers * each);
+    BOOST_TEST(order == 0);
+    l.run([&]() -> asio::awaitable<void> {
+        const auto d = co_await l.limiter.peek("shared", rules);
+        BOOST_TEST(d.remaining == 1'000'000 - callers * each);
+    });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

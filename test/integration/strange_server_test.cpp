@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Servers that behave as no test could make a real one do: replies in single bytes, replies of
+// other requests, garbage, silence, old versions.
+
+#include <boost/test/unit_test.hpp>
+
+#include <support/live_limiter.hpp>
+#include <support/scripted_peer.hpp>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using test::peer_connection;
+
+const auto rules = policy{"p", gcra(100, 1h)};
+
+/// A limiter and the server that a test has thought out.
+struct play {
+    explicit play(test::scripted_peer::script each)
+        : peer(context, std::move(each)), limiter(context.get_executor(), settings()) {}
+
+    config settings() const {
+        auto c = config{};
+        c.server = peer.address();
+        c.timeout = 2s;
+        c.connect_timeout = 10s;
+        c.reconnect_most = 20ms;
+        return c;
+    }
+
+    auto allow(std::string_view key) {
+        return limiter.allow(key, rules, asio::as_tuple(asio::deferred));
+    }
+
+    template<class Body>
+    void run(Body body) {
+        test::run(context, std::move(body));
+    }
+
+    asio::io_context context{1};
+    test::scripted_peer peer;
+    colimit::limiter limiter;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(strange_servers)
+
+BOOST_AUTO_TEST_CASE(replies_that_trickle_in_single_bytes_are_read) {
+    auto script = test::script_double{rules};
+    auto p = play{[&](peer_connection& c) -> asio::awaitable<void> {
+        (void)co_await c.next();
+        co_await c.trickle(test::hello_reply);
+        (void)co_await c.next();
+        co_await c.trickle(test::load_reply);
+        for (;;) {
+            const auto words = co_await c.next();
+            const auto answer = script.answer(words);
+            co_await c.trickle(answer);
+        }
+    }};
+    p.run([&]() -> asio::awaitable<void> {
+        for (auto left = 99; left > 95; --left) {
+            const auto [ec, d] = co_await p.allow("k");
+            BOOST_TEST(!ec);
+            BOOST_TEST(d.remaining == left);
+        }
+    });
+    BOOST_TEST(p.peer.connections() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_reply_of_another_request_answers_nobody_and_ends_the_connection) {
+    auto script = test::script_double{rules};
+    auto p = play{[&](peer_connection& c) -> asio::awaitable<void> {
+        co_await c.greet();
+        if (c.number > 1)
+            co_await c.serve(script);
+        const auto words = co_await c.next();
+        auto other = script.answer(test::script_call{words});
+        other.nonce = "1" + other.nonce;
+        const auto bytes = other.bytes();
+        co_await c.send(bytes);
+        co_await c.stay_silent(); // it is the limiter that closes
+    }};
+    p.run([&]() -> asio::awaitable<void> {
+        const auto [ec, d] = co_await p.allow("k");
+        BOOST_TEST((ec == errc::outcome_unknown));
+        const auto [fine, d2] = co_await p.allow("k");
+        BOOST_TEST(!fine);
+        BOOST_TEST(d2.remaining == 98); // the first one was made, once
+    });
+    BOOST_TEST(p.peer.connections() == 2);
+}
+
+BOOST_AUTO_TEST_CASE(garbage_ends_the_connection_and_the_calls_on_it) {
+    for (const std::string garbage :
+         {"HTTP/1.1 400 Bad Request\r\n\r\n", "*-5\r\n", "$70000\r\n", "\r\n", "+OK\r\n", ":1\r\n",
+          "*1\r\n$-1\r\n", "*99999999\r\n"}) {
+        auto script = test::script_double{rules};
+        auto p = play{[&](peer_connection& c) -> asio::awaitable<void> {
+            co_await c.greet();
+            if (c.number > 1)
+                co_await c.serve(script);
+            (void)co_await c.next();
+            co_await c.send(garbage);
+            co_await c.stay_silent();
+        }};
+        p.run([&]() -> asio::awaitable<void> {
+            const auto [ec, d] = co_await p.allow("k");
+            BOOST_TEST((ec == errc::outcome_unknown));
+            const auto [fine, d2] = co_await p.allow("k");
+            BOOST_TEST(!fine);
+            BOOST_TEST(d2.remaining == 99);
+        });
+        BOOST_TEST(p.peer.connections() == 2);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(garbage_while_greeting_is_met_with_another_connection) {
+    auto script = test::script_double{rules};
+    auto p = play{[&](peer_connection& c) -> asio::awaitable<void> {
+        if (c.number <= 2) {
+            co_await c.send("SSH-2.0-OpenSSH_9.2\r\n");
+            co_await c.stay_silent();
+        }
+        co_await c.greet();
+        co_await c.serve(script);
+    }};
+    p.run([&]() -> asio::awaitable<void> {
+        const auto [ec, d] = co_await p.allow("k"); // it waited all the while
+        BOOST_TEST(!ec);
+    });
+    BOOST_TEST(p.peer.connections() == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_loads_its_data_is_greeted_until_it_has_on_one_connection) {
+    auto script = test::script_double{rules};
+    auto greetings = 0;
+    auto p = play{[&](peer_connection& c) -> asio::awaitable<void> {
+        const auto loading = std::string{"-LOADING Redis is loading the dataset in memory\r\n"};
+        for (; greetings < 4; ++greetings) {
+            (void)co_await c.next();
+            co_await c.send(test::hello_reply);
+            (void)co_await c.next();
+            co_await c.send(loading);
+        }
+        co_await c.greet();
+        co_await c.serve(script);
+    }};
+    p.run([&]() -> asio::awaitable<void> {
+        const auto [ec, d] = co_await p.allow("k");
+        BOOST_TEST(!ec);
+        BOOST_TEST(d.remaining == 99);
+        co_await p.limiter.ready();
+    });
+    BOOST_TEST(greetings == 4);
+    BOOST_TEST(p.peer.connections() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_old_server_without_hello_is_spoken_to_in_resp2) {
+    auto script = test::script_double{rules};
+    auto commands = std::vector<std::string>{};
+    auto p = play{[&](peer_connection& c) -> asio::awaitable<void> {
+        for (auto known = false; !known;) {
+            const auto words = co_await c.next();
+            commands.push_back(words.at(0));
+            known = commands.size() > 2;
+            const auto answer = words.at(0) == "HELLO"
+                                    ? std::string_view{"-ERR unknown command `HELLO`\r\n"}
+                                    : test::load_reply;
+            co_await c.send(answer);
+        }
+        co_await c.serve(script);
+    }};
+    p.run([&]() -> asio::awaitable<void> {
+        const auto [ec, d] = co_await p.allow("k");
+        BOOST_TEST(!ec);
+    });
+    BOOST_TEST((commands == std::vector<std::string>{"HELLO", "SCRIPT", "SCRIPT"}));
+    BOOST_TEST(p.peer.connections() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_closes_each_connection_is_tried_again_and_again) {
+    auto script = test::script_double{rules};
+    auto p = play{[&](peer_connection& c) -> asio::awaitable<void> {
+        if (c.number < 6) {
+            if (c.number % 2 == 0)
+                (void)co_await c.next();
+            co_return c.close();
+        }
+        co_await c.greet();
+        co_await c.serve(script);
+    }};
+    p.run([&]() -> asio::awaitable<void> {
+        const auto [ec, d] = co_await p.allow("k");
+        BOOST_TEST(!ec);
+    });
+    BOOST_TEST(p.peer.connections() == 6);
+    BOOST_TEST(script.calls() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_is_lost_under_a_call_is_not_asked_a_second_time) {
+    auto script = test::script_double{rules};
+    auto seen = 0;
+    auto p = play{[&](peer_connection& c) -> asio::awaitable<void> {
+        co_await c.greet();
+        if (c.number > 1)
+            co_await c.serve(script);
+        (void)co_await c.next();
+        ++seen;
+        c.close();
+    }};
+    p.run([&]() -> asio::awaitable<void> {
+        const auto [ec, d] = co_await p.allow("k");
+        BOOST_TEST((ec == errc::outcome_unknown));
+        BOOST_TEST((ec == condition::maybe_charged));
+        const auto [fine, d2] = co_await p.allow("k");
+        BOOST_TEST(d2.remaining == 99);
+    });
+    BOOST_TEST(seen == 1);
+    BOOST_TEST(script.calls() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_half_open_connection_is_given_up_when_replies_stay_out) {
+    auto script = test::script_double{rules};
+    auto p = play{[&](peer_connection& c) -> asio::awaitable<void> {
+        co_await c.greet();
+        if (c.number > 1)
+            co_await c.serve(script);
+        co_await c.stay_silent();
+    }};
+    auto c = p.settings();
+    c.timeout = 20ms;
+    p.limiter = colimit::limiter{p.context.get_executor(), c};
+    p.run([&]() -> asio::awaitable<void> {
+        const auto end = std::chrono::steady_clock::now() + test::patience;
+        auto worked = false;
+        while (!worked && std::chrono::steady_clock::now() < end) {
+            const auto [ec, d] = co_await p.allow("k");
+            worked = !ec;
+        }
+        BOOST_TEST(worked);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_greeting_that_is_not_answered_ends_after_the_connect_timeout) {
+    auto script = test::script_double{rules};
+    auto p = play{[&](peer_connection& c) -> asio::awaitable<void> {
+        if (c.number < 3)
+            co_await c.stay_silent();
+        co_await c.greet();
+        co_await c.serve(script);
+    }};
+    auto c = p.settings();
+    c.connect_timeout = 30ms;
+    c.timeout = 20s;
+    p.limiter = colimit::limiter{p.context.get_executor(), c};
+    p.run([&]() -> asio::awaitable<void> {
+        const auto [ec, d] = co_await p.allow("k");
+        BOOST_TEST(!ec);
+    });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
