@@ -65,7 +65,7 @@ constexpr std::uint64_t first_nonce = 1'000'000'000;
 void decode_reply(State& state) {
     const auto bytes = reply_to(hundred_a_second(), batch_size);
     auto reply = redis::resp::decoder{};
-    for (auto _ : state) {
+    while (state.KeepRunning()) {
         DoNotOptimize(reply.feed(bytes));
         reply.next();
     }
@@ -75,7 +75,7 @@ BENCHMARK(decode_reply);
 
 void encode_keys(State& state) {
     auto out = std::string{};
-    for (auto _ : state) {
+    while (state.KeepRunning()) {
         out.clear();
         for (auto i = std::size_t{0}; i < batch_size; ++i)
             redis::resp::append_bulk(out, "colimit:{0bx}:bench:k:user:1234567");
@@ -89,7 +89,7 @@ void evaluate(State& state, const policy& p) {
     auto held = core::key_state{};
     auto asked = core::question{.now = now};
     auto answer = decision{};
-    for (auto _ : state) {
+    while (state.KeepRunning()) {
         asked.now += 20'000;
         DoNotOptimize(core::evaluate(p.data()->plan, held, asked, answer));
         held.exists = true;
@@ -117,7 +117,7 @@ void batch_there_and_back(State& state, const policy& p) {
     auto reply = redis::resp::decoder{};
     auto out = std::string{};
     auto nonce = first_nonce;
-    for (auto _ : state) {
+    while (state.KeepRunning()) {
         for (auto i = std::uint32_t{0}; i < batch_size; ++i) {
             auto key = std::array<char, 12>{"user:10000"};
             key[8] = static_cast<char>('0' + i / 10);
@@ -143,7 +143,7 @@ BENCHMARK_CAPTURE(batch_there_and_back, three_rules, three_rules());
 
 void make_key(State& state) {
     auto keys = random_key{1'000'000, 1};
-    for (auto _ : state)
+    while (state.KeepRunning())
         DoNotOptimize(keys.next());
     state.SetItemsProcessed(state.iterations());
 }
@@ -155,7 +155,7 @@ void store_answer(State& state) {
     auto keys = random_key{static_cast<std::uint32_t>(state.range(0)), 1};
     auto asked = core::question{.now = now};
     auto answer = decision{};
-    for (auto _ : state) {
+    while (state.KeepRunning()) {
         ++asked.now;
         store.answer(keys.next(), *p.data(), asked, answer);
         DoNotOptimize(answer);
