@@ -98,7 +98,7 @@ measurement bare_idle(const conditions& c) {
     auto context = asio::io_context{1};
     auto b = bare_client{context};
     b.socket.connect(asio::local::stream_protocol::endpoint{c.socket});
-    b.stop_at = c.warm_up;
+    b.stop_at = brief(c).warm_up;
     asio::co_spawn(context, call_again_and_again(b), [&b](const std::exception_ptr& failure) {
         b.failure = failure; // it ends in no other way
         b.context.stop();
