@@ -95,7 +95,7 @@ class rule_statuses {
     constexpr rule_status& append() noexcept { return items_[size_++] = rule_status{}; }
 
     friend constexpr bool operator==(const rule_statuses& a, const rule_statuses& b) noexcept {
-        return std::equal(a.begin(), a.end(), b.begin(), b.end());
+        return std::ranges::equal(a, b);
     }
 
   private:
@@ -120,7 +120,7 @@ struct decision {
     std::chrono::microseconds reset_after{};
     /// The time at which the decision was made, by the store's clock (or the clock that was
     /// supplied).
-    time_point server_time{};
+    time_point server_time;
     rule_statuses rules;
 
     [[nodiscard]] constexpr bool allowed() const noexcept {

@@ -10,6 +10,7 @@
 #include <boost/system/system_error.hpp>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace colimit {
 
@@ -76,8 +77,8 @@ enum class condition {
 /// allowed. Passwords never appear in it.
 class error : public boost::system::system_error {
   public:
-    error(errc code, const std::string& reason)
-        : boost::system::system_error(make_error_code(code)), reason_(reason) {}
+    error(errc code, std::string reason)
+        : boost::system::system_error(make_error_code(code)), reason_(std::move(reason)) {}
 
     /// The reason alone, without the code's own text.
     [[nodiscard]] const std::string& reason() const noexcept { return reason_; }

@@ -24,7 +24,7 @@ inline constexpr std::size_t name_length = 64;
 inline constexpr std::size_t plain_key_bytes = 256;
 
 /// Bytes of the longest key that is accepted at all; a longer one is `errc::invalid_key`.
-inline constexpr std::size_t key_bytes = 64 * 1024;
+inline constexpr std::size_t key_bytes = std::size_t{64} * 1024;
 
 /// The largest integer of the arithmetic. Lua's numbers are doubles, exact up to here.
 inline constexpr std::int64_t exact_integer = (std::int64_t{1} << 53) - 1;

@@ -21,7 +21,7 @@ using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
 /// What is read at once at least: a reply to a full batch is about 6 KiB.
-constexpr std::size_t read_bytes = 64 * 1024;
+constexpr std::size_t read_bytes = std::size_t{64} * 1024;
 
 /// A server that owes a reply and says nothing for five timeouts, and at least this long, is not
 /// worth waiting for on the same connection.
@@ -58,7 +58,7 @@ constexpr std::int64_t least_silence = 2'000'000;
 
 } // namespace
 
-redis_engine::redis_engine(asio::any_io_executor executor, const config& settings,
+redis_engine::redis_engine(const asio::any_io_executor& executor, const config& settings,
                            redis::address where)
     : engine(executor), timeout_(in_us(settings.timeout)),
       silence_limit_(std::max(5 * timeout_, least_silence)), session_(session_of(settings, where)),

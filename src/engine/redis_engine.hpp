@@ -32,7 +32,8 @@ namespace colimit::detail {
 
 class redis_engine final : public engine, private redis::stream_events {
   public:
-    redis_engine(asio::any_io_executor executor, const config& settings, redis::address where);
+    redis_engine(const asio::any_io_executor& executor, const config& settings,
+                 redis::address where);
 
     void open() override;
 

@@ -36,8 +36,8 @@ class rule_states {
     [[nodiscard]] std::span<core::bucket_state> all() noexcept { return {states_.data(), rules_}; }
 
   private:
-    union {
-        std::array<core::bucket_state, limits::rules_per_policy> states_;
+    union { // of one, so that its member is made only as far as it is used
+        std::array<core::bucket_state, limits::rules_per_policy> states_; // NOLINT: it is private
     };
     std::uint32_t rules_;
 };

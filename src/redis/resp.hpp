@@ -28,22 +28,22 @@ namespace colimit::redis::resp {
 
 /// Bytes between the type and the CRLF of a line of text. Status and error lines are sentences;
 /// the longest that a server sends quote a script's error and stay well below.
-inline constexpr std::size_t line_bytes = 4 * 1024;
+inline constexpr std::size_t line_bytes = std::size_t{4} * 1024;
 
 /// Bytes of one bulk string, bulk error or verbatim string. The longest that is asked for is the
 /// state of one key, a few hundred bytes; INFO has a few thousand.
-inline constexpr std::size_t bulk_bytes = 64 * 1024;
+inline constexpr std::size_t bulk_bytes = std::size_t{64} * 1024;
 
 /// Containers inside each other, attributes included. Scripts answer with 2, CLUSTER SLOTS with 4.
 inline constexpr std::size_t nesting_depth = 8;
 
 /// Nodes of one reply. A batch answers with at most 1,025 elements; the map of a cluster of a
 /// thousand servers has about 10,000. A decoder keeps the nodes of its largest reply: 384 KiB.
-inline constexpr std::size_t reply_nodes = 16 * 1024;
+inline constexpr std::size_t reply_nodes = std::size_t{16} * 1024;
 
 /// Bytes of one reply, and with it of what the reader must buffer. 1,024 values of 8 rules each
 /// have 310 KiB.
-inline constexpr std::size_t reply_bytes = 1024 * 1024;
+inline constexpr std::size_t reply_bytes = std::size_t{1024} * 1024;
 
 enum class kind : std::uint8_t {
     simple,

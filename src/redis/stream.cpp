@@ -60,7 +60,7 @@ void stream::connect_to(const tcp::resolver::results_type& endpoints, listener t
                          open = connecting_](error_code ec, const tcp::endpoint& /*which*/) {
                             if (id == connection_ && !ec) {
                                 auto ignored = error_code{};
-                                open->set_option(tcp::no_delay{true}, ignored);
+                                (void)open->set_option(tcp::no_delay{true}, ignored);
                                 socket_ = std::move(*open);
                                 connecting_.reset();
                             }
@@ -91,9 +91,9 @@ void stream::close() noexcept {
     auto ignored = error_code{};
     resolver_.cancel();
     if (connecting_)
-        connecting_->close(ignored);
+        (void)connecting_->close(ignored);
     connecting_.reset();
-    socket_.close(ignored);
+    (void)socket_.close(ignored);
 }
 
 } // namespace colimit::redis

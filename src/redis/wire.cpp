@@ -38,8 +38,9 @@ template<class T>
 /// of ours.
 [[nodiscard]] bool read_number(const char* at, std::int64_t least, std::int64_t& out) noexcept {
     const auto value = read<double>(at);
-    if (!(value >= static_cast<double>(least) &&
-          value <= static_cast<double>(limits::exact_integer)))
+    const auto in_range =
+        value >= static_cast<double>(least) && value <= static_cast<double>(limits::exact_integer);
+    if (!in_range)
         return false;
     out = static_cast<std::int64_t>(value);
     return static_cast<double>(out) == value;
