@@ -42,7 +42,6 @@ struct bare_client {
     asio::io_context& context;
     asio::local::stream_protocol::socket socket;
     policy asked = hundred_a_second();
-    redis::key_digest digest;
     std::string request;
     std::string key_text;
     std::array<char, 4096> received{};
@@ -55,7 +54,7 @@ struct bare_client {
 
 void write_request(bare_client& b, std::string_view key) {
     b.key_text.clear();
-    redis::append_key(b.key_text, {"bare", b.asked.name(), key, redis::key_hash(key)}, b.digest);
+    redis::append_key(b.key_text, {"bare", b.asked.name(), key, redis::key_hash(key)});
     b.request.clear();
     resp::append_command(b.request, {"EVALSHA", redis::bucket_script.sha1, "1", b.key_text,
                                      b.asked.data()->wire, "7", "", "0", ""});
@@ -98,7 +97,7 @@ measurement bare_idle(const conditions& c) {
     auto context = asio::io_context{1};
     auto b = bare_client{context};
     b.socket.connect(asio::local::stream_protocol::endpoint{c.socket});
-    b.stop_at = c.warm_up;
+    b.stop_at = brief(c).warm_up;
     asio::co_spawn(context, call_again_and_again(b), [&b](const std::exception_ptr& failure) {
         b.failure = failure; // it ends in no other way
         b.context.stop();

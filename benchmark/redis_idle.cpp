@@ -17,7 +17,7 @@ measurement redis_idle(const conditions& c) {
                 .callers = 1,
                 .keys = server_keys,
                 .time_one_in = 1},
-               c);
+               brief(c));
 }
 
 } // namespace colimit::benchmark

@@ -23,7 +23,7 @@ void note() noexcept {
 
 } // namespace
 
-// What glibc calls them itself. NOLINTBEGIN(bugprone-reserved-identifier)
+// What glibc calls them itself. NOLINTBEGIN(*-reserved-identifier,*-naming)
 extern "C" {
 void* __libc_malloc(std::size_t bytes);
 void* __libc_calloc(std::size_t count, std::size_t bytes);
@@ -61,7 +61,7 @@ int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) noex
     return *memory == nullptr ? ENOMEM : 0;
 }
 }
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(*-reserved-identifier,*-naming)
 
 namespace colimit::benchmark {
 namespace {

@@ -2,7 +2,7 @@
 //
 // Keys such as "user:1234567", drawn uniformly. The text is made in place from a random number: a
 // table of a million keys would be read at random too, and the benchmark would measure the cache
-// misses of that. Making one costs about 3 ns, which the figures include.
+// misses of that. Making one costs about 4 ns, which the figures include.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_RANDOM_KEY_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_RANDOM_KEY_HPP

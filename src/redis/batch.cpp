@@ -122,11 +122,10 @@ std::uint32_t batch::find_or_append(std::uint64_t hash) {
     return made;
 }
 
-void batch::add(detail::operation& op, std::string_view prefix, std::string_view key,
-                key_digest& digest) {
+void batch::add(detail::operation& op, std::string_view prefix, std::string_view key) {
     const auto hash = key_hash(key);
     scratch_.clear();
-    append_key(scratch_, {prefix, policy_->name, key, hash}, digest);
+    append_key(scratch_, {prefix, policy_->name, key, hash});
     const auto made = static_cast<std::uint32_t>(calls_.size());
     calls_.push_back({.op = nullptr, .asked = op.asked, .entry = no_entry, .next = no_entry});
     auto place = no_entry;

@@ -41,8 +41,7 @@ class batch {
     [[nodiscard]] bool is_full() const noexcept;
 
     /// Takes a call; the batch is not full. What it throws (bad_alloc) leaves the batch as it was.
-    void add(detail::operation& op, std::string_view prefix, std::string_view key,
-             key_digest& digest);
+    void add(detail::operation& op, std::string_view prefix, std::string_view key);
 
     /// Forgets the caller of call `index`. A call that was not encoded yet is not made at all.
     void drop(std::uint32_t index) noexcept;

@@ -57,7 +57,7 @@ error_code batcher::submit(detail::operation& op, std::string_view key,
     if (calls_ >= settings_.max_in_flight)
         return errc::too_many_in_flight;
     try {
-        batch_for(policy, op.asked.now).add(op, settings_.prefix, key, digest_);
+        batch_for(policy, op.asked.now).add(op, settings_.prefix, key);
     } catch (const std::bad_alloc&) {
         return make_error_code(boost::system::errc::not_enough_memory);
     }

@@ -105,7 +105,6 @@ class batcher {
 
     batcher_settings settings_;
     std::string minimum_ttl_;
-    key_digest digest_;
     detail::operation_list by_deadline_;
     batches waiting_;
     batches in_flight_;

@@ -22,21 +22,14 @@ constexpr std::array<std::string_view, tag_count> tags{
 
 } // namespace
 
-struct key_digest::context {
-    SHA256_CTX state;
-};
-
-key_digest::key_digest() : context_(std::make_unique<context>()) {}
-
-key_digest::~key_digest() = default;
-
-key_digest::text key_digest::operator()(std::string_view bytes) {
+std::array<char, 32> long_key_digest(std::string_view bytes) noexcept {
+    auto state = SHA256_CTX{};
     auto digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>{};
-    SHA256_Init(&context_->state);
-    SHA256_Update(&context_->state, bytes.data(), bytes.size());
-    SHA256_Final(digest.data(), &context_->state);
+    SHA256_Init(&state);
+    SHA256_Update(&state, bytes.data(), bytes.size());
+    SHA256_Final(digest.data(), &state);
     constexpr std::string_view digits = "0123456789abcdef";
-    auto hex = text{};
+    auto hex = std::array<char, 32>{};
     for (std::size_t i = 0; i < hex.size() / 2; ++i) {
         hex[2 * i] = digits[digest[i] >> 4U];
         hex[2 * i + 1] = digits[digest[i] & 15U];
@@ -55,7 +48,7 @@ std::uint64_t key_hash(std::string_view key) noexcept {
     return hash;
 }
 
-void append_key(std::string& out, const key_parts& parts, key_digest& digest) {
+void append_key(std::string& out, const key_parts& parts) {
     out.append(parts.prefix)
         .append(":{")
         .append(tag(tag_of(parts.hash)))
@@ -65,7 +58,7 @@ void append_key(std::string& out, const key_parts& parts, key_digest& digest) {
         out.append(":k:").append(parts.key);
         return;
     }
-    const auto hex = digest(parts.key);
+    const auto hex = long_key_digest(parts.key);
     out.append(":h:").append(hex.data(), hex.size());
 }
 

@@ -16,7 +16,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -36,23 +35,8 @@ inline constexpr std::size_t tag_count = 64;
     return static_cast<std::size_t>(((hash ^ (hash >> 32U)) * 0x9e3779b97f4a7c15U) >> 58U);
 }
 
-/// Digests of long keys, with a context that is made once, so that a call allocates nothing.
-class key_digest {
-  public:
-    using text = std::array<char, 32>;
-
-    key_digest();
-    ~key_digest();
-    key_digest(const key_digest&) = delete;
-    key_digest& operator=(const key_digest&) = delete;
-
-    /// The first 128 bits of SHA-256 in hexadecimal.
-    [[nodiscard]] text operator()(std::string_view bytes);
-
-  private:
-    struct context;
-    std::unique_ptr<context> context_;
-};
+/// The first 128 bits of SHA-256 in hexadecimal: what stands for a long key.
+[[nodiscard]] std::array<char, 32> long_key_digest(std::string_view bytes) noexcept;
 
 struct key_parts {
     std::string_view prefix;
@@ -62,7 +46,7 @@ struct key_parts {
 };
 
 /// Appends the name under which the key is kept.
-void append_key(std::string& out, const key_parts& parts, key_digest& digest);
+void append_key(std::string& out, const key_parts& parts);
 
 } // namespace colimit::redis
 

@@ -72,7 +72,6 @@ class trial {
     const history& told_;
     std::string prefix_;
     std::vector<std::string> names_; ///< of the keys
-    redis::key_digest digest_;
     model model_;
     std::vector<bool> written_;      ///< by the step at hand, for each key
     std::vector<std::int64_t> ends_; ///< of each key, in milliseconds, as PEXPIRETIME answers

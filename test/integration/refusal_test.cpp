@@ -21,9 +21,8 @@ using test::live;
 const auto rules = policy{"p", gcra(5, 1h)};
 
 [[nodiscard]] std::string name_of(std::string_view key) {
-    auto digest = redis::key_digest{};
     auto out = std::string{};
-    redis::append_key(out, {"colimit", "p", key, redis::key_hash(key)}, digest);
+    redis::append_key(out, {"colimit", "p", key, redis::key_hash(key)});
     return out;
 }
 

@@ -78,6 +78,22 @@ BOOST_DATA_TEST_CASE(P2_a_retry_is_allowed_exactly_at_retry_after, every_store()
     }
 }
 
+BOOST_DATA_TEST_CASE(P2_holds_for_rules_that_count_in_milliseconds_and_seconds, every_store()) {
+    auto s = open_store(sample);
+    for (const auto& r : {token_bucket(104'729, 104'729, 24h).named("ms"),
+                          token_bucket(104'729'000, 104'729, 24h).named("s")}) {
+        const policy p{std::string{r.name()}, r};
+        const auto now = at(1'234'567); // amid a millisecond and a second
+        const auto first = s->allow("k", p, {.cost = r.capacity(), .now = now});
+        BOOST_TEST(first.rules[0].resolution.count() == (r.name() == "ms" ? 1'000 : second));
+        const auto refused = s->allow("k", p, {.cost = 10, .now = now});
+        BOOST_TEST(refused.outcome == outcome::limited);
+        const auto then = now + refused.retry_after;
+        BOOST_TEST(s->allow("k", p, {.cost = 10, .now = then - 1us}).retry_after.count() == 1);
+        BOOST_TEST(s->allow("k", p, {.cost = 10, .now = then}).outcome == outcome::allowed);
+    }
+}
+
 BOOST_DATA_TEST_CASE(everything_has_recovered_exactly_at_reset_after, every_store()) {
     auto s = open_store(sample);
     random_rules random{3};

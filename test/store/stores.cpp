@@ -147,9 +147,8 @@ raw_client& look() {
 }
 
 std::string name_of(const policy& p, std::string_view key) {
-    static redis::key_digest digest;
     std::string name;
-    redis::append_key(name, {config{}.prefix, p.name(), key, redis::key_hash(key)}, digest);
+    redis::append_key(name, {config{}.prefix, p.name(), key, redis::key_hash(key)});
     return name;
 }
 

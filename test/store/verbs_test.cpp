@@ -124,6 +124,8 @@ BOOST_DATA_TEST_CASE(charge_takes_more_than_there_is_and_answers_as_a_peek_of_no
     BOOST_TEST(d.rules[0].balance == -2);
     BOOST_TEST(d.retry_after.count() == 2 * second);
     BOOST_TEST(d.reset_after.count() == 12 * second);
+    // Half a token below -1 is -2: a balance is rounded down, not towards zero.
+    BOOST_TEST(s->peek("k", ten, {.now = at(second / 2)}).rules[0].balance == -2);
     const auto later = s->charge("k", ten, {.cost = 1, .now = at(4 * second)});
     BOOST_TEST(later.outcome == outcome::allowed);
     BOOST_TEST(later.remaining == 1);

@@ -27,13 +27,13 @@ using test::script_reply;
 
 const auto rules = policy{"p", gcra(2, 1s)};
 
-/// A batch of three keys, its calls, and a digest to add with.
+/// A batch of three keys and its calls.
 struct fixture {
     fixture() { batch.start(rules.data(), detail::store_clock, 7); }
 
     fake_operation& add(std::string_view key, detail::question q = {}) {
         auto& op = ops.emplace_back(q);
-        batch.add(op, "t", key, digest);
+        batch.add(op, "t", key);
         return op;
     }
 
@@ -57,7 +57,6 @@ struct fixture {
     }
 
     redis::batch batch{3};
-    redis::key_digest digest;
     std::deque<fake_operation> ops;
 };
 
