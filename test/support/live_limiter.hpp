@@ -59,7 +59,7 @@ struct live {
     /// `adjust(config&)` says otherwise.
     template<class Adjust>
     live(const std::string& server, Adjust adjust)
-        : limiter(context.get_executor(), settings(server, adjust)) {}
+        : context(1), limiter(context.get_executor(), settings(server, adjust)) {}
 
     template<class Body>
     void run(Body body) {
@@ -92,7 +92,7 @@ struct live {
         co_await until_code(std::move(key), std::move(p), {});
     }
 
-    asio::io_context context{1};
+    asio::io_context context;
     colimit::limiter limiter;
 
   private:
