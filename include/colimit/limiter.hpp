@@ -26,25 +26,39 @@ namespace colimit {
 
 /// Limits how often things happen, with counters in this process or in Redis.
 ///
-/// @par What the verbs share
-/// - **Charges**: each verb says when it takes quota. A refused or failed call takes none, with one
-///   exception: `errc::outcome_unknown`, where the server may have charged and its reply was lost.
-/// - **Lifetimes**: key and policy must live until the call is initiated, no longer. With the
-/// default token a
-///   call is initiated when it is awaited.
-/// - **Completion**: exactly once, by `config::timeout`, never from within the initiating function;
-/// on the
-///   handler's associated executor, by default the limiter's.
-/// - **Cancellation**: by the handler's slot, all types. It ends the wait with
-///   `boost::asio::error::operation_aborted`; a call that had not left yet charges nothing, one
-///   that had may be charged.
-/// - **Errors**: `colimit::errc`. `invalid_argument` for numbers out of the ranges that
-/// `options.hpp` states,
-///   `invalid_key` for a key above 64 KiB.
-/// - **Threads**: a limiter is confined to its executor: use it from the one thread that runs its
-/// context,
-///   or from its strand. One limiter for each thread is the recommended shape.
-/// - **Keys**: any bytes. Above 256 bytes a 128-bit digest stands for them.
+/// What the verbs share:
+///
+/// @par Charges
+/// Each verb says when it takes quota. A refused or failed call takes none, with one exception:
+/// `errc::outcome_unknown`, where the server may have charged and its reply was lost.
+///
+/// @par Lifetimes
+/// Key and policy must live until the call is initiated, no longer. With the default token a call
+/// is initiated when it is awaited.
+///
+/// @par Completion
+/// Exactly once, by `config::timeout`, never from within the initiating function; on the handler's
+/// associated executor, by default the limiter's.
+///
+/// @par Cancellation
+/// By the handler's slot, all types. It ends the wait with
+/// `boost::asio::error::operation_aborted`. A call that had not left yet charges nothing, one that
+/// had may be charged.
+///
+/// @par Errors
+/// `colimit::errc`. `invalid_argument` for numbers out of the ranges that `options.hpp` states,
+/// `invalid_key` for a key above 64 KiB.
+///
+/// @par Threads
+/// A limiter is confined to its executor: use it from the one thread that runs its context, or from
+/// its strand. One limiter for each thread is the recommended shape.
+///
+/// @par Keys
+/// Any bytes. Above 256 bytes a 128-bit digest stands for them.
+///
+/// @par Memory
+/// A call allocates nothing once as many were under way at the same time before, while the context
+/// runs in `run()` or `run_for()`; Asio drops its own caches whenever `run_one()` returns.
 class limiter {
   public:
     using executor_type = boost::asio::any_io_executor;

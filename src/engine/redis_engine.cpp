@@ -138,6 +138,21 @@ void redis_engine::end_turn() {
     set_timer();
 }
 
+/// What the handlers ask leaves when they have all run, without another round of the loop.
+void redis_engine::run_within_turn(operation_list& row) {
+    const auto posted = std::exchange(turn_scheduled_, true);
+    try {
+        run(row);
+    } catch (...) {
+        turn_scheduled_ = posted;
+        schedule_turn();
+        throw;
+    }
+    turn_scheduled_ = posted;
+    pump();
+    set_timer();
+}
+
 void redis_engine::pump() {
     if (writing_ || session_.state() != redis::session_state::ready || !batcher_.wants_to_write())
         return;
@@ -198,8 +213,7 @@ void redis_engine::on_read(std::uint64_t connection, error_code ec, std::size_t 
         return;
     pump();
     start_read();
-    set_timer();
-    run(batcher_.done);
+    run_within_turn(batcher_.done);
 }
 
 /// Reads all complete replies. False when the connection is gone afterwards.
@@ -336,8 +350,7 @@ void redis_engine::on_timer() {
     obey(session_.wake(now_));
     if (now_ >= silence_ends())
         lose_connection(redis::remedy::reconnect);
-    set_timer();
-    run(batcher_.done);
+    run_within_turn(batcher_.done);
 }
 
 } // namespace colimit::detail

@@ -50,6 +50,7 @@ class redis_engine final : public engine, private redis::stream_events {
 
     void schedule_turn() noexcept;
     void end_turn();
+    void run_within_turn(operation_list& row);
     void pump();
     void start_write();
     void start_read();

@@ -37,9 +37,8 @@ struct address {
 ///     unix://[[user][:password]@]/path[?db=N]
 ///
 /// A lone word before the `@` is the password, as redis-cli reads it. User, password and path are
-/// percent-decoded; in a user or password `@`, `/` and `%` must be encoded, and in a
-/// user `:`. The scheme
-/// may be written in any case, an IPv6 address stands in brackets, and the database is 0 to
+/// percent-decoded; in a user or password `@`, `/` and `%` must be encoded, and in a user `:`. The
+/// scheme may be written in any case, an IPv6 address stands in brackets, and the database is 0 to
 /// 1,000,000.
 ///
 /// @throws colimit::error with `errc::invalid_config`: at which character what is wrong. Of the
