@@ -219,8 +219,8 @@ local function apply(verb, cost, at_least)
     end
 end
 
--- Writes a value, of one rule from the last two arguments. Returns a status character and an error's
--- text.
+-- Writes a value, of one rule from the last two arguments. Returns a status character and the text
+-- of an error.
 local function put(key, value, ends, recovery, first_t, first_debt)
     -- In place where the key surely outlives the debt, and by no more than a second, so that
     -- after any later call, too, it ends at most a second after its recovery.
