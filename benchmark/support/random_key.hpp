@@ -28,7 +28,7 @@ class random_key {
     [[nodiscard]] std::string_view next() noexcept {
         auto number = first + static_cast<std::uint32_t>((random() * keys_) >> 32U);
         for (auto at = text_.size() - 2; at > 5; at -= 2) {
-            std::memcpy(text_.data() + at, pairs.data() + 2 * (number % 100), 2);
+            std::memcpy(text_.data() + at, pairs.data() + std::size_t{2} * (number % 100), 2);
             number /= 100;
         }
         text_[5] = static_cast<char>('0' + number);

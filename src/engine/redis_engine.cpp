@@ -80,6 +80,8 @@ void redis_engine::open() {
 
 void redis_engine::begin(operation& op, const call& c) {
     schedule_turn();
+    if (!std::exchange(clock_is_read_, true))
+        now_ = steady_now();
     op.deadline = now_ + timeout_;
     if (session_.not_ready_before() >= op.deadline)
         return complete(op, session_.trouble());
@@ -127,13 +129,12 @@ void redis_engine::end_ready_waiters(error_code ec) {
 void redis_engine::schedule_turn() noexcept {
     if (std::exchange(turn_scheduled_, true))
         return;
-    now_ = steady_now();
     asio::post(executor(), asio::bind_allocator(redis::handler_allocator<char>{turn_memory_},
                                                 [to = shared_from_this(), this] { end_turn(); }));
 }
 
 void redis_engine::end_turn() {
-    turn_scheduled_ = false;
+    turn_scheduled_ = clock_is_read_ = false;
     pump();
     set_timer();
 }
@@ -141,6 +142,7 @@ void redis_engine::end_turn() {
 /// What the handlers ask leaves when they have all run, without another round of the loop.
 void redis_engine::run_within_turn(operation_list& row) {
     const auto posted = std::exchange(turn_scheduled_, true);
+    clock_is_read_ = false;
     try {
         run(row);
     } catch (...) {
@@ -149,6 +151,7 @@ void redis_engine::run_within_turn(operation_list& row) {
         throw;
     }
     turn_scheduled_ = posted;
+    clock_is_read_ = false;
     pump();
     set_timer();
 }

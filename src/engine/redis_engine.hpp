@@ -91,7 +91,8 @@ class redis_engine final : public engine, private redis::stream_events {
     std::int64_t timer_at_ = no_time;
     redis::handler_memory turn_memory_;
     bool turn_scheduled_ = false;
-    std::int64_t now_ = 0; ///< the steady clock, read once a turn
+    std::int64_t now_ = 0;       ///< the steady clock
+    bool clock_is_read_ = false; ///< for the calls of this turn
 
     operation_list ready_waiters_;
 };

@@ -113,19 +113,19 @@ class call_operation final : public operation {
             return;
         }
         const auto ec = self->ec;
-        auto work = std::move(self->work_);
+        const auto work = std::move(self->work_); // until the handler has been handed over
         if constexpr (HasDecision) {
             const auto result = self->result;
             self->free_memory();
-            deliver(std::move(handler), std::move(work), ec, result);
+            deliver(std::move(handler), work, ec, result);
         } else {
             self->free_memory();
-            deliver(std::move(handler), std::move(work), ec);
+            deliver(std::move(handler), work, ec);
         }
     }
 
     template<class... Results>
-    static void deliver(Handler&& handler, std::optional<work_guard> work, error_code ec,
+    static void deliver(Handler&& handler, const std::optional<work_guard>& work, error_code ec,
                         const Results&... results) {
         if (!work) {
             std::move(handler)(ec, results...);
