@@ -34,7 +34,7 @@ constexpr int samples = 300;
     for (;;) {
         try {
             return policy{"random", random.next().shadow(false)};
-        } catch (const error&) {
+        } catch (const error&) { // NOLINT(bugprone-empty-catch)
             // Most random numbers make no rule.
         }
     }

@@ -42,7 +42,7 @@ template<class Body>
 void run(asio::io_context& context, Body body) {
     auto done = false;
     auto failure = std::exception_ptr{};
-    asio::co_spawn(context, std::move(body), [&](std::exception_ptr e) {
+    asio::co_spawn(context, std::move(body), [&](const std::exception_ptr& e) {
         done = true;
         failure = e;
     });

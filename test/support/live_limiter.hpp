@@ -28,7 +28,8 @@ namespace colimit::test {
 /// How often `part` occurs in `text`.
 [[nodiscard]] inline int count_of(std::string_view text, std::string_view part) {
     auto n = 0;
-    for (auto at = text.find(part); at != text.npos; at = text.find(part, at + part.size()))
+    for (auto at = text.find(part); at != std::string_view::npos;
+         at = text.find(part, at + part.size()))
         ++n;
     return n;
 }
@@ -39,7 +40,7 @@ namespace colimit::test {
     const auto name = "cmdstat_" + std::string{command} + ":calls=";
     const auto at = info.find(name);
     auto n = std::int64_t{0};
-    if (at != info.npos)
+    if (at != std::string::npos)
         std::from_chars(info.data() + at + name.size(), info.data() + info.size(), n);
     return n;
 }

@@ -62,7 +62,7 @@ struct script_call {
             calls.push_back(unpack(packed.data() + at));
         if (packed.empty())
             for (std::size_t k = 0; k < count; ++k)
-                calls.push_back({k, detail::question{}});
+                calls.emplace_back(k, detail::question{});
     }
 
     std::vector<std::string> keys;

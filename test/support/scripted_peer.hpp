@@ -136,7 +136,8 @@ class scripted_peer {
         try {
             if (failure)
                 std::rethrow_exception(failure);
-        } catch (const boost::system::system_error&) {
+        } catch (const boost::system::system_error& gone) { // NOLINT(bugprone-empty-catch)
+            (void)gone;
         }
     }
 
