@@ -5,14 +5,19 @@
 #ifndef COLIMIT_HPP
 #define COLIMIT_HPP
 
+#include <colimit/bloom_filter.hpp>
+#include <colimit/cell.hpp>
 #include <colimit/config.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/error.hpp>
+#include <colimit/json.hpp>
+#include <colimit/key.hpp>
 #include <colimit/limiter.hpp>
 #include <colimit/limits.hpp>
 #include <colimit/local_limiter.hpp>
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
+#include <colimit/policy_set.hpp>
 #include <colimit/rule.hpp>
 #include <colimit/text.hpp>
 

@@ -3,8 +3,11 @@
 // The in-process store behind plain functions: arguments are checked and the clock is read here.
 
 #include <colimit/local_limiter.hpp>
+#include <memory/bloom_filters.hpp>
 #include <memory/store.hpp>
+#include <once_policy.hpp>
 #include <policy_data.hpp>
+#include <question_check.hpp>
 #include <system_clock.hpp>
 
 #include <string>
@@ -22,27 +25,18 @@ constexpr std::size_t most_states = std::size_t{1} << 30;
     return states;
 }
 
-[[nodiscard]] std::string range(std::int64_t most, std::int64_t is) {
-    return " must be 0 to " + std::to_string(most) + ", is " + std::to_string(is);
-}
-
-[[nodiscard]] std::string what_is_wrong_with(const detail::question& q) {
-    if (q.cost < 0 || q.cost > limits::exact_integer)
-        return "the cost" + range(limits::exact_integer, q.cost);
-    if (q.at_least < 0 || q.at_least > q.cost)
-        return "at_least" + range(q.cost, q.at_least);
-    return "the time must lie between 1970 and 2112";
-}
-
-[[noreturn]] void refuse_key(std::size_t bytes) {
-    throw error{errc::invalid_key, "the key has " + std::to_string(bytes) + " bytes; at most " +
-                                       std::to_string(limits::key_bytes) + " are allowed"};
+void check_key(std::string_view key) {
+    if (key.size() > limits::key_bytes)
+        throw error{errc::invalid_key, "the key has " + std::to_string(key.size()) +
+                                           " bytes; at most " + std::to_string(limits::key_bytes) +
+                                           " are allowed"};
 }
 
 } // namespace
 
 local_limiter::local_limiter(std::size_t states)
-    : store_(std::make_unique<memory::store>(checked(states))) {}
+    : store_(std::make_unique<memory::store>(checked(states))),
+      filters_(std::make_unique<memory::bloom_filters>()) {}
 
 local_limiter::~local_limiter() = default;
 local_limiter::local_limiter(local_limiter&&) noexcept = default;
@@ -50,11 +44,18 @@ local_limiter& local_limiter::operator=(local_limiter&&) noexcept = default;
 
 decision local_limiter::answer(std::string_view key, const policy& p,
                                const detail::question& asked) {
-    if (!detail::is_valid(asked))
-        throw error{errc::invalid_argument, what_is_wrong_with(asked)};
-    if (key.size() > limits::key_bytes)
-        refuse_key(key.size());
-    const auto& data = *p.data();
+    return answer(key, *p.data(), asked);
+}
+
+decision local_limiter::answer_once(std::string_view id, const detail::question& asked) {
+    return answer(id, *detail::once_policy(), asked);
+}
+
+decision local_limiter::answer(std::string_view key, const detail::policy_data& data,
+                               const detail::question& asked) {
+    if (!detail::is_valid(asked, data.plan))
+        throw error{errc::invalid_argument, detail::what_is_wrong_with(asked, data.plan)};
+    check_key(key);
     const auto sought = store_->seek(key, data);
     auto question = asked;
     if (question.now == detail::store_clock)
@@ -62,6 +63,19 @@ decision local_limiter::answer(std::string_view key, const policy& p,
     auto out = decision{};
     store_->answer(sought, data, question, out);
     return out;
+}
+
+bool local_limiter::seen(std::string_view id, const bloom_filter& f, const reset_options& options) {
+    const auto asked = detail::ask(detail::verb::allow, check_options{.now = options.now});
+    if (!detail::is_valid(asked, f.data()->plan))
+        throw error{errc::invalid_argument, detail::what_is_wrong_with(asked, f.data()->plan)};
+    check_key(id);
+    const auto now = asked.now == detail::store_clock ? detail::system_now() : asked.now;
+    const auto seen = filters_->seen(id, *f.data(), now);
+    if (!seen)
+        throw error{errc::invalid_argument, "there are " + std::to_string(limits::local_filters) +
+                                                " other filters that know ids"};
+    return *seen;
 }
 
 local_statistics local_limiter::statistics() const noexcept {

@@ -30,6 +30,14 @@ class operation_list {
         last_ = &op;
     }
 
+    /// Puts an operation in another's place.
+    void replace(operation& op, operation& by) noexcept {
+        by.previous = std::exchange(op.previous, nullptr);
+        by.next = std::exchange(op.next, nullptr);
+        (by.previous != nullptr ? by.previous->next : first_) = &by;
+        (by.next != nullptr ? by.next->previous : last_) = &by;
+    }
+
     void remove(operation& op) noexcept {
         (op.previous != nullptr ? op.previous->next : first_) = op.next;
         (op.next != nullptr ? op.next->previous : last_) = op.previous;

@@ -8,6 +8,7 @@
 #include <redis/key.hpp>
 #include <redis/wire.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,16 +16,23 @@
 namespace colimit {
 namespace {
 
-[[nodiscard]] std::shared_ptr<const detail::policy_data> make(std::string_view name,
-                                                              std::span<const rule> rules) {
+[[nodiscard]] std::shared_ptr<const detail::policy_data>
+make(std::string_view name, std::span<const rule> rules,
+     const detail::policy_options& options = {}) {
     core::check_name(name, "the policy's name", true, errc::invalid_policy);
+    if (options.has_prefix)
+        core::check_name(options.prefix.view(), "policy '" + std::string{name} + "': the prefix",
+                         options.prefix.fits(), errc::invalid_policy);
     auto data = std::make_shared<detail::policy_data>();
     data->name = name;
     data->rules.assign(rules.begin(), rules.end());
-    data->plan = core::make_plan(name, rules);
+    data->options = options;
+    data->plan = core::make_plan(name, rules, options);
     data->wire = redis::encode_plan(data->plan);
-    data->fingerprint = redis::key_hash(data->name + data->wire);
-    data->id = memory::name_digest(name);
+    data->identity = std::string{options.has_prefix ? options.prefix.view() : ""} + ":" +
+                     data->name + ":" + data->wire;
+    data->fingerprint = redis::key_hash(data->identity);
+    data->id = memory::name_digest(std::string{data->prefix("")} + ":" + data->name);
     return data;
 }
 
@@ -36,12 +44,28 @@ namespace {
     return hash;
 }
 
+/// A character of a rule's text in a policy name. Only the order in which things stand tells a '+'
+/// from a ':' and either from a '.', and that is enough: a sign follows `utc`, a colon the hours,
+/// and a '.' belongs to a name, which comes last.
+[[nodiscard]] constexpr char name_character(char c) noexcept {
+    switch (c) {
+    case '/':
+        return '-';
+    case ' ':
+        return '_';
+    case '+':
+    case ':':
+        return '.';
+    default:
+        return c;
+    }
+}
+
 /// A rule's text as a policy name: `5/s burst 10` becomes `5-s_burst_10`. Where that is too long,
 /// its end gives way to a digest of it, so that different rules still have different names.
 [[nodiscard]] std::string name_of(const rule& r) {
     auto text = to_string(r);
-    for (auto& c : text)
-        c = c == '/' ? '-' : c == ' ' ? '_' : c;
+    std::ranges::transform(text, text.begin(), name_character);
     if (text.size() <= limits::name_length)
         return text;
     constexpr std::string_view hex = "0123456789abcdef";
@@ -61,12 +85,30 @@ policy::policy(const rule& single) {
     data_ = make(name_of(single), std::span{&single, 1});
 }
 
+policy policy::with(const detail::policy_options& options) const {
+    auto changed = *this;
+    changed.data_ = make(name(), rules(), options);
+    return changed;
+}
+
+const detail::policy_options& policy::options() const noexcept {
+    return data_->options;
+}
+
 std::string_view policy::name() const noexcept {
     return data_->name;
 }
 
 std::span<const rule> policy::rules() const noexcept {
     return data_->rules;
+}
+
+bool operator==(const policy& a, const policy& b) noexcept {
+    const auto& x = a.options();
+    const auto& y = b.options();
+    return a.name() == b.name() && std::ranges::equal(a.rules(), b.rules()) &&
+           x.prevent_duplicate == y.prevent_duplicate && x.shadow == y.shadow &&
+           x.has_prefix == y.has_prefix && x.prefix.view() == y.prefix.view();
 }
 
 } // namespace colimit

@@ -7,11 +7,15 @@
 #define COLIMIT_POLICY_DATA_HPP
 
 #include <colimit/policy.hpp>
+#include <core/bloom.hpp>
 #include <core/plan.hpp>
 #include <memory/siphash.hpp>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colimit::detail {
@@ -19,15 +23,26 @@ namespace colimit::detail {
 struct policy_data {
     std::string name;
     std::vector<rule> rules;
+    policy_options options;
     core::plan plan;
-    /// The plan as lua/bucket.lua unpacks it. Two policies with equal names and equal wires ask the
-    /// same.
+    /// Instead of rules and a plan, where this is a Bloom filter: its keys are ids.
+    std::optional<core::bloom_shape> filter;
+    /// The plan or the filter as its script unpacks it.
     std::string wire;
-    /// A hash of name and wire.
+    /// Where the state is and what is asked of it: two policies with equal identities ask the same.
+    std::string identity;
+    /// A hash of the identity.
     std::uint64_t fingerprint = 0;
     /// Stands for the name in the keys of the in-process store.
     memory::digest id;
+
+    /// The first part of its keys.
+    [[nodiscard]] std::string_view prefix(std::string_view of_limiter) const noexcept {
+        return options.has_prefix ? options.prefix.view() : of_limiter;
+    }
 };
+
+using policy_pointer = std::shared_ptr<const policy_data>;
 
 } // namespace colimit::detail
 

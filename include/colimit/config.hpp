@@ -7,9 +7,40 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace colimit {
+
+/// How a server is asked.
+enum class mode : std::uint8_t {
+    /// By a script: every rule and verb, atomically, and a refused call writes nothing.
+    script,
+    /// By MULTI, for servers where scripting is off. Sliding logs only; no script is ever sent.
+    ///
+    /// A call is recorded first and counted afterwards; a refused one is removed again, or stays
+    /// with `.count_refused()`. Until it is removed it counts, so two callers who race for the last
+    /// place may both be refused, never both allowed; should its caller's process or connection end
+    /// meanwhile, it counts for a period. Times are this process's, corrected to the server's
+    /// clock, which is asked with every write: `decision::server_time` is the earliest that it can
+    /// have been, and a place comes back as much later as that clock is uncertain: usually a round
+    /// trip, and a thousandth of how long nothing was asked. Limiters that share counters should
+    /// have one `timeout`: so long a call may be under way and still count right.
+    ///
+    ///   - Policies of sliding logs, without prevent_duplicate; others are `errc::invalid_policy`.
+    ///   - allow, peek, charge, refund, reset and allow_many; the others are
+    ///     `errc::invalid_argument`.
+    ///   - A cost of n is n members of a sorted set, some 80 bytes each. `charge`, and `allow`
+    ///     where all rules are shadows, take at most `limits::log_events`, and a policy that counts
+    ///     refused calls makes no partial grants: `errc::invalid_argument`.
+    ///   - A clock of the server that is set back by more than a period and a minute makes it
+    ///   forget
+    ///     what was counted; set back by less, that counts for as much longer.
+    ///
+    /// The two modes have keys of their own and share no counts. The server must allow ECHO, TIME,
+    /// CLIENT ID, MULTI, EXEC and the commands of sorted sets; INFO is used where it is allowed.
+    transaction,
+};
 
 /// The configuration of a `limiter`. A value out of its range makes the limiter's constructor throw
 /// `colimit::error` with `errc::invalid_config`, saying which one, and what is allowed.
@@ -42,19 +73,24 @@ struct config {
     /// default is far above what a server answers in one timeout, and costs at most 32 MiB.
     std::size_t max_in_flight = 65'536;
 
-    /// Different keys in one script call: 1 to 1,024. More would keep the server from its other
-    /// clients; fewer would waste what a script call costs before its first key.
+    /// By a script, or by MULTI where scripting is off. Makes no difference to `memory:`.
+    colimit::mode mode = colimit::mode::script;
+
+    /// Different keys in one script call, or calls in one write of `mode::transaction`: 1 to 1,024.
+    /// More would keep the server from its other clients; fewer would waste what a script call
+    /// costs before its first key.
     std::size_t batch_size = 96;
 
-    /// Script calls on the wire at once: 1 to 64. While they are, the next one fills. One alone
-    /// would leave the server idle while its reply travels; many would all be small.
+    /// Script calls, or writes, on the wire at once: 1 to 64. While they are, the next one fills.
+    /// One alone would leave the server idle while its reply travels; many would all be small.
     std::size_t batches_in_flight = 3;
 
     /// States that the in-process store keeps, one a key and rule: 1 to 1,073,741,824.
     std::size_t memory_keys = 1'048'576;
 
     /// Keys in Redis live at least this long, for replays, whose supplied clock may run slower than
-    /// the server's: 0 to 366 days. Normally a key ends a second after its state has recovered.
+    /// the server's: 0 to 366 days. Normally a key lives as long as its state matters, and at most
+    /// twice that and a second.
     std::chrono::milliseconds minimum_ttl{0};
 
     /// The protocol version to ask for, 2 or 3. A server that does not know 3 is spoken to in 2.

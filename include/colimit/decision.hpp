@@ -44,6 +44,16 @@ enum class origin : std::uint8_t {
     fail_closed,
 };
 
+/// What refused a call.
+enum class reason : std::uint8_t {
+    /// Nothing, or the binding rule.
+    rule,
+    /// `policy::prevent_duplicate`: the call before was granted too recently.
+    duplicate,
+    /// `block`.
+    block,
+};
+
 /// `retry_after` of a call that is never allowed.
 inline constexpr auto never_again = std::chrono::microseconds::max();
 
@@ -104,11 +114,14 @@ class rule_statuses {
 };
 
 /// The answer to a call. The numbers are those of the binding rule: the one that refused, with the
-/// longest `retry_after`, or, when all allowed, the one with the least remaining.
+/// longest `retry_after`, or, when all allowed, the one with the least remaining. Where a duplicate
+/// or a block refused for longer than any rule, limit and remaining are 0 and the times its own.
 struct decision {
     colimit::outcome outcome = colimit::outcome::limited;
     colimit::origin origin = colimit::origin::store;
-    /// The binding rule's place in the policy: `policy[d.binding].name()`.
+    colimit::reason reason = colimit::reason::rule;
+    /// The binding rule's place in the policy: `policy[d.binding].name()`. Always a rule, also
+    /// where something else refused.
     std::uint8_t binding = 0;
     /// Tokens granted: the cost, less after a partial grant, 0 when refused. For `peek` what
     /// `allow` would grant; 0 for `charge`, `refund` and `reset`, which grant nothing.

@@ -6,6 +6,8 @@
 #ifndef COLIMIT_LIMITER_HPP
 #define COLIMIT_LIMITER_HPP
 
+#include <colimit/bloom_filter.hpp>
+#include <colimit/check.hpp>
 #include <colimit/config.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/detail/call_operation.hpp>
@@ -17,8 +19,10 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
 
+#include <chrono>
 #include <concepts>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -147,13 +151,120 @@ class limiter {
         return reset(key, p, reset_options{}, std::forward<Token>(token));
     }
 
+    /// Refuses every call for the key under the policy for `length`, 0 to 100 years, whatever its
+    /// rules say; `reset` lifts it. A block that is there and lasts longer stays. Answers as a peek
+    /// of cost 0 afterwards.
+    template<class Rep, class Period, class Token = boost::asio::deferred_t>
+    auto block(std::string_view key, const policy& p, std::chrono::duration<Rep, Period> length,
+               const reset_options& options, Token&& token = Token{}) {
+        return initiate(
+            key, p, detail::ask(detail::verb::block, options, detail::whole_microseconds(length)),
+            std::forward<Token>(token));
+    }
+    template<class Rep, class Period, class Token = boost::asio::deferred_t>
+        requires(!std::convertible_to<Token, reset_options>)
+    auto block(std::string_view key, const policy& p, std::chrono::duration<Rep, Period> length,
+               Token&& token = Token{}) {
+        return block(key, p, length, reset_options{}, std::forward<Token>(token));
+    }
+
+    /// Completes when the call's turn has come: at once if it fits, otherwise as soon as enough has
+    /// been repaid. The place is reserved, and charged, when the store gets the call, so callers of
+    /// one key are served in that order; who would have to wait longer than `max_wait` is refused
+    /// at once and charged nothing. The decision is as of the turn, but for what remains. For
+    /// policies of continuous buckets; others are `errc::invalid_argument`. `config::timeout` is
+    /// for the reservation alone.
+    ///
+    /// Cancelled while it waits, the place is given back if no later one was reserved meanwhile;
+    /// otherwise it lapses.
+    template<class Token = boost::asio::deferred_t>
+    auto wait(std::string_view key, const policy& p, const wait_options& options,
+              Token&& token = Token{}) {
+        return initiate(key, p, detail::ask(options), std::forward<Token>(token));
+    }
+    template<class Token = boost::asio::deferred_t>
+        requires(!std::convertible_to<Token, wait_options>)
+    auto wait(std::string_view key, const policy& p, Token&& token = Token{}) {
+        return wait(key, p, wait_options{}, std::forward<Token>(token));
+    }
+
+    /// Allows the first caller who names `id`, and nobody else until `ttl` has passed, 0 to 100
+    /// years: duplicate submissions, messages that are delivered twice. Ids are keys of their own,
+    /// apart from those of policies.
+    template<class Rep, class Period, class Token = boost::asio::deferred_t>
+    auto once(std::string_view id, std::chrono::duration<Rep, Period> ttl,
+              const reset_options& options, Token&& token = Token{}) {
+        return boost::asio::async_initiate<Token, signature>(
+            detail::initiation<true>{}, token,
+            detail::call{.engine = engine_.get(),
+                         .kind = detail::call::shape::once,
+                         .key = id,
+                         .asked = detail::ask(detail::verb::once, options,
+                                              detail::whole_microseconds(ttl))});
+    }
+    template<class Rep, class Period, class Token = boost::asio::deferred_t>
+        requires(!std::convertible_to<Token, reset_options>)
+    auto once(std::string_view id, std::chrono::duration<Rep, Period> ttl,
+              Token&& token = Token{}) {
+        return once(id, ttl, reset_options{}, std::forward<Token>(token));
+    }
+
+    /// Completes with `void(error_code, bool)`: true if the id has been here before, within the age
+    /// of the filter; if not, it has from now on. For very many ids, in little memory, and
+    /// therefore sometimes true for a new one: see `bloom_filter`. Ids are any bytes up to 64 KiB.
+    /// Calls that are asked together leave together, as those of policies.
+    template<class Token = boost::asio::deferred_t>
+    auto seen(std::string_view id, const bloom_filter& f, const reset_options& options,
+              Token&& token = Token{}) {
+        return boost::asio::async_initiate<Token, void(error_code, bool)>(
+            detail::initiation<true, detail::was_seen>{}, token,
+            detail::call{.engine = engine_.get(),
+                         .kind = detail::call::shape::one,
+                         .key = id,
+                         .policy = &f.data(),
+                         .asked =
+                             detail::ask(detail::verb::allow, check_options{.now = options.now})});
+    }
+    template<class Token = boost::asio::deferred_t>
+        requires(!std::convertible_to<Token, reset_options>)
+    auto seen(std::string_view id, const bloom_filter& f, Token&& token = Token{}) {
+        return seen(id, f, reset_options{}, std::forward<Token>(token));
+    }
+
+    /// Many checks in one round trip, each as `allow` and on its own. Completes with
+    /// `void(error_code)` when all are answered; each check then has its `ec` and `result`. The
+    /// checks must live until then; cancelled, those that were not answered have
+    /// `asio::error::operation_aborted`.
+    template<class Token = boost::asio::deferred_t>
+    auto allow_many(std::span<check> checks, Token&& token = Token{}) {
+        return boost::asio::async_initiate<Token, void(error_code)>(
+            detail::initiation<false>{}, token,
+            detail::call{
+                .engine = engine_.get(), .kind = detail::call::shape::many, .checks = checks});
+    }
+
+    /// Several keys at once, such as a user, a tenant and everybody: allows all checks or, if one
+    /// does not fit, charges none of them, atomically. The decision is that of the check that says
+    /// most: the refusal with the longest wait, else the grant with the least remaining. Each check
+    /// has its own in `result`; where another one refused, `granted` is 0.
+    ///
+    /// 1 to 64 checks, all by one clock, no two of them for one key under one policy:
+    /// `errc::invalid_argument`. On a cluster the keys must live on one node.
+    template<class Token = boost::asio::deferred_t>
+    auto allow_all(std::span<check> checks, Token&& token = Token{}) {
+        return boost::asio::async_initiate<Token, signature>(
+            detail::initiation<true>{}, token,
+            detail::call{
+                .engine = engine_.get(), .kind = detail::call::shape::together, .checks = checks});
+    }
+
     /// Completes with `void(error_code)` when the store has answered once since the last connection
     /// was made; at once for `memory:`. The call waits as long as that takes: it has no deadline.
     /// Fails with `errc::auth_failed` when the server refuses the credentials, and `errc::closed`.
     template<class Token = boost::asio::deferred_t>
     auto ready(Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(
-            detail::initiation<false>{}, token, detail::call{engine_.get(), {}, nullptr, {}});
+            detail::initiation<false>{}, token, detail::call{.engine = engine_.get()});
     }
 
     /// Ends every call with `errc::closed`, closes the connection and lets the context run out.
@@ -165,7 +276,12 @@ class limiter {
     auto initiate(std::string_view key, const policy& p, const detail::question& asked,
                   Token&& token) {
         return boost::asio::async_initiate<Token, signature>(
-            detail::initiation<true>{}, token, detail::call{engine_.get(), key, &p.data(), asked});
+            detail::initiation<true>{}, token,
+            detail::call{.engine = engine_.get(),
+                         .kind = detail::call::shape::one,
+                         .key = key,
+                         .policy = &p.data(),
+                         .asked = asked});
     }
 
     std::shared_ptr<detail::engine> engine_;

@@ -26,6 +26,10 @@ inline constexpr std::size_t plain_key_bytes = 256;
 /// Bytes of the longest key that is accepted at all; a longer one is `errc::invalid_key`.
 inline constexpr std::size_t key_bytes = std::size_t{64} * 1024;
 
+/// Bytes of one part of a `key` that are written as they are; a digest stands for a longer one, so
+/// that the others stay readable.
+inline constexpr std::size_t key_part_bytes = 128;
+
 /// The largest integer of the arithmetic. Lua's numbers are doubles, exact up to here.
 inline constexpr std::int64_t exact_integer = (std::int64_t{1} << 53) - 1;
 
@@ -40,9 +44,49 @@ inline constexpr std::chrono::microseconds longest_recovery = std::chrono::hours
 /// that no sequence of charges locks a key out for ever.
 inline constexpr std::chrono::microseconds longest_debt = std::chrono::hours{24} * 366;
 
+/// Checks in one `allow_all`, all of which a server decides while everybody else waits.
+inline constexpr std::size_t checks_together = 64;
+
+/// The largest limit of a sliding log, which remembers every charge: 100,000 of them are some
+/// 10 MB in a server.
+inline constexpr std::int64_t log_events = 100'000;
+
+/// How far a calendar rule may be ahead of UTC or behind it. No place on Earth is beyond 14 h.
+inline constexpr std::chrono::minutes utc_offset = std::chrono::hours{18};
+
+/// What a Bloom filter may hold in one age: a thousand million ids are 1.6 GB at 1 %.
+inline constexpr std::int64_t filter_ids = 1'000'000'000;
+
+/// The error of a Bloom filter. Below one in a million exact records are little larger.
+inline constexpr double least_error_rate = 0.000001;
+inline constexpr double most_error_rate = 0.5;
+
+/// The age of a Bloom filter: keys live for whole milliseconds, and three ages after any time must
+/// stay exact.
+inline constexpr std::chrono::microseconds shortest_age = std::chrono::milliseconds{1};
+inline constexpr std::chrono::microseconds longest_age = std::chrono::hours{24} * 366;
+
+/// Bloom filters of one in-process store that know any id. They are made by programs, not by
+/// strangers; a program that makes one for each stranger is told so.
+inline constexpr std::size_t local_filters = 1'000;
+
 /// Characters of a rule text that the parser reads: eight rules with the longest numbers and names
-/// are 1,300.
+/// and every refinement are 1,806.
 inline constexpr std::size_t rule_text_bytes = 2048;
+
+/// Policies in a set: more than any server has, and a document of them is read in a moment.
+inline constexpr std::size_t policies = 1'000;
+
+/// Bytes of a JSON document of policies. As many policies with the longest texts are 2 MB.
+inline constexpr std::size_t json_bytes = std::size_t{4} * 1024 * 1024;
+
+/// Levels of arrays and objects in such a document: the fields of a rule are in the fifth. A little
+/// more, so that a slip is refused by its path.
+inline constexpr std::size_t json_depth = 8;
+
+/// Values in such a document. A policy of eight objects with every field there is has fewer than
+/// 128; in memory a value takes some 100 bytes, however short it was written.
+inline constexpr std::size_t json_values = policies * 128;
 
 /// Characters of a server address that the parser reads.
 inline constexpr std::size_t address_bytes = 4096;

@@ -6,12 +6,14 @@
 #ifndef COLIMIT_LOCAL_LIMITER_HPP
 #define COLIMIT_LOCAL_LIMITER_HPP
 
+#include <colimit/bloom_filter.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/detail/question.hpp>
 #include <colimit/error.hpp>
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string_view>
@@ -20,11 +22,12 @@ namespace colimit {
 
 namespace memory {
 class store;
+class bloom_filters;
 } // namespace memory
 
 /// How full a `local_limiter` is, and what it did about that.
 struct local_statistics {
-    std::size_t states = 0;       ///< in use: one for each key and rule
+    std::size_t states = 0;       ///< in use: for each key and rule one, or what its log takes
     std::size_t capacity = 0;     ///< at most
     std::uint64_t evicted = 0;    ///< recovered states whose place was used again
     std::uint64_t overflowed = 0; ///< calls answered by a shared state because none was free
@@ -32,12 +35,21 @@ struct local_statistics {
 
 /// Limits within this process.
 ///
-/// Memory is bounded: at most `states` states of 64 bytes and 6 bytes of index each, and half a MiB
-/// of shared states; it is taken as keys come. When all states are in use, a new key takes the
-/// place of one that has fully recovered; when there is none, it is answered by one of 1,024 shared
-/// states, which count several new keys together. So a flood of keys can neither free a limited
-/// key, nor lock newcomers out for ever, nor grow memory. `refund` and `reset` of a key that shares
-/// a state change nothing, for it is not its own.
+/// Memory is bounded: at most `states` states of 64 bytes and 6 bytes of index each, and 0.8 MiB of
+/// shared states; it is taken as keys come. A key takes one state for each of its rules, one for
+/// `prevent_duplicate` and one while it is blocked. A sliding log takes two for all log rules of
+/// its policy, and above two events one for each four, rounded up to a power of two; a `distinct`
+/// rule takes two, and above 11 members about one for each 16, at most 196. (Memory that held
+/// states is kept for states: who first fills the store with keys of other rules and then with logs
+/// has up to twice as much.)
+///
+/// When all states are in use, a new key takes the place of one that has fully recovered; when
+/// there is none, it is answered by one of 1,024 shared states, which count several new keys
+/// together. So a flood of keys can neither free a limited key, nor lock newcomers out for ever,
+/// nor grow memory. `refund` and `reset` of a key that shares a state change nothing, for it is not
+/// its own; a `block` of such a key also refuses the others. A log that cannot grow merges what
+/// comes into its newest event, which then counts for longer; a sketch that cannot refuses new
+/// members until its window ends.
 ///
 /// @par Clock
 /// The system's, or the one that the calls supply. One limiter goes by one clock: what has
@@ -79,12 +91,35 @@ class local_limiter {
         return answer(key, p, detail::ask(detail::verb::reset, options));
     }
 
+    /// As `limiter::block`: nothing is allowed for so long, 0 to 100 years. A block that lasts
+    /// longer stays; `reset` lifts it, and forgets the key's state.
+    template<class Rep, class Period>
+    decision block(std::string_view key, const policy& p, std::chrono::duration<Rep, Period> length,
+                   const reset_options& options = {}) {
+        const auto us = detail::whole_microseconds(length);
+        return answer(key, p, detail::ask(detail::verb::block, options, us));
+    }
+    /// As `limiter::once`: allowed for who comes first with this id, then for nobody until the time
+    /// is over, 0 to 100 years.
+    template<class Rep, class Period>
+    decision once(std::string_view id, std::chrono::duration<Rep, Period> time_to_live,
+                  const reset_options& options = {}) {
+        const auto us = detail::whole_microseconds(time_to_live);
+        return answer_once(id, detail::ask(detail::verb::once, options, us));
+    }
+    /// As `limiter::seen`. Filters take memory of their own, which `statistics` does not count.
+    bool seen(std::string_view id, const bloom_filter& f, const reset_options& options = {});
+
     [[nodiscard]] local_statistics statistics() const noexcept;
 
   private:
     decision answer(std::string_view key, const policy& p, const detail::question& asked);
+    decision answer(std::string_view key, const detail::policy_data& data,
+                    const detail::question& asked);
+    decision answer_once(std::string_view id, const detail::question& asked);
 
     std::unique_ptr<memory::store> store_;
+    std::unique_ptr<memory::bloom_filters> filters_;
 };
 
 } // namespace colimit

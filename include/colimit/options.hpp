@@ -8,8 +8,10 @@
 
 #include <colimit/decision.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace colimit {
 
@@ -20,6 +22,9 @@ struct check_options {
     /// The least that is worth having, 0 to cost: as many as fit are granted. Default: all or
     /// nothing.
     std::optional<std::int64_t> at_least = std::nullopt;
+    /// What `distinct` rules count, any bytes up to 64 KiB; a policy without such a rule ignores
+    /// it. Must live until the call is initiated.
+    std::optional<std::string_view> member = std::nullopt;
     /// The time of the call, for tests and replays: 1970 to 2112. Default: the store's clock. Do
     /// not mix supplied and real times for one key.
     std::optional<time_point> now = std::nullopt;
@@ -29,12 +34,23 @@ struct check_options {
 struct charge_options {
     /// Tokens to take or give back: 0 to 2^53 - 1.
     std::int64_t cost = 1;
+    /// For `charge` under `distinct` rules, as in `check_options`; `refund` gives no member back.
+    std::optional<std::string_view> member = std::nullopt;
     std::optional<time_point> now = std::nullopt;
 };
 
-/// For `reset`.
+/// For `reset`, `block`, `once` and `seen`.
 struct reset_options {
     std::optional<time_point> now = std::nullopt;
+};
+
+/// For `wait`.
+struct wait_options {
+    /// Tokens to wait for: 0 to the capacity.
+    std::int64_t cost = 1;
+    /// The longest wait that is worth while, from when the reservation is made: 0 to 366 days. A
+    /// call that would have to wait longer is refused at once and charges nothing.
+    std::chrono::microseconds max_wait = std::chrono::seconds{1};
 };
 
 } // namespace colimit

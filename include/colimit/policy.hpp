@@ -8,8 +8,10 @@
 
 #include <colimit/rule.hpp>
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -19,6 +21,14 @@ namespace colimit {
 
 namespace detail {
 struct policy_data;
+
+/// What a policy has besides its rules; set by the members of `policy`.
+struct policy_options {
+    std::int64_t prevent_duplicate = 0; ///< microseconds; 0: off
+    bool shadow = false;
+    bool has_prefix = false;
+    inline_name prefix{};
+};
 } // namespace detail
 
 /// A named set of rules. All of them must allow a call, and a refused call charges none of them.
@@ -43,14 +53,44 @@ class policy {
     policy(std::string_view name, std::span<const rule> rules);
 
     /// A bare rule, for the first line somebody writes: the policy's name is the rule's text, with
-    /// `/` written as `-` and spaces as `_`; a text above 64 characters is cut, and ends with a
-    /// digest of all of it.
+    /// `/` written as `-`, spaces as `_`, `+` and `:` as `.`; a text above 64 characters is cut,
+    /// and ends with a digest of all of it.
     policy(const rule& single); // NOLINT(google-explicit-constructor): allow(key, gcra(5, 1s))
 
+    /// A copy that refuses a second call for a key within `period` of a granted one, however many
+    /// tokens are left: double clicks, and messages that are delivered twice. 1 us to 366 days; 0
+    /// switches it off. It does not count as one of the rules, always costs 1 and is not refunded.
+    template<class Rep, class Period>
+    [[nodiscard]] policy prevent_duplicate(std::chrono::duration<Rep, Period> period) const {
+        auto options = this->options();
+        options.prevent_duplicate = detail::whole_microseconds(period);
+        return with(options);
+    }
+
+    /// A copy that is evaluated, charged and reported, but refuses nobody: see `rule::shadow`.
+    [[nodiscard]] policy shadow(bool on = true) const {
+        auto options = this->options();
+        options.shadow = on;
+        return with(options);
+    }
+
+    /// A copy whose keys begin with a prefix of its own instead of `config::prefix`: 1 to 64
+    /// characters of `[A-Za-z0-9_.-]`.
+    [[nodiscard]] policy prefixed(std::string_view prefix) const {
+        auto options = this->options();
+        options.prefix = detail::inline_name{prefix};
+        options.has_prefix = true;
+        return with(options);
+    }
+
     [[nodiscard]] std::string_view name() const noexcept;
+    [[nodiscard]] const detail::policy_options& options() const noexcept;
     [[nodiscard]] std::span<const rule> rules() const noexcept;
     [[nodiscard]] std::size_t size() const noexcept { return rules().size(); }
     [[nodiscard]] const rule& operator[](std::size_t i) const noexcept { return rules()[i]; }
+
+    /// Equal names, rules and options: nothing would change if one took the other's place.
+    friend bool operator==(const policy& a, const policy& b) noexcept;
 
     /// What the stores read: for the library itself.
     [[nodiscard]] const std::shared_ptr<const detail::policy_data>& data() const noexcept {
@@ -58,6 +98,8 @@ class policy {
     }
 
   private:
+    [[nodiscard]] policy with(const detail::policy_options& options) const;
+
     std::shared_ptr<const detail::policy_data> data_;
 };
 

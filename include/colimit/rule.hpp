@@ -20,13 +20,48 @@
 
 namespace colimit {
 
-/// The algorithms. All of the bucket family below share one arithmetic (the virtual scheduling form
-/// of ITU-T I.371's generic cell rate algorithm, in exact fractions) and differ in how people state
-/// it.
-enum class algorithm : std::uint8_t { gcra, cell, token_bucket, leaky_bucket };
+/// The algorithms. The first four are buckets: they share one arithmetic (the virtual scheduling
+/// form of ITU-T I.371's generic cell rate algorithm, in exact fractions) and differ in how people
+/// state it.
+enum class algorithm : std::uint8_t {
+    gcra,
+    cell,
+    token_bucket,
+    leaky_bucket,
+    /// A count that starts anew with each window.
+    fixed_window,
+    /// The same with calendar days, ISO weeks, months or years as windows.
+    calendar,
+    /// Two windows, the previous one weighted by what is left of it.
+    sliding_window,
+    /// Every charge remembered: exact at every instant.
+    sliding_log,
+    /// Different members counted, by a HyperLogLog: about 1 % error.
+    distinct,
+};
 
-/// The name that texts and default rule names use: `gcra`, `cell`, `token_bucket`, `leaky_bucket`.
+/// Whether the algorithm is one of the buckets.
+[[nodiscard]] constexpr bool is_bucket(algorithm a) noexcept {
+    return a <= algorithm::leaky_bucket;
+}
+
+/// How what was taken from a bucket comes back.
+enum class refill : std::uint8_t {
+    /// Evenly, token by token.
+    continuous,
+    /// The whole count at once, at each period since the bucket was first used.
+    stepwise,
+    /// The whole count at once, at multiples of the period since 1970.
+    aligned,
+};
+
+/// What a calendar rule counts in.
+enum class calendar_unit : std::uint8_t { day, week, month, year };
+
+/// The name that texts and default rule names use: `gcra`, `sliding_log` and so on, as above.
 [[nodiscard]] std::string_view to_string(algorithm a) noexcept;
+/// `day`, `week`, `month` or `year`.
+[[nodiscard]] std::string_view to_string(calendar_unit u) noexcept;
 
 namespace detail {
 
@@ -73,17 +108,51 @@ class inline_name {
 } // namespace detail
 
 /// One limit. Made by the factories below and refined by its members, each of which returns a
-/// changed copy: `gcra(100, 1s).burst(10).named("second")`.
+/// changed copy: `gcra(100, 1s).burst(10).named("second")`. A refinement that an algorithm does not
+/// have, such as a burst of a window, is refused when a policy is made of the rule.
 class rule {
   public:
     constexpr rule(algorithm kind, std::int64_t count, std::int64_t period_us,
                    std::int64_t capacity) noexcept
         : count_(count), period_us_(period_us), capacity_(capacity), algorithm_(kind) {}
 
-    /// The capacity: how many may come at once after a rest. At least 1; the default is the count.
+    /// For buckets. The capacity: how many may come at once after a rest. At least 1; the default
+    /// is the count.
     [[nodiscard]] constexpr rule burst(std::int64_t capacity) const noexcept {
         auto copy = *this;
         copy.capacity_ = capacity;
+        return copy;
+    }
+
+    /// For buckets. The count comes back all at once, at each period since the first use.
+    [[nodiscard]] constexpr rule stepwise() const noexcept { return refilled(refill::stepwise); }
+
+    /// For buckets. The count comes back all at once, at multiples of the period since 1970 (UTC).
+    [[nodiscard]] constexpr rule aligned() const noexcept { return refilled(refill::aligned); }
+
+    /// For buckets. What a key that is not there yet starts with: 0 to the capacity, which is the
+    /// default. A key is there from its first `allow` or `charge`, even a refused one, until the
+    /// bucket has been full for the time in which it fills.
+    [[nodiscard]] constexpr rule initially(std::int64_t tokens) const noexcept {
+        auto copy = *this;
+        copy.initial_ = tokens;
+        copy.has_initial_ = true;
+        return copy;
+    }
+
+    /// For fixed windows. A window starts with the first charge and lasts one period, instead of
+    /// at multiples of the period since 1970.
+    [[nodiscard]] constexpr rule from_first() const noexcept {
+        auto copy = *this;
+        copy.is_from_first_ = true;
+        return copy;
+    }
+
+    /// For sliding logs. Refused calls count too, as in the classic form: who goes on asking stays
+    /// limited. Refused for ever (`outcome::never`) is not counted.
+    [[nodiscard]] constexpr rule count_refused() const noexcept {
+        auto copy = *this;
+        copy.counts_refused_ = true;
         return copy;
     }
 
@@ -105,13 +174,28 @@ class rule {
     }
 
     [[nodiscard]] constexpr algorithm kind() const noexcept { return algorithm_; }
-    /// Tokens repaid per period.
+    /// Tokens repaid per period; the limit of a window, a log or a sketch.
     [[nodiscard]] constexpr std::int64_t count() const noexcept { return count_; }
+    /// 0 for a calendar rule, whose windows differ in length.
     [[nodiscard]] constexpr std::chrono::microseconds period() const noexcept {
         return std::chrono::microseconds{period_us_};
     }
     /// Tokens that fit at once; what `decision::limit` reports.
     [[nodiscard]] constexpr std::int64_t capacity() const noexcept { return capacity_; }
+    [[nodiscard]] constexpr colimit::refill refill() const noexcept { return refill_; }
+    [[nodiscard]] constexpr bool has_initial() const noexcept { return has_initial_; }
+    /// What a key starts with: the capacity unless `initially` said otherwise.
+    [[nodiscard]] constexpr std::int64_t initial() const noexcept {
+        return has_initial_ ? initial_ : capacity_;
+    }
+    [[nodiscard]] constexpr bool is_from_first() const noexcept { return is_from_first_; }
+    [[nodiscard]] constexpr bool counts_refused() const noexcept { return counts_refused_; }
+    /// Of a calendar rule.
+    [[nodiscard]] constexpr calendar_unit unit() const noexcept { return unit_; }
+    /// Of a calendar rule: how far its days are ahead of UTC.
+    [[nodiscard]] constexpr std::chrono::minutes utc_offset() const noexcept {
+        return std::chrono::minutes{utc_offset_};
+    }
     [[nodiscard]] constexpr bool is_shadow() const noexcept { return is_shadow_; }
     [[nodiscard]] constexpr bool is_named() const noexcept { return is_named_; }
     /// The given name, or the algorithm's.
@@ -119,15 +203,30 @@ class rule {
     /// Whether the given name was short enough to be kept whole.
     [[nodiscard]] constexpr bool name_fits() const noexcept { return name_.fits(); }
 
-    /// Equal kinds, numbers, names and shadow flags: the rules mean the same.
+    /// Equal kinds, numbers, refinements, names and shadow flags: the rules mean the same.
     friend bool operator==(const rule& a, const rule& b) noexcept;
 
   private:
+    friend constexpr rule calendar(std::int64_t, calendar_unit, std::chrono::minutes) noexcept;
+
+    [[nodiscard]] constexpr rule refilled(colimit::refill how) const noexcept {
+        auto copy = *this;
+        copy.refill_ = how;
+        return copy;
+    }
+
     std::int64_t count_;
     std::int64_t period_us_;
     std::int64_t capacity_;
+    std::int64_t initial_ = 0;
+    std::int64_t utc_offset_ = 0; ///< minutes
     detail::inline_name name_;
     algorithm algorithm_;
+    colimit::refill refill_ = colimit::refill::continuous;
+    calendar_unit unit_ = calendar_unit::day;
+    bool has_initial_ = false;
+    bool is_from_first_ = false;
+    bool counts_refused_ = false;
     bool is_named_ = false;
     bool is_shadow_ = false;
 };
@@ -162,6 +261,51 @@ template<class Rep, class Period>
 [[nodiscard]] constexpr rule leaky_bucket(std::int64_t capacity, std::int64_t count,
                                           std::chrono::duration<Rep, Period> period) noexcept {
     return {algorithm::leaky_bucket, count, detail::whole_microseconds(period), capacity};
+}
+
+/// At most `limit` in each window of `period`; windows begin at multiples of the period since 1970
+/// (UTC), or with `.from_first()` at the first charge. Up to twice the limit can pass around the
+/// end of a window.
+template<class Rep, class Period>
+[[nodiscard]] constexpr rule fixed_window(std::int64_t limit,
+                                          std::chrono::duration<Rep, Period> period) noexcept {
+    return {algorithm::fixed_window, limit, detail::whole_microseconds(period), limit};
+}
+
+/// At most `limit` in each calendar day, ISO week (from Monday), month or year of a fixed offset
+/// from UTC, -18 h to 18 h: `calendar(3, calendar_unit::month, 8h)`. Daylight saving is not known.
+[[nodiscard]] constexpr rule calendar(std::int64_t limit, calendar_unit unit,
+                                      std::chrono::minutes utc_offset = std::chrono::minutes{
+                                          0}) noexcept {
+    auto made = rule{algorithm::calendar, limit, 0, limit};
+    made.unit_ = unit;
+    made.utc_offset_ = utc_offset.count();
+    return made;
+}
+
+/// At most `limit` in a window that slides, estimated from two fixed ones: the previous window
+/// counts with the share of it that the sliding one still covers. Small, and off by at most what an
+/// uneven previous window hides.
+template<class Rep, class Period>
+[[nodiscard]] constexpr rule sliding_window(std::int64_t limit,
+                                            std::chrono::duration<Rep, Period> period) noexcept {
+    return {algorithm::sliding_window, limit, detail::whole_microseconds(period), limit};
+}
+
+/// At most `limit` in any window of `period`, exactly: every charge is remembered for a period, so
+/// a key needs memory for up to `limit` of them. The limit is at most 100,000.
+template<class Rep, class Period>
+[[nodiscard]] constexpr rule sliding_log(std::int64_t limit,
+                                         std::chrono::duration<Rep, Period> period) noexcept {
+    return {algorithm::sliding_log, limit, detail::whole_microseconds(period), limit};
+}
+
+/// At most `limit` different members (`check_options::member`) in each window of `period`, such as
+/// addresses an account logs in from. Counted by a HyperLogLog: about 1 % error, at most 12 KiB.
+template<class Rep, class Period>
+[[nodiscard]] constexpr rule distinct(std::int64_t limit,
+                                      std::chrono::duration<Rep, Period> period) noexcept {
+    return {algorithm::distinct, limit, detail::whole_microseconds(period), limit};
 }
 
 /// The rule as text, in the grammar of `<colimit/text.hpp>`: `5/s burst 10`.

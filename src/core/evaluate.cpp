@@ -1,113 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The generic cell rate algorithm, in its virtual scheduling form (ITU-T I.371), with the debt of a
-// bucket instead of a theoretical arrival time: debt falls by `den` ticks a unit and never below 0,
-// a token adds `num` ticks, and what fits below `full` is allowed. All integers, all below 2^53.
+// All rules at one instant: what each says, what they say together, and what is charged.
 
+#include <core/continuous.hpp>
 #include <core/evaluate.hpp>
+#include <core/hold.hpp>
+#include <core/kinds.hpp>
 
 #include <algorithm>
+#include <limits>
 
 namespace colimit::core {
 namespace {
 
 using std::chrono::microseconds;
-using states_span = std::span<bucket_state>;
-
-/// Both arguments not negative; b at least 1. Without the sum a + b - 1, which could pass 2^53.
-/// One token a unit is common enough to save a call most of its divisions.
-[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept {
-    return a == 0 ? 0 : b == 1 ? a : (a - 1) / b + 1;
-}
-
-/// Rounded towards minus infinity; b at least 1.
-[[nodiscard]] constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
-    return a >= 0 ? (b == 1 ? a : a / b) : -ceil_div(-a, b);
-}
-
-[[nodiscard]] constexpr std::int64_t in_units(std::int64_t us, std::int64_t unit) noexcept {
-    return unit == 1 ? us : us / unit;
-}
-
-/// Writes the debt in the ticks of `b`, if it was counted with other numbers: whole tokens, rounded
-/// up, and no more than the bucket holds, so that a change neither forgives nor locks out.
-[[nodiscard]] bool convert(const bucket& b, bucket_state& s) noexcept {
-    if (s.num == b.num && s.capacity == b.capacity)
-        return false;
-    const auto tokens = ceil_div(s.debt, s.num);
-    s.debt = tokens >= b.capacity ? b.full : tokens * b.num;
-    s.num = b.num;
-    s.capacity = b.capacity;
-    return true;
-}
-
-/// Brings a rule's state to `now`. True when what is stored must be replaced even by a refused
-/// call.
-[[nodiscard]] bool bring_to_now(const bucket& b, bucket_state& s, std::int64_t now) noexcept {
-    const auto now_units = in_units(now, b.unit);
-    const auto now_floor = now_units * b.unit;
-    if (s.num == 0) {
-        s = {.t = now_floor, .debt = 0, .num = b.num, .capacity = b.capacity};
-        return false;
-    }
-    const auto converted = convert(b, s);
-    const auto ahead = s.t > now;
-    const auto elapsed =
-        ahead ? 0
-              : std::max<std::int64_t>(0, now_units - (b.unit == 1 ? s.t : ceil_div(s.t, b.unit)));
-    s.debt = std::min(s.debt, b.most);
-    s.debt = elapsed >= ceil_div(s.debt, b.den) ? 0 : s.debt - elapsed * b.den;
-    s.t = now_floor;
-    return converted || ahead;
-}
-
-/// From units of the rule to the caller's microseconds: exact in the rule's unit, from its rounded
-/// now.
-[[nodiscard]] microseconds wait_of(const bucket& b, std::int64_t units, std::int64_t now) noexcept {
-    if (units == 0)
-        return microseconds{0};
-    return microseconds{b.unit == 1 ? units : b.unit * (now / b.unit + units) - now};
-}
-
-/// When this rule alone would grant `amount`.
-[[nodiscard]] microseconds wait_for(const bucket& b, const bucket_state& s, std::int64_t amount,
-                                    std::int64_t now) noexcept {
-    if (amount > b.capacity)
-        return never_again;
-    const auto room = b.full - s.debt;
-    const auto need = amount * b.num;
-    return need <= room ? microseconds{0} : wait_of(b, ceil_div(need - room, b.den), now);
-}
-
-/// Adds without asking, up to where `charge` saturates; a debt that is above already stays.
-void add_debt(const bucket& b, bucket_state& s, std::int64_t cost) noexcept {
-    if (s.debt >= b.most)
-        return;
-    // A cost that the bucket could hold is below 2^53 ticks, so it needs no division to be safe.
-    if (cost <= b.capacity)
-        s.debt = std::min(b.most, s.debt + cost * b.num);
-    else
-        s.debt = cost > (b.most - s.debt) / b.num ? b.most : s.debt + cost * b.num;
-}
-
-void take_debt(const bucket& b, bucket_state& s, std::int64_t cost) noexcept {
-    s.debt = cost >= ceil_div(s.debt, b.num) ? 0 : s.debt - cost * b.num;
-}
-
-/// The largest amount up to `asked.cost` that every rule has room for; -1 when a balance is
-/// negative.
-[[nodiscard]] std::int64_t fitting(const plan& rules, states_span states,
-                                   const question& asked) noexcept {
-    auto fits = asked.cost;
-    for (std::uint32_t i = 0; i < rules.size; ++i) {
-        const auto& b = rules.buckets[i];
-        const auto room = b.full - states[i].debt;
-        if (b.shadow || (fits <= b.capacity && fits * b.num <= room))
-            continue;
-        fits = std::max<std::int64_t>(-1, floor_div(room, b.num));
-    }
-    return fits;
-}
+using states_span = std::span<rule_state>;
 
 /// Whether rule `a` says more than rule `b` about a refusal (the longest wait) or about a grant
 /// (the least remaining, then the longest recovery). Equal rules: the first stays.
@@ -123,7 +30,7 @@ void take_debt(const bucket& b, bucket_state& s, std::int64_t cost) noexcept {
 [[nodiscard]] std::uint8_t binding_rule(const plan& rules, const decision& answer) noexcept {
     auto found = rules.size;
     for (std::uint32_t i = 0; i < rules.size; ++i) {
-        if (rules.buckets[i].shadow)
+        if (rules.limits[i].shadow)
             continue;
         if (found == rules.size ||
             binds_more(!answer.allowed(), answer.rules[i], answer.rules[found]))
@@ -132,101 +39,284 @@ void take_debt(const bucket& b, bucket_state& s, std::int64_t cost) noexcept {
     return static_cast<std::uint8_t>(found == rules.size ? 0 : found);
 }
 
-/// Starts a status for each rule with what it says to `amount`, as the state is before any charge.
-void note_waits(const plan& rules, states_span states, std::int64_t amount, std::int64_t now,
-                decision& answer) noexcept {
-    answer.rules.clear();
-    for (std::uint32_t i = 0; i < rules.size; ++i)
-        answer.rules.append().retry_after = wait_for(rules.buckets[i], states[i], amount, now);
-}
+/// What refuses besides the rules, and for how long.
+struct holding {
+    colimit::reason reason = reason::rule;
+    microseconds wait{};
+};
 
-/// Completes the answer from the state as it is after the call.
-void report(const plan& rules, states_span states, std::int64_t now, decision& answer) noexcept {
-    answer.origin = origin::store;
-    answer.server_time = time_point{microseconds{now}};
-    for (std::uint32_t i = 0; i < rules.size; ++i) {
-        const auto& b = rules.buckets[i];
-        const auto& s = states[i];
-        auto& status = answer.rules[i];
-        status.limit = b.capacity;
-        status.balance = floor_div(b.full - s.debt, b.num);
-        status.reset_after = wait_of(b, ceil_div(s.debt, b.den), now);
-        status.resolution = microseconds{b.unit};
+/// One call, in the steps in which it is decided.
+class deciding {
+  public:
+    deciding(const plan& rules, states_span states, held& what, const question& asked,
+             decision& answer) noexcept
+        : rules_(rules), states_(states), what_(what), asked_(asked), answer_(answer) {}
+
+    /// Brings everything to now. True when what is stored must be replaced even by a refusal.
+    [[nodiscard]] bool bring_all() noexcept {
+        auto repaired = what_.stale;
+        for (std::uint32_t i = 0; i < rules_.slots; ++i)
+            repaired = kinds::bring_to_now(rules_.limits[i], states_[i], now()) || repaired;
+        if (what_.block.num != 0)
+            repaired = hold::bring_to_now(longest_block, what_.block, now()) || repaired;
+        return repaired;
     }
-    answer.binding = binding_rule(rules, answer);
-    const auto& bound = answer.rules[answer.binding];
-    answer.limit = bound.limit;
-    answer.remaining = bound.remaining();
-    answer.retry_after = answer.allowed() ? microseconds{0} : bound.retry_after;
-    answer.reset_after = bound.reset_after;
-}
 
-[[nodiscard]] bool asks_too_much(const plan& rules, std::int64_t amount) noexcept {
-    return std::ranges::any_of(
-        rules.rules(), [amount](const bucket& b) { return !b.shadow && amount > b.capacity; });
-}
+    /// `allow` and `peek`: decides, and charges what `allow` grants. True when the state changed.
+    [[nodiscard]] bool decide() noexcept {
+        judge(asked_.cost, asked_.at_least);
+        if (asked_.verb == verb::peek)
+            return false;
+        if (!answer_.allowed())
+            return count_refused();
+        return grant(answer_.granted);
+    }
 
-/// A state in which nothing is owed is the same as none.
-[[nodiscard]] effect effect_of_change(states_span states, held what) noexcept {
-    for (const auto& s : states)
-        if (s.debt != 0)
+    /// A place in the future, if it is near enough.
+    [[nodiscard]] bool reserve() noexcept {
+        judge(asked_.cost, asked_.cost);
+        if (answer_.outcome == outcome::never || held_up().reason != reason::rule)
+            return false;
+        auto wait = microseconds{0};
+        for (std::uint32_t i = 0; i < rules_.size; ++i)
+            if (!rules_.limits[i].shadow)
+                wait = std::max(wait, answer_.rules[i].retry_after);
+        if (wait.count() > asked_.at_least)
+            return false;
+        answer_.outcome = outcome::allowed;
+        answer_.granted = asked_.cost;
+        turn_ = wait;
+        for (std::uint32_t i = 0; i < rules_.size; ++i)
+            continuous::reserve(rules_.limits[i], states_[i], asked_.cost, now(),
+                                now() + wait.count());
+        (void)start_hold();
+        return true;
+    }
+
+    /// Verbs that ask nothing: change the state and answer as a peek of cost 0 afterwards.
+    [[nodiscard]] bool settle() noexcept {
+        const auto changed = change();
+        judge(0, 0);
+        answer_.granted = 0;
+        return changed;
+    }
+
+    /// `once`: who comes first finds no block, and leaves one.
+    [[nodiscard]] bool take_first() noexcept {
+        judge(0, 0);
+        answer_.granted = answer_.allowed() ? 1 : 0;
+        if (!answer_.allowed() || asked_.cost == 0)
+            return false;
+        hold::start(what_.block, asked_.cost, now());
+        return true;
+    }
+
+    /// Completes the answer from the state as it is after the call.
+    void report() noexcept {
+        answer_.origin = origin::store;
+        answer_.server_time = time_point{microseconds{now()}};
+        for (std::uint32_t i = 0; i < rules_.size; ++i) {
+            const auto& l = rules_.limits[i];
+            auto& status = answer_.rules[i];
+            status.limit = l.capacity;
+            status.balance = kinds::balance(l, states_[i], now());
+            status.reset_after = kinds::reset_after(l, states_[i], now());
+            status.resolution = microseconds{l.unit};
+        }
+        answer_.binding = binding_rule(rules_, answer_);
+        take_numbers_of_binding();
+    }
+
+    /// A state in which nothing is owed is the same as none.
+    [[nodiscard]] effect effect_of_change() const noexcept {
+        if (what_.block.debt != 0)
             return effect::store;
-    return what.exists ? effect::erase : effect::nothing;
-}
-
-/// `allow` and `peek`: decides, and charges what `allow` grants. True when the state changed.
-[[nodiscard]] bool decide(const plan& rules, states_span states, const question& asked,
-                          decision& answer) noexcept {
-    const auto fits = fitting(rules, states, asked);
-    const auto granted = fits >= asked.at_least;
-    answer.outcome = granted                                ? outcome::allowed
-                     : asks_too_much(rules, asked.at_least) ? outcome::never
-                                                            : outcome::limited;
-    answer.granted = granted ? fits : 0;
-    note_waits(rules, states, asked.at_least, asked.now, answer);
-    if (asked.verb == verb::peek || answer.granted == 0)
-        return false;
-    for (std::uint32_t i = 0; i < rules.size; ++i)
-        add_debt(rules.buckets[i], states[i], answer.granted);
-    return true;
-}
-
-/// `charge` and `refund`: changes the debt and answers as a peek of cost 0 afterwards.
-[[nodiscard]] bool settle(const plan& rules, states_span states, const question& asked,
-                          decision& answer) noexcept {
-    auto changed = false;
-    for (std::uint32_t i = 0; i < rules.size; ++i) {
-        auto& s = states[i];
-        const auto before = s.debt;
-        (asked.verb == verb::charge ? add_debt : take_debt)(rules.buckets[i], s, asked.cost);
-        changed = changed || s.debt != before;
+        for (std::uint32_t i = 0; i < rules_.slots; ++i)
+            if (!kinds::is_blank(rules_.limits[i], states_[i]))
+                return effect::store;
+        return what_.exists ? effect::erase : effect::nothing;
     }
-    const auto none = question{.verb = verb::peek, .cost = 0, .at_least = 0, .now = asked.now};
-    answer.outcome = fitting(rules, states, none) >= 0 ? outcome::allowed : outcome::limited;
-    answer.granted = 0;
-    note_waits(rules, states, 0, asked.now, answer);
-    return changed;
-}
+
+    void forget() noexcept {
+        std::ranges::fill(states_, rule_state{});
+        what_.block = {};
+    }
+
+  private:
+    static constexpr std::int64_t longest_block = limits::longest_recovery.count();
+
+    [[nodiscard]] std::int64_t now() const noexcept { return asked_.now; }
+
+    /// The hold after a duplicate, or the block, whichever lasts longer; none in a shadow policy.
+    [[nodiscard]] holding held_up() const noexcept {
+        auto found = holding{};
+        if (rules_.shadow)
+            return found;
+        if (rules_.slots > rules_.size && states_[rules_.size].debt > 0)
+            found = {reason::duplicate, microseconds{states_[rules_.size].debt}};
+        if (what_.block.debt > found.wait.count())
+            found = {reason::block, microseconds{what_.block.debt}};
+        return found;
+    }
+
+    /// The outcome, what is granted, and what each rule says to it, as the state is before any
+    /// charge.
+    void judge(std::int64_t cost, std::int64_t at_least) noexcept {
+        auto fits = cost;
+        auto too_much = false;
+        answer_.rules.clear();
+        for (std::uint32_t i = 0; i < rules_.size; ++i) {
+            const auto& l = rules_.limits[i];
+            answer_.rules.append().retry_after = kinds::wait_for(l, states_[i], at_least, now());
+            if (l.shadow)
+                continue;
+            fits = kinds::fitting(l, states_[i], fits, now());
+            too_much = too_much || at_least > l.capacity;
+        }
+        if (held_up().reason != reason::rule)
+            fits = nothing_fits;
+        const auto granted = fits >= at_least;
+        answer_.outcome = granted ? outcome::allowed : too_much ? outcome::never : outcome::limited;
+        answer_.granted = granted ? fits : 0;
+    }
+
+    [[nodiscard]] bool grant(std::int64_t amount) noexcept {
+        if (amount > 0)
+            for (std::uint32_t i = 0; i < rules_.size; ++i)
+                kinds::add(rules_.limits[i], states_[i], amount, now());
+        return start_hold() || amount > 0;
+    }
+
+    /// What `prevent_duplicate` counts from.
+    [[nodiscard]] bool start_hold() noexcept {
+        if (rules_.slots == rules_.size)
+            return false;
+        hold::start(states_[rules_.size], rules_.limits[rules_.size].period, now());
+        return true;
+    }
+
+    /// The log in which a refused call counts is that of all log rules.
+    [[nodiscard]] bool count_refused() noexcept {
+        if (!rules_.counts_refused || answer_.outcome != outcome::limited)
+            return false;
+        for (std::uint32_t i = 0; i < rules_.size; ++i) {
+            const auto& l = rules_.limits[i];
+            if (l.kind != kind::log)
+                continue;
+            const auto fits_at = states_[i].num;
+            if (asked_.at_least <= l.capacity)
+                answer_.rules[i].retry_after = microseconds{fits_at == 0 ? 0 : fits_at - now()};
+            if (asked_.cost > 0)
+                kinds::add(l, states_[i], asked_.cost, now());
+        }
+        return false; // nothing of what is stored here
+    }
+
+    [[nodiscard]] bool change() noexcept {
+        auto changed = false;
+        if (asked_.verb == verb::block) {
+            changed = asked_.cost > what_.block.debt;
+            if (changed)
+                hold::start(what_.block, asked_.cost, now());
+            return changed;
+        }
+        if (asked_.verb == verb::unreserve && recovery_end() != asked_.at_least)
+            return false;
+        for (std::uint32_t i = 0; i < rules_.size; ++i) {
+            const auto& l = rules_.limits[i];
+            auto& s = states_[i];
+            const auto before = s.debt;
+            if (l.kind == kind::log) // the store has done it
+                continue;
+            if (asked_.verb == verb::charge)
+                kinds::add(l, s, asked_.cost, now());
+            else
+                kinds::take(l, s, asked_.cost);
+            changed = changed || s.debt != before;
+        }
+        // Where nothing is owed any more, the next use is a first one.
+        if (asked_.verb != verb::charge)
+            (void)bring_all();
+        return changed;
+    }
+
+    [[nodiscard]] std::int64_t recovery_end() const noexcept {
+        auto longest = std::int64_t{0};
+        for (std::uint32_t i = 0; i < rules_.size; ++i)
+            longest =
+                std::max(longest, kinds::reset_after(rules_.limits[i], states_[i], now()).count());
+        return now() + longest;
+    }
+
+    void take_numbers_of_binding() noexcept {
+        const auto bound = rules_.size == 0 ? rule_status{} : answer_.rules[answer_.binding];
+        answer_.reason = reason::rule;
+        answer_.limit = bound.limit;
+        answer_.remaining = bound.remaining();
+        answer_.reset_after = bound.reset_after;
+        answer_.retry_after = turn_;
+        if (answer_.allowed())
+            return;
+        answer_.retry_after = bound.retry_after;
+        const auto other = held_up();
+        if (other.reason == reason::rule || other.wait <= bound.retry_after)
+            return;
+        answer_.reason = asked_.verb == verb::once ? reason::duplicate : other.reason;
+        answer_.limit = 0;
+        answer_.remaining = 0;
+        answer_.retry_after = other.wait;
+        answer_.reset_after = other.wait;
+    }
+
+    const plan& rules_;
+    states_span states_;
+    held& what_;
+    const question& asked_;
+    decision& answer_;
+    microseconds turn_{0}; ///< how long who was granted a place has to wait for it
+};
 
 } // namespace
 
-effect evaluate(const plan& rules, std::span<bucket_state> states, held& what,
-                const question& asked, decision& answer) noexcept {
+effect evaluate(const plan& rules, std::span<rule_state> states, held& what, const question& asked,
+                decision& answer) noexcept {
+    auto call = deciding{rules, states, what, asked, answer};
     if (asked.verb == verb::reset)
-        std::ranges::fill(states, bucket_state{});
-    auto repaired = what.stale || asked.verb == verb::reset;
-    for (std::uint32_t i = 0; i < rules.size; ++i)
-        repaired = bring_to_now(rules.buckets[i], states[i], asked.now) || repaired;
+        call.forget();
+    const auto repaired = call.bring_all();
 
-    const auto asks = asked.verb == verb::allow || asked.verb == verb::peek;
-    const auto changed =
-        asks ? decide(rules, states, asked, answer) : settle(rules, states, asked, answer);
-    report(rules, states, asked.now, answer);
+    auto changed = false;
+    switch (asked.verb) {
+    case verb::allow:
+    case verb::peek:
+        changed = call.decide();
+        break;
+    case verb::reserve:
+        changed = call.reserve();
+        break;
+    case verb::once:
+        changed = call.take_first();
+        break;
+    case verb::reset:
+    case verb::charge:
+    case verb::refund:
+    case verb::block:
+    case verb::unreserve:
+        changed = call.settle();
+        break;
+    }
+    call.report();
 
+    if (asked.verb == verb::reset) {
+        call.forget();
+        const auto next = what.exists ? effect::erase : effect::nothing;
+        what.exists = what.stale = false;
+        return next;
+    }
     const auto silent = asked.verb == verb::peek || answer.outcome == outcome::never;
     auto next = effect::nothing;
     if (!silent && (changed || repaired))
-        next = effect_of_change(states, what);
+        next = call.effect_of_change();
     what.stale = silent && repaired;
     if (next != effect::nothing)
         what.exists = next == effect::store;
@@ -235,16 +325,31 @@ effect evaluate(const plan& rules, std::span<bucket_state> states, held& what,
 
 effect evaluate(const plan& rules, key_state& state, const question& asked,
                 decision& answer) noexcept {
-    return evaluate(rules, std::span{state.buckets.data(), rules.size}, state, asked, answer);
+    return evaluate(rules, std::span{state.states.data(), rules.slots}, state, asked, answer);
 }
 
-std::int64_t recovery_time(const plan& rules, const key_state& state) noexcept {
-    auto longest = std::int64_t{0};
-    for (std::uint32_t i = 0; i < rules.size; ++i) {
-        const auto& b = rules.buckets[i];
-        longest = std::max(longest, ceil_div(state.buckets[i].debt, b.den) * b.unit);
+std::int64_t matters_for(const plan& rules, std::span<const rule_state> states, const held& what,
+                         std::int64_t now) noexcept {
+    auto longest = what.block.debt;
+    for (std::uint32_t i = 0; i < rules.slots; ++i) {
+        longest = std::max(longest, kinds::matters_for(rules.limits[i], states[i], now));
     }
     return longest;
+}
+
+bool binds_more(const decision& a, const decision& b) noexcept {
+    if (a.allowed() != b.allowed())
+        return b.allowed();
+    if (!a.allowed())
+        return a.retry_after > b.retry_after;
+    return a.remaining != b.remaining ? a.remaining < b.remaining : a.reset_after > b.reset_after;
+}
+
+std::int64_t recovers_at(const decision& answer) noexcept {
+    auto longest = microseconds{0};
+    for (const auto& status : answer.rules)
+        longest = std::max(longest, status.reset_after);
+    return answer.server_time.time_since_epoch().count() + longest.count();
 }
 
 } // namespace colimit::core

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The arithmetic of a call: from the state of a key, the rules and one instant to a decision and
-// the next state. Pure; lua/bucket.lua is its twin, and test/differential holds the two together.
+// the next state. Pure; the script is its twin, and test/differential holds the two together.
 
 #ifndef COLIMIT_CORE_EVALUATE_HPP
 #define COLIMIT_CORE_EVALUATE_HPP
@@ -9,8 +9,8 @@
 #include <colimit/decision.hpp>
 #include <colimit/detail/question.hpp>
 #include <core/plan.hpp>
+#include <core/state.hpp>
 
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -19,45 +19,33 @@ namespace colimit::core {
 using detail::question;
 using detail::verb;
 
-/// One rule's state as it is stored. The numbers it was counted with come along, so that it can be
-/// read by a rule whose numbers have changed since.
-struct bucket_state {
-    std::int64_t t = 0;        ///< microseconds: debt is as of then
-    std::int64_t debt = 0;     ///< ticks
-    std::int64_t num = 0;      ///< ticks a token; 0: there is no state
-    std::int64_t capacity = 0; ///< tokens
-
-    friend bool operator==(const bucket_state&, const bucket_state&) = default;
-};
-
-/// What the store holds for a key.
-struct held {
-    /// Something is there.
-    bool exists = false;
-    /// It must be replaced even by a refusal: it is no state, or it was moved or converted.
-    bool stale = false;
-};
-
-/// A key's state under a policy: one bucket a rule, in the policy's order.
-struct key_state : held {
-    std::array<bucket_state, limits::rules_per_policy> buckets{};
-};
-
 /// What the store has to do with the key now.
 enum class effect : std::uint8_t { nothing, store, erase };
 
-/// Decides; `asked` is valid and its clock is set, and there is a state for each rule. Afterwards
-/// the states are at `asked.now`, and the ones to be stored if the effect says so; they may be
-/// asked again at the same instant.
-[[nodiscard]] effect evaluate(const plan& rules, std::span<bucket_state> states, held& what,
+/// Decides; `asked` is valid and its clock is set, and there is a state for each slot, with what
+/// state.hpp says of logs and sketches: for `allow`, `peek` and `reserve` as before the call, for
+/// the others as after it. Afterwards the states are at `asked.now`, and the ones to be stored if
+/// the effect says so; those of rules with stored numbers may be asked again at the same instant.
+[[nodiscard]] effect evaluate(const plan& rules, std::span<rule_state> states, held& what,
                               const question& asked, decision& answer) noexcept;
 
 /// The same for a state that was read as a whole.
 [[nodiscard]] effect evaluate(const plan& rules, key_state& state, const question& asked,
                               decision& answer) noexcept;
 
-/// How long after `now` the state still matters: until the last of its rules has recovered.
-[[nodiscard]] std::int64_t recovery_time(const plan& rules, const key_state& state) noexcept;
+/// How long after `now`, at which the states are, they still matter: until the last of them is as
+/// good as none.
+[[nodiscard]] std::int64_t matters_for(const plan& rules, std::span<const rule_state> states,
+                                       const held& what, std::int64_t now) noexcept;
+
+/// When a place that `reserve` granted will have been repaid by all rules: what `unreserve` asks
+/// for.
+[[nodiscard]] std::int64_t recovers_at(const decision& answer) noexcept;
+
+/// Whether answer `a` says more than answer `b` to checks that are made together: of the refusals
+/// the one with the longest wait, else the grant with the least remaining, then the longest
+/// recovery.
+[[nodiscard]] bool binds_more(const decision& a, const decision& b) noexcept;
 
 } // namespace colimit::core
 

@@ -20,6 +20,9 @@ constexpr std::int64_t units[] = {1, 1'000, 1'000'000};
 /// Where `charge` stops at the latest, so that a debt and one token more stay exact.
 constexpr std::int64_t most_ticks = std::int64_t{1} << 52;
 
+/// What a log may hold together, so that four bytes are enough for an event's weight.
+constexpr std::int64_t most_logged = (std::int64_t{1} << 32) - 1;
+
 [[nodiscard]] constexpr bool product_fits(std::int64_t a, std::int64_t b,
                                           std::int64_t most) noexcept {
     return b == 0 || a <= most / b;
@@ -45,11 +48,7 @@ void check_range(const std::string& where, std::string_view what, std::int64_t v
                           ", is " + std::to_string(value));
 }
 
-void check_numbers(const std::string& where, const rule& r) {
-    check_range(where, "the count", r.count());
-    check_range(where,
-                r.kind() == algorithm::cell ? "the capacity (max_burst + 1)" : "the capacity",
-                r.capacity());
+void check_period(const std::string& where, const rule& r) {
     const auto period = r.period().count();
     if (period == detail::no_duration)
         refuse(where, "the period must be a whole number of microseconds that fits 64 bits");
@@ -57,8 +56,88 @@ void check_numbers(const std::string& where, const rule& r) {
         refuse(where, "the period must be 1 us to 100 years, is " + std::to_string(period) + " us");
 }
 
-/// The bucket counted in `unit`, if its numbers stay exact there.
-[[nodiscard]] std::optional<bucket> reduced(const rule& r, std::int64_t unit) {
+/// What an algorithm does not have.
+void check_refinements(const std::string& where, const rule& r) {
+    const auto bucket = is_bucket(r.kind());
+    const auto only_for = [&](bool wrong, std::string_view what, std::string_view kinds) {
+        if (wrong)
+            refuse(where, std::string{what} + " is for " + std::string{kinds} + ", not for " +
+                              std::string{to_string(r.kind())});
+    };
+    only_for(!bucket && r.capacity() != r.count(), "burst", "buckets");
+    only_for(!bucket && r.refill() == refill::stepwise, "stepwise", "buckets");
+    only_for(!bucket && r.refill() == refill::aligned, "aligned", "buckets");
+    only_for(!bucket && r.has_initial(), "initially", "buckets");
+    only_for(r.is_from_first() && r.kind() != algorithm::fixed_window, "from_first",
+             "fixed_window");
+    only_for(r.counts_refused() && r.kind() != algorithm::sliding_log, "count_refused",
+             "sliding_log");
+}
+
+void check_numbers(const std::string& where, const rule& r) {
+    check_refinements(where, r);
+    check_range(where, is_bucket(r.kind()) ? "the count" : "the limit", r.count());
+    if (is_bucket(r.kind()))
+        check_range(where,
+                    r.kind() == algorithm::cell ? "the capacity (max_burst + 1)" : "the capacity",
+                    r.capacity());
+    if (r.has_initial() && (r.initial() < 0 || r.initial() > r.capacity()))
+        refuse(where, "it must start with 0 to " + std::to_string(r.capacity()) + " tokens, not " +
+                          std::to_string(r.initial()));
+    if (r.kind() == algorithm::sliding_log && r.count() > limits::log_events)
+        refuse(where, "the limit of a sliding log, which remembers every charge, must be at most " +
+                          std::to_string(limits::log_events) + ", is " + std::to_string(r.count()));
+    if (r.kind() != algorithm::calendar)
+        check_period(where, r);
+    else if (r.utc_offset() > limits::utc_offset || r.utc_offset() < -limits::utc_offset)
+        refuse(where, "the offset from UTC must be -1080 to 1080 minutes, is " +
+                          std::to_string(r.utc_offset().count()));
+}
+
+[[nodiscard]] kind kind_of(const rule& r) noexcept {
+    switch (r.kind()) {
+    case algorithm::fixed_window:
+        return r.is_from_first() ? kind::from_first : kind::window;
+    case algorithm::calendar:
+        return kind::calendar;
+    case algorithm::sliding_window:
+        return kind::counter;
+    case algorithm::sliding_log:
+        return kind::log;
+    case algorithm::distinct:
+        return kind::distinct;
+    default:
+        return r.refill() == refill::stepwise  ? kind::stepwise
+               : r.refill() == refill::aligned ? kind::aligned
+                                               : kind::bucket;
+    }
+}
+
+/// Kinds of one family read each other's state.
+[[nodiscard]] char family_of(kind k) noexcept {
+    switch (k) {
+    case kind::bucket:
+    case kind::stepwise:
+    case kind::aligned:
+        return 'b';
+    case kind::window:
+    case kind::from_first:
+    case kind::calendar:
+        return 'w';
+    case kind::counter:
+        return 'c';
+    case kind::log:
+        return 'l';
+    case kind::distinct:
+        return 'd';
+    case kind::hold:
+        return 'h';
+    }
+    return '?';
+}
+
+/// A bucket that is repaid continuously, counted in `unit`, if its numbers stay exact there.
+[[nodiscard]] std::optional<limit> continuous(const rule& r, std::int64_t unit) {
     if (r.period().count() % unit != 0)
         return std::nullopt;
     const auto period = r.period().count() / unit;
@@ -70,29 +149,127 @@ void check_numbers(const std::string& where, const rule& r) {
     const auto full = r.capacity() * num;
     const auto longest = limits::longest_debt.count() / unit;
     const auto ticks = product_fits(longest, den, most_ticks) ? longest * den : most_ticks;
-    return bucket{.capacity = r.capacity(),
-                  .num = num,
-                  .den = den,
-                  .unit = unit,
-                  .full = full,
-                  .most = std::max(full, ticks),
-                  .tag = state_tag(r.name()),
-                  .shadow = r.is_shadow()};
+    return limit{.capacity = r.capacity(),
+                 .num = num,
+                 .den = den,
+                 .unit = unit,
+                 .full = full,
+                 .most = std::max(full, ticks)};
 }
 
-[[nodiscard]] bucket make_bucket(const std::string& where, const rule& r) {
-    check_numbers(where, r);
+/// The time in which a bucket fills must stay below a hundred years.
+void check_recovery(const std::string& where, bool too_long) {
+    if (too_long)
+        refuse(where, "it would take more than 100 years to recover fully");
+}
+
+[[nodiscard]] limit make_continuous(const std::string& where, const rule& r) {
     for (const auto unit : units) {
-        const auto b = reduced(r, unit);
-        if (!b)
+        const auto made = continuous(r, unit);
+        if (!made)
             continue;
-        if ((b->full - 1) / b->den >= limits::longest_recovery.count() / unit)
-            refuse(where, "it would take more than 100 years to recover fully");
-        return *b;
+        check_recovery(where,
+                       (made->full - 1) / made->den >= limits::longest_recovery.count() / unit);
+        return *made;
     }
     refuse(where,
            "capacity times period is too large to be counted exactly: choose a smaller burst, "
            "or a period of whole milliseconds or seconds");
+}
+
+/// A bucket whose count comes back at once.
+[[nodiscard]] limit make_stepped(const std::string& where, const rule& r) {
+    const auto period = r.period().count();
+    const auto steps = (r.capacity() - 1) / r.count() + 1;
+    check_recovery(where, steps > limits::longest_recovery.count() / period);
+    const auto longest = limits::longest_debt.count() / period;
+    const auto tokens =
+        product_fits(longest, r.count(), most_ticks) ? longest * r.count() : most_ticks;
+    return {.capacity = r.capacity(),
+            .full = r.capacity(),
+            .most = std::max(r.capacity(), tokens),
+            .period = period,
+            .count = r.count()};
+}
+
+/// A window, aligned or from the first charge, or of a calendar.
+[[nodiscard]] limit make_window(const rule& r) {
+    return {.capacity = r.count(),
+            .full = r.count(),
+            .most = std::max(r.count(), most_ticks),
+            .period = r.period().count(),
+            .offset = std::chrono::microseconds{r.utc_offset()}.count(),
+            .calendar = r.unit()};
+}
+
+/// A counter in the finest unit in which limit times period stays exact.
+[[nodiscard]] limit make_counter(const std::string& where, const rule& r) {
+    for (const auto unit : units) {
+        const auto period = r.period().count() / unit;
+        if (r.period().count() % unit != 0 ||
+            !product_fits(r.count(), period, limits::exact_integer))
+            continue;
+        return {.capacity = r.count(),
+                .unit = unit,
+                .full = r.count(),
+                .most = std::max(r.count(), most_ticks / period),
+                .period = period};
+    }
+    refuse(where, "limit times period is too large to be counted exactly: choose a smaller limit, "
+                  "or a period of whole milliseconds or seconds");
+}
+
+[[nodiscard]] limit make_log(const rule& r) {
+    return {.capacity = r.count(),
+            .full = r.count(),
+            .most = most_logged,
+            .period = r.period().count(),
+            .counts_refused = r.counts_refused()};
+}
+
+[[nodiscard]] limit make_numbers(const std::string& where, const rule& r) {
+    switch (kind_of(r)) {
+    case kind::bucket:
+        return make_continuous(where, r);
+    case kind::stepwise:
+    case kind::aligned:
+        return make_stepped(where, r);
+    case kind::counter:
+        return make_counter(where, r);
+    case kind::log:
+        return make_log(r);
+    default:
+        return make_window(r);
+    }
+}
+
+[[nodiscard]] limit make_limit(const std::string& where, const rule& r, bool shadow) {
+    check_numbers(where, r);
+    auto made = make_numbers(where, r);
+    made.kind = kind_of(r);
+    made.tag = state_tag(family_of(made.kind), r.name());
+    made.shadow = r.is_shadow() || shadow;
+    if (r.has_initial())
+        made.initial = made.full - r.initial() * made.num;
+    return made;
+}
+
+/// What refuses a call for a while after one that was granted.
+[[nodiscard]] limit make_hold(std::string_view policy, const detail::policy_options& options) {
+    const auto period = options.prevent_duplicate;
+    const auto most = limits::longest_debt.count();
+    if (period == detail::no_duration || period < 1 || period > most)
+        refuse("policy '" + std::string{policy} + "'",
+               "prevent_duplicate must be a whole number of microseconds, 1 us to 366 days" +
+                   (period == detail::no_duration ? std::string{}
+                                                  : ", is " + std::to_string(period) + " us"));
+    return {.capacity = 1,
+            .full = 1,
+            .most = period,
+            .period = period,
+            .tag = state_tag(family_of(kind::hold), ""),
+            .kind = kind::hold,
+            .shadow = options.shadow};
 }
 
 /// Two rules that would share one state.
@@ -104,14 +281,34 @@ void check_numbers(const std::string& where, const rule& r) {
                       "', whose name happens to have the same 32-bit tag; choose another name");
 }
 
+/// The longest month and year.
+constexpr std::int64_t day = 86'400'000'000;
+constexpr std::int64_t longest_calendar[] = {day, 7 * day, 31 * day, 366 * day};
+
+[[nodiscard]] std::int64_t full_recovery(const limit& l) noexcept {
+    switch (l.kind) {
+    case kind::bucket:
+        return ((l.full - 1) / l.den + 1) * l.unit;
+    case kind::stepwise:
+    case kind::aligned:
+        return ((l.full - 1) / l.count + 1) * l.period;
+    case kind::calendar:
+        return longest_calendar[static_cast<std::size_t>(l.calendar)];
+    case kind::counter:
+        return 2 * l.period * l.unit;
+    default:
+        return l.period;
+    }
+}
+
 } // namespace
 
-std::uint32_t state_tag(std::string_view rule_name) noexcept {
+std::uint32_t state_tag(char family, std::string_view rule_name) noexcept {
     auto hash = std::uint32_t{2166136261U};
     const auto add = [&hash](char c) {
         hash = (hash ^ static_cast<unsigned char>(c)) * std::uint32_t{16777619U};
     };
-    add('b'); // the family: rules of another kind keep another state under the same name
+    add(family);
     std::ranges::for_each(rule_name, add);
     return hash == 0 ? 1 : hash;
 }
@@ -127,20 +324,53 @@ void check_name(std::string_view name, const std::string& what, bool fits, errc 
         throw error{code, what + " is longer than 64 characters"};
 }
 
-plan make_plan(std::string_view policy_name, std::span<const rule> rules) {
+plan make_plan(std::string_view policy_name, std::span<const rule> rules,
+               const detail::policy_options& options) {
     if (rules.empty() || rules.size() > limits::rules_per_policy)
         refuse("policy '" + std::string{policy_name} + "'",
                "must have 1 to 8 rules, has " + std::to_string(rules.size()));
     auto made = plan{};
+    made.shadow = options.shadow;
+    made.can_reserve = true;
     for (const auto& r : rules) {
         const auto where = place(policy_name, made.size, r);
-        const auto b = make_bucket(where, r);
+        const auto l = make_limit(where, r, options.shadow);
         for (std::uint32_t i = 0; i < made.size; ++i)
-            if (made.buckets[i].tag == b.tag)
+            if (made.limits[i].tag == l.tag)
                 refuse_twin(where, rules[i], r);
-        made.buckets[made.size++] = b;
+        made.limits[made.size++] = l;
+        made.has_log = made.has_log || l.kind == kind::log;
+        made.has_distinct = made.has_distinct || l.kind == kind::distinct;
+        made.counts_refused = made.counts_refused || l.counts_refused;
+        made.can_reserve = made.can_reserve && l.kind == kind::bucket;
     }
+    made.slots = made.size;
+    if (options.prevent_duplicate != 0)
+        made.limits[made.slots++] = make_hold(policy_name, options);
     return made;
+}
+
+std::int64_t log_period(const plan& rules) noexcept {
+    auto longest = std::int64_t{0};
+    for (const auto& l : rules.rules())
+        if (l.kind == kind::log)
+            longest = std::max(longest, l.period);
+    return longest;
+}
+
+std::int64_t log_capacity(const plan& rules) noexcept {
+    auto largest = std::int64_t{0};
+    for (const auto& l : rules.rules())
+        if (l.kind == kind::log)
+            largest = std::max(largest, l.capacity);
+    return 2 * largest + 16;
+}
+
+std::int64_t full_recovery(const plan& rules) noexcept {
+    auto longest = std::int64_t{0};
+    for (const auto& l : rules.all())
+        longest = std::max(longest, full_recovery(l));
+    return longest;
 }
 
 } // namespace colimit::core

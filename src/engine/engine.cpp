@@ -2,7 +2,12 @@
 //
 // Calls in, handlers out.
 
+#include <core/evaluate.hpp>
 #include <engine/engine.hpp>
+#include <engine/many_calls.hpp>
+#include <once_policy.hpp>
+#include <policy_data.hpp>
+#include <question_check.hpp>
 
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution_context.hpp>
@@ -11,6 +16,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -79,7 +85,8 @@ class engine::registration {
     engine_service* service_;
 };
 
-engine::engine(asio::any_io_executor executor) : executor_(std::move(executor)) {}
+engine::engine(asio::any_io_executor executor)
+    : executor_(std::move(executor)), line_(executor_, [this] { serve_line(); }) {}
 
 engine::~engine() {
     drop_completed();
@@ -93,6 +100,9 @@ void engine::close() noexcept {
     if (std::exchange(closed_, true))
         return;
     shut(errc::closed);
+    auto waiting = line_.take_all();
+    while (auto* op = waiting.pop_front())
+        complete(*op, errc::closed);
 }
 
 void engine::abandon() noexcept {
@@ -112,18 +122,126 @@ void engine::start(operation& op, const call& c) noexcept {
     op.asked = c.asked;
     if (closed_)
         return complete(op, errc::closed);
-    if (c.policy == nullptr)
-        return begin_ready(op);
-    if (!is_valid(c.asked))
+    try {
+        switch (c.kind) {
+        case call::shape::ready:
+            return begin_ready(op);
+        case call::shape::one:
+            return start_one(op, c);
+        case call::shape::once: {
+            auto with = c;
+            with.policy = &once_policy();
+            return start_one(op, with);
+        }
+        case call::shape::many:
+        case call::shape::together:
+            return start_checks(op, c);
+        }
+    } catch (const std::bad_alloc&) {
+        complete(op, make_error_code(boost::system::errc::not_enough_memory));
+    }
+}
+
+void engine::start_one(operation& op, const call& c) {
+    if (!is_valid(c.asked, (*c.policy)->plan))
         return complete(op, errc::invalid_argument);
     if (c.key.size() > limits::key_bytes)
         return complete(op, errc::invalid_key);
+    if (c.asked.verb == verb::reserve)
+        op.attached = std::make_unique<reservation>(c.key, *c.policy);
     begin(op, c);
+}
+
+void engine::start_checks(operation& op, const call& c) {
+    op.checks = c.checks;
+    if (c.kind == call::shape::many) {
+        if (c.checks.empty())
+            return complete(op, error_code{});
+        auto calls = std::make_unique<many_calls>(*this, op);
+        auto& started = *calls;
+        op.attached = std::move(calls);
+        return started.start();
+    }
+    if (const auto wrong = error_of_checks(c.checks); wrong)
+        return complete(op, wrong);
+    op.asked = ask(verb::allow, c.checks.front().options);
+    begin_together(op);
 }
 
 void engine::cancel(operation& op) noexcept {
     if (op.place != nullptr)
-        withdraw(op, asio::error::operation_aborted);
+        return withdraw(op, asio::error::operation_aborted);
+    if (op.attached == nullptr)
+        return;
+    if (auto* calls = dynamic_cast<many_calls*>(op.attached.get()); calls != nullptr)
+        return calls->cancel();
+    auto* place = dynamic_cast<reservation*>(op.attached.get());
+    if (place == nullptr)
+        return;
+    if (!place->in_line) {
+        place->cancelled = true;
+        return;
+    }
+    line_.remove(op);
+    place->served = true;
+    give_back(*place, op.asked.cost, core::recovers_at(op.result));
+    complete(op, asio::error::operation_aborted);
+}
+
+/// Whether a call that the store has answered waits for its turn now.
+bool engine::keeps_waiting(operation& op) {
+    if (op.asked.verb != verb::reserve || op.ec || op.attached == nullptr)
+        return false;
+    if (op.result.retry_after.count() == 0 || !op.result.allowed() ||
+        waiting_line::place_of(op).served)
+        return false;
+    if (auto& place = waiting_line::place_of(op); place.cancelled) {
+        give_back(place, op.asked.cost, core::recovers_at(op.result));
+        op.ec = asio::error::operation_aborted;
+        return false;
+    }
+    if (closed_) {
+        op.ec = errc::closed;
+        return false;
+    }
+    line_.add(op, shared_from_this());
+    return true;
+}
+
+void engine::serve_line() {
+    auto due = line_.take_due(shared_from_this());
+    complete_all(due);
+}
+
+namespace {
+
+/// A call that nobody waits for: gives a place back.
+struct returned_place final : operation {
+    returned_place(engine& e, const reservation& from, std::int64_t cost, std::int64_t end)
+        : operation(e, &finish_call), place(from.key, from.policy) {
+        asked = {verb::unreserve, cost, end};
+    }
+
+    static void finish_call(operation* base, bool /*invoke*/) {
+        delete static_cast<returned_place*>(base);
+    }
+
+    reservation place;
+};
+
+} // namespace
+
+void engine::give_back(const reservation& place, std::int64_t cost, std::int64_t end) noexcept {
+    try {
+        auto* op = new returned_place{*this, place, cost, end};
+        const auto& kept = op->place;
+        start(*op, {.engine = this,
+                    .kind = call::shape::one,
+                    .key = kept.key,
+                    .policy = &kept.policy,
+                    .asked = op->asked});
+    } catch (const std::bad_alloc&) { // the place lapses
+    }
 }
 
 void engine::complete(operation& op) noexcept {
@@ -149,7 +267,8 @@ void engine::run(operation_list& row) {
     auto mine = std::move(row); // what completes meanwhile waits for the next turn
     try {
         while (auto* op = mine.pop_front())
-            op->finish(op, true);
+            if (!keeps_waiting(*op))
+                op->finish(op, true);
     } catch (...) {
         complete_all(mine);
         throw;

@@ -13,11 +13,13 @@
 #include <colimit/detail/call_operation.hpp>
 #include <colimit/error.hpp>
 #include <engine/node_pool.hpp>
+#include <engine/waiting_line.hpp>
 #include <operation_list.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace colimit::detail {
@@ -40,12 +42,19 @@ class engine : public std::enable_shared_from_this<engine> {
     void start(operation& op, const call& c) noexcept;
     void cancel(operation& op) noexcept;
 
+    /// For an operation that stands for others, when these are done.
+    void complete_from_children(operation& op, error_code ec) noexcept { complete(op, ec); }
+    /// Asks the store to take a place back; nobody waits for the answer.
+    void give_back(const reservation& place, std::int64_t cost, std::int64_t end) noexcept;
+
     [[nodiscard]] const asio::any_io_executor& executor() const noexcept { return executor_; }
     [[nodiscard]] node_pool& pool() noexcept { return pool_; }
 
   protected:
     /// Takes a checked call; it comes back through `complete`.
     virtual void begin(operation& op, const call& c) = 0;
+    /// Takes `op.checks`, which are valid: all or nothing.
+    virtual void begin_together(operation& op) = 0;
     /// Completes with void(error_code) when the store answers.
     virtual void begin_ready(operation& op) = 0;
     /// Gives up a call that the store holds: it comes back through `complete`.
@@ -69,6 +78,10 @@ class engine : public std::enable_shared_from_this<engine> {
   private:
     class registration;
 
+    void start_one(operation& op, const call& c);
+    void start_checks(operation& op, const call& c);
+    [[nodiscard]] bool keeps_waiting(operation& op);
+    void serve_line();
     void schedule() noexcept;
     void drop_completed() noexcept;
 
@@ -77,6 +90,7 @@ class engine : public std::enable_shared_from_this<engine> {
     operation_list completed_;
     bool scheduled_ = false;
     bool closed_ = false;
+    waiting_line line_;
     std::unique_ptr<registration> registration_;
 };
 

@@ -3,6 +3,7 @@
 // The in-process store behind the verbs.
 
 #include <engine/memory_engine.hpp>
+#include <memory/together.hpp>
 #include <system_clock.hpp>
 
 #include <utility>
@@ -14,10 +15,29 @@ memory_engine::memory_engine(asio::any_io_executor executor, std::size_t states)
 
 void memory_engine::begin(operation& op, const call& c) {
     const auto& policy = **c.policy;
+    if (policy.filter)
+        return begin_seen(op, c);
     const auto sought = store_.seek(c.key, policy); // reads ahead while the clock is read
     if (op.asked.now == store_clock)
         op.asked.now = system_now();
     store_.answer(sought, policy, op.asked, op.result);
+    complete(op, {});
+}
+
+void memory_engine::begin_seen(operation& op, const call& c) {
+    if (op.asked.now == store_clock)
+        op.asked.now = system_now();
+    const auto seen = filters_.seen(c.key, **c.policy, op.asked.now);
+    if (!seen)
+        return complete(op, errc::invalid_argument);
+    op.result.outcome = *seen ? outcome::limited : outcome::allowed;
+    complete(op, {});
+}
+
+void memory_engine::begin_together(operation& op) {
+    if (op.asked.now == store_clock)
+        op.asked.now = system_now();
+    op.result = memory::answer_together(store_, op.checks, op.asked.now);
     complete(op, {});
 }
 

@@ -7,6 +7,7 @@
 #define COLIMIT_ENGINE_MEMORY_ENGINE_HPP
 
 #include <engine/engine.hpp>
+#include <memory/bloom_filters.hpp>
 #include <memory/store.hpp>
 
 #include <cstddef>
@@ -19,11 +20,15 @@ class memory_engine final : public engine {
 
   private:
     void begin(operation& op, const call& c) override;
+    void begin_together(operation& op) override;
     void begin_ready(operation& op) override;
     void withdraw(operation& op, error_code why) override;
     void shut(error_code why) override;
 
+    void begin_seen(operation& op, const call& c);
+
     memory::store store_;
+    memory::bloom_filters filters_;
 };
 
 } // namespace colimit::detail

@@ -3,7 +3,10 @@
 // The shell around the state machines. It decides nothing that they can decide, so that it can be
 // thin enough to be right by reading.
 
+#include <core/evaluate.hpp>
 #include <engine/redis_engine.hpp>
+#include <engine/redis_settings.hpp>
+#include <engine/reservation.hpp>
 
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/post.hpp>
@@ -11,7 +14,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <random>
+#include <memory>
+#include <new>
 #include <utility>
 
 namespace colimit::detail {
@@ -27,43 +31,14 @@ constexpr std::size_t read_bytes = std::size_t{64} * 1024;
 /// worth waiting for on the same connection.
 constexpr std::int64_t least_silence = 2'000'000;
 
-[[nodiscard]] std::int64_t steady_now() noexcept {
-    return std::chrono::duration_cast<microseconds>(steady_clock::now().time_since_epoch()).count();
-}
-
-[[nodiscard]] std::int64_t in_us(std::chrono::milliseconds t) noexcept {
-    return microseconds{t}.count();
-}
-
-[[nodiscard]] redis::session_settings session_of(const config& c, const redis::address& a) {
-    return {.user = a.user,
-            .password = a.password,
-            .database = a.database,
-            .protocol = c.resp,
-            .connect_timeout = in_us(c.connect_timeout),
-            .reconnect_least = in_us(c.reconnect_least),
-            .reconnect_most = in_us(c.reconnect_most),
-            .seed = std::random_device{}()};
-}
-
-[[nodiscard]] redis::batcher_settings batcher_of(const config& c) {
-    auto random = std::random_device{};
-    return {.prefix = c.prefix,
-            .batch_size = c.batch_size,
-            .batches_in_flight = c.batches_in_flight,
-            .max_in_flight = c.max_in_flight,
-            .minimum_ttl_ms = c.minimum_ttl.count(),
-            .first_nonce = std::uint64_t{random()} << 20U};
-}
-
 } // namespace
 
 redis_engine::redis_engine(const asio::any_io_executor& executor, const config& settings,
                            redis::address where)
     : engine(executor), timeout_(in_us(settings.timeout)),
-      silence_limit_(std::max(5 * timeout_, least_silence)), session_(session_of(settings, where)),
-      batcher_(batcher_of(settings)), stream_(executor, std::move(where)), in_(read_bytes),
-      timer_(executor) {}
+      silence_limit_(std::max(5 * timeout_, least_silence)),
+      session_(session_settings_of(settings, where)), calls_(make_queue(settings)),
+      stream_(executor, std::move(where)), in_(read_bytes), timer_(executor) {}
 
 redis::stream::listener redis_engine::self() {
     return {shared_from_this(), static_cast<redis::stream_events*>(this)};
@@ -78,14 +53,29 @@ void redis_engine::open() {
 
 // Calls
 
-void redis_engine::begin(operation& op, const call& c) {
+/// False when the call would wait in vain, and was told so.
+bool redis_engine::begin_turn(operation& op) {
     schedule_turn();
     if (!std::exchange(clock_is_read_, true))
         now_ = steady_now();
     op.deadline = now_ + timeout_;
-    if (session_.not_ready_before() >= op.deadline)
-        return complete(op, session_.trouble());
-    if (const auto ec = batcher_.submit(op, c.key, *c.policy); ec)
+    if (session_.not_ready_before() < op.deadline)
+        return true;
+    complete(op, session_.trouble());
+    return false;
+}
+
+void redis_engine::begin(operation& op, const call& c) {
+    if (!begin_turn(op))
+        return;
+    if (const auto ec = calls_->submit(op, c.key, *c.policy); ec)
+        complete(op, ec);
+}
+
+void redis_engine::begin_together(operation& op) {
+    if (!begin_turn(op))
+        return;
+    if (const auto ec = calls_->submit_checks(op); ec)
         complete(op, ec);
 }
 
@@ -104,16 +94,49 @@ void redis_engine::withdraw(operation& op, error_code why) {
         op.place = nullptr;
         return complete(op, why);
     }
-    batcher_.withdraw(op, why);
-    complete_all(batcher_.done);
+    if (op.asked.verb == verb::reserve && calls_->is_sent(op) && leave_place_behind(op))
+        return complete(op, why);
+    calls_->withdraw(op, why);
+    complete_all(calls_->done);
+}
+
+namespace {
+
+/// Who gets the answer to a reservation that was cancelled on its way, and gives the place back.
+struct unwanted_place final : operation {
+    unwanted_place(engine& e, const reservation& from, const question& q)
+        : operation(e, &finish_call), place(from.key, from.policy) {
+        asked = q;
+    }
+
+    static void finish_call(operation* base, bool invoke) {
+        const auto self = std::unique_ptr<unwanted_place>{static_cast<unwanted_place*>(base)};
+        if (invoke && !self->ec && self->result.allowed())
+            self->owner->give_back(self->place, self->asked.cost, core::recovers_at(self->result));
+    }
+
+    reservation place;
+};
+
+} // namespace
+
+bool redis_engine::leave_place_behind(operation& op) noexcept {
+    try {
+        auto heir = std::make_unique<unwanted_place>(*this, static_cast<reservation&>(*op.attached),
+                                                     op.asked);
+        calls_->substitute(op, *heir.release());
+        return true;
+    } catch (const std::bad_alloc&) { // the place lapses
+        return false;
+    }
 }
 
 void redis_engine::shut(error_code why) {
     session_.close();
     stream_.close();
     timer_.cancel();
-    batcher_.fail_all(why);
-    complete_all(batcher_.done);
+    calls_->fail_all(why);
+    complete_all(calls_->done);
     end_ready_waiters(why);
 }
 
@@ -157,12 +180,12 @@ void redis_engine::run_within_turn(operation_list& row) {
 }
 
 void redis_engine::pump() {
-    if (writing_ || session_.state() != redis::session_state::ready || !batcher_.wants_to_write())
+    if (writing_ || session_.state() != redis::session_state::ready || !calls_->wants_to_write())
         return;
-    if (!batcher_.expects_reply())
+    if (!calls_->expects_reply())
         heard_ = now_;
     out_.clear();
-    batcher_.write(out_, handed_);
+    calls_->write(out_, handed_);
     start_write();
 }
 
@@ -216,7 +239,7 @@ void redis_engine::on_read(std::uint64_t connection, error_code ec, std::size_t 
         return;
     pump();
     start_read();
-    run_within_turn(batcher_.done);
+    run_within_turn(calls_->done);
 }
 
 /// Reads all complete replies. False when the connection is gone afterwards.
@@ -246,7 +269,7 @@ bool redis_engine::read_reply(std::string_view bytes) {
         obey(session_.read_reply(decoder_, bytes, now_));
         return connection == stream_.connection();
     }
-    const auto needs = batcher_.read_reply(decoder_, bytes);
+    const auto needs = calls_->read_reply(decoder_, bytes);
     if (needs == redis::remedy::keep)
         session_.served();
     if (needs && *needs != redis::remedy::reconnect && *needs != redis::remedy::reconnect_late)
@@ -298,6 +321,7 @@ void redis_engine::greet() {
 }
 
 void redis_engine::serve() {
+    calls_->begin_connection(session_.facts());
     end_ready_waiters({});
     pump();
 }
@@ -309,10 +333,10 @@ void redis_engine::lose_connection(redis::remedy why) {
 void redis_engine::disconnect() {
     stream_.close();
     writing_ = false;
-    batcher_.lose_connection(handed_);
+    calls_->lose_connection(handed_);
     // Who would wait in vain for the next attempt is told now.
-    batcher_.expire(session_.not_ready_before(), session_.trouble());
-    complete_all(batcher_.done);
+    calls_->expire(session_.not_ready_before(), session_.trouble());
+    complete_all(calls_->done);
     if (session_.trouble() == errc::auth_failed)
         end_ready_waiters(errc::auth_failed);
     set_timer();
@@ -321,13 +345,13 @@ void redis_engine::disconnect() {
 // Time
 
 std::int64_t redis_engine::silence_ends() const noexcept {
-    return batcher_.expects_reply() ? heard_ + silence_limit_ : no_time;
+    return calls_->expects_reply() ? heard_ + silence_limit_ : no_time;
 }
 
 void redis_engine::set_timer() {
     if (is_closed())
         return;
-    const auto at = std::min({batcher_.next_deadline().value_or(no_time),
+    const auto at = std::min({calls_->next_deadline().value_or(no_time),
                               session_.wake_at().value_or(no_time), silence_ends()});
     if (at >= timer_at_)
         return; // it fires earlier and is set again then
@@ -349,11 +373,11 @@ void redis_engine::on_timer() {
     }
     timer_at_ = no_time;
     const auto is_ready = session_.state() == redis::session_state::ready;
-    batcher_.expire(now_, is_ready ? errc::deadline_exceeded : session_.trouble());
+    calls_->expire(now_, is_ready ? errc::deadline_exceeded : session_.trouble());
     obey(session_.wake(now_));
     if (now_ >= silence_ends())
         lose_connection(redis::remedy::reconnect);
-    run_within_turn(batcher_.done);
+    run_within_turn(calls_->done);
 }
 
 } // namespace colimit::detail

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A limiter over one Redis or Valkey server: puts together the session, the batcher and the stream,
-// each of which knows nothing of the others. One write loop, one read loop, one timer.
+// A limiter over one Redis or Valkey server: puts together the session, the queue of calls and the
+// stream, each of which knows nothing of the others. One write loop, one read loop, one timer.
 //
-//   begin  -> batcher.submit -> (one turn of the loop) -> pump -> stream.write
-//   stream.read_some -> decoder -> session while greeting, batcher afterwards -> handlers
+//   begin  -> calls.submit -> (one turn of the loop) -> pump -> stream.write
+//   stream.read_some -> decoder -> session while greeting, the queue afterwards -> handlers
 //   timer: the next of deadline, session.wake_at, and a server that owes replies and is silent
 
 #ifndef COLIMIT_ENGINE_REDIS_ENGINE_HPP
@@ -12,7 +12,7 @@
 
 #include <colimit/config.hpp>
 #include <engine/engine.hpp>
-#include <redis/batcher.hpp>
+#include <redis/call_queue.hpp>
 #include <redis/handler_memory.hpp>
 #include <redis/resp.hpp>
 #include <redis/session.hpp>
@@ -39,6 +39,7 @@ class redis_engine final : public engine, private redis::stream_events {
 
   private:
     void begin(operation& op, const call& c) override;
+    void begin_together(operation& op) override;
     void begin_ready(operation& op) override;
     void withdraw(operation& op, error_code why) override;
     void shut(error_code why) override;
@@ -48,6 +49,8 @@ class redis_engine final : public engine, private redis::stream_events {
     void on_write(std::uint64_t connection, error_code ec, std::size_t bytes) override;
     void on_timer();
 
+    [[nodiscard]] bool begin_turn(operation& op);
+    [[nodiscard]] bool leave_place_behind(operation& op) noexcept;
     void schedule_turn() noexcept;
     void end_turn();
     void run_within_turn(operation_list& row);
@@ -71,7 +74,7 @@ class redis_engine final : public engine, private redis::stream_events {
     std::int64_t timeout_;
     std::int64_t silence_limit_;
     redis::session session_;
-    redis::batcher batcher_;
+    std::unique_ptr<redis::call_queue> calls_;
     redis::stream stream_;
     redis::resp::decoder decoder_;
 

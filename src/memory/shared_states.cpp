@@ -2,6 +2,8 @@
 //
 // Slots of shared states: found, made and given up.
 
+#include <core/log_facts.hpp>
+#include <memory/call_states.hpp>
 #include <memory/shared_states.hpp>
 
 #include <algorithm>
@@ -13,22 +15,70 @@ namespace {
     return static_cast<std::size_t>(id.high % shared_states::sets);
 }
 
-/// How long a state that was stored at `t` or a little later still counts; one from after `now`
-/// counts as one of now.
+/// How long a state that was stored at `t` still counts; one from after `now` counts as one of now.
 [[nodiscard]] std::int64_t remaining(std::int64_t recovered_at, std::int64_t t,
                                      std::int64_t now) noexcept {
     return recovered_at - std::max(t, now);
 }
 
-/// A state that recovers `duration` from now and not before.
-[[nodiscard]] core::bucket_state owing(const core::bucket& b, std::int64_t duration,
-                                       std::int64_t now) noexcept {
-    const auto units = (duration - 1) / b.unit + 1;
-    const auto debt = units > b.most / b.den ? b.most : units * b.den;
-    return {.t = now, .debt = debt, .num = b.num, .capacity = b.capacity};
+/// How much a rule owes that must not recover before `duration` from now. Windows owe more than
+/// they have: not even a cost of 0 fits. That lasts for one window, and longer they never owe.
+[[nodiscard]] std::int64_t debt_for(const core::limit& l, std::int64_t duration) noexcept {
+    const auto ticks = [&](std::int64_t steps, std::int64_t each) {
+        return steps > l.most / each ? l.most : steps * each;
+    };
+    switch (l.kind) {
+    case core::kind::bucket:
+        return ticks((duration - 1) / l.unit + 1, l.den);
+    case core::kind::stepwise:
+    case core::kind::aligned: // from a boundary that may be a period ago
+        return ticks((duration - 1) / l.period + 2, l.count);
+    case core::kind::hold: // held_up tells of it
+        return 0;
+    default:
+        return l.full + 1;
+    }
+}
+
+/// A state that recovers `duration` from now and not before, as far as the rule can owe as long.
+[[nodiscard]] core::rule_state owing(const core::limit& l, std::int64_t duration,
+                                     std::int64_t now) noexcept {
+    const auto is_bucket = what_holds(cell_tag(l)) == holds::bucket;
+    const auto has_end = what_holds(cell_tag(l)) == holds::window ||
+                         what_holds(cell_tag(l)) == holds::counter ||
+                         what_holds(cell_tag(l)) == holds::distinct;
+    return {.t = has_end ? now + duration : now,
+            .debt = debt_for(l, duration),
+            .num = l.kind == core::kind::counter ? l.period * l.unit
+                   : is_bucket                   ? l.num
+                                                 : 1,
+            .capacity = is_bucket                       ? l.capacity
+                        : l.kind == core::kind::counter ? 0
+                                                        : 1};
+}
+
+/// Of a rule that counts from the first use: that of the one who charged last, or it would be let
+/// through again before its time.
+[[nodiscard]] core::rule_state started_anew(const core::limit& l, core::rule_state s,
+                                            std::int64_t now) noexcept {
+    if (l.kind == core::kind::from_first)
+        s.t = now + l.period;
+    else if (l.kind == core::kind::stepwise)
+        s.t = now;
+    return s;
 }
 
 } // namespace
+
+std::int64_t shared_states::note::left(std::int64_t now) const noexcept {
+    return remaining(until, since, now);
+}
+
+void shared_states::note::add(const slot& given_up, std::int64_t now) noexcept {
+    const auto more = remaining(given_up.recovered_at, given_up.written_at, now);
+    until = now + std::max<std::int64_t>({left(now), more, 0});
+    since = now;
+}
 
 template<class Set>
 auto* shared_states::find(Set& s, const digest& policy, std::uint32_t tag) noexcept {
@@ -37,54 +87,79 @@ auto* shared_states::find(Set& s, const digest& policy, std::uint32_t tag) noexc
     return found == s.slots.end() ? nullptr : &*found;
 }
 
-std::int64_t shared_states::still_owed(const set& s, std::int64_t now) noexcept {
-    return remaining(s.owed_until, s.owed_since, now);
-}
-
 bool shared_states::read(const digest& id, const detail::policy_data& p, std::int64_t now,
-                         std::span<core::bucket_state> states) const noexcept {
+                         contents& c, core::event_log& log) const noexcept {
     const auto& s = table_[set_of(id)];
-    const auto owed = still_owed(s, now);
+    const auto owed = s.owed.left(now);
     auto counts = false;
-    for (std::uint32_t i = 0; i < p.plan.size; ++i) {
-        const auto& b = p.plan.buckets[i];
-        const auto* own = find(s, p.id, b.tag);
-        if (own != nullptr ? own->recovered_at <= now : owed <= 0)
-            continue;
-        states[i] = own != nullptr ? own->state : owing(b, owed, now);
+    const auto state_of = [&](std::uint32_t tag, std::int64_t left, const auto& made_up) {
+        const auto* own = find(s, p.id, tag);
+        if (own != nullptr ? own->recovered_at <= now : left <= 0)
+            return core::rule_state{};
         counts = true;
+        return own != nullptr ? own->state : made_up(left);
+    };
+    for (std::uint32_t i = 0; i < p.plan.slots; ++i) {
+        const auto& l = p.plan.limits[i];
+        if (l.kind != core::kind::log)
+            c.states[i] =
+                state_of(cell_tag(l), owed, [&](std::int64_t left) { return owing(l, left, now); });
     }
+    if (p.plan.has_log) {
+        // What was given up was no newer than the note of it.
+        const auto all = state_of(log_tag, owed, [&](std::int64_t) {
+            return core::rule_state{.t = std::min(now, s.owed.since),
+                                    .debt = core::log_capacity(p.plan)};
+        });
+        (void)log.record(all.t, all.debt, core::log_period(p.plan), 1);
+    }
+    c.held.block = state_of(block_tag, s.held_up.left(now), [&](std::int64_t left) {
+        return core::rule_state{.t = now, .debt = left, .num = 1, .capacity = 1};
+    });
     return counts;
-}
-
-void shared_states::note_owed(set& s, const slot& given_up, std::int64_t now) noexcept {
-    const auto owed =
-        std::max(still_owed(s, now), remaining(given_up.recovered_at, given_up.state.t, now));
-    s.owed_until = now + std::max<std::int64_t>(owed, 0);
-    s.owed_since = now;
 }
 
 shared_states::slot& shared_states::make(set& s, const digest& policy, std::uint32_t tag,
                                          std::int64_t now) noexcept {
     auto& chosen = *std::ranges::min_element(s.slots, {}, &slot::recovered_at);
-    if (chosen.recovered_at > now)
-        note_owed(s, chosen, now);
+    if (chosen.recovered_at > now) {
+        const auto what = what_holds(chosen.tag);
+        (what == holds::hold || what == holds::block ? s.held_up : s.owed).add(chosen, now);
+    }
     chosen.policy = policy;
     chosen.tag = tag;
     return chosen;
 }
 
 void shared_states::write(const digest& id, const detail::policy_data& p, std::int64_t now,
-                          std::span<const core::bucket_state> states,
-                          std::int64_t recovered_at) noexcept {
+                          const contents& c, const core::event_log& log) noexcept {
     auto& s = table_[set_of(id)];
-    for (std::uint32_t i = 0; i < p.plan.size; ++i) {
-        const auto tag = p.plan.buckets[i].tag;
+    const auto put = [&](std::uint32_t tag, const core::rule_state& state, std::int64_t matters) {
         auto* own = find(s, p.id, tag);
         auto& target = own != nullptr ? *own : make(s, p.id, tag, now);
-        target.state = states[i];
-        target.recovered_at = recovered_at;
+        target.state = state;
+        target.recovered_at = now + matters;
+        target.written_at = now;
+    };
+    auto memory = call_states{p.plan.slots};
+    const auto states = memory.all();
+    for (std::uint32_t i = 0; i < p.plan.slots; ++i) {
+        const auto* own = find(s, p.id, cell_tag(p.plan.limits[i]));
+        const auto grows =
+            own == nullptr || own->recovered_at <= now || own->state.debt < c.states[i].debt;
+        states[i] = grows ? started_anew(p.plan.limits[i], c.states[i], now) : c.states[i];
     }
+    const auto matters = core::matters_for(p.plan, states, core::held{}, now);
+    for (std::uint32_t i = 0; i < p.plan.slots; ++i)
+        if (p.plan.limits[i].kind != core::kind::log)
+            put(cell_tag(p.plan.limits[i]), states[i], matters);
+    if (p.plan.has_log && !log.is_empty())
+        put(log_tag,
+            {.t = log.newest(now, core::log_period(p.plan)),
+             .debt = log.used(now, core::log_period(p.plan))},
+            core::matters_for(log, p.plan, now));
+    if (c.held.block.debt > 0)
+        put(block_tag, c.held.block, c.held.block.debt);
 }
 
 } // namespace colimit::memory

@@ -36,12 +36,12 @@ void slab::release::operator()(cell* chunk) const noexcept {
     std::free(chunk);
 }
 
-bool slab::has_room(std::size_t count) noexcept {
+bool slab::has_room(std::size_t count, std::size_t outside) noexcept {
+    if (used() + count + outside > capacity_)
+        return false;
     if (count <= free_count_)
         return true;
     const auto needed = touched_ + (count - free_count_);
-    if (needed > capacity_)
-        return false;
     while (chunks_.size() * chunk_cells < needed) {
         const auto cells =
             std::min<std::size_t>(chunk_cells, capacity_ - chunks_.size() * chunk_cells);

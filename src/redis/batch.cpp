@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A batch from its first call to its last decision. The reply brings the values that the script
-// found; the C++ twin of the script then goes through the calls of each key and decides as the
-// script did. Both count what they granted: should they ever differ, nobody gets a decision.
+// A batch from its first call to its bytes.
 
+#include <id_digest.hpp>
 #include <redis/batch.hpp>
 #include <redis/script.hpp>
+#include <redis/seen.hpp>
 #include <redis/wire.hpp>
 
 #include <algorithm>
@@ -19,46 +19,20 @@ namespace {
 /// its other clients for milliseconds.
 constexpr std::size_t calls_per_batch = 1024;
 
-/// Where a slot of the index leads when there is nothing.
-constexpr std::uint32_t no_entry = UINT32_MAX;
+/// Bytes of facts in a reply: half of what the decoder accepts in one string.
+constexpr std::size_t most_fact_bytes = 32 * 1024;
 
-/// The last element of a reply.
-struct reply_header {
-    std::uint64_t nonce = 0;
-    std::int64_t seconds = 0;
-    std::int64_t microseconds = 0;
-    std::int64_t granted = 0;
-    std::string_view statuses;
-};
-
-template<class T>
-[[nodiscard]] bool take_number(std::string_view& text, T& value) noexcept {
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failure != std::errc{} || end == text.data() + text.size() || *end != ' ')
-        return false;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()) + 1);
-    return true;
+/// Whether a call says more than numbers.
+[[nodiscard]] bool has_members(const detail::policy_data& p) noexcept {
+    return p.filter || p.plan.has_distinct;
 }
 
-[[nodiscard]] std::optional<reply_header> read_header(std::string_view text) noexcept {
-    auto h = reply_header{};
-    if (!take_number(text, h.nonce) || !take_number(text, h.seconds) ||
-        !take_number(text, h.microseconds) || !take_number(text, h.granted))
-        return std::nullopt;
-    const auto latest = limits::latest_time;
-    if (h.seconds < 0 || h.seconds > latest / 1'000'000 || h.microseconds < 0 ||
-        h.microseconds > latest)
-        return std::nullopt;
-    h.statuses = text;
-    return h;
+[[nodiscard]] const script& script_of(const detail::policy_data& p) noexcept {
+    return p.filter ? seen_script : check_script;
 }
 
 [[nodiscard]] bool is_plain(const detail::question& asked) noexcept {
     return asked.verb == detail::verb::allow && asked.cost == 1 && asked.at_least == 1;
-}
-
-[[nodiscard]] char status_of(const reply_header& h, std::size_t key) noexcept {
-    return h.statuses == "-" ? '.' : h.statuses[key];
 }
 
 void append_decimal(std::string& out, std::uint64_t value) {
@@ -69,9 +43,13 @@ void append_decimal(std::string& out, std::uint64_t value) {
 
 } // namespace
 
+std::size_t batch::fact_bytes(const detail::policy_data& p) noexcept {
+    return p.filter ? 1 : redis::fact_bytes(p.plan);
+}
+
 batch::batch(std::size_t most_keys)
-    : index_(std::bit_ceil(4 * most_keys)), most_keys_(most_keys),
-      most_calls_(std::max(most_keys, calls_per_batch)) {
+    : index_(std::bit_ceil(4 * std::max(most_keys, limits::checks_together))),
+      most_keys_(most_keys), most_calls_(std::max(most_keys, calls_per_batch)) {
     entries_.reserve(most_keys_);
 }
 
@@ -80,8 +58,14 @@ void batch::start(const policy_pointer& policy, std::int64_t clock, std::uint64_
     clock_ = clock;
     nonce_ = nonce;
     keys_.clear();
+    members_.clear();
     entries_.clear();
     calls_.clear();
+    joint_.clear();
+    const auto facts = fact_bytes(*policy);
+    most_calls_now_ = facts == 0 ? most_calls_ : std::min(most_calls_, most_fact_bytes / facts);
+    if (policy->filter) // each id costs the server what a key of a policy does
+        most_calls_now_ = most_keys_;
     std::ranges::fill(index_, no_entry);
     live_ = 0;
     sent_keys_ = 0;
@@ -91,13 +75,12 @@ void batch::start(const policy_pointer& policy, std::int64_t clock, std::uint64_
 }
 
 bool batch::fits(const policy_pointer& policy, std::int64_t clock) const noexcept {
-    const auto same =
-        policy_ == policy || (policy_->name == policy->name && policy_->wire == policy->wire);
-    return same && clock_ == clock && !encoded && !is_full();
+    const auto same = policy_ == policy || policy_->identity == policy->identity;
+    return same && clock_ == clock && !encoded && !is_joint() && !is_full();
 }
 
 bool batch::is_full() const noexcept {
-    return entries_.size() == most_keys_ || calls_.size() == most_calls_;
+    return entries_.size() == most_keys_ || calls_.size() >= most_calls_now_;
 }
 
 std::uint32_t batch::find_or_append(std::uint64_t hash) {
@@ -115,6 +98,7 @@ std::uint32_t batch::find_or_append(std::uint64_t hash) {
                         .offset = static_cast<std::uint32_t>(keys_.size() - scratch_.size() - 2),
                         .size = static_cast<std::uint32_t>(scratch_.size()),
                         .bulk_offset = static_cast<std::uint32_t>(before),
+                        .family_at = static_cast<std::uint32_t>(family_at_),
                         .first_call = no_entry,
                         .last_call = no_entry,
                         .live = 0});
@@ -122,14 +106,42 @@ std::uint32_t batch::find_or_append(std::uint64_t hash) {
     return made;
 }
 
-void batch::add(detail::operation& op, std::string_view prefix, std::string_view key) {
-    const auto hash = key_hash(key);
+void batch::make_key(std::string_view prefix, const detail::policy_data& p, std::string_view key,
+                     std::uint64_t hash) {
     scratch_.clear();
-    append_key(scratch_, {prefix, policy_->name, key, hash});
+    family_at_ = append_key(scratch_, {p.prefix(prefix), p.name, key, hash});
+}
+
+/// The member lives only as long as its caller's argument.
+void batch::keep_member(one_call& c) {
+    c.member_offset = static_cast<std::uint32_t>(members_.size());
+    const auto& p = policy_of(calls_.size() - 1);
+    if (p.filter)
+        members_.append(mark_);
+    else if (p.plan.has_distinct)
+        append_member(members_, c.asked.member);
+    c.member_size = static_cast<std::uint32_t>(members_.size()) - c.member_offset;
+}
+
+void batch::add(detail::operation& op, std::string_view prefix, std::string_view key) {
+    if (!policy_->filter)
+        return add_call(op, prefix, key);
+    // An id belongs to the key of its block, which has the number of the block for a name.
+    const auto& filter = *policy_->filter;
+    const auto mark = core::mark_of(filter, detail::id_digest_of(key));
+    mark_.clear();
+    append_mark(mark_, filter, mark);
+    add_call(op, prefix, std::to_string(mark.block));
+}
+
+void batch::add_call(detail::operation& op, std::string_view prefix, std::string_view key) {
+    const auto hash = key_hash(key);
+    make_key(prefix, *policy_, key, hash);
     const auto made = static_cast<std::uint32_t>(calls_.size());
     calls_.push_back({.op = nullptr, .asked = op.asked, .entry = no_entry, .next = no_entry});
     auto place = no_entry;
     try {
+        keep_member(calls_.back());
         place = find_or_append(hash);
     } catch (...) {
         calls_.pop_back();
@@ -137,7 +149,7 @@ void batch::add(detail::operation& op, std::string_view prefix, std::string_view
     }
     auto& e = entries_[place];
     (e.first_call == no_entry ? e.first_call : calls_[e.last_call].next) = made;
-    plain_ = plain_ && e.first_call == made && is_plain(op.asked);
+    plain_ = plain_ && e.first_call == made && is_plain(op.asked) && !has_members(*policy_);
     e.last_call = made;
     ++e.live;
     ++live_;
@@ -147,11 +159,38 @@ void batch::add(detail::operation& op, std::string_view prefix, std::string_view
     op.index = made;
 }
 
+bool batch::add_checks(detail::operation& op, std::string_view prefix) {
+    plain_ = false;
+    for (const auto& c : op.checks)
+        joint_.push_back(c.policy.data());
+    check_answers_.assign(op.checks.size(), {});
+    check_states_.resize(op.checks.size());
+    for (const auto& c : op.checks) {
+        const auto made = static_cast<std::uint32_t>(calls_.size());
+        const auto hash = key_hash(c.key);
+        make_key(prefix, *c.policy.data(), c.key, hash);
+        if (find_or_append(hash) != made)
+            return false;
+        calls_.push_back({.op = nullptr,
+                          .asked = detail::ask(detail::verb::allow, c.options),
+                          .entry = made,
+                          .next = no_entry});
+        keep_member(calls_.back());
+        entries_[made].first_call = entries_[made].last_call = made;
+        entries_[made].live = 1;
+    }
+    calls_.front().op = &op;
+    live_ = 1;
+    op.place = this;
+    op.index = 0;
+    return true;
+}
+
 void batch::drop(std::uint32_t index) noexcept {
     auto& c = calls_[index];
     c.op = nullptr;
     --live_;
-    if (!encoded) {
+    if (!encoded && !is_joint()) {
         c.withdrawn = true;
         --entries_[c.entry].live;
     }
@@ -159,6 +198,8 @@ void batch::drop(std::uint32_t index) noexcept {
 
 void batch::take_back() noexcept {
     encoded = false;
+    if (is_joint())
+        return;
     for (auto& c : calls_)
         if (c.op == nullptr && !c.withdrawn) {
             c.withdrawn = true;
@@ -172,37 +213,108 @@ std::uint32_t batch::append_calls(std::string& out) const {
     for (const auto& e : entries_) {
         if (e.live == 0)
             continue;
-        for (auto i = e.first_call; i != no_entry && !plain_; i = calls_[i].next)
-            if (!calls_[i].withdrawn)
-                append_call(out, key, calls_[i].asked);
+        for (auto i = e.first_call; i != no_entry && !plain_; i = calls_[i].next) {
+            const auto& c = calls_[i];
+            if (c.withdrawn)
+                continue;
+            const auto member = std::string_view{members_}.substr(c.member_offset, c.member_size);
+            const auto& p = policy_of(c.entry);
+            if (p.filter) {
+                append_id(out, key, member);
+                continue;
+            }
+            append_call(out, key, c.asked);
+            if (p.plan.has_distinct)
+                append_call_member(out, member);
+        }
         ++key;
     }
     return key;
 }
 
+/// Of one entry, with those of its log and sketches.
+std::size_t batch::keys_of(std::size_t entry) const noexcept {
+    if (policy_of(entry).filter)
+        return 2; // generations
+    const auto& rules = policy_of(entry).plan;
+    const auto sketches =
+        std::ranges::count(rules.rules(), core::kind::distinct, &core::limit::kind);
+    return 1 + (rules.has_log ? 1U : 0U) + static_cast<std::size_t>(sketches);
+}
+
+/// The keys of entries `first` to `last` with the name of a family inserted.
+void batch::append_family(std::string& out, std::string_view family, std::size_t first,
+                          std::size_t last) const {
+    for (auto i = first; i < last; ++i) {
+        const auto& e = entries_[i];
+        if (e.live == 0)
+            continue;
+        const auto name = key_bytes(e);
+        resp::append_bulk_header(out, name.size() + family.size());
+        out.append(name.substr(0, e.family_at)).append(family).append(name.substr(e.family_at));
+        out.append("\r\n");
+    }
+}
+
+void batch::append_keys(std::string& out) const {
+    if (sent_keys_ == entries_.size() && keys_of(0) == 1 && !is_joint()) {
+        out.append(keys_);
+        return;
+    }
+    if (const auto& filter = policy_of(0).filter; filter) {
+        for (const auto parity : {0U, 1U}) {
+            const auto family = bitmap_family(*filter, parity);
+            append_family(out, {family.data(), family.size()}, 0, entries_.size());
+        }
+        return;
+    }
+    const auto together = is_joint() ? 1 : entries_.size();
+    for (std::size_t first = 0; first < entries_.size(); first += together) {
+        const auto last = first + together;
+        const auto& rules = policy_of(first).plan;
+        append_family(out, "", first, last);
+        if (rules.has_log)
+            append_family(out, log_family, first, last);
+        for (const auto& l : rules.rules()) {
+            const auto family = sketch_family(l.tag);
+            if (l.kind == core::kind::distinct)
+                append_family(out, {family.data(), family.size()}, first, last);
+        }
+    }
+}
+
+void batch::append_plans(std::string& out) const {
+    if (!is_joint()) {
+        resp::append_bulk(out, policy_->wire);
+        return;
+    }
+    auto plans = std::string{};
+    for (const auto& p : joint_)
+        plans += p->wire;
+    resp::append_bulk(out, plans);
+}
+
 void batch::encode(std::string& out, std::string_view minimum_ttl) {
     encoded = true;
+    const auto& run = script_of(policy_of(0));
     scratch_.clear();
     sent_keys_ = append_calls(scratch_);
     if (with_script)
-        resp::append_command(out, {"SCRIPT", "LOAD", bucket_script.body});
-    resp::append_array(out, sent_keys_ + 8U);
+        resp::append_command(out, {"SCRIPT", "LOAD", run.body});
+    auto keys = keys_of(0) * sent_keys_;
+    for (std::size_t i = 0; i < joint_.size(); ++i)
+        keys = (i == 0 ? 0 : keys) + keys_of(i);
+    resp::append_array(out, keys + (is_joint() ? 9U : 8U));
     if (with_script) {
         resp::append_bulk(out, "EVAL");
-        resp::append_bulk(out, bucket_script.body);
+        resp::append_bulk(out, run.body);
     } else {
         resp::append_bulk(out, "EVALSHA");
-        resp::append_bulk(out, bucket_script.sha1);
+        resp::append_bulk(out, run.sha1);
     }
-    append_decimal(out, sent_keys_);
-    if (sent_keys_ == entries_.size()) {
-        out.append(keys_);
-    } else {
-        for (const auto& e : entries_)
-            if (e.live != 0)
-                out.append(keys_, e.bulk_offset, e.offset + e.size + 2 - e.bulk_offset);
-    }
-    resp::append_bulk(out, policy_->wire);
+    append_decimal(out, keys);
+    append_keys(out);
+    append_plans(out);
     append_decimal(out, nonce_);
     if (clock_ == detail::store_clock)
         resp::append_bulk(out, "");
@@ -210,74 +322,12 @@ void batch::encode(std::string& out, std::string_view minimum_ttl) {
         append_decimal(out, static_cast<std::uint64_t>(clock_));
     resp::append_bulk(out, minimum_ttl);
     resp::append_bulk(out, scratch_);
-}
-
-void batch::decide(const entry& e, std::optional<std::string_view> value, std::int64_t now,
-                   std::int64_t& granted) {
-    auto state = decode_value(policy_->plan, value);
-    decision nobody;
-    for (auto i = e.first_call; i != no_entry; i = calls_[i].next) {
-        auto& c = calls_[i];
-        if (c.withdrawn)
-            continue;
-        c.asked.now = now;
-        auto& answer = c.op != nullptr ? c.op->result : nobody;
-        (void)core::evaluate(policy_->plan, state, c.asked, answer);
-        const auto asks = c.asked.verb == detail::verb::allow || c.asked.verb == detail::verb::peek;
-        granted += asks && answer.allowed() ? 1 : 0;
+    if (is_joint()) {
+        scratch_.clear();
+        for (std::size_t i = 0; i < joint_.size(); ++i)
+            scratch_.append("\1\0", 2); // each check has one key
+        resp::append_bulk(out, scratch_);
     }
-}
-
-void batch::fail(const entry& e, errc code) noexcept {
-    for (auto i = e.first_call; i != no_entry; i = calls_[i].next)
-        if (calls_[i].op != nullptr)
-            calls_[i].op->ec = code;
-}
-
-void batch::fail_all(errc code) noexcept {
-    for (auto& c : calls_)
-        if (c.op != nullptr)
-            c.op->ec = code;
-}
-
-std::optional<remedy> batch::read_reply(const resp::decoder& reply, std::string_view bytes) {
-    const auto nodes = reply.nodes();
-    if (nodes.size() != sent_keys_ + 2U || nodes.front().kind != resp::kind::array ||
-        nodes.back().kind != resp::kind::bulk)
-        return std::nullopt;
-    const auto header = read_header(reply.text(nodes.back(), bytes));
-    if (!header || header->nonce != nonce_ ||
-        (header->statuses != "-" && header->statuses.size() != sent_keys_))
-        return std::nullopt;
-
-    const auto now =
-        clock_ == detail::store_clock ? header->seconds * 1'000'000 + header->microseconds : clock_;
-    auto granted = std::int64_t{0};
-    auto failed = false;
-    auto worst = remedy::keep;
-    auto key = std::size_t{0};
-    for (const auto& e : entries_) {
-        if (e.live == 0)
-            continue;
-        const auto& found = nodes[key + 1];
-        const auto status = status_of(*header, key++);
-        const auto text = reply.text(found, bytes);
-        if (status == '.') {
-            if (found.kind != resp::kind::bulk && found.kind != resp::kind::null)
-                return std::nullopt;
-            decide(e, found.kind == resp::kind::null ? std::nullopt : std::optional{text}, now,
-                   granted);
-            continue;
-        }
-        failed = true;
-        const auto meaning =
-            status == 'c' ? reply_error{errc::key_conflict, remedy::keep} : classify(text);
-        worst = std::max(worst, meaning.remedy);
-        fail(e, meaning.code);
-    }
-    if (!failed && granted != header->granted)
-        fail_all(errc::corrupt_state);
-    return worst;
 }
 
 } // namespace colimit::redis

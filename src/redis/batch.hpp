@@ -2,7 +2,8 @@
 //
 // One script call: many calls on many keys of one policy, at one clock. Keys are kept as the bytes
 // that go on the wire, so that sending is one copy; equal keys become one, and their calls are
-// answered one after another, in the order in which they came. No sockets, no clock.
+// answered one after another, in the order in which they came. Or, for `allow_all`, one operation
+// with a key for each of its checks, and perhaps as many policies. No sockets, no clock.
 
 #ifndef COLIMIT_REDIS_BATCH_HPP
 #define COLIMIT_REDIS_BATCH_HPP
@@ -25,7 +26,7 @@
 
 namespace colimit::redis {
 
-using policy_pointer = std::shared_ptr<const detail::policy_data>;
+using detail::policy_pointer;
 
 class batch {
   public:
@@ -42,6 +43,13 @@ class batch {
 
     /// Takes a call; the batch is not full. What it throws (bad_alloc) leaves the batch as it was.
     void add(detail::operation& op, std::string_view prefix, std::string_view key);
+
+    /// Takes all checks of an operation, all or nothing, instead of calls. False where two of them
+    /// ask for one key under one policy.
+    [[nodiscard]] bool add_checks(detail::operation& op, std::string_view prefix);
+
+    /// The answer to call `index` is for another operation.
+    void substitute(std::uint32_t index, detail::operation& by) noexcept { calls_[index].op = &by; }
 
     /// Forgets the caller of call `index`. A call that was not encoded yet is not made at all.
     void drop(std::uint32_t index) noexcept;
@@ -68,6 +76,7 @@ class batch {
     /// `result` are set by read_reply or by the caller.
     template<class Take>
     void release(Take take) {
+        hand_over_checks();
         for (auto& c : calls_)
             if (auto* op = std::exchange(c.op, nullptr); op != nullptr)
                 take(*op);
@@ -85,6 +94,7 @@ class batch {
         std::uint32_t offset; ///< of its bytes in keys_
         std::uint32_t size;
         std::uint32_t bulk_offset; ///< of its bulk
+        std::uint32_t family_at;   ///< in its bytes: where the families of other keys stand
         std::uint32_t first_call;
         std::uint32_t last_call;
         std::uint32_t live; ///< calls to be made
@@ -93,17 +103,46 @@ class batch {
     struct one_call {
         detail::operation* op; ///< null: nobody waits any more
         detail::question asked;
+        std::uint32_t member_offset = 0; ///< in members_
+        std::uint32_t member_size = 0;
         std::uint32_t entry;
         std::uint32_t next;     ///< on the same key
         bool withdrawn = false; ///< before it was encoded: not made
     };
 
+    /// The values, facts and statuses of a reply on their way to the calls.
+    struct answers;
+
+    /// Where there is no entry, and no next call.
+    static constexpr std::uint32_t no_entry = UINT32_MAX;
+
+    /// What a call's facts take in a reply.
+    [[nodiscard]] static std::size_t fact_bytes(const detail::policy_data& p) noexcept;
+
+    [[nodiscard]] bool is_joint() const noexcept { return !joint_.empty(); }
+    [[nodiscard]] const detail::policy_data& policy_of(std::size_t entry) const noexcept {
+        return is_joint() ? *joint_[entry] : *policy_;
+    }
+    void make_key(std::string_view prefix, const detail::policy_data& p, std::string_view key,
+                  std::uint64_t hash);
     [[nodiscard]] std::uint32_t find_or_append(std::uint64_t hash);
+    void add_call(detail::operation& op, std::string_view prefix, std::string_view key);
+    void keep_member(one_call& c);
     [[nodiscard]] std::uint32_t append_calls(std::string& out) const;
-    void decide(const entry& e, std::optional<std::string_view> value, std::int64_t now,
-                std::int64_t& granted);
+    [[nodiscard]] std::size_t keys_of(std::size_t entry) const noexcept;
+    void append_keys(std::string& out) const;
+    void append_family(std::string& out, std::string_view family, std::size_t first,
+                       std::size_t last) const;
+    void append_plans(std::string& out) const;
+    [[nodiscard]] bool keep_value(std::size_t check, std::optional<std::string_view> value,
+                                  answers& from);
+    [[nodiscard]] std::int64_t decide_checks(std::int64_t now);
+    [[nodiscard]] bool decide(std::size_t entry, std::optional<std::string_view> value,
+                              answers& from);
+    [[nodiscard]] bool decide_ids(std::size_t entry, answers& from);
     void fail(const entry& e, errc code) noexcept;
     void fail_all(errc code) noexcept;
+    void hand_over_checks() noexcept;
     [[nodiscard]] std::string_view key_bytes(const entry& e) const noexcept {
         return std::string_view{keys_}.substr(e.offset, e.size);
     }
@@ -112,7 +151,14 @@ class batch {
     std::int64_t clock_ = 0;
     std::uint64_t nonce_ = 0;
     std::string keys_; ///< each as `$size\r\nbytes\r\n`
+    std::string members_;
+    std::string mark_; ///< of the id that is being added
     std::string scratch_;
+    std::size_t family_at_ = 0;         ///< in the key in scratch_
+    std::size_t most_calls_now_ = 0;    ///< with this policy
+    std::vector<policy_pointer> joint_; ///< of each check; empty for a row of calls
+    std::vector<core::key_state> check_states_;
+    std::vector<decision> check_answers_;
     std::vector<entry> entries_;
     std::vector<one_call> calls_;
     std::vector<std::uint32_t> index_; ///< open addressing over entries_, by hash

@@ -39,17 +39,6 @@ void batcher::retire(batches& from) {
     spare_.splice(spare_.begin(), from, from.begin());
 }
 
-void batcher::finish(detail::operation& op) {
-    by_deadline_.remove(op);
-    op.place = nullptr;
-    done.push_back(op);
-}
-
-void batcher::finish(detail::operation& op, error_code why) {
-    op.ec = why;
-    finish(op);
-}
-
 error_code batcher::submit(detail::operation& op, std::string_view key,
                            const policy_pointer& policy) {
     if (calls_ >= settings_.max_in_flight)
@@ -66,34 +55,54 @@ error_code batcher::submit(detail::operation& op, std::string_view key,
     return {};
 }
 
+error_code batcher::submit_checks(detail::operation& op) {
+    if (calls_ + op.checks.size() > settings_.max_in_flight)
+        drop_abandoned();
+    if (calls_ + op.checks.size() > settings_.max_in_flight)
+        return errc::too_many_in_flight;
+    try {
+        auto made = batches{};
+        spare_.empty() ? (void)made.emplace_back(settings_.batch_size)
+                       : made.splice(made.end(), spare_, spare_.begin());
+        auto& b = made.front();
+        b.start(op.checks.front().policy.data(), op.asked.now, nonce_++);
+        if (!b.add_checks(op, settings_.prefix)) {
+            b.start(op.checks.front().policy.data(), op.asked.now, 0);
+            spare_.splice(spare_.begin(), made);
+            return errc::invalid_argument;
+        }
+        waiting_.splice(waiting_.end(), made);
+    } catch (const std::bad_alloc&) {
+        return make_error_code(boost::system::errc::not_enough_memory);
+    }
+    calls_ += op.checks.size();
+    by_deadline_.push_back(op);
+    return {};
+}
+
 void batcher::withdraw(detail::operation& op, error_code why) {
     static_cast<batch*>(op.place)->drop(op.index);
     finish(op, why);
 }
 
-void batcher::expire(std::int64_t now, errc unsent) {
-    auto* op = by_deadline_.front();
-    for (; op != nullptr && op->deadline <= now; op = by_deadline_.front()) {
-        const auto sent = static_cast<const batch*>(op->place)->encoded;
-        const auto asks_only = op->asked.verb == detail::verb::peek;
-        withdraw(*op, sent && !asks_only ? errc::outcome_unknown : unsent);
-    }
-    drop_abandoned();
+bool batcher::is_sent(const detail::operation& op) const noexcept {
+    return static_cast<const batch*>(op.place)->encoded;
 }
 
-/// Waiting batches whose callers have all gone: dropped, or a server that does not answer would let
-/// them pile up.
+void batcher::substitute(detail::operation& op, detail::operation& by) noexcept {
+    static_cast<batch*>(op.place)->substitute(op.index, by);
+    by.place = std::exchange(op.place, nullptr);
+    by.index = op.index;
+    by.deadline = op.deadline;
+    by_deadline_.replace(op, by);
+}
+
+/// Waiting batches whose callers have all gone.
 void batcher::drop_abandoned() {
     while (!waiting_.empty() && waiting_.front().is_abandoned()) {
         close_to_calls(waiting_.front());
         retire(waiting_);
     }
-}
-
-std::optional<std::int64_t> batcher::next_deadline() const noexcept {
-    if (by_deadline_.empty())
-        return std::nullopt;
-    return by_deadline_.front()->deadline;
 }
 
 bool batcher::wants_to_write() const noexcept {
@@ -157,9 +166,7 @@ void batcher::end_batch(batch& b, error_code why) {
 
 /// Part of its bytes have left, and nobody knows what became of them.
 void batcher::end_lost_batch(batch& b) {
-    b.release([this](detail::operation& op) {
-        finish(op, op.asked.verb == detail::verb::peek ? errc::unavailable : errc::outcome_unknown);
-    });
+    b.release([this](detail::operation& op) { finish_lost(op); });
 }
 
 void batcher::lose_connection(std::uint64_t sent) {

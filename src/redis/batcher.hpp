@@ -16,8 +16,8 @@
 
 #include <colimit/detail/operation.hpp>
 #include <colimit/error.hpp>
-#include <operation_list.hpp>
 #include <redis/batch.hpp>
+#include <redis/call_queue.hpp>
 #include <redis/key.hpp>
 #include <redis/reply_error.hpp>
 #include <redis/resp.hpp>
@@ -42,49 +42,27 @@ struct batcher_settings {
     std::uint64_t first_nonce = 1;
 };
 
-class batcher {
+class batcher final : public call_queue {
   public:
     explicit batcher(batcher_settings settings);
 
-    /// Takes a call, until it comes back in `done`. Calls are submitted in the order of their
-    /// deadlines. An error means that it was not taken.
     [[nodiscard]] error_code submit(detail::operation& op, std::string_view key,
-                                    const policy_pointer& policy);
+                                    const policy_pointer& policy) override;
+    [[nodiscard]] error_code submit_checks(detail::operation& op) override;
+    void withdraw(detail::operation& op, error_code why) override;
+    [[nodiscard]] bool is_sent(const detail::operation& op) const noexcept override;
+    void substitute(detail::operation& op, detail::operation& by) noexcept override;
 
-    /// A caller gives up: the call comes back in `done` at once with this code. Where it was
-    /// encoded already it may have been charged, and its reply will be read and dropped.
-    void withdraw(detail::operation& op, error_code why);
-
-    /// Ends the calls whose deadline is at or before `now`: with `unsent` where they were not
-    /// encoded, and as `errc::outcome_unknown` where their bytes may have left.
-    void expire(std::int64_t now, errc unsent);
-
-    /// The deadline that passes next.
-    [[nodiscard]] std::optional<std::int64_t> next_deadline() const noexcept;
-
-    [[nodiscard]] bool wants_to_write() const noexcept;
-    /// Appends the batches that may fly now; `stream_position` is that of the first byte appended.
-    void write(std::string& out, std::uint64_t stream_position);
-
-    /// Replies are owed.
-    [[nodiscard]] bool expects_reply() const noexcept { return !in_flight_.empty(); }
-    /// Takes the next reply of the connection. Nothing when it is not one that can stand here: the
-    /// connection cannot be trusted any more.
+    [[nodiscard]] bool wants_to_write() const noexcept override;
+    void write(std::string& out, std::uint64_t stream_position) override;
+    [[nodiscard]] bool expects_reply() const noexcept override { return !in_flight_.empty(); }
     [[nodiscard]] std::optional<remedy> read_reply(const resp::decoder& reply,
-                                                   std::string_view bytes);
-
-    /// The connection is gone after `sent` bytes: what had not begun to leave waits for the next
-    /// connection, what had ends as `errc::outcome_unknown`, or as `errc::unavailable` where it
-    /// only asked.
-    void lose_connection(std::uint64_t sent);
+                                                   std::string_view bytes) override;
+    void lose_connection(std::uint64_t sent) override;
+    void fail_all(error_code why) override;
 
     /// Ends what waits and was not sent.
     void fail_waiting(error_code why);
-    /// Ends everything.
-    void fail_all(error_code why);
-
-    /// Calls that have come to their end, with `ec` or `result` set.
-    detail::operation_list done;
 
     [[nodiscard]] std::size_t size() const noexcept { return calls_; }
 
@@ -96,16 +74,13 @@ class batcher {
     [[nodiscard]] batch& batch_for(const policy_pointer& policy, std::int64_t clock);
     void close_to_calls(const batch& b);
     void retire(batches& from);
-    void finish(detail::operation& op);
-    void finish(detail::operation& op, error_code why);
     void end_batch(batch& b, error_code why);
     void end_lost_batch(batch& b);
-    void drop_abandoned();
+    void drop_abandoned() override;
     [[nodiscard]] remedy fail_head(const resp::decoder& reply, std::string_view bytes);
 
     batcher_settings settings_;
     std::string minimum_ttl_;
-    detail::operation_list by_deadline_;
     batches waiting_;
     batches in_flight_;
     batches spare_;

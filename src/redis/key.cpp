@@ -4,10 +4,9 @@
 
 #include <colimit/limits.hpp>
 #include <redis/key.hpp>
+#include <sha256.hpp>
 
-// The functions of OpenSSL 1.1: those that replace them allocate for every digest.
-#define OPENSSL_API_COMPAT 0x10100000L
-#include <openssl/sha.h>
+#include <algorithm>
 
 namespace colimit::redis {
 namespace {
@@ -23,14 +22,10 @@ constexpr std::array<std::string_view, tag_count> tags{
 } // namespace
 
 std::array<char, 32> long_key_digest(std::string_view bytes) noexcept {
-    auto state = SHA256_CTX{};
-    auto digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>{};
-    SHA256_Init(&state);
-    SHA256_Update(&state, bytes.data(), bytes.size());
-    SHA256_Final(digest.data(), &state);
+    const auto digest = digest_of(bytes);
     constexpr std::string_view digits = "0123456789abcdef";
     auto hex = std::array<char, 32>{};
-    for (std::size_t i = 0; i < hex.size() / 2; ++i) {
+    for (std::size_t i = 0; i < digest.size(); ++i) {
         hex[2 * i] = digits[digest[i] >> 4U];
         hex[2 * i + 1] = digits[digest[i] & 15U];
     }
@@ -48,18 +43,45 @@ std::uint64_t key_hash(std::string_view key) noexcept {
     return hash;
 }
 
-void append_key(std::string& out, const key_parts& parts) {
+std::size_t append_key(std::string& out, const key_parts& parts) {
+    const auto begin = out.size();
     out.append(parts.prefix)
         .append(":{")
         .append(tag(tag_of(parts.hash)))
         .append("}:")
-        .append(parts.policy);
+        .append(parts.policy)
+        .append(":");
+    const auto family_at = out.size() - begin;
     if (parts.key.size() <= limits::plain_key_bytes) {
-        out.append(":k:").append(parts.key);
-        return;
+        out.append("k:").append(parts.key);
+        return family_at;
     }
     const auto hex = long_key_digest(parts.key);
-    out.append(":h:").append(hex.data(), hex.size());
+    out.append("h:").append(hex.data(), hex.size());
+    return family_at;
+}
+
+std::array<char, 8> hex_of(std::uint32_t value) noexcept {
+    constexpr std::string_view digits = "0123456789abcdef";
+    auto hex = std::array<char, 8>{};
+    for (std::size_t i = 0; i < hex.size(); ++i)
+        hex[i] = digits[(value >> (28 - 4 * i)) & 15U];
+    return hex;
+}
+
+std::array<char, 9> sketch_family(std::uint32_t rule_tag) noexcept {
+    auto family = std::array<char, 9>{'d'};
+    std::ranges::copy(hex_of(rule_tag), family.begin() + 1);
+    return family;
+}
+
+void append_member(std::string& out, std::string_view member) {
+    if (member.size() <= limits::plain_key_bytes) {
+        out.append(member);
+        return;
+    }
+    const auto hex = long_key_digest(member);
+    out.append(hex.data(), hex.size());
 }
 
 } // namespace colimit::redis

@@ -4,6 +4,10 @@
 //
 //   prefix:{tag}:policy:k:bytes          up to 256 bytes, as they are
 //   prefix:{tag}:policy:h:0123...cdef    longer ones: 128 bits of SHA-256 in hexadecimal
+//   prefix:{tag}:policy:lk:bytes         the key's log (or lh)
+//   prefix:{tag}:policy:tk:bytes         its log in transactions (or th)
+//   prefix:{tag}:policy:d1a2b3c4dk:bytes the sketch of the rule with that tag (or ...h)
+//   prefix:{tag}:filter:b01a2b3c4dk:17   a block of a Bloom filter, see seen.hpp
 //
 // The user's bytes stand last, so no bytes can be taken for another part: two different (prefix,
 // policy, key) never share a name. The tag, the only part that a cluster hashes, is one of 64 whose
@@ -45,8 +49,20 @@ struct key_parts {
     std::uint64_t hash = 0; ///< key_hash of the key
 };
 
-/// Appends the name under which the key is kept.
-void append_key(std::string& out, const key_parts& parts);
+/// Appends the name under which the key is kept. Answers where in it the family of other keys that
+/// belong to it is inserted.
+std::size_t append_key(std::string& out, const key_parts& parts);
+
+/// Eight hexadecimal digits.
+[[nodiscard]] std::array<char, 8> hex_of(std::uint32_t value) noexcept;
+
+/// What is inserted for a log, by script or by MULTI, and for the sketch of the rule with this tag.
+inline constexpr std::string_view log_family = "l";
+inline constexpr char transaction_family = 't';
+[[nodiscard]] std::array<char, 9> sketch_family(std::uint32_t rule_tag) noexcept;
+
+/// What stands for a member: its bytes or, where there are many, their digest.
+void append_member(std::string& out, std::string_view member);
 
 } // namespace colimit::redis
 

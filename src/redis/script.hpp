@@ -14,6 +14,7 @@ struct script {
     std::string_view sha1; // 40 lower-case hex digits
 };
 
-extern const script bucket_script;
+extern const script check_script;
+extern const script seen_script;
 
 } // namespace colimit::redis

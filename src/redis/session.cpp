@@ -4,6 +4,7 @@
 
 #include <redis/script.hpp>
 #include <redis/session.hpp>
+#include <redis/time_reply.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -15,6 +16,22 @@ namespace {
                                    std::initializer_list<std::string_view> beginnings) noexcept {
     return std::ranges::any_of(beginnings,
                                [text](std::string_view b) { return text.starts_with(b); });
+}
+
+/// Characters of a run id that are used: 64 of its 160 bits. With a client id, which a run never
+/// gives twice, they tell apart as many runs as a server will ever have.
+constexpr std::size_t run_id_characters = 16;
+
+/// The run id in what INFO says; empty if it is not there.
+[[nodiscard]] std::string_view run_id_in(std::string_view info) noexcept {
+    constexpr std::string_view field = "\nrun_id:";
+    const auto at = info.find(field);
+    if (at == std::string_view::npos)
+        return {};
+    const auto id = info.substr(at + field.size(), run_id_characters);
+    const auto end = id.find_first_not_of("0123456789abcdef");
+    return end == std::string_view::npos && id.size() == run_id_characters ? id
+                                                                           : std::string_view{};
 }
 
 } // namespace
@@ -42,6 +59,7 @@ action session::start(std::int64_t now) {
     if (state_ != session_state::idle && state_ != session_state::waiting)
         return action::nothing;
     due_ = now + settings_.connect_timeout;
+    facts_.asked = now;
     if (connected_)
         return connected();
     state_ = session_state::connecting;
@@ -49,6 +67,7 @@ action session::start(std::int64_t now) {
 }
 
 action session::connected() {
+    introduced_ = false;
     state_ = session_state::greeting;
     connected_ = true;
     return action::send;
@@ -57,6 +76,10 @@ action session::connected() {
 void session::greeting(std::string& out) {
     step_count_ = steps_done_ = 0;
     finding_ = finding::fine;
+    if (introduced_) {
+        resp::append_command(out, {"SCRIPT", "LOAD", check_script.body});
+        return expect(step::load);
+    }
     const auto has_credentials = !settings_.user.empty() || !settings_.password.empty();
     const auto user = settings_.user.empty() ? std::string_view{"default"} : settings_.user;
     if (protocol_ == 3) {
@@ -73,11 +96,50 @@ void session::greeting(std::string& out) {
         resp::append_command(out, {"SELECT", std::to_string(settings_.database)});
         expect(step::select);
     }
-    resp::append_command(out, {"SCRIPT", "LOAD", bucket_script.body});
-    expect(step::load);
+    if (settings_.transactions)
+        return ask_for_facts(out);
+    if (step_count_ == 0) { // or who needs a password would not be told before the script is sent
+        resp::append_command(out, {"PING"});
+        expect(step::ping);
+    }
+}
+
+void session::ask_for_facts(std::string& out) {
+    run_id_.clear();
+    resp::append_command(out, {"ECHO", "colimit"});
+    expect(step::echo);
+    resp::append_command(out, {"CLIENT", "ID"});
+    expect(step::identity);
+    resp::append_command(out, {"INFO", "server"});
+    expect(step::info);
+    resp::append_command(out, {"TIME"});
+    expect(step::time);
+}
+
+/// False when the reply is not one to its question.
+bool session::note_fact(step s, const resp::decoder& reply, std::string_view bytes,
+                        std::int64_t now) {
+    const auto& first = reply.nodes().front();
+    if (s == step::identity) {
+        client_id_ = first.integer;
+        return first.kind == resp::kind::integer;
+    }
+    if (s == step::info)
+        run_id_ = run_id_in(reply.text(first, bytes));
+    if (s != step::time)
+        return true;
+    const auto time = read_time(reply, bytes);
+    facts_.time = time.value_or(0);
+    facts_.answered = now;
+    // Without INFO the time of this greeting stands for the run.
+    facts_.origin = run_id_.empty() ? "t" + std::to_string(facts_.time) : run_id_;
+    facts_.origin += '.' + std::to_string(client_id_) + '.';
+    return time.has_value();
 }
 
 void session::note_error(step s, std::string_view text) {
+    if (s == step::info)
+        return; // what is not allowed everywhere has a stand-in
     const auto is_old = s == step::hello &&
                         begins_with_any(text, {"NOPROTO", "ERR unknown command", "ERR Protocol"});
     if (is_old && protocol_ == 3) {
@@ -108,17 +170,22 @@ action session::read_reply(const resp::decoder& reply, std::string_view bytes, s
     const auto s = steps_[steps_done_++];
     if (first.kind == resp::kind::error || first.kind == resp::kind::blob_error)
         note_error(s, reply.text(first, bytes));
+    else if (!note_fact(s, reply, bytes, now))
+        note_error(s, "ERR a reply to another question");
     return steps_done_ == step_count_ ? end_greeting(now) : action::nothing;
 }
 
 action session::end_greeting(std::int64_t now) {
     switch (finding_) {
     case finding::fine:
+        if (!settings_.transactions && !std::exchange(introduced_, true))
+            return action::send;
         state_ = session_state::ready;
         trouble_ = errc::unavailable;
         return action::serve;
     case finding::old_server:
         protocol_ = 2;
+        facts_.asked = now;
         return action::send;
     case finding::not_yet:
         trouble_ = errc::unavailable;

@@ -9,9 +9,11 @@
 //              |  v          v |        v
 //             waiting  <---- loss ------+        closed: from anywhere, for good
 //
-// The greeting goes out in one write: HELLO with the credentials, SELECT, SCRIPT LOAD. A server
-// that does not know HELLO is greeted again in RESP2; one that is loading its data is greeted again
-// later, on the same connection.
+// The greeting goes out in two writes: HELLO with the credentials and SELECT; then SCRIPT LOAD,
+// because a server hangs up on strangers who send more than 16 KB. Where scripts are off, it is one
+// write with what transactions need: ECHO (which a server that loads its data refuses, as it would
+// a call), CLIENT ID, INFO server, TIME. A server that does not know HELLO is greeted again in
+// RESP2; one that is loading its data is greeted again later, on the same connection.
 
 #ifndef COLIMIT_REDIS_SESSION_HPP
 #define COLIMIT_REDIS_SESSION_HPP
@@ -19,6 +21,7 @@
 #include <colimit/error.hpp>
 #include <redis/reply_error.hpp>
 #include <redis/resp.hpp>
+#include <redis/server_facts.hpp>
 
 #include <array>
 #include <cstddef>
@@ -35,6 +38,7 @@ struct session_settings {
     std::string password;
     int database = 0;
     int protocol = 3;
+    bool transactions = false;                ///< no script is loaded; what MULTI needs is asked
     std::int64_t connect_timeout = 1'000'000; ///< microseconds, as the following
     std::int64_t reconnect_least = 10'000;
     std::int64_t reconnect_most = 1'000'000;
@@ -77,13 +81,18 @@ class session {
     /// The connection has answered a call as it should: after its loss the pauses begin small
     /// again. A server that greets but serves nothing is not hurried.
     void served() noexcept { pause_ = settings_.reconnect_least; }
+    /// Of the server, where transactions are used and the connection is ready.
+    [[nodiscard]] const server_facts& facts() const noexcept { return facts_; }
     void close() noexcept { state_ = session_state::closed; }
 
   private:
-    enum class step : std::uint8_t { hello, auth, select, load };
+    enum class step : std::uint8_t { hello, auth, select, ping, load, echo, identity, info, time };
 
     void expect(step s) noexcept { steps_[step_count_++] = s; }
+    void ask_for_facts(std::string& out);
     void note_error(step s, std::string_view text);
+    [[nodiscard]] bool note_fact(step s, const resp::decoder& reply, std::string_view bytes,
+                                 std::int64_t now);
     [[nodiscard]] action end_greeting(std::int64_t now);
     void pause(std::int64_t now, bool longest);
 
@@ -91,12 +100,16 @@ class session {
     session_state state_ = session_state::idle;
     errc trouble_ = errc::unavailable;
     int protocol_;
-    bool connected_ = false; ///< also while waiting for a server that loads its data
-    std::array<step, 4> steps_{};
+    bool introduced_ = false; ///< the first part of the greeting was accepted
+    bool connected_ = false;  ///< also while waiting for a server that loads its data
+    std::array<step, 6> steps_{};
     std::size_t step_count_ = 0;
     std::size_t steps_done_ = 0;
     /// The worst that the greeting's replies had to say.
     enum class finding : std::uint8_t { fine, old_server, not_yet, refused } finding_{};
+    server_facts facts_;
+    std::string run_id_; ///< its first half, if the server told it
+    std::int64_t client_id_ = 0;
     remedy refusal_ = remedy::reconnect;
     std::int64_t due_ = 0;
     std::int64_t pause_;

@@ -4,6 +4,7 @@
 
 #include <redis/wire.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstring>
@@ -13,6 +14,9 @@ namespace {
 
 constexpr std::size_t header_bytes = 8;
 constexpr std::size_t slot_bytes = 4 + 4 * 8;
+
+/// FNV-1a of a family that no rule has; known to the script.
+constexpr std::uint32_t block_tag = 0xee0c38eaU;
 
 static_assert(std::endian::native == std::endian::little, "values are copied as they are");
 
@@ -46,9 +50,15 @@ template<class T>
     return static_cast<double>(out) == value;
 }
 
-[[nodiscard]] bool read_slot(const char* at, core::bucket_state& s) noexcept {
+[[nodiscard]] bool read_slot(const char* at, core::rule_state& s) noexcept {
     return read_number(at + 4, 0, s.t) && read_number(at + 12, 0, s.debt) &&
-           read_number(at + 20, 1, s.num) && read_number(at + 28, 1, s.capacity);
+           read_number(at + 20, 1, s.num) && read_number(at + 28, 0, s.capacity);
+}
+
+void append_slot(std::string& out, std::uint32_t tag, const core::rule_state& s) {
+    append(out, tag);
+    for (const auto number : {s.t, s.debt, s.num, s.capacity})
+        append_number(out, number);
 }
 
 /// The rule's slot: usually at its own place, elsewhere after the policy's rules changed. Should
@@ -60,9 +70,14 @@ template<class T>
     return nullptr;
 }
 
+/// Whether the script answers what it found of the rule, call by call.
+[[nodiscard]] bool has_facts(const core::limit& l) noexcept {
+    return l.kind == core::kind::log || l.kind == core::kind::distinct;
+}
+
 [[nodiscard]] bool has_shape(std::string_view value) noexcept {
     return value.size() > header_bytes && (value.size() - header_bytes) % slot_bytes == 0 &&
-           (value.size() - header_bytes) / slot_bytes <= limits::rules_per_policy;
+           (value.size() - header_bytes) / slot_bytes <= core::most_slots + 1;
 }
 
 } // namespace
@@ -70,11 +85,15 @@ template<class T>
 std::string encode_plan(const core::plan& rules) {
     auto out = std::string{};
     append(out, static_cast<std::uint8_t>(rules.size));
-    for (const auto& b : rules.rules()) {
-        append(out, b.tag);
-        for (const auto number : {b.capacity, b.num, b.den, b.unit, b.most})
+    append(out, static_cast<std::uint8_t>(rules.slots));
+    append(out, static_cast<std::uint8_t>(rules.shadow ? 1 : 0));
+    for (const auto& l : rules.all()) {
+        append(out, l.tag);
+        append(out, static_cast<std::uint8_t>(l.kind));
+        append(out, static_cast<std::uint8_t>((l.shadow ? 1 : 0) + (l.counts_refused ? 2 : 0)));
+        for (const auto number : {l.capacity, l.num, l.den, l.unit, l.most, l.period, l.count,
+                                  l.offset, l.initial, static_cast<std::int64_t>(l.calendar)})
             append_number(out, number);
-        append(out, static_cast<std::uint8_t>(b.shadow ? 1 : 0));
     }
     return out;
 }
@@ -86,20 +105,48 @@ void append_call(std::string& out, std::uint16_t key, const core::question& aske
     append_number(out, asked.at_least);
 }
 
+void append_call_member(std::string& out, std::string_view member) {
+    append(out, static_cast<std::uint16_t>(member.size()));
+    out.append(member);
+}
+
+std::size_t fact_bytes(const core::plan& rules) noexcept {
+    return static_cast<std::size_t>(std::ranges::count_if(rules.rules(), has_facts)) * 32;
+}
+
+bool decode_facts(const core::plan& rules, std::string_view facts,
+                  std::span<core::rule_state> states) noexcept {
+    const auto* at = facts.data();
+    for (std::uint32_t i = 0; i < rules.size; ++i) {
+        if (!has_facts(rules.limits[i]))
+            continue;
+        auto& s = states[i];
+        for (auto* number : {&s.t, &s.debt, &s.num, &s.capacity}) {
+            if (!read_number(at, 0, *number))
+                return false;
+            at += 8;
+        }
+    }
+    return true;
+}
+
 core::key_state decode_value(const core::plan& rules,
                              std::optional<std::string_view> value) noexcept {
     auto state = core::key_state{};
     if (!value)
         return state;
     state.exists = true;
-    state.stale = !has_shape(*value);
-    for (std::uint32_t i = 0; i < rules.size && !state.stale; ++i) {
-        const auto* slot = find_slot(*value, rules.buckets[i].tag);
-        if (slot != nullptr && !read_slot(slot, state.buckets[i]))
-            state.stale = true;
+    const auto read = [&](std::uint32_t tag, core::rule_state& into) {
+        const auto* slot = find_slot(*value, tag);
+        return slot == nullptr || read_slot(slot, into);
+    };
+    state.stale = !has_shape(*value) || !read(block_tag, state.block);
+    for (std::uint32_t i = 0; i < rules.slots && !state.stale; ++i)
+        state.stale = !read(rules.limits[i].tag, state.states[i]);
+    if (state.stale) {
+        state.states = {};
+        state.block = {};
     }
-    if (state.stale)
-        state.buckets = {};
     return state;
 }
 
@@ -107,12 +154,15 @@ std::string encode_value(const core::plan& rules, const core::key_state& state,
                          std::int64_t expires) {
     auto out = std::string{};
     append_number(out, expires);
-    for (std::uint32_t i = 0; i < rules.size; ++i) {
-        const auto& s = state.buckets[i];
-        append(out, rules.buckets[i].tag);
-        for (const auto number : {s.t, s.debt, s.num, s.capacity})
-            append_number(out, number);
+    for (std::uint32_t i = 0; i < rules.slots; ++i) {
+        auto s = state.states[i];
+        if (rules.limits[i].kind == core::kind::distinct)
+            s.num = 1; // what the store told the arithmetic is not kept
+        if (rules.limits[i].kind != core::kind::log)
+            append_slot(out, rules.limits[i].tag, s);
     }
+    if (state.block.debt != 0)
+        append_slot(out, block_tag, state.block);
     return out;
 }
 

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bytes that this process and lua/bucket.lua exchange: plans, calls and the values of keys. All
-// numbers are little-endian; those of the arithmetic are doubles, which hold them exactly.
+// The bytes that this process and the script exchange: plans, calls and the values of keys. All
+// numbers are little-endian; those of the arithmetic are doubles (f64), which hold them exactly.
 //
-//   plan   n:u8, then n times  tag:u32 capacity:f64 num:f64 den:f64 unit:f64 most:f64 shadow:u8
-//   calls  for each call       key:u16 verb:u8 cost:f64 at_least:f64
-//   value  expires:f64, then n times  tag:u32 t:f64 debt:f64 num:f64 capacity:f64
+//   plan   rules:u8 slots:u8 shadow:u8, then for each slot
+//          tag:u32 kind:u8 flags:u8 (1: shadow, 2: counts refused)
+//          capacity num den unit most period count offset initial calendar (f64)
+//   calls  for each call       key:u16 verb:u8 cost:f64 at_least:f64, and if the plan has a
+//   distinct
+//          rule  size:u16 and as many bytes of the member
+//   facts  for each call and each log or distinct rule  t debt num capacity (f64)
+//   value  expires:f64, then for each slot but logs  tag:u32 t:f64 debt:f64 num:f64 capacity:f64
+//          and, if the key is blocked, one more
 //
 // A value of one rule is 44 bytes, the longest string that Redis keeps in one allocation with its
 // header. `expires` is a time before which the server will not drop the key (0: unknown).
@@ -18,6 +24,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +34,16 @@ namespace colimit::redis {
 
 /// Appends one call on the key at place `key` of the batch.
 void append_call(std::string& out, std::uint16_t key, const core::question& asked);
+
+/// Behind a call: the member that `distinct` rules count.
+void append_call_member(std::string& out, std::string_view member);
+
+/// How many bytes of facts a call of the plan has.
+[[nodiscard]] std::size_t fact_bytes(const core::plan& rules) noexcept;
+/// Reads a call's facts into the states of the rules that they are about; false when they are no
+/// numbers. There are `fact_bytes` of them.
+[[nodiscard]] bool decode_facts(const core::plan& rules, std::string_view facts,
+                                std::span<core::rule_state> states) noexcept;
 
 /// Reads what the server holds for a key; nothing when there is no key.
 [[nodiscard]] core::key_state decode_value(const core::plan& rules,

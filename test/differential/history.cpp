@@ -13,7 +13,9 @@
 #include <policy_data.hpp>
 
 #include <algorithm>
+#include <array>
 #include <ostream>
+#include <string>
 
 namespace colimit::differential {
 namespace {
@@ -44,8 +46,8 @@ class story {
 
   private:
     [[nodiscard]] const core::plan& rules() const { return told_.versions[version_].data()->plan; }
-    [[nodiscard]] const core::bucket& some_rule() {
-        return rules().buckets[dice_.below(rules().size)];
+    [[nodiscard]] const core::limit& some_rule() {
+        return rules().limits[dice_.below(rules().size)];
     }
 
     [[nodiscard]] std::int64_t first_time() {
@@ -98,7 +100,20 @@ class story {
         return made;
     }
 
+    /// One of a few, so that some come again.
+    [[nodiscard]] std::string_view random_member() {
+        static const auto members = [] {
+            auto all = std::array<std::string, 64>{};
+            for (std::size_t i = 0; i < all.size(); ++i)
+                all[i] = "member " + std::to_string(i);
+            return all;
+        }();
+        return members[dice_.below(dice_.percent(70) ? 12 : members.size())];
+    }
+
     void add(step& to, std::size_t key, core::question asked) {
+        asked.member = random_member();
+        asked.has_member = true;
         to.calls.push_back({key, asked});
         asked.now = now_;
         (void)twin_.answer(rules(), key, asked, last_);
@@ -117,11 +132,33 @@ class story {
             return {verb::charge, cost, cost, clock()};
         if (chance < 32)
             return {verb::refund, cost, cost, clock()};
+        if (chance < 36)
+            return hold_question();
+        if (chance < 42 && rules().can_reserve)
+            return reserve_question(cost);
         const auto partial = dice_.percent(25);
         const auto at_least = !partial            ? cost
                               : dice_.percent(60) ? std::min<std::int64_t>(cost, 1)
                                                   : dice_.between(0, cost);
-        return {chance < 42 ? verb::peek : verb::allow, cost, at_least, clock()};
+        return {chance < 46 ? verb::peek : verb::allow, cost, at_least, clock()};
+    }
+
+    [[nodiscard]] core::question hold_question() {
+        const auto length =
+            dice_.magnitude(told_.server_clock ? 5'000'000 : limits::longest_recovery.count());
+        return {dice_.percent(50) ? verb::block : verb::once, dice_.percent(10) ? 0 : length, 0,
+                clock()};
+    }
+
+    /// A place in the future; or the one that was given last is given back, or nearly that one.
+    [[nodiscard]] core::question reserve_question(std::int64_t cost) {
+        if (dice_.percent(40))
+            return {verb::unreserve, cost,
+                    std::max<std::int64_t>(0, core::recovers_at(last_) +
+                                                  (dice_.percent(80) ? 0 : dice_.between(-1, 1))),
+                    clock()};
+        const auto most = dice_.magnitude(limits::longest_debt.count());
+        return {verb::reserve, cost, dice_.percent(20) ? last_.reset_after.count() : most, clock()};
     }
 
     [[nodiscard]] std::int64_t random_cost() {
@@ -155,7 +192,12 @@ class story {
         const auto bounded = [](std::chrono::microseconds wait) {
             return std::min(wait.count(), limits::longest_recovery.count());
         };
-        const auto recovery = std::max<std::int64_t>(1, b.full / b.den) * b.unit;
+        const auto is_bucket = b.kind == core::kind::bucket;
+        const auto period = is_bucket                        ? b.num / b.den * b.unit
+                            : b.kind == core::kind::calendar ? 86'400'000'000
+                                                             : b.period * b.unit;
+        const auto recovery =
+            is_bucket ? std::max<std::int64_t>(1, b.full / b.den) * b.unit : 2 * period;
         switch (dice_.below(10)) {
         case 0:
         case 1:
@@ -164,7 +206,7 @@ class story {
             return bounded(last_.reset_after) + off;
         case 3:
         case 4:
-            return b.num / b.den * b.unit + off;
+            return period + off;
         case 5:
             return dice_.magnitude(2 * recovery);
         case 6:
@@ -188,13 +230,18 @@ class story {
 };
 
 [[nodiscard]] std::string_view name(verb v) {
-    constexpr std::string_view names[] = {"allow", "peek", "charge", "refund", "reset"};
+    constexpr std::string_view names[] = {"allow", "peek",    "charge",    "refund", "reset",
+                                          "block", "reserve", "unreserve", "once"};
     return names[static_cast<std::size_t>(v)];
 }
 
 void print_version(std::ostream& out, const policy& p) {
     for (const auto& r : p.rules())
         out << "    " << to_string(r) << '\n';
+    if (p.options().prevent_duplicate != 0)
+        out << "    prevent_duplicate " << p.options().prevent_duplicate << " us\n";
+    if (p.options().shadow)
+        out << "    shadow\n";
 }
 
 void print_calls(std::ostream& out, const step& s) {
@@ -208,6 +255,7 @@ void print_calls(std::ostream& out, const step& s) {
             out << " cost " << c.asked.cost;
         if (c.asked.at_least != c.asked.cost)
             out << " at least " << c.asked.at_least;
+        out << " of " << c.asked.member;
         out << '\n';
     }
 }

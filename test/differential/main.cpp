@@ -3,7 +3,7 @@
 // differential --operations N --seed S [--server ADDRESS]
 //
 // C++ against Lua: random histories, most of them on clocks of their own and some on the server's,
-// run by lua/bucket.lua on a real server and by the model in this process, must agree in every
+// run by the script on a real server and by the model in this process, must agree in every
 // decision, every value and the end of every key. If they do not, the program prints the smallest
 // history that shows it, and ends with 1.
 
@@ -178,7 +178,7 @@ int run(int argc, char** argv) {
     if (address.empty())
         address = own.emplace().address();
     auto server = test::raw_client{address};
-    server.must({"SCRIPT", "LOAD", redis::bucket_script.body});
+    server.must({"SCRIPT", "LOAD", redis::check_script.body});
     return comparison{server, seed}.run(operations) ? 0 : 1;
 }
 

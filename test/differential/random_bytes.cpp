@@ -50,13 +50,17 @@ void append(std::string& out, T value) {
     return d.pick(values);
 }
 
-[[nodiscard]] slot random_slot(dice& d, const core::bucket& b, std::int64_t now) {
-    const auto t = d.percent(60)   ? std::max<std::int64_t>(0, now - d.magnitude(1'000'000'000))
+[[nodiscard]] slot random_slot(dice& d, const core::limit& b, std::int64_t now) {
+    const auto length = b.kind == core::kind::calendar ? 86'400'000'000 : b.period * b.unit;
+    const auto ends = b.period != 0 && d.percent(50); // a window that has not ended
+    const auto t = ends            ? now + d.between(0, 2 * length)
+                   : d.percent(60) ? std::max<std::int64_t>(0, now - d.magnitude(1'000'000'000))
                    : d.percent(50) ? now
                                    : std::min(limits::exact_integer, now + d.magnitude(1LL << 50));
     const auto debt = d.percent(70) ? d.between(0, b.full) : d.magnitude(limits::exact_integer);
     const auto same = d.percent(60);
-    const auto num = same ? b.num : d.magnitude(limits::exact_integer);
+    const auto own = b.kind == core::kind::counter ? length : b.num;
+    const auto num = same ? own : d.magnitude(limits::exact_integer);
     const auto capacity = same || d.percent(50) ? b.capacity : d.magnitude(limits::exact_integer);
     const auto as_double = [](std::int64_t n) { return static_cast<double>(n); };
     return {b.tag, {as_double(t), as_double(debt), as_double(num), as_double(capacity)}};
@@ -64,7 +68,7 @@ void append(std::string& out, T value) {
 
 [[nodiscard]] std::vector<slot> random_slots(dice& d, const core::plan& rules, std::int64_t now) {
     auto slots = std::vector<slot>{};
-    for (const auto& b : rules.rules())
+    for (const auto& b : rules.all())
         slots.push_back(random_slot(d, b, now));
     const auto some = [&]() -> slot& { return slots[d.below(slots.size())]; };
     if (d.percent(40))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rates from one in a century to a billion a second, counted in microseconds, milliseconds and
-// seconds; numbers that make no rule are drawn again.
+// Every kind of rule, and rates from one in a century to a billion a second, counted in
+// microseconds, milliseconds and seconds; numbers that make no rule are drawn again.
 
 #include "random_policy.hpp"
 
@@ -9,31 +9,67 @@
 #include <core/plan.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 
 namespace colimit::differential {
 namespace {
 
 constexpr std::string_view names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"};
+constexpr algorithm windows[] = {algorithm::fixed_window, algorithm::calendar,
+                                 algorithm::sliding_window};
 constexpr std::int64_t quickest_recovery = 6'000'000;
 
-[[nodiscard]] rule draw(dice& d, bool quick) {
-    constexpr std::int64_t periods[] = {1, 1'000, 1'000'000, 60'000'000, 86'400'000'000};
+constexpr std::int64_t periods[] = {1, 1'000, 1'000'000, 60'000'000, 86'400'000'000};
+
+[[nodiscard]] std::int64_t draw_period(dice& d, bool quick) {
+    return quick ? d.magnitude(quickest_recovery)
+                 : d.pick(periods) * d.magnitude(d.percent(50) ? 30 : 100'000);
+}
+
+[[nodiscard]] rule draw_bucket(dice& d, bool quick) {
     const auto kind = static_cast<algorithm>(d.below(4));
     const auto count = d.magnitude(quick ? 2'000 : 3'000'000'000);
-    const auto period = quick ? d.magnitude(quickest_recovery)
-                              : d.pick(periods) * d.magnitude(d.percent(50) ? 30 : 100'000);
     const auto capacity = d.percent(30)   ? count
                           : d.percent(70) ? d.magnitude(quick ? 50 : 10'000)
                                           : d.magnitude(quick ? 5'000 : 5'000'000'000'000);
-    return rule{kind, count, period, capacity};
+    auto r = rule{kind, count, draw_period(d, quick), capacity};
+    if (d.percent(25))
+        r = d.percent(50) ? r.stepwise() : r.aligned();
+    return d.percent(20) ? r.initially(d.between(0, capacity)) : r;
+}
+
+[[nodiscard]] rule draw_window(dice& d, bool quick) {
+    const auto limit = d.magnitude(d.percent(70) ? 20 : d.percent(50) ? 100'000 : 5'000'000'000);
+    const auto kind = d.pick(windows);
+    if (kind == algorithm::calendar)
+        return calendar(limit, static_cast<calendar_unit>(d.below(4)),
+                        std::chrono::minutes{d.percent(50) ? 0 : d.between(-1'080, 1'080)});
+    const auto r = rule{kind, limit, draw_period(d, quick), limit};
+    return kind == algorithm::fixed_window && d.percent(50) ? r.from_first() : r;
+}
+
+/// Rules that remember more than numbers.
+[[nodiscard]] rule draw_memory(dice& d, bool quick) {
+    const auto limit = d.magnitude(d.percent(80) ? 30 : 1'000);
+    const auto period = std::chrono::microseconds{draw_period(d, quick)};
+    if (d.percent(40))
+        return distinct(limit, period);
+    const auto log = sliding_log(limit, period);
+    return d.percent(25) ? log.count_refused() : log;
+}
+
+[[nodiscard]] rule draw(dice& d, bool quick) {
+    return d.percent(45)   ? draw_bucket(d, quick)
+           : d.percent(60) ? draw_window(d, quick)
+                           : draw_memory(d, quick);
 }
 
 [[nodiscard]] bool makes_sense(const rule& r, bool quick) {
     try {
         const auto p = core::make_plan("", {&r, 1});
-        const auto& b = p.buckets[0];
-        return !quick || b.full / b.den * b.unit <= quickest_recovery;
+        return !quick || r.kind() == algorithm::calendar ||
+               core::full_recovery(p) <= 2 * quickest_recovery;
     } catch (const error&) {
         return false;
     }
@@ -70,6 +106,14 @@ void change(dice& d, std::vector<rule>& rules, bool quick) {
                      random_rule(d, unused_name(d, rules), quick));
 }
 
+[[nodiscard]] policy with_options(dice& d, const std::vector<rule>& rules, bool quick) {
+    auto made = policy{"p", rules};
+    if (d.percent(20))
+        made = made.prevent_duplicate(std::chrono::microseconds{
+            d.magnitude(quick ? quickest_recovery : limits::longest_debt.count())});
+    return d.percent(10) ? made.shadow() : made;
+}
+
 } // namespace
 
 std::vector<policy> random_versions(dice& d, bool quick) {
@@ -78,10 +122,10 @@ std::vector<policy> random_versions(dice& d, bool quick) {
     while (rules.size() < size)
         rules.push_back(random_rule(d, unused_name(d, rules), quick));
     auto versions = std::vector<policy>{};
-    versions.emplace_back("p", rules);
+    versions.push_back(with_options(d, rules, quick));
     while (versions.size() < 5 && d.percent(40)) {
         change(d, rules, quick);
-        versions.emplace_back("p", rules);
+        versions.push_back(with_options(d, rules, quick));
     }
     return versions;
 }

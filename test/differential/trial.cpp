@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <utility>
 
 namespace colimit::differential {
@@ -73,11 +74,12 @@ struct trial::sent_batch {
 
 trial::trial(test::raw_client& server, const history& told, std::string prefix)
     : server_(server), told_(told), prefix_(std::move(prefix)), model_(told.keys),
-      written_(told.keys), ends_(told.keys, -2) {
+      written_(told.keys), ends_(told.keys, -2), log_ends_(told.keys, -2) {
     for (std::size_t key = 0; key < told.keys; ++key) {
         const auto bytes = std::to_string(key);
-        redis::append_key(names_.emplace_back(),
-                          {prefix_, told.versions.front().name(), bytes, redis::key_hash(bytes)});
+        family_at_ =
+            redis::append_key(names_.emplace_back(), {prefix_, told.versions.front().name(), bytes,
+                                                      redis::key_hash(bytes)});
     }
 }
 
@@ -101,9 +103,28 @@ void trial::send() {
             send_change(out, s);
     }
     if (sent_ == told_.steps.size())
-        for (const auto& name : names_)
-            resp::append_command(out, {"UNLINK", name});
+        for (std::size_t key = 0; key < names_.size(); ++key)
+            send_unlink(out, key);
     server_.send(out);
+}
+
+std::string trial::name_of(std::size_t key, std::string_view family) const {
+    auto name = names_[key];
+    return name.insert(family_at_, family);
+}
+
+/// The key, its log and its sketches of all versions.
+void trial::send_unlink(std::string& out, std::size_t key) const {
+    auto all = std::set<std::string>{names_[key], name_of(key, redis::log_family)};
+    for (const auto& version : told_.versions)
+        for (const auto& l : version.data()->plan.rules()) {
+            const auto family = redis::sketch_family(l.tag);
+            all.insert(name_of(key, {family.data(), family.size()}));
+        }
+    resp::append_array(out, all.size() + 1);
+    resp::append_bulk(out, "UNLINK");
+    for (const auto& name : all)
+        resp::append_bulk(out, name);
 }
 
 std::optional<std::int64_t> trial::pause() const {
@@ -142,6 +163,8 @@ void trial::send_looks(std::string& out, const std::vector<std::size_t>& keys) c
     for (const auto key : keys) {
         resp::append_command(out, {"GET", names_[key]});
         resp::append_command(out, {"PEXPIRETIME", names_[key]});
+        resp::append_command(out, {"ZCARD", name_of(key, redis::log_family)});
+        resp::append_command(out, {"PEXPIRETIME", name_of(key, redis::log_family)});
     }
     resp::append_command(out, {"TIME"});
 }
@@ -175,7 +198,7 @@ void trial::compare_step(const step& s) {
     }
     (void)server_.receive();
     (void)server_.receive();
-    model_[s.key] = {};
+    model_[s.key].value.reset();
     if (s.kind == step_kind::plant)
         model_[s.key].value = s.bytes;
     model_[s.key].foreign = s.kind == step_kind::intrude;
@@ -219,6 +242,9 @@ void trial::follow_expiry(const sent_batch& sent, const std::vector<bool>& found
     for (std::size_t i = 0; i < found.size(); ++i) {
         const auto key = sent.keys[i];
         auto& known = model_[key];
+        // A rule with a longer window, which came since, does not bring its events back.
+        if (told_.server_clock && log_ends_[key] > 0 && (log_ends_[key] + 1) * 1000 <= now_)
+            known.log.clear();
         if (known.foreign || !known.value || found[i])
             continue;
         if (!told_.server_clock || ends_[key] * 1000 > now_)
@@ -260,6 +286,9 @@ void trial::look(const step& s, const std::vector<std::size_t>& keys) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
         auto value = server_.receive();
         const auto end = server_.receive().integer;
+        const auto events = server_.receive().integer;
+        log_ends_[keys[i]] = server_.receive().integer;
+        compare_log(keys[i], events);
         values.emplace_back(std::move(value), end);
     }
     after_ = time_of(server_.receive());
@@ -268,6 +297,17 @@ void trial::look(const step& s, const std::vector<std::size_t>& keys) {
         compare_end(s, keys[i], values[i].second);
         ends_[keys[i]] = values[i].second;
     }
+}
+
+/// On the server's clock a log may have ended, once nothing of it counts.
+void trial::compare_log(std::size_t key, std::int64_t events) {
+    const auto& log = model_[key].log;
+    const auto size = static_cast<std::int64_t>(log.size());
+    if (events != size && (events != 0 || !told_.server_clock))
+        report("key " + std::to_string(key) + " has a log of " + std::to_string(events) +
+               " events, not of " + std::to_string(size));
+    if (log_ends_[key] == -1)
+        report("key " + std::to_string(key) + " has a log without an end");
 }
 
 void trial::compare_value(const step& s, std::size_t key, const test::reply& value) {
@@ -306,25 +346,20 @@ void trial::compare_end(const step& s, std::size_t key, std::int64_t end) {
             report(where + "not at " + std::to_string(ends_[key]) + " though nothing was written");
         return;
     }
-    const auto recovery = model_.recovery_time(told_.versions[s.version].data()->plan, key, now_);
-    const auto promise = promise_of(*known.value);
-    if (!told_.server_clock) {
-        const auto ttl = std::max(least_ttl_ms, recovery / 1000 + 1000);
-        if (end < before_ / 1000 + ttl - 1 || end > after_ / 1000 + ttl + 2 || promise != 0)
-            report(where + "which is not " + std::to_string(ttl) + " ms from " +
-                   std::to_string(before_) + " to " + std::to_string(after_) +
-                   " us, or a promise under a clock of our own: " + std::to_string(promise));
-        return;
-    }
+    // P4: it lives for as long as its state matters, and at most twice that and a second. What it
+    // promises in its value is its end, exactly; under a clock of our own it promises nothing.
+    const auto& rules = told_.versions[s.version].data()->plan;
+    const auto matters = model_.recovery_time(rules, key, now_);
+    const auto longest = 2 * matters + 1'000'000;
     const auto end_us = end * 1000;
-    // A write in place keeps an end that was set by a clock read a little after TIME: a process
-    // that is stopped between the two, or a clock that is adjusted then, moves it by that much. The
-    // script allows for 10 ms.
-    const auto latest = after_ + 2 * recovery + 1'000'000 + 10'000;
-    if (end_us < now_ + recovery || end_us > latest || promise > static_cast<double>(end_us))
-        report(where + "at " + std::to_string(now_) + " us it recovers in " +
-               std::to_string(recovery) + " us; promised was " +
-               std::to_string(static_cast<std::int64_t>(promise)));
+    const auto begin = told_.server_clock ? now_ : before_;
+    const auto latest = after_ + std::max(longest, least_ttl_ms * 1000) + 2'000;
+    const auto promise = promise_of(*known.value);
+    const auto promised = told_.server_clock ? static_cast<double>(end_us) : 0;
+    if (end_us < begin + matters || end_us > latest || promise != promised)
+        report(where + "at " + std::to_string(begin) + " us it matters for " +
+               std::to_string(matters) + " us and may live for " + std::to_string(longest) +
+               "; promised was " + std::to_string(static_cast<std::int64_t>(promise)));
 }
 
 } // namespace colimit::differential

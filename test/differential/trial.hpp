@@ -56,6 +56,8 @@ class trial {
 
     void send_batch(std::string& out, const step& s);
     void send_change(std::string& out, const step& s) const;
+    [[nodiscard]] std::string name_of(std::size_t key, std::string_view family) const;
+    void send_unlink(std::string& out, std::size_t key) const;
     void send_looks(std::string& out, const std::vector<std::size_t>& keys) const;
 
     void compare_step(const step& s);
@@ -64,6 +66,7 @@ class trial {
     void follow_expiry(const sent_batch& sent, const std::vector<bool>& found);
     void compare_calls(const step& s, sent_batch& sent);
     void look(const step& s, const std::vector<std::size_t>& keys);
+    void compare_log(std::size_t key, std::int64_t events);
     void compare_value(const step& s, std::size_t key, const test::reply& value);
     void compare_end(const step& s, std::size_t key, std::int64_t end);
     void report(const std::string& what);
@@ -72,9 +75,11 @@ class trial {
     const history& told_;
     std::string prefix_;
     std::vector<std::string> names_; ///< of the keys
+    std::size_t family_at_ = 0; ///< in a name: where the family of a log or a sketch is inserted
     model model_;
-    std::vector<bool> written_;      ///< by the step at hand, for each key
-    std::vector<std::int64_t> ends_; ///< of each key, in milliseconds, as PEXPIRETIME answers
+    std::vector<bool> written_;          ///< by the step at hand, for each key
+    std::vector<std::int64_t> ends_;     ///< of each key, in milliseconds, as PEXPIRETIME answers
+    std::vector<std::int64_t> log_ends_; ///< of their logs
     std::deque<std::unique_ptr<sent_batch>> in_flight_;
     std::size_t sent_ = 0;     ///< steps
     std::size_t compared_ = 0; ///< steps

@@ -93,4 +93,52 @@ BOOST_AUTO_TEST_CASE(flushes_at_any_moment_cost_no_call_and_charge_none_twice) {
     });
 }
 
+// A log and a sketch are keys of their own, which one script call must change with the value or
+// not at all.
+BOOST_AUTO_TEST_CASE(P9_flushes_double_no_event_and_no_member) {
+    constexpr auto callers = 16;
+    constexpr auto each = 60;
+    const auto all = policy{"all", sliding_log(100'000, 24h * 365), distinct(100'000, 24h * 36'500),
+                            fixed_window(1'000'000, 24h * 36'500)};
+    auto server = test::redis_server{};
+    auto l = live{server.address(), [](config& c) {
+                      c.timeout = 20s;
+                      c.batch_size = 4;
+                  }};
+    auto stop = std::atomic<bool>{false};
+    auto flushes = std::atomic<int>{0};
+    auto flusher = std::thread{[&] {
+        auto other = server.connect();
+        while (!stop) {
+            other.must({"SCRIPT", "FLUSH"});
+            ++flushes;
+        }
+    }};
+    auto running = callers;
+    auto errors = 0;
+    for (int i = 0; i < callers; ++i)
+        asio::co_spawn(
+            l.context,
+            [&, i]() -> asio::awaitable<void> {
+                const auto member = std::to_string(i);
+                for (int n = 0; n < each; ++n) {
+                    const auto [ec, d] = co_await l.allow("k", all, {.member = member});
+                    errors += ec || !d.allowed() ? 1 : 0;
+                }
+                --running;
+            },
+            test::rethrow);
+    test::run_until(l.context, [&] { return running == 0; });
+    stop = true;
+    flusher.join();
+    BOOST_TEST(flushes > 50);
+    BOOST_TEST(errors == 0);
+    l.run([&]() -> asio::awaitable<void> {
+        const auto d = co_await l.limiter.peek("k", all, {.member = "0"});
+        BOOST_TEST(d.rules[0].balance == 100'000 - callers * each);
+        BOOST_TEST(d.rules[1].balance == 100'000 - callers);
+        BOOST_TEST(d.rules[2].balance == 1'000'000 - callers * each);
+    });
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -8,6 +8,7 @@
 #include <colimit/config.hpp>
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
+#include <core/plan.hpp>
 #include <redis/key.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -23,17 +24,32 @@ class local_store final : public open_limiter {
   public:
     answer ask(asked_verb verb, std::string_view key, const policy& p,
                const check_options& o) override {
+        return answer_of([&] { return decide(verb, key, p, o); });
+    }
+    answer ask_block(std::string_view key, const policy& p, std::chrono::microseconds length,
+                     const reset_options& o) override {
+        return answer_of([&] { return limiter_.block(key, p, length, o); });
+    }
+    answer ask_once(std::string_view id, std::chrono::microseconds ttl,
+                    const reset_options& o) override {
+        return answer_of([&] { return limiter_.once(id, ttl, o); });
+    }
+    answer allow_all(std::span<check> /*checks*/) override { return {errc::closed, {}}; }
+    error_code allow_many(std::span<check> /*checks*/) override { return errc::closed; }
+
+  private:
+    template<class Ask>
+    static answer answer_of(Ask ask) {
         try {
-            return {{}, decide(verb, key, p, o)};
+            return {{}, ask()};
         } catch (const error& e) {
             return {e.code(), {}};
         }
     }
 
-  private:
     decision decide(asked_verb verb, std::string_view key, const policy& p,
                     const check_options& o) {
-        const auto charged = charge_options{.cost = o.cost, .now = o.now};
+        const auto charged = charge_options{.cost = o.cost, .member = o.member, .now = o.now};
         switch (verb) {
         case asked_verb::allow:
             return limiter_.allow(key, p, o);
@@ -58,8 +74,32 @@ class asked_limiter final : public open_limiter {
 
     answer ask(asked_verb verb, std::string_view key, const policy& p,
                const check_options& o) override {
+        return await([&](auto handler) { start(verb, key, p, o, handler); });
+    }
+    answer ask_block(std::string_view key, const policy& p, std::chrono::microseconds length,
+                     const reset_options& o) override {
+        return await([&](auto handler) { limiter_.block(key, p, length, o, handler); });
+    }
+    answer ask_once(std::string_view id, std::chrono::microseconds ttl,
+                    const reset_options& o) override {
+        return await([&](auto handler) { limiter_.once(id, ttl, o, handler); });
+    }
+    answer allow_all(std::span<check> checks) override {
+        return await([&](auto handler) { limiter_.allow_all(checks, handler); });
+    }
+    error_code allow_many(std::span<check> checks) override {
+        const auto got = await([&](auto handler) {
+            limiter_.allow_many(checks, [handler](error_code ec) { handler(ec, decision{}); });
+        });
+        return got.ec;
+    }
+
+  private:
+    /// Runs the context until the call that `begin(handler)` makes has completed.
+    template<class Begin>
+    answer await(Begin begin) {
         auto got = std::optional<answer>{};
-        start(verb, key, p, o, [&got](error_code ec, const decision& d) { got = answer{ec, d}; });
+        begin([&got](error_code ec, const decision& d) { got = answer{ec, d}; });
         while (!got) {
             context_.restart();
             if (context_.run_one() == 0)
@@ -68,11 +108,10 @@ class asked_limiter final : public open_limiter {
         return *got;
     }
 
-  private:
     template<class Handler>
     void start(asked_verb verb, std::string_view key, const policy& p, const check_options& o,
                Handler handler) {
-        const auto charged = charge_options{.cost = o.cost, .now = o.now};
+        const auto charged = charge_options{.cost = o.cost, .member = o.member, .now = o.now};
         switch (verb) {
         case asked_verb::allow:
             return limiter_.allow(key, p, o, handler);
@@ -121,9 +160,12 @@ std::vector<store_kind> every_redis() {
     return {store_kind::redis_resp3, store_kind::redis_resp2, store_kind::redis_tcp};
 }
 
-decision open_limiter::must(asked_verb verb, std::string_view key, const policy& p,
-                            const check_options& options) {
-    auto got = ask(verb, key, p, options);
+std::vector<store_kind> every_limiter() {
+    return {store_kind::memory, store_kind::redis_resp3, store_kind::redis_resp2,
+            store_kind::redis_tcp};
+}
+
+decision open_limiter::must(const answer& got) {
     BOOST_REQUIRE_MESSAGE(!got.ec, "the call failed: " << got.ec.message());
     return got.result;
 }
@@ -136,6 +178,10 @@ std::unique_ptr<open_limiter> open_store(store_kind kind, std::chrono::milliseco
     return std::make_unique<asked_limiter>(settings_of(kind, least_ttl));
 }
 
+std::unique_ptr<open_limiter> join_store(store_kind redis) {
+    return std::make_unique<asked_limiter>(settings_of(redis, for_supplied_clocks));
+}
+
 redis_server& server() {
     static redis_server one{{.tcp = true}};
     return one;
@@ -146,10 +192,35 @@ raw_client& look() {
     return one;
 }
 
-std::string name_of(const policy& p, std::string_view key) {
+namespace {
+
+[[nodiscard]] std::string name_in_family(const policy& p, std::string_view key,
+                                         std::string_view family) {
     std::string name;
-    redis::append_key(name, {config{}.prefix, p.name(), key, redis::key_hash(key)});
-    return name;
+    const auto at = redis::append_key(name, {config{}.prefix, p.name(), key, redis::key_hash(key)});
+    return name.insert(at, family);
+}
+
+} // namespace
+
+std::string name_of(const policy& p, std::string_view key) {
+    return name_in_family(p, key, "");
+}
+
+std::string log_name_of(const policy& p, std::string_view key) {
+    return name_in_family(p, key, redis::log_family);
+}
+
+std::string sketch_name_of(const policy& p, std::string_view key, std::string_view rule_name) {
+    const auto family = redis::sketch_family(core::state_tag('d', rule_name));
+    return name_in_family(p, key, {family.data(), family.size()});
+}
+
+server_picture take_picture() {
+    auto all = server_picture{};
+    for (const auto& name : look().keys())
+        all[name] = {look().dump(name), look().must({"PEXPIRETIME", name}).integer};
+    return all;
 }
 
 } // namespace colimit::test

@@ -12,6 +12,7 @@
 #ifndef COLIMIT_TEST_STORE_STORES_HPP
 #define COLIMIT_TEST_STORE_STORES_HPP
 
+#include <colimit/check.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/error.hpp>
 #include <colimit/options.hpp>
@@ -21,10 +22,13 @@
 #include <chrono>
 #include <cstdint>
 #include <iosfwd>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace colimit::test {
@@ -35,6 +39,8 @@ std::ostream& operator<<(std::ostream& out, store_kind k);
 
 [[nodiscard]] std::vector<store_kind> every_store();
 [[nodiscard]] std::vector<store_kind> every_redis();
+/// Behind the asynchronous verbs: `local_limiter` has none that takes several checks.
+[[nodiscard]] std::vector<store_kind> every_limiter();
 
 /// A decision or an error.
 struct answer {
@@ -54,6 +60,12 @@ class open_limiter {
     /// `charge`, `refund` and `reset` read of the options what they have.
     virtual answer ask(asked_verb verb, std::string_view key, const policy& p,
                        const check_options& options) = 0;
+    virtual answer ask_block(std::string_view key, const policy& p,
+                             std::chrono::microseconds length, const reset_options& options) = 0;
+    virtual answer ask_once(std::string_view id, std::chrono::microseconds ttl,
+                            const reset_options& options) = 0;
+    virtual answer allow_all(std::span<check> checks) = 0;
+    virtual error_code allow_many(std::span<check> checks) = 0;
 
     // The verbs; an error is a failure of the test.
     decision allow(std::string_view key, const policy& p, const check_options& options = {}) {
@@ -71,10 +83,21 @@ class open_limiter {
     decision reset(std::string_view key, const policy& p, const check_options& options = {}) {
         return must(asked_verb::reset, key, p, options);
     }
+    decision block(std::string_view key, const policy& p, std::chrono::microseconds length,
+                   const reset_options& options = {}) {
+        return must(ask_block(key, p, length, options));
+    }
+    decision once(std::string_view id, std::chrono::microseconds ttl,
+                  const reset_options& options = {}) {
+        return must(ask_once(id, ttl, options));
+    }
 
   private:
+    static decision must(const answer& got);
     decision must(asked_verb verb, std::string_view key, const policy& p,
-                  const check_options& options);
+                  const check_options& options) {
+        return must(ask(verb, key, p, options));
+    }
 };
 
 /// For clocks that are supplied, keys in Redis must live longer than they would.
@@ -84,14 +107,25 @@ inline constexpr std::chrono::hours for_supplied_clocks{1};
 [[nodiscard]] std::unique_ptr<open_limiter>
 open_store(store_kind kind, std::chrono::milliseconds least_ttl = for_supplied_clocks);
 
+/// A second limiter on what the last one has left there.
+[[nodiscard]] std::unique_ptr<open_limiter> join_store(store_kind redis);
+
 /// The server of the Redis stores.
 [[nodiscard]] redis_server& server();
 
 /// A connection to it.
 [[nodiscard]] raw_client& look();
 
-/// How the Redis stores of this suite call a key.
+/// How the Redis stores of this suite call a key, its log, and the sketch of one of its rules.
 [[nodiscard]] std::string name_of(const policy& p, std::string_view key);
+[[nodiscard]] std::string log_name_of(const policy& p, std::string_view key);
+[[nodiscard]] std::string sketch_name_of(const policy& p, std::string_view key,
+                                         std::string_view rule_name = "distinct");
+
+/// What a refusal must not change: of every key on the server the value, and the time at which it
+/// ends.
+using server_picture = std::map<std::string, std::pair<std::optional<std::string>, std::int64_t>>;
+[[nodiscard]] server_picture take_picture();
 
 /// A supplied clock: microseconds since some morning in 2023.
 [[nodiscard]] constexpr time_point at(std::int64_t us) noexcept {

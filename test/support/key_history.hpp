@@ -25,6 +25,14 @@ struct key_history {
     decision charge(std::int64_t cost = 1) { return ask(core::verb::charge, cost, {}); }
     decision refund(std::int64_t cost = 1) { return ask(core::verb::refund, cost, {}); }
     decision reset() { return ask(core::verb::reset, 0, {}); }
+    decision block(std::int64_t us) { return ask(core::verb::block, us, us); }
+    decision reserve(std::int64_t cost, std::int64_t max_wait) {
+        return ask(core::verb::reserve, cost, max_wait);
+    }
+    /// @param place what `reserve` answered
+    decision unreserve(std::int64_t cost, const decision& place) {
+        return ask(core::verb::unreserve, cost, core::recovers_at(place));
+    }
 
     [[nodiscard]] const core::plan& plan() const noexcept { return policy.data()->plan; }
 

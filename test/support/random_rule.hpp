@@ -7,6 +7,7 @@
 
 #include <colimit/rule.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -40,6 +41,7 @@ class random_rules {
         return out;
     }
 
+    /// Of a continuous bucket.
     [[nodiscard]] rule next() {
         auto r = rule{static_cast<algorithm>(below_or_at(3)), number(), number(), number()};
         if (below_or_at(1) == 0)
@@ -49,7 +51,62 @@ class random_rules {
         return r.shadow(below_or_at(1) == 0);
     }
 
+    /// Of every kind, with any refinements that a text can hold, whether a policy can be made of
+    /// it or not.
+    [[nodiscard]] rule any() {
+        const auto kind = static_cast<algorithm>(below_or_at(8));
+        auto r = kind == algorithm::calendar ? calendar(number(), unit(), utc_offset())
+                                             : rule{kind, number(), number(), number()};
+        if (below_or_at(3) != 0)
+            r = r.burst(r.count());
+        if (const auto how = below_or_at(5); how < 2)
+            r = how == 0 ? r.stepwise() : r.aligned();
+        if (below_or_at(3) == 0)
+            r = r.initially(number());
+        if (below_or_at(3) == 0)
+            r = r.from_first();
+        if (below_or_at(3) == 0)
+            r = r.count_refused();
+        if (below_or_at(1) == 0)
+            r = r.named(name());
+        return r.shadow(below_or_at(3) == 0);
+    }
+
+    /// Of every kind, such that a policy can be made of it.
+    [[nodiscard]] rule sensible() {
+        const auto kind = static_cast<algorithm>(below_or_at(8));
+        const auto count = 1 + static_cast<std::int64_t>(below_or_at(9'999));
+        const auto period = std::chrono::milliseconds{1 + below_or_at(86'399'999)};
+        auto r = kind == algorithm::calendar
+                     ? calendar(count, unit(), utc_offset() % limits::utc_offset)
+                     : rule{kind, count, std::chrono::microseconds{period}.count(), count};
+        if (is_bucket(kind)) {
+            r = r.burst(1 + static_cast<std::int64_t>(below_or_at(99)));
+            if (const auto how = below_or_at(5); how < 2)
+                r = how == 0 ? r.stepwise() : r.aligned();
+            if (below_or_at(3) == 0)
+                r = r.initially(static_cast<std::int64_t>(below_or_at(1)));
+        }
+        if (kind == algorithm::fixed_window && below_or_at(1) == 0)
+            r = r.from_first();
+        if (kind == algorithm::sliding_log && below_or_at(1) == 0)
+            r = r.count_refused();
+        if (below_or_at(1) == 0)
+            r = r.named(name());
+        return r.shadow(below_or_at(3) == 0);
+    }
+
   private:
+    [[nodiscard]] calendar_unit unit() { return static_cast<calendar_unit>(below_or_at(3)); }
+
+    /// To 99 h 59 on either side, as far as a text goes; often none, or whole hours.
+    [[nodiscard]] std::chrono::minutes utc_offset() {
+        const auto how = below_or_at(3);
+        const auto offset =
+            std::chrono::minutes{static_cast<std::int64_t>(below_or_at(11'998)) - 5'999};
+        return how == 0 ? std::chrono::minutes{0} : how == 1 ? offset / 60 * 60 : offset;
+    }
+
     std::mt19937_64 random_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Stands in for lua/bucket.lua where no server runs: reads the commands that a batch encodes, goes
+// Stands in for the script where no server runs: reads the commands that a batch encodes, goes
 // through their calls with the C++ arithmetic, and answers with the bytes that the script would.
 
 #ifndef COLIMIT_TEST_SUPPORT_SCRIPT_DOUBLE_HPP
@@ -48,7 +48,7 @@ using command = std::vector<std::string>;
     return found;
 }
 
-/// The parts of an EVALSHA or EVAL of the bucket script.
+/// The parts of an EVALSHA or EVAL of the script.
 struct script_call {
     explicit script_call(const command& words) {
         const auto count = std::stoul(words.at(2));

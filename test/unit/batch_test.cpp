@@ -75,7 +75,7 @@ BOOST_FIXTURE_TEST_CASE(single_allows_of_cost_1_are_named_by_their_keys_alone, f
     add("b\r\n");
     const auto words = encode().at(0);
     BOOST_TEST(words.at(0) == "EVALSHA");
-    BOOST_TEST(words.at(1) == redis::bucket_script.sha1);
+    BOOST_TEST(words.at(1) == redis::check_script.sha1);
     BOOST_TEST(words.at(2) == "2");
     BOOST_TEST(words.at(3).ends_with("}:p:k:a"));
     BOOST_TEST(words.at(4).ends_with("}:p:k:b\r\n"));
@@ -199,10 +199,9 @@ BOOST_FIXTURE_TEST_CASE(with_the_script_it_is_loaded_and_evaluated_in_one_go, fi
     batch.with_script = true;
     const auto sent = encode();
     BOOST_REQUIRE(sent.size() == 2U);
-    BOOST_TEST(
-        (sent[0] == test::command{"SCRIPT", "LOAD", std::string{redis::bucket_script.body}}));
+    BOOST_TEST((sent[0] == test::command{"SCRIPT", "LOAD", std::string{redis::check_script.body}}));
     BOOST_TEST(sent[1].at(0) == "EVAL");
-    BOOST_TEST(sent[1].at(1) == redis::bucket_script.body);
+    BOOST_TEST(sent[1].at(1) == redis::check_script.body);
     BOOST_TEST(script_call{sent[1]}.keys.size() == 1U);
 }
 

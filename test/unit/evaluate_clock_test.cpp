@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_step_back_mints_nothing_and_costs_at_most_the_debt) {
     BOOST_TEST(!d.allowed());
     BOOST_TEST(d.retry_after.count() == 100'000); // from the present time, not the later one
     BOOST_TEST((k.last_effect == core::effect::store));
-    BOOST_TEST(k.state.buckets[0].t == k.now);
+    BOOST_TEST(k.state.states[0].t == k.now);
     k.now += 1'000'000;
     BOOST_TEST(k.peek().remaining == 10);
 }

@@ -73,6 +73,64 @@ BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused_with_a_reason) {
     BOOST_TEST(limiter.statistics().states == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_distinct_rule_wants_to_know_which_member) {
+    const auto two = policy{"two", colimit::distinct(2, 1h)};
+    auto limiter = local_limiter{100};
+    const auto wrong = [](const colimit::error& e) {
+        return e.code() == errc::invalid_argument &&
+               e.reason() == "the policy has a distinct rule: say which member";
+    };
+    BOOST_CHECK_EXCEPTION(limiter.allow("k", two), colimit::error, wrong);
+    BOOST_CHECK_EXCEPTION(limiter.peek("k", two), colimit::error, wrong);
+    BOOST_CHECK_EXCEPTION(limiter.charge("k", two), colimit::error, wrong);
+    BOOST_TEST(limiter.allow("k", two, {.member = "a", .now = noon}).remaining == 1);
+    BOOST_TEST(limiter.charge("k", two, {.member = "", .now = noon}).remaining == 0);
+    BOOST_TEST(!limiter.peek("k", two, {.member = "b", .now = noon}).allowed());
+    BOOST_TEST(limiter.peek("k", two, {.cost = 0, .now = noon}).remaining == 0); // nobody counts
+    BOOST_TEST(limiter.refund("k", two, {.now = noon}).remaining == 0);
+    BOOST_CHECK_EXCEPTION(limiter.allow("k", two, {.member = std::string(65'537, 'm')}),
+                          colimit::error, with(errc::invalid_argument));
+}
+
+BOOST_AUTO_TEST_CASE(a_block_may_last_a_hundred_years_and_no_longer) {
+    auto limiter = local_limiter{100};
+    constexpr auto century = std::chrono::hours{24} * 36'525;
+    const auto blocked = limiter.block("k", five, century, {.now = noon});
+    BOOST_TEST((blocked.retry_after == century));
+    BOOST_TEST(!limiter.allow("k", five, {.now = noon + century / 2}).allowed());
+    const auto wrong = with(errc::invalid_argument);
+    BOOST_CHECK_EXCEPTION(limiter.block("k", five, century + 1us), colimit::error, wrong);
+    BOOST_CHECK_EXCEPTION(limiter.block("k", five, -1s), colimit::error, wrong);
+    BOOST_CHECK_EXCEPTION(limiter.block("k", five, 1ns), colimit::error, wrong);
+    BOOST_CHECK_EXCEPTION(limiter.block("k", five, std::chrono::hours::max()), colimit::error,
+                          wrong);
+    BOOST_TEST(limiter.block("new", five, 0s, {.now = noon}).allowed());
+    BOOST_TEST(limiter.statistics().states == 2U); // of the one key: its rule, and the block
+}
+
+BOOST_AUTO_TEST_CASE(once_allows_who_comes_first_until_its_time_is_over) {
+    auto limiter = local_limiter{100};
+    BOOST_TEST(limiter.once("order 17", 10s, {.now = noon}).allowed());
+    const auto second = limiter.once("order 17", 10s, {.now = noon + 4s});
+    BOOST_TEST(!second.allowed());
+    BOOST_TEST((second.retry_after == 6s));
+    BOOST_TEST((second.reason == colimit::reason::duplicate));
+    BOOST_TEST(limiter.once("order 18", 10s, {.now = noon + 4s}).allowed());
+    BOOST_TEST(limiter.once("order 17", 10s, {.now = noon + 10s}).allowed());
+    BOOST_TEST(limiter.allow("order 17", five, {.now = noon}).remaining == 4);
+    BOOST_TEST(limiter.statistics().states == 3U);
+    BOOST_CHECK_EXCEPTION(limiter.once("x", -1s), colimit::error, with(errc::invalid_argument));
+}
+
+BOOST_AUTO_TEST_CASE(once_without_a_place_never_takes_a_duplicate_for_new) {
+    auto limiter = local_limiter{10};
+    for (int i = 0; i < 3'000; ++i)
+        (void)limiter.once(std::to_string(i), 1h, {.now = noon});
+    for (int i = 0; i < 3'000; ++i)
+        BOOST_REQUIRE(!limiter.once(std::to_string(i), 1h, {.now = noon + 1s}).allowed());
+    BOOST_TEST(limiter.statistics().states == 10U);
+}
+
 BOOST_AUTO_TEST_CASE(a_key_may_have_64_kib_and_no_more) {
     auto limiter = local_limiter{100};
     BOOST_TEST(limiter.allow(std::string(65'536, 'k'), five).allowed());

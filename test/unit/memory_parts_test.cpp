@@ -19,9 +19,22 @@
 using namespace std::chrono_literals;
 using colimit::gcra;
 using colimit::policy;
-using colimit::core::bucket_state;
+using colimit::core::rule_state;
 using colimit::memory::digest;
 using colimit::memory::no_cell;
+
+namespace {
+
+/// What the shared states have for a key of plain numbers.
+[[nodiscard]] bool read(const colimit::memory::shared_states& shared,
+                        const colimit::detail::policy_data& p, std::int64_t now,
+                        std::vector<rule_state>& states) {
+    auto c = colimit::memory::contents{.states = states};
+    auto log = colimit::core::event_log{};
+    return shared.read({}, p, now, c, log);
+}
+
+} // namespace
 
 BOOST_AUTO_TEST_SUITE(memory_parts)
 
@@ -106,7 +119,7 @@ BOOST_AUTO_TEST_CASE(more_policies_than_slots_lose_no_debt) {
                                       : policy{name, rule, gcra(3, 4s).named("other")});
     }
     auto shared = colimit::memory::shared_states{};
-    auto model = std::vector<std::vector<bucket_state>>(30);
+    auto model = std::vector<std::vector<rule_state>>(30);
     auto random = std::mt19937{7};
     auto now = std::int64_t{1'700'000'000'000'000};
     auto forgotten = 0;
@@ -115,8 +128,8 @@ BOOST_AUTO_TEST_CASE(more_policies_than_slots_lose_no_debt) {
         now += random() % 50'000;
         const auto which = random() % 30;
         const auto& p = *policies[which].data();
-        auto states = std::vector<bucket_state>(p.plan.size);
-        (void)shared.read({}, p, now, states);
+        auto states = std::vector<rule_state>(p.plan.size);
+        (void)read(shared, p, now, states);
         auto& known = model[which];
         known.resize(p.plan.size);
         auto shown = colimit::decision{};
@@ -133,11 +146,8 @@ BOOST_AUTO_TEST_CASE(more_policies_than_slots_lose_no_debt) {
         alone += shown.allowed();
         if (shown.allowed())
             (void)evaluate(p.plan, known, held, asked, truth);
-        auto longest = 0us;
-        for (const auto& status : shown.rules)
-            longest = std::max(longest, status.reset_after);
         if (effect == colimit::core::effect::store)
-            shared.write({}, p, now, states, now + longest.count());
+            shared.write({}, p, now, {.states = states}, {});
     }
     BOOST_TEST(forgotten == 0);
     BOOST_TEST(alone > 1'000);
@@ -147,21 +157,21 @@ BOOST_AUTO_TEST_CASE(what_is_owed_from_the_future_is_owed_for_its_own_time) {
     auto shared = colimit::memory::shared_states{};
     const auto later = std::int64_t{1'700'000'000'000'000};
     const auto now = later - 86'400'000'000; // the clock was set back by a day
-    for (int i = 0; i < 9; ++i) {            // the ninth takes a slot that still counts
+    for (int i = 0; i < 11; ++i) {           // the eleventh takes a slot that still counts
         const auto p = policy{"p" + std::to_string(i), gcra(5, 5s)};
-        const auto t = i < 8 ? later : now;
-        const auto states =
-            std::vector<bucket_state>{{.t = t, .debt = 3'000'000, .num = 1'000'000, .capacity = 5}};
-        shared.write({}, *p.data(), t, states, t + 3'000'000);
+        const auto t = i < 10 ? later : now;
+        auto states =
+            std::vector<rule_state>{{.t = t, .debt = 3'000'000, .num = 1'000'000, .capacity = 5}};
+        shared.write({}, *p.data(), t, {.states = states}, {});
     }
     const auto newcomer = policy{"newcomer", gcra(5, 5s)};
-    auto states = std::vector<bucket_state>(1);
-    BOOST_TEST(shared.read({}, *newcomer.data(), now, states));
+    auto states = std::vector<rule_state>(1);
+    BOOST_TEST(read(shared, *newcomer.data(), now, states));
     BOOST_TEST(states[0].debt == 3'000'000);
-    BOOST_TEST(!shared.read({}, *newcomer.data(), now + 3'000'000, states));
+    BOOST_TEST(!read(shared, *newcomer.data(), now + 3'000'000, states));
 }
 
-BOOST_AUTO_TEST_CASE(eight_slots_serve_policies_of_eight_rules_exactly) {
+BOOST_AUTO_TEST_CASE(ten_slots_serve_ten_rules_exactly) {
     auto shared = colimit::memory::shared_states{};
     const auto p = policy{"p", gcra(5, 1h), gcra(5, 2h).named("b"), gcra(5, 3h).named("c")};
     const auto q = policy{"q",
@@ -169,23 +179,25 @@ BOOST_AUTO_TEST_CASE(eight_slots_serve_policies_of_eight_rules_exactly) {
                           gcra(5, 2h).named("b"),
                           gcra(5, 3h).named("c"),
                           gcra(5, 4h).named("d"),
-                          gcra(5, 5h).named("e")};
+                          gcra(5, 5h).named("e"),
+                          gcra(5, 6h).named("f"),
+                          gcra(5, 7h).named("g")};
     const auto now = std::int64_t{1'700'000'000'000'000};
     for (const auto* one : {&p, &q}) {
         const auto& data = *one->data();
-        auto states = std::vector<bucket_state>(data.plan.size);
+        auto states = std::vector<rule_state>(data.plan.size);
         for (std::size_t i = 0; i < states.size(); ++i)
             states[i] = {
                 .t = now, .debt = 10 + static_cast<std::int64_t>(i), .num = 1, .capacity = 5};
-        shared.write({}, data, now, states, now + 1'000'000);
+        shared.write({}, data, now, {.states = states}, {});
     }
     for (const auto* one : {&p, &q}) {
         const auto& data = *one->data();
-        auto states = std::vector<bucket_state>(data.plan.size);
-        BOOST_TEST(shared.read({}, data, now, states));
+        auto states = std::vector<rule_state>(data.plan.size);
+        BOOST_TEST(read(shared, data, now, states));
         for (std::size_t i = 0; i < states.size(); ++i)
             BOOST_TEST(states[i].debt == 10 + static_cast<std::int64_t>(i));
-        BOOST_TEST(!shared.read({}, data, now + 1'000'000, states));
+        BOOST_TEST(!read(shared, data, now + 17, states));
     }
 }
 

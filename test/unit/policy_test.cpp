@@ -12,6 +12,8 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,7 +45,7 @@ template<class... Rules>
     return whole.starts_with(place) ? whole.substr(place.size()) : whole;
 }
 
-[[nodiscard]] core::bucket bucket_of(const rule& r) {
+[[nodiscard]] core::limit bucket_of(const rule& r) {
     return policy{"p", r}.data()->plan.rules()[0];
 }
 
@@ -258,27 +260,40 @@ BOOST_AUTO_TEST_CASE(bare_rules_that_differ_have_policies_that_differ) {
     BOOST_TEST(a != b);
     BOOST_TEST(a.size() == 64U);
     BOOST_TEST(b.size() == 64U);
+    BOOST_TEST(name(calendar(3, calendar_unit::day, 5h + 30min)) == "3_per_day_utc.5.30");
+    BOOST_TEST(name(calendar(3, calendar_unit::day, -5h)) == "3_per_day_utc-5");
+    std::set<std::string> names;
+    for (auto offset = -limits::utc_offset; offset <= limits::utc_offset; offset += 1min)
+        names.insert(name(calendar(3, calendar_unit::month, offset)));
+    BOOST_TEST(names.size() == 2U * 1'080U + 1U);
+    auto random = test::random_rules{5};
+    std::map<std::string, std::string> texts;
+    for (int i = 0; i < 20'000; ++i) {
+        const auto one = random.sensible();
+        const auto [known, is_new] = texts.try_emplace(name(one), to_string(one));
+        BOOST_REQUIRE_MESSAGE(known->second == to_string(one), known->first);
+    }
     BOOST_TEST(a == name(r.named(start + "a")));
 }
 
 BOOST_AUTO_TEST_CASE(state_tags_stay_what_they_are_since_servers_hold_them) {
-    BOOST_TEST(core::state_tag("gcra") == 1'527'487'298U);
-    BOOST_TEST(core::state_tag("cell") == 1'650'658'261U);
-    BOOST_TEST(core::state_tag("token_bucket") == 2'644'363'477U);
-    BOOST_TEST(core::state_tag("leaky_bucket") == 1'441'918'568U);
-    BOOST_TEST(core::state_tag("minute") == 1'077'342'089U);
+    BOOST_TEST(core::state_tag('b', "gcra") == 1'527'487'298U);
+    BOOST_TEST(core::state_tag('b', "cell") == 1'650'658'261U);
+    BOOST_TEST(core::state_tag('b', "token_bucket") == 2'644'363'477U);
+    BOOST_TEST(core::state_tag('b', "leaky_bucket") == 1'441'918'568U);
+    BOOST_TEST(core::state_tag('b', "minute") == 1'077'342'089U);
     BOOST_TEST(bucket_of(gcra(1, 1s).named("minute")).tag == 1'077'342'089U);
     BOOST_TEST(bucket_of(cell(9, 7, 1h).named("minute")).tag == 1'077'342'089U);
 }
 
 BOOST_AUTO_TEST_CASE(a_state_tag_is_never_0) {
-    BOOST_TEST(core::state_tag("0ccrhg") == 1U); // its FNV-1a is 0
+    BOOST_TEST(core::state_tag('b', "0ccrhg") == 1U); // its FNV-1a is 0
 }
 
 BOOST_AUTO_TEST_CASE(names_that_happen_to_share_a_state_tag_are_refused_together) {
     const auto a = gcra(1, 1s).named("rule549599");
     const auto b = gcra(1, 1s).named("rule712382");
-    BOOST_TEST_REQUIRE(core::state_tag(a.name()) == core::state_tag(b.name()));
+    BOOST_TEST_REQUIRE(core::state_tag('b', a.name()) == core::state_tag('b', b.name()));
     BOOST_TEST(reason("p", a, b) ==
                "policy 'p', rule 2 'rule712382': its state cannot be told from that of rule "
                "'rule549599', whose name happens to have the same 32-bit tag; choose another name");

@@ -29,12 +29,12 @@ std::string sha1_hex(std::string_view bytes) {
 BOOST_AUTO_TEST_SUITE(script)
 
 BOOST_AUTO_TEST_CASE(the_sha1_of_a_script_is_that_of_its_bytes) {
-    const auto& script = colimit::redis::bucket_script;
+    const auto& script = colimit::redis::check_script;
     BOOST_TEST(script.sha1 == sha1_hex(script.body));
 }
 
 BOOST_AUTO_TEST_CASE(a_script_is_embedded_whole) {
-    const auto& script = colimit::redis::bucket_script;
+    const auto& script = colimit::redis::check_script;
     BOOST_TEST(script.body.starts_with("--"));
     BOOST_TEST(script.body.ends_with("\n"));
 }

@@ -40,12 +40,12 @@ const auto two = policy{"p", gcra(3, 1s).named("a"), gcra(5, 7s).burst(2).named(
 }
 
 [[nodiscard]] std::uint32_t tag_a() {
-    return plan_of(one).buckets[0].tag;
+    return plan_of(one).limits[0].tag;
 }
 
 [[nodiscard]] bool is_invalid(std::string_view value, const policy& p = one) {
     const auto state = redis::decode_value(plan_of(p), value);
-    return state.exists && state.stale && state.buckets == decltype(state.buckets){};
+    return state.exists && state.stale && state.states == decltype(state.states){};
 }
 
 } // namespace
@@ -53,15 +53,25 @@ const auto two = policy{"p", gcra(3, 1s).named("a"), gcra(5, 7s).burst(2).named(
 BOOST_AUTO_TEST_SUITE(wire)
 
 BOOST_AUTO_TEST_CASE(a_plan_is_the_number_of_rules_and_their_numbers) {
-    auto expected = std::string("\x02", 1);
-    for (const auto& b : plan_of(two).rules())
-        expected += bytes_of(b.tag) + bytes_of(static_cast<double>(b.capacity)) +
-                    bytes_of(static_cast<double>(b.num)) + bytes_of(static_cast<double>(b.den)) +
-                    bytes_of(static_cast<double>(b.unit)) + bytes_of(static_cast<double>(b.most)) +
-                    (b.shadow ? '\x01' : '\0');
-    BOOST_TEST(redis::encode_plan(plan_of(two)) == expected);
+    const auto& plan = plan_of(two);
+    auto expected = std::string("\x02\x02\0", 3);
+    for (const auto& l : plan.rules()) {
+        expected += bytes_of(l.tag) + static_cast<char>(l.kind) + (l.shadow ? '\x01' : '\0');
+        for (const auto number :
+             {l.capacity, l.num, l.den, l.unit, l.most, l.period, l.count, l.offset, l.initial})
+            expected += bytes_of(static_cast<double>(number));
+        expected += bytes_of(static_cast<double>(l.calendar));
+    }
+    BOOST_TEST(redis::encode_plan(plan) == expected);
     BOOST_TEST(two.data()->wire == expected);
-    BOOST_TEST(expected.size() == 1U + 2 * 45);
+    BOOST_TEST(expected.size() == 3U + 2 * 86);
+}
+
+BOOST_AUTO_TEST_CASE(a_hold_follows_the_rules_of_a_plan) {
+    const auto held = two.prevent_duplicate(std::chrono::seconds{5});
+    const auto& wire = held.data()->wire;
+    BOOST_TEST(wire.substr(0, 2) == "\x02\x03");
+    BOOST_TEST(wire.size() == 3U + 3 * 86);
 }
 
 BOOST_AUTO_TEST_CASE(a_call_is_its_key_verb_cost_and_least) {
@@ -76,14 +86,14 @@ BOOST_AUTO_TEST_CASE(a_call_is_its_key_verb_cost_and_least) {
 BOOST_AUTO_TEST_CASE(a_value_comes_back_as_it_was_written) {
     auto state = core::key_state{};
     state.exists = true;
-    state.buckets[0] = {
+    state.states[0] = {
         .t = limits::latest_time, .debt = 1, .num = limits::exact_integer, .capacity = 1};
-    state.buckets[1] = {.t = 0, .debt = 0, .num = 1, .capacity = limits::exact_integer};
+    state.states[1] = {.t = 0, .debt = 0, .num = 1, .capacity = limits::exact_integer};
     const auto value = redis::encode_value(plan_of(two), state, 123'456'789);
     BOOST_TEST(value.size() == 8U + 2 * 36);
     BOOST_TEST(value.substr(0, 8) == bytes_of(123'456'789.0));
     const auto back = redis::decode_value(plan_of(two), value);
-    BOOST_TEST((back.buckets == state.buckets));
+    BOOST_TEST((back.states == state.states));
     BOOST_TEST(back.exists);
     BOOST_TEST(!back.stale);
 }
@@ -96,25 +106,25 @@ BOOST_AUTO_TEST_CASE(no_key_is_no_state) {
     const auto state = redis::decode_value(plan_of(one), std::nullopt);
     BOOST_TEST(!state.exists);
     BOOST_TEST(!state.stale);
-    BOOST_TEST(state.buckets[0].num == 0);
+    BOOST_TEST(state.states[0].num == 0);
 }
 
 BOOST_AUTO_TEST_CASE(states_are_found_by_their_tag_wherever_they_stand) {
-    const auto tag_b = plan_of(two).buckets[1].tag;
+    const auto tag_b = plan_of(two).limits[1].tag;
     const auto value = bytes_of(0.0) + slot(77, 1, 2, 3, 4) + slot(tag_b, 5, 6, 7, 8) +
                        slot(tag_a(), 9, 10, 11, 12);
     const auto state = redis::decode_value(plan_of(two), value);
     BOOST_TEST(!state.stale);
-    BOOST_TEST((state.buckets[0] == core::bucket_state{9, 10, 11, 12}));
-    BOOST_TEST((state.buckets[1] == core::bucket_state{5, 6, 7, 8}));
+    BOOST_TEST((state.states[0] == core::rule_state{9, 10, 11, 12}));
+    BOOST_TEST((state.states[1] == core::rule_state{5, 6, 7, 8}));
 }
 
 BOOST_AUTO_TEST_CASE(a_rule_that_the_value_does_not_have_has_no_state) {
     const auto value = bytes_of(0.0) + slot(tag_a(), 9, 10, 11, 12);
     const auto state = redis::decode_value(plan_of(two), value);
     BOOST_TEST(!state.stale);
-    BOOST_TEST(state.buckets[0].t == 9);
-    BOOST_TEST(state.buckets[1].num == 0);
+    BOOST_TEST(state.states[0].t == 9);
+    BOOST_TEST(state.states[1].num == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_value_of_another_length_is_invalid) {
@@ -124,11 +134,12 @@ BOOST_AUTO_TEST_CASE(a_value_of_another_length_is_invalid) {
         BOOST_TEST(is_invalid(good.substr(0, size)));
     BOOST_TEST(is_invalid(good + "x"));
     BOOST_TEST(is_invalid("12345"));
-    auto nine = bytes_of(0.0);
-    for (int i = 0; i < 9; ++i)
-        nine += slot(tag_a(), 9, 10, 11, 12);
-    BOOST_TEST(is_invalid(nine));
-    BOOST_TEST(!is_invalid(nine.substr(0, nine.size() - 36)));
+    // Eight rules, a hold and a block are the most.
+    auto eleven = bytes_of(0.0);
+    for (int i = 0; i < 11; ++i)
+        eleven += slot(tag_a(), 9, 10, 11, 12);
+    BOOST_TEST(is_invalid(eleven));
+    BOOST_TEST(!is_invalid(eleven.substr(0, eleven.size() - 36)));
 }
 
 BOOST_AUTO_TEST_CASE(a_value_with_a_number_that_is_none_of_ours_is_invalid) {
@@ -143,14 +154,14 @@ BOOST_AUTO_TEST_CASE(a_value_with_a_number_that_is_none_of_ours_is_invalid) {
         }
 }
 
-BOOST_AUTO_TEST_CASE(a_state_without_weight_or_capacity_is_invalid) {
+BOOST_AUTO_TEST_CASE(a_state_without_weight_is_invalid) {
     BOOST_TEST(is_invalid(bytes_of(0.0) + slot(tag_a(), 9, 10, 0, 12)));
-    BOOST_TEST(is_invalid(bytes_of(0.0) + slot(tag_a(), 9, 10, 11, 0)));
+    BOOST_TEST(!is_invalid(bytes_of(0.0) + slot(tag_a(), 9, 10, 11, 0)));
     BOOST_TEST(!is_invalid(bytes_of(0.0) + slot(tag_a(), 0, 0, 11, 12)));
 }
 
 BOOST_AUTO_TEST_CASE(one_bad_state_makes_the_whole_value_invalid) {
-    const auto tag_b = plan_of(two).buckets[1].tag;
+    const auto tag_b = plan_of(two).limits[1].tag;
     const auto value = bytes_of(0.0) + slot(tag_a(), 9, 10, 11, 12) + slot(tag_b, 9, -1, 11, 12);
     BOOST_TEST(is_invalid(value, two));
 }

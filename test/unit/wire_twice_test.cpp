@@ -20,16 +20,16 @@ BOOST_AUTO_TEST_CASE(of_a_rule_that_stands_twice_in_a_value_the_first_counts) {
         colimit::policy{"p", colimit::gcra(1, 1s).named("a"), colimit::gcra(1, 1s).named("b")};
     const auto& plan = both.data()->plan;
     auto state = colimit::core::key_state{};
-    state.buckets[0] = {.t = 1, .debt = 10, .num = 1'000'000, .capacity = 1};
-    state.buckets[1] = {.t = 1, .debt = 20, .num = 1'000'000, .capacity = 1};
+    state.states[0] = {.t = 1, .debt = 10, .num = 1'000'000, .capacity = 1};
+    state.states[1] = {.t = 1, .debt = 20, .num = 1'000'000, .capacity = 1};
     auto twice = plan;
-    twice.buckets[0].tag = twice.buckets[1].tag;
+    twice.limits[0].tag = twice.limits[1].tag;
     const auto value = colimit::redis::encode_value(twice, state, 0);
 
     const auto read = colimit::redis::decode_value(plan, value);
 
-    BOOST_TEST(read.buckets[0].num == 0); // not there
-    BOOST_TEST(read.buckets[1].debt == 10);
+    BOOST_TEST(read.states[0].num == 0); // not there
+    BOOST_TEST(read.states[1].debt == 10);
 }
 
 } // namespace

@@ -19,8 +19,10 @@
 #include <boost/asio/prefer.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -33,10 +35,20 @@ struct policy_data;
 
 /// The arguments of a verb, which live until the call is initiated and no longer.
 struct call {
+    enum class shape : std::uint8_t {
+        ready,    ///< asks nothing of any key
+        one,      ///< a question about a key
+        once,     ///< the same under the limiter's own policy
+        many,     ///< each check on its own
+        together, ///< all checks or none
+    };
+
     detail::engine* engine = nullptr;
-    std::string_view key;
-    const std::shared_ptr<const policy_data>* policy = nullptr; ///< null: `ready`
-    detail::question asked;
+    shape kind = shape::ready;
+    std::string_view key{};
+    const std::shared_ptr<const policy_data>* policy = nullptr;
+    detail::question asked{};
+    std::span<check> checks{};
 };
 
 [[nodiscard]] void* allocate(engine& e, std::size_t bytes);
@@ -47,8 +59,22 @@ void start(operation& op, const call& c) noexcept;
 /// Completes the operation with operation_aborted, if a store still holds it.
 void cancel(operation& op) noexcept;
 
-/// `HasDecision`: the handler takes a decision besides the error code.
-template<class Handler, bool HasDecision>
+/// What a handler takes besides the error code.
+struct whole_decision {
+    [[nodiscard]] const decision& operator()(const operation& op) const noexcept {
+        return op.result;
+    }
+};
+
+/// For `seen`: a new id is granted.
+struct was_seen {
+    [[nodiscard]] bool operator()(const operation& op) const noexcept {
+        return !op.ec && !op.result.allowed();
+    }
+};
+
+/// `HasDecision`: the handler takes what `Projection` makes of the operation, besides the code.
+template<class Handler, bool HasDecision, class Projection>
 class call_operation final : public operation {
   public:
     static void launch(Handler handler, const call& c) {
@@ -115,7 +141,7 @@ class call_operation final : public operation {
         const auto ec = self->ec;
         const auto work = std::move(self->work_); // until the handler has been handed over
         if constexpr (HasDecision) {
-            const auto result = self->result;
+            const auto result = Projection{}(*self);
             self->free_memory();
             deliver(std::move(handler), work, ec, result);
         } else {
@@ -141,12 +167,12 @@ class call_operation final : public operation {
 };
 
 /// What `async_initiate` calls.
-template<bool HasDecision>
+template<bool HasDecision, class Projection = whole_decision>
 struct initiation {
     template<class Handler>
     void operator()(Handler&& handler, const call& c) const {
-        call_operation<std::decay_t<Handler>, HasDecision>::launch(std::forward<Handler>(handler),
-                                                                   c);
+        call_operation<std::decay_t<Handler>, HasDecision, Projection>::launch(
+            std::forward<Handler>(handler), c);
     }
 };
 

@@ -6,15 +6,26 @@
 #ifndef COLIMIT_DETAIL_OPERATION_HPP
 #define COLIMIT_DETAIL_OPERATION_HPP
 
+#include <colimit/check.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/detail/question.hpp>
 #include <colimit/error.hpp>
 
 #include <cstdint>
+#include <memory>
+#include <span>
 
 namespace colimit::detail {
 
 class engine; // the body of a limiter, in src/engine
+
+/// What a verb of several steps keeps with its call.
+struct attachment {
+    attachment() = default;
+    attachment(const attachment&) = delete;
+    attachment& operator=(const attachment&) = delete;
+    virtual ~attachment() = default;
+};
 
 struct operation {
     using finish_function = void (*)(operation*, bool invoke);
@@ -33,6 +44,8 @@ struct operation {
     std::uint32_t index = 0;   ///< in that place
     std::int64_t deadline = 0; ///< microseconds of the limiter's steady clock
     detail::question asked;
+    std::span<check> checks; ///< of `allow_all` and `allow_many`, which ask several questions
+    std::unique_ptr<attachment> attached;
     error_code ec;
     decision result;
 

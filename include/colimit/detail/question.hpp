@@ -8,11 +8,22 @@
 #include <colimit/options.hpp>
 
 #include <cstdint>
+#include <string_view>
 
 namespace colimit::detail {
 
-/// The order is known to lua/bucket.lua.
-enum class verb : std::uint8_t { allow, peek, charge, refund, reset };
+/// The order is known to the script.
+enum class verb : std::uint8_t {
+    allow,
+    peek,
+    charge,
+    refund,
+    reset,
+    block,     ///< for `cost` microseconds
+    reserve,   ///< `allow`, or a place within the next `at_least` microseconds
+    unreserve, ///< gives `cost` back if the state still recovers fully at `at_least`
+    once,      ///< `allow` for who comes first; then nobody for `cost` microseconds
+};
 
 /// The store's own clock decides.
 inline constexpr std::int64_t store_clock = -1;
@@ -22,6 +33,8 @@ struct question {
     std::int64_t cost = 1;
     std::int64_t at_least = 1; ///< equal to cost for all or nothing
     std::int64_t now = store_clock;
+    std::string_view member = {}; ///< lives until the call is initiated
+    bool has_member = false;
 };
 
 /// A supplied time in microseconds. One before 1970 becomes -2, so that it is refused and not taken
@@ -34,21 +47,26 @@ struct question {
 }
 
 [[nodiscard]] constexpr question ask(verb v, const check_options& o) noexcept {
-    return {v, o.cost, o.at_least.value_or(o.cost), clock_of(o.now)};
+    return {v,
+            o.cost,
+            o.at_least.value_or(o.cost),
+            clock_of(o.now),
+            o.member.value_or(""),
+            o.member.has_value()};
 }
 
 [[nodiscard]] constexpr question ask(verb v, const charge_options& o) noexcept {
-    return {v, o.cost, o.cost, clock_of(o.now)};
+    return {v, o.cost, o.cost, clock_of(o.now), o.member.value_or(""), o.member.has_value()};
 }
 
-[[nodiscard]] constexpr question ask(verb v, const reset_options& o) noexcept {
-    return {v, 0, 0, clock_of(o.now)};
+/// @param duration of `block` and `once`: as of whole_microseconds
+[[nodiscard]] constexpr question ask(verb v, const reset_options& o,
+                                     std::int64_t duration = 0) noexcept {
+    return {v, duration, 0, clock_of(o.now)};
 }
 
-/// Whether the numbers are in the ranges that `options.hpp` states.
-[[nodiscard]] constexpr bool is_valid(const question& q) noexcept {
-    return q.cost >= 0 && q.cost <= limits::exact_integer && q.at_least >= 0 &&
-           q.at_least <= q.cost && q.now >= store_clock && q.now <= limits::latest_time;
+[[nodiscard]] constexpr question ask(const wait_options& o) noexcept {
+    return {verb::reserve, o.cost, o.max_wait.count()};
 }
 
 } // namespace colimit::detail

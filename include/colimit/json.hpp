@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Policies as JSON, for configuration files. Nothing of the JSON library shows here, and programs
+// that use Boost.JSON themselves, in whatever way, do not meet colimit's copy of it.
+
+#ifndef COLIMIT_JSON_HPP
+#define COLIMIT_JSON_HPP
+
+#include <colimit/policy.hpp>
+#include <colimit/policy_set.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace colimit {
+
+/// Reads a document of policies:
+///
+///     {"policies": {
+///       "api": "100/s; 5000/h named hour",
+///       "search": ["20/m sliding_log", "3 per month utc+8"],
+///       "login": {
+///         "rules": ["5/s burst 10",
+///                   {"algorithm": "sliding_log", "limit": 20, "period": "1m", "name": "minute"}],
+///         "prevent_duplicate": "5s"
+///       }
+///     }}
+///
+/// A policy is its rules, or an object with `rules` and, if need be, `prevent_duplicate` (a
+/// duration), `shadow` (true or false) and `prefix` (a name): see `policy`. Rules are a text of
+/// `parse_rules`, or an array of such texts and of objects, 1 to 8 rules together. The fields of
+/// an object are
+///
+/// | field | of | meaning |
+/// |---|---|---|
+/// | `algorithm` | | `gcra` (the default) or another name of `algorithm` |
+/// | `limit` | | a whole number; `count` is the same for buckets |
+/// | `period` | all but calendar | a duration |
+/// | `burst` | buckets | the most that fits at once; `capacity` is the same (default: the limit) |
+/// | `refill` | buckets | `continuous` (the default), `stepwise` or `aligned` |
+/// | `initially` | buckets | what a bucket starts with (default: full) |
+/// | `from_first` | fixed_window | true: a window starts with the first charge |
+/// | `count_refused` | sliding_log | true: refused calls count too |
+/// | `unit` | calendar | `day`, `week`, `month` or `year` |
+/// | `utc_offset` | calendar | `+05:30`, `-3`, `utc` (the default) |
+/// | `shadow` | | true: refuses nobody |
+/// | `name` | | a name (default: the algorithm's) |
+///
+/// A duration is a text with a unit, `500ms`, `1m`, `24h`; a number alone is none. Numbers are
+/// whole, without fraction and exponent. Nothing that is not known is passed over, and nothing is
+/// given twice, in one object or by two names.
+///
+/// @par Limits
+/// `limits::json_bytes`, `json_depth`, `json_values` and `policies`. Reading does not recurse.
+///
+/// @throws colimit::error with `errc::invalid_policy`. `what()` begins with where it is: a path
+/// through the document, `policies.login.rules[1].limit: must be at least 1, is 0`, and in a text
+/// the character too, or, where the document is not JSON, `JSON, line 3, column 5: syntax error`.
+[[nodiscard]] policy_set parse_policies(std::string_view document);
+
+/// A document with one line a policy, rules as texts, that `parse_policies` reads as the same set.
+[[nodiscard]] std::string to_json(const policy_set& policies);
+
+/// A document with this policy alone.
+[[nodiscard]] std::string to_json(const policy& single);
+
+} // namespace colimit
+
+#endif

@@ -1,0 +1,301 @@
+-- The verbs, each as in src/core/evaluate.cpp, and the way through the calls.
+local function held_up()
+    return not refuses_nobody and (debt[n + 1] > 0 or (n > rules and debt[n] > 0))
+end
+
+-- The largest amount up to `cost` that everybody has room for (-1: not even 0), and whether
+-- `at_least` is more than a limit.
+local function judge(cost, at_least)
+    local fits, never = cost, false
+    for i = 1, rules do
+        if not shadow[i] then
+            fits = max(-1, fitting[kind[i]](i, fits))
+            never = never or at_least > capacity[i]
+        end
+    end
+    if held_up() then fits = -1 end
+    return fits, never and fits < at_least
+end
+
+local function note_facts()
+    if not has_log and #sketches == 0 then return end
+    facts = facts or {}
+    for i = 1, rules do
+        if kind[i] == LOG or kind[i] == DISTINCT then
+            facts[#facts + 1] = pack('<dddd', t[i], debt[i], own_num[i], own_capacity[i])
+        end
+    end
+end
+
+-- What is to be written after a call: nothing, unless it changed the state or found one to be
+-- replaced.
+local function note_change(wants_write)
+    if wants_write or stale then
+        changed, stale, erased = true, false, false
+    end
+end
+
+-- What prevent_duplicate counts from.
+local function start_duplicate_hold()
+    if n > rules then start_hold(n, period[n]) end
+    return n > rules
+end
+
+local function count_refused(cost)
+    for i = 1, rules do
+        if counts_refused[i] then return record_event(cost) end
+    end
+end
+
+-- `allow` and `peek`. Answers an error.
+local function ask(k, verb, cost, at_least, member)
+    if has_log then tell_log(at_least, cost) end
+    for _, i in ipairs(sketches) do own_num[i] = debt[i] end
+    if member and cost > 0 then
+        local failed = try_member(k, member)
+        if failed then
+            forget_trial()
+            return failed
+        end
+    end
+    note_facts()
+    local fits, never = judge(cost, at_least)
+    local allowed = fits >= at_least
+    if allowed then granted = granted + 1 end
+    if not allowed or verb == PEEK or fits == 0 then forget_trial() end
+    if verb == PEEK or never then return end
+    if has_log then move_log_to_now() end
+    if not allowed then
+        if has_log then count_refused(cost) end
+        return note_change(false)
+    end
+    if fits > 0 then
+        if member and cost > 0 then keep_trial(k, member) end
+        for i = 1, rules do add[kind[i]](i, fits) end
+        if has_log then record_event(fits) end
+    end
+    note_change(start_duplicate_hold() or fits > 0)
+end
+
+local function reserve(cost, max_wait)
+    local fits, never = judge(cost, cost)
+    if never then return end
+    local wait = 0
+    for i = 1, rules do
+        local over = debt[i] + cost * num[i] - full[i]
+        if over > 0 and not shadow[i] then
+            local units, u = ceil(over / den[i]), unit[i]
+            wait = max(wait, u == 1 and units or u * (floor(now / u) + units) - now)
+        end
+    end
+    if held_up() or wait > max_wait then return note_change(false) end
+    granted = granted + 1
+    for i = 1, rules do
+        local u = unit[i]
+        local units = floor((now + wait) / u) - floor(now / u)
+        debt[i] = max(debt[i], units > floor(most[i] / den[i]) and most[i] or units * den[i])
+        add[BUCKET](i, cost)
+    end
+    start_duplicate_hold()
+    note_change(true)
+end
+
+local function recovery_end()
+    local longest = 0
+    for i = 1, rules do longest = max(longest, reset_after(i)) end
+    return now + longest
+end
+
+-- `charge`, `refund` and `unreserve`.
+local function settle(k, change, cost, member)
+    local any = false
+    for _, i in ipairs(sketches) do own_num[i] = debt[i] end
+    if change == add and member and cost > 0 then
+        local failed = try_member(k, member)
+        if failed then
+            forget_trial()
+            return failed
+        end
+        keep_trial(k, member)
+    end
+    for i = 1, rules do
+        if kind[i] ~= LOG then
+            local before = debt[i]
+            change[kind[i]](i, cost)
+            any = any or debt[i] ~= before
+        end
+    end
+    -- Where nothing is owed any more, the next use is a first one.
+    if change == take then bring_all() end
+    if has_log then
+        move_log_to_now()
+        if change == add then
+            record_event(cost)
+        else
+            refund_events(cost)
+        end
+    end
+    note_change(any)
+end
+
+-- Answers an error.
+local function reset(k)
+    for j = 1, #sketches do
+        local failed = no_sketch(sketch_key(k, j))
+        if failed then return failed end
+    end
+    for i = 1, n + 1 do own_num[i] = 0 end
+    debt[n + 1] = 0
+    stale = bring_all()
+    for j = 1, #sketches do redis.call('DEL', sketch_key(k, j)) end
+    if has_log then empty_log() end
+    changed, erased = true, true
+end
+
+-- Answers an error.
+local function apply(k, verb, cost, at_least, member)
+    local failed
+    if verb == ALLOW or verb == PEEK then
+        return ask(k, verb, cost, at_least, member)
+    elseif verb == RESERVE then
+        return reserve(cost, at_least)
+    elseif verb == CHARGE then
+        failed = settle(k, add, cost, member)
+    elseif verb == REFUND or (verb == UNRESERVE and recovery_end() == at_least) then
+        failed = settle(k, take, cost)
+    elseif verb == RESET then
+        failed = reset(k)
+    elseif verb == BLOCK then
+        if has_log then move_log_to_now() end
+        local longer = cost > debt[n + 1]
+        if longer then start_hold(n + 1, cost) end
+        note_change(longer)
+    elseif verb == ONCE then
+        if has_log then
+            move_log_to_now()
+            tell_log(0, 0)
+        end
+        local first_one = judge(0, 0) >= 0
+        if first_one then granted = granted + 1 end
+        if first_one and cost > 0 then start_hold(n + 1, cost) end
+        note_change(first_one and cost > 0)
+    else
+        if has_log then move_log_to_now() end
+        note_change(false)
+    end
+    if has_log then tell_log(0, 0) end
+    for _, i in ipairs(sketches) do own_num[i] = debt[i] end
+    note_facts()
+    return failed
+end
+
+-- A key from its first call to its last.
+local key_at, facts_before
+
+local function begin_key(k)
+    key_at, facts_before = k, facts and #facts or 0
+    load(values[first + k - 1])
+    if not exists and (has_log or #sketches > 0) and is_foreign(k) then
+        return note(first + k - 1, 'c')
+    end
+    if has_log then
+        local failed = open_log(KEYS[base + keys + k])
+        if failed then note(first + k - 1, 'e', failed) end
+    end
+end
+
+local function is_well(k) return not statuses or statuses[first + k - 1] == '.' end
+
+local function call_key(k, verb, cost, at_least, member)
+    if not is_well(k) then return end
+    local failed = apply(k, verb, cost, at_least, member)
+    if failed then note(first + k - 1, 'e', failed) end
+end
+
+local function end_key()
+    local k = key_at
+    if not k then return end
+    key_at = nil
+    if is_well(k) then
+        if changed then
+            save(k)
+        elseif not exists and is_foreign(k) then
+            note(first + k - 1, 'c')
+        end
+    end
+    -- What a failed key's logs and sketches said is of no use to anybody.
+    if facts and not is_well(k) then
+        for i = #facts, facts_before + 1, -1 do facts[i] = nil end
+    end
+end
+
+-- `all or nothing` has several plans, each with keys of its own.
+local groups = {}
+
+local function use(group)
+    read_plan(group.plan)
+    base, first, keys = group.base, group.first, group.keys
+    survey_logs()
+end
+
+local function find_groups()
+    local names, at, from = {}, 1, 0
+    for place = 1, #ARGV[6], 2 do
+        local group = {plan = at, base = from, first = #names + 1}
+        at = read_plan(at)
+        group.keys = unpack_bytes('<I2', ARGV[6], place)
+        for k = 1, group.keys do names[#names + 1] = KEYS[from + k] end
+        from = from + group.keys * (1 + (has_log and 1 or 0) + #sketches)
+        groups[#groups + 1] = group
+    end
+    values = redis.call('MGET', unpack(names))
+end
+
+-- Makes the calls of ARGV[5], or what else is to be done with them; answers how many there are.
+local function make_calls(instead)
+    local calls, at, made, group = ARGV[5], 1, 0, 1
+    if all_or_nothing then use(groups[1]) end
+    while at <= #calls do
+        local place, verb, cost, at_least, member
+        place, verb, cost, at_least, at = unpack_bytes('<I2Bdd', calls, at)
+        while all_or_nothing and place + 1 >= first + keys do
+            end_key()
+            group = group + 1
+            use(groups[group])
+        end
+        if #sketches > 0 then member, at = unpack_bytes('<I2c0', calls, at) end
+        local k = place + 2 - first
+        if k ~= key_at then
+            end_key()
+            begin_key(k)
+        end
+        call_key(k, instead or verb, cost, at_least, member)
+        made = made + 1
+    end
+    end_key()
+    return made
+end
+
+local function allow_one(k)
+    begin_key(k)
+    call_key(k, ALLOW, 1, 1)
+    end_key()
+end
+
+survey_logs()
+if all_or_nothing then
+    find_groups()
+    if make_calls(PEEK) == granted and not statuses then
+        granted, facts = 0, nil
+        make_calls()
+    else
+        granted = 0
+    end
+elseif left then
+    for _, k in ipairs(left) do allow_one(k) end
+elseif ARGV[5] == '' then
+    for k = 1, keys do allow_one(k) end
+else
+    make_calls()
+end
+return reply()

@@ -1,0 +1,123 @@
+-- A key's value: read into the state of its slots, and written from it.
+local exists, stale -- something is there; it must be replaced even by a refusal
+local changed       -- something is to be written at the end
+local erased        -- there is no state, whatever the slots say
+local expires       -- until then the key surely lives
+
+local function is_number(a, least) return a >= least and a <= MOST and a % 1 == 0 end
+
+-- False when the numbers are no state.
+local function read_slot(i, a, b, c, d)
+    t[i], debt[i], own_num[i], own_capacity[i] = a + 0, b + 0, c, d + 0 -- no -0 is kept
+    return is_number(a, 0) and is_number(b, 0) and is_number(c, 1) and is_number(d, 0)
+end
+
+-- Reads a value by its tags; false when it is none. Should a tag be there twice, the first counts.
+local function read_value(value)
+    local slots = (#value - HEAD) / SLOT
+    if slots < 1 or slots > 10 or slots % 1 ~= 0 then return false end
+    expires = unpack_bytes('<d', value)
+    local found, a, b, c, d
+    -- Usually each slot is at its own place.
+    for place, i in ipairs(stored) do
+        if place > slots then break end
+        found, a, b, c, d = unpack_bytes('<I4dddd', value, HEAD + 1 + SLOT * (place - 1))
+        if found ~= tag[i] then
+            slots = -slots
+            break
+        end
+        if not read_slot(i, a, b, c, d) then return false end
+    end
+    if slots == #stored then return true end
+    slots = slots < 0 and -slots or slots
+    for i = 1, n + 1 do
+        own_num[i] = 0
+        for place = 0, slots - 1 do
+            found, a, b, c, d = unpack_bytes('<I4dddd', value, HEAD + 1 + SLOT * place)
+            if found == tag[i] then
+                if not read_slot(i, a, b, c, d) then return false end
+                break
+            end
+        end
+    end
+    return true
+end
+
+-- Answers whether what is stored must be replaced even by a refusal.
+local function bring_all()
+    local moved = false
+    for _, i in ipairs(stored) do
+        if bring[kind[i]](i) then moved = true end
+    end
+    if own_num[n + 1] ~= 0 and bring[HOLD](n + 1) then moved = true end
+    return moved
+end
+
+local function load(value)
+    exists, stale, changed, erased, expires = value ~= false, false, false, false, 0
+    for i = 1, n + 1 do own_num[i] = 0 end
+    if exists and not read_value(value) then
+        stale = true
+        for i = 1, n + 1 do own_num[i] = 0 end
+    end
+    debt[n + 1] = own_num[n + 1] == 0 and 0 or debt[n + 1]
+    if bring_all() then stale = true end
+end
+
+local function encoded(ends)
+    local fields = {ends}
+    for place, i in ipairs(stored) do
+        local o = 5 * place - 3
+        fields[o], fields[o + 1], fields[o + 2], fields[o + 3], fields[o + 4] =
+            tag[i], t[i], debt[i], kind[i] == DISTINCT and 1 or own_num[i], own_capacity[i]
+    end
+    local bytes = pack(value_format, unpack(fields))
+    local b = n + 1
+    if debt[b] == 0 then return bytes end
+    return bytes .. pack('<I4dddd', tag[b], t[b], debt[b], own_num[b], own_capacity[b])
+end
+
+-- For how long the state matters and for how long it is kept; nothing if it is as good as none.
+local function lives_for()
+    if erased then return nil end
+    local matters, kept, blank = debt[n + 1], debt[n + 1], debt[n + 1] == 0
+    for _, i in ipairs(stored) do
+        if not is_blank(i) then
+            blank = false
+            local one = matters_for(i)
+            matters = max(matters, one)
+            kept = max(kept, kind[i] == BUCKET and initial[i] < 0 and SPARE * one or one)
+        end
+    end
+    if blank then return nil end
+    return matters, kept
+end
+
+-- Whether something else than a value of ours is where nothing was found.
+local function is_foreign(k)
+    return not values[first + k - 1] and redis.call('EXISTS', KEYS[base + k]) == 1
+end
+
+-- Writes the state of key k.
+local function save(k)
+    local key, value = KEYS[base + k], values[first + k - 1]
+    local matters, kept = lives_for()
+    local done
+    if not matters then
+        if is_foreign(k) then return note(first + k - 1, 'c') end
+        done = value and guarded('DEL', key)
+    elseif value and #value == HEAD + SLOT * (#stored + (debt[n + 1] == 0 and 0 or 1))
+        and not supplied and expires >= now + matters
+        and expires < now + 2 * matters + SECOND - 1000 then
+        done = guarded('SETRANGE', key, HEAD, string.sub(encoded(0), HEAD + 1))
+    else
+        local option, at, ends = lifetime(kept)
+        if value then
+            done = guarded('SET', key, encoded(ends), option, at)
+        else -- MGET does not see values of other types; they must not be overwritten
+            done = guarded('SET', key, encoded(ends), option, at, 'NX')
+            if not done then return note(first + k - 1, 'c') end
+        end
+    end
+    if type(done) == 'table' and done.err then note(first + k - 1, 'e', done.err) end
+end

@@ -1,0 +1,76 @@
+-- Many calls on many keys of one policy, at one instant.
+--
+-- This is the twin of src/core: the same integers, below 2^53, which Lua's doubles hold exactly. It
+-- decides and writes; it answers with the values that it found, from which the C++ twin works out
+-- the decisions (formatting numbers is dear here, and the values are strings already).
+--
+-- KEYS      for each plan: the different keys of the batch; if it has a log, their logs; for each
+--           `distinct` rule, their sketches
+-- ARGV[1]   the plan, see src/redis/wire.hpp; for `all or nothing` several, one after another
+-- ARGV[2]   nonce, returned as it is, so that no reply is taken for another request's
+-- ARGV[3]   the time in microseconds, or '' for the server's clock
+-- ARGV[4]   the least time to live of a key, in milliseconds
+-- ARGV[5]   calls, grouped by key: key:u16 verb:u8 cost:f64 at_least:f64, and where the plan has a
+--           `distinct` rule member:u16 and its bytes; '' is one allow of cost 1 on every key
+-- ARGV[6]   for `all or nothing`: how many keys each plan has, u16 each
+-- Reply     for each key the value found (or nil, or the text of an error); if there are logs or
+--           sketches, what they said to each call, four f64 each; then
+--           'nonce seconds microseconds granted statuses'; statuses is '-' when all went well, else
+--           a character a key: '.' well, 'c' another type of value is in the way, 'e' an error
+--
+-- A value is expires (f64: until then the key surely lives) and for each stored slot tag:u32, then
+-- t debt num capacity (f64), which src/core/state.hpp explains.
+
+local BUCKET, STEPWISE, ALIGNED, WINDOW, FROM_FIRST = 0, 1, 2, 3, 4
+local CALENDAR, COUNTER, LOG, DISTINCT, HOLD = 5, 6, 7, 8, 9
+local ALLOW, PEEK, CHARGE, REFUND, RESET = 0, 1, 2, 3, 4
+local BLOCK, RESERVE, UNRESERVE, ONCE = 5, 6, 7, 8
+local MOST = 9007199254740991
+local SECOND = 1000000
+local HEAD, SLOT = 8, 36 -- bytes of a value
+local BLOCK_TAG, CENTURY = 3993778410, 36525 * 86400 * SECOND
+-- A bucket's state lives on as it is used, so its key is given almost twice the time it needs:
+-- most writes then need not set its end again.
+local SPARE = 1.9
+
+local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
+local text_of = string.format
+local pack, unpack_bytes = struct.pack, struct.unpack
+local guarded = redis.pcall
+local KEYS = KEYS
+
+-- The plan at hand: n slots, of which the first `rules` are rules; behind them, perhaps, a hold.
+local rules, n, refuses_nobody
+local tag, kind, shadow, counts_refused = {}, {}, {}, {}
+local capacity, num, den, unit, most, full = {}, {}, {}, {}, {}, {}
+local period, step, offset, initial, calendar = {}, {}, {}, {}, {}
+-- Slots that are stored in the value, and those that have a sketch.
+local stored, sketches, has_log, value_format, value_size
+
+-- Reads the plan at a place of ARGV[1]; answers where the next one begins.
+local function read_plan(at)
+    local flags
+    rules, n, flags, at = unpack_bytes('<BBB', ARGV[1], at)
+    refuses_nobody = flags == 1
+    stored, sketches, has_log = {}, {}, false
+    for i = 1, n do
+        tag[i], kind[i], flags, capacity[i], num[i], den[i], unit[i], most[i], period[i], step[i],
+            offset[i], initial[i], calendar[i], at = unpack_bytes('<I4BBdddddddddd', ARGV[1], at)
+        shadow[i] = flags % 2 == 1
+        counts_refused[i] = flags >= 2
+        full[i] = capacity[i] * num[i]
+        if kind[i] == LOG then
+            has_log = true
+        else
+            stored[#stored + 1] = i
+        end
+        if kind[i] == DISTINCT then sketches[#sketches + 1] = i end
+    end
+    -- Behind the slots: until when the key is blocked.
+    tag[n + 1], kind[n + 1], period[n + 1], initial[n + 1] = BLOCK_TAG, HOLD, CENTURY, -1
+    value_format = '<d' .. string.rep('I4dddd', #stored)
+    value_size = HEAD + SLOT * #stored
+    return at
+end
+
+read_plan(1)

@@ -1,0 +1,23 @@
+-- The clock, and how long keys live by it: a part of every script.
+local supplied = ARGV[3] ~= ''
+local now, stamp
+if supplied then
+    now = tonumber(ARGV[3])
+    stamp = '0 ' .. ARGV[3]
+else
+    local time = redis.call('TIME')
+    now = time[1] * SECOND + time[2]
+    stamp = time[1] .. ' ' .. time[2]
+end
+local now_ms = floor(now / 1000)
+local now_text = text_of('%.0f', now)
+local least_ttl = tonumber(ARGV[4])
+
+-- How a key is told to live `us` more microseconds and a second: the option, its argument, and the
+-- time before which the server will not drop it. An absolute time needs no allowance for what
+-- passes between TIME and SET; beside a supplied clock it would mean nothing.
+local function lifetime(us)
+    local ms = max(floor(us / 1000) + 1000, least_ttl)
+    if supplied then return 'PX', text_of('%.0f', ms), 0 end
+    return 'PXAT', text_of('%.0f', now_ms + ms), (now_ms + ms) * 1000
+end

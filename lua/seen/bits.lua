@@ -1,0 +1,132 @@
+-- The filter, its bitmaps, and the way through the ids.
+
+local words, age, block_size = unpack_bytes('<Bdd', ARGV[1])
+local line_format, line_size = '<' .. string.rep('i4', words), 4 * words
+local no_line = string.rep('\0', line_size)
+local generation = floor(now / age)
+
+local blocks = #KEYS / 2
+local values, facts, new = {}, {}, 0
+local statuses -- made when the first thing goes wrong
+for k = 1, blocks do values[k] = false end
+
+local function fail(k, text)
+    if not statuses then
+        statuses = {}
+        for i = 1, blocks do statuses[i] = '.' end
+    end
+    statuses[k], values[k] = 'e', text
+end
+
+local function key_of(k, number) return KEYS[number % 2 * blocks + k] end
+
+-- A bitmap is needed until the generation after its own ends.
+local function keep(key, number)
+    local option, at = lifetime((number + 2) * age - now)
+    redis.call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
+end
+
+-- Whether the bitmap where generation `number` has its place is to be asked; or an error. One from
+-- after that generation was made before the clock was set back: it becomes that one.
+local function open(key, number)
+    local head = guarded('GETRANGE', key, 0, HEAD - 1)
+    if type(head) == 'table' then return false, head.err end
+    if #head < HEAD then return false end
+    local own = unpack_bytes('<d', head) - 1
+    -- False for all that is no number of a generation, too.
+    if not (own >= generation - 1 and own % 2 == number % 2) then return false end
+    if own > number then
+        redis.call('SETRANGE', key, 0, pack('<d', number + 1))
+        keep(key, number)
+    end
+    return true
+end
+
+-- Makes the bitmap of the current generation, in its full size at once: growing it bit by bit would
+-- copy it again and again and leave it twice as large. Answers an error.
+local function create(key)
+    redis.call('DEL', key)
+    local made = guarded('SETRANGE', key, block_size - 1, '\0')
+    if type(made) == 'table' then return made.err end
+    redis.call('SETRANGE', key, 0, pack('<d', generation + 1))
+    keep(key, generation)
+end
+
+-- The block at hand.
+local current, other   -- its keys
+local has_current, has_other
+local from             -- its first id
+
+-- The next generation has the place of the previous one, and may be there already if the clock was
+-- set back.
+local function begin_block(k)
+    current, other = key_of(k, generation), key_of(k, generation + 1)
+    local failed, failed_too
+    has_current, failed = open(current, generation)
+    has_other, failed_too = open(other, generation + 1)
+    from = #facts
+    if failed or failed_too then fail(k, failed or failed_too) end
+end
+
+local function fail_block(k, text)
+    fail(k, text)
+    for i = #facts, from + 1, -1 do facts[i] = nil end
+end
+
+local function read_line(key, first, last)
+    local line = redis.call('GETRANGE', key, first, last)
+    if #line < line_size then line = line .. string.sub(no_line, #line + 1) end
+    return {unpack_bytes(line_format, line)}
+end
+
+local function has_all(line, mask)
+    for j = 1, words do
+        if band(line[j], mask[j]) == 0 then return false end
+    end
+    return true
+end
+
+-- Answers an error.
+local function look_up(first, last, mask)
+    if has_other and has_all(read_line(other, first, last), mask) then
+        facts[#facts + 1] = '1'
+        return
+    end
+    if not has_current then
+        local failed = create(current)
+        if failed then return failed end
+        has_current = true
+    end
+    local line = read_line(current, first, last)
+    if has_all(line, mask) then
+        facts[#facts + 1] = '1'
+        return
+    end
+    for j = 1, words do line[j] = bor(line[j], mask[j]) end
+    local done = guarded('SETRANGE', current, first, pack(line_format, unpack(line, 1, words)))
+    if type(done) == 'table' then return done.err end
+    facts[#facts + 1] = '0'
+    new = new + 1
+end
+
+local ids, at, block = ARGV[5], 1, nil
+while at <= #ids do
+    local k, first, last
+    k, first, last, at = unpack_bytes('<I2Bc0Bc0', ids, at)
+    k = k + 1
+    local mask = {unpack_bytes(line_format, ids, at)}
+    at = at + line_size
+    if k ~= block then
+        block = k
+        begin_block(k)
+    end
+    if not statuses or statuses[k] == '.' then
+        local failed = look_up(first, last, mask)
+        if failed then fail_block(k, failed) end
+    end
+end
+
+if #facts > 0 then values[blocks + 1] = table.concat(facts) end
+values[#values + 1] = ARGV[2] .. ' ' .. stamp .. ' ' .. new .. ' '
+    .. (statuses and table.concat(statuses) or '-')
+return values

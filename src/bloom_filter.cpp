@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Filters: checked here, and made into what stores read of a policy.
+
+#include <colimit/bloom_filter.hpp>
+#include <colimit/error.hpp>
+#include <policy_data.hpp>
+#include <redis/key.hpp>
+#include <redis/seen.hpp>
+
+#include <string>
+
+namespace colimit {
+namespace {
+
+[[noreturn]] void refuse(std::string_view name, const std::string& reason) {
+    throw error{errc::invalid_policy, "filter '" + std::string{name} + "': " + reason};
+}
+
+void check_settings(std::string_view name, const bloom_settings& s) {
+    if (s.capacity < 1 || s.capacity > limits::filter_ids)
+        refuse(name, "the capacity must be 1 to " + std::to_string(limits::filter_ids) + ", is " +
+                         std::to_string(s.capacity));
+    // Not the other way round: so that NaN is refused.
+    if (!(s.error_rate >= limits::least_error_rate && s.error_rate <= limits::most_error_rate))
+        refuse(name, "the error rate must be 0.000001 to 0.5, is " + std::to_string(s.error_rate));
+    if (s.age < limits::shortest_age || s.age > limits::longest_age)
+        refuse(name,
+               "the age must be 1 ms to 366 days, is " + std::to_string(s.age.count()) + " us");
+}
+
+[[nodiscard]] std::shared_ptr<const detail::policy_data>
+make(std::string_view name, const core::bloom_shape& shape,
+     const detail::policy_options& options = {}) {
+    auto data = std::make_shared<detail::policy_data>();
+    data->name = name;
+    data->options = options;
+    data->filter = shape;
+    data->wire = redis::encode_filter(shape);
+    data->identity = "seen:" + std::string{data->prefix("")} + ":" + data->name + ":" +
+                     std::to_string(redis::filter_tag(shape));
+    data->fingerprint = redis::key_hash(data->identity);
+    data->id = memory::name_digest(data->identity);
+    return data;
+}
+
+} // namespace
+
+bloom_filter::bloom_filter(std::string_view name, const bloom_settings& settings)
+    : settings_(settings) {
+    core::check_name(name, "the filter's name", true, errc::invalid_policy);
+    check_settings(name, settings);
+    data_ =
+        make(name, core::make_bloom(settings.capacity, settings.error_rate, settings.age.count()));
+}
+
+bloom_filter bloom_filter::prefixed(std::string_view prefix) const {
+    const auto options =
+        detail::policy_options{.has_prefix = true, .prefix = detail::inline_name{prefix}};
+    core::check_name(options.prefix.view(), "filter '" + std::string{name()} + "': the prefix",
+                     options.prefix.fits(), errc::invalid_policy);
+    auto changed = *this;
+    changed.data_ = make(name(), *data_->filter, options);
+    return changed;
+}
+
+std::string_view bloom_filter::name() const noexcept {
+    return data_->name;
+}
+
+std::int64_t bloom_filter::bytes() const noexcept {
+    return data_->filter->bytes();
+}
+
+} // namespace colimit

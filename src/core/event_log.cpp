@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Events come at one end of the ring and go at the other; a refund takes them from where they came.
+
+#include <core/event_log.hpp>
+
+#include <algorithm>
+#include <new>
+#include <ranges>
+#include <utility>
+
+namespace colimit::core {
+
+event_log::event_log(event_log&& other) noexcept {
+    *this = std::move(other);
+}
+
+event_log& event_log::operator=(event_log&& other) noexcept {
+    if (this == &other)
+        return *this;
+    ring_ = std::move(other.ring_);
+    inline_ = other.inline_;
+    forgotten_ = other.forgotten_;
+    first_ = other.first_;
+    size_ = other.size_;
+    room_ = other.room_;
+    other.clear();
+    return *this;
+}
+
+void event_log::clear() noexcept {
+    ring_.reset();
+    forgotten_ = 0;
+    first_ = 0;
+    size_ = 0;
+    room_ = inline_room;
+}
+
+std::size_t event_log::bytes_of(std::uint32_t room) noexcept {
+    return sizeof(event_log) + (room > inline_room ? room * sizeof(event) : 0);
+}
+
+/// The place of the first event later than `t`; `size_` if there is none.
+std::uint32_t event_log::first_after(std::int64_t t) const noexcept {
+    const auto places = std::views::iota(std::uint32_t{0}, size_);
+    return static_cast<std::uint32_t>(
+        std::ranges::partition_point(places, [&](std::uint32_t i) { return at(i).t <= t; }) -
+        places.begin());
+}
+
+/// The place of the first event up to which the weights sum up to `sum`.
+std::uint32_t event_log::first_with(std::uint64_t sum) const noexcept {
+    const auto places = std::views::iota(std::uint32_t{0}, size_);
+    return static_cast<std::uint32_t>(
+        std::ranges::partition_point(places, [&](std::uint32_t i) { return at(i).sum < sum; }) -
+        places.begin());
+}
+
+std::int64_t event_log::used(std::int64_t now, std::int64_t period) const noexcept {
+    return static_cast<std::int64_t>(last_sum() - sum_before(first_after(now - period)));
+}
+
+std::int64_t event_log::newest(std::int64_t now, std::int64_t period) const noexcept {
+    if (size_ == 0 || at(size_ - 1).t <= now - period)
+        return 0;
+    return std::min(at(size_ - 1).t, now);
+}
+
+std::int64_t event_log::fits_at(std::int64_t now, std::int64_t limit, std::int64_t period,
+                                std::int64_t amount) const noexcept {
+    const auto first = first_after(now - period);
+    const auto used = static_cast<std::int64_t>(last_sum() - sum_before(first));
+    const auto over = used + amount - limit;
+    if (over <= 0)
+        return 0;
+    if (over > used)
+        return now + period;
+    const auto last = first_with(sum_before(first) + static_cast<std::uint64_t>(over));
+    return std::min(at(last).t, now) + period;
+}
+
+bool event_log::move_to(std::int64_t now) noexcept {
+    const auto first = first_after(now);
+    for (auto i = first; i < size_; ++i)
+        at(i).t = now;
+    return first < size_;
+}
+
+/// How many of the oldest go when an event is recorded.
+std::uint32_t event_log::surplus(std::int64_t now, std::int64_t keep_period,
+                                 std::int64_t capacity) const noexcept {
+    const auto old = first_after(now - keep_period);
+    const auto too_many = std::int64_t{size_} + 1 - capacity;
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(too_many, old, size_));
+}
+
+/// Doubles when it is full, and shrinks to a quarter when less than an eighth is in use, so that a
+/// key does not pay for its busiest hour for ever.
+std::uint32_t event_log::room_for_one_more(std::uint32_t events) const noexcept {
+    if (events >= room_)
+        return 2 * room_;
+    return events < room_ / 8 ? std::max(room_ / 4, inline_room) : room_;
+}
+
+std::size_t event_log::bytes_to_record(std::int64_t now, std::int64_t keep_period,
+                                       std::int64_t capacity) const noexcept {
+    return bytes_of(room_for_one_more(size_ - surplus(now, keep_period, capacity)));
+}
+
+bool event_log::record(std::int64_t now, std::int64_t weight, std::int64_t keep_period,
+                       std::int64_t capacity, bool may_grow) noexcept {
+    const auto cut = std::min(weight, most - used(now, keep_period));
+    if (cut <= 0)
+        return false;
+    (void)move_to(now);
+    drop_oldest(surplus(now, keep_period, capacity));
+    const auto room = room_for_one_more(size_);
+    if (room < room_ || (room > room_ && may_grow))
+        resize(room);
+    const auto sum = last_sum() + static_cast<std::uint64_t>(cut);
+    if (size_ < room_)
+        ++size_;
+    at(size_ - 1) = {.t = now, .sum = sum};
+    return true;
+}
+
+bool event_log::refund(std::int64_t now, std::int64_t weight, std::int64_t keep_period) noexcept {
+    if (weight <= 0 || size_ == 0)
+        return false;
+    (void)move_to(now);
+    drop_oldest(first_after(now - keep_period));
+    const auto left = static_cast<std::int64_t>(last_sum() - forgotten_) - weight;
+    if (left <= 0) {
+        clear();
+        return true;
+    }
+    const auto sum = forgotten_ + static_cast<std::uint64_t>(left);
+    size_ = first_with(sum) + 1;
+    at(size_ - 1).sum = sum;
+    return true;
+}
+
+void event_log::drop_oldest(std::uint32_t count) noexcept {
+    forgotten_ = sum_before(count);
+    first_ = (first_ + count) & (room_ - 1);
+    size_ -= count;
+}
+
+/// Stays as it is when there is no memory.
+void event_log::resize(std::uint32_t room) noexcept {
+    auto ring = std::unique_ptr<event[]>{}; // NOLINT: as in the class
+    if (room > inline_room) {
+        ring.reset(new (std::nothrow) event[room]);
+        if (!ring)
+            return;
+    }
+    auto* to = ring ? ring.get() : inline_.data();
+    for (std::uint32_t i = 0; i < size_; ++i)
+        to[i] = at(i);
+    ring_ = std::move(ring);
+    first_ = 0;
+    room_ = room;
+}
+
+} // namespace colimit::core

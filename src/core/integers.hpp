@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Divisions that are exact and round where it is said. Nothing here passes 2^53 on its way.
+
+#ifndef COLIMIT_CORE_INTEGERS_HPP
+#define COLIMIT_CORE_INTEGERS_HPP
+
+#include <cstdint>
+
+namespace colimit::core {
+
+/// Both arguments not negative; b at least 1. Without the sum a + b - 1, which could pass 2^53.
+/// One token a unit is common enough to save a call most of its divisions.
+[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept {
+    return a == 0 ? 0 : b == 1 ? a : (a - 1) / b + 1;
+}
+
+/// Rounded towards minus infinity; b at least 1.
+[[nodiscard]] constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
+    return a >= 0 ? (b == 1 ? a : a / b) : -ceil_div(-a, b);
+}
+
+[[nodiscard]] constexpr std::int64_t in_units(std::int64_t us, std::int64_t unit) noexcept {
+    return unit == 1 ? us : us / unit;
+}
+
+/// From units to microseconds: exact in the unit, from `now` rounded down to it.
+[[nodiscard]] constexpr std::int64_t wait_of(std::int64_t units, std::int64_t unit,
+                                             std::int64_t now) noexcept {
+    return units == 0 ? 0 : unit == 1 ? units : unit * (now / unit + units) - now;
+}
+
+} // namespace colimit::core
+
+#endif

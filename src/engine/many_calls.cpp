@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Children come from the limiter's pool, all of them before the first is started: when there is no
+// memory for one, nothing has been asked.
+
+#include <engine/many_calls.hpp>
+
+#include <utility>
+
+namespace colimit::detail {
+
+struct many_calls::child final : operation {
+    child(engine& e, many_calls& a, check& into)
+        : operation(e, &many_calls::finish), all(a), answered(into) {}
+
+    many_calls& all;
+    check& answered;
+    child* newer = nullptr; ///< of those under way
+    child* older = nullptr;
+};
+
+void many_calls::start() {
+    const auto give_back = [this](operation* op) {
+        auto* made = static_cast<child*>(op);
+        made->~child();
+        engine_.pool().deallocate(made, sizeof(child));
+    };
+    try {
+        for (auto& c : parent_.checks)
+            waiting_.push_back(*::new (engine_.pool().allocate(sizeof(child)))
+                                   child(engine_, *this, c));
+    } catch (...) {
+        while (auto* op = waiting_.pop_front())
+            give_back(op);
+        throw;
+    }
+    left_ = parent_.checks.size();
+    while (auto* op = waiting_.pop_front()) {
+        auto* one = static_cast<child*>(op);
+        one->older = first_;
+        if (first_ != nullptr)
+            first_->newer = one;
+        first_ = one;
+        const auto& asked = one->answered;
+        engine_.start(*one, {.engine = &engine_,
+                             .kind = call::shape::one,
+                             .key = asked.key,
+                             .policy = &asked.policy.data(),
+                             .asked = ask(verb::allow, asked.options)});
+    }
+}
+
+void many_calls::cancel() noexcept {
+    cancelled_ = true;
+    for (auto* one = first_; one != nullptr;) {
+        auto* next = one->older; // cancelling ends nothing before the engine's next turn
+        engine_.cancel(*one);
+        one = next;
+    }
+}
+
+void many_calls::finish(operation* base, bool invoke) {
+    auto* one = static_cast<child*>(base);
+    auto& all = one->all;
+    if (invoke) {
+        one->answered.ec = one->ec;
+        one->answered.result = one->result;
+    }
+    (one->newer != nullptr ? one->newer->older : all.first_) = one->older;
+    if (one->older != nullptr)
+        one->older->newer = one->newer;
+    one->~child();
+    all.engine_.pool().deallocate(one, sizeof(child));
+    if (--all.left_ != 0)
+        return;
+    auto& parent = all.parent_;
+    if (invoke)
+        all.engine_.complete_from_children(parent, all.cancelled_ ? asio::error::operation_aborted
+                                                                  : error_code{});
+    else
+        parent.finish(&parent, false);
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// `allow_many`: one call with a handler, and one without for each of its checks.
+
+#ifndef COLIMIT_ENGINE_MANY_CALLS_HPP
+#define COLIMIT_ENGINE_MANY_CALLS_HPP
+
+#include <engine/engine.hpp>
+
+#include <cstddef>
+
+namespace colimit::detail {
+
+class many_calls final : public attachment {
+  public:
+    many_calls(engine& e, operation& parent) : engine_(e), parent_(parent) {}
+
+    /// Starts a call for each check. The parent is completed when all are done.
+    void start();
+    /// Gives up those that the store holds.
+    void cancel() noexcept;
+
+  private:
+    struct child;
+
+    static void finish(operation* base, bool invoke);
+
+    engine& engine_;
+    operation& parent_;
+    operation_list waiting_; ///< children that were made and not started
+    child* first_ = nullptr; ///< of those under way
+    std::size_t left_ = 0;
+    bool cancelled_ = false;
+};
+
+} // namespace colimit::detail
+
+#endif

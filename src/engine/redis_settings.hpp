@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a limiter's configuration means to the parts of its engine.
+
+#ifndef COLIMIT_ENGINE_REDIS_SETTINGS_HPP
+#define COLIMIT_ENGINE_REDIS_SETTINGS_HPP
+
+#include <colimit/config.hpp>
+#include <redis/address.hpp>
+#include <redis/call_queue.hpp>
+#include <redis/session.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+namespace colimit::detail {
+
+/// Microseconds of the clock that is never set.
+[[nodiscard]] std::int64_t steady_now() noexcept;
+
+[[nodiscard]] inline std::int64_t in_us(std::chrono::milliseconds t) noexcept {
+    return std::chrono::microseconds{t}.count();
+}
+
+[[nodiscard]] redis::session_settings session_settings_of(const config& c, const redis::address& a);
+
+/// The queue for the way in which the server is asked.
+[[nodiscard]] std::unique_ptr<redis::call_queue> make_queue(const config& c);
+
+} // namespace colimit::detail
+
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// From bytes to a document, by Boost.JSON, which only parser.cpp knows.
+
+#ifndef COLIMIT_JSON_PARSER_HPP
+#define COLIMIT_JSON_PARSER_HPP
+
+#include <json/value.hpp>
+
+#include <string_view>
+
+namespace colimit::json {
+
+/// @throws colimit::error errc::invalid_policy, with line and column.
+[[nodiscard]] value parse(std::string_view text);
+
+} // namespace colimit::json
+
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Generations: the twin of lua/seen.
+
+#include <colimit/limits.hpp>
+#include <id_digest.hpp>
+#include <memory/bloom_filters.hpp>
+
+#include <algorithm>
+
+namespace colimit::memory {
+
+/// Whether the bitmap where generation `own` has its place is to be asked at `generation`. One from
+/// after `own` was made before the clock was set back: it becomes that one.
+bool bloom_filters::bitmap::open(std::int64_t generation, std::int64_t own) noexcept {
+    if (head < generation) // 1 and the number of the previous one
+        return false;
+    head = std::min(head, own + 1);
+    return true;
+}
+
+bool bloom_filters::filter::seen(const core::bloom_shape& s, const core::bloom_mark& mark,
+                                 std::int64_t now) {
+    const auto generation = now / s.age;
+    auto& both = blocks[mark.block];
+    auto& current = both[static_cast<std::size_t>(generation % 2)];
+    auto& other = both[static_cast<std::size_t>((generation + 1) % 2)];
+    const auto has_current = current.open(generation, generation);
+    // The next generation has the place of the previous one, and may be there already if the clock
+    // was set back.
+    if (other.open(generation, generation + 1)) {
+        known_until = std::max(known_until, (other.head + 1) * s.age);
+        if (core::has_mark(other.line(s, mark.line), mark))
+            return true;
+    }
+    if (!has_current) {
+        current.head = 0; // also if there is no memory
+        current.words.assign(std::size_t{s.lines} * s.words, 0);
+        current.head = generation + 1;
+    }
+    known_until = std::max(known_until, (generation + 2) * s.age);
+    const auto line = current.line(s, mark.line);
+    if (core::has_mark(line, mark))
+        return true;
+    for (std::size_t i = 0; i < line.size(); ++i)
+        line[i] |= mark.words[i];
+    return false;
+}
+
+bloom_filters::filter* bloom_filters::find_or_make(const detail::policy_data& p, std::int64_t now) {
+    const auto key = name{p.id.low, p.id.high};
+    if (const auto found = filters_.find(key); found != filters_.end())
+        return &found->second;
+    if (filters_.size() >= limits::local_filters)
+        std::erase_if(filters_, [now](const auto& one) { return one.second.known_until <= now; });
+    if (filters_.size() >= limits::local_filters)
+        return nullptr;
+    auto made = filter{};
+    made.blocks.resize(p.filter->blocks);
+    return &filters_.emplace(key, std::move(made)).first->second;
+}
+
+std::optional<bool> bloom_filters::seen(std::string_view id, const detail::policy_data& p,
+                                        std::int64_t now) {
+    auto* found = find_or_make(p, now);
+    if (found == nullptr)
+        return std::nullopt;
+    return found->seen(*p.filter, core::mark_of(*p.filter, detail::id_digest_of(id)), now);
+}
+
+} // namespace colimit::memory

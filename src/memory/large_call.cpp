@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// In the order of `answer`.
+
+#include <core/log_facts.hpp>
+#include <core/window.hpp>
+#include <memory/large_call.hpp>
+#include <memory/sharing.hpp>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace colimit::memory {
+
+using core::verb;
+
+large_call::large_call(store& s, const detail::policy_data& p, const core::question& asked,
+                       decision& out) noexcept
+    : store_(s), policy_(p), rules_(p.plan), asked_(asked), out_(out), memory_(p.plan.slots),
+      c_{.states = memory_.all(), .sketches = sketches_} {}
+
+void large_call::answer(const digest& id, std::uint32_t head) noexcept {
+    head_ = head;
+    read(id);
+    tell_members();
+    auto log_changed = change_log(nullptr);
+    core::tell(*log_, rules_, asked_, c_.states);
+    const auto effect = core::evaluate(rules_, c_.states, c_.held, asked_, out_);
+    log_changed = change_log(&out_) || log_changed;
+
+    const auto is_blank = effect != core::effect::store && log_->is_empty();
+    if (effect == core::effect::erase && is_blank) {
+        if (head_ != no_cell)
+            store_.chains_.forget(head_);
+    } else if (effect != core::effect::nothing || log_changed || adds_member()) {
+        store_all(id);
+    } else if (shares_) {
+        ++store_.overflowed_;
+    }
+}
+
+void large_call::read(const digest& id) noexcept {
+    if (head_ == no_cell) {
+        shares_ = store_.shared_.read(id, policy_, now(), c_, fresh_);
+        if (shares_)
+            asked_ = as_sharer(asked_);
+        return;
+    }
+    c_.held.exists = true;
+    store_.chains_.read(head_, rules_, c_);
+    if (c_.log != nullptr)
+        log_ = c_.log;
+}
+
+/// Whether a member is to be counted, if only to see how many there would be.
+bool large_call::counts_member() const noexcept {
+    return asked_.has_member && asked_.cost > 0 &&
+           (asked_.verb == verb::allow || asked_.verb == verb::peek || asked_.verb == verb::charge);
+}
+
+/// Whether the answer adds a member to the sketches.
+bool large_call::adds_member() const noexcept {
+    return rules_.has_distinct && counts_member() &&
+           (asked_.verb == verb::charge || (asked_.verb == verb::allow && out_.granted > 0));
+}
+
+/// Brings the windows of `distinct` rules to now and says what they would count.
+void large_call::tell_members() noexcept {
+    if (!rules_.has_distinct)
+        return;
+    if (counts_member())
+        mark_ = core::hyperloglog::mark_of(asked_.member);
+    for (std::uint32_t i = 0; i < rules_.size; ++i) {
+        const auto& l = rules_.limits[i];
+        auto& s = c_.states[i];
+        if (l.kind != core::kind::distinct)
+            continue;
+        if (core::window::bring_to_now(l, s, now()))
+            c_.held.stale = true;
+        s.num = s.debt;
+        if (!counts_member())
+            continue;
+        sketch_is_[i] = find_sketch(i);
+        if (sketch_is_[i] == sketch_is::there)
+            s.num = sketches_[i]->count_with(mark_);
+        else
+            s.num = sketch_is_[i] == sketch_is::new_one ? 1 : std::max(s.debt, l.full + 1);
+    }
+}
+
+/// The rule's sketch, with room for the member if it may be added.
+large_call::sketch_is large_call::find_sketch(std::uint32_t rule) noexcept {
+    const auto may_add = asked_.verb != verb::peek;
+    if (c_.states[rule].debt == 0) {
+        if (sketches_[rule] != nullptr)
+            return sketch_is::new_one;
+        // A new key needs its cells too, and what a log may take.
+        const auto log_parts = std::size_t{rules_.has_log ? 2U : 0U};
+        const auto cells = head_ == no_cell ? chains::cells_of(rules_, c_) + log_parts : 0;
+        if (may_add && !store_.chains_.make_room(cells, new_sketches_ + 1, now(), head_))
+            return sketch_is::lost;
+        ++new_sketches_;
+        return sketch_is::new_one;
+    }
+    if (sketches_[rule] == nullptr || (may_add && !make_room_in(*sketches_[rule])))
+        return sketch_is::lost;
+    return sketch_is::there;
+}
+
+bool large_call::make_room_in(core::hyperloglog& sketch) noexcept {
+    const auto before = cells_for(sketch.bytes());
+    const auto after = cells_for(sketch.bytes_with(mark_));
+    if (after > before &&
+        !store_.chains_.make_room(0, new_sketches_ + after - before, now(), head_))
+        return false;
+    const auto done = sketch.make_room_for(mark_);
+    store_.chains_.change_outside(before, cells_for(sketch.bytes()));
+    return done;
+}
+
+/// Whether there is room for what the log needs to record one more event.
+bool large_call::may_grow() noexcept {
+    const auto before = cells_for(log_->bytes());
+    const auto after = cells_for(
+        log_->bytes_to_record(now(), core::log_period(rules_), core::log_capacity(rules_)));
+    return after <= before ||
+           store_.chains_.make_room(0, new_sketches_ + after - before, now(), head_);
+}
+
+/// Does to the log what the verb does before there is an answer, or after.
+bool large_call::change_log(const decision* answer) noexcept {
+    if (!rules_.has_log)
+        return false;
+    const auto records = answer == nullptr
+                             ? asked_.verb == verb::charge
+                             : answer->granted > 0 || (rules_.counts_refused && !answer->allowed());
+    const auto grows = records && asked_.verb != verb::peek && may_grow();
+    const auto before = cells_for(log_->bytes());
+    const auto changed = answer == nullptr
+                             ? core::change_before(*log_, rules_, asked_, grows)
+                             : core::change_after(*log_, rules_, asked_, *answer, grows);
+    if (log_ == c_.log)
+        store_.chains_.change_outside(before, cells_for(log_->bytes()));
+    return changed;
+}
+
+void large_call::store_all(const digest& id) noexcept {
+    const auto matters = std::max(core::matters_for(rules_, c_.states, c_.held, now()),
+                                  core::matters_for(*log_, rules_, now()));
+    const auto is_new = head_ == no_cell;
+    if (matters <= 0) {
+        if (!is_new)
+            store_.chains_.forget(head_);
+        return;
+    }
+    if (log_->is_empty())
+        c_.log = nullptr;
+    if ((!is_new || takes_place(asked_, shares_, out_)) && make_place() && own_log()) {
+        settle_sketches();
+        if (is_new)
+            store_.chains_.insert(id, rules_, c_, now() + matters);
+        else
+            store_.chains_.rewrite(head_, rules_, c_, now() + matters);
+    } else if (is_new) {
+        store_.shared_.write(id, policy_, now(), c_, *log_);
+        ++store_.overflowed_;
+    } else {
+        store_.move_to_shared(head_, policy_, c_, *log_, now());
+    }
+}
+
+/// Finds room for the cells that the key does not have yet, and for what it will own.
+bool large_call::make_place() noexcept {
+    if (head_ == no_cell)
+        store_.chains_.look_around(now());
+    const auto new_log = fresh_.is_empty() ? std::size_t{0} : 1;
+    const auto needed = chains::cells_of(rules_, c_) + new_log;
+    const auto length = head_ == no_cell ? 0 : store_.chains_.length(head_);
+    return store_.chains_.make_room(needed > length ? needed - length : 0,
+                                    new_log + (adds_member() ? new_sketches_ : 0), now(), head_);
+}
+
+/// Gives the key a log of its own, if it has none and needs one.
+bool large_call::own_log() noexcept {
+    if (fresh_.is_empty())
+        return true;
+    c_.log = new (std::nothrow) core::event_log{std::move(fresh_)}; // NOLINT: the cell will own it
+    if (c_.log == nullptr)
+        return false;
+    log_ = c_.log;
+    store_.chains_.change_outside(0, cells_for(log_->bytes()));
+    return true;
+}
+
+/// Leaves in the sketches what the states tell of: the cells forget those that are null.
+void large_call::settle_sketches() noexcept {
+    for (std::uint32_t i = 0; i < rules_.size; ++i) {
+        if (rules_.limits[i].kind != core::kind::distinct)
+            continue;
+        auto*& sketch = sketches_[i];
+        if (adds_member())
+            add_member(i);
+        else if (c_.states[i].debt == 0)
+            sketch = nullptr;
+    }
+}
+
+void large_call::add_member(std::uint32_t rule) noexcept {
+    auto*& sketch = sketches_[rule];
+    if (sketch_is_[rule] == sketch_is::lost) {
+        sketch = nullptr;
+        return;
+    }
+    const auto before = sketch == nullptr ? 0 : cells_for(sketch->bytes());
+    if (sketch == nullptr)
+        sketch = new (std::nothrow) core::hyperloglog; // NOLINT: the cell will own it
+    else if (sketch_is_[rule] == sketch_is::new_one)
+        sketch->clear();
+    if (sketch == nullptr) {
+        c_.states[rule].debt = rules_.limits[rule].full + 1;
+        return;
+    }
+    (void)sketch->add(mark_);
+    store_.chains_.change_outside(before, cells_for(sketch->bytes()));
+}
+
+} // namespace colimit::memory

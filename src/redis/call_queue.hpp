@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What lies between calls and the bytes of a connection, as the engine sees it: two kinds of it ask
+// a server in two ways, the batcher by a script and the transactor by MULTI. Here is what they
+// share: who waits, until when, and what has come to its end.
+
+#ifndef COLIMIT_REDIS_CALL_QUEUE_HPP
+#define COLIMIT_REDIS_CALL_QUEUE_HPP
+
+#include <colimit/detail/operation.hpp>
+#include <colimit/error.hpp>
+#include <operation_list.hpp>
+#include <policy_data.hpp>
+#include <redis/reply_error.hpp>
+#include <redis/resp.hpp>
+#include <redis/server_facts.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace colimit::redis {
+
+using detail::policy_pointer;
+
+class call_queue {
+  public:
+    call_queue() = default;
+    call_queue(const call_queue&) = delete;
+    call_queue& operator=(const call_queue&) = delete;
+    virtual ~call_queue() = default;
+
+    /// Takes a call, until it comes back in `done`. Calls are submitted in the order of their
+    /// deadlines. An error means that it was not taken.
+    [[nodiscard]] virtual error_code submit(detail::operation& op, std::string_view key,
+                                            const policy_pointer& policy) = 0;
+
+    /// The same for `op.checks`, all or nothing; `errc::invalid_argument` where two of them ask for
+    /// one key under one policy, or there are too many.
+    [[nodiscard]] virtual error_code submit_checks(detail::operation& op) = 0;
+
+    /// A caller gives up: the call comes back in `done` at once with this code. Where it was
+    /// encoded already it may have been charged, and its reply will be read and dropped.
+    virtual void withdraw(detail::operation& op, error_code why) = 0;
+
+    /// Whether the bytes of a call that was taken may have left.
+    [[nodiscard]] virtual bool is_sent(const detail::operation& op) const noexcept = 0;
+
+    /// Another operation gets the answer, and the deadline, instead.
+    virtual void substitute(detail::operation& op, detail::operation& by) noexcept = 0;
+
+    /// Ends the calls whose deadline is at or before `now`: with `unsent` where they were not
+    /// encoded, and as `errc::outcome_unknown` where their bytes may have left.
+    void expire(std::int64_t now, errc unsent);
+
+    /// The deadline that passes next.
+    [[nodiscard]] std::optional<std::int64_t> next_deadline() const noexcept;
+
+    /// A connection begins, and this is what its greeting found out.
+    virtual void begin_connection(const server_facts& /*server*/) {}
+
+    [[nodiscard]] virtual bool wants_to_write() const noexcept = 0;
+    /// Appends what may fly now; `stream_position` is that of the first byte appended.
+    virtual void write(std::string& out, std::uint64_t stream_position) = 0;
+
+    /// Replies are owed.
+    [[nodiscard]] virtual bool expects_reply() const noexcept = 0;
+    /// Takes the next reply of the connection. Nothing when it is not one that can stand here: the
+    /// connection cannot be trusted any more.
+    [[nodiscard]] virtual std::optional<remedy> read_reply(const resp::decoder& reply,
+                                                           std::string_view bytes) = 0;
+
+    /// The connection is gone after `sent` bytes: what had not begun to leave waits for the next
+    /// connection, what had ends as `errc::outcome_unknown`, or as `errc::unavailable` where it
+    /// only asked.
+    virtual void lose_connection(std::uint64_t sent) = 0;
+
+    /// Ends everything.
+    virtual void fail_all(error_code why) = 0;
+
+    /// Calls that have come to their end, with `ec` or `result` set.
+    detail::operation_list done;
+
+  protected:
+    void finish(detail::operation& op);
+    void finish(detail::operation& op, error_code why);
+    /// The connection was lost when part of the call's bytes had left.
+    void finish_lost(detail::operation& op);
+
+    /// Forgets what waits and nobody waits for any more, or a server that does not answer would let
+    /// it pile up.
+    virtual void drop_abandoned() = 0;
+
+    detail::operation_list by_deadline_;
+};
+
+} // namespace colimit::redis
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// By OpenSSL.
+
+#include <sha256.hpp>
+
+#include <algorithm>
+
+// The functions of OpenSSL 1.1: those that replace them allocate for every digest.
+#define OPENSSL_API_COMPAT 0x10100000L
+#include <openssl/sha.h>
+
+namespace colimit {
+
+std::array<unsigned char, 16> digest_of(std::string_view bytes) noexcept {
+    auto state = SHA256_CTX{};
+    auto digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>{};
+    SHA256_Init(&state);
+    SHA256_Update(&state, bytes.data(), bytes.size());
+    SHA256_Final(digest.data(), &state);
+    auto cut = std::array<unsigned char, 16>{};
+    std::copy_n(digest.begin(), cut.size(), cut.begin());
+    return cut;
+}
+
+} // namespace colimit

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a key costs a server, rule by rule: the numbers of the README's table, which must not grow
+// unnoticed. `build/test/store --run_test=memory_usage* --log_level=message` prints them.
+
+#include "stores.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using namespace colimit;
+using namespace colimit::test;
+using namespace std::chrono_literals;
+
+constexpr std::string_view key = "u:0123456789"; // as long as an id usually is
+
+/// Of the key's value, log and sketches together.
+[[nodiscard]] std::int64_t bytes_in_use() {
+    auto sum = std::int64_t{0};
+    for (const auto& name : look().keys())
+        sum += look().must({"MEMORY", "USAGE", name, "SAMPLES", "0"}).integer;
+    return sum;
+}
+
+/// @param calls of cost 1, each by a member of its own
+void check_usage(std::string_view what, const policy& p, int calls, std::int64_t most) {
+    auto s = open_store(store_kind::redis_resp3);
+    for (int i = 0; i < calls; ++i) {
+        const auto member = std::to_string(i);
+        s->charge(key, p, {.member = member, .now = at(i)});
+    }
+    const auto bytes = bytes_in_use();
+    BOOST_TEST_MESSAGE(what << ", " << calls << " calls: " << bytes << " bytes");
+    BOOST_TEST(bytes <= most, what << " takes " << bytes << " bytes");
+    BOOST_TEST(bytes > most / 2, what << " takes " << bytes << " bytes");
+}
+
+BOOST_AUTO_TEST_CASE(memory_usage_of_a_rule_is_what_the_readme_says) {
+    check_usage("bucket", policy{"api", gcra(5, 1s)}, 3, 160);
+    check_usage("window", policy{"api", fixed_window(5, 1s)}, 3, 160);
+    check_usage("calendar", policy{"api", calendar(5, calendar_unit::month)}, 3, 160);
+    check_usage("counter", policy{"api", sliding_window(5, 1s)}, 3, 160);
+    check_usage("four of them",
+                policy{"api", gcra(5, 1s), fixed_window(5, 1s), calendar(5, calendar_unit::month),
+                       sliding_window(5, 1s)},
+                3, 300);
+    check_usage("bucket and prevent_duplicate", policy{"api", gcra(5, 1s)}.prevent_duplicate(5s), 3,
+                200);
+    const policy log{"api", sliding_log(1000, 1h)};
+    check_usage("log", log, 1, 200);
+    check_usage("log", log, 100, 4000);
+    check_usage("log", log, 1000, 140'000);
+    const policy members{"api", distinct(100'000, 1h)};
+    check_usage("distinct", members, 1, 400);
+    check_usage("distinct", members, 100, 1200);
+    check_usage("distinct", members, 5000, 16'000);
+}
+
+} // namespace

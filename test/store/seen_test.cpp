@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bloom filters on a server: they answer as those in this process do, bit by bit, keep their error
+// rate, and leave nothing behind that does not end.
+
+#include "stores.hpp"
+
+#include <colimit/bloom_filter.hpp>
+#include <colimit/limiter.hpp>
+#include <colimit/local_limiter.hpp>
+#include <policy_data.hpp>
+#include <redis/key.hpp>
+#include <redis/seen.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace colimit;
+using namespace colimit::test;
+using namespace std::chrono_literals;
+
+/// A limiter, on the server if nothing else is said, asked about many ids in one turn.
+class asker {
+  public:
+    explicit asker(std::chrono::milliseconds least_ttl = for_supplied_clocks,
+                   const std::string& where = server().unix_address())
+        : limiter_(context_.get_executor(), settings(least_ttl, where)) {
+        look().must({"FLUSHALL"});
+    }
+
+    [[nodiscard]] std::vector<std::pair<error_code, bool>>
+    ask(std::span<const std::string> ids, const bloom_filter& f,
+        std::optional<time_point> now = std::nullopt) {
+        auto answers = std::vector<std::pair<error_code, bool>>(ids.size());
+        auto open = ids.size();
+        for (std::size_t i = 0; i < ids.size(); ++i)
+            limiter_.seen(ids[i], f, {.now = now}, [&, i](error_code ec, bool seen) {
+                answers[i] = {ec, seen};
+                --open;
+            });
+        context_.restart();
+        while (open != 0)
+            context_.run_one();
+        return answers;
+    }
+
+    [[nodiscard]] bool seen(const std::string& id, const bloom_filter& f,
+                            std::optional<time_point> now = std::nullopt) {
+        const auto [ec, seen] = ask(std::span{&id, 1}, f, now).front();
+        BOOST_REQUIRE_MESSAGE(!ec, ec.message());
+        return seen;
+    }
+
+  private:
+    [[nodiscard]] static config settings(std::chrono::milliseconds least_ttl,
+                                         const std::string& where) {
+        auto c = config{};
+        c.server = where;
+        c.timeout = 10s;
+        c.minimum_ttl = least_ttl;
+        return c;
+    }
+
+    boost::asio::io_context context_{1};
+    limiter limiter_;
+};
+
+[[nodiscard]] std::string name_of(const bloom_filter& f, std::size_t parity, std::uint32_t block) {
+    auto name = std::string{};
+    const auto number = std::to_string(block);
+    const auto at =
+        redis::append_key(name, {config{}.prefix, f.name(), number, redis::key_hash(number)});
+    const auto family = redis::bitmap_family(*f.data()->filter, parity);
+    return name.insert(at, family.data(), family.size());
+}
+
+/// Of the present generation of a filter whose age is not about to end.
+[[nodiscard]] std::size_t present_parity(const bloom_filter& f) {
+    return static_cast<std::size_t>(look().time() / f.settings().age.count() % 2);
+}
+
+/// A block that says that it is of generation `own` and knows every id.
+[[nodiscard]] std::string full_bitmap(const bloom_filter& f, double own) {
+    auto bytes = std::string(f.data()->filter->block_bytes(), '\xff');
+    const auto head = own + 1;
+    std::memcpy(bytes.data(), &head, sizeof head);
+    return bytes;
+}
+
+[[nodiscard]] std::vector<std::string> numbered(std::int64_t first, std::int64_t end) {
+    auto ids = std::vector<std::string>{};
+    for (auto i = first; i != end; ++i)
+        ids.push_back(std::to_string(i));
+    return ids;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(seen)
+
+BOOST_AUTO_TEST_CASE(an_id_is_new_once_then_old_for_an_age_and_for_two_at_most) {
+    auto s = asker{};
+    const bloom_filter f{"f", {.capacity = 1000, .age = 10s}};
+    BOOST_TEST(!s.seen("id", f, at(5 * second)));
+    BOOST_TEST(s.seen("id", f, at(5 * second)));
+    BOOST_TEST(s.seen("id", f, at(15 * second)));
+    BOOST_TEST(s.seen("id", f, at(20 * second - 1)));
+    BOOST_TEST(!s.seen("other", f, at(5 * second)));
+    BOOST_TEST(!s.seen("id", f, at(20 * second)));
+}
+
+BOOST_AUTO_TEST_CASE(equal_ids_of_one_batch_are_new_once) {
+    auto s = asker{};
+    const auto ids = std::vector<std::string>(300, "id");
+    auto old = 0;
+    for (const auto& [ec, seen] : s.ask(ids, bloom_filter{"f"})) {
+        BOOST_TEST(!ec);
+        old += seen ? 1 : 0;
+    }
+    BOOST_TEST(old == 299);
+}
+
+BOOST_AUTO_TEST_CASE(of_a_million_new_ids_fewer_than_stated_are_called_old) {
+    auto s = asker{};
+    const bloom_filter f{"f", {.capacity = 500'000, .error_rate = 0.01, .age = 24h}};
+    // Half of them in one age, half in the next.
+    auto old = std::int64_t{0};
+    auto old_at_last = std::int64_t{0};
+    constexpr std::int64_t step = 20'000;
+    for (std::int64_t first = 0; first < 1'000'000; first += step) {
+        const auto now = at(first < 500'000 ? 0 : 86'400 * second);
+        auto here = std::int64_t{0};
+        for (const auto& [ec, seen] : s.ask(numbered(first, first + step), f, now)) {
+            BOOST_REQUIRE(!ec);
+            here += seen ? 1 : 0;
+        }
+        old += here;
+        if (first >= 900'000)
+            old_at_last += here;
+    }
+    BOOST_TEST(old < 10'000);
+    BOOST_TEST(old_at_last < 1'000); // of 100,000, with generations that are full and almost full
+    auto bytes = std::int64_t{0};
+    for (std::uint32_t block = 0; block < f.data()->filter->blocks; ++block)
+        bytes += look().must({"MEMORY", "USAGE", name_of(f, 0, block)}).integer;
+    BOOST_TEST_MESSAGE("false positives " << old << ", at last " << old_at_last
+                                          << "; memory of a generation of 500,000: " << bytes);
+    BOOST_TEST(bytes < 2 * 500'000);
+}
+
+BOOST_AUTO_TEST_CASE(all_stores_give_the_same_answers_whatever_the_clock_says) {
+    auto s = asker{};
+    auto m = asker{0ms, "memory:"};
+    auto l = local_limiter{};
+    std::mt19937_64 random{7};
+    const bloom_filter filters[] = {
+        bloom_filter{"small", {.capacity = 60, .error_rate = 0.3, .age = 1s}},
+        bloom_filter{"fine", {.capacity = 100, .error_rate = 0.00001, .age = 1s}},
+        bloom_filter{"blocks", {.capacity = 2'000'000, .age = 3s}}};
+    auto now = std::int64_t{0};
+    auto counts = std::array<int, 2>{};
+    for (int round = 0; round < 400; ++round) {
+        now += static_cast<std::int64_t>(random() % 600'000);
+        if (random() % 20 == 0)
+            now -= static_cast<std::int64_t>(random() % 8'000'000);
+        const auto& f = filters[random() % 3];
+        auto ids = std::vector<std::string>(1 + random() % 40);
+        for (auto& id : ids)
+            id = std::to_string(random() % 300);
+        const auto answers = s.ask(ids, f, at(now));
+        BOOST_REQUIRE((m.ask(ids, f, at(now)) == answers));
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            BOOST_REQUIRE(!answers[i].first);
+            BOOST_REQUIRE(answers[i].second == l.seen(ids[i], f, {.now = at(now)}));
+            ++counts[answers[i].second ? 1 : 0];
+        }
+    }
+    BOOST_TEST(counts[0] > 1000);
+    BOOST_TEST(counts[1] > 1000);
+}
+
+BOOST_AUTO_TEST_CASE(P4_a_bitmap_ends_with_the_age_after_its_own) {
+    auto s = asker{0ms};
+    const bloom_filter f{"f", {.capacity = 1000, .age = 1h}};
+    (void)s.seen("id", f);
+    const auto name = name_of(f, present_parity(f), 0);
+    const auto age = f.settings().age.count();
+    const auto ends = look().must({"PEXPIRETIME", name}).integer * 1000;
+    const auto needed = (look().time() / age + 2) * age;
+    BOOST_TEST(ends >= needed);
+    BOOST_TEST(ends <= needed + second);
+    BOOST_TEST(look().dbsize() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(P3_asking_about_an_old_id_leaves_the_bitmap_and_its_end_as_they_were) {
+    auto s = asker{0ms};
+    const bloom_filter f{"f", {.capacity = 1000, .age = 1h}};
+    (void)s.seen("id", f);
+    const auto name = name_of(f, present_parity(f), 0);
+    const auto picture = [&] {
+        return std::pair{look().dump(name), look().must({"PEXPIRETIME", name}).integer};
+    };
+    const auto before = picture();
+    BOOST_REQUIRE(before.first.has_value());
+    BOOST_TEST(s.seen("id", f));
+    BOOST_TEST((picture() == before));
+}
+
+BOOST_AUTO_TEST_CASE(a_bitmap_has_its_size_from_the_start_and_no_spare_memory) {
+    auto s = asker{};
+    const bloom_filter f{"f", {.capacity = 600'000}};
+    (void)s.seen("id", f, at(0));
+    const auto name = name_of(f, static_cast<std::size_t>(1'700'000'000 / 86'400 % 2), 0);
+    BOOST_TEST(look().must({"STRLEN", name}).integer == f.bytes());
+    BOOST_TEST(look().must({"MEMORY", "USAGE", name}).integer < 5 * f.bytes() / 4);
+}
+
+BOOST_AUTO_TEST_CASE(another_type_in_the_way_is_a_conflict_for_the_ids_of_its_block_alone) {
+    auto s = asker{};
+    const bloom_filter f{"f", {.capacity = 2'000'000, .age = 1h}};
+    const auto blocks = f.data()->filter->blocks;
+    BOOST_REQUIRE(blocks > 1);
+    for (const auto parity : {0U, 1U}) {
+        look().must({"FLUSHALL"});
+        look().must({"RPUSH", name_of(f, parity, 0), "theirs"});
+        auto conflicts = 0;
+        for (const auto& [ec, seen] : s.ask(numbered(0, 900), f, at(0))) {
+            BOOST_TEST((!ec || ec == errc::key_conflict));
+            BOOST_TEST(!seen);
+            conflicts += ec ? 1 : 0;
+        }
+        BOOST_TEST(conflicts > 900 / static_cast<int>(blocks) / 2);
+        BOOST_TEST(conflicts < 2 * 900 / static_cast<int>(blocks));
+        BOOST_TEST(look().must({"TYPE", name_of(f, parity, 0)}).text == "list");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_string_that_is_no_bitmap_is_replaced) {
+    auto s = asker{};
+    const bloom_filter f{"f", {.capacity = 1000, .age = 10s}};
+    for (const auto& bytes :
+         {std::string{"x"}, std::string(8, '\xff'), std::string(500, '\xff'), std::string(5, '\0'),
+          std::string("\x9a\x99\x99\x99\x99\x99\xf1\x3f", 8)}) {
+        for (const auto parity : {0U, 1U}) {
+            look().must({"SET", name_of(f, parity, 0), bytes});
+            BOOST_TEST(!s.seen("id", f, at(0)));
+            BOOST_TEST(s.seen("id", f, at(0)));
+            look().must({"FLUSHALL"});
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_bitmap_of_a_generation_that_cannot_be_there_is_not_asked) {
+    auto s = asker{};
+    const bloom_filter f{"f", {.capacity = 1000, .age = 10s}};
+    constexpr auto generation = 170'000'000.0; // of at(0), and even
+    for (const auto own : {generation - 1, generation - 0.5, generation + 1}) {
+        look().must({"SET", name_of(f, 0, 0), full_bitmap(f, own)});
+        BOOST_TEST(!s.seen("id", f, at(0)));
+        look().must({"FLUSHALL"});
+    }
+    for (const auto own : {generation, generation - 0.5, generation + 2}) {
+        look().must({"SET", name_of(f, 1, 0), full_bitmap(f, own)});
+        BOOST_TEST(!s.seen("id", f, at(0)));
+        look().must({"FLUSHALL"});
+    }
+    look().must({"SET", name_of(f, 1, 0), full_bitmap(f, generation - 1)});
+    BOOST_TEST(s.seen("id", f, at(0))); // that one can
+}
+
+BOOST_AUTO_TEST_CASE(P4_a_bitmap_from_a_later_time_ends_as_one_of_now) {
+    auto s = asker{0ms};
+    const bloom_filter f{"f", {.capacity = 1000, .age = 1h}};
+    const auto age = f.settings().age.count();
+    const auto generation = look().time() / age;
+    const auto name = name_of(f, static_cast<std::size_t>(generation % 2), 0);
+    look().must(
+        {"SET", name, full_bitmap(f, static_cast<double>(generation + 100)), "EX", "999999"});
+    BOOST_TEST(s.seen("id", f));
+    const auto ends = look().must({"PEXPIRETIME", name}).integer * 1000;
+    BOOST_TEST(ends >= (generation + 2) * age);
+    BOOST_TEST(ends <= (look().time() / age + 3) * age + second);
+}
+
+BOOST_AUTO_TEST_CASE(a_bitmap_that_was_cut_short_answers_as_if_the_rest_were_empty) {
+    auto s = asker{};
+    const bloom_filter f{"f", {.capacity = 1000, .age = 10s}};
+    BOOST_TEST(!s.seen("id", f, at(0)));
+    const auto name = name_of(f, static_cast<std::size_t>(1'700'000'000 / 10 % 2), 0);
+    const auto head = look().must({"GETRANGE", name, "0", "7"}).text;
+    look().must({"SET", name, head});
+    BOOST_TEST(!s.seen("id", f, at(0)));
+    BOOST_TEST(s.seen("id", f, at(0)));
+}
+
+BOOST_AUTO_TEST_CASE(a_forgotten_script_is_no_trouble) {
+    auto s = asker{};
+    const bloom_filter f{"f"};
+    BOOST_TEST(!s.seen("id", f));
+    look().must({"SCRIPT", "FLUSH"});
+    BOOST_TEST(s.seen("id", f));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

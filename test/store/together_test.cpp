@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Several checks in one call: allow_all, all or nothing, and allow_many, each on its own.
+
+#include "stores.hpp"
+
+#include <support/decision_text.hpp>
+#include <support/live_limiter.hpp>
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace colimit;
+using namespace colimit::test;
+using namespace std::chrono_literals;
+
+const policy user{"user", gcra(1, 1s).burst(5)};
+const policy tenant{"tenant", sliding_log(8, 1min)};
+const policy everybody{"everybody", distinct(3, 1min), fixed_window(20, 1min)};
+
+[[nodiscard]] std::vector<check> three_checks(std::string_view who, std::int64_t cost = 1,
+                                              time_point now = at(0)) {
+    const auto options = check_options{.cost = cost, .member = who, .now = now};
+    return {{.key = who, .policy = user, .options = options},
+            {.key = "acme", .policy = tenant, .options = options},
+            {.key = "", .policy = everybody, .options = options}};
+}
+
+BOOST_DATA_TEST_CASE(all_checks_are_charged_when_all_of_them_fit, every_limiter()) {
+    auto s = open_store(sample);
+    auto checks = three_checks("ann", 3);
+    const auto [ec, d] = s->allow_all(checks);
+    BOOST_TEST(!ec);
+    BOOST_TEST(d.outcome == outcome::allowed);
+    BOOST_TEST(checks[0].result.remaining == 2);
+    BOOST_TEST(checks[1].result.remaining == 5);
+    BOOST_TEST(checks[2].result.rules[0].balance == 2);
+    BOOST_TEST(checks[2].result.rules[1].balance == 17);
+    BOOST_TEST(d == checks[2].result); // the least remaining, then the longest recovery
+    for (const auto& c : checks)
+        BOOST_TEST(!c.ec);
+}
+
+BOOST_DATA_TEST_CASE(P7_one_check_that_does_not_fit_charges_none, every_limiter()) {
+    auto s = open_store(sample);
+    auto first = three_checks("ann", 4);
+    (void)s->allow_all(first);
+    // The user has enough, the tenant has not.
+    auto second_user = three_checks("bob", 5);
+    const auto [ec, d] = s->allow_all(second_user);
+    BOOST_TEST(!ec);
+    BOOST_TEST(d.outcome == outcome::limited);
+    BOOST_TEST(d == second_user[1].result);
+    BOOST_TEST(d.retry_after.count() == 60 * second);
+    BOOST_TEST(second_user[0].result.outcome == outcome::allowed);
+    for (const auto& c : second_user)
+        BOOST_TEST(c.result.granted == 0);
+    const auto peek = check_options{.member = "bob", .now = at(0)};
+    BOOST_TEST(s->peek("bob", user, peek).remaining == 5);
+    BOOST_TEST(s->peek("acme", tenant, peek).remaining == 4);
+    BOOST_TEST(s->peek("", everybody, peek).rules[0].balance == 2);
+    BOOST_TEST(s->peek("", everybody, peek).rules[1].balance == 16);
+}
+
+BOOST_DATA_TEST_CASE(any_of_the_checks_can_refuse_all, every_limiter()) {
+    for (int refusing = 0; refusing < 4; ++refusing) {
+        auto s = open_store(sample);
+        const auto peek = check_options{.member = "zoe", .now = at(0)};
+        if (refusing == 0)
+            s->charge("zoe", user, {.cost = 5, .now = at(0)});
+        if (refusing == 1)
+            s->charge("acme", tenant, {.cost = 8, .now = at(0)});
+        for (const auto* member : {"a", "b", "c"})
+            if (refusing == 2)
+                s->charge("", everybody, {.member = member, .now = at(0)});
+        if (refusing == 3)
+            s->block("", everybody, 1h, {.now = at(0)});
+        const auto before = std::vector{s->peek("zoe", user, peek), s->peek("acme", tenant, peek),
+                                        s->peek("", everybody, peek)};
+        auto checks = three_checks("zoe");
+        const auto [ec, d] = s->allow_all(checks);
+        BOOST_TEST(!ec);
+        BOOST_TEST(d.outcome == outcome::limited, refusing);
+        BOOST_TEST(s->peek("zoe", user, peek) == before[0]);
+        BOOST_TEST(s->peek("acme", tenant, peek) == before[1]);
+        BOOST_TEST(s->peek("", everybody, peek) == before[2]);
+    }
+}
+
+BOOST_DATA_TEST_CASE(P3_a_refusal_of_all_leaves_every_key_as_it_was, every_redis()) {
+    auto s = open_store(sample);
+    auto first = three_checks("ann", 5);
+    (void)s->allow_all(first);
+    const auto before = take_picture();
+    BOOST_TEST(before.size() == 4U); // two values, a log, a sketch
+    for (int i = 0; i < 3; ++i) {
+        auto checks = three_checks("bob", 4, at(i));
+        BOOST_TEST(s->allow_all(checks).result.outcome == outcome::limited);
+    }
+    BOOST_TEST((take_picture() == before));
+}
+
+BOOST_DATA_TEST_CASE(many_keys_together_are_one_script_call, every_redis()) {
+    auto s = open_store(sample);
+    auto checks = three_checks("ann");
+    (void)s->allow_all(checks);
+    look().must({"CONFIG", "RESETSTAT"});
+    for (int i = 0; i < 4; ++i) {
+        auto more = three_checks("ann", 1, at(i));
+        (void)s->allow_all(more);
+    }
+    BOOST_TEST(calls_of(look(), "evalsha") == 4);
+}
+
+BOOST_DATA_TEST_CASE(what_cannot_be_asked_together_is_refused_and_charges_nothing,
+                     every_limiter()) {
+    auto s = open_store(sample);
+    const auto now = check_options{.now = at(0)};
+    const auto refused = [&](std::vector<check> checks) {
+        return s->allow_all(checks).ec == errc::invalid_argument;
+    };
+    BOOST_TEST(refused({}));
+    BOOST_TEST(refused({{"k", user, now}, {"other", user, now}, {"k", user, now}}));
+    BOOST_TEST(refused({{"k", user, now}, {"k", policy{"user", gcra(9, 1s)}, now}}));
+    BOOST_TEST(refused({{"k", user, now}, {"other", user, {.now = at(1)}}}));
+    BOOST_TEST(refused({{"k", user, now}, {"other", user}}));
+    BOOST_TEST(refused({{"k", user, now}, {"other", user, {.cost = -1, .now = at(0)}}}));
+    BOOST_TEST(refused({{"k", user, now}, {"", everybody, now}})); // without a member
+    auto too_many = std::vector<check>{};
+    auto keys = std::vector<std::string>{};
+    for (int i = 0; i < 65; ++i)
+        keys.push_back("k" + std::to_string(i));
+    for (const auto& key : keys)
+        too_many.push_back({key, user, now});
+    BOOST_TEST(refused(too_many));
+    BOOST_TEST(s->peek("k", user, now).remaining == 5);
+    too_many.pop_back();
+    BOOST_TEST(s->allow_all(too_many).result.outcome == outcome::allowed);
+    for (const auto& c : too_many)
+        BOOST_TEST(c.result.remaining == 4);
+    const auto long_key = std::string(limits::key_bytes + 1, 'x');
+    auto with_long_key = std::vector<check>{{"k", user, now}, {long_key, user, now}};
+    BOOST_TEST((s->allow_all(with_long_key).ec == errc::invalid_key));
+}
+
+BOOST_DATA_TEST_CASE(one_key_under_several_policies_is_several_checks, every_limiter()) {
+    auto s = open_store(sample);
+    const auto now = check_options{.now = at(0)};
+    auto checks = std::vector<check>{
+        {"k", user, now}, {"k", tenant, now}, {"k", user.prefixed("elsewhere"), now}};
+    BOOST_TEST(s->allow_all(checks).result.outcome == outcome::allowed);
+    BOOST_TEST(s->peek("k", user, now).remaining == 4);
+    BOOST_TEST(s->peek("k", user.prefixed("elsewhere"), now).remaining == 4);
+}
+
+BOOST_DATA_TEST_CASE(a_partial_grant_is_each_checks_own, every_limiter()) {
+    auto s = open_store(sample);
+    const auto some = check_options{.cost = 7, .at_least = 1, .now = at(0)};
+    auto checks = std::vector<check>{{"k", user, some}, {"k", tenant, some}};
+    BOOST_TEST(s->allow_all(checks).result.outcome == outcome::allowed);
+    BOOST_TEST(checks[0].result.granted == 5);
+    BOOST_TEST(checks[1].result.granted == 7);
+}
+
+BOOST_DATA_TEST_CASE(without_a_clock_of_their_own_checks_share_the_stores, every_limiter()) {
+    auto s = open_store(sample, 0ms);
+    auto checks = std::vector<check>{{"a", user}, {"b", user}, {"c", tenant}};
+    BOOST_TEST(s->allow_all(checks).result.outcome == outcome::allowed);
+    BOOST_TEST((checks[0].result.server_time == checks[2].result.server_time));
+}
+
+BOOST_DATA_TEST_CASE(a_foreign_key_among_them_is_a_conflict_and_nothing_is_charged, every_redis()) {
+    const auto names = {name_of(user, "ann"), name_of(tenant, "acme"), log_name_of(tenant, "acme"),
+                        name_of(everybody, ""), sketch_name_of(everybody, "")};
+    for (const auto& name : names) {
+        auto s = open_store(sample);
+        look().must({"RPUSH", name, "somebody's", "list"});
+        const auto before = take_picture();
+        auto checks = three_checks("ann");
+        BOOST_TEST((s->allow_all(checks).ec == errc::key_conflict), name);
+        BOOST_TEST((take_picture() == before), name);
+    }
+}
+
+BOOST_DATA_TEST_CASE(many_checks_are_decided_each_on_its_own, every_limiter()) {
+    auto s = open_store(sample);
+    const auto one = check_options{.now = at(0)};
+    const auto long_key = std::string(limits::key_bytes + 1, 'x');
+    auto checks = std::vector<check>{
+        {"ann", user, {.cost = 5, .now = at(0)}},
+        {"ann", user, one},
+        {"acme", tenant, one},
+        {"", everybody, one}, // without a member
+        {"", everybody, {.member = "ann", .now = at(0)}},
+        {long_key, user, one},
+        {"bob", user, {.cost = 6, .now = at(0)}},
+        {"bob", user, {.cost = 9, .at_least = 1, .now = at(second)}},
+        {"ann", user, {.cost = -1, .now = at(0)}},
+    };
+    BOOST_TEST(!s->allow_many(checks));
+    BOOST_TEST(checks[0].result.outcome == outcome::allowed);
+    BOOST_TEST(checks[1].result.outcome == outcome::limited); // after the one before it
+    BOOST_TEST(checks[2].result.remaining == 7);
+    BOOST_TEST((checks[3].ec == errc::invalid_argument));
+    BOOST_TEST(checks[4].result.rules[0].balance == 2);
+    BOOST_TEST((checks[5].ec == errc::invalid_key));
+    BOOST_TEST(checks[6].result.outcome == outcome::never);
+    BOOST_TEST(checks[7].result.granted == 5);
+    BOOST_TEST((checks[8].ec == errc::invalid_argument));
+    for (const auto i : {0U, 1U, 2U, 4U, 6U, 7U})
+        BOOST_TEST(!checks[i].ec);
+    BOOST_TEST(!s->allow_many({}));
+}
+
+BOOST_DATA_TEST_CASE(a_foreign_key_fails_its_own_check_of_many, every_redis()) {
+    auto s = open_store(sample);
+    look().must({"RPUSH", name_of(user, "bad"), "somebody's", "list"});
+    const auto one = check_options{.now = at(0)};
+    auto checks = std::vector<check>{{"a", user, one}, {"bad", user, one}, {"b", user, one}};
+    BOOST_TEST(!s->allow_many(checks));
+    BOOST_TEST(checks[0].result.remaining == 4);
+    BOOST_TEST((checks[1].ec == errc::key_conflict));
+    BOOST_TEST(checks[2].result.remaining == 4);
+}
+
+BOOST_DATA_TEST_CASE(a_thousand_checks_are_a_few_script_calls, every_redis()) {
+    auto s = open_store(sample);
+    auto keys = std::vector<std::string>{};
+    for (int i = 0; i < 1000; ++i)
+        keys.push_back(std::to_string(i));
+    auto checks = std::vector<check>{};
+    for (const auto& key : keys)
+        checks.push_back({key, user, {.now = at(0)}});
+    look().must({"CONFIG", "RESETSTAT"});
+    BOOST_TEST(!s->allow_many(checks));
+    auto wrong = 0;
+    for (const auto& c : checks)
+        wrong += !c.ec && c.result.remaining == 4 ? 0 : 1;
+    BOOST_TEST(wrong == 0);
+    BOOST_TEST(calls_of(look(), "evalsha") < 20);
+}
+
+} // namespace

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Many clients of one key without scripts: whatever their order and their clocks, no window holds
+// more than the limit.
+
+#include "stores.hpp"
+
+#include <redis/transactor.hpp>
+#include <support/fake_operation.hpp>
+#include <support/live_limiter.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace colimit;
+using namespace colimit::test;
+using namespace std::chrono_literals;
+
+/// When a client's calls were granted, by the server's clock.
+using grants = std::vector<time_point>;
+
+/// Asks, `at_once` calls at a time, until so much time has passed.
+[[nodiscard]] grants hammer(const std::string& server, const policy& p,
+                            std::chrono::milliseconds time, int at_once) {
+    auto l = live{server, [](config& c) {
+                      c.mode = mode::transaction;
+                      c.timeout = 10s;
+                  }};
+    auto granted = grants{};
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) {
+        auto left = at_once;
+        for (int i = 0; i < at_once; ++i)
+            l.limiter.allow("k", p, [&](error_code ec, const decision& d) {
+                --left;
+                if (!ec && d.allowed())
+                    granted.push_back(d.server_time);
+            });
+        run_until(l.context, [&left] { return left == 0; });
+    }
+    return granted;
+}
+
+/// A client without a limiter around it, whose clock is any time off.
+class direct_client {
+  public:
+    direct_client(const redis_server& server, std::int64_t off, std::string origin)
+        : off_(off), line_(server.connect()),
+          queue_({.prefix = "colimit", .clock = [this] { return here(); }}) {
+        const auto asked = here();
+        const auto time = line_.time();
+        queue_.begin_connection(
+            {.origin = std::move(origin), .time = time, .asked = asked, .answered = here()});
+    }
+
+    decision allow(const policy& p) {
+        auto op = fake_operation{};
+        op.deadline = here() + 3'600'000'000;
+        BOOST_TEST_REQUIRE(!queue_.submit(op, "k", p.data()));
+        while (op.place != nullptr || queue_.wants_to_write() || queue_.expects_reply()) {
+            auto out = std::string{};
+            queue_.write(out, 0);
+            line_.send(out);
+            while (queue_.expects_reply())
+                BOOST_TEST_REQUIRE((line_.receive([this](const auto& reply, auto bytes) {
+                    return queue_.read_reply(reply, bytes);
+                }) == redis::remedy::keep));
+        }
+        BOOST_TEST_REQUIRE(!op.ec);
+        return op.result;
+    }
+
+    [[nodiscard]] std::int64_t server_time() { return line_.time(); }
+
+  private:
+    [[nodiscard]] std::int64_t here() const {
+        const auto now = std::chrono::steady_clock::now().time_since_epoch();
+        return std::chrono::duration_cast<std::chrono::microseconds>(now).count() + off_;
+    }
+
+    std::int64_t off_;
+    raw_client line_;
+    redis::transactor queue_;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(transaction_races)
+
+BOOST_AUTO_TEST_CASE(P12_no_window_holds_more_than_the_limit_whoever_hammers) {
+    constexpr auto limit = 20;
+    constexpr auto period = 50ms;
+    const policy tight{"tight", sliding_log(limit, period)};
+    auto server = redis_server{};
+    auto all = grants{};
+    auto of_client = std::vector<grants>(4);
+    auto clients = std::vector<std::thread>{};
+    for (auto& mine : of_client) {
+        const auto at_once = static_cast<int>(clients.size()) + 1;
+        clients.emplace_back(
+            [&, at_once] { mine = hammer(server.address(), tight, 1500ms, at_once); });
+    }
+    for (auto& c : clients)
+        c.join();
+    for (const auto& mine : of_client)
+        all.insert(all.end(), mine.begin(), mine.end());
+    std::ranges::sort(all);
+    BOOST_TEST(all.size() >= limit);
+    for (std::size_t i = limit; i < all.size(); ++i)
+        BOOST_TEST((all[i] - all[i - limit]).count() >= std::chrono::microseconds{period}.count());
+}
+
+BOOST_AUTO_TEST_CASE(P13_of_a_long_window_no_more_than_the_limit_is_granted) {
+    const policy wide{"wide", sliding_log(100, 1h)};
+    auto server = redis_server{};
+    auto of_client = std::vector<grants>(4);
+    auto clients = std::vector<std::thread>{};
+    for (auto& mine : of_client)
+        clients.emplace_back([&] { mine = hammer(server.address(), wide, 500ms, 3); });
+    for (auto& c : clients)
+        c.join();
+    auto sum = std::size_t{0};
+    for (const auto& mine : of_client)
+        sum += mine.size();
+    // Calls of cost 1 that race for the last place cannot all be refused: one of them is first.
+    BOOST_TEST(sum == 100U);
+}
+
+BOOST_AUTO_TEST_CASE(clients_whose_clocks_are_hours_apart_share_one_limit) {
+    const policy five{"five", sliding_log(5, 1min)};
+    constexpr std::int64_t hours = 5 * 3'600'000'000;
+    auto server = redis_server{};
+    auto right = direct_client{server, 0, "a.1."};
+    auto ahead = direct_client{server, hours, "b.2."};
+    auto behind = direct_client{server, -hours, "c.3."};
+    auto granted = 0;
+    for (int i = 0; i < 4; ++i)
+        for (auto* client : {&right, &ahead, &behind}) {
+            const auto before = client->server_time();
+            const auto d = client->allow(five);
+            granted += d.allowed() ? 1 : 0;
+            const auto time = d.server_time.time_since_epoch().count();
+            BOOST_TEST(time <= client->server_time());
+            BOOST_TEST(time > before - second);
+            if (!d.allowed())
+                BOOST_TEST(d.retry_after.count() <= 61 * second);
+        }
+    BOOST_TEST(granted == 5);
+    auto key = name_of(five, "k");
+    key.insert(key.size() - std::string_view{"k:k"}.size(), "t");
+    BOOST_TEST(server.connect().must({"ZCARD", key}).integer == 5);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Sliding logs on servers where scripting is off.
+
+#include "stores.hpp"
+
+#include <core/log_facts.hpp>
+#include <policy_data.hpp>
+#include <support/decision_text.hpp>
+#include <support/live_limiter.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace colimit;
+using namespace colimit::test;
+using namespace std::chrono_literals;
+
+const policy five{"five", sliding_log(5, 1min)};
+
+/// Nobody can run a script there.
+struct scriptless {
+    redis_server server{{.arguments = {"--rename-command", "EVAL", "", "--rename-command",
+                                       "EVALSHA", "", "--rename-command", "SCRIPT", ""}}};
+    raw_client look = server.connect();
+
+    [[nodiscard]] live open(int resp = 3) const {
+        return {server.address(), [resp](config& c) {
+                    c.mode = mode::transaction;
+                    c.timeout = 10s; // deadlines are the subject of other tests
+                    c.minimum_ttl = for_supplied_clocks;
+                    c.resp = resp;
+                }};
+    }
+
+    /// Where the events of a key are.
+    [[nodiscard]] std::string name_of(const policy& p, std::string_view key) const {
+        auto name = test::name_of(p, key);
+        return name.insert(name.rfind("k:" + std::string{key}), "t");
+    }
+    [[nodiscard]] std::int64_t events(const policy& p, std::string_view key) {
+        return look.must({"ZCARD", name_of(p, key)}).integer;
+    }
+};
+
+/// A call's answer; an error is a failure of the test.
+template<class Call>
+decision must(live& l, Call call) {
+    auto answer = std::optional<decision>{};
+    call([&answer](error_code ec, const decision& d) {
+        BOOST_TEST_REQUIRE(!ec, ec.message());
+        answer = d;
+    });
+    run_until(l.context, [&] { return answer.has_value(); });
+    return *answer;
+}
+
+template<class Call>
+error_code code_of(live& l, Call call) {
+    auto code = std::optional<error_code>{};
+    call([&code](error_code ec, const decision&) { code = ec; });
+    run_until(l.context, [&] { return code.has_value(); });
+    return *code;
+}
+
+decision allow(live& l, std::string_view key, const policy& p, const check_options& o = {}) {
+    return must(l, [&](auto h) { l.limiter.allow(key, p, o, h); });
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(transactions)
+
+BOOST_AUTO_TEST_CASE(a_log_is_exact_without_scripts_in_both_protocols) {
+    auto s = scriptless{};
+    for (const auto resp : {2, 3}) {
+        auto l = s.open(resp);
+        const auto key = "k" + std::to_string(resp);
+        for (int i = 0; i < 5; ++i) {
+            const auto d = allow(l, key, five, {.now = at(i * second)});
+            BOOST_TEST(d.outcome == outcome::allowed);
+            BOOST_TEST(d.remaining == 4 - i);
+            BOOST_TEST(d.reset_after.count() == 60 * second);
+        }
+        const auto no = allow(l, key, five, {.now = at(10 * second)});
+        BOOST_TEST(no.outcome == outcome::limited);
+        BOOST_TEST(no.retry_after.count() == 50 * second);
+        BOOST_TEST(no.reset_after.count() == 54 * second);
+        BOOST_TEST(allow(l, key, five, {.now = at(60 * second - 1)}).retry_after.count() == 1);
+        BOOST_TEST(allow(l, key, five, {.now = at(60 * second)}).outcome == outcome::allowed);
+    }
+    BOOST_TEST(calls_of(s.look, "exec") > 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_user_without_the_right_to_run_scripts_is_served) {
+    auto server = redis_server{};
+    server.connect().must({"ACL", "SETUSER", "default", "-@scripting", "-info"});
+    auto l = live{server.address(), [](config& c) { c.mode = mode::transaction; }};
+    BOOST_TEST(allow(l, "k", five).remaining == 4);
+    BOOST_TEST(allow(l, "k", five).remaining == 3);
+}
+
+BOOST_AUTO_TEST_CASE(bloom_filters_need_scripts) {
+    auto s = scriptless{};
+    auto l = s.open();
+    auto got = std::optional<std::pair<error_code, bool>>{};
+    l.limiter.seen("id", bloom_filter{"f"}, [&](error_code ec, bool seen) { got = {ec, seen}; });
+    run_until(l.context, [&] { return got.has_value(); });
+    BOOST_TEST((got->first == errc::invalid_policy));
+    BOOST_TEST(!got->second);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_refused_call_recorded_is_removed_again) {
+    auto s = scriptless{};
+    auto l = s.open();
+    for (int i = 0; i < 9; ++i)
+        (void)allow(l, "k", five, {.cost = 2});
+    run_until(l.context, [&] { return s.events(five, "k") == 4; });
+    BOOST_TEST(allow(l, "k", five).remaining == 0);
+    const auto ttl = s.look.pttl(s.name_of(five, "k"));
+    BOOST_TEST(ttl > 60'000);
+}
+
+BOOST_AUTO_TEST_CASE(a_key_ends_a_second_after_its_period) {
+    auto s = scriptless{};
+    auto l = live{s.server.address(), [](config& c) { c.mode = mode::transaction; }};
+    (void)allow(l, "k", five);
+    const auto ttl = s.look.pttl(s.name_of(five, "k"));
+    BOOST_TEST(ttl > 55'000);
+    BOOST_TEST(ttl <= 61'000);
+}
+
+BOOST_AUTO_TEST_CASE(peek_and_what_is_refused_for_ever_write_nothing) {
+    auto s = scriptless{};
+    auto l = s.open();
+    (void)allow(l, "k", five, {.cost = 3, .now = at(0)});
+    const auto before = s.look.dump(s.name_of(five, "k"));
+    const auto yes = must(l, [&](auto h) { l.limiter.peek("k", five, {.now = at(1)}, h); });
+    BOOST_TEST(yes.outcome == outcome::allowed);
+    BOOST_TEST(yes.remaining == 2);
+    const auto never = allow(l, "k", five, {.cost = 6, .now = at(1)});
+    BOOST_TEST(never.outcome == outcome::never);
+    BOOST_TEST((never.retry_after == never_again));
+    BOOST_TEST((s.look.dump(s.name_of(five, "k")) == before));
+    (void)must(l, [&](auto h) { l.limiter.peek("new", five, h); });
+    BOOST_TEST(s.look.dbsize() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_thousand_calls_at_one_instant_are_a_thousand_events) {
+    const policy many{"many", sliding_log(1'000, 1min)};
+    auto s = scriptless{};
+    auto l = s.open();
+    auto left = 1'000;
+    auto granted = 0;
+    for (int i = 0; i < 1'000; ++i)
+        l.limiter.allow("k", many, {.now = at(0)}, [&](error_code ec, const decision& d) {
+            granted += !ec && d.allowed() ? 1 : 0;
+            --left;
+        });
+    run_until(l.context, [&] { return left == 0; });
+    BOOST_TEST(granted == 1'000);
+    BOOST_TEST(s.events(many, "k") == 1'000);
+    BOOST_TEST(allow(l, "k", many, {.now = at(0)}).outcome == outcome::limited);
+}
+
+BOOST_AUTO_TEST_CASE(the_two_modes_do_not_read_each_others_keys) {
+    auto s = scriptless{};
+    auto l = s.open();
+    (void)allow(l, "k", five);
+    BOOST_TEST((s.look.keys() == std::vector<std::string>{s.name_of(five, "k")}));
+    BOOST_TEST(s.name_of(five, "k").ends_with(":five:tk:k"));
+}
+
+BOOST_AUTO_TEST_CASE(a_foreign_key_is_a_conflict_of_its_call_and_keeps_its_time_to_live) {
+    auto s = scriptless{};
+    auto l = s.open();
+    s.look.must({"SET", s.name_of(five, "eternal"), "x"});
+    s.look.must({"SET", s.name_of(five, "mortal"), "x", "PX", "100000"});
+    auto codes = std::vector<std::optional<error_code>>(4);
+    const auto into = [&codes](std::size_t i) {
+        return [&codes, i](error_code ec, const decision&) { codes[i] = ec; };
+    };
+    l.limiter.allow("eternal", five, into(0));
+    l.limiter.allow("mine", five, into(1));
+    l.limiter.charge("mortal", five, into(2));
+    l.limiter.reset("eternal", five, into(3));
+    run_until(l.context, [&] {
+        return std::ranges::all_of(codes, [](const auto& c) { return c.has_value(); });
+    });
+    BOOST_TEST((*codes[0] == errc::key_conflict));
+    BOOST_TEST(!*codes[1]);
+    BOOST_TEST((*codes[2] == errc::key_conflict));
+    BOOST_TEST((*codes[3] == errc::key_conflict));
+    run_until(l.context, [&] { return s.look.pttl(s.name_of(five, "eternal")) == -1; });
+    run_until(l.context, [&] { return s.look.pttl(s.name_of(five, "mortal")) <= 100'000; });
+    BOOST_TEST(s.look.get(s.name_of(five, "mortal")).value() == "x");
+}
+
+BOOST_AUTO_TEST_CASE(what_it_cannot_do_is_refused_at_the_call) {
+    auto s = scriptless{};
+    auto l = s.open();
+    const policy bucket{"bucket", gcra(5, 1s)};
+    const policy mixed{"mixed", sliding_log(5, 1s), fixed_window(9, 1min)};
+    const auto apart = policy{"apart", sliding_log(5, 1s)}.prevent_duplicate(1s);
+    for (const auto* p : {&bucket, &mixed, &apart}) {
+        BOOST_TEST(
+            (code_of(l, [&](auto h) { l.limiter.allow("k", *p, h); }) == errc::invalid_policy));
+        BOOST_TEST(
+            (code_of(l, [&](auto h) { l.limiter.peek("k", *p, h); }) == errc::invalid_policy));
+    }
+    const policy counting{"counting", sliding_log(5, 1s).count_refused()};
+    const auto wrong = errc::invalid_argument;
+    BOOST_TEST((code_of(l, [&](auto h) { l.limiter.block("k", five, 1s, h); }) == wrong));
+    BOOST_TEST((code_of(l, [&](auto h) { l.limiter.once("k", 1s, h); }) == wrong));
+    BOOST_TEST((code_of(l, [&](auto h) { l.limiter.wait("k", five, h); }) == wrong));
+    BOOST_TEST((code_of(l, [&](auto h) {
+                    l.limiter.charge("k", five, {.cost = limits::log_events + 1}, h);
+                }) == wrong));
+    BOOST_TEST((code_of(l, [&](auto h) {
+                    l.limiter.allow("k", counting, {.cost = 2, .at_least = 1}, h);
+                }) == wrong));
+    auto checks = std::vector<check>{{"a", five}, {"b", five}};
+    BOOST_TEST((code_of(l, [&](auto h) { l.limiter.allow_all(checks, h); }) == wrong));
+    BOOST_TEST(s.look.dbsize() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(many_checks_at_once_are_as_many_calls) {
+    auto s = scriptless{};
+    auto l = s.open();
+    auto checks = std::vector<check>{{"a", five}, {"b", five}, {"a", five}};
+    auto done = false;
+    l.limiter.allow_many(checks, [&done](error_code ec) { done = !ec; });
+    run_until(l.context, [&] { return done; });
+    BOOST_TEST(checks[0].result.remaining == 4);
+    BOOST_TEST(checks[1].result.remaining == 4);
+    BOOST_TEST(checks[2].result.remaining == 3);
+}
+
+namespace {
+
+/// A key's log in this process.
+class twin {
+  public:
+    explicit twin(const policy& p) : rules_(p.data()->plan) {}
+
+    decision operator()(const core::question& asked) {
+        auto answer = decision{};
+        auto state = core::key_state{};
+        (void)core::change_before(log_, rules_, asked);
+        core::tell(log_, rules_, asked, state.states);
+        (void)core::evaluate(rules_, state, asked, answer);
+        (void)core::change_after(log_, rules_, asked, answer);
+        return answer;
+    }
+
+  private:
+    const core::plan& rules_;
+    core::event_log log_;
+};
+
+/// Where refused calls count, both keep a bounded number of events, but only here is each token
+/// one.
+[[nodiscard]] decision as_far_as_it_matters(decision d) {
+    for (std::size_t i = 0; i < d.rules.size(); ++i)
+        d.rules[i].balance = std::max(d.rules[i].balance, -d.rules[i].limit);
+    return d;
+}
+
+/// The verbs in any order, at any costs, by one caller whose clock goes on.
+class history {
+  public:
+    history(live& l, const policy& p, unsigned seed)
+        : live_(l), policy_(p), twin_(p), random_(seed) {}
+
+    void run(int steps) {
+        for (int i = 0; i < steps; ++i) {
+            now_ += any(0, 3) == 0 ? any(0, 20) * second : any(0, 2);
+            const auto o = check_options{.cost = any(0, 6), .now = at(now_)};
+            auto [mine, twins] = ask(static_cast<int>(any(0, 9)), o);
+            mine = as_far_as_it_matters(mine);
+            twins = as_far_as_it_matters(twins);
+            BOOST_TEST_REQUIRE((mine == twins), "step " << i << " of " << to_string(policy_[0])
+                                                        << '\n'
+                                                        << mine << '\n'
+                                                        << twins);
+        }
+    }
+
+  private:
+    [[nodiscard]] std::int64_t any(std::int64_t least, std::int64_t most) {
+        return std::uniform_int_distribution<std::int64_t>{least, most}(random_);
+    }
+
+    [[nodiscard]] std::pair<decision, decision> ask(int what, check_options o) {
+        const auto used = charge_options{.cost = o.cost, .now = o.now};
+        auto& l = live_.limiter;
+        if (what == 0)
+            return {must(live_, [&](auto h) { l.charge("k", policy_, used, h); }),
+                    twin_(detail::ask(detail::verb::charge, used))};
+        if (what == 1)
+            return {must(live_, [&](auto h) { l.refund("k", policy_, used, h); }),
+                    twin_(detail::ask(detail::verb::refund, used))};
+        if (what == 2 && o.cost == 0)
+            return {must(live_, [&](auto h) { l.reset("k", policy_, {.now = o.now}, h); }),
+                    twin_(detail::ask(detail::verb::reset, reset_options{.now = o.now}))};
+        if (what == 3)
+            return {must(live_, [&](auto h) { l.peek("k", policy_, o, h); }),
+                    twin_(detail::ask(detail::verb::peek, o))};
+        if (what == 4 && !policy_[0].counts_refused())
+            o.at_least = any(0, o.cost);
+        return {must(live_, [&](auto h) { l.allow("k", policy_, o, h); }),
+                twin_(detail::ask(detail::verb::allow, o))};
+    }
+
+    live& live_;
+    const policy& policy_;
+    twin twin_;
+    std::mt19937 random_;
+    std::int64_t now_ = 0;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(one_caller_gets_the_decisions_that_the_store_in_process_makes) {
+    auto s = scriptless{};
+    auto l = s.open();
+    const std::vector<policy> policies = {
+        policy{"one", sliding_log(5, 10s)},
+        policy{"three", sliding_log(4, 5s).named("a"), sliding_log(9, 1min).named("b"),
+               sliding_log(6, 20s).named("c").shadow()},
+        policy{"counting", sliding_log(5, 10s).count_refused()},
+        policy{"both", sliding_log(4, 5s).count_refused().named("a"),
+               sliding_log(12, 1min).named("b")},
+        policy{"shadow", sliding_log(5, 10s)}.shadow(),
+    };
+    auto seed = 1U;
+    for (const auto& p : policies)
+        history{l, p, seed++}.run(600);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

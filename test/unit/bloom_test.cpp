@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bloom filters in this process: how often they err, for how long they know an id, and what they
+// take.
+
+#include <colimit/bloom_filter.hpp>
+#include <colimit/local_limiter.hpp>
+#include <core/bloom.hpp>
+#include <id_digest.hpp>
+#include <memory/bloom_filters.hpp>
+#include <policy_data.hpp>
+#include <support/refusal.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace colimit;
+using namespace std::chrono_literals;
+
+[[nodiscard]] core::bloom_mark mark_of(const core::bloom_shape& s, std::int64_t id) {
+    return core::mark_of(s, detail::id_digest_of(std::to_string(id)));
+}
+
+/// A generation of ids, as many as it is made for.
+class generation {
+  public:
+    generation(const core::bloom_shape& s, std::int64_t first, std::int64_t end)
+        : shape_(s), words_(std::size_t{s.blocks} * s.lines * s.words) {
+        for (auto id = first; id != end; ++id) {
+            const auto mark = mark_of(s, id);
+            const auto at = place(mark);
+            for (std::uint32_t i = 0; i < s.words; ++i)
+                words_[at + i] |= mark.words[i];
+        }
+    }
+
+    [[nodiscard]] bool knows(const core::bloom_mark& mark) const {
+        return core::has_mark({words_.data() + place(mark), shape_.words}, mark);
+    }
+
+  private:
+    [[nodiscard]] std::size_t place(const core::bloom_mark& mark) const {
+        return (std::size_t{mark.block} * shape_.lines + mark.line) * shape_.words;
+    }
+
+    core::bloom_shape shape_;
+    std::vector<std::uint32_t> words_;
+};
+
+/// The share of new ids that are called old while both generations are full.
+[[nodiscard]] double worst_rate(std::int64_t capacity, double error_rate, std::int64_t probes) {
+    const auto shape = core::make_bloom(capacity, error_rate, 1);
+    const auto previous = generation{shape, 0, capacity};
+    const auto current = generation{shape, capacity, 2 * capacity};
+    auto wrong = 0;
+    for (auto id = 2 * capacity; id != 2 * capacity + probes; ++id) {
+        const auto mark = mark_of(shape, id);
+        wrong += previous.knows(mark) || current.knows(mark) ? 1 : 0;
+    }
+    return wrong / static_cast<double>(probes);
+}
+
+constexpr std::int64_t start = 1'700'000'000'000'000;
+
+[[nodiscard]] time_point at(std::int64_t us) {
+    return time_point{std::chrono::microseconds{start + us}};
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(bloom)
+
+BOOST_AUTO_TEST_CASE(of_a_million_new_ids_fewer_than_stated_are_called_old_by_full_generations) {
+    const auto rate = worst_rate(1'000'000, 0.01, 1'000'000);
+    BOOST_TEST(rate < 0.01);
+    BOOST_TEST(rate > 0.008); // or memory would be wasted
+}
+
+BOOST_AUTO_TEST_CASE(every_error_rate_is_kept_and_used) {
+    for (const auto stated : {0.5, 0.1, 0.03, 0.001}) {
+        constexpr std::int64_t probes = 200'000;
+        const auto rate = worst_rate(30'000, stated, probes);
+        const auto scatter = std::sqrt(stated / static_cast<double>(probes));
+        BOOST_TEST_CONTEXT("stated " << stated) {
+            BOOST_TEST(rate < stated + 2 * scatter);
+            BOOST_TEST(rate > 0.6 * stated);
+        }
+    }
+    BOOST_TEST(worst_rate(30'000, 0.00001, 200'000) < 0.00005); // 2 are expected
+}
+
+BOOST_AUTO_TEST_CASE(small_filters_keep_their_rate_too) {
+    for (const auto capacity : {1, 2, 10, 100}) {
+        BOOST_TEST_CONTEXT("capacity " << capacity) {
+            BOOST_TEST(worst_rate(capacity, 0.01, 100'000) < 0.011);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_id_takes_the_bits_that_the_documentation_says) {
+    const auto bits_at = [](double rate) {
+        return static_cast<double>(bloom_filter{"f", {.error_rate = rate}}.bytes()) * 8 / 1e6;
+    };
+    BOOST_TEST(bits_at(0.01) < 12.45);
+    BOOST_TEST(bits_at(0.01) > 12.3);
+    BOOST_TEST(std::lround(bits_at(0.001) * 10) == 185);
+    BOOST_TEST(std::lround(bits_at(0.000001)) == 40);
+}
+
+BOOST_AUTO_TEST_CASE(blocks_are_at_most_a_mebibyte_and_ids_fall_on_all_of_them_alike) {
+    const auto shape = core::make_bloom(10'000'000, 0.01, 1);
+    BOOST_TEST(shape.blocks == 15U);
+    BOOST_TEST(shape.block_bytes() <= 1'048'512U);
+    auto ids = std::vector<int>(shape.blocks);
+    auto lines = std::vector<int>(8); // eighths of a block
+    for (std::int64_t id = 0; id < 60'000; ++id) {
+        const auto mark = mark_of(shape, id);
+        BOOST_REQUIRE(mark.block < shape.blocks);
+        BOOST_REQUIRE(mark.line < shape.lines);
+        ++ids[mark.block];
+        ++lines[8 * mark.line / shape.lines];
+    }
+    for (const auto n : ids) // 4,000 +- 5 deviations
+        BOOST_TEST(std::abs(n - 4'000) < 310);
+    for (const auto n : lines)
+        BOOST_TEST(std::abs(n - 7'500) < 410);
+}
+
+BOOST_AUTO_TEST_CASE(the_largest_filter_has_places_that_still_are_exact) {
+    const auto shape = core::make_bloom(limits::filter_ids, limits::least_error_rate, 1);
+    BOOST_TEST(std::uint64_t{shape.blocks} * shape.lines <= std::uint64_t{1} << 26U);
+    BOOST_TEST(shape.words <= core::bloom_shape::most_words);
+    const auto last = core::mark_of(shape, {.line = ~std::uint64_t{0}, .seed = 0});
+    BOOST_TEST(last.block == shape.blocks - 1);
+    BOOST_TEST(last.line == shape.lines - 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_id_has_one_bit_in_each_word) {
+    const auto shape = core::make_bloom(1000, 0.000001, 1);
+    const auto mark = mark_of(shape, 1);
+    for (std::uint32_t i = 0; i < core::bloom_shape::most_words; ++i)
+        BOOST_TEST(std::popcount(mark.words[i]) == (i < shape.words ? 1 : 0));
+}
+
+BOOST_AUTO_TEST_CASE(settings_out_of_range_are_refused_with_the_reason) {
+    const auto refusal = [](std::string_view name, const bloom_settings& s) {
+        return test::refusal(errc::invalid_policy, [&] { (void)bloom_filter{name, s}; });
+    };
+    BOOST_TEST(refusal("f", {.capacity = 0}) ==
+               "filter 'f': the capacity must be 1 to 1000000000, is 0");
+    BOOST_TEST(refusal("f", {.error_rate = 0}) ==
+               "filter 'f': the error rate must be 0.000001 to 0.5, is 0.000000");
+    BOOST_TEST(refusal("f", {.error_rate = std::numeric_limits<double>::quiet_NaN()})
+                   .starts_with("filter 'f': the error rate must be"));
+    BOOST_TEST(refusal("f", {.error_rate = 0.51}).starts_with("filter 'f': the error rate must"));
+    BOOST_TEST(refusal("f", {.age = 999us}) ==
+               "filter 'f': the age must be 1 ms to 366 days, is 999 us");
+    BOOST_TEST(refusal("f", {.age = 367 * 24h}).starts_with("filter 'f': the age must be"));
+    BOOST_TEST(refusal("a b", {}).starts_with("the filter's name: character 2"));
+    BOOST_TEST(test::refusal(errc::invalid_policy, [] {
+                   (void)bloom_filter{"f"}.prefixed("");
+               }).starts_with("filter 'f': the prefix is empty"));
+}
+
+BOOST_AUTO_TEST_CASE(an_id_is_new_once_and_then_known_for_an_age_and_for_two_at_most) {
+    auto l = local_limiter{};
+    const bloom_filter f{"f", {.capacity = 1000, .age = 10s}};
+    // 1.7e9 s is a multiple of 10 s: a generation begins there.
+    for (const auto first : {0s, 5s, 9s}) {
+        const auto id = std::to_string(first.count());
+        const auto ask = [&](std::chrono::microseconds t) {
+            return l.seen(id, f, {.now = at(t.count())});
+        };
+        BOOST_TEST(!ask(first));
+        BOOST_TEST(ask(first));
+        BOOST_TEST(ask(first + 10s)); // in the next generation, and that does not prolong it
+        BOOST_TEST(ask(20s - 1us));
+        BOOST_TEST(!ask(20s));
+        l = local_limiter{};
+    }
+}
+
+BOOST_AUTO_TEST_CASE(no_id_is_called_new_again_within_its_age_whatever_comes_between) {
+    auto l = local_limiter{};
+    const bloom_filter f{"f", {.capacity = 200, .error_rate = 0.1, .age = 1s}};
+    std::mt19937_64 random{1};
+    auto new_since = std::map<std::uint64_t, std::int64_t>{};
+    auto now = std::int64_t{0};
+    auto again = 0;
+    for (int i = 0; i < 50'000; ++i) {
+        now += static_cast<std::int64_t>(random() % 8'000);
+        const auto id = random() % 600;
+        const auto known = new_since.find(id);
+        const auto seen = l.seen(std::to_string(id), f, {.now = at(now)});
+        if (known != new_since.end() && now - known->second <= 1'000'000)
+            BOOST_REQUIRE(seen);
+        again += seen ? 0 : 1;
+        if (!seen)
+            new_since[id] = now;
+    }
+    BOOST_TEST(again > 10'000); // ids are forgotten, too
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_that_is_set_back_forgets_nobody) {
+    const bloom_filter f{"f", {.capacity = 1000, .age = 1s}};
+    for (const auto back : {500ms, 1000ms, 1500ms, 2000ms, 2500ms, 10'000ms, 100'000ms}) {
+        auto l = local_limiter{};
+        const auto later = std::int64_t{200'300'000};
+        const auto then = later - std::chrono::microseconds{back}.count();
+        BOOST_TEST(!l.seen("id", f, {.now = at(later)}));
+        BOOST_TEST(l.seen("id", f, {.now = at(then)}));
+        BOOST_TEST(l.seen("id", f, {.now = at(then + 1'000'000)}));
+        // It was moved back, and is forgotten in time: not when the clock comes there again.
+        BOOST_TEST(!l.seen("id", f, {.now = at(then + 3'000'000)}));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_filter_with_other_numbers_another_name_or_prefix_is_another_filter) {
+    auto l = local_limiter{};
+    const bloom_filter f{"f"};
+    BOOST_TEST(!l.seen("id", f, {.now = at(0)}));
+    BOOST_TEST(l.seen("id", bloom_filter{"f"}, {.now = at(0)}));
+    BOOST_TEST(!l.seen("id", bloom_filter{"g"}, {.now = at(0)}));
+    BOOST_TEST(!l.seen("id", f.prefixed("p"), {.now = at(0)}));
+    BOOST_TEST(!l.seen("id", bloom_filter{"f", {.capacity = 2'000'000}}, {.now = at(0)}));
+    BOOST_TEST(!l.seen("id", bloom_filter{"f", {.age = 25h}}, {.now = at(0)}));
+    BOOST_TEST(!l.seen("id", bloom_filter{"f", {.error_rate = 0.02}}, {.now = at(0)}));
+}
+
+BOOST_AUTO_TEST_CASE(any_bytes_are_an_id_and_too_many_are_refused) {
+    auto l = local_limiter{};
+    const bloom_filter f{"f"};
+    for (const auto& id : {std::string{}, std::string{"\0", 1}, std::string{"\r\n{}"},
+                           std::string(limits::key_bytes, 'x')}) {
+        BOOST_TEST(!l.seen(id, f, {.now = at(0)}));
+        BOOST_TEST(l.seen(id, f, {.now = at(0)}));
+    }
+    BOOST_CHECK_THROW((void)l.seen(std::string(limits::key_bytes + 1, 'x'), f), colimit::error);
+    BOOST_CHECK_THROW((void)l.seen("id", f, {.now = time_point{-1us}}), colimit::error);
+}
+
+BOOST_AUTO_TEST_CASE(the_filters_of_a_store_are_bounded_and_forgotten_ones_make_room) {
+    auto filters = memory::bloom_filters{};
+    const auto named = [](std::size_t i) {
+        return bloom_filter{std::to_string(i), {.capacity = 1, .age = 1s}};
+    };
+    for (std::size_t i = 0; i < limits::local_filters; ++i)
+        BOOST_REQUIRE((filters.seen("id", *named(i).data(), start) == false));
+    const auto more = named(limits::local_filters);
+    BOOST_TEST(!filters.seen("id", *more.data(), start).has_value());
+    BOOST_TEST((filters.seen("id", *named(0).data(), start) == true));
+    BOOST_TEST(!filters.seen("id", *more.data(), start + 1'999'999).has_value());
+    BOOST_TEST((filters.seen("id", *more.data(), start + 2'000'000) == false));
+    BOOST_TEST(filters.size() == 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

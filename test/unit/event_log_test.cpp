@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// event_log against a plain list of events that anybody can see is right.
+
+#include <core/event_log.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <random>
+
+using colimit::core::event_log;
+
+namespace {
+
+/// The same rules, in the words of the specification, without a thought for speed.
+class plain_list {
+  public:
+    [[nodiscard]] std::int64_t used(std::int64_t now, std::int64_t period) const {
+        auto sum = std::int64_t{0};
+        for (const auto& e : events_)
+            if (e.t > now - period)
+                sum += e.weight;
+        return sum;
+    }
+    [[nodiscard]] std::int64_t newest(std::int64_t now, std::int64_t period) const {
+        return used(now, period) == 0 ? 0 : std::min(events_.back().t, now);
+    }
+    [[nodiscard]] std::int64_t fits_at(std::int64_t now, std::int64_t limit, std::int64_t period,
+                                       std::int64_t amount) const {
+        auto left = used(now, period);
+        if (left + amount <= limit)
+            return 0;
+        for (const auto& e : events_) {
+            if (e.t <= now - period)
+                continue;
+            left -= e.weight;
+            if (left + amount <= limit)
+                return std::min(e.t, now) + period;
+        }
+        return now + period;
+    }
+    void move_to(std::int64_t now) {
+        for (auto& e : events_)
+            e.t = std::min(e.t, now);
+    }
+    void record(std::int64_t now, std::int64_t weight, std::int64_t keep, std::int64_t capacity) {
+        weight = std::min(weight, event_log::most - used(now, keep));
+        if (weight <= 0)
+            return;
+        move_to(now);
+        forget(now - keep);
+        events_.push_back({now, weight});
+        while (static_cast<std::int64_t>(events_.size()) > capacity)
+            events_.pop_front();
+    }
+    void refund(std::int64_t now, std::int64_t weight, std::int64_t keep) {
+        if (weight == 0)
+            return;
+        move_to(now);
+        forget(now - keep);
+        while (weight > 0 && !events_.empty()) {
+            auto& last = events_.back();
+            const auto taken = std::min(weight, last.weight);
+            last.weight -= taken;
+            weight -= taken;
+            if (last.weight == 0)
+                events_.pop_back();
+        }
+    }
+    [[nodiscard]] std::size_t size() const { return events_.size(); }
+    void clear() { events_.clear(); }
+
+  private:
+    struct event {
+        std::int64_t t;
+        std::int64_t weight;
+    };
+    void forget(std::int64_t until) {
+        std::erase_if(events_, [&](const event& e) { return e.t <= until; });
+    }
+    std::deque<event> events_;
+};
+
+constexpr std::int64_t start = 1'700'000'000'000'000;
+constexpr std::int64_t many = 1'000'000;
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(event_log_suite)
+
+BOOST_AUTO_TEST_CASE(an_event_counts_for_one_period_exactly) {
+    auto log = event_log{};
+    BOOST_TEST(log.record(start, 3, 100, many));
+    BOOST_TEST(log.used(start, 100) == 3);
+    BOOST_TEST(log.used(start + 99, 100) == 3);
+    BOOST_TEST(log.newest(start + 99, 100) == start);
+    BOOST_TEST(log.used(start + 100, 100) == 0);
+    BOOST_TEST(log.newest(start + 100, 100) == 0);
+    BOOST_TEST(log.size() == 1U); // nobody asked it to forget
+}
+
+BOOST_AUTO_TEST_CASE(a_thousand_events_in_one_microsecond_are_a_thousand) {
+    auto log = event_log{};
+    for (int i = 0; i < 1'000; ++i)
+        (void)log.record(start, 1, 100, many);
+    BOOST_TEST(log.size() == 1'000U);
+    BOOST_TEST(log.used(start, 100) == 1'000);
+    BOOST_TEST(log.fits_at(start, 1'000, 100, 1) == start + 100);
+}
+
+BOOST_AUTO_TEST_CASE(something_fits_when_enough_of_the_oldest_has_gone) {
+    auto log = event_log{};
+    for (int i = 0; i < 5; ++i)
+        (void)log.record(start + i * 10, 2, 100, many);
+    const auto now = start + 50;
+    BOOST_TEST(log.fits_at(now, 10, 100, 0) == 0);
+    BOOST_TEST(log.fits_at(now, 10, 100, 1) == start + 100);
+    BOOST_TEST(log.fits_at(now, 10, 100, 2) == start + 100);
+    BOOST_TEST(log.fits_at(now, 10, 100, 3) == start + 110);
+    BOOST_TEST(log.fits_at(now, 10, 100, 10) == start + 140);
+    BOOST_TEST(log.fits_at(now, 10, 100, 11) == now + 100);
+}
+
+BOOST_AUTO_TEST_CASE(what_counts_together_is_cut_at_four_bytes) {
+    auto log = event_log{};
+    BOOST_TEST(log.record(start, event_log::most - 5, 100, many));
+    BOOST_TEST(log.record(start + 1, 9, 100, many));
+    BOOST_TEST(log.used(start + 1, 100) == event_log::most);
+    BOOST_TEST(!log.record(start + 2, 1, 100, many));
+    BOOST_TEST(log.record(start + 100, 1, 100, many)); // the first has gone
+    BOOST_TEST(log.used(start + 100, 100) == 6);
+}
+
+BOOST_AUTO_TEST_CASE(a_refund_takes_from_the_newest_and_leaves_its_time) {
+    auto log = event_log{};
+    (void)log.record(start, 3, 100, many);
+    (void)log.record(start + 10, 3, 100, many);
+    BOOST_TEST(log.refund(start + 20, 4, 100));
+    BOOST_TEST(log.size() == 1U);
+    BOOST_TEST(log.used(start + 20, 100) == 2);
+    BOOST_TEST(log.newest(start + 20, 100) == start);
+    BOOST_TEST(!log.refund(start + 20, 0, 100));
+    BOOST_TEST(log.refund(start + 20, 3, 100));
+    BOOST_TEST(log.is_empty());
+    BOOST_TEST(!log.refund(start + 20, 3, 100));
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_set_back_moves_events_to_it_and_loses_none) {
+    auto log = event_log{};
+    (void)log.record(start, 1, 100, many);
+    (void)log.record(start + 50, 2, 100, many);
+    const auto earlier = start - 1'000;
+    BOOST_TEST(log.used(earlier, 100) == 3);
+    BOOST_TEST(log.newest(earlier, 100) == earlier);
+    BOOST_TEST(log.fits_at(earlier, 3, 100, 1) == earlier + 100);
+    BOOST_TEST(log.used(start, 100) == 3); // nothing was written
+    BOOST_TEST(log.move_to(earlier));
+    BOOST_TEST(!log.move_to(earlier));
+    BOOST_TEST(log.used(earlier + 99, 100) == 3);
+    BOOST_TEST(log.used(earlier + 100, 100) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(without_room_the_newest_event_takes_up_what_comes) {
+    auto log = event_log{};
+    const auto bytes = log.bytes();
+    auto list = plain_list{};
+    auto random = std::mt19937{1};
+    auto now = start;
+    for (int i = 0; i < 10'000; ++i) {
+        now += random() % 30;
+        const auto weight = 1 + static_cast<std::int64_t>(random() % 3);
+        (void)log.record(now, weight, 100, many, false);
+        list.record(now, weight, 100, many);
+        BOOST_REQUIRE(log.used(now, 100) >= list.used(now, 100));
+        const auto later = now + random() % 120;
+        BOOST_REQUIRE(log.used(later, 100) >= list.used(later, 100));
+    }
+    BOOST_TEST(log.bytes() == bytes);
+    BOOST_TEST(log.used(now + 100, 100) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(memory_follows_the_number_of_events_both_ways) {
+    auto log = event_log{};
+    BOOST_TEST(log.bytes() == 64U);
+    auto foretold = std::size_t{64};
+    for (int i = 0; i < 100'000; ++i) {
+        foretold = log.bytes_to_record(start + i, 1'000'000, many);
+        (void)log.record(start + i, 1, 1'000'000, many);
+        BOOST_REQUIRE(log.bytes() == foretold);
+    }
+    BOOST_TEST(log.bytes() == 64U + 16U * 131'072U);
+    for (int i = 0; i < 20; ++i)
+        (void)log.record(start + 2'000'000 + i * 1'000'000, 1, 1'000'000, many);
+    BOOST_TEST(log.bytes() == 64U);
+    BOOST_TEST(log.used(start + 21'000'000, 1'000'000) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_moved_log_leaves_an_empty_one) {
+    auto log = event_log{};
+    for (int i = 0; i < 9; ++i)
+        (void)log.record(start, 1, 100, many);
+    auto other = std::move(log);
+    BOOST_TEST(other.used(start, 100) == 9);
+    BOOST_TEST(log.is_empty()); // NOLINT: that is the question
+    (void)log.record(start, 2, 100, many);
+    BOOST_TEST(log.used(start, 100) == 2);
+}
+
+BOOST_AUTO_TEST_CASE(random_histories_are_those_of_a_plain_list) {
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+        auto random = std::mt19937{seed};
+        const auto below = [&](std::int64_t n) {
+            return std::uniform_int_distribution<std::int64_t>{0, n - 1}(random);
+        };
+        const std::int64_t periods[] = {10, 100, 1'000};
+        const auto capacity = 1 + below(seed % 2 == 0 ? 40 : 500);
+        auto log = event_log{};
+        auto list = plain_list{};
+        auto now = start;
+        auto wrong = 0;
+        for (int i = 0; i < 5'000; ++i) {
+            now += below(50) == 0 ? below(2'000) - 1'000 : below(4);
+            const auto keep = periods[below(3)];
+            const auto weight = below(100) == 0 ? event_log::most / 3 : below(4);
+            switch (below(12)) {
+            case 0:
+                (void)log.refund(now, weight, keep);
+                list.refund(now, weight, keep);
+                break;
+            case 1:
+                (void)log.move_to(now);
+                list.move_to(now);
+                break;
+            case 2:
+                if (below(100) == 0) {
+                    log.clear();
+                    list.clear();
+                }
+                break;
+            default:
+                (void)log.record(now, weight, keep, capacity);
+                list.record(now, weight, keep, capacity);
+            }
+            const auto then = now + below(200) - 20;
+            for (const auto period : periods) {
+                const auto limit = 1 + below(100);
+                const auto amount = below(120);
+                wrong += log.used(then, period) != list.used(then, period);
+                wrong += log.newest(then, period) != list.newest(then, period);
+                wrong += log.fits_at(then, limit, period, amount) !=
+                         list.fits_at(then, limit, period, amount);
+            }
+            wrong += log.size() != list.size();
+        }
+        BOOST_TEST(wrong == 0, "seed " << seed);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

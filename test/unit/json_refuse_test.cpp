@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Policies as JSON: what is refused, where, and in which words.
+
+#include <boost/test/unit_test.hpp>
+
+#include <colimit/json.hpp>
+#include <colimit/limits.hpp>
+#include <support/refusal.hpp>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using namespace colimit;
+
+[[nodiscard]] std::string reason(std::string_view text) {
+    return test::refusal(errc::invalid_policy, [&] { return parse_policies(text); });
+}
+
+void check(std::string_view text, std::string_view expected) {
+    BOOST_TEST_CONTEXT(text) {
+        BOOST_TEST(reason(text) == expected);
+    }
+}
+
+void check_policy(const std::string& text, const std::string& expected) {
+    check(R"({"policies": {"login": )" + text + "}}", "policies.login" + expected);
+}
+
+void check_rule(const std::string& fields, const std::string& expected) {
+    check_policy(R"(["1/s named x", {)" + fields + "}]", "[1]" + expected);
+}
+
+/// A limit of 1 to 2^53 - 1, and nothing else.
+void check_limit(const std::string& limit, const std::string& expected) {
+    check_rule(R"("limit": )" + limit + R"(, "period": "1s")", ".limit: must be " + expected);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(json_refusals)
+
+BOOST_AUTO_TEST_CASE(what_is_no_json_is_refused_with_line_and_column) {
+    check("", "JSON, line 1, column 1: the document ends too early");
+    check("{\"policies\": {\n  \"a\": \"1/s\",\n}}", "JSON, line 3, column 1: syntax error");
+    check("{\"policies\": {}} x", "JSON, line 1, column 18: something follows the end of the "
+                                  "document");
+    check("{\"policies\": {", "JSON, line 1, column 15: the document ends too early");
+    check("{'policies': {}}", "JSON, line 1, column 2: syntax error");
+    check("{\"policies\": {}} // none", "JSON, line 1, column 18: something follows the end of "
+                                        "the document");
+    for (const auto* const wrong : {"NaN", "Infinity", "-", "01", "+1", ".5", "1.", "0x10", "1e",
+                                    "\"\xff\"", "\"\n\"", "\"\\ud800\"", "tru"}) {
+        const auto said = reason(R"({"policies": {"a": [{"limit": )" + std::string{wrong} + "}]}}");
+        BOOST_TEST(said.starts_with("JSON, line 1, column 3"), wrong << ": " << said);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_document_above_its_limits_is_refused) {
+    check(std::string(limits::json_bytes + 1, ' '),
+          "JSON: the document is too long: 4194304 bytes are allowed, it has 4194305");
+    const auto nested = [](std::size_t levels) {
+        return std::string(levels, '[') + std::string(levels, ']');
+    };
+    check(nested(8), "the document: must be an object, is an array");
+    check(nested(9), "JSON, line 1, column 9: nested deeper than 8 levels");
+    check(nested(2'000'000), "JSON, line 1, column 9: nested deeper than 8 levels");
+    std::string many = "[1";
+    for (std::size_t i = 0; i < limits::json_values; ++i)
+        many += ",1";
+    check(many + "]", "JSON: the document has more than 128000 values");
+    std::string policies;
+    for (int i = 0; i < 1'001; ++i)
+        policies += (i == 0 ? "\"" : ",\"") + std::to_string(i) + R"(":"1/s")";
+    check(R"({"policies":{)" + policies + "}}",
+          "policies: must be at most 1000 policies, are 1001");
+}
+
+BOOST_AUTO_TEST_CASE(the_document_is_an_object_with_policies) {
+    check("{}", "the document: policies is missing");
+    check("5", "the document: must be an object, is 5");
+    check(R"({"policies": []})", "policies: must be an object, is an array");
+    check(R"({"policies": null})", "policies: must be an object, is null");
+    check(R"({"policy": {}})", "policy: is not known; the fields here are policies");
+    check(R"({"policies": {}, "a\nb": 1})",
+          "['a\\x0ab']: is not known; the fields here are policies");
+}
+
+BOOST_AUTO_TEST_CASE(a_policy_has_rules_and_options) {
+    const std::string known =
+        "is not known; the fields here are rules, prevent_duplicate, shadow, prefix";
+    check_policy("5", ": must be a text, an array of rules or an object, is 5");
+    check_policy("null", ": must be a text, an array of rules or an object, is null");
+    check_policy("{}", ": rules is missing");
+    check_policy("[]", ": must have 1 to 8 rules, has none");
+    check_policy(R"({"rules": []})", ".rules: must have 1 to 8 rules, has none");
+    check_policy(R"({"rules": {}})", ".rules: must be a text or an array of rules, is an object");
+    check_policy(R"({"rules": [5]})", ".rules[0]: must be a rule, a text or an object, is 5");
+    check_policy(R"({"rules": "1/s", "shadows": true})", ".shadows: " + known);
+    check_policy(R"({"rules": "1/s", "shadow": 1})", ".shadow: must be true or false, is 1");
+    check_policy(R"({"rules": "1/s", "shadow": "true"})",
+                 ".shadow: must be true or false, is the text 'true'");
+    check_policy(R"({"rules": "1/s", "prefix": "a:b"})",
+                 ".prefix: character 2 is not one of [A-Za-z0-9_.-]");
+    check_policy(R"({"rules": "1/s", "prefix": ""})",
+                 ".prefix is empty: 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
+    check_policy(R"({"rules": "1/s", "prefix": false})", ".prefix: must be a name, is false");
+}
+
+BOOST_AUTO_TEST_CASE(names_are_checked_and_shown_escaped) {
+    check(R"({"policies": {"a b": "1/s"}})",
+          "policies['a b']: character 2 is not one of [A-Za-z0-9_.-]");
+    check(R"({"policies": {"\u0000\u00fc": "1/s"}})",
+          "policies['\\x00\\xc3\\xbc']: character 1 is not one of [A-Za-z0-9_.-]");
+    check(R"({"policies": {"": "1/s"}})",
+          "policies[''] is empty: 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
+    check(R"({"policies": {")" + std::string(65, 'x') + R"(": "1/s"}})",
+          "policies['xxxxxxxxxxxxxxxxxxxxxxxx...'] is longer than 64 characters");
+    check_rule(R"("limit": 1, "period": "1s", "name": "a b")",
+               ".name: character 2 is not one of [A-Za-z0-9_.-]");
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_given_twice) {
+    check(R"({"policies": {}, "policies": {}})", "policies: is given twice");
+    check(R"({"policies": {"a": "1/s", "b": "1/s", "a": "2/s"}})", "policies.a: is given twice");
+    check(R"({"policies": {"a": "1/s", "\u0061": "1/s"}})", "policies.a: is given twice");
+    check_policy(R"({"rules": "1/s", "rules": "1/s"})", ".rules: is given twice");
+    check_rule(R"("limit": 1, "period": "1s", "limit": 1)", ".limit: is given twice");
+    check_rule(R"("limit": 1, "period": "1s", "count": 1)",
+               ".count: is the same as limit; give one of them");
+    check_rule(R"("limit": 1, "period": "1s", "capacity": 1, "burst": 1)",
+               ".capacity: is the same as burst; give one of them");
+    check_policy(R"(["1/s", "2/s"])", ": policy 'login', rule 2 'gcra': another rule of this "
+                                      "policy has this name; name them apart with .named(...)");
+}
+
+BOOST_AUTO_TEST_CASE(a_text_is_refused_with_path_and_character) {
+    check_policy(R"("5/x")", ": rule text, character 3: expected a unit of time (us, ms, s, m, h, "
+                             "d, week, month, year), found 'x'");
+    check_policy(R"({"rules": ["1/s", "5/s burst"]})",
+                 ".rules[1]: rule text, character 10: expected a capacity, a whole number, found "
+                 "the end");
+    check_policy(R"(["1/s;1/s;1/s;1/s", "1/s;1/s;1/s;1/s", "1/s"])",
+                 "[2]: a ninth rule; a policy has at most 8");
+    check_policy(R"("0/s")", ": policy 'login', rule 1 'gcra': the count must be 1 to "
+                             "9007199254740991, is 0");
+}
+
+BOOST_AUTO_TEST_CASE(numbers_are_whole_and_in_their_range_or_refused_as_they_are_written) {
+    check(R"({"policies": {"login": {"rules": ["1/m", {"limit": 0, "period": "1s"}]}}})",
+          "policies.login.rules[1].limit: must be at least 1, is 0");
+    const std::string most = "at most 9007199254740991, is ";
+    check_limit("0", "at least 1, is 0");
+    check_limit("-0", "at least 1, is -0");
+    check_limit("-1", "at least 1, is -1");
+    check_limit("9007199254740992", most + "9007199254740992");
+    check_limit("9223372036854775807", most + "9223372036854775807");
+    check_limit("9223372036854775808", most + "9223372036854775808");
+    check_limit("18446744073709551615", most + "18446744073709551615");
+    check_limit("18446744073709551616", most + "18446744073709551616");
+    check_limit("18446744073709551617", most + "18446744073709551617");
+    check_limit("-9223372036854775808", "at least 1, is -9223372036854775808");
+    check_limit("-9223372036854775809", "at least 1, is -9223372036854775809");
+    check_limit("1" + std::string(500, '0'), most + "1" + std::string(39, '0') + "...");
+    const std::string whole = "a whole number without fraction and exponent, is ";
+    for (const std::string number : {"1.5", "1.0", "1e3", "1E+3", "1e-3", "-1.5", "1e300"})
+        check_limit(number, whole + number);
+    check_limit("null", "a whole number, is null");
+    check_limit("true", "a whole number, is true");
+    check_limit(R"("5")", "a whole number, is the text '5'");
+    check_limit("[5]", "a whole number, is an array");
+    check_limit("{}", "a whole number, is an object");
+    check_rule(R"("limit": 1, "period": "1s", "burst": 0)", ".burst: must be at least 1, is 0");
+    check_rule(R"("limit": 1, "period": "1s", "initially": -1)",
+               ".initially: must be at least 0, is -1");
+    check_rule(R"("limit": 1, "period": "1s", "burst": 9, "initially": 10)",
+               ".initially: must be at most 9, is 10");
+}
+
+BOOST_AUTO_TEST_CASE(durations_have_a_unit) {
+    const std::string units = "expected a unit of time (us, ms, s, m, h, d), found ";
+    check_rule(R"("limit": 1, "period": 60)",
+               ".period: must be a text with a unit, such as \"5s\", is 60");
+    check_rule(R"("limit": 1, "period": null)",
+               ".period: must be a duration such as \"5s\", is null");
+    check_rule(R"("limit": 1, "period": "60")",
+               ".period: duration, character 3: " + units + "the end");
+    check_rule(R"("limit": 1, "period": "")",
+               ".period: duration, character 1: " + units + "the end");
+    check_rule(R"("limit": 1, "period": "1.5s")",
+               ".period: duration, character 2: " + units + "'.5s'");
+    check_rule(R"("limit": 1, "period": "-1s")",
+               ".period: duration, character 1: " + units + "'-1s'");
+    check_rule(R"("limit": 1, "period": "1 month")",
+               ".period: duration, character 3: " + units + "'month'");
+    check_rule(R"("limit": 1, "period": "1m 30s")",
+               ".period: duration, character 3: expected the end, found ' '");
+    check_rule(R"("limit": 1, "period": "9223372036854775808us")",
+               ".period: duration, character 1: the number is larger than 9223372036854775807");
+    check_rule(R"("limit": 1, "period": "106751992d")",
+               ".period: duration, character 1: the period is longer than 64 bits of microseconds "
+               "can say");
+    check_rule(R"("limit": 1, "period": "0s")",
+               ": rule 'gcra': the period must be 1 us to 100 years, is 0 us");
+    check_policy(R"({"rules": "1/s", "prevent_duplicate": 5})",
+                 ".prevent_duplicate: must be a text with a unit, such as \"5s\", is 5");
+    check_policy(R"({"rules": "1/s", "prevent_duplicate": "367d"})",
+                 ".prevent_duplicate: policy 'login': prevent_duplicate must be a whole number of "
+                 "microseconds, 1 us to 366 days, is 31708800000000 us");
+}
+
+BOOST_AUTO_TEST_CASE(each_algorithm_has_its_fields) {
+    const std::string words = "must be one of gcra, cell, token_bucket, leaky_bucket, "
+                              "fixed_window, calendar, sliding_window, sliding_log, distinct, is ";
+    check_rule(R"("algorithm": "gcr", "limit": 1, "period": "1s")",
+               ".algorithm: " + words + "the text 'gcr'");
+    check_rule(R"("algorithm": 5)", ".algorithm: " + words + "5");
+    check_rule(R"("period": "1s")", ": limit is missing");
+    check_rule(R"("limit": 1)", ": period is missing");
+    check_rule(R"("limit": 1, "period": "1s", "Limit": 1)",
+               ".Limit: is not known; the fields here are algorithm, limit, count, period, unit, "
+               "utc_offset, burst, capacity, refill, initially, from_first, count_refused, shadow, "
+               "name");
+    const std::string log = R"("algorithm": "sliding_log", "limit": 1, "period": "1s", )";
+    for (const std::string field : {"burst", "capacity", "refill", "initially", "count"})
+        check_rule(log + '"' + field + "\": 1",
+                   "." + field + ": is for buckets, not for sliding_log");
+    check_rule(log + R"("unit": "day")", ".unit: is for calendar, not for sliding_log");
+    check_rule(log + R"("from_first": true)",
+               ".from_first: is for fixed_window, not for sliding_log");
+    check_rule(R"("limit": 1, "period": "1s", "count_refused": true)",
+               ".count_refused: is for sliding_log, not for gcra");
+    check_rule(R"("limit": 1, "period": "1s", "refill": "slow")",
+               ".refill: must be one of continuous, stepwise, aligned, is the text 'slow'");
+    check_rule(R"("algorithm": "sliding_log", "limit": 100001, "period": "1s")",
+               ": rule 'sliding_log': the limit of a sliding log, which remembers every charge, "
+               "must be at most 100000, is 100001");
+}
+
+BOOST_AUTO_TEST_CASE(a_calendar_has_a_unit_and_an_offset) {
+    const std::string calendar = R"("algorithm": "calendar", "limit": 1)";
+    check_rule(calendar, ": unit is missing");
+    check_rule(calendar + R"(, "period": "1d")",
+               ".period: is for rules with a period, not for calendar");
+    check_rule(calendar + R"(, "unit": "hour")",
+               ".unit: must be one of day, week, month, year, is the text 'hour'");
+    const std::string month = calendar + R"(, "unit": "month", "utc_offset": )";
+    check_rule(month + "8", ".utc_offset: must be an offset such as \"+05:30\", is 8");
+    for (const std::string wrong : {"8", "", "Z", "est", "utc8"})
+        check_rule(month + '"' + wrong + '"',
+                   ".utc_offset: offset, character 1: expected an offset such as +05:30, -3 or "
+                   "utc, found " +
+                       (wrong.empty() ? "the end" : "'" + wrong + "'"));
+    for (const std::string wrong : {"+5:60", "+", "+123", "-5:3", "+8x"})
+        check_rule(month + '"' + wrong + '"',
+                   ".utc_offset: offset, character 1: expected an offset such as utc, utc+8 or "
+                   "utc-05:30, found '" +
+                       wrong + "'");
+    check_rule(month + R"("+8 ")", ".utc_offset: offset, character 3: expected the end, found ' '");
+    check_rule(month + R"("+18:01")", ": rule 'calendar': the offset from UTC must be -1080 to "
+                                      "1080 minutes, is 1081");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

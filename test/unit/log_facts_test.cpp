@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Calls on sliding logs through the arithmetic: what the log tells, what the call does to it.
+
+#include <colimit/policy.hpp>
+#include <core/log_facts.hpp>
+#include <policy_data.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <optional>
+
+using namespace std::chrono_literals;
+using namespace colimit;
+using core::event_log;
+using core::verb;
+
+namespace {
+
+/// A key under a policy of logs and whatever else, with a clock that the test moves.
+class logged_key {
+  public:
+    explicit logged_key(const policy& p) : policy_(p) {}
+
+    decision ask(verb v, std::int64_t cost, std::optional<std::int64_t> at_least = {}) {
+        const auto asked = core::question{
+            .verb = v, .cost = cost, .at_least = at_least.value_or(cost), .now = now};
+        const auto& plan = policy_.data()->plan;
+        auto answer = decision{};
+        (void)core::change_before(log, plan, asked);
+        core::tell(log, plan, asked, state_.states);
+        state_.exists = core::evaluate(plan, state_, asked, answer) == core::effect::store;
+        (void)core::change_after(log, plan, asked, answer);
+        return answer;
+    }
+    decision allow(std::int64_t cost = 1) { return ask(verb::allow, cost); }
+
+    std::int64_t now = 1'700'000'000'000'000;
+    event_log log;
+
+  private:
+    policy policy_;
+    core::key_state state_;
+};
+
+constexpr std::int64_t second = 1'000'000;
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(log_facts)
+
+BOOST_AUTO_TEST_CASE(a_log_lets_its_limit_through_in_any_window) {
+    auto key = logged_key{policy{"p", sliding_log(3, 1s)}};
+    for (int i = 0; i < 3; ++i, key.now += 100'000)
+        BOOST_TEST(key.allow().remaining == 2 - i);
+    const auto refused = key.allow();
+    BOOST_TEST(!refused.allowed());
+    BOOST_TEST((refused.retry_after == 700ms));
+    BOOST_TEST((refused.reset_after == 900ms));
+    key.now += 700'000 - 1;
+    BOOST_TEST(!key.allow().allowed());
+    ++key.now;
+    BOOST_TEST(key.allow().allowed());
+    BOOST_TEST(!key.allow().allowed());
+}
+
+BOOST_AUTO_TEST_CASE(several_windows_share_one_log) {
+    auto key =
+        logged_key{policy{"p", sliding_log(2, 1s).named("s"), sliding_log(3, 1min).named("m")}};
+    BOOST_TEST(key.allow(2).remaining == 0);
+    BOOST_TEST((key.allow().retry_after == 1s));
+    key.now += second;
+    const auto third = key.allow();
+    BOOST_TEST(third.rules[0].balance == 1);
+    BOOST_TEST(third.rules[1].balance == 0);
+    BOOST_TEST(third.binding == 1);
+    BOOST_TEST((key.allow().retry_after == 59s));
+    BOOST_TEST(key.log.size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_and_a_peek_change_nothing) {
+    auto key = logged_key{policy{"p", sliding_log(3, 1s)}};
+    (void)key.allow(2);
+    (void)key.ask(verb::peek, 1);
+    (void)key.allow(2);
+    (void)key.allow(4);
+    (void)key.allow(0);
+    BOOST_TEST(key.log.size() == 1U);
+    BOOST_TEST(key.log.used(key.now, second) == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_partial_grant_records_what_it_grants) {
+    auto key = logged_key{policy{"p", sliding_log(5, 1s)}};
+    (void)key.allow(3);
+    const auto d = key.ask(verb::allow, 4, 1);
+    BOOST_TEST(d.granted == 2);
+    BOOST_TEST(key.log.used(key.now, second) == 5);
+    BOOST_TEST((key.ask(verb::allow, 4, 1).retry_after == 1s));
+}
+
+BOOST_AUTO_TEST_CASE(counted_refusals_count_for_all_logs_of_the_policy) {
+    auto key = logged_key{policy{"p", sliding_log(2, 1s).named("s").count_refused(),
+                                 sliding_log(10, 1min).named("m")}};
+    (void)key.allow(2);
+    key.now += second / 2;
+    const auto refused = key.allow();
+    BOOST_TEST(!refused.allowed());
+    BOOST_TEST(refused.rules[0].balance == -1);
+    BOOST_TEST(refused.rules[1].balance == 7);
+    BOOST_TEST((refused.retry_after == 500ms)); // the first two have gone then, the third has not
+    BOOST_TEST((refused.reset_after == 1s));
+    key.now += second / 2;
+    BOOST_TEST(key.allow().allowed());
+    BOOST_TEST(key.ask(verb::peek, 0).rules[1].balance == 6);
+}
+
+BOOST_AUTO_TEST_CASE(a_counted_refusal_of_more_than_is_used_waits_a_whole_period) {
+    auto key = logged_key{policy{"p", sliding_log(3, 1s).count_refused()}};
+    (void)key.allow(1);
+    key.now += second / 2;
+    BOOST_TEST((key.allow(3).retry_after == 1s)); // 1 and 3 are used, and 3 more must fit
+    key.now += second - 1;
+    BOOST_TEST(!key.ask(verb::peek, 3).allowed());
+    ++key.now;
+    BOOST_TEST(key.ask(verb::peek, 3).allowed());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_never_allowed_is_not_counted) {
+    auto key = logged_key{policy{"p", sliding_log(2, 1s).count_refused()}};
+    BOOST_TEST((key.allow(3).outcome == outcome::never));
+    BOOST_TEST(key.log.is_empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_shadow_log_that_could_never_allow_says_so_among_counted_refusals) {
+    auto key = logged_key{policy{"p", sliding_log(5, 1s).named("real").count_refused(),
+                                 sliding_log(2, 1s).named("small").shadow()}};
+    (void)key.allow(5);
+    const auto refused = key.allow(3);
+    BOOST_TEST((refused.outcome == outcome::limited));
+    BOOST_TEST((refused.rules[1].retry_after == never_again));
+}
+
+BOOST_AUTO_TEST_CASE(charge_refund_and_reset_answer_as_the_log_is_afterwards) {
+    auto key = logged_key{policy{"p", sliding_log(3, 1s)}};
+    BOOST_TEST(key.ask(verb::charge, 5).rules[0].balance == -2);
+    BOOST_TEST((key.ask(verb::charge, 0).retry_after == 1s));
+    BOOST_TEST(key.ask(verb::refund, 4).remaining == 2);
+    BOOST_TEST(key.ask(verb::refund, 4).remaining == 3);
+    BOOST_TEST(key.log.is_empty());
+    (void)key.allow(2);
+    BOOST_TEST(key.ask(verb::reset, 0).remaining == 3);
+    BOOST_TEST(key.log.is_empty());
+}
+
+BOOST_AUTO_TEST_CASE(charges_without_end_keep_what_can_change_a_verdict) {
+    auto key = logged_key{policy{"p", sliding_log(4, 1s)}};
+    for (int i = 0; i < 1'000; ++i, ++key.now)
+        (void)key.ask(verb::charge, 1);
+    BOOST_TEST(key.log.size() == 24U);
+    const auto refused = key.ask(verb::peek, 1);
+    BOOST_TEST((refused.retry_after == 1s - 4us)); // when the last but three has gone
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_set_back_costs_at_most_one_period) {
+    auto key = logged_key{policy{"p", sliding_log(2, 1s)}};
+    (void)key.allow(2);
+    key.now -= 3'600 * second;
+    const auto before = key.log.newest(key.now + 3'600 * second, second);
+    BOOST_TEST((key.ask(verb::peek, 1).retry_after == 1s));
+    BOOST_TEST(key.log.newest(key.now + 3'600 * second, second) == before); // a peek writes nothing
+    BOOST_TEST((key.allow(3).outcome == outcome::never));
+    BOOST_TEST(key.log.newest(key.now + 3'600 * second, second) == before); // nor does never
+    BOOST_TEST((key.allow().retry_after == 1s)); // but a refusal moves what lies ahead
+    key.now += second - 1;
+    BOOST_TEST(!key.allow().allowed());
+    ++key.now;
+    BOOST_TEST(key.allow().allowed());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

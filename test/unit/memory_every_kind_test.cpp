@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Every kind of rule in the in-process store, against a reference that anybody can see is right: a
+// map from keys to states, logs and sketches that forgets nothing. Where there is room the two give
+// equal answers; where there is none the store grants no more than the reference has room for.
+
+#include "memory_clocked_store.hpp"
+
+#include <core/hyperloglog.hpp>
+#include <core/log_facts.hpp>
+#include <core/window.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace std::chrono_literals;
+using namespace colimit;
+using core::question;
+using core::verb;
+using test::clocked_store;
+
+namespace {
+
+class reference {
+  public:
+    decision ask(const question& asked, const std::string& key, const policy& p) {
+        auto& one = keys_[std::string{p.name()} + ":" + key];
+        const auto& plan = p.data()->plan;
+        auto answer = decision{};
+        const auto counts = asked.has_member && asked.cost > 0 && asked.verb != verb::refund &&
+                            asked.verb != verb::reset && asked.verb != verb::block;
+        auto state = one.state;
+        for (std::uint32_t i = 0; i < plan.size; ++i)
+            if (plan.limits[i].kind == core::kind::distinct)
+                tell(plan.limits[i], one, state, i, asked, counts);
+        (void)core::change_before(one.log, plan, asked);
+        core::tell(one.log, plan, asked, state.states);
+        const auto effect = core::evaluate(plan, state, asked, answer);
+        (void)core::change_after(one.log, plan, asked, answer);
+        if (counts &&
+            (asked.verb == verb::charge || (asked.verb == verb::allow && answer.granted > 0)))
+            for (auto& sketch : one.sketches)
+                (void)sketch.add(core::hyperloglog::mark_of(asked.member));
+        if (effect == core::effect::store)
+            one.state = state;
+        if (effect == core::effect::erase)
+            one.state = {};
+        one.state.exists = one.state.exists && effect != core::effect::erase;
+        return answer;
+    }
+
+  private:
+    struct one_key {
+        core::key_state state;
+        core::event_log log;
+        std::array<core::hyperloglog, limits::rules_per_policy> sketches;
+    };
+
+    static void tell(const core::limit& l, one_key& one, core::key_state& state, std::uint32_t rule,
+                     const question& asked, bool counts) {
+        auto& s = state.states[rule];
+        if (core::window::bring_to_now(l, s, asked.now))
+            state.stale = true;
+        auto& sketch = one.sketches[rule];
+        if (s.debt == 0)
+            sketch.clear();
+        s.num = counts ? sketch.count_with(core::hyperloglog::mark_of(asked.member)) : s.debt;
+    }
+
+    std::map<std::string, one_key> keys_;
+};
+
+[[nodiscard]] std::vector<policy> every_kind() {
+    return {
+        policy{"bucket", gcra(3, 1s).burst(5)},
+        policy{"initial", token_bucket(6, 3, 2s).initially(1)},
+        policy{"stepwise", token_bucket(6, 3, 2s).stepwise()},
+        policy{"stepwise_initial", token_bucket(6, 3, 2s).stepwise().initially(2)},
+        policy{"aligned", token_bucket(6, 3, 2s).aligned(), gcra(20, 1min)},
+        policy{"window", fixed_window(5, 3s)},
+        policy{"from_first", fixed_window(5, 3s).from_first(), gcra(20, 1min)},
+        policy{"calendar", calendar(30, calendar_unit::day), fixed_window(5, 3s)},
+        policy{"counter", sliding_window(7, 3s)},
+        policy{"log", sliding_log(6, 3s)},
+        policy{"logs", sliding_log(3, 1s).named("s"), gcra(20, 5s),
+               sliding_log(20, 1min).named("m")},
+        policy{"refused", sliding_log(5, 3s).named("r").count_refused(),
+               sliding_log(20, 30s).named("l")},
+        policy{"shadow", sliding_log(2, 30s).shadow(), gcra(7, 1s)},
+        policy{"distinct", distinct(5, 5s)},
+        policy{"distincts", distinct(3, 2s).named("a"), distinct(8, 20s).named("b"), gcra(30, 9s)},
+        policy{"duplicates", gcra(10, 1s), sliding_window(30, 20s)}.prevent_duplicate(300ms),
+        policy{"all", gcra(10, 1s), token_bucket(10, 10, 2s).stepwise(), fixed_window(15, 3s),
+               sliding_window(20, 5s), sliding_log(20, 5s), distinct(10, 10s),
+               calendar(1000, calendar_unit::week), sliding_log(300, 1min).named("m").shadow()}
+            .prevent_duplicate(1ms),
+    };
+}
+
+class history {
+  public:
+    explicit history(unsigned seed) : random_(seed) {}
+
+    [[nodiscard]] std::int64_t below(std::int64_t n) {
+        return std::uniform_int_distribution<std::int64_t>{0, n - 1}(random_);
+    }
+    [[nodiscard]] question next(std::int64_t now) {
+        static constexpr verb verbs[] = {verb::allow, verb::allow,  verb::allow, verb::allow,
+                                         verb::peek,  verb::charge, verb::allow, verb::refund,
+                                         verb::allow, verb::allow,  verb::reset, verb::allow};
+        const auto v = below(100) == 0 ? verb::block : verbs[below(12)];
+        const auto cost = v == verb::block   ? below(3'000'000)
+                          : v == verb::reset ? 0
+                          : below(20) == 0   ? below(30)
+                                             : below(4);
+        const auto at_least = v == verb::block ? 0 : below(3) == 0 ? below(cost + 1) : cost;
+        member_ = "member" + std::to_string(below(40));
+        return {.verb = v,
+                .cost = cost,
+                .at_least = at_least,
+                .now = now,
+                .member = member_,
+                .has_member = true};
+    }
+    [[nodiscard]] std::chrono::microseconds pause() {
+        return std::chrono::microseconds{below(50) == 0 ? below(2'000'000) : below(5'000)};
+    }
+
+  private:
+    std::mt19937 random_;
+    std::string member_;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(memory_every_kind)
+
+BOOST_AUTO_TEST_CASE(with_room_every_answer_is_that_of_the_reference) {
+    const auto policies = every_kind();
+    for (unsigned seed = 1; seed <= 4; ++seed) {
+        auto calls = history{seed};
+        auto store = clocked_store{30'000};
+        auto model = reference{};
+        auto different = std::map<std::string_view, int>{};
+        for (int i = 0; i < 30'000; ++i) {
+            store.advance(calls.pause());
+            // Sometimes the clock is back by a little, as after an adjustment.
+            const auto now = store.now() - (calls.below(50) == 0 ? calls.below(1'000'000) : 0);
+            const auto asked = calls.next(now);
+            const auto& p = policies[static_cast<std::size_t>(calls.below(std::ssize(policies)))];
+            const auto key = std::to_string(calls.below(20));
+            if (!(store.ask(asked, key, p) == model.ask(asked, key, p)))
+                ++different[p.name()];
+        }
+        for (const auto& [name, count] : different)
+            BOOST_TEST(count == 0, name << ", seed " << seed);
+        BOOST_TEST(store.statistics().evicted > 0U);
+        BOOST_TEST(store.statistics().overflowed == 0U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(without_room_nothing_is_granted_that_the_reference_has_not) {
+    auto policies = every_kind();
+    // A key that shares a state starts with what is there, not with what a new key has.
+    std::erase_if(policies, [](const policy& p) {
+        return std::ranges::any_of(p.rules(), [](const rule& r) { return r.has_initial(); });
+    });
+    for (unsigned seed = 1; seed <= 4; ++seed) {
+        auto calls = history{seed};
+        auto store = clocked_store{static_cast<std::size_t>(1 + calls.below(300))};
+        auto model = reference{};
+        auto too_much = std::map<std::string_view, int>{};
+        auto granted = std::int64_t{0};
+        for (int i = 0; i < 30'000; ++i) {
+            store.advance(calls.pause() / 20);
+            const auto asked = calls.next(store.now());
+            const auto& p = policies[static_cast<std::size_t>(calls.below(std::ssize(policies)))];
+            const auto key = std::to_string(calls.below(400));
+            auto peeked = asked;
+            peeked.verb = verb::peek;
+            const auto room = model.ask(peeked, key, p);
+            const auto answer = store.ask(asked, key, p);
+            if (asked.verb == verb::allow || asked.verb == verb::peek)
+                if (answer.granted > room.granted || (answer.allowed() && !room.allowed()))
+                    ++too_much[p.name()];
+            granted += answer.granted;
+            auto charged = asked; // what the store has really charged
+            if (asked.verb == verb::allow)
+                charged.cost = charged.at_least = answer.granted;
+            if (asked.verb == verb::allow ? answer.allowed() : asked.verb != verb::peek)
+                (void)model.ask(charged, key, p);
+            BOOST_REQUIRE(store.states() <= store.statistics().capacity);
+        }
+        for (const auto& [name, count] : too_much)
+            BOOST_TEST(count == 0, name << ", seed " << seed);
+        BOOST_TEST(granted > 1'000);
+        BOOST_TEST(store.statistics().overflowed > 1'000U);
+        BOOST_TEST(store.statistics().evicted > 100U);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Batches of ids: what is said to the script `seen`, and which answers are believed.
+
+#include <colimit/bloom_filter.hpp>
+#include <id_digest.hpp>
+#include <policy_data.hpp>
+#include <redis/batch.hpp>
+#include <redis/script.hpp>
+#include <redis/seen.hpp>
+#include <support/fake_operation.hpp>
+#include <support/script_double.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <deque>
+#include <optional>
+#include <string>
+
+namespace {
+
+using namespace colimit;
+using test::fake_operation;
+
+const bloom_filter one_block{"f", {.capacity = 1000}};
+const bloom_filter blocks{"f", {.capacity = 10'000'000}};
+
+/// A batch of eight ids.
+struct fixture {
+    explicit fixture(const bloom_filter& f = one_block) {
+        batch.start(f.data(), detail::store_clock, 7);
+    }
+
+    fake_operation& add(std::string_view id) {
+        auto& op = ops.emplace_back(detail::question{});
+        batch.add(op, "t", id);
+        return op;
+    }
+
+    [[nodiscard]] test::command encode() {
+        auto out = std::string{};
+        batch.encode(out, "0");
+        return test::commands_of(std::move(out)).back();
+    }
+
+    /// Reads `*3 nil answers header` for a single block.
+    std::optional<redis::remedy> read(const std::string& answers, const std::string& header) {
+        const auto bulk = [](const std::string& s) {
+            return "$" + std::to_string(s.size()) + "\r\n" + s + "\r\n";
+        };
+        const auto bytes = "*3\r\n$-1\r\n" + bulk(answers) + bulk(header);
+        auto reader = redis::resp::decoder{};
+        BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
+        const auto needs = batch.read_reply(reader, bytes);
+        if (needs)
+            batch.release([](detail::operation& op) { op.place = nullptr; });
+        return needs;
+    }
+
+    redis::batch batch{8};
+    std::deque<fake_operation> ops;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(batches_of_ids)
+
+BOOST_FIXTURE_TEST_CASE(ids_are_asked_by_their_block_in_both_generations, fixture) {
+    add("a");
+    add("b");
+    const auto words = encode();
+    BOOST_TEST(words.at(1) == redis::seen_script.sha1);
+    BOOST_TEST(words.at(2) == "2");
+    const auto& shape = *one_block.data()->filter;
+    const auto even = redis::bitmap_family(shape, 0);
+    const auto odd = redis::bitmap_family(shape, 1);
+    BOOST_TEST(words.at(3).ends_with(":f:" + std::string{even.begin(), even.end()} + "k:0"));
+    BOOST_TEST(words.at(4).ends_with(":f:" + std::string{odd.begin(), odd.end()} + "k:0"));
+    auto calls = std::string{};
+    for (const auto* id : {"a", "b"}) {
+        auto mark = std::string{};
+        redis::append_mark(mark, shape, core::mark_of(shape, detail::id_digest_of(id)));
+        redis::append_id(calls, 0, mark);
+    }
+    BOOST_TEST(words.back() == calls);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_batch_takes_as_many_ids_as_keys_even_of_one_block, fixture) {
+    for (int i = 0; i < 7; ++i)
+        add(std::to_string(i));
+    BOOST_TEST(!batch.is_full());
+    add("7");
+    BOOST_TEST(batch.is_full());
+}
+
+BOOST_AUTO_TEST_CASE(ids_of_several_blocks_are_grouped_by_them) {
+    auto f = fixture{blocks};
+    for (int i = 0; i < 8; ++i)
+        f.add(std::to_string(i));
+    const auto words = f.encode();
+    const auto keys = std::stoul(words.at(2));
+    BOOST_TEST(keys % 2 == 0U);
+    BOOST_TEST(keys > 4U);
+    BOOST_TEST(words.size() == 3 + keys + 5);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_id_that_is_new_is_granted_and_one_that_is_not_is_limited, fixture) {
+    const auto& a = add("a");
+    const auto& b = add("b");
+    (void)encode();
+    BOOST_TEST(read("01", "7 0 1 1 -").has_value());
+    BOOST_TEST(!a.ec);
+    BOOST_TEST(a.result.allowed());
+    BOOST_TEST(!b.result.allowed());
+}
+
+BOOST_FIXTURE_TEST_CASE(an_id_that_was_withdrawn_is_not_asked_about, fixture) {
+    add("a");
+    const auto& b = add("b");
+    batch.drop(0);
+    const auto words = encode();
+    BOOST_TEST(words.back().size() < 50U);
+    BOOST_TEST(read("0", "7 0 1 1 -").has_value());
+    BOOST_TEST(b.result.allowed());
+}
+
+BOOST_AUTO_TEST_CASE(answers_that_cannot_be_are_not_believed) {
+    const auto believed = [](const std::string& answers, const std::string& header) {
+        auto f = fixture{};
+        f.add("a");
+        f.add("b");
+        (void)f.encode();
+        const auto needs = f.read(answers, header);
+        return needs.has_value() && !f.ops.front().ec;
+    };
+    BOOST_TEST(believed("00", "7 0 1 2 -"));
+    BOOST_TEST(!believed("0", "7 0 1 1 -"));   // one is missing
+    BOOST_TEST(!believed("000", "7 0 1 2 -")); // one too many
+    BOOST_TEST(!believed("02", "7 0 1 1 -"));
+    BOOST_TEST(!believed("00", "7 0 1 1 -")); // another number of new ones
+    BOOST_TEST(!believed("00", "8 0 1 2 -")); // another request's
+}
+
+BOOST_AUTO_TEST_SUITE_END()
