@@ -10,6 +10,7 @@
 #include "replay/chart.hpp"
 #include "replay/format.hpp"
 #include "replay/history.hpp"
+#include "replay/lines.hpp"
 #include "replay/progress.hpp"
 #include "replay/report.hpp"
 #include "replay/run.hpp"
@@ -70,15 +71,21 @@ void declare(CLI::App& app, options& o) {
         "128 + N ended by signal N.");
 }
 
+/// What a name may have in place of a character of a rule's text.
+constexpr char name_character(char c) {
+    return c == '/' ? '-' : c == ' ' ? '_' : c == '+' || c == ':' ? '.' : c;
+}
+
 /// The rules, those without a name named after their text: there may be two of one algorithm.
 colimit::policy make_policy(const std::vector<colimit::rule>& rules) {
     auto named = rules;
     for (auto& rule : named) {
+        if (rule.kind() == colimit::algorithm::distinct)
+            throw replay::input_error{"a distinct rule counts members, which a log does not name"};
         if (rule.is_named())
             continue;
         auto name = to_string(rule);
-        std::ranges::replace(name, '/', '-');
-        std::ranges::replace(name, ' ', '_');
+        std::ranges::transform(name, name.begin(), name_character);
         if (name.size() <= colimit::limits::name_length)
             rule = rule.named(name);
     }

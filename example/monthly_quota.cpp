@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A plan with a quota: three exports a calendar month, in the customer's own time zone, and a user,
+// a company and everybody together limited at once.
+//
+//     monthly_quota [ADDRESS]
+//
+// `allow_all` charges all of its checks or none of them, atomically, in one round trip.
+
+#include <colimit.hpp>
+#include <support/run.hpp>
+
+#include <array>
+#include <string_view>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+const colimit::policy plan{"export", colimit::calendar(3, colimit::calendar_unit::month, 8h)};
+const colimit::policy company{"export-company", colimit::fixed_window(4, 1h)};
+const colimit::policy everybody{"export-all", colimit::gcra(100, 1s)};
+
+asio::awaitable<void> start_export(colimit::limiter& limiter, std::string_view user,
+                                   colimit::time_point now) {
+    const auto mine = colimit::key::user(user);
+    auto checks = std::array{
+        colimit::check{.key = mine, .policy = plan, .options = {.now = now}},
+        colimit::check{.key = "acme", .policy = company, .options = {.now = now}},
+        colimit::check{.key = "all", .policy = everybody, .options = {.now = now}},
+    };
+    const auto d = co_await limiter.allow_all(checks);
+    if (d) {
+        std::cout << user << ": started, " << checks[0].result.remaining << " left this month\n";
+        co_return;
+    }
+    for (const auto& c : checks)
+        if (!c.result)
+            std::cout << user << ": refused by " << c.policy.name() << ", again in "
+                      << c.result.retry_after.count() / 1'000'000 << " s\n";
+}
+
+asio::awaitable<void> show(colimit::limiter& limiter) {
+    const auto now = colimit::time_point{std::chrono::seconds{1'700'000'000}};
+    for (int i = 0; i < 4; ++i)
+        co_await start_export(limiter, "ann", now); // the fourth is one too many for this month
+    co_await start_export(limiter, "bob", now);
+    co_await start_export(limiter, "bob", now); // his month is not used up, but the company's hour
+    co_await limiter.reset(colimit::key::user("ann"), plan, {.now = now});
+    co_await limiter.reset(colimit::key::user("bob"), plan, {.now = now});
+    co_await limiter.reset("acme", company, {.now = now});
+    co_await limiter.reset("all", everybody, {.now = now});
+}
+
+int main(int argc, char** argv) {
+    return example::run(argc, argv, show);
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Codes by text message cost money: one a minute, ten an hour and three a day to one number, all of
+// them checked at once, and a second click within five seconds is the same click.
+//
+//     sms_code [ADDRESS]
+//
+// A refused call charges none of the rules, so who clicks too often does not use up the day. The
+// refusal that lasts longest is the one that is reported: a double click is caught by the minute as
+// well, and would still be caught if somebody allowed two a minute.
+
+#include <colimit.hpp>
+#include <support/run.hpp>
+
+#include <string_view>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+const auto code_by_sms = colimit::policy{"sms-code", colimit::gcra(1, 1min).named("minute"),
+                                         colimit::sliding_log(10, 1h).named("hour"),
+                                         colimit::calendar(3, colimit::calendar_unit::day, 8h)}
+                             .prevent_duplicate(5s);
+
+asio::awaitable<void> send_code(colimit::limiter& limiter, std::string_view number,
+                                colimit::time_point now) {
+    const auto d = co_await limiter.allow(number, code_by_sms, {.now = now});
+    if (d)
+        std::cout << number << ": sent, " << d.rules[2].remaining() << " more today\n";
+    else
+        std::cout << number << ": not now: rule " << code_by_sms[d.binding].name() << ", in "
+                  << d.retry_after.count() / 1'000'000 << " s\n";
+}
+
+asio::awaitable<void> show(colimit::limiter& limiter) {
+    // A supplied clock, so that a day passes in no time.
+    const auto morning = colimit::time_point{std::chrono::seconds{1'700'000'000}};
+    const std::string_view number = "+86 138 0000 0000";
+    co_await send_code(limiter, number, morning);
+    co_await send_code(limiter, number, morning + 1s);   // a double click
+    co_await send_code(limiter, number, morning + 20s);  // one a minute
+    co_await send_code(limiter, number, morning + 1min); // exactly a minute later
+    co_await send_code(limiter, number, morning + 2min);
+    co_await send_code(limiter, number, morning + 3min); // three a day
+    co_await limiter.reset(number, code_by_sms, {.now = morning});
+}
+
+int main(int argc, char** argv) {
+    return example::run(argc, argv, show);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the small examples share: a context, a limiter at the address that the command line names,
+// and one coroutine.
+
+#ifndef COLIMIT_EXAMPLE_SUPPORT_RUN_HPP
+#define COLIMIT_EXAMPLE_SUPPORT_RUN_HPP
+
+#include <colimit/limiter.hpp>
+
+#include <boost/asio.hpp>
+#include <exception>
+#include <iostream>
+
+namespace example {
+
+/// Runs `show(limiter)`. `NAME [ADDRESS]`: counts are in this process unless an address is given.
+template<class Show>
+int run(int argc, char** argv, Show show) {
+    try {
+        boost::asio::io_context context;
+        colimit::limiter limiter{context.get_executor(), argc > 1 ? argv[1] : "memory:"};
+        std::exception_ptr failure;
+        boost::asio::co_spawn(context, show(limiter), [&](const std::exception_ptr& e) {
+            failure = e;
+            limiter.close(); // so that the context runs out
+        });
+        context.run();
+        if (failure)
+            std::rethrow_exception(failure);
+        return 0;
+    } catch (const std::exception& e) {
+        std::cerr << argv[0] << ": " << e.what() << '\n';
+        return 1;
+    }
+}
+
+} // namespace example
+
+#endif
