@@ -41,7 +41,7 @@ struct bare_client {
 
     asio::io_context& context;
     asio::local::stream_protocol::socket socket;
-    policy asked = hundred_a_second();
+    policy asked = thousand_an_hour();
     std::string request;
     std::string key_text;
     std::array<char, 4096> received{};
@@ -56,7 +56,7 @@ void write_request(bare_client& b, std::string_view key) {
     b.key_text.clear();
     redis::append_key(b.key_text, {"bare", b.asked.name(), key, redis::key_hash(key)});
     b.request.clear();
-    resp::append_command(b.request, {"EVALSHA", redis::bucket_script.sha1, "1", b.key_text,
+    resp::append_command(b.request, {"EVALSHA", redis::check_script.sha1, "1", b.key_text,
                                      b.asked.data()->wire, "7", "", "0", ""});
 }
 
@@ -93,7 +93,7 @@ asio::awaitable<void> call_again_and_again(bare_client& b) {
 
 measurement bare_idle(const conditions& c) {
     server{c.socket}.forget_keys();
-    (void)server{c.socket}.load_script(redis::bucket_script.body);
+    (void)server{c.socket}.load_script(redis::check_script.body);
     auto context = asio::io_context{1};
     auto b = bare_client{context};
     b.socket.connect(asio::local::stream_protocol::endpoint{c.socket});

@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
     o.rounds = o.quick ? 3 : 5;
     o.each.seconds = o.quick ? 0.5 : 3;
-    o.each.warm_up = o.quick ? 100'000 : 300'000;
+    o.each.warm_up = o.quick ? 300'000 : 1'000'000;
     try {
         return run(o);
     } catch (const std::exception& e) {

@@ -13,7 +13,7 @@ namespace colimit::benchmark {
 measurement redis_idle(const conditions& c) {
     server{c.socket}.forget_keys();
     return run({.settings = patient(c.socket),
-                .policy = hundred_a_second(),
+                .policy = thousand_an_hour(),
                 .callers = 1,
                 .keys = server_keys,
                 .time_one_in = 1},

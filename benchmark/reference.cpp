@@ -53,13 +53,13 @@ constexpr auto pipelined = 64;
     return output;
 }
 
-/// `checks` calls over random keys, with the numbers of hundred_a_second().
+/// `checks` calls over random keys, with the numbers of thousand_an_hour().
 [[nodiscard]] double run_reference(const std::string& socket, const std::string& sha1,
                                    std::uint64_t checks) {
     auto command = std::ostringstream{};
     command << "redis-benchmark -s '" << socket << "' -c " << connections << " -P " << pipelined
             << " -n " << checks << " -r " << server_keys << " --csv EVALSHA " << sha1
-            << " 1 user:__rand_int__ 100 10000 1 2000 2>&1";
+            << " 1 user:__rand_int__ 1000 3600000 1 7200000 2>&1";
     return rate_in(output_of(command.str()));
 }
 
