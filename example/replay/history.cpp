@@ -102,7 +102,7 @@ std::size_t put_in_order(std::vector<request>& requests) {
     std::size_t count = 0;
     auto latest = std::chrono::sys_seconds::min();
     for (const auto& r : requests) {
-        count += r.time < latest ? 1 : 0;
+        count += r.time < latest ? 1U : 0U;
         latest = std::max(latest, r.time);
     }
     if (count == 0)

@@ -65,7 +65,7 @@ timeline make_timeline(const std::vector<request>& requests, const std::vector<v
     for (std::size_t i = 0; i < requests.size(); ++i) {
         const auto at = static_cast<std::size_t>((requests[i].time - result.start) / step);
         ++result.requests[at];
-        result.limited[at] += verdicts[i] == allowed ? 0 : 1;
+        result.limited[at] += verdicts[i] == allowed ? 0U : 1U;
     }
     return result;
 }

@@ -154,7 +154,7 @@ std::optional<remedy> transactor::read_reply(const resp::decoder& reply, std::st
     if (made->answered != nullptr)
         finish(*made->answered);
     if (made->is_over) {
-        flying_ -= row.has_calls() ? 1 : 0;
+        flying_ -= row.has_calls() ? 1U : 0U;
         retire(in_flight_);
     }
     return made->needs;

@@ -169,12 +169,12 @@ BOOST_AUTO_TEST_CASE(without_room_the_newest_event_takes_up_what_comes) {
     auto random = std::mt19937{1};
     auto now = start;
     for (int i = 0; i < 10'000; ++i) {
-        now += random() % 30;
+        now += static_cast<std::int64_t>(random() % 30);
         const auto weight = 1 + static_cast<std::int64_t>(random() % 3);
         (void)log.record(now, weight, 100, many, false);
         list.record(now, weight, 100, many);
         BOOST_REQUIRE(log.used(now, 100) >= list.used(now, 100));
-        const auto later = now + random() % 120;
+        const auto later = now + static_cast<std::int64_t>(random() % 120);
         BOOST_REQUIRE(log.used(later, 100) >= list.used(later, 100));
     }
     BOOST_TEST(log.bytes() == bytes);

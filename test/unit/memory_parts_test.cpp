@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(more_policies_than_slots_lose_no_debt) {
     auto forgotten = 0;
     auto alone = 0;
     for (int i = 0; i < 50'000; ++i) {
-        now += random() % 50'000;
+        now += static_cast<std::int64_t>(random() % 50'000);
         const auto which = random() % 30;
         const auto& p = *policies[which].data();
         auto states = std::vector<rule_state>(p.plan.size);
