@@ -146,6 +146,8 @@ bool large_call::change_log(const decision* answer) noexcept {
 }
 
 void large_call::store_all(const digest& id) noexcept {
+    if (shares_ && charges(asked_, out_))
+        start_anew(rules_, c_.states, now());
     const auto matters = std::max(core::matters_for(rules_, c_.states, c_.held, now()),
                                   core::matters_for(*log_, rules_, now()));
     const auto is_new = head_ == no_cell;

@@ -3,7 +3,6 @@
 // Slots of shared states: found, made and given up.
 
 #include <core/log_facts.hpp>
-#include <memory/call_states.hpp>
 #include <memory/shared_states.hpp>
 
 #include <algorithm>
@@ -40,32 +39,29 @@ namespace {
     }
 }
 
+/// A counter of which one window is as full as any can be: the one before, if what it owes is over
+/// with this one, or else this one. What was given up may have been more than the limit, and goes
+/// on counting as it fades.
+[[nodiscard]] core::rule_state owing_counter(const core::limit& l, std::int64_t duration,
+                                             std::int64_t now) noexcept {
+    const auto period = l.period * l.unit;
+    const auto end = (now / period + 1) * period;
+    const auto fades = now + duration <= end;
+    return {.t = end, .debt = fades ? 0 : l.most, .num = period, .capacity = fades ? l.most : 0};
+}
+
 /// A state that recovers `duration` from now and not before, as far as the rule can owe as long.
 [[nodiscard]] core::rule_state owing(const core::limit& l, std::int64_t duration,
                                      std::int64_t now) noexcept {
-    const auto is_bucket = what_holds(cell_tag(l)) == holds::bucket;
-    const auto has_end = what_holds(cell_tag(l)) == holds::window ||
-                         what_holds(cell_tag(l)) == holds::counter ||
-                         what_holds(cell_tag(l)) == holds::distinct;
+    const auto kind = what_holds(cell_tag(l));
+    if (kind == holds::counter)
+        return owing_counter(l, duration, now);
+    const auto has_end = kind == holds::window || kind == holds::distinct;
+    const auto is_bucket = kind == holds::bucket;
     return {.t = has_end ? now + duration : now,
             .debt = debt_for(l, duration),
-            .num = l.kind == core::kind::counter ? l.period * l.unit
-                   : is_bucket                   ? l.num
-                                                 : 1,
-            .capacity = is_bucket                       ? l.capacity
-                        : l.kind == core::kind::counter ? 0
-                                                        : 1};
-}
-
-/// Of a rule that counts from the first use: that of the one who charged last, or it would be let
-/// through again before its time.
-[[nodiscard]] core::rule_state started_anew(const core::limit& l, core::rule_state s,
-                                            std::int64_t now) noexcept {
-    if (l.kind == core::kind::from_first)
-        s.t = now + l.period;
-    else if (l.kind == core::kind::stepwise)
-        s.t = now;
-    return s;
+            .num = is_bucket ? l.num : 1,
+            .capacity = is_bucket ? l.capacity : 1};
 }
 
 } // namespace
@@ -141,18 +137,10 @@ void shared_states::write(const digest& id, const detail::policy_data& p, std::i
         target.recovered_at = now + matters;
         target.written_at = now;
     };
-    auto memory = call_states{p.plan.slots};
-    const auto states = memory.all();
-    for (std::uint32_t i = 0; i < p.plan.slots; ++i) {
-        const auto* own = find(s, p.id, cell_tag(p.plan.limits[i]));
-        const auto grows =
-            own == nullptr || own->recovered_at <= now || own->state.debt < c.states[i].debt;
-        states[i] = grows ? started_anew(p.plan.limits[i], c.states[i], now) : c.states[i];
-    }
-    const auto matters = core::matters_for(p.plan, states, core::held{}, now);
+    const auto matters = core::matters_for(p.plan, c.states, core::held{}, now);
     for (std::uint32_t i = 0; i < p.plan.slots; ++i)
         if (p.plan.limits[i].kind != core::kind::log)
-            put(cell_tag(p.plan.limits[i]), states[i], matters);
+            put(cell_tag(p.plan.limits[i]), c.states[i], matters);
     if (p.plan.has_log && !log.is_empty())
         put(log_tag,
             {.t = log.newest(now, core::log_period(p.plan)),

@@ -7,6 +7,10 @@
 
 #include <core/evaluate.hpp>
 
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
 namespace colimit::memory {
 
 /// What is there belongs to others too: who would give something back gets the answer of a peek.
@@ -17,12 +21,26 @@ namespace colimit::memory {
     return {.verb = verb::peek, .cost = 0, .at_least = 0, .now = asked.now};
 }
 
+[[nodiscard]] inline bool charges(const core::question& asked, const decision& answer) noexcept {
+    return answer.granted > 0 || asked.verb == core::verb::charge;
+}
+
 /// Whether a new key with something to store gets a place of its own: not for a refusal of a shared
 /// state, which would copy it to everybody who asks.
 [[nodiscard]] inline bool takes_place(const core::question& asked, bool shares,
                                       const decision& answer) noexcept {
-    using core::verb;
-    return !shares || answer.granted > 0 || asked.verb == verb::charge || asked.verb == verb::block;
+    return !shares || charges(asked, answer) || asked.verb == core::verb::block;
+}
+
+/// What counts from its first use does so, when it is shared, from the charge of whoever came last:
+/// each of them might be let through before its time otherwise.
+inline void start_anew(const core::plan& rules, std::span<core::rule_state> states,
+                       std::int64_t now) noexcept {
+    for (std::uint32_t i = 0; i < rules.slots; ++i)
+        if (rules.limits[i].kind == core::kind::from_first)
+            states[i].t = std::max(states[i].t, now + rules.limits[i].period);
+        else if (rules.limits[i].kind == core::kind::stepwise)
+            states[i].t = std::max(states[i].t, now);
 }
 
 } // namespace colimit::memory

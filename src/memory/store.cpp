@@ -79,6 +79,8 @@ void store::answer_newcomer(const digest& id, const detail::policy_data& p,
         core::evaluate(p.plan, c.states, c.held, shares ? as_sharer(asked) : asked, out);
     const auto now = asked.now;
     if (effect == core::effect::store) {
+        if (shares && charges(asked, out))
+            start_anew(p.plan, c.states, now);
         if (takes_place(asked, shares, out)) {
             chains_.look_around(now);
             if (chains_.make_room(chains::cells_of(p.plan, c), 0, now, no_cell)) {

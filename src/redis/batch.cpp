@@ -51,6 +51,7 @@ batch::batch(std::size_t most_keys)
     : index_(std::bit_ceil(4 * std::max(most_keys, limits::checks_together))),
       most_keys_(most_keys), most_calls_(std::max(most_keys, calls_per_batch)) {
     entries_.reserve(most_keys_);
+    calls_.reserve(most_keys_);
 }
 
 void batch::start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce) {
@@ -116,6 +117,11 @@ void batch::make_key(std::string_view prefix, const detail::policy_data& p, std:
 void batch::keep_member(one_call& c) {
     c.member_offset = static_cast<std::uint32_t>(members_.size());
     const auto& p = policy_of(calls_.size() - 1);
+    // In one step, for as many as there are keys, rather than whenever a batch is fuller than
+    // others.
+    const auto size = p.filter ? mark_.size() : p.plan.has_distinct ? c.asked.member.size() + 2 : 0;
+    if (members_.capacity() - members_.size() < size)
+        members_.reserve(std::max(2 * members_.capacity(), most_keys_ * size));
     if (p.filter)
         members_.append(mark_);
     else if (p.plan.has_distinct)
@@ -298,6 +304,8 @@ void batch::encode(std::string& out, std::string_view minimum_ttl) {
     encoded = true;
     const auto& run = script_of(policy_of(0));
     scratch_.clear();
+    if (!plain_)
+        scratch_.reserve(members_.capacity() + calls_.capacity() * call_bytes);
     sent_keys_ = append_calls(scratch_);
     if (with_script)
         resp::append_command(out, {"SCRIPT", "LOAD", run.body});

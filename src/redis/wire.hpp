@@ -22,9 +22,9 @@
 #include <core/evaluate.hpp>
 #include <core/plan.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -34,6 +34,9 @@ namespace colimit::redis {
 
 /// Appends one call on the key at place `key` of the batch.
 void append_call(std::string& out, std::uint16_t key, const core::question& asked);
+
+/// What `append_call` appends at most, and more than an id of a filter takes beside its mark.
+inline constexpr std::size_t call_bytes = 19;
 
 /// Behind a call: the member that `distinct` rules count.
 void append_call_member(std::string& out, std::string_view member);
