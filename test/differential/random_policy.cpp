@@ -22,18 +22,27 @@ constexpr std::int64_t quickest_recovery = 6'000'000;
 
 constexpr std::int64_t periods[] = {1, 1'000, 1'000'000, 60'000'000, 86'400'000'000};
 
+/// What a history's rules have in common.
+struct taste {
+    bool quick; ///< they recover within seconds, for a clock that cannot be set
+    bool plain; ///< continuous buckets and nothing else, for which the script has ways of their own
+};
+
 [[nodiscard]] std::int64_t draw_period(dice& d, bool quick) {
     return quick ? d.magnitude(quickest_recovery)
                  : d.pick(periods) * d.magnitude(d.percent(50) ? 30 : 100'000);
 }
 
-[[nodiscard]] rule draw_bucket(dice& d, bool quick) {
+[[nodiscard]] rule draw_bucket(dice& d, taste asked) {
+    const auto quick = asked.quick;
     const auto kind = static_cast<algorithm>(d.below(4));
     const auto count = d.magnitude(quick ? 2'000 : 3'000'000'000);
     const auto capacity = d.percent(30)   ? count
                           : d.percent(70) ? d.magnitude(quick ? 50 : 10'000)
                                           : d.magnitude(quick ? 5'000 : 5'000'000'000'000);
     auto r = rule{kind, count, draw_period(d, quick), capacity};
+    if (asked.plain)
+        return r;
     if (d.percent(25))
         r = d.percent(50) ? r.stepwise() : r.aligned();
     return d.percent(20) ? r.initially(d.between(0, capacity)) : r;
@@ -59,10 +68,10 @@ constexpr std::int64_t periods[] = {1, 1'000, 1'000'000, 60'000'000, 86'400'000'
     return d.percent(25) ? log.count_refused() : log;
 }
 
-[[nodiscard]] rule draw(dice& d, bool quick) {
-    return d.percent(45)   ? draw_bucket(d, quick)
-           : d.percent(60) ? draw_window(d, quick)
-                           : draw_memory(d, quick);
+[[nodiscard]] rule draw(dice& d, taste asked) {
+    return asked.plain || d.percent(45) ? draw_bucket(d, asked)
+           : d.percent(60)              ? draw_window(d, asked.quick)
+                                        : draw_memory(d, asked.quick);
 }
 
 [[nodiscard]] bool makes_sense(const rule& r, bool quick) {
@@ -75,11 +84,11 @@ constexpr std::int64_t periods[] = {1, 1'000, 1'000'000, 60'000'000, 86'400'000'
     }
 }
 
-[[nodiscard]] rule random_rule(dice& d, std::string_view name, bool quick) {
-    auto r = draw(d, quick);
-    while (!makes_sense(r, quick))
-        r = draw(d, quick);
-    return r.named(name).shadow(d.percent(15));
+[[nodiscard]] rule random_rule(dice& d, std::string_view name, taste asked) {
+    auto r = draw(d, asked);
+    while (!makes_sense(r, asked.quick))
+        r = draw(d, asked);
+    return r.named(name).shadow(!asked.plain && d.percent(15));
 }
 
 [[nodiscard]] std::string_view unused_name(dice& d, const std::vector<rule>& rules) {
@@ -90,11 +99,11 @@ constexpr std::int64_t periods[] = {1, 1'000, 1'000'000, 60'000'000, 86'400'000'
     }
 }
 
-void change(dice& d, std::vector<rule>& rules, bool quick) {
+void change(dice& d, std::vector<rule>& rules, taste asked) {
     for (auto& r : rules) {
         if (d.percent(30))
-            r = random_rule(d, r.name(), quick);
-        else if (d.percent(10))
+            r = random_rule(d, r.name(), asked);
+        else if (!asked.plain && d.percent(10))
             r = r.shadow(!r.is_shadow());
     }
     if (d.percent(25))
@@ -103,29 +112,30 @@ void change(dice& d, std::vector<rule>& rules, bool quick) {
         rules.erase(rules.begin() + static_cast<std::ptrdiff_t>(d.below(rules.size())));
     if (d.percent(25) && rules.size() < limits::rules_per_policy)
         rules.insert(rules.begin() + static_cast<std::ptrdiff_t>(d.below(rules.size() + 1)),
-                     random_rule(d, unused_name(d, rules), quick));
+                     random_rule(d, unused_name(d, rules), asked));
 }
 
-[[nodiscard]] policy with_options(dice& d, const std::vector<rule>& rules, bool quick) {
+[[nodiscard]] policy with_options(dice& d, const std::vector<rule>& rules, taste asked) {
     auto made = policy{"p", rules};
-    if (d.percent(20))
+    if (!asked.plain && d.percent(20))
         made = made.prevent_duplicate(std::chrono::microseconds{
-            d.magnitude(quick ? quickest_recovery : limits::longest_debt.count())});
-    return d.percent(10) ? made.shadow() : made;
+            d.magnitude(asked.quick ? quickest_recovery : limits::longest_debt.count())});
+    return !asked.plain && d.percent(10) ? made.shadow() : made;
 }
 
 } // namespace
 
 std::vector<policy> random_versions(dice& d, bool quick) {
+    const auto asked = taste{.quick = quick, .plain = d.percent(20)};
     auto rules = std::vector<rule>{};
     const auto size = d.percent(40) ? 1 : 1 + d.below(limits::rules_per_policy);
     while (rules.size() < size)
-        rules.push_back(random_rule(d, unused_name(d, rules), quick));
+        rules.push_back(random_rule(d, unused_name(d, rules), asked));
     auto versions = std::vector<policy>{};
-    versions.push_back(with_options(d, rules, quick));
+    versions.push_back(with_options(d, rules, asked));
     while (versions.size() < 5 && d.percent(40)) {
-        change(d, rules, quick);
-        versions.push_back(with_options(d, rules, quick));
+        change(d, rules, asked);
+        versions.push_back(with_options(d, rules, asked));
     }
     return versions;
 }
