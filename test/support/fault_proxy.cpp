@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Two pumps for each connection, which cut what they read into messages before they pass it on.
+
+#include <support/fault_proxy.hpp>
+
+#include <redis/address.hpp>
+#include <redis/resp.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace colimit::test {
+
+namespace asio = boost::asio;
+namespace resp = redis::resp;
+using boost::system::error_code;
+using tcp = asio::ip::tcp;
+
+namespace {
+
+using any_stream = asio::generic::stream_protocol;
+
+[[nodiscard]] any_stream::endpoint endpoint_of(const redis::address& where) {
+    if (where.kind == redis::address::kind::unix_socket)
+        return asio::local::stream_protocol::endpoint{where.path};
+    if (where.kind == redis::address::kind::tcp)
+        return tcp::endpoint{asio::ip::make_address(where.host), where.port};
+    throw std::runtime_error{"memory: is no server"};
+}
+
+[[nodiscard]] constexpr std::size_t index_of(way w) noexcept {
+    return static_cast<std::size_t>(w);
+}
+
+/// A client, the server, and what goes wrong between them.
+class link : public std::enable_shared_from_this<link> {
+  public:
+    link(tcp::socket client, fault wrong, bool records, any_stream::endpoint server)
+        : seen{}, client_(std::move(client)), server_(client_.get_executor()), wrong_(wrong),
+          records_(records), where_(std::move(server)), silence_(client_.get_executor()) {}
+
+    void start() {
+        spawn([](link& l) { return l.run(); });
+    }
+
+    void close() noexcept {
+        auto ignored = error_code{};
+        silence_.cancel();
+        (void)client_.close(ignored);
+        (void)server_.close(ignored);
+    }
+
+    traffic seen;
+
+  private:
+    struct half {
+        resp::decoder decoder;
+        std::string pending;     ///< begins with the current message
+        std::size_t passed = 0;  ///< bytes of it
+        std::size_t message = 0; ///< its number
+        std::string held;        ///< one that waits for the next to go first
+        bool withheld = false;   ///< part of the current message was not passed on
+        bool mute = false;
+        bool slow = false;
+        bool deaf = false;
+    };
+
+    /// What ends one way ends the connection, when what was read has been passed on. But a client
+    /// that was told of the end goes by itself; closing first would reset what it has not read.
+    template<class Body>
+    void spawn(Body body) {
+        asio::co_spawn(
+            client_.get_executor(),
+            [self = shared_from_this(), body]() -> asio::awaitable<void> {
+                auto running = body(*self);
+                co_await std::move(running);
+            },
+            [self = shared_from_this()](const std::exception_ptr&) {
+                const auto told = self->seen.struck && self->wrong_.kind == fault_kind::fin;
+                if (!told || std::exchange(self->half_over_, true))
+                    self->close();
+            });
+    }
+
+    asio::awaitable<void> run() {
+        auto ignored = error_code{};
+        (void)client_.set_option(tcp::no_delay{true}, ignored);
+        co_await server_.async_connect(where_, asio::use_awaitable);
+        if (where_.protocol().family() == AF_INET)
+            (void)server_.set_option(tcp::no_delay{true}, ignored);
+        spawn([](link& l) { return l.pump(l.client_, way::to_server); });
+        co_await pump(server_, way::to_client);
+    }
+
+    template<class Socket>
+    asio::awaitable<void> pump(Socket& from, way w) {
+        auto& h = halves_[index_of(w)];
+        char piece[16 * 1024];
+        for (;;) {
+            auto ec = error_code{};
+            const auto size = co_await from.async_read_some(
+                asio::buffer(piece), asio::redirect_error(asio::use_awaitable, ec));
+            if (ec)
+                co_return;
+            h.pending.append(piece, size);
+            co_await pass_messages(h, w);
+            if (h.deaf) {
+                silence_.expires_after(std::chrono::hours{1});
+                co_await silence_.async_wait(asio::use_awaitable);
+            }
+        }
+    }
+
+    asio::awaitable<void> sleep(std::chrono::microseconds time) {
+        auto timer = asio::steady_timer{client_.get_executor(), time};
+        co_await timer.async_wait(asio::use_awaitable);
+    }
+
+    asio::awaitable<void> pass_messages(half& h, way w) {
+        while (!h.pending.empty()) {
+            const auto whole = h.decoder.feed(h.pending) == resp::progress::complete;
+            const auto size = whole ? h.decoder.consumed() : h.pending.size();
+            co_await pass(h, w, size, whole);
+            if (!whole)
+                co_return;
+            if (records_)
+                seen.messages[index_of(w)].push_back(h.pending.substr(0, size));
+            seen.passed[index_of(w)] += std::exchange(h.withheld, false) ? 0U : 1U;
+            h.pending.erase(0, size);
+            h.decoder.next();
+            h.passed = 0;
+            ++h.message;
+        }
+    }
+
+    /// Goes on with the current message, of which `size` bytes are there.
+    asio::awaitable<void> pass(half& h, way w, std::size_t size, bool whole) {
+        const auto begin = std::exchange(h.passed, size);
+        if (!seen.struck && wrong_.way == w && wrong_.message == h.message) {
+            co_await strike(h, w, begin, size, whole);
+            co_return;
+        }
+        co_await send(h, w, begin, size);
+        if (whole && !h.held.empty()) {
+            const auto held = std::exchange(h.held, {});
+            co_await send(h, w, held);
+        }
+    }
+
+    asio::awaitable<void> strike(half& h, way w, std::size_t begin, std::size_t size, bool whole) {
+        const auto strikes_now = whole || size > wrong_.byte;
+        switch (wrong_.kind) {
+        case fault_kind::none:
+            co_await send(h, w, begin, size);
+            break;
+        case fault_kind::flip: {
+            auto bytes = h.pending.substr(begin, size - begin);
+            if (wrong_.byte >= begin && wrong_.byte < size) {
+                auto& struck = bytes[wrong_.byte - begin];
+                struck = static_cast<char>(static_cast<unsigned char>(struck) ^ (1U << wrong_.bit));
+            }
+            seen.struck = strikes_now;
+            co_await send(h, w, bytes);
+            break;
+        }
+        case fault_kind::drop:
+            seen.struck = whole;
+            h.withheld = true;
+            break;
+        case fault_kind::duplicate:
+            seen.struck = whole;
+            co_await send(h, w, begin, size);
+            if (whole)
+                co_await send(h, w, 0, size);
+            break;
+        case fault_kind::swap:
+            seen.struck = whole;
+            if (whole)
+                h.held = h.pending.substr(0, size);
+            break;
+        default: {
+            const auto until = std::clamp(wrong_.byte, begin, size);
+            co_await send(h, w, begin, until);
+            if (!strikes_now)
+                break;
+            seen.struck = true;
+            end(h, w);
+            co_await send(h, w, until, size);
+        }
+        }
+    }
+
+    /// What happens behind the last byte that was passed on.
+    void end(half& h, way w) noexcept {
+        auto ignored = error_code{};
+        const auto shut = [&](auto& socket) {
+            (void)socket.shutdown(socket.shutdown_send, ignored);
+        };
+        h.mute = wrong_.kind != fault_kind::trickle;
+        switch (wrong_.kind) {
+        case fault_kind::trickle:
+            h.slow = true;
+            break;
+        case fault_kind::deaf:
+            h.deaf = true;
+            break;
+        case fault_kind::half_close:
+            w == way::to_client ? shut(client_) : shut(server_);
+            break;
+        case fault_kind::fin:
+            halves_[0].mute = halves_[1].mute = true;
+            shut(client_);
+            shut(server_);
+            break;
+        case fault_kind::reset:
+            halves_[0].mute = halves_[1].mute = true;
+            (void)client_.set_option(asio::socket_base::linger{true, 0}, ignored);
+            close();
+            break;
+        default:
+            break;
+        }
+    }
+
+    asio::awaitable<void> send(half& h, way w, std::size_t begin, std::size_t end) {
+        const auto bytes = h.pending.substr(begin, end - begin);
+        co_await send(h, w, bytes);
+    }
+
+    asio::awaitable<void> send(half& h, way w, const std::string& bytes) {
+        h.withheld = h.withheld || (h.mute && !bytes.empty());
+        const auto step = h.slow ? wrong_.pieces : std::max<std::size_t>(bytes.size(), 1);
+        for (std::size_t at = 0; at < bytes.size() && !h.mute; at += step) {
+            if (h.slow)
+                co_await sleep(wrong_.pace);
+            const auto piece = asio::buffer(bytes.data() + at, std::min(step, bytes.size() - at));
+            if (w == way::to_client)
+                co_await asio::async_write(client_, piece, asio::use_awaitable);
+            else
+                co_await asio::async_write(server_, piece, asio::use_awaitable);
+        }
+    }
+
+    tcp::socket client_;
+    any_stream::socket server_;
+    fault wrong_;
+    bool records_;
+    any_stream::endpoint where_;
+    asio::steady_timer silence_; ///< of a way that is deaf
+    bool half_over_ = false;
+    std::array<half, 2> halves_{};
+};
+
+} // namespace
+
+fault random_fault(std::mt19937_64& random) {
+    const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+    const auto last = static_cast<std::size_t>(fault_kind::swap);
+    return {.kind = static_cast<fault_kind>(1 + below(last)),
+            .way = static_cast<way>(below(2)),
+            .message = 2 + below(200),
+            .byte = below(400),
+            .bit = static_cast<unsigned>(below(8)),
+            .pieces = 1 + below(50)};
+}
+
+struct fault_proxy::state : std::enable_shared_from_this<state> {
+    state(asio::io_context& c, const std::string& address, plan f, bool keep)
+        : context(c), server(endpoint_of(redis::parse_address(address))), each(std::move(f)),
+          records(keep), acceptor(c), here(asio::ip::address_v4::loopback(), 0) {}
+
+    void open() {
+        acceptor.open(here.protocol());
+        acceptor.set_option(tcp::acceptor::reuse_address{true});
+        acceptor.bind(here);
+        acceptor.listen();
+        here = acceptor.local_endpoint();
+        asio::co_spawn(
+            context, [self = shared_from_this()] { return self->serve(); }, asio::detached);
+    }
+
+    asio::awaitable<void> serve() {
+        for (;;) {
+            auto ec = error_code{};
+            auto client =
+                co_await acceptor.async_accept(asio::redirect_error(asio::use_awaitable, ec));
+            if (ec)
+                co_return;
+            const auto wrong = each(static_cast<int>(links.size()) + 1);
+            links.push_back(std::make_shared<link>(std::move(client), wrong, records, server));
+            links.back()->start();
+        }
+    }
+
+    void close() noexcept {
+        auto ignored = error_code{};
+        (void)acceptor.close(ignored);
+        for (const auto& l : links)
+            l->close();
+    }
+
+    asio::io_context& context;
+    any_stream::endpoint server;
+    plan each;
+    bool records;
+    tcp::acceptor acceptor;
+    tcp::endpoint here;
+    std::vector<std::shared_ptr<link>> links;
+};
+
+fault_proxy::fault_proxy(asio::io_context& context, const std::string& server, plan each,
+                         bool records)
+    : state_(std::make_shared<state>(context, server, std::move(each), records)) {
+    state_->open();
+}
+
+fault_proxy::~fault_proxy() {
+    state_->close();
+}
+
+std::string fault_proxy::address() const {
+    return "redis://127.0.0.1:" + std::to_string(state_->here.port());
+}
+
+int fault_proxy::connections() const noexcept {
+    return static_cast<int>(state_->links.size());
+}
+
+const traffic& fault_proxy::on(int connection) const {
+    return state_->links.at(static_cast<std::size_t>(connection) - 1)->seen;
+}
+
+void fault_proxy::refuse() {
+    state_->close();
+}
+
+void fault_proxy::accept() {
+    state_->open();
+}
+
+} // namespace colimit::test
