@@ -30,6 +30,9 @@ std::optional<reply_header> read_header(std::string_view text) noexcept {
     if (h.seconds < 0 || h.seconds > latest / 1'000'000 || h.microseconds < 0 ||
         h.microseconds > latest)
         return std::nullopt;
+    // Any other character would be taken for an error, and a value for its text.
+    if (text != "-" && text.find_first_not_of(".ce") != std::string_view::npos)
+        return std::nullopt;
     h.statuses = text;
     return h;
 }

@@ -223,8 +223,10 @@ BOOST_FIXTURE_TEST_CASE(a_reply_of_another_nonce_shape_or_length_is_not_its_repl
     few_statuses.statuses = ".";
     auto many_statuses = reply_to(2, 2);
     many_statuses.statuses = "...";
+    auto strange_status = reply_to(2, 2);
+    strange_status.statuses = ".m";
     for (const auto& bad : {other_nonce, long_nonce, no_time, late, negative, few_statuses,
-                            many_statuses, reply_to(1, 1), reply_to(3, 3)})
+                            many_statuses, strange_status, reply_to(1, 1), reply_to(3, 3)})
         BOOST_TEST(!read(bad.bytes()).has_value());
     for (const std::string bad :
          {"*0\r\n", "$-1\r\n", ":1\r\n", "+OK\r\n", "*3\r\n$-1\r\n$-1\r\n$-1\r\n",

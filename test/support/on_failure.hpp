@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Tests of what becomes of a call want to see its error, not what stands in for an answer.
+
+#ifndef COLIMIT_TEST_SUPPORT_ON_FAILURE_HPP
+#define COLIMIT_TEST_SUPPORT_ON_FAILURE_HPP
+
+#include <colimit/config.hpp>
+
+namespace colimit::test {
+
+/// Nobody answers in the server's place. (Nobody does yet: there is one failure mode.)
+inline void errors_come_through(config& /*settings*/) {}
+
+} // namespace colimit::test
+
+#endif
