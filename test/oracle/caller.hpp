@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The processes that ask: by the limiter, or by commands written by hand, some of them wrong on
+// purpose, so that the checker can be seen to notice.
+
+#ifndef COLIMIT_TEST_ORACLE_CALLER_HPP
+#define COLIMIT_TEST_ORACLE_CALLER_HPP
+
+#include "checker.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace colimit::oracle {
+
+/// What one process does.
+struct task {
+    std::string server; ///< as config::server
+    std::string prefix; ///< of this round's keys
+    std::string file;   ///< for the records
+    std::int64_t checks = 0;
+    int process = 0; ///< from 1
+    std::uint64_t seed = 0;
+};
+
+/// Asks through a limiter, many calls at once, until all checks are made.
+void call_by_limiter(const task& t);
+
+/// What the server says it has granted under this prefix.
+/// @throws std::exception where it does not answer
+[[nodiscard]] totals read_totals(const std::string& server, const std::string& prefix);
+
+enum class flaw : std::uint8_t {
+    none,
+    check_then_record, ///< in two steps
+    off_by_one,        ///< `>` for `>=`
+    resend,            ///< after a lost reply
+    client_clock,      ///< instead of the server's
+};
+
+/// Asks by commands written by hand, one after another. Fixed windows and logs only.
+void call_by_hand(const task& t, flaw f);
+[[nodiscard]] totals read_totals_by_hand(const std::string& server, const std::string& prefix);
+
+} // namespace colimit::oracle
+
+#endif

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A limit's history is gone through in the order of the server's clock. What was granted beyond the
+// limit is counted and then left out, so that it is counted once.
+
+#include "checker.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <span>
+#include <tuple>
+#include <utility>
+
+namespace colimit::oracle {
+namespace {
+
+/// One key under one limit.
+class history {
+  public:
+    explicit history(const limit& l) : limit_(l) {}
+
+    void forget() {
+        events_.clear();
+        sum_ = window_ = used_ = previous_ = debt_ = time_ = 0;
+    }
+
+    /// How much of this grant is beyond the limit.
+    [[nodiscard]] std::int64_t excess(std::int64_t time, std::int64_t tokens) {
+        switch (limit_.kind) {
+        case kind::log:
+            return of_log(time, tokens);
+        case kind::fixed:
+            return of_window(time, tokens);
+        case kind::counter:
+            return of_counter(time, tokens);
+        case kind::bucket:
+            return of_bucket(time, tokens);
+        }
+        return tokens;
+    }
+
+  private:
+    /// The window that ends with this grant, (time - period, time], has the most that any window
+    /// around it has so far.
+    std::int64_t of_log(std::int64_t time, std::int64_t tokens) {
+        while (!events_.empty() && events_.front().first <= time - limit_.period) {
+            sum_ -= events_.front().second;
+            events_.pop_front();
+        }
+        const auto over = std::clamp<std::int64_t>(sum_ + tokens - limit_.tokens, 0, tokens);
+        events_.emplace_back(time, tokens - over);
+        sum_ += tokens - over;
+        return over;
+    }
+
+    void go_to_window(std::int64_t time) {
+        const auto window = time / limit_.period;
+        if (window != window_)
+            previous_ = std::exchange(used_, 0);
+        if (window > window_ + 1)
+            previous_ = 0;
+        window_ = window;
+    }
+
+    std::int64_t of_window(std::int64_t time, std::int64_t tokens) {
+        go_to_window(time);
+        const auto over = std::clamp<std::int64_t>(used_ + tokens - limit_.tokens, 0, tokens);
+        used_ += tokens - over;
+        return over;
+    }
+
+    std::int64_t of_counter(std::int64_t time, std::int64_t tokens) {
+        go_to_window(time);
+        const auto left = limit_.period - time % limit_.period;
+        const auto fits =
+            previous_ * left + (used_ + tokens) * limit_.period <= limit_.tokens * limit_.period;
+        used_ += fits ? tokens : 0;
+        return fits ? 0 : tokens;
+    }
+
+    /// The debt in microseconds. That it never exceeds the capacity says that no window W has more
+    /// than capacity + rate * W.
+    std::int64_t of_bucket(std::int64_t time, std::int64_t tokens) {
+        const auto each = limit_.period / limit_.tokens;
+        debt_ = std::max<std::int64_t>(0, debt_ - (time - std::exchange(time_, time)));
+        const auto fits = debt_ + tokens * each <= limit_.period;
+        debt_ += fits ? tokens * each : 0;
+        return fits ? 0 : tokens;
+    }
+
+    const limit& limit_;
+    std::deque<std::pair<std::int64_t, std::int64_t>> events_;
+    std::int64_t sum_ = 0;
+    std::int64_t window_ = 0;
+    std::int64_t used_ = 0;
+    std::int64_t previous_ = 0;
+    std::int64_t debt_ = 0;
+    std::int64_t time_ = 0;
+};
+
+/// @param row the grants of one key under one limit by one store, in order
+[[nodiscard]] std::int64_t over_admitted(std::span<const record> row,
+                                         const std::vector<std::int64_t>& losses) {
+    auto told = history{limits[row.front().limit]};
+    auto over = std::int64_t{0};
+    auto loss = losses.begin();
+    for (const auto& r : row) {
+        for (; loss != losses.end() && *loss <= r.time; ++loss)
+            told.forget();
+        over += told.excess(r.time, r.granted);
+    }
+    return over;
+}
+
+void count(judgement& j, const record& r) {
+    ++j.checks;
+    switch (r.verdict) {
+    case verdict::granted:
+        ++j.granted;
+        break;
+    case verdict::refused:
+        ++j.refused;
+        break;
+    case verdict::unknown:
+        ++j.unknown;
+        break;
+    case verdict::failed:
+        ++j.failed;
+        break;
+    }
+}
+
+[[nodiscard]] auto place(const record& r) {
+    return std::tuple{r.process, r.limit, r.key};
+}
+
+} // namespace
+
+judgement judge(std::vector<record> all, const std::vector<std::int64_t>& losses,
+                const totals& executed) {
+    auto j = judgement{};
+    auto surely = totals{};  // charged
+    auto at_most = totals{}; // if all that is unknown was
+    for (const auto& r : all) {
+        count(j, r);
+        if (r.process != 0)
+            continue;
+        surely[r.limit][r.key] += r.verdict == verdict::granted ? r.granted : 0;
+        at_most[r.limit][r.key] += r.verdict == verdict::granted   ? r.granted
+                                   : r.verdict == verdict::unknown ? r.cost
+                                                                   : 0;
+    }
+    for (std::size_t l = 0; l < limits.size(); ++l)
+        for (std::size_t k = 0; k < keys_each; ++k) {
+            j.double_counted += std::max<std::int64_t>(0, executed[l][k] - at_most[l][k]);
+            // A grant that no server knows of was made by nobody.
+            if (losses.empty())
+                j.over_admitted += std::max<std::int64_t>(0, surely[l][k] - executed[l][k]);
+        }
+    std::erase_if(all, [](const record& r) { return r.verdict != verdict::granted; });
+    std::ranges::sort(all, {}, [](const record& r) { return std::pair{place(r), r.time}; });
+    for (auto begin = all.begin(); begin != all.end();) {
+        const auto end = std::find_if(
+            begin, all.end(), [begin](const record& r) { return place(r) != place(*begin); });
+        j.over_admitted += over_admitted({begin, end}, losses);
+        begin = end;
+    }
+    return j;
+}
+
+void add(judgement& to, const judgement& more) {
+    to.checks += more.checks;
+    to.granted += more.granted;
+    to.refused += more.refused;
+    to.unknown += more.unknown;
+    to.failed += more.failed;
+    to.over_admitted += more.over_admitted;
+    to.double_counted += more.double_counted;
+}
+
+} // namespace colimit::oracle

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Judges records by plain arithmetic of its own: no code of the library decides here.
+
+#ifndef COLIMIT_TEST_ORACLE_CHECKER_HPP
+#define COLIMIT_TEST_ORACLE_CHECKER_HPP
+
+#include "record.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace colimit::oracle {
+
+/// How much the server says it granted, by limit and key, in all its lives.
+using totals = std::array<std::array<std::int64_t, keys_each>, limits.size()>;
+
+struct judgement {
+    std::int64_t checks = 0;
+    std::int64_t granted = 0;
+    std::int64_t refused = 0;
+    std::int64_t unknown = 0;
+    std::int64_t failed = 0;
+    std::int64_t over_admitted = 0;  ///< tokens beyond a limit
+    std::int64_t double_counted = 0; ///< tokens that the server charged and nobody asked for
+};
+
+/// @param losses when all state was lost, by the server's clock, ascending: nobody is judged by
+///        what was granted before
+/// @param executed what the server counted; where state was lost, perhaps not all of it
+[[nodiscard]] judgement judge(std::vector<record> all, const std::vector<std::int64_t>& losses,
+                              const totals& executed);
+
+void add(judgement& to, const judgement& more);
+
+} // namespace colimit::oracle
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the oracle's processes write down of each call, and what the limits are. This is all that
+// those who call and the checker share; the checker knows nothing of how a limit is kept.
+
+#ifndef COLIMIT_TEST_ORACLE_RECORD_HPP
+#define COLIMIT_TEST_ORACLE_RECORD_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace colimit::oracle {
+
+enum class kind : std::uint8_t { log, fixed, counter, bucket };
+
+struct limit {
+    std::string_view name;
+    oracle::kind kind;
+    std::int64_t tokens;
+    /// Microseconds: of the window, or in which a bucket repays all its tokens.
+    std::int64_t period;
+};
+
+inline constexpr auto limits = std::array{
+    limit{"log", kind::log, 100, 100'000},
+    limit{"fixed", kind::fixed, 100, 100'000},
+    limit{"counter", kind::counter, 100, 100'000},
+    limit{"bucket", kind::bucket, 100, 100'000},
+};
+
+/// Keys under each limit; all processes share them.
+inline constexpr std::size_t keys_each = 4;
+
+enum class verdict : std::uint8_t {
+    granted,
+    refused,
+    unknown, ///< may have been charged
+    failed,  ///< was not charged
+};
+
+/// One call. Files hold them as they lie in memory.
+struct record {
+    std::int64_t time; ///< the server's, in microseconds; 0 where nobody decided
+    std::uint16_t granted;
+    std::uint8_t limit; ///< place in `limits`
+    std::uint8_t key;   ///< below keys_each
+    oracle::verdict verdict;
+    /// 0: the store. Otherwise the process whose own store stood in for it, from 1.
+    std::uint8_t process;
+    std::uint16_t cost;
+};
+static_assert(sizeof(record) == 16);
+
+} // namespace colimit::oracle
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One tick is ten milliseconds.
+
+#include "trouble.hpp"
+
+#include "caller.hpp"
+
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace colimit::oracle {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto tick_length = 10ms;
+
+[[nodiscard]] std::int64_t microseconds_now() {
+    using namespace std::chrono;
+    return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+} // namespace
+
+trouble::trouble(test::redis_server* own, std::string server, std::uint64_t seed)
+    : own_(own), server_(std::move(server)), random_(seed) {}
+
+void trouble::make(const std::string& prefix, const std::function<bool()>& over) {
+    losses_.clear();
+    executed_ = {};
+    auto next = std::chrono::steady_clock::now();
+    for (std::uint64_t tick = 1; !over(); ++tick) {
+        try {
+            if (!client_)
+                client_ = std::make_unique<test::raw_client>(server_);
+            step(prefix, tick);
+        } catch (const std::runtime_error&) { // the connection was among those that were killed
+            client_.reset();
+        }
+        next += tick_length;
+        std::this_thread::sleep_until(next);
+    }
+    client_.reset();
+}
+
+void trouble::step(const std::string& prefix, std::uint64_t tick) {
+    client_->must({"SCRIPT", "FLUSH"});
+    if (random_() % 20 == 0)
+        client_->must({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+    if (own_ == nullptr)
+        return;
+    if (random_() % 100 == 0)
+        freeze();
+    // Early, so that also a short run has one.
+    if (tick == 20 || random_() % 200 == 0)
+        kill(prefix);
+}
+
+void trouble::freeze() {
+    own_->stop();
+    std::this_thread::sleep_for(std::chrono::milliseconds{random_() % 200});
+    own_->cont();
+}
+
+void trouble::kill(const std::string& prefix) {
+    try {
+        const auto before = read_totals(server_, prefix);
+        for (std::size_t l = 0; l < limits.size(); ++l)
+            for (std::size_t k = 0; k < keys_each; ++k)
+                executed_[l][k] += before[l][k];
+    } catch (const std::exception&) { // NOLINT: a busy server keeps its totals to itself
+    }
+    client_.reset();
+    own_->kill();
+    losses_.push_back(microseconds_now());
+    std::this_thread::sleep_for(std::chrono::milliseconds{random_() % 100});
+    own_->start();
+}
+
+} // namespace colimit::oracle

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What happens to a server and its connections while processes ask: its scripts are forgotten a
+// hundred times a second, connections are killed, it is frozen, it is killed with all it knew.
+
+#ifndef COLIMIT_TEST_ORACLE_TROUBLE_HPP
+#define COLIMIT_TEST_ORACLE_TROUBLE_HPP
+
+#include "checker.hpp"
+
+#include <support/raw_client.hpp>
+#include <support/redis_server.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace colimit::oracle {
+
+class trouble {
+  public:
+    /// @param own null for a server that is somebody else's: it is not frozen and not killed
+    trouble(test::redis_server* own, std::string server, std::uint64_t seed);
+
+    /// Makes trouble until `over` says so; ends with a server that works.
+    void make(const std::string& prefix, const std::function<bool()>& over);
+
+    /// When state was lost, by the clock that servers of this machine have too.
+    [[nodiscard]] const std::vector<std::int64_t>& losses() const noexcept { return losses_; }
+    /// What servers had granted before they were killed; the last moments before are missing.
+    [[nodiscard]] const totals& executed() const noexcept { return executed_; }
+
+  private:
+    void step(const std::string& prefix, std::uint64_t tick);
+    void kill(const std::string& prefix);
+    void freeze();
+
+    test::redis_server* own_;
+    std::string server_;
+    std::mt19937_64 random_;
+    std::unique_ptr<test::raw_client> client_;
+    std::vector<std::int64_t> losses_;
+    totals executed_{};
+};
+
+} // namespace colimit::oracle
+
+#endif
