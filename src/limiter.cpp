@@ -3,6 +3,7 @@
 // The limiter itself: which engine it is, and its end.
 
 #include <colimit/limiter.hpp>
+#include <colimit/limits.hpp>
 #include <config_check.hpp>
 #include <engine/memory_engine.hpp>
 #include <engine/redis_engine.hpp>
@@ -16,7 +17,8 @@ namespace {
 
 [[nodiscard]] config config_of(std::string_view server) {
     auto settings = config{};
-    settings.server = server;
+    // What is too long is refused anyway, and need not be copied for that.
+    settings.server = server.substr(0, limits::address_bytes + 1);
     return settings;
 }
 

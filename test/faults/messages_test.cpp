@@ -32,7 +32,8 @@ constexpr auto lateness = 1500ms;
 struct scene {
     template<class Adjust>
     scene(const fault& wrong, Adjust adjust)
-        : proxy(context, server.unix_address(),
+        : server(), context(1),
+          proxy(context, server.unix_address(),
                 [wrong](int connection) { return connection == 1 ? wrong : fault{}; }),
           limiter(context.get_executor(), settings(adjust)), look(server.unix_address()) {}
 
@@ -54,7 +55,7 @@ struct scene {
     }
 
     test::redis_server server;
-    asio::io_context context{1};
+    asio::io_context context;
     test::fault_proxy proxy;
     colimit::limiter limiter;
     test::live look; ///< past the network

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// More calls than a server answers, and more keys than there is memory for: what is bounded stays
+// so, and what it was before comes back.
+
+#include <boost/test/unit_test.hpp>
+
+#include <colimit/local_limiter.hpp>
+#include <memory/index.hpp>
+#include <support/live_limiter.hpp>
+#include <support/on_failure.hpp>
+#include <support/peak_memory.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using steady = std::chrono::steady_clock;
+
+constexpr std::int64_t mib = std::int64_t{1024} * 1024;
+const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
+
+/// Callers that ask again as soon as they are answered, and how many answers they get.
+class rate_meter {
+  public:
+    explicit rate_meter(test::live& l) : live_(l) {
+        for (auto i = 0; i < 256; ++i)
+            asio::co_spawn(live_.context, call(i), test::rethrow);
+    }
+
+    /// Answers a second, over a fifth of one.
+    asio::awaitable<double> measure() {
+        const auto begin = steady::now();
+        const auto before = answered_;
+        co_await test::pause_for(200ms);
+        const std::chrono::duration<double> time = steady::now() - begin;
+        co_return static_cast<double>(answered_ - before) / time.count();
+    }
+
+    asio::awaitable<void> finish() {
+        stop_ = true;
+        co_await test::until([this] { return running_ == 0; });
+    }
+
+  private:
+    asio::awaitable<void> call(int i) {
+        const auto key = "caller " + std::to_string(i);
+        ++running_;
+        while (!stop_) {
+            const auto [ec, d] = co_await live_.allow(key, rules);
+            answered_ += ec ? 0 : 1;
+            if (ec)
+                co_await test::pause_for(1ms);
+        }
+        --running_;
+    }
+
+    test::live& live_;
+    std::int64_t answered_ = 0;
+    int running_ = 0;
+    bool stop_ = false;
+};
+
+/// Calls that were submitted, and what became of them.
+struct flood {
+    std::int64_t submitted = 0;
+    std::int64_t ended = 0;
+    std::int64_t granted = 0;
+    std::int64_t refused = 0; ///< too_many_in_flight
+    std::int64_t late = 0;    ///< outcome_unknown, deadline_exceeded, unavailable
+    std::int64_t most = 0;    ///< in flight at once
+
+    /// So many more, some at a time, between which the context does what it has to.
+    void submit(test::live& l, std::int64_t calls) {
+        constexpr auto together = 1'000;
+        for (std::int64_t n = 0; n < calls; ++n) {
+            const auto key = "flood " + std::to_string(n % 100'000);
+            ++submitted;
+            l.limiter.allow(key, rules, [this](error_code ec, const decision& d) {
+                ++ended;
+                granted += !ec && d.allowed() ? 1 : 0;
+                refused += ec == errc::too_many_in_flight ? 1 : 0;
+                late += ec == errc::outcome_unknown || ec == errc::deadline_exceeded ||
+                                ec == errc::unavailable
+                            ? 1
+                            : 0;
+            });
+            if (n % together == together - 1) {
+                l.context.restart();
+                l.context.poll();
+                most = std::max(most, submitted - ended);
+            }
+        }
+    }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(pressure)
+
+BOOST_AUTO_TEST_CASE(a_million_calls_to_a_frozen_server_take_no_more_than_there_may_be_in_flight) {
+    constexpr auto calls = std::int64_t{1'000'000};
+    auto server = test::redis_server{};
+    auto l = test::live{server.address(), [](config& c) {
+                            c.timeout = 3s;
+                            test::errors_come_through(c);
+                        }};
+    const auto cap = static_cast<std::int64_t>(config{}.max_in_flight);
+    auto rate = 0.0;
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.limiter.ready();
+        auto meter = rate_meter{l};
+        (void)co_await meter.measure();
+        rate = co_await meter.measure();
+        co_await meter.finish();
+    });
+    // What the cap costs is taken once, by a server that is slow for a moment.
+    server.stop();
+    auto first = flood{};
+    first.submit(l, cap);
+    server.cont();
+    test::run_until(l.context, [&] { return first.ended == cap; });
+    BOOST_TEST(first.refused == 0);
+
+    server.stop();
+    const auto memory = test::peak_memory{};
+    auto all = flood{};
+    all.submit(l, calls);
+    BOOST_TEST(all.most <= cap);
+    BOOST_TEST(all.refused >= calls / 2);
+    test::run_until(l.context, [&] { return all.ended == calls; });
+    BOOST_TEST(all.granted == 0);
+    BOOST_TEST(all.refused + all.late == calls);
+    BOOST_TEST_MESSAGE("a million calls: refused at once " << all.refused << ", memory grew by "
+                                                           << memory.growth() / 1024 << " KiB");
+    BOOST_TEST(memory.growth() <= 16 * mib);
+
+    server.cont();
+    const auto thawed = steady::now();
+    l.run([&]() -> asio::awaitable<void> {
+        auto meter = rate_meter{l};
+        auto again = 0.0;
+        const auto end = thawed + test::patience;
+        while (again < 0.8 * rate && steady::now() < end)
+            again = co_await meter.measure();
+        const auto took =
+            std::chrono::duration_cast<std::chrono::milliseconds>(steady::now() - thawed);
+        BOOST_TEST_MESSAGE("before " << rate << " a second, " << took.count()
+                                     << " ms after the thaw " << again);
+        BOOST_TEST(again >= 0.8 * rate);
+        co_await meter.finish();
+    });
+}
+
+BOOST_AUTO_TEST_CASE(ten_million_keys_free_nobody_who_is_limited_and_take_no_more_memory) {
+    constexpr auto capacity = 100'000;
+    constexpr auto keys = 10'000'000;
+    constexpr auto victims = 100;
+    const auto hourly = policy{"hourly", gcra(5, 1h)};
+    auto now = time_point{1'700'000'000s};
+    const auto memory = test::peak_memory{};
+    auto store = local_limiter{capacity};
+    const auto key = [](const char* name, int i) { return name + std::to_string(i); };
+    for (auto i = 0; i < victims; ++i)
+        BOOST_TEST(store.allow(key("victim ", i), hourly, {.cost = 5, .now = now}).allowed());
+    auto freed = 0;
+    auto served = 0;
+    for (auto i = 0; i < keys; ++i) {
+        (void)store.allow(key("flood ", i), hourly, {.now = now});
+        if (i % 100'000 == 0) {
+            now += 5s; // less than a token in all
+            for (auto v = 0; v < victims; ++v)
+                freed += store.allow(key("victim ", v), hourly, {.now = now}).allowed() ? 1 : 0;
+        }
+    }
+    BOOST_TEST(freed == 0);
+    BOOST_TEST(store.statistics().states <= capacity);
+    BOOST_TEST(store.statistics().overflowed > 0U);
+    BOOST_TEST_MESSAGE("ten million keys: memory grew by " << memory.growth() / 1024 << " KiB");
+    BOOST_TEST(memory.growth() <= 16 * mib);
+    // Nobody is locked out for ever: who comes when the flood has recovered is served.
+    for (auto hour = 0; hour < 3; ++hour) {
+        now += 1h;
+        for (auto i = 0; i < victims; ++i)
+            served +=
+                store.allow(key("newcomer ", i + hour * victims), hourly, {.now = now}).allowed()
+                    ? 1
+                    : 0;
+    }
+    BOOST_TEST(served == 3 * victims);
+}
+
+// Time would say what the neighbours do. What a search costs is how many keys it has to look at
+// that are not the one.
+BOOST_AUTO_TEST_CASE(keys_that_were_crafted_to_collide_cost_no_more_than_others) {
+    constexpr auto keys = 100'000U;
+    using memory::digest;
+    const auto guessed = digest{1, 2};
+    const auto secret = digest{0x123456789abcdef0, 0x0fedcba987654321};
+    // Under the secret that the attacker believes in all of these have one home and one mark, but
+    // for the few bits that he can afford to search for.
+    auto crafted = std::vector<std::string>{};
+    auto others = std::vector<std::string>{};
+    for (std::uint64_t i = 0; crafted.size() < keys; ++i) {
+        auto key = std::to_string(i);
+        if (others.size() < keys)
+            others.push_back(key);
+        if (memory::key_digest(guessed, {}, key).low >> 59 == 0)
+            crafted.push_back(std::move(key));
+    }
+    const auto looks_at = [](const std::vector<std::string>& row, const digest& with) {
+        auto index = memory::index{keys};
+        auto ids = std::vector<digest>{};
+        for (const auto& key : row) {
+            ids.push_back(memory::key_digest(with, {}, key));
+            index.insert(ids.back(), static_cast<std::uint32_t>(ids.size() - 1));
+        }
+        auto looks = std::int64_t{0};
+        for (std::uint32_t i = 0; i < keys; i += 16) // under a known secret each is a long search
+            (void)index.find(ids[i], [&](std::uint32_t cell) {
+                ++looks;
+                return cell == i;
+            });
+        return looks;
+    };
+    const auto usual = looks_at(others, secret);
+    const auto attacked = looks_at(crafted, secret);
+    const auto known = looks_at(crafted, guessed);
+    BOOST_TEST_MESSAGE("cells looked at by " << keys / 16 << " searches: usual " << usual
+                                             << ", crafted " << attacked
+                                             << ", were the secret known " << known);
+    BOOST_TEST(2 * attacked <= 3 * usual);
+    BOOST_TEST(known > 2 * usual); // they are crafted indeed
+}
+
+BOOST_AUTO_TEST_SUITE_END()
