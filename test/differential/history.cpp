@@ -14,7 +14,7 @@
 
 #include <algorithm>
 #include <array>
-#include <ostream>
+#include <numeric>
 #include <string>
 
 namespace colimit::differential {
@@ -66,7 +66,9 @@ class story {
             return intrude(step_kind::intrude);
         if (chance < 10)
             return intrude(step_kind::remove);
-        if (told_.server_clock && chance < 12 && pauses_ < 2) {
+        if (chance < 16 && told_.keys > 1)
+            return together();
+        if (told_.server_clock && chance < 18 && pauses_ < 2) {
             ++pauses_;
             return {.kind = step_kind::pause, .milliseconds = dice_.between(1, 1'800)};
         }
@@ -88,7 +90,7 @@ class story {
 
     [[nodiscard]] step batch() {
         move_clock();
-        auto made = step{.version = version_};
+        auto made = step{};
         if (dice_.percent(20)) { // the form of a batch that needs no list of calls
             for (std::size_t key = 0; key < told_.keys; ++key)
                 if (dice_.percent(70) || key == 0)
@@ -97,6 +99,24 @@ class story {
         }
         for (auto left = 1 + dice_.below(dice_.percent(30) ? 40 : 8); left > 0; --left)
             add(made, dice_.below(told_.keys), random_question());
+        return made;
+    }
+
+    /// Checks of as many keys, each by a policy of its own; often cheap, so that all may allow.
+    [[nodiscard]] step together() {
+        move_clock();
+        auto made = step{.kind = step_kind::together};
+        auto keys = std::vector<std::size_t>(told_.keys);
+        std::iota(keys.begin(), keys.end(), 0);
+        dice_.shuffle(keys);
+        keys.resize(std::min(keys.size(), 2 + dice_.below(3)));
+        for (const auto key : keys) {
+            const auto cost = dice_.percent(60) ? dice_.between(0, 2) : random_cost();
+            made.calls.push_back(
+                {key, with_member({verb::allow, cost, random_least(cost), clock()}),
+                 dice_.percent(40) ? version_ : dice_.below(told_.versions.size())});
+        }
+        last_ = twin_.answer_together(told_.versions, made.calls, now_).back().answer;
         return made;
     }
 
@@ -111,10 +131,15 @@ class story {
         return members[dice_.below(dice_.percent(70) ? 12 : members.size())];
     }
 
-    void add(step& to, std::size_t key, core::question asked) {
+    [[nodiscard]] core::question with_member(core::question asked) {
         asked.member = random_member();
         asked.has_member = true;
-        to.calls.push_back({key, asked});
+        return asked;
+    }
+
+    void add(step& to, std::size_t key, core::question asked) {
+        asked = with_member(asked);
+        to.calls.push_back({key, asked, version_});
         asked.now = now_;
         (void)twin_.answer(rules(), key, asked, last_);
     }
@@ -136,11 +161,13 @@ class story {
             return hold_question();
         if (chance < 42 && rules().can_reserve)
             return reserve_question(cost);
-        const auto partial = dice_.percent(25);
-        const auto at_least = !partial            ? cost
-                              : dice_.percent(60) ? std::min<std::int64_t>(cost, 1)
-                                                  : dice_.between(0, cost);
-        return {chance < 46 ? verb::peek : verb::allow, cost, at_least, clock()};
+        return {chance < 46 ? verb::peek : verb::allow, cost, random_least(cost), clock()};
+    }
+
+    [[nodiscard]] std::int64_t random_least(std::int64_t cost) {
+        if (dice_.percent(75))
+            return cost;
+        return dice_.percent(60) ? std::min<std::int64_t>(cost, 1) : dice_.between(0, cost);
     }
 
     [[nodiscard]] core::question hold_question() {
@@ -229,45 +256,6 @@ class story {
     int pauses_ = 0;
 };
 
-[[nodiscard]] std::string_view name(verb v) {
-    constexpr std::string_view names[] = {"allow", "peek",    "charge",    "refund", "reset",
-                                          "block", "reserve", "unreserve", "once"};
-    return names[static_cast<std::size_t>(v)];
-}
-
-void print_version(std::ostream& out, const policy& p) {
-    for (const auto& r : p.rules())
-        out << "    " << to_string(r) << '\n';
-    if (p.options().prevent_duplicate != 0)
-        out << "    prevent_duplicate " << p.options().prevent_duplicate << " us\n";
-    if (p.options().shadow)
-        out << "    shadow\n";
-}
-
-void print_calls(std::ostream& out, const step& s) {
-    out << "policy " << s.version + 1;
-    if (const auto now = s.calls.front().asked.now; now != detail::store_clock)
-        out << " at " << now;
-    out << ":\n";
-    for (const auto& c : s.calls) {
-        out << "    key " << c.key << ' ' << name(c.asked.verb);
-        if (c.asked.verb != verb::reset)
-            out << " cost " << c.asked.cost;
-        if (c.asked.at_least != c.asked.cost)
-            out << " at least " << c.asked.at_least;
-        out << " of " << c.asked.member;
-        out << '\n';
-    }
-}
-
-void print_hex(std::ostream& out, std::string_view bytes) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    for (const auto c : bytes) {
-        const auto code = static_cast<unsigned char>(c);
-        out << digits[code >> 4U] << digits[code & 15U];
-    }
-}
-
 } // namespace
 
 std::size_t history::calls() const noexcept {
@@ -279,30 +267,6 @@ std::size_t history::calls() const noexcept {
 
 history random_history(std::uint64_t seed, bool server_clock) {
     return story{seed, server_clock}.tell();
-}
-
-std::ostream& operator<<(std::ostream& out, const history& h) {
-    for (std::size_t i = 0; i < h.versions.size(); ++i) {
-        out << "policy " << i + 1 << ":\n";
-        print_version(out, h.versions[i]);
-    }
-    for (std::size_t i = 0; i < h.steps.size(); ++i) {
-        const auto& s = h.steps[i];
-        out << i + 1 << ". ";
-        if (s.kind == step_kind::calls) {
-            print_calls(out, s);
-        } else if (s.kind == step_kind::pause) {
-            out << s.milliseconds << " ms pass\n";
-        } else if (s.kind == step_kind::plant) {
-            out << "key " << s.key << " is set to ";
-            print_hex(out, s.bytes);
-            out << '\n';
-        } else {
-            out << "key " << s.key
-                << (s.kind == step_kind::remove ? " is deleted\n" : " becomes a list\n");
-        }
-    }
-    return out;
 }
 
 } // namespace colimit::differential

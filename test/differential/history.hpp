@@ -18,21 +18,22 @@
 namespace colimit::differential {
 
 enum class step_kind : std::uint8_t {
-    calls,   ///< one batch
-    plant,   ///< somebody writes bytes to a key
-    intrude, ///< somebody puts another type of value in a key's place
-    remove,  ///< somebody deletes a key
-    pause,   ///< real time passes
+    calls,    ///< one batch
+    together, ///< checks of different keys, all or nothing
+    plant,    ///< somebody writes bytes to a key
+    intrude,  ///< somebody puts another type of value in a key's place
+    remove,   ///< somebody deletes a key
+    pause,    ///< real time passes
 };
 
 struct key_call {
     std::size_t key;
-    core::question asked; ///< its clock is the step's
+    core::question asked;    ///< its clock is the step's
+    std::size_t version = 0; ///< of the policy: in a batch the same for all
 };
 
 struct step {
     step_kind kind = step_kind::calls;
-    std::size_t version = 0;          ///< of the policy
     std::vector<key_call> calls = {}; ///< at least one
     std::size_t key = 0;              ///< of plant, intrude and remove
     std::string bytes = {};           ///< of plant

@@ -6,10 +6,13 @@
 #ifndef COLIMIT_TEST_DIFFERENTIAL_MODEL_HPP
 #define COLIMIT_TEST_DIFFERENTIAL_MODEL_HPP
 
+#include "history.hpp"
+
 #include <core/evaluate.hpp>
 #include <core/hyperloglog.hpp>
 #include <core/kinds.hpp>
 #include <core/log_facts.hpp>
+#include <policy_data.hpp>
 #include <redis/wire.hpp>
 
 #include <algorithm>
@@ -60,6 +63,34 @@ class model {
         if (effect == core::effect::erase)
             known.value.reset();
         return effect;
+    }
+
+    struct joint_answer {
+        decision answer;
+        core::effect effect = core::effect::nothing;
+    };
+
+    /// All or nothing: asks everybody at `now`, and charges all if all allow.
+    std::vector<joint_answer> answer_together(const std::vector<policy>& versions,
+                                              const std::vector<key_call>& calls,
+                                              std::int64_t now) {
+        auto answers = std::vector<joint_answer>(calls.size());
+        const auto ask = [&](core::verb v) {
+            for (std::size_t i = 0; i < calls.size(); ++i) {
+                auto asked = calls[i].asked;
+                asked.verb = v;
+                asked.now = now;
+                answers[i].effect = answer(versions[calls[i].version].data()->plan, calls[i].key,
+                                           asked, answers[i].answer);
+            }
+        };
+        ask(core::verb::peek);
+        if (std::ranges::all_of(answers, [](const auto& a) { return a.answer.allowed(); }))
+            ask(core::verb::allow);
+        else
+            for (auto& a : answers)
+                a.answer.granted = 0;
+        return answers;
     }
 
     /// How long after `now`, which is not before its last call, the key's state matters.

@@ -13,8 +13,8 @@
 
 #include "history.hpp"
 #include "model.hpp"
+#include "sent_batch.hpp"
 
-#include <redis/batch.hpp>
 #include <redis/key.hpp>
 #include <support/raw_client.hpp>
 
@@ -28,12 +28,6 @@
 #include <vector>
 
 namespace colimit::differential {
-
-/// Where server and model differ.
-struct mismatch {
-    std::size_t step;
-    std::string what;
-};
 
 class trial {
   public:
@@ -52,8 +46,8 @@ class trial {
     [[nodiscard]] std::optional<std::int64_t> pause() const;
 
   private:
-    struct sent_batch;
-
+    void send_calls(sent_batch& sent, const step& s);
+    void send_together(sent_batch& sent, const step& s);
     void send_batch(std::string& out, const step& s);
     void send_change(std::string& out, const step& s) const;
     [[nodiscard]] std::string name_of(std::size_t key, std::string_view family) const;
@@ -64,12 +58,16 @@ class trial {
     void compare_batch(const step& s);
     [[nodiscard]] bool read_batch(sent_batch& sent, std::vector<bool>& found);
     void follow_expiry(const sent_batch& sent, const std::vector<bool>& found);
-    void compare_calls(const step& s, sent_batch& sent);
+    void compare_calls(const step& s, const sent_batch& sent);
+    void compare_together(const step& s, const sent_batch& sent);
+    void compare_decision(const std::string& where, const decision& expected,
+                          const decision& found);
     void look(const step& s, const std::vector<std::size_t>& keys);
     void compare_log(std::size_t key, std::int64_t events);
     void compare_value(const step& s, std::size_t key, const test::reply& value);
     void compare_end(const step& s, std::size_t key, std::int64_t end);
     void report(const std::string& what);
+    [[nodiscard]] const core::plan& rules_for(const step& s, std::size_t key) const;
 
     test::raw_client& server_;
     const history& told_;

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A history as people read it.
+
+#include "history.hpp"
+#include "sent_batch.hpp"
+
+#include <ostream>
+#include <string_view>
+
+namespace colimit::differential {
+namespace {
+
+using core::verb;
+
+[[nodiscard]] std::string_view name(verb v) {
+    constexpr std::string_view names[] = {"allow", "peek",    "charge",    "refund", "reset",
+                                          "block", "reserve", "unreserve", "once"};
+    return names[static_cast<std::size_t>(v)];
+}
+
+void print_version(std::ostream& out, const policy& p) {
+    for (const auto& r : p.rules())
+        out << "    " << to_string(r) << '\n';
+    if (p.options().prevent_duplicate != 0)
+        out << "    prevent_duplicate " << p.options().prevent_duplicate << " us\n";
+    if (p.options().shadow)
+        out << "    shadow\n";
+}
+
+void print_calls(std::ostream& out, const step& s) {
+    const auto together = s.kind == step_kind::together;
+    if (together)
+        out << "all or nothing";
+    else
+        out << "policy " << s.calls.front().version + 1;
+    if (const auto now = s.calls.front().asked.now; now != detail::store_clock)
+        out << " at " << now;
+    out << ":\n";
+    for (const auto& c : s.calls) {
+        out << "    key " << c.key << ' ' << name(c.asked.verb);
+        if (together)
+            out << " by policy " << c.version + 1;
+        if (c.asked.verb != verb::reset)
+            out << " cost " << c.asked.cost;
+        if (c.asked.at_least != c.asked.cost)
+            out << " at least " << c.asked.at_least;
+        out << " of " << c.asked.member;
+        out << '\n';
+    }
+}
+
+} // namespace
+
+std::ostream& operator<<(std::ostream& out, const history& h) {
+    for (std::size_t i = 0; i < h.versions.size(); ++i) {
+        out << "policy " << i + 1 << ":\n";
+        print_version(out, h.versions[i]);
+    }
+    for (std::size_t i = 0; i < h.steps.size(); ++i) {
+        const auto& s = h.steps[i];
+        out << i + 1 << ". ";
+        if (!s.calls.empty()) {
+            print_calls(out, s);
+        } else if (s.kind == step_kind::pause) {
+            out << s.milliseconds << " ms pass\n";
+        } else if (s.kind == step_kind::plant) {
+            out << "key " << s.key << " is set to " << hex(s.bytes) << '\n';
+        } else {
+            out << "key " << s.key
+                << (s.kind == step_kind::remove ? " is deleted\n" : " becomes a list\n");
+        }
+    }
+    return out;
+}
+
+} // namespace colimit::differential

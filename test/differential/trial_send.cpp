@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a trial sends: the batches, what others do to the keys, and the looks at the keys after each
+// step.
+
+#include "trial.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+namespace colimit::differential {
+
+namespace resp = redis::resp;
+
+trial::trial(test::raw_client& server, const history& told, std::string prefix)
+    : server_(server), told_(told), prefix_(std::move(prefix)), model_(told.keys),
+      written_(told.keys), ends_(told.keys, -2), log_ends_(told.keys, -2) {
+    for (std::size_t key = 0; key < told.keys; ++key) {
+        const auto bytes = std::to_string(key);
+        family_at_ =
+            redis::append_key(names_.emplace_back(), {prefix_, told.versions.front().name(), bytes,
+                                                      redis::key_hash(bytes)});
+    }
+}
+
+trial::~trial() = default;
+
+void trial::send() {
+    std::string out;
+    resp::append_command(out, {"TIME"});
+    for (; sent_ < told_.steps.size(); ++sent_) {
+        const auto& s = told_.steps[sent_];
+        if (s.kind == step_kind::pause && compared_ != sent_)
+            break;
+        if (!s.calls.empty())
+            send_batch(out, s);
+        else if (s.kind != step_kind::pause)
+            send_change(out, s);
+    }
+    if (sent_ == told_.steps.size())
+        for (std::size_t key = 0; key < names_.size(); ++key)
+            send_unlink(out, key);
+    server_.send(out);
+}
+
+std::string trial::name_of(std::size_t key, std::string_view family) const {
+    auto name = names_[key];
+    return name.insert(family_at_, family);
+}
+
+/// The key, its log and its sketches of all versions.
+void trial::send_unlink(std::string& out, std::size_t key) const {
+    auto all = std::set<std::string>{names_[key], name_of(key, redis::log_family)};
+    for (const auto& version : told_.versions)
+        for (const auto& l : version.data()->plan.rules()) {
+            const auto family = redis::sketch_family(l.tag);
+            all.insert(name_of(key, {family.data(), family.size()}));
+        }
+    resp::append_array(out, all.size() + 1);
+    resp::append_bulk(out, "UNLINK");
+    for (const auto& name : all)
+        resp::append_bulk(out, name);
+}
+
+void trial::send_calls(sent_batch& sent, const step& s) {
+    for (const auto& c : s.calls) {
+        auto& op = sent.calls.emplace_back(c.asked);
+        sent.batch.add(op, prefix_, std::to_string(c.key));
+        if (std::ranges::find(sent.keys, c.key) == sent.keys.end())
+            sent.keys.push_back(c.key);
+    }
+}
+
+void trial::send_together(sent_batch& sent, const step& s) {
+    auto names = std::vector<std::string>{};
+    for (const auto& c : s.calls) {
+        names.push_back(std::to_string(c.key));
+        sent.keys.push_back(c.key);
+        sent.checks.push_back({.key = {},
+                               .policy = told_.versions[c.version],
+                               .options = {.cost = c.asked.cost,
+                                           .at_least = c.asked.at_least,
+                                           .member = c.asked.member}});
+    }
+    for (std::size_t i = 0; i < names.size(); ++i)
+        sent.checks[i].key = names[i];
+    auto& op = sent.calls.emplace_back();
+    op.checks = sent.checks;
+    if (!sent.batch.add_checks(op, prefix_))
+        throw std::logic_error{"two checks are about one state"};
+}
+
+void trial::send_batch(std::string& out, const step& s) {
+    auto& sent = *in_flight_.emplace_back(std::make_unique<sent_batch>());
+    const auto& first = s.calls.front();
+    sent.batch.start(told_.versions[first.version].data(), first.asked.now, ++nonce_);
+    if (s.kind == step_kind::together)
+        send_together(sent, s);
+    else
+        send_calls(sent, s);
+    sent.batch.encode(out, told_.server_clock ? "0" : least_ttl);
+    send_looks(out, sent.keys);
+}
+
+void trial::send_change(std::string& out, const step& s) const {
+    const auto& name = names_[s.key];
+    resp::append_command(out, {"DEL", name});
+    if (s.kind == step_kind::plant)
+        resp::append_command(out, {"SET", name, s.bytes, "PX", least_ttl});
+    else if (s.kind == step_kind::intrude)
+        resp::append_command(out, {"RPUSH", name, "foreign"});
+    else
+        resp::append_command(out, {"PING"});
+    send_looks(out, {s.key});
+}
+
+void trial::send_looks(std::string& out, const std::vector<std::size_t>& keys) const {
+    for (const auto key : keys) {
+        resp::append_command(out, {"GET", names_[key]});
+        resp::append_command(out, {"PEXPIRETIME", names_[key]});
+        resp::append_command(out, {"ZCARD", name_of(key, redis::log_family)});
+        resp::append_command(out, {"PEXPIRETIME", name_of(key, redis::log_family)});
+    }
+    resp::append_command(out, {"TIME"});
+}
+
+} // namespace colimit::differential
