@@ -13,7 +13,7 @@ namespace colimit::memory {
 /// Whether the bitmap where generation `own` has its place is to be asked at `generation`. One from
 /// after `own` was made before the clock was set back: it becomes that one.
 bool bloom_filters::bitmap::open(std::int64_t generation, std::int64_t own) noexcept {
-    if (head < generation) // 1 and the number of the previous one
+    if (head == 0 || head < generation) // 1 and the number of the previous one
         return false;
     head = std::min(head, own + 1);
     return true;

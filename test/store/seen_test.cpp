@@ -192,6 +192,20 @@ BOOST_AUTO_TEST_CASE(all_stores_give_the_same_answers_whatever_the_clock_says) {
     BOOST_TEST(counts[1] > 1000);
 }
 
+BOOST_AUTO_TEST_CASE(an_id_is_known_in_the_first_age_of_all_time_too) {
+    const bloom_filter f{"f", {.capacity = 100, .age = 24h}};
+    const auto begin = time_point{};
+    auto l = local_limiter{};
+    BOOST_TEST(!l.seen("id", f, {.now = begin}));
+    BOOST_TEST(l.seen("id", f, {.now = begin + 47h}));
+    for (const auto* where : {"", "memory:"}) {
+        auto s = asker{for_supplied_clocks, *where != 0 ? where : server().unix_address()};
+        BOOST_TEST(!s.seen("id", f, begin));
+        BOOST_TEST(s.seen("id", f, begin + 47h));
+        BOOST_TEST(!s.seen("id", f, begin + 48h));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(P4_a_bitmap_ends_with_the_age_after_its_own) {
     auto s = asker{0ms};
     const bloom_filter f{"f", {.capacity = 1000, .age = 1h}};
