@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// differential --operations N --seed S [--server ADDRESS]
+// differential --operations N --seed S [--server ADDRESS] [--scripts FOLDER] [--brief]
 //
 // C++ against Lua: random histories, most of them on clocks of their own and some on the server's,
 // run by the script on a real server and by the model in this process, must agree in every
 // decision, every value and the end of every key. If they do not, the program prints the smallest
-// history that shows it, and ends with 1.
+// history that shows it, and ends with 1. One operation in ten is an id of a Bloom filter.
 
+#include "filter_history.hpp"
+#include "filter_trial.hpp"
 #include "history.hpp"
+#include "scripts.hpp"
 #include "shrink.hpp"
 #include "trial.hpp"
 
-#include <redis/script.hpp>
 #include <support/raw_client.hpp>
 #include <support/redis_server.hpp>
 
@@ -42,8 +44,8 @@ constexpr int most_attempts = 3000;
 
 /// A history under way. It stays where it is, as its trial refers to it.
 struct running {
-    running(test::raw_client& server, history told, std::string prefix)
-        : told(std::move(told)), run(server, this->told, std::move(prefix)) {}
+    running(test::raw_client& server, const scripts& scripts, history told, std::string prefix)
+        : told(std::move(told)), run(server, scripts, this->told, std::move(prefix)) {}
 
     history told;
     trial run;
@@ -52,8 +54,10 @@ struct running {
 
 class comparison {
   public:
-    comparison(test::raw_client& server, std::uint64_t seed)
-        : server_(server), seed_(seed), shows_progress_(::isatty(STDERR_FILENO) == 1),
+    /// @param brief says of a difference only that there is one
+    comparison(test::raw_client& server, const scripts& scripts, std::uint64_t seed, bool brief)
+        : server_(server), scripts_(scripts), seed_(seed), brief_(brief),
+          shows_progress_(::isatty(STDERR_FILENO) == 1),
           prefix_("differential-" + std::to_string(::getpid()) + "-") {}
 
     /// True when all agreed.
@@ -85,7 +89,8 @@ class comparison {
             const auto server_clock = histories_ % 4 == 3;
             auto told = random_history(seed_ * 1'000'003 + histories_++, server_clock);
             told_ += told.calls();
-            flying_.push_back(std::make_unique<running>(server_, std::move(told), next_prefix()));
+            flying_.push_back(
+                std::make_unique<running>(server_, scripts_, std::move(told), next_prefix()));
         } else {
             return;
         }
@@ -97,7 +102,10 @@ class comparison {
         flying_.pop_front();
         if (const auto difference = oldest->run.compare()) {
             drain();
-            explain(oldest->told, *difference);
+            if (brief_)
+                std::cout << "C++ and Lua differ: " << difference->what << '\n';
+            else
+                explain(oldest->told, *difference);
             failed_ = true;
         } else if (const auto pause = oldest->run.pause()) {
             oldest->due = steady::now() + milliseconds{*pause};
@@ -115,7 +123,7 @@ class comparison {
     }
 
     [[nodiscard]] std::optional<mismatch> try_alone(const history& told) {
-        auto run = trial{server_, told, next_prefix()};
+        auto run = trial{server_, scripts_, told, next_prefix()};
         for (;;) {
             run.send();
             auto difference = run.compare();
@@ -151,7 +159,9 @@ class comparison {
     }
 
     test::raw_client& server_;
+    const scripts& scripts_;
     std::uint64_t seed_;
+    bool brief_;
     bool shows_progress_;
     std::string prefix_;
     std::deque<std::unique_ptr<running>> flying_;  ///< sent, not compared
@@ -164,6 +174,42 @@ class comparison {
     steady::time_point next_progress_{};
 };
 
+/// The same for the ids of Bloom filters. True when all agreed.
+[[nodiscard]] bool compare_filters(test::raw_client& server, const scripts& scripts,
+                                   std::size_t ids, std::uint64_t seed) {
+    const auto prefix = "differential-" + std::to_string(::getpid()) + "-f";
+    auto flying = std::deque<std::unique_ptr<filter_trial>>{};
+    auto histories = std::uint64_t{0};
+    auto difference = std::optional<mismatch>{};
+    for (auto told = std::size_t{0}; told < ids || !flying.empty();) {
+        if (told < ids) {
+            const auto server_clock = histories % 4 == 3;
+            auto next = random_filter_history(seed * 1'000'003 + histories++, server_clock);
+            told += next.ids();
+            flying.push_back(std::make_unique<filter_trial>(server, scripts, std::move(next),
+                                                            prefix + std::to_string(histories)));
+            flying.back()->send();
+        }
+        if (flying.size() < 2 && told < ids)
+            continue;
+        const auto oldest = std::move(flying.front());
+        flying.pop_front();
+        if (auto found = oldest->compare(); found && !difference) {
+            const auto& history = oldest->told();
+            std::cout << "C++ and Lua differ about ids (seed " << seed << ", history "
+                      << history.seed << (history.server_clock ? ", the server's clock" : "")
+                      << "):\n";
+            print(std::cout, history, found->step + 1);
+            std::cout << found->what << '\n';
+            difference = std::move(found);
+            ids = 0; // what is under way is read to its end
+        }
+    }
+    if (!difference)
+        std::cout << ids << " ids of filters in " << histories << " histories: they agree\n";
+    return !difference;
+}
+
 int run(int argc, char** argv) {
     auto operations = std::size_t{100'000};
     auto seed = std::uint64_t{1};
@@ -172,14 +218,22 @@ int run(int argc, char** argv) {
     app.add_option("--operations", operations, "calls to compare")->capture_default_str();
     app.add_option("--seed", seed, "where the random histories begin")->capture_default_str();
     app.add_option("--server", address, "as config::server; by default one is started");
+    auto folder = std::string{};
+    auto brief = false;
+    app.add_option("--scripts", folder, "check.lua or seen.lua, to be compared instead");
+    app.add_flag("--brief", brief, "says that they differ, without the smallest history");
     CLI11_PARSE(app, argc, argv);
 
     auto own = std::optional<test::redis_server>{};
     if (address.empty())
         address = own.emplace().address();
     auto server = test::raw_client{address};
-    server.must({"SCRIPT", "LOAD", redis::check_script.body});
-    return comparison{server, seed}.run(operations) ? 0 : 1;
+    const auto run = scripts{server, folder};
+    const auto ids = operations / 10;
+    return comparison{server, run, seed, brief}.run(operations - ids) &&
+                   compare_filters(server, run, ids, seed)
+               ? 0
+               : 1;
 }
 
 } // namespace

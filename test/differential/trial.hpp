@@ -13,6 +13,7 @@
 
 #include "history.hpp"
 #include "model.hpp"
+#include "scripts.hpp"
 #include "sent_batch.hpp"
 
 #include <redis/key.hpp>
@@ -32,7 +33,7 @@ namespace colimit::differential {
 class trial {
   public:
     /// @param prefix of its keys, its own
-    trial(test::raw_client& server, const history& told, std::string prefix);
+    trial(test::raw_client& server, const scripts& run, const history& told, std::string prefix);
     ~trial();
     trial(const trial&) = delete;
     trial& operator=(const trial&) = delete;
@@ -70,6 +71,7 @@ class trial {
     [[nodiscard]] const core::plan& rules_for(const step& s, std::size_t key) const;
 
     test::raw_client& server_;
+    const scripts& run_;
     const history& told_;
     std::string prefix_;
     std::vector<std::string> names_; ///< of the keys

@@ -15,8 +15,8 @@ namespace colimit::differential {
 
 namespace resp = redis::resp;
 
-trial::trial(test::raw_client& server, const history& told, std::string prefix)
-    : server_(server), told_(told), prefix_(std::move(prefix)), model_(told.keys),
+trial::trial(test::raw_client& server, const scripts& run, const history& told, std::string prefix)
+    : server_(server), run_(run), told_(told), prefix_(std::move(prefix)), model_(told.keys),
       written_(told.keys), ends_(told.keys, -2), log_ends_(told.keys, -2) {
     for (std::size_t key = 0; key < told.keys; ++key) {
         const auto bytes = std::to_string(key);
@@ -43,7 +43,7 @@ void trial::send() {
     if (sent_ == told_.steps.size())
         for (std::size_t key = 0; key < names_.size(); ++key)
             send_unlink(out, key);
-    server_.send(out);
+    server_.send(run_.redirect(std::move(out)));
 }
 
 std::string trial::name_of(std::size_t key, std::string_view family) const {

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Half of the histories are left alone by others: these are told to the in-process store as well.
+
+#include "filter_history.hpp"
+
+#include "dice.hpp"
+#include "sent_batch.hpp"
+
+#include <colimit/limits.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <ostream>
+#include <utility>
+
+namespace colimit::differential {
+namespace {
+
+constexpr std::size_t ids_of_history = 60;
+
+class filter_story {
+  public:
+    filter_story(std::uint64_t seed, bool server_clock) : dice_(seed) {
+        told_.seed = seed;
+        told_.server_clock = server_clock;
+        const auto small = dice_.percent(70);
+        told_.shape = {.age = dice_.magnitude(server_clock ? 20'000 : limits::longest_age.count()),
+                       .words = static_cast<std::uint32_t>(dice_.between(1, small ? 4 : 24)),
+                       .lines = static_cast<std::uint32_t>(dice_.between(1, small ? 3 : 20)),
+                       .blocks = static_cast<std::uint32_t>(dice_.between(1, 4))};
+        known_ids_ = static_cast<std::size_t>(dice_.between(5, 50));
+        meddled_ = dice_.percent(50);
+        now_ = dice_.percent(20) ? dice_.between(0, 3 * told_.shape.age)
+                                 : dice_.magnitude(limits::latest_time);
+    }
+
+    [[nodiscard]] filter_history tell() {
+        for (auto ids = std::size_t{0}; ids < ids_of_history;
+             ids += told_.steps.back().ids.size()) {
+            const auto others = meddled_ && dice_.percent(25);
+            told_.steps.push_back(others ? meddle() : ask());
+        }
+        return std::move(told_);
+    }
+
+  private:
+    [[nodiscard]] filter_step ask() {
+        move_clock();
+        auto made = filter_step{.now = now_};
+        for (auto left = 1 + dice_.below(8); left > 0; --left)
+            made.ids.push_back("id " + std::to_string(dice_.below(known_ids_)));
+        return made;
+    }
+
+    void move_clock() {
+        const auto age = told_.shape.age;
+        const auto here = now_ / age;
+        switch (dice_.below(8)) {
+        case 0: // where a generation begins, and the microsecond before
+            now_ = (here + dice_.between(-2, 3)) * age - dice_.between(0, 1);
+            break;
+        case 1:
+            now_ += dice_.magnitude(3 * age);
+            break;
+        case 2:
+            now_ -= dice_.magnitude(3 * age);
+            break;
+        case 3:
+            now_ += dice_.magnitude(age);
+            break;
+        default:
+            break;
+        }
+        now_ = std::clamp<std::int64_t>(now_, 0, limits::latest_time);
+    }
+
+    [[nodiscard]] filter_step meddle() {
+        const auto bitmap = dice_.below(told_.bitmaps());
+        if (dice_.percent(30))
+            return {.kind = filter_event::remove, .bitmap = bitmap};
+        if (dice_.percent(15))
+            return {.kind = filter_event::intrude, .bitmap = bitmap};
+        return {.kind = filter_event::plant, .bitmap = bitmap, .bytes = random_bitmap()};
+    }
+
+    /// A head that may tell of any generation, and perhaps not all of the lines.
+    [[nodiscard]] std::string random_bitmap() {
+        constexpr double strange[] = {0,
+                                      -1,
+                                      0.5,
+                                      -0.0,
+                                      1e300,
+                                      std::numeric_limits<double>::quiet_NaN(),
+                                      std::numeric_limits<double>::infinity()};
+        const auto near = static_cast<double>(now_ / told_.shape.age + dice_.between(-3, 5));
+        const auto head = dice_.percent(20) ? dice_.pick(strange) : near;
+        auto bytes = std::string(sizeof head, '\0');
+        std::memcpy(bytes.data(), &head, sizeof head);
+        auto size = std::size_t{told_.shape.block_bytes()};
+        if (dice_.percent(30))
+            size = dice_.below(size + 40);
+        while (bytes.size() < size)
+            bytes += static_cast<char>(dice_.bits() & dice_.bits());
+        bytes.resize(size);
+        return bytes;
+    }
+
+    dice dice_;
+    filter_history told_;
+    std::int64_t now_ = 0;
+    std::size_t known_ids_ = 0;
+    bool meddled_ = false;
+};
+
+} // namespace
+
+std::size_t filter_history::ids() const noexcept {
+    auto sum = std::size_t{0};
+    for (const auto& s : steps)
+        sum += s.ids.size();
+    return sum;
+}
+
+filter_history random_filter_history(std::uint64_t seed, bool server_clock) {
+    return filter_story{seed, server_clock}.tell();
+}
+
+void print(std::ostream& out, const filter_history& h, std::size_t end) {
+    out << "blocks " << h.shape.blocks << ", lines " << h.shape.lines << ", words " << h.shape.words
+        << ", age " << h.shape.age << " us\n";
+    for (std::size_t i = 0; i < end; ++i) {
+        const auto& s = h.steps[i];
+        out << i + 1 << ". ";
+        if (s.kind == filter_event::ids) {
+            if (!h.server_clock)
+                out << "at " << s.now << ", generation " << s.now / h.shape.age << ": ";
+            for (const auto& id : s.ids)
+                out << '"' << id << "\" ";
+        } else {
+            out << "bitmap " << s.bitmap % 2 << " of block " << s.bitmap / 2;
+            if (s.kind == filter_event::plant)
+                out << " is set to " << hex(s.bytes);
+            else
+                out << (s.kind == filter_event::remove ? " is deleted" : " becomes a list");
+        }
+        out << '\n';
+    }
+}
+
+} // namespace colimit::differential
