@@ -51,31 +51,41 @@ take[BUCKET] = function(i, cost)
     debt[i] = max(0, debt[i] - cost * num[i])
 end
 
-local function start_steps(i)
-    return start_bucket(i, kind[i] == ALIGNED and floor(now / period[i]) * period[i] or now)
+-- After `at`; stepwise if the bucket is first used then.
+local function next_boundary(i, at)
+    return kind[i] == ALIGNED and (floor(at / period[i]) + 1) * period[i] or at + period[i]
 end
 
+local function start_steps(i)
+    return start_bucket(i, next_boundary(i, now))
+end
+
+-- t is the next boundary.
 bring[STEPWISE] = function(i)
     if own_num[i] == 0 then return start_steps(i) end
+    local continuous_before = own_num[i] ~= num[i]
     local converted = convert(i)
-    local ahead = t[i] > now
-    if ahead then t[i] = now end
+    if continuous_before then t[i] = next_boundary(i, min(t[i], now)) end
     local owed = min(debt[i], most[i])
+    local found, ahead = t[i], now < t[i]
     local steps, p = 0, period[i]
     if kind[i] == ALIGNED then
-        steps = floor(now / p) - floor(t[i] / p)
-        t[i] = floor(now / p) * p
+        steps = ahead and 0 or floor(now / p) - ceil(t[i] / p) + 1
+        t[i] = next_boundary(i, now)
+    elseif ahead then
+        t[i] = min(t[i], next_boundary(i, now))
     else
-        steps = floor((now - t[i]) / p)
+        steps = floor((now - t[i]) / p) + 1
         t[i] = t[i] + steps * p
     end
+    local moved = ahead and t[i] ~= found
     local owed_steps = ceil(owed / step[i])
     if initial[i] >= 0 and steps - owed_steps >= ceil(full[i] / step[i]) then
         return start_steps(i)
     end
     debt[i] = steps >= owed_steps and 0 or owed - steps * step[i]
     if debt[i] == 0 and initial[i] < 0 then start_steps(i) end
-    return converted or ahead
+    return converted or moved
 end
 
 -- Where a token is one tick.
@@ -203,7 +213,7 @@ local function reset_after(i)
         if u == 1 or units == 0 then return units end
         return u * (floor(now / u) + units) - now
     elseif k == STEPWISE or k == ALIGNED then
-        return debt[i] == 0 and 0 or t[i] + ceil(debt[i] / step[i]) * period[i] - now
+        return debt[i] == 0 and 0 or t[i] + (ceil(debt[i] / step[i]) - 1) * period[i] - now
     elseif k == COUNTER then
         if debt[i] ~= 0 then return t[i] + period[i] * unit[i] - now end
         return own_capacity[i] ~= 0 and t[i] - now or 0
@@ -220,7 +230,7 @@ local function matters_for(i)
     elseif kind[i] == BUCKET then
         return (ceil(debt[i] / den[i]) + ceil(full[i] / den[i])) * unit[i]
     end
-    return t[i] + (ceil(debt[i] / step[i]) + ceil(full[i] / step[i])) * period[i] - now
+    return t[i] + (ceil(debt[i] / step[i]) + ceil(full[i] / step[i]) - 1) * period[i] - now
 end
 
 -- The same as no state.

@@ -5,7 +5,7 @@
 //   kind              t                    debt          num             capacity
 //   ----------------  -------------------  ------------  --------------  -----------------
 //   bucket            debt is as of then   ticks owed    ticks a token   tokens that fit
-//   stepwise, aligned the last boundary    tokens owed   1               tokens that fit
+//   stepwise, aligned the next boundary    tokens owed   1               tokens that fit
 //   windows           end of the window    used          1               1
 //   counter           end of the window    used          its period      used in the previous
 //   distinct          end of the window    members       *               1

@@ -30,7 +30,7 @@ namespace {
     case core::kind::bucket:
         return ticks((duration - 1) / l.unit + 1, l.den);
     case core::kind::stepwise:
-    case core::kind::aligned: // from a boundary that may be a period ago
+    case core::kind::aligned: // where now is a boundary, at which one count comes back
         return ticks((duration - 1) / l.period + 2, l.count);
     case core::kind::hold: // held_up tells of it
         return 0;

@@ -37,10 +37,9 @@ namespace colimit::memory {
 inline void start_anew(const core::plan& rules, std::span<core::rule_state> states,
                        std::int64_t now) noexcept {
     for (std::uint32_t i = 0; i < rules.slots; ++i)
-        if (rules.limits[i].kind == core::kind::from_first)
+        if (rules.limits[i].kind == core::kind::from_first ||
+            rules.limits[i].kind == core::kind::stepwise)
             states[i].t = std::max(states[i].t, now + rules.limits[i].period);
-        else if (rules.limits[i].kind == core::kind::stepwise)
-            states[i].t = std::max(states[i].t, now);
 }
 
 } // namespace colimit::memory
