@@ -126,7 +126,7 @@ void batch_there_and_back(State& state, const policy& p) {
                 return state.SkipWithError("a call was not taken");
         }
         out.clear();
-        batcher.write(out, 0);
+        batcher.write(out, 0, 0);
         std::to_chars(nonce_digits, nonce_digits + 10, nonce++);
         (void)reply.feed(bytes);
         if (!batcher.read_reply(reply, bytes))

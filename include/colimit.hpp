@@ -19,6 +19,7 @@
 #include <colimit/policy.hpp>
 #include <colimit/policy_set.hpp>
 #include <colimit/rule.hpp>
+#include <colimit/statistics.hpp>
 #include <colimit/text.hpp>
 
 #endif

@@ -52,6 +52,7 @@ void check_bounds(const config& settings) {
     check("max_in_flight", settings.max_in_flight, size{1}, size{16'777'216});
     check("batch_size", settings.batch_size, size{1}, size{1'024});
     check("batches_in_flight", settings.batches_in_flight, size{1}, size{64});
+    check("deny_cache", settings.deny_cache, size{0}, size{16'777'216});
     check("memory_keys", settings.memory_keys, size{1}, size{1'073'741'824});
     check("resp", settings.resp, 2, 3);
 }

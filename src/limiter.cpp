@@ -28,7 +28,8 @@ namespace {
     auto where = redis::parse_address(settings.server);
     auto made = std::shared_ptr<detail::engine>{};
     if (where.kind == redis::address::kind::memory)
-        made = std::make_shared<detail::memory_engine>(std::move(executor), settings.memory_keys);
+        made = std::make_shared<detail::memory_engine>(std::move(executor), settings.memory_keys,
+                                                       settings.thread_safe);
     else
         made =
             std::make_shared<detail::redis_engine>(std::move(executor), settings, std::move(where));
@@ -58,6 +59,10 @@ limiter& limiter::operator=(limiter&& other) noexcept {
 
 limiter::executor_type limiter::get_executor() const noexcept {
     return engine_->executor();
+}
+
+statistics limiter::statistics() const {
+    return engine_->statistics();
 }
 
 void limiter::close() noexcept {

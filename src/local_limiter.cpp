@@ -62,6 +62,7 @@ decision local_limiter::answer(std::string_view key, const detail::policy_data& 
         question.now = detail::system_now();
     auto out = decision{};
     store_->answer(sought, data, question, out);
+    ++decided_[static_cast<std::size_t>(out.outcome)];
     return out;
 }
 
@@ -75,11 +76,16 @@ bool local_limiter::seen(std::string_view id, const bloom_filter& f, const reset
     if (!seen)
         throw error{errc::invalid_argument, "there are " + std::to_string(limits::local_filters) +
                                                 " other filters that know ids"};
+    ++decided_[static_cast<std::size_t>(*seen ? outcome::limited : outcome::allowed)];
     return *seen;
 }
 
 local_statistics local_limiter::statistics() const noexcept {
-    return store_->statistics();
+    auto all = store_->statistics();
+    all.allowed = decided_[static_cast<std::size_t>(outcome::allowed)];
+    all.limited = decided_[static_cast<std::size_t>(outcome::limited)];
+    all.never = decided_[static_cast<std::size_t>(outcome::never)];
+    return all;
 }
 
 } // namespace colimit

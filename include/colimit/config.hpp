@@ -85,6 +85,26 @@ struct config {
     /// One alone would leave the server idle while its reply travels; many would all be small.
     std::size_t batches_in_flight = 3;
 
+    /// Denials that are remembered, so that a flood of refused calls costs the server nothing: 0
+    /// (none) to 16,777,216. Until a denial's `retry_after` is over, less a thousandth and the time
+    /// the question travelled, the same question and those of a larger cost get the same answer
+    /// without asking the server: `origin::deny_cache`, with `retry_after` and `reset_after`
+    /// counted down; what remains stays as the server said. Whatever else this limiter does to the
+    /// key ends that at once: refunds, resets, grants, charges, calls with other rules. What others
+    /// do is seen when the denial ends: a place that another process gives back up to `retry_after`
+    /// later, and one that it takes by a denial that is longer then.
+    ///
+    /// For `allow` and `allow_many` by the server's clock, under policies without `distinct` and
+    /// without `count_refused`; not with `mode::transaction` or `memory:`. Some 300 bytes each,
+    /// taken as they are used; when all are, a new denial takes the place of another.
+    std::size_t deny_cache = 65'536;
+
+    /// Whether the limiter may be used from every thread that runs its executor, or from any other,
+    /// at the same time, rather than from one thread or strand. Each call then locks; handlers
+    /// without an executor of their own run on the limiter's, several at once. A limiter for each
+    /// thread is faster, for Redis is what they share.
+    bool thread_safe = false;
+
     /// States that the in-process store keeps, one a key and rule: 1 to 1,073,741,824.
     std::size_t memory_keys = 1'048'576;
 

@@ -28,7 +28,7 @@ enum class outcome : std::uint8_t {
     never,
 };
 
-/// Who made the decision. In this version always `store`: the other sources are not built yet.
+/// Who made the decision. In this version `store` or `deny_cache`: the others are not built yet.
 enum class origin : std::uint8_t {
     /// The store that the limiter was given.
     store,

@@ -14,6 +14,7 @@
 #include <colimit/error.hpp>
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
+#include <colimit/statistics.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -55,7 +56,10 @@ namespace colimit {
 ///
 /// @par Threads
 /// A limiter is confined to its executor: use it from the one thread that runs its context, or from
-/// its strand. One limiter for each thread is the recommended shape.
+/// its strand. One limiter for each thread is the recommended shape. With `config::thread_safe`
+/// every function but moving and destroying may be called from any thread at any time, where the
+/// executor is that of a pool; a cancellation slot is emitted, as everywhere in Asio, where its
+/// handler runs, so who cancels gives the handler a strand.
 ///
 /// @par Keys
 /// Any bytes. Above 256 bytes a 128-bit digest stands for them.
@@ -270,6 +274,10 @@ class limiter {
     /// Ends every call with `errc::closed`, closes the connection and lets the context run out.
     /// Later calls get `errc::closed` too. Closing twice does nothing.
     void close() noexcept;
+
+    /// What this limiter has done since it was made, also after `close`. Copies some 2 KB. Counted
+    /// where other things are done anyway, so that it costs a call nothing that can be measured.
+    [[nodiscard]] colimit::statistics statistics() const;
 
   private:
     template<class Token>

@@ -13,6 +13,7 @@
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -25,12 +26,16 @@ class store;
 class bloom_filters;
 } // namespace memory
 
-/// How full a `local_limiter` is, and what it did about that.
+/// How full a `local_limiter` is, what it did about that, and what it decided.
 struct local_statistics {
     std::size_t states = 0;       ///< in use: for each key and rule one, or what its log takes
     std::size_t capacity = 0;     ///< at most
     std::uint64_t evicted = 0;    ///< recovered states whose place was used again
     std::uint64_t overflowed = 0; ///< calls answered by a shared state because none was free
+    /// Decisions by their outcome. For `seen`, an id that is new is allowed and another limited.
+    std::uint64_t allowed = 0;
+    std::uint64_t limited = 0;
+    std::uint64_t never = 0;
 };
 
 /// Limits within this process.
@@ -120,6 +125,7 @@ class local_limiter {
 
     std::unique_ptr<memory::store> store_;
     std::unique_ptr<memory::bloom_filters> filters_;
+    std::array<std::uint64_t, 3> decided_{}; ///< by outcome
 };
 
 } // namespace colimit

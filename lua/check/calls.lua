@@ -77,6 +77,21 @@ local function ask(k, verb, cost, at_least, member)
     note_change(start_duplicate_hold() or fits > 0)
 end
 
+-- An allow, all or nothing, several times over, where states are numbers: who comes first is served
+-- first, and once there is no room for one, there is none for the next.
+local function allow_times(cost, times)
+    local most = cost * times
+    local fits, never = judge(most, cost)
+    if never then return end
+    local served = fits == most and times or max(0, floor(fits / cost))
+    if n > rules and not refuses_nobody then served = min(served, 1) end
+    if served == 0 then return note_change(false) end
+    granted = granted + served
+    for i = 1, rules do add[kind[i]](i, served * cost) end
+    start_duplicate_hold()
+    note_change(true)
+end
+
 local function reserve(cost, max_wait)
     local fits, never = judge(cost, cost)
     if never then return end
@@ -206,10 +221,16 @@ end
 
 local function is_well(k) return not statuses or statuses[first + k - 1] == '.' end
 
-local function call_key(k, verb, cost, at_least, member)
-    if not is_well(k) then return end
-    local failed = apply(k, verb, cost, at_least, member)
-    if failed then note(first + k - 1, 'e', failed) end
+local function call_key(k, times, verb, cost, at_least, member)
+    if times > 1 and verb == ALLOW and at_least == cost and cost > 0 and not has_log
+        and #sketches == 0 and is_well(k) then
+        return allow_times(cost, times)
+    end
+    for _ = 1, times do
+        if not is_well(k) then return end
+        local failed = apply(k, verb, cost, at_least, member)
+        if failed then note(first + k - 1, 'e', failed) end
+    end
 end
 
 local function end_key()
@@ -256,8 +277,8 @@ local function make_calls(instead)
     local calls, at, made, group = ARGV[5], 1, 0, 1
     if all_or_nothing then use(groups[1]) end
     while at <= #calls do
-        local place, verb, cost, at_least, member
-        place, verb, cost, at_least, at = unpack_bytes('<I2Bdd', calls, at)
+        local place, verb, times, cost, at_least, member
+        place, verb, times, cost, at_least, at = unpack_bytes('<I2BI2dd', calls, at)
         while all_or_nothing and place + 1 >= first + keys do
             end_key()
             group = group + 1
@@ -269,16 +290,16 @@ local function make_calls(instead)
             end_key()
             begin_key(k)
         end
-        call_key(k, instead or verb, cost, at_least, member)
+        call_key(k, times, instead or verb, cost, at_least, member)
         made = made + 1
     end
     end_key()
     return made
 end
 
-local function allow_one(k)
+local function allow_ones(k)
     begin_key(k)
-    call_key(k, ALLOW, 1, 1)
+    call_key(k, times_of(k), ALLOW, 1, 1)
     end_key()
 end
 
@@ -292,9 +313,9 @@ if all_or_nothing then
         granted = 0
     end
 elseif left then
-    for _, k in ipairs(left) do allow_one(k) end
-elseif ARGV[5] == '' then
-    for k = 1, keys do allow_one(k) end
+    for _, k in ipairs(left) do allow_ones(k) end
+elseif asked_times or ARGV[5] == '' then
+    for k = 1, keys do allow_ones(k) end
 else
     make_calls()
 end

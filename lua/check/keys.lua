@@ -9,6 +9,14 @@ else
     values = redis.call('MGET', unpack(KEYS, 1, keys))
 end
 
+-- How often each key is asked, where that is all there is to say: two bytes a key.
+local asked_times
+if not all_or_nothing and #ARGV[5] == 2 * keys then asked_times = {ARGV[5]:byte(1, -1)} end
+
+local function times_of(k)
+    return asked_times and asked_times[2 * k - 1] + 256 * asked_times[2 * k] or 1
+end
+
 local granted = 0
 local facts -- what logs and sketches say to each call, if there are any
 local statuses -- made when the first thing goes wrong

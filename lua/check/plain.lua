@@ -1,8 +1,8 @@
--- What most batches are: one continuous bucket in microseconds, an allow of cost 1 for each key,
--- and regular values. The steps are those of the general way, which follows, without its functions
+-- What most batches are: one continuous bucket in microseconds, allows of cost 1 for each key, and
+-- regular values. The steps are those of the general way, which follows, without its functions
 -- and tables; keys with irregular values are left to it.
 local left
-if ARGV[5] == '' and n == 1 and kind[1] == BUCKET and unit[1] == 1 and initial[1] < 0
+if (asked_times or ARGV[5] == '') and n == 1 and kind[1] == BUCKET and unit[1] == 1 and initial[1] < 0
     and not shadow[1] then
     local tag1, num1, den1, full1, capacity1, most1 =
         tag[1], num[1], den[1], full[1], capacity[1], most[1]
@@ -26,8 +26,14 @@ if ARGV[5] == '' and n == 1 and kind[1] == BUCKET and unit[1] == 1 and initial[1
             left = left or {}
             left[#left + 1] = k
         elseif debt + num1 <= full1 then
-            granted = granted + 1
-            debt = debt + num1
+            if asked_times then
+                local times = min(times_of(k), floor((full1 - debt) / num1))
+                granted = granted + times
+                debt = debt + times * num1
+            else
+                granted = granted + 1
+                debt = debt + num1
+            end
             local recovers = den1 == 1 and debt or ceil(debt / den1)
             if value and ends >= now + recovers and ends < now + 2 * recovers + SECOND - 1000 then
                 -- The key surely outlives the debt: t and debt change in their place.

@@ -10,8 +10,9 @@
 -- ARGV[2]   nonce, returned as it is, so that no reply is taken for another request's
 -- ARGV[3]   the time in microseconds, or '' for the server's clock
 -- ARGV[4]   the least time to live of a key, in milliseconds
--- ARGV[5]   calls, grouped by key: key:u16 verb:u8 cost:f64 at_least:f64, and where the plan has a
---           `distinct` rule member:u16 and its bytes; '' is one allow of cost 1 on every key
+-- ARGV[5]   calls, grouped by key: key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and where the
+--           plan has a `distinct` rule member:u16 and its bytes; `times` equal calls are one entry.
+--           Where all are an allow of cost 1: '' for one on every key, or times:u16 for each key
 -- ARGV[6]   for `all or nothing`: how many keys each plan has, u16 each
 -- Reply     for each key the value found (or nil, or the text of an error); if there are logs or
 --           sketches, what they said to each call, four f64 each; then

@@ -13,14 +13,22 @@
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
+#include <boost/asio/strand.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
 
 namespace colimit::detail {
+namespace {
+
+/// Handlers that run one after another where threads share the limiter: the rest is for the others.
+constexpr std::size_t row_for_threads = 32;
+
+} // namespace
 
 /// Tells engines that their context is about to be destroyed. Without it a coroutine that owns a
 /// limiter and waits for one of its calls would own itself.
@@ -85,8 +93,10 @@ class engine::registration {
     engine_service* service_;
 };
 
-engine::engine(asio::any_io_executor executor)
-    : executor_(std::move(executor)), line_(executor_, [this] { serve_line(); }) {}
+engine::engine(asio::any_io_executor executor, bool thread_safe)
+    : executor_(std::move(executor)),
+      own_executor_(thread_safe ? asio::any_io_executor{asio::make_strand(executor_)} : executor_),
+      lock_(thread_safe), pool_(thread_safe), line_(own_executor_, [this] { serve_line(); }) {}
 
 engine::~engine() {
     drop_completed();
@@ -97,6 +107,11 @@ void engine::open() {
 }
 
 void engine::close() noexcept {
+    const std::lock_guard guard{lock_};
+    close_locked();
+}
+
+void engine::close_locked() noexcept {
     if (std::exchange(closed_, true))
         return;
     shut(errc::closed);
@@ -106,9 +121,12 @@ void engine::close() noexcept {
 }
 
 void engine::abandon() noexcept {
-    registration_->forget();
-    scheduled_ = true; // nothing can be posted any more
-    close();
+    {
+        const std::lock_guard guard{lock_};
+        registration_->forget();
+        abandoned_ = true;
+        close_locked();
+    }
     drop_completed();
 }
 
@@ -119,7 +137,14 @@ void engine::drop_completed() noexcept {
 }
 
 void engine::start(operation& op, const call& c) noexcept {
+    const std::lock_guard guard{lock_};
+    start_locked(op, c);
+}
+
+void engine::start_locked(operation& op, const call& c) noexcept {
     op.asked = c.asked;
+    op.is_question = c.kind != call::shape::ready && c.kind != call::shape::many;
+    counted_.checks += op.is_question ? 1U : 0U;
     if (closed_)
         return complete(op, errc::closed);
     try {
@@ -169,6 +194,11 @@ void engine::start_checks(operation& op, const call& c) {
 }
 
 void engine::cancel(operation& op) noexcept {
+    const std::lock_guard guard{lock_};
+    cancel_locked(op);
+}
+
+void engine::cancel_locked(operation& op) noexcept {
     if (op.place != nullptr)
         return withdraw(op, asio::error::operation_aborted);
     if (op.attached == nullptr)
@@ -184,7 +214,7 @@ void engine::cancel(operation& op) noexcept {
     }
     line_.remove(op);
     place->served = true;
-    give_back(*place, op.asked.cost, core::recovers_at(op.result));
+    give_back_locked(*place, op.asked.cost, core::recovers_at(op.result));
     complete(op, asio::error::operation_aborted);
 }
 
@@ -196,7 +226,7 @@ bool engine::keeps_waiting(operation& op) {
         waiting_line::place_of(op).served)
         return false;
     if (auto& place = waiting_line::place_of(op); place.cancelled) {
-        give_back(place, op.asked.cost, core::recovers_at(op.result));
+        give_back_locked(place, op.asked.cost, core::recovers_at(op.result));
         op.ec = asio::error::operation_aborted;
         return false;
     }
@@ -209,6 +239,7 @@ bool engine::keeps_waiting(operation& op) {
 }
 
 void engine::serve_line() {
+    const std::lock_guard guard{lock_};
     auto due = line_.take_due(shared_from_this());
     complete_all(due);
 }
@@ -232,14 +263,20 @@ struct returned_place final : operation {
 } // namespace
 
 void engine::give_back(const reservation& place, std::int64_t cost, std::int64_t end) noexcept {
+    const std::lock_guard guard{lock_};
+    give_back_locked(place, cost, end);
+}
+
+void engine::give_back_locked(const reservation& place, std::int64_t cost,
+                              std::int64_t end) noexcept {
     try {
         auto* op = new returned_place{*this, place, cost, end};
         const auto& kept = op->place;
-        start(*op, {.engine = this,
-                    .kind = call::shape::one,
-                    .key = kept.key,
-                    .policy = &kept.policy,
-                    .asked = op->asked});
+        start_locked(*op, {.engine = this,
+                           .kind = call::shape::one,
+                           .key = kept.key,
+                           .policy = &kept.policy,
+                           .asked = op->asked});
     } catch (const std::bad_alloc&) { // the place lapses
     }
 }
@@ -255,24 +292,73 @@ void engine::complete_all(operation_list& row) noexcept {
 }
 
 void engine::schedule() noexcept {
-    if (std::exchange(scheduled_, true))
+    if (abandoned_ || std::exchange(scheduled_, true))
         return;
-    asio::post(executor_, [self = shared_from_this()] {
-        self->scheduled_ = false;
-        self->run(self->completed_);
-    });
+    asio::post(executor_, [self = shared_from_this()] { self->run(self->take_row()); });
 }
 
-void engine::run(operation_list& row) {
-    auto mine = std::move(row); // what completes meanwhile waits for the next turn
+/// The completed calls; where threads share the limiter, some of them, and another thread is asked
+/// to see to the rest.
+operation_list engine::take_row() {
+    const std::lock_guard guard{lock_};
+    scheduled_ = false;
+    if (!lock_.is_needed())
+        return std::move(completed_);
+    auto row = operation_list{};
+    for (std::size_t i = 0; i < row_for_threads && !completed_.empty(); ++i)
+        row.push_back(*completed_.pop_front());
+    if (!completed_.empty())
+        schedule();
+    return row;
+}
+
+bool engine::is_over(operation& op) {
+    const std::lock_guard guard{lock_};
+    if (keeps_waiting(op))
+        return false;
+    count_end(op);
+    return true;
+}
+
+void engine::run(operation_list row) {
     try {
-        while (auto* op = mine.pop_front())
-            if (!keeps_waiting(*op))
+        while (auto* op = row.pop_front())
+            if (is_over(*op))
                 op->finish(op, true);
     } catch (...) {
-        complete_all(mine);
+        const std::lock_guard guard{lock_};
+        complete_all(row);
         throw;
     }
+}
+
+void engine::count_end(operation& op) noexcept {
+    if (!op.is_question)
+        return;
+    if (op.deadline != 0)
+        counted_.latency.add(std::chrono::microseconds{now_ - (op.deadline - timeout_)});
+    if (!op.ec) {
+        const auto& d = op.result;
+        ++(d.allowed()                     ? counted_.allowed
+           : d.outcome == outcome::limited ? counted_.limited
+                                           : counted_.never);
+        ++counted_.origins[static_cast<std::size_t>(d.origin)];
+        return;
+    }
+    if (op.ec == asio::error::operation_aborted) {
+        ++counted_.cancelled;
+        return;
+    }
+    ++counted_.failed;
+    const auto is_ours = op.ec.category() == error_category();
+    ++counted_.errors[is_ours ? static_cast<std::size_t>(op.ec.value()) : 0];
+}
+
+colimit::statistics engine::statistics() const {
+    const std::lock_guard guard{lock_};
+    auto all = counted_;
+    report(all);
+    return all;
 }
 
 void* allocate(engine& e, std::size_t bytes) {
@@ -281,6 +367,14 @@ void* allocate(engine& e, std::size_t bytes) {
 
 void deallocate(engine& e, void* memory, std::size_t bytes) noexcept {
     e.pool().deallocate(memory, bytes);
+}
+
+bool serves_threads(const engine& e) noexcept {
+    return e.lock().is_needed();
+}
+
+std::shared_ptr<const void> keep_alive(const engine& e) {
+    return e.shared_from_this();
 }
 
 const asio::any_io_executor& executor_of(const engine& e) noexcept {

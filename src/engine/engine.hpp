@@ -6,13 +6,19 @@
 // Completions: finished calls go into one row, and one posted function runs all their handlers. So
 // a handler never runs within its own initiating function, and a thousand completions cost one
 // post.
+//
+// Threads: with `thread_safe`, what is called from outside and what the executor calls locks; what
+// is named `_locked`, and all virtual functions, are called with the lock held. Handlers are not:
+// they run in short rows, several at once. Sockets and timers live on a strand.
 
 #ifndef COLIMIT_ENGINE_HPP
 #define COLIMIT_ENGINE_HPP
 
 #include <colimit/detail/call_operation.hpp>
 #include <colimit/error.hpp>
+#include <colimit/statistics.hpp>
 #include <engine/node_pool.hpp>
+#include <engine/thread_lock.hpp>
 #include <engine/waiting_line.hpp>
 #include <operation_list.hpp>
 
@@ -26,7 +32,7 @@ namespace colimit::detail {
 
 class engine : public std::enable_shared_from_this<engine> {
   public:
-    explicit engine(asio::any_io_executor executor);
+    engine(asio::any_io_executor executor, bool thread_safe);
     engine(const engine&) = delete;
     engine& operator=(const engine&) = delete;
     virtual ~engine();
@@ -40,17 +46,28 @@ class engine : public std::enable_shared_from_this<engine> {
 
     /// Takes the operation; it is finished later.
     void start(operation& op, const call& c) noexcept;
+    void start_locked(operation& op, const call& c) noexcept;
     void cancel(operation& op) noexcept;
+    void cancel_locked(operation& op) noexcept;
 
     /// For an operation that stands for others, when these are done.
-    void complete_from_children(operation& op, error_code ec) noexcept { complete(op, ec); }
+    void complete_from_children_locked(operation& op, error_code ec) noexcept { complete(op, ec); }
     /// Asks the store to take a place back; nobody waits for the answer.
     void give_back(const reservation& place, std::int64_t cost, std::int64_t end) noexcept;
+    void give_back_locked(const reservation& place, std::int64_t cost, std::int64_t end) noexcept;
+
+    [[nodiscard]] colimit::statistics statistics() const;
 
     [[nodiscard]] const asio::any_io_executor& executor() const noexcept { return executor_; }
     [[nodiscard]] node_pool& pool() noexcept { return pool_; }
+    [[nodiscard]] thread_lock& lock() const noexcept { return lock_; }
 
   protected:
+    /// Where the limiter's own work runs: never two functions at once.
+    [[nodiscard]] const asio::any_io_executor& own_executor() const noexcept {
+        return own_executor_;
+    }
+
     /// Takes a checked call; it comes back through `complete`.
     virtual void begin(operation& op, const call& c) = 0;
     /// Takes `op.checks`, which are valid: all or nothing.
@@ -59,6 +76,8 @@ class engine : public std::enable_shared_from_this<engine> {
     virtual void begin_ready(operation& op) = 0;
     /// Gives up a call that the store holds: it comes back through `complete`.
     virtual void withdraw(operation& op, error_code why) = 0;
+    /// Adds what the store has counted itself.
+    virtual void report(colimit::statistics& /*into*/) const {}
     /// Gives up all calls that the store holds, and everything else that keeps the context running.
     virtual void shut(error_code why) = 0;
 
@@ -71,26 +90,41 @@ class engine : public std::enable_shared_from_this<engine> {
     void complete_all(operation_list& row) noexcept;
     /// Runs the handlers of completed calls, from within a function that the executor runs. They
     /// may start calls, close the limiter or destroy it: the caller keeps the engine alive.
-    void run(operation_list& row);
+    void run(operation_list row);
 
     [[nodiscard]] bool is_closed() const noexcept { return closed_; }
+    /// The context goes away: nothing can be posted any more.
+    [[nodiscard]] bool is_abandoned() const noexcept { return abandoned_; }
+
+    /// How long a call that has a deadline may take, and the clock of deadlines as it was read
+    /// last: what the histogram of latencies is made from.
+    std::int64_t timeout_ = 0;
+    std::int64_t now_ = 0;
 
   private:
     class registration;
 
+    void close_locked() noexcept;
     void start_one(operation& op, const call& c);
     void start_checks(operation& op, const call& c);
     [[nodiscard]] bool keeps_waiting(operation& op);
+    [[nodiscard]] bool is_over(operation& op);
+    [[nodiscard]] operation_list take_row();
     void serve_line();
+    void count_end(operation& op) noexcept;
     void schedule() noexcept;
     void drop_completed() noexcept;
 
     asio::any_io_executor executor_;
+    asio::any_io_executor own_executor_;
+    mutable thread_lock lock_;
     node_pool pool_;
     operation_list completed_;
     bool scheduled_ = false;
     bool closed_ = false;
+    bool abandoned_ = false;
     waiting_line line_;
+    colimit::statistics counted_;
     std::unique_ptr<registration> registration_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <engine/many_calls.hpp>
 
+#include <mutex>
 #include <utility>
 
 namespace colimit::detail {
@@ -42,11 +43,11 @@ void many_calls::start() {
             first_->newer = one;
         first_ = one;
         const auto& asked = one->answered;
-        engine_.start(*one, {.engine = &engine_,
-                             .kind = call::shape::one,
-                             .key = asked.key,
-                             .policy = &asked.policy.data(),
-                             .asked = ask(verb::allow, asked.options)});
+        engine_.start_locked(*one, {.engine = &engine_,
+                                    .kind = call::shape::one,
+                                    .key = asked.key,
+                                    .policy = &asked.policy.data(),
+                                    .asked = ask(verb::allow, asked.options)});
     }
 }
 
@@ -54,7 +55,7 @@ void many_calls::cancel() noexcept {
     cancelled_ = true;
     for (auto* one = first_; one != nullptr;) {
         auto* next = one->older; // cancelling ends nothing before the engine's next turn
-        engine_.cancel(*one);
+        engine_.cancel_locked(*one);
         one = next;
     }
 }
@@ -66,19 +67,21 @@ void many_calls::finish(operation* base, bool invoke) {
         one->answered.ec = one->ec;
         one->answered.result = one->result;
     }
-    (one->newer != nullptr ? one->newer->older : all.first_) = one->older;
-    if (one->older != nullptr)
-        one->older->newer = one->newer;
-    one->~child();
-    all.engine_.pool().deallocate(one, sizeof(child));
-    if (--all.left_ != 0)
-        return;
     auto& parent = all.parent_;
-    if (invoke)
-        all.engine_.complete_from_children(parent, all.cancelled_ ? asio::error::operation_aborted
-                                                                  : error_code{});
-    else
-        parent.finish(&parent, false);
+    {
+        const std::lock_guard guard{all.engine_.lock()};
+        (one->newer != nullptr ? one->newer->older : all.first_) = one->older;
+        if (one->older != nullptr)
+            one->older->newer = one->newer;
+        one->~child();
+        all.engine_.pool().deallocate(one, sizeof(child));
+        if (--all.left_ != 0)
+            return;
+        if (invoke)
+            return all.engine_.complete_from_children_locked(
+                parent, all.cancelled_ ? asio::error::operation_aborted : error_code{});
+    }
+    parent.finish(&parent, false);
 }
 
 } // namespace colimit::detail

@@ -16,7 +16,7 @@ namespace colimit::detail {
 
 class memory_engine final : public engine {
   public:
-    memory_engine(asio::any_io_executor executor, std::size_t states);
+    memory_engine(asio::any_io_executor executor, std::size_t states, bool thread_safe = false);
 
   private:
     void begin(operation& op, const call& c) override;

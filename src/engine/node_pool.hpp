@@ -6,9 +6,12 @@
 #ifndef COLIMIT_NODE_POOL_HPP
 #define COLIMIT_NODE_POOL_HPP
 
+#include <engine/thread_lock.hpp>
+
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <vector>
 
@@ -16,10 +19,13 @@ namespace colimit::detail {
 
 class node_pool {
   public:
+    explicit node_pool(bool thread_safe = false) : lock_(thread_safe) {}
+
     [[nodiscard]] void* allocate(std::size_t bytes) {
         const auto size_class = class_of(bytes);
         if (size_class >= free_.size())
             return ::operator new(bytes);
+        const std::lock_guard guard{lock_};
         if (free_[size_class] == nullptr)
             grow(size_class);
         auto* taken = free_[size_class];
@@ -33,6 +39,7 @@ class node_pool {
             ::operator delete(memory);
             return;
         }
+        const std::lock_guard guard{lock_};
         free_[size_class] = ::new (memory) block{free_[size_class]};
     }
 
@@ -67,6 +74,7 @@ class node_pool {
         void* memory;
     };
 
+    thread_lock lock_;
     std::array<block*, classes> free_{};
     std::vector<std::unique_ptr<group>> groups_;
 };

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -35,10 +36,14 @@ constexpr std::int64_t least_silence = 2'000'000;
 
 redis_engine::redis_engine(const asio::any_io_executor& executor, const config& settings,
                            redis::address where)
-    : engine(executor), timeout_(in_us(settings.timeout)),
-      silence_limit_(std::max(5 * timeout_, least_silence)),
+    : engine(executor, settings.thread_safe),
+      silence_limit_(std::max(5 * in_us(settings.timeout), least_silence)),
       session_(session_settings_of(settings, where)), calls_(make_queue(settings)),
-      stream_(executor, std::move(where)), in_(read_bytes), timer_(executor) {}
+      stream_(own_executor(), std::move(where)), in_(read_bytes), timer_(own_executor()) {
+    timeout_ = in_us(settings.timeout);
+    if (settings.deny_cache != 0 && settings.mode == mode::script)
+        denials_.emplace(settings.deny_cache, steady_now);
+}
 
 redis::stream::listener redis_engine::self() {
     return {shared_from_this(), static_cast<redis::stream_events*>(this)};
@@ -46,6 +51,7 @@ redis::stream::listener redis_engine::self() {
 
 void redis_engine::open() {
     engine::open();
+    const std::lock_guard guard{lock()};
     now_ = steady_now();
     obey(session_.start(now_));
     set_timer();
@@ -66,6 +72,8 @@ bool redis_engine::begin_turn(operation& op) {
 }
 
 void redis_engine::begin(operation& op, const call& c) {
+    if (denials_ && !(*c.policy)->filter && denials_->answer(op, c.key, **c.policy))
+        return complete(op);
     if (!begin_turn(op))
         return;
     if (const auto ec = calls_->submit(op, c.key, *c.policy); ec)
@@ -73,6 +81,9 @@ void redis_engine::begin(operation& op, const call& c) {
 }
 
 void redis_engine::begin_together(operation& op) {
+    for (const auto& c : op.checks)
+        if (denials_)
+            denials_->end_others(c.key, *c.policy.data());
     if (!begin_turn(op))
         return;
     if (const auto ec = calls_->submit_checks(op); ec)
@@ -133,11 +144,32 @@ bool redis_engine::leave_place_behind(operation& op) noexcept {
 
 void redis_engine::shut(error_code why) {
     session_.close();
-    stream_.close();
     timer_.cancel();
+    close_stream();
     calls_->fail_all(why);
     complete_all(calls_->done);
     end_ready_waiters(why);
+}
+
+/// The socket belongs to the strand, if there is one.
+void redis_engine::close_stream() noexcept {
+    if (!lock().is_needed() || is_abandoned())
+        return stream_.close();
+    asio::post(own_executor(), [to = shared_from_this(), this] { stream_.close(); });
+}
+
+void redis_engine::report(colimit::statistics& into) const {
+    const auto& sent = calls_->counted;
+    into.batches = sent.batches;
+    into.batch_calls = sent.calls;
+    into.batch_keys = sent.keys;
+    into.largest_batch = sent.largest;
+    into.merged = sent.merged;
+    into.script_loads = sent.script_loads + session_.script_loads();
+    into.bytes_out = bytes_out_;
+    into.bytes_in = bytes_in_;
+    into.cached_denials = denials_ ? denials_->size() : 0;
+    into.reconnects = std::max<std::uint64_t>(served_, 1) - 1;
 }
 
 void redis_engine::end_ready_waiters(error_code ec) {
@@ -152,22 +184,30 @@ void redis_engine::end_ready_waiters(error_code ec) {
 void redis_engine::schedule_turn() noexcept {
     if (std::exchange(turn_scheduled_, true))
         return;
-    asio::post(executor(), asio::bind_allocator(redis::handler_allocator<char>{turn_memory_},
-                                                [to = shared_from_this(), this] { end_turn(); }));
+    asio::post(own_executor(),
+               asio::bind_allocator(redis::handler_allocator<char>{turn_memory_},
+                                    [to = shared_from_this(), this] { end_turn(); }));
 }
 
 void redis_engine::end_turn() {
+    const std::lock_guard guard{lock()};
     turn_scheduled_ = clock_is_read_ = false;
     pump();
     set_timer();
 }
 
-/// What the handlers ask leaves when they have all run, without another round of the loop.
+/// What the handlers ask leaves when they have all run, without another round of the loop; threads
+/// do not wait for each other's handlers.
 void redis_engine::run_within_turn(operation_list& row) {
+    if (lock().is_needed()) {
+        complete_all(row);
+        pump();
+        return set_timer();
+    }
     const auto posted = std::exchange(turn_scheduled_, true);
     clock_is_read_ = false;
     try {
-        run(row);
+        run(std::move(row));
     } catch (...) {
         turn_scheduled_ = posted;
         schedule_turn();
@@ -185,7 +225,7 @@ void redis_engine::pump() {
     if (!calls_->expects_reply())
         heard_ = now_;
     out_.clear();
-    calls_->write(out_, handed_);
+    calls_->write(out_, handed_, now_);
     start_write();
 }
 
@@ -194,11 +234,13 @@ void redis_engine::start_write() {
         return;
     writing_ = true;
     handed_ += out_.size();
+    bytes_out_ += out_.size();
     stream_.write(self(), out_);
 }
 
 void redis_engine::on_write(std::uint64_t connection, error_code ec, std::size_t bytes) {
-    if (connection != stream_.connection())
+    const std::lock_guard guard{lock()};
+    if (connection != stream_.connection() || is_closed())
         return;
     writing_ = false;
     confirmed_ += bytes;
@@ -228,15 +270,19 @@ void redis_engine::start_read() {
 }
 
 void redis_engine::on_read(std::uint64_t connection, error_code ec, std::size_t bytes) {
-    if (connection != stream_.connection())
+    const std::lock_guard guard{lock()};
+    if (connection != stream_.connection() || is_closed())
         return;
     now_ = steady_now();
     if (ec)
         return lose_connection(redis::remedy::reconnect);
     heard_ = now_;
     end_ += bytes;
+    bytes_in_ += bytes;
     if (!read_replies())
         return;
+    for (const auto* op = calls_->done.front(); denials_ && op != nullptr; op = op->next)
+        denials_->note(*op, now_);
     pump();
     start_read();
     run_within_turn(calls_->done);
@@ -296,7 +342,8 @@ void redis_engine::obey(redis::action what) {
 }
 
 void redis_engine::on_connect(std::uint64_t connection, error_code ec) {
-    if (connection != stream_.connection())
+    const std::lock_guard guard{lock()};
+    if (connection != stream_.connection() || is_closed())
         return;
     now_ = steady_now();
     if (ec)
@@ -321,6 +368,7 @@ void redis_engine::greet() {
 }
 
 void redis_engine::serve() {
+    ++served_;
     calls_->begin_connection(session_.facts());
     end_ready_waiters({});
     pump();
@@ -365,6 +413,7 @@ void redis_engine::set_timer() {
 }
 
 void redis_engine::on_timer() {
+    const std::lock_guard guard{lock()};
     if (is_closed())
         return;
     now_ = steady_now();

@@ -11,6 +11,7 @@
 #define COLIMIT_ENGINE_REDIS_ENGINE_HPP
 
 #include <colimit/config.hpp>
+#include <engine/deny_cache.hpp>
 #include <engine/engine.hpp>
 #include <redis/call_queue.hpp>
 #include <redis/handler_memory.hpp>
@@ -24,6 +25,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +45,7 @@ class redis_engine final : public engine, private redis::stream_events {
     void begin_ready(operation& op) override;
     void withdraw(operation& op, error_code why) override;
     void shut(error_code why) override;
+    void report(colimit::statistics& into) const override;
 
     void on_connect(std::uint64_t connection, error_code ec) override;
     void on_read(std::uint64_t connection, error_code ec, std::size_t bytes) override;
@@ -63,6 +66,7 @@ class redis_engine final : public engine, private redis::stream_events {
     void greet();
     void serve();
     void disconnect();
+    void close_stream() noexcept;
     void lose_connection(redis::remedy why);
     void set_timer();
     [[nodiscard]] std::int64_t silence_ends() const noexcept;
@@ -71,10 +75,10 @@ class redis_engine final : public engine, private redis::stream_events {
 
     static constexpr auto no_time = std::numeric_limits<std::int64_t>::max();
 
-    std::int64_t timeout_;
     std::int64_t silence_limit_;
     redis::session session_;
     std::unique_ptr<redis::call_queue> calls_;
+    std::optional<deny_cache> denials_;
     redis::stream stream_;
     redis::resp::decoder decoder_;
 
@@ -94,8 +98,11 @@ class redis_engine final : public engine, private redis::stream_events {
     std::int64_t timer_at_ = no_time;
     redis::handler_memory turn_memory_;
     bool turn_scheduled_ = false;
-    std::int64_t now_ = 0;       ///< the steady clock
     bool clock_is_read_ = false; ///< for the calls of this turn
+
+    std::uint64_t bytes_out_ = 0;
+    std::uint64_t bytes_in_ = 0;
+    std::uint64_t served_ = 0; ///< connections
 
     operation_list ready_waiters_;
 };

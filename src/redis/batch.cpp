@@ -69,7 +69,7 @@ void batch::start(const policy_pointer& policy, std::int64_t clock, std::uint64_
         most_calls_now_ = most_keys_;
     std::ranges::fill(index_, no_entry);
     live_ = 0;
-    sent_keys_ = 0;
+    sent_ = {};
     plain_ = true;
     encoded = false;
     with_script = false;
@@ -155,7 +155,7 @@ void batch::add_call(detail::operation& op, std::string_view prefix, std::string
     }
     auto& e = entries_[place];
     (e.first_call == no_entry ? e.first_call : calls_[e.last_call].next) = made;
-    plain_ = plain_ && e.first_call == made && is_plain(op.asked) && !has_members(*policy_);
+    plain_ = plain_ && is_plain(op.asked) && !has_members(*policy_);
     e.last_call = made;
     ++e.live;
     ++live_;
@@ -213,29 +213,61 @@ void batch::take_back() noexcept {
         }
 }
 
-/// Writes the calls grouped by key. Answers how many keys there are.
-std::uint32_t batch::append_calls(std::string& out) const {
-    auto key = std::uint16_t{0};
+/// Whether two calls on one key, the second right behind the first, are one twice over.
+bool batch::is_repeated(const one_call& a, const one_call& b) const noexcept {
+    return a.asked.verb == b.asked.verb && a.asked.cost == b.asked.cost &&
+           a.asked.at_least == b.asked.at_least && member_of(a) == member_of(b);
+}
+
+/// Writes the calls on one key, equal ones that follow each other as one.
+void batch::append_calls(std::string& out, const entry& of, contents& so_far) const {
+    const auto key = static_cast<std::uint16_t>(so_far.keys);
+    const auto next_live = [this](std::uint32_t i) {
+        while (i != no_entry && calls_[i].withdrawn)
+            i = calls_[i].next;
+        return i;
+    };
+    for (auto i = next_live(of.first_call); i != no_entry;) {
+        const auto& c = calls_[i];
+        const auto& p = policy_of(c.entry);
+        auto times = std::uint16_t{1};
+        i = next_live(c.next);
+        while (!p.filter && i != no_entry && is_repeated(c, calls_[i])) {
+            ++times;
+            i = next_live(calls_[i].next);
+        }
+        ++so_far.entries;
+        if (p.filter) {
+            append_id(out, key, member_of(c));
+            continue;
+        }
+        append_call(out, key, times, c.asked);
+        if (p.plan.has_distinct)
+            append_call_member(out, member_of(c));
+    }
+}
+
+/// Writes the calls grouped by key.
+batch::contents batch::append_calls(std::string& out) const {
+    auto all = contents{};
+    auto once_each = true;
     for (const auto& e : entries_) {
         if (e.live == 0)
             continue;
-        for (auto i = e.first_call; i != no_entry && !plain_; i = calls_[i].next) {
-            const auto& c = calls_[i];
-            if (c.withdrawn)
-                continue;
-            const auto member = std::string_view{members_}.substr(c.member_offset, c.member_size);
-            const auto& p = policy_of(c.entry);
-            if (p.filter) {
-                append_id(out, key, member);
-                continue;
-            }
-            append_call(out, key, c.asked);
-            if (p.plan.has_distinct)
-                append_call_member(out, member);
-        }
-        ++key;
+        if (plain_)
+            append_times(out, static_cast<std::uint16_t>(e.live));
+        else
+            append_calls(out, e, all);
+        ++all.keys;
+        all.calls += e.live;
+        once_each = once_each && e.live == 1;
     }
-    return key;
+    if (plain_) {
+        all.entries = all.keys;
+        if (once_each)
+            out.clear();
+    }
+    return all;
 }
 
 /// Of one entry, with those of its log and sketches.
@@ -263,7 +295,7 @@ void batch::append_family(std::string& out, std::string_view family, std::size_t
 }
 
 void batch::append_keys(std::string& out) const {
-    if (sent_keys_ == entries_.size() && keys_of(0) == 1 && !is_joint()) {
+    if (sent_.keys == entries_.size() && keys_of(0) == 1 && !is_joint()) {
         out.append(keys_);
         return;
     }
@@ -306,10 +338,10 @@ void batch::encode(std::string& out, std::string_view minimum_ttl) {
     scratch_.clear();
     if (!plain_)
         scratch_.reserve(members_.capacity() + calls_.capacity() * call_bytes);
-    sent_keys_ = append_calls(scratch_);
+    sent_ = append_calls(scratch_);
     if (with_script)
         resp::append_command(out, {"SCRIPT", "LOAD", run.body});
-    auto keys = keys_of(0) * sent_keys_;
+    auto keys = keys_of(0) * sent_.keys;
     for (std::size_t i = 0; i < joint_.size(); ++i)
         keys = (i == 0 ? 0 : keys) + keys_of(i);
     resp::append_array(out, keys + (is_joint() ? 9U : 8U));

@@ -67,6 +67,14 @@ class batch {
     /// whole text.
     void encode(std::string& out, std::string_view minimum_ttl);
 
+    /// What was encoded.
+    struct contents {
+        std::uint32_t keys = 0;
+        std::uint32_t calls = 0;
+        std::uint32_t entries = 0; ///< equal calls in a row are one
+    };
+    [[nodiscard]] const contents& sent() const noexcept { return sent_; }
+
     /// Reads the reply, which is not an error, and decides every call. Nothing when it is not a
     /// reply to this batch; otherwise what the errors of single keys ask for.
     [[nodiscard]] std::optional<remedy> read_reply(const resp::decoder& reply,
@@ -84,6 +92,7 @@ class batch {
     }
 
     std::uint64_t sent_from = 0;      ///< the place of its first byte in the connection's stream
+    std::int64_t sent_at = 0;         ///< not later than that byte left
     std::uint32_t replies_before = 0; ///< that answer other commands, such as SCRIPT LOAD
     bool encoded = false;             ///< no more calls are taken, and it may be on its way
     bool with_script = false;         ///< the server lacks the script: send its text along
@@ -128,7 +137,12 @@ class batch {
     [[nodiscard]] std::uint32_t find_or_append(std::uint64_t hash);
     void add_call(detail::operation& op, std::string_view prefix, std::string_view key);
     void keep_member(one_call& c);
-    [[nodiscard]] std::uint32_t append_calls(std::string& out) const;
+    [[nodiscard]] contents append_calls(std::string& out) const;
+    void append_calls(std::string& out, const entry& of, contents& so_far) const;
+    [[nodiscard]] bool is_repeated(const one_call& a, const one_call& b) const noexcept;
+    [[nodiscard]] std::string_view member_of(const one_call& c) const noexcept {
+        return std::string_view{members_}.substr(c.member_offset, c.member_size);
+    }
     [[nodiscard]] std::size_t keys_of(std::size_t entry) const noexcept;
     void append_keys(std::string& out) const;
     void append_family(std::string& out, std::string_view family, std::size_t first,
@@ -165,8 +179,8 @@ class batch {
     std::size_t most_keys_;
     std::size_t most_calls_;
     std::size_t live_ = 0; ///< callers that wait
-    std::uint32_t sent_keys_ = 0;
-    bool plain_ = true; ///< every key has one allow of cost 1
+    contents sent_;
+    bool plain_ = true; ///< all calls are an allow of cost 1
 };
 
 } // namespace colimit::redis

@@ -139,16 +139,16 @@ void batch::fail_all(errc code) noexcept {
 
 std::optional<remedy> batch::read_reply(const resp::decoder& reply, std::string_view bytes) {
     const auto nodes = reply.nodes();
-    if (!has_size(nodes.size(), sent_keys_, is_joint() || fact_bytes(*policy_) != 0) ||
+    if (!has_size(nodes.size(), sent_.keys, is_joint() || fact_bytes(*policy_) != 0) ||
         nodes.front().kind != resp::kind::array || nodes.back().kind != resp::kind::bulk)
         return std::nullopt;
     const auto header = read_header(reply.text(nodes.back(), bytes));
     if (!header || header->nonce != nonce_ ||
-        (header->statuses != "-" && header->statuses.size() != sent_keys_))
+        (header->statuses != "-" && header->statuses.size() != sent_.keys))
         return std::nullopt;
 
     auto from = answers{
-        .facts = nodes.size() == sent_keys_ + 3U ? reply.text(nodes[sent_keys_ + 1U], bytes) : "",
+        .facts = nodes.size() == sent_.keys + 3U ? reply.text(nodes[sent_.keys + 1U], bytes) : "",
         .now = clock_ == detail::store_clock ? header->seconds * 1'000'000 + header->microseconds
                                              : clock_};
     auto failed = false;

@@ -109,18 +109,27 @@ bool batcher::wants_to_write() const noexcept {
     return !waiting_.empty() && in_flight_.size() < settings_.batches_in_flight;
 }
 
-void batcher::write(std::string& out, std::uint64_t stream_position) {
+void batcher::write(std::string& out, std::uint64_t stream_position, std::int64_t now) {
     const auto begin = out.size();
     drop_abandoned();
     while (wants_to_write()) {
         auto& b = waiting_.front();
         close_to_calls(b);
         b.sent_from = stream_position + (out.size() - begin);
+        b.sent_at = now;
         b.replies_before = b.with_script ? 1 : 0;
         b.encode(out, minimum_ttl_);
+        count(b);
         in_flight_.splice(in_flight_.end(), waiting_, waiting_.begin());
         drop_abandoned();
     }
+}
+
+void batcher::count(const batch& b) noexcept {
+    const auto sent = b.sent();
+    counted.add(sent.keys, sent.calls);
+    counted.merged += sent.calls - sent.entries;
+    counted.script_loads += b.with_script ? 1U : 0U;
 }
 
 remedy batcher::fail_head(const resp::decoder& reply, std::string_view bytes) {
@@ -155,7 +164,10 @@ std::optional<remedy> batcher::read_reply(const resp::decoder& reply, std::strin
     const auto needs = head.read_reply(reply, bytes);
     if (!needs)
         return std::nullopt;
-    head.release([this](detail::operation& op) { finish(op); });
+    head.release([this, at = head.sent_at](detail::operation& op) {
+        op.sent_at = at;
+        finish(op);
+    });
     retire(in_flight_);
     return needs;
 }

@@ -54,7 +54,7 @@ class batcher final : public call_queue {
     void substitute(detail::operation& op, detail::operation& by) noexcept override;
 
     [[nodiscard]] bool wants_to_write() const noexcept override;
-    void write(std::string& out, std::uint64_t stream_position) override;
+    void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
     [[nodiscard]] bool expects_reply() const noexcept override { return !in_flight_.empty(); }
     [[nodiscard]] std::optional<remedy> read_reply(const resp::decoder& reply,
                                                    std::string_view bytes) override;
@@ -73,6 +73,7 @@ class batcher final : public call_queue {
 
     [[nodiscard]] batch& batch_for(const policy_pointer& policy, std::int64_t clock);
     void close_to_calls(const batch& b);
+    void count(const batch& b) noexcept;
     void retire(batches& from);
     void end_batch(batch& b, error_code why);
     void end_lost_batch(batch& b);

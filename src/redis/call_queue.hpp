@@ -15,6 +15,7 @@
 #include <redis/resp.hpp>
 #include <redis/server_facts.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,23 @@
 namespace colimit::redis {
 
 using detail::policy_pointer;
+
+/// What was sent, as `colimit::statistics` explains.
+struct batch_counters {
+    std::uint64_t batches = 0;
+    std::uint64_t calls = 0;
+    std::uint64_t keys = 0;
+    std::uint64_t largest = 0;
+    std::uint64_t merged = 0;
+    std::uint64_t script_loads = 0;
+
+    void add(std::uint64_t more_keys, std::uint64_t more_calls) noexcept {
+        ++batches;
+        calls += more_calls;
+        keys += more_keys;
+        largest = std::max(largest, more_keys);
+    }
+};
 
 class call_queue {
   public:
@@ -61,8 +79,9 @@ class call_queue {
     virtual void begin_connection(const server_facts& /*server*/) {}
 
     [[nodiscard]] virtual bool wants_to_write() const noexcept = 0;
-    /// Appends what may fly now; `stream_position` is that of the first byte appended.
-    virtual void write(std::string& out, std::uint64_t stream_position) = 0;
+    /// Appends what may fly now; `stream_position` is that of the first byte appended, and `now`
+    /// not later than it leaves.
+    virtual void write(std::string& out, std::uint64_t stream_position, std::int64_t now) = 0;
 
     /// Replies are owed.
     [[nodiscard]] virtual bool expects_reply() const noexcept = 0;
@@ -78,6 +97,8 @@ class call_queue {
 
     /// Ends everything.
     virtual void fail_all(error_code why) = 0;
+
+    batch_counters counted;
 
     /// Calls that have come to their end, with `ec` or `result` set.
     detail::operation_list done;

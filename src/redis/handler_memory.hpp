@@ -7,6 +7,7 @@
 #define COLIMIT_REDIS_HANDLER_MEMORY_HPP
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <new>
 
@@ -21,22 +22,21 @@ class handler_memory {
     /// The storage inside, or the system's memory where that is taken or too small (a handler of a
     /// connection that was given up may linger).
     [[nodiscard]] void* allocate(std::size_t bytes) {
-        if (in_use_ || bytes > storage_.size())
+        if (bytes > storage_.size() || in_use_.exchange(true, std::memory_order_acquire))
             return ::operator new(bytes);
-        in_use_ = true;
         return storage_.data();
     }
 
     void deallocate(void* memory) noexcept {
         if (memory == storage_.data())
-            in_use_ = false;
+            in_use_.store(false, std::memory_order_release);
         else
             ::operator delete(memory);
     }
 
   private:
     alignas(std::max_align_t) std::array<std::byte, 768> storage_{};
-    bool in_use_ = false;
+    std::atomic<bool> in_use_{false}; ///< a handler may end in another thread than it was made
 };
 
 /// What Asio asks a handler for.

@@ -78,6 +78,7 @@ void session::greeting(std::string& out) {
     finding_ = finding::fine;
     if (introduced_) {
         resp::append_command(out, {"SCRIPT", "LOAD", check_script.body});
+        ++script_loads_;
         return expect(step::load);
     }
     const auto has_credentials = !settings_.user.empty() || !settings_.password.empty();

@@ -83,6 +83,8 @@ class session {
     void served() noexcept { pause_ = settings_.reconnect_least; }
     /// Of the server, where transactions are used and the connection is ready.
     [[nodiscard]] const server_facts& facts() const noexcept { return facts_; }
+    /// How often the script was sent.
+    [[nodiscard]] std::uint64_t script_loads() const noexcept { return script_loads_; }
     void close() noexcept { state_ = session_state::closed; }
 
   private:
@@ -111,6 +113,7 @@ class session {
     std::string run_id_; ///< its first half, if the server told it
     std::int64_t client_id_ = 0;
     remedy refusal_ = remedy::reconnect;
+    std::uint64_t script_loads_ = 0;
     std::int64_t due_ = 0;
     std::int64_t pause_;
     std::minstd_rand random_;

@@ -125,7 +125,7 @@ void transactor::write_repairs(std::string& out, std::uint64_t stream_position) 
     in_flight_.splice(in_flight_.end(), row);
 }
 
-void transactor::write(std::string& out, std::uint64_t stream_position) {
+void transactor::write(std::string& out, std::uint64_t stream_position, std::int64_t /*now*/) {
     const auto begin = out.size();
     context_.here = settings_.clock();
     if (may_repair())
@@ -135,6 +135,7 @@ void transactor::write(std::string& out, std::uint64_t stream_position) {
         auto& row = waiting_.front();
         row.sent_from = stream_position + (out.size() - begin);
         row.encode(out, context_);
+        counted.add(row.size(), row.size());
         ++flying_;
         in_flight_.splice(in_flight_.end(), waiting_, waiting_.begin());
         drop_abandoned();

@@ -98,11 +98,17 @@ std::string encode_plan(const core::plan& rules) {
     return out;
 }
 
-void append_call(std::string& out, std::uint16_t key, const core::question& asked) {
+void append_call(std::string& out, std::uint16_t key, std::uint16_t times,
+                 const core::question& asked) {
     append(out, key);
     append(out, static_cast<std::uint8_t>(asked.verb));
+    append(out, times);
     append_number(out, asked.cost);
     append_number(out, asked.at_least);
+}
+
+void append_times(std::string& out, std::uint16_t times) {
+    append(out, times);
 }
 
 void append_call_member(std::string& out, std::string_view member) {

@@ -6,9 +6,9 @@
 //   plan   rules:u8 slots:u8 shadow:u8, then for each slot
 //          tag:u32 kind:u8 flags:u8 (1: shadow, 2: counts refused)
 //          capacity num den unit most period count offset initial calendar (f64)
-//   calls  for each call       key:u16 verb:u8 cost:f64 at_least:f64, and if the plan has a
-//   distinct
-//          rule  size:u16 and as many bytes of the member
+//   calls  for each row of equal calls   key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if
+//   the
+//          plan has a distinct rule  size:u16 and as many bytes of the member
 //   facts  for each call and each log or distinct rule  t debt num capacity (f64)
 //   value  expires:f64, then for each slot but logs  tag:u32 t:f64 debt:f64 num:f64 capacity:f64
 //          and, if the key is blocked, one more
@@ -32,11 +32,15 @@ namespace colimit::redis {
 
 [[nodiscard]] std::string encode_plan(const core::plan& rules);
 
-/// Appends one call on the key at place `key` of the batch.
-void append_call(std::string& out, std::uint16_t key, const core::question& asked);
+/// Appends a call, made `times` times in a row, on the key at place `key` of the batch.
+void append_call(std::string& out, std::uint16_t key, std::uint16_t times,
+                 const core::question& asked);
+
+/// Appends how often each key is asked, where all calls are an allow of cost 1.
+void append_times(std::string& out, std::uint16_t times);
 
 /// What `append_call` appends at most, and more than an id of a filter takes beside its mark.
-inline constexpr std::size_t call_bytes = 19;
+inline constexpr std::size_t call_bytes = 21;
 
 /// Behind a call: the member that `distinct` rules count.
 void append_call_member(std::string& out, std::string_view member);

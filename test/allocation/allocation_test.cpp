@@ -214,6 +214,16 @@ BOOST_AUTO_TEST_CASE(many_coroutines_on_redis_allocate_nothing) {
     m.check("256 coroutines, Redis");
 }
 
+/// More keys than places, all of them refused from the second call on.
+BOOST_AUTO_TEST_CASE(a_flood_that_the_deny_cache_answers_allocates_nothing) {
+    auto server = test::redis_server{};
+    auto settings = patient(server.address());
+    settings.deny_cache = 500;
+    auto m = meter{};
+    await_calls(settings, policy{"flood", gcra(1, 24h).burst(1)}, 256, m);
+    m.check("256 coroutines, refused");
+}
+
 BOOST_AUTO_TEST_CASE(asking_bloom_filters_allocates_nothing) {
     auto here = meter{};
     await_seen("memory:", 1, here);

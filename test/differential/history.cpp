@@ -92,13 +92,15 @@ class story {
         move_clock();
         auto made = step{};
         if (dice_.percent(20)) { // the form of a batch that needs no list of calls
+            const auto most = dice_.percent(50) ? 1 : 1 + dice_.below(20);
             for (std::size_t key = 0; key < told_.keys; ++key)
                 if (dice_.percent(70) || key == 0)
-                    add(made, key, {verb::allow, 1, 1, clock()});
+                    add_times(made, key, {verb::allow, 1, 1, clock()}, 1 + dice_.below(most));
             return made;
         }
         for (auto left = 1 + dice_.below(dice_.percent(30) ? 40 : 8); left > 0; --left)
-            add(made, dice_.below(told_.keys), random_question());
+            add_times(made, dice_.below(told_.keys), random_question(),
+                      dice_.percent(80) ? 1 : 1 + dice_.below(12));
         return made;
     }
 
@@ -120,6 +122,13 @@ class story {
         return made;
     }
 
+    /// Equal calls in a row, which a batch makes one of: of one member, too.
+    void add_times(step& to, std::size_t key, core::question asked, std::uint64_t times) {
+        asked = with_member(asked);
+        for (; times > 0; --times)
+            add(to, key, asked);
+    }
+
     /// One of a few, so that some come again.
     [[nodiscard]] std::string_view random_member() {
         static const auto members = [] {
@@ -138,7 +147,6 @@ class story {
     }
 
     void add(step& to, std::size_t key, core::question asked) {
-        asked = with_member(asked);
         to.calls.push_back({key, asked, version_});
         asked.now = now_;
         (void)twin_.answer(rules(), key, asked, last_);

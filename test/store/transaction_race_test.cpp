@@ -66,7 +66,7 @@ class direct_client {
         BOOST_TEST_REQUIRE(!queue_.submit(op, "k", p.data()));
         while (op.place != nullptr || queue_.wants_to_write() || queue_.expects_reply()) {
             auto out = std::string{};
-            queue_.write(out, 0);
+            queue_.write(out, 0, 0);
             line_.send(out);
             while (queue_.expects_reply())
                 BOOST_TEST_REQUIRE((line_.receive([this](const auto& reply, auto bytes) {

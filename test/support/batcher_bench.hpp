@@ -30,7 +30,7 @@ struct batcher_bench {
     /// What the batcher writes now, at the right place of the stream.
     std::string write() {
         auto out = std::string{};
-        batcher.write(out, position);
+        batcher.write(out, position, 0);
         position += out.size();
         return out;
     }

@@ -58,11 +58,14 @@ struct script_call {
         clock = words.at(5 + count);
         minimum_ttl = words.at(6 + count);
         const auto& packed = words.at(7 + count);
-        for (std::size_t at = 0; at < packed.size(); at += 19)
-            calls.push_back(unpack(packed.data() + at));
-        if (packed.empty())
+        if (packed.empty() || packed.size() == 2 * count)
             for (std::size_t k = 0; k < count; ++k)
-                calls.emplace_back(k, detail::question{});
+                calls.insert(calls.end(), packed.empty() ? 1 : number<std::uint16_t>(packed, 2 * k),
+                             {k, detail::question{}});
+        else
+            for (std::size_t at = 0; at < packed.size(); at += 21)
+                calls.insert(calls.end(), number<std::uint16_t>(packed, at + 3),
+                             unpack(packed, at));
     }
 
     std::vector<std::string> keys;
@@ -70,16 +73,23 @@ struct script_call {
     std::vector<std::pair<std::size_t, detail::question>> calls; ///< key and question
 
   private:
-    [[nodiscard]] static std::pair<std::size_t, detail::question> unpack(const char* at) {
-        std::uint16_t key = 0;
-        std::uint8_t verb = 0;
-        double numbers[2] = {};
-        std::memcpy(&key, at, 2);
-        std::memcpy(&verb, at + 2, 1);
-        std::memcpy(numbers, at + 3, 16);
-        return {key, detail::question{.verb = static_cast<detail::verb>(verb),
-                                      .cost = static_cast<std::int64_t>(numbers[0]),
-                                      .at_least = static_cast<std::int64_t>(numbers[1])}};
+    template<class T>
+    [[nodiscard]] static T number(const std::string& bytes, std::size_t at) {
+        T value{};
+        std::memcpy(&value, bytes.data() + at, sizeof value);
+        return value;
+    }
+
+    [[nodiscard]] static std::pair<std::size_t, detail::question> unpack(const std::string& bytes,
+                                                                         std::size_t at) {
+        const auto whole = [&](std::size_t place) {
+            return static_cast<std::int64_t>(number<double>(bytes, at + place));
+        };
+        return {
+            number<std::uint16_t>(bytes, at),
+            detail::question{.verb = static_cast<detail::verb>(number<std::uint8_t>(bytes, at + 2)),
+                             .cost = whole(5),
+                             .at_least = whole(13)}};
     }
 };
 

@@ -102,6 +102,45 @@ BOOST_FIXTURE_TEST_CASE(calls_on_equal_keys_share_one_in_the_order_they_came, fi
     BOOST_TEST(sent.calls[2].first == 1U);
 }
 
+BOOST_FIXTURE_TEST_CASE(where_all_are_allows_of_cost_1_their_number_is_all_that_is_said, fixture) {
+    for (const auto* key : {"a", "b", "a", "a"})
+        add(key);
+    const auto words = encode().at(0);
+    BOOST_TEST(words.at(2) == "2");
+    BOOST_TEST(words.at(9) == std::string("\x03\0\x01\0", 4));
+    BOOST_TEST(batch.sent().keys == 2U);
+    BOOST_TEST(batch.sent().calls == 4U);
+    BOOST_TEST(batch.sent().entries == 2U);
+}
+
+BOOST_FIXTURE_TEST_CASE(equal_calls_in_a_row_are_one_entry, fixture) {
+    for (const auto cost : {2, 2, 1, 2, 2, 2})
+        add("a", {.cost = cost, .at_least = cost});
+    add("b", {.cost = 2, .at_least = 2});
+    batch.drop(ops[2].index); // so that all on `a` follow each other
+    const auto words = encode().at(0);
+    BOOST_TEST(words.at(9).size() == 2U * 21);
+    BOOST_TEST(script_call{words}.calls.size() == 6U);
+    BOOST_TEST(batch.sent().calls == 6U);
+    BOOST_TEST(batch.sent().entries == 2U);
+    batch.start(rules.data(), detail::store_clock, 8);
+    for (const auto least : {2, 1, 1})
+        add("a", {.cost = 2, .at_least = least});
+    add("a", {.verb = verb::peek, .cost = 2, .at_least = 1});
+    BOOST_TEST(encode().at(0).at(8).size() == 3U * 21);
+    BOOST_TEST(batch.sent().entries == 3U);
+}
+
+BOOST_FIXTURE_TEST_CASE(calls_of_different_members_are_different_calls, fixture) {
+    const policy members{"m", distinct(5, 1h)};
+    batch.start(members.data(), detail::store_clock, 7);
+    for (const auto* member : {"x", "x", "y", "x"})
+        add("a", {.member = member, .has_member = true});
+    (void)encode();
+    BOOST_TEST(batch.sent().calls == 4U);
+    BOOST_TEST(batch.sent().entries == 3U);
+}
+
 BOOST_FIXTURE_TEST_CASE(calls_on_one_key_get_the_answers_of_one_after_another, fixture) {
     auto server = script_double{rules};
     auto& first = add("a");

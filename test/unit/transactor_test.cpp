@@ -59,7 +59,7 @@ struct fixture {
 
     std::string write_bytes() {
         auto out = std::string{};
-        queue.write(out, position);
+        queue.write(out, position, 0);
         position += out.size();
         return out;
     }

@@ -74,13 +74,15 @@ BOOST_AUTO_TEST_CASE(a_hold_follows_the_rules_of_a_plan) {
     BOOST_TEST(wire.size() == 3U + 3 * 86);
 }
 
-BOOST_AUTO_TEST_CASE(a_call_is_its_key_verb_cost_and_least) {
+BOOST_AUTO_TEST_CASE(a_call_is_its_key_verb_times_cost_and_least) {
     auto out = std::string{"x"};
-    redis::append_call(out, 258, {.verb = core::verb::refund, .cost = 7, .at_least = 5});
-    BOOST_TEST(out == "x\x02\x01\x03" + bytes_of(7.0) + bytes_of(5.0));
+    redis::append_call(out, 258, 772, {.verb = core::verb::refund, .cost = 7, .at_least = 5});
+    BOOST_TEST(out == "x\x02\x01\x03\x04\x03" + bytes_of(7.0) + bytes_of(5.0));
     out.clear();
-    redis::append_call(out, 0, {.cost = limits::exact_integer, .at_least = 0});
-    BOOST_TEST(out == std::string(3, '\0') + bytes_of(9007199254740991.0) + bytes_of(0.0));
+    redis::append_call(out, 0, 0, {.cost = limits::exact_integer, .at_least = 0});
+    BOOST_TEST(out == std::string(5, '\0') + bytes_of(9007199254740991.0) + bytes_of(0.0));
+    redis::append_times(out = "x", 772);
+    BOOST_TEST(out == "x\x04\x03");
 }
 
 BOOST_AUTO_TEST_CASE(a_value_comes_back_as_it_was_written) {

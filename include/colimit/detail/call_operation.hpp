@@ -54,6 +54,9 @@ struct call {
 [[nodiscard]] void* allocate(engine& e, std::size_t bytes);
 void deallocate(engine& e, void* memory, std::size_t bytes) noexcept;
 [[nodiscard]] const asio::any_io_executor& executor_of(const engine& e) noexcept;
+/// Whether handlers may run, and calls may be made, in several threads at once.
+[[nodiscard]] bool serves_threads(const engine& e) noexcept;
+[[nodiscard]] std::shared_ptr<const void> keep_alive(const engine& e);
 /// Takes the operation; it is finished later, never from within.
 void start(operation& op, const call& c) noexcept;
 /// Completes the operation with operation_aborted, if a store still holds it.
@@ -128,8 +131,38 @@ class call_operation final : public operation {
         }
     }
 
+    /// The end of a call on its way to its handler's executor.
+    class passage {
+      public:
+        explicit passage(call_operation& self) : engine_(keep_alive(*self.owner)), self_(&self) {}
+        passage(passage&& other) noexcept
+            : engine_(std::move(other.engine_)), self_(std::exchange(other.self_, nullptr)) {}
+        passage& operator=(passage&&) = delete;
+        ~passage() {
+            if (self_ != nullptr)
+                self_->finish_here(false);
+        }
+
+        void operator()() { std::exchange(self_, nullptr)->finish_here(true); }
+
+      private:
+        std::shared_ptr<const void> engine_;
+        call_operation* self_;
+    };
+
     static void finish_call(operation* base, bool invoke) {
         auto* self = static_cast<call_operation*>(base);
+        if (!invoke || !self->work_ || !serves_threads(*self->owner))
+            return self->finish_here(invoke);
+        // In another thread the handler's slot may be emitted just now: it is the executor that
+        // keeps the two apart.
+        self->passes_ = true;
+        asio::dispatch(asio::get_associated_executor(self->handler_, executor_of(*self->owner)),
+                       passage{*self});
+    }
+
+    void finish_here(bool invoke) {
+        auto* self = this;
         auto slot = asio::get_associated_cancellation_slot(self->handler_);
         if (slot.is_connected())
             slot.clear();
@@ -140,20 +173,21 @@ class call_operation final : public operation {
         }
         const auto ec = self->ec;
         const auto work = std::move(self->work_); // until the handler has been handed over
+        const auto is_there = !work || self->passes_;
         if constexpr (HasDecision) {
             const auto result = Projection{}(*self);
             self->free_memory();
-            deliver(std::move(handler), work, ec, result);
+            deliver(std::move(handler), is_there, ec, result);
         } else {
             self->free_memory();
-            deliver(std::move(handler), work, ec);
+            deliver(std::move(handler), is_there, ec);
         }
     }
 
     template<class... Results>
-    static void deliver(Handler&& handler, const std::optional<work_guard>& work, error_code ec,
+    static void deliver(Handler&& handler, bool is_there, error_code ec,
                         const Results&... results) {
-        if (!work) {
+        if (is_there) {
             std::move(handler)(ec, results...);
             return;
         }
@@ -164,6 +198,7 @@ class call_operation final : public operation {
 
     Handler handler_;
     std::optional<work_guard> work_; ///< only for handlers that run elsewhere
+    bool passes_ = false;            ///< its end is at the handler's executor
 };
 
 /// What `async_initiate` calls.

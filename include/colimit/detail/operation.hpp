@@ -27,6 +27,16 @@ struct attachment {
     virtual ~attachment() = default;
 };
 
+/// Where a denial of the call is remembered.
+struct place_in_cache {
+    std::uint64_t low = 0; ///< a digest of prefix, policy name and key
+    std::uint64_t high = 0;
+    std::uint64_t rules = 0;   ///< which of them are asked
+    std::uint32_t changes = 0; ///< of the place, when the call was made
+    bool is_known = false;
+    bool is_open = false; ///< a denial may be remembered
+};
+
 struct operation {
     using finish_function = void (*)(operation*, bool invoke);
 
@@ -42,7 +52,10 @@ struct operation {
     /// Where a store has put it; null when no store holds it.
     void* place = nullptr;
     std::uint32_t index = 0;   ///< in that place
+    bool is_question = false;  ///< rather than several of them, or none
     std::int64_t deadline = 0; ///< microseconds of the limiter's steady clock
+    std::int64_t sent_at = 0;  ///< by the same clock, not later than its first byte left
+    detail::place_in_cache denied_at;
     detail::question asked;
     std::span<check> checks; ///< of `allow_all` and `allow_many`, which ask several questions
     std::unique_ptr<attachment> attached;

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Which denials are remembered, which questions they answer, and with what.
+
+#include <engine/deny_cache.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <new>
+#include <random>
+#include <ranges>
+
+namespace colimit::detail {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr std::size_t most_ways = 8;
+
+/// What a denial holds for, of its retry_after: clocks differ by less than the rest.
+[[nodiscard]] constexpr std::int64_t surely(std::int64_t wait) noexcept {
+    return wait - wait / 1000 - 1;
+}
+
+[[nodiscard]] memory::digest random_digest() {
+    auto device = std::random_device{};
+    const auto word = [&device] { return (std::uint64_t{device()} << 32U) | device(); };
+    const auto low = word();
+    return {low, word()};
+}
+
+/// A time that was so long `passed` microseconds ago.
+[[nodiscard]] microseconds aged(std::int64_t time, std::int64_t passed) noexcept {
+    const auto then = microseconds{time};
+    return then == never_again ? then : microseconds{std::max<std::int64_t>(time - passed, 0)};
+}
+
+/// A refused call that is counted as well has to be made, and a member may be an old one.
+[[nodiscard]] bool is_remembered(const policy_data& p, const question& asked) noexcept {
+    return asked.verb == verb::allow && asked.now == store_clock && !p.plan.has_distinct &&
+           !p.plan.counts_refused;
+}
+
+[[nodiscard]] bool only_asks(verb v) noexcept {
+    return v == verb::allow || v == verb::peek;
+}
+
+/// The answer would be another one.
+[[nodiscard]] bool is_never(const core::plan& rules, std::int64_t at_least) noexcept {
+    return std::ranges::any_of(rules.rules(), [at_least](const core::limit& l) {
+        return !l.shadow && at_least > l.capacity;
+    });
+}
+
+} // namespace
+
+deny_cache::deny_cache(std::size_t most, clock now)
+    : now_(now), ways_(std::min(most, most_ways)), rows_(std::bit_floor(most / ways_)),
+      secret_(random_digest()) {}
+
+place_in_cache deny_cache::place_of(std::string_view key, const policy_data& p) const noexcept {
+    const auto digest = memory::key_digest(secret_, p.id, key);
+    return {.low = digest.low, .high = digest.high | 1U, .rules = p.fingerprint, .is_known = true};
+}
+
+std::size_t deny_cache::row_of(const place_in_cache& at) const noexcept {
+    return (static_cast<std::size_t>(at.low) & (rows_ - 1)) * ways_;
+}
+
+std::uint32_t& deny_cache::changes_of(const place_in_cache& at) noexcept {
+    return changes_[static_cast<std::size_t>(at.low >> 54U)];
+}
+
+std::size_t deny_cache::find(const place_in_cache& at) const noexcept {
+    if (size_ == 0)
+        return nowhere;
+    const auto row = row_of(at);
+    for (auto i = row; i < row + ways_; ++i)
+        if (table_->tags[i] == at.high && table_->denials[i].digest == at.low)
+            return i;
+    return nowhere;
+}
+
+/// Its own place, a free one, or that of the denial that ends first.
+std::size_t deny_cache::place_for(const place_in_cache& at) const noexcept {
+    if (const auto own = find(at); own != nowhere)
+        return own;
+    const auto places = std::views::iota(row_of(at), row_of(at) + ways_);
+    return std::ranges::min(places, {}, [this](std::size_t i) {
+        return table_->tags[i] == 0 ? INT64_MIN : table_->denials[i].ends;
+    });
+}
+
+void deny_cache::free(std::size_t i) noexcept {
+    table_->tags[i] = 0;
+    --size_;
+}
+
+/// What is remembered is over if the key has changed, and if it was said by other rules.
+void deny_cache::end_changed(const place_in_cache& at, bool changed) noexcept {
+    if (const auto i = find(at); i != nowhere && (changed || table_->denials[i].rules != at.rules))
+        free(i);
+}
+
+void deny_cache::end_others(std::string_view key, const policy_data& p) noexcept {
+    if (size_ != 0)
+        end_changed(place_of(key, p), false);
+}
+
+bool deny_cache::answer(operation& op, std::string_view key, const policy_data& p) noexcept {
+    auto& at = op.denied_at = place_of(key, p);
+    at.is_open = is_remembered(p, op.asked);
+    end_changed(at, !only_asks(op.asked.verb));
+    at.changes = changes_of(at) += only_asks(op.asked.verb) ? 0U : 1U;
+    const auto i = at.is_open ? find(at) : nowhere;
+    if (i == nowhere)
+        return false;
+    const auto& d = table_->denials[i];
+    const auto now = now_();
+    if (now >= d.ends) {
+        free(i);
+        return false;
+    }
+    if (op.asked.at_least < d.at_least || is_never(p.plan, op.asked.at_least))
+        return false;
+
+    const auto passed = std::max<std::int64_t>(now - d.heard_at, 0);
+    auto& out = op.result;
+    out.outcome = outcome::limited;
+    out.origin = origin::deny_cache;
+    out.reason = d.reason;
+    out.binding = d.binding;
+    out.granted = 0;
+    out.limit = d.limit;
+    out.remaining = d.remaining;
+    out.retry_after = aged(d.retry_after, passed);
+    out.reset_after = aged(d.reset_after, passed);
+    out.server_time = time_point{microseconds{d.server_time + passed}};
+    out.rules.clear();
+    for (std::size_t r = 0; r < p.plan.size; ++r)
+        out.rules.append() = {.limit = p.plan.limits[r].capacity,
+                              .balance = d.parts[r].balance,
+                              .retry_after = aged(d.parts[r].retry_after, passed),
+                              .reset_after = aged(d.parts[r].reset_after, passed),
+                              .resolution = microseconds{p.plan.limits[r].unit}};
+    return true;
+}
+
+void deny_cache::note(const operation& op, std::int64_t heard_at) noexcept {
+    const auto& at = op.denied_at;
+    if (!at.is_known)
+        return;
+    const auto& d = op.result;
+    const auto charged = !op.ec && op.asked.verb == verb::allow && d.granted > 0;
+    end_changed(at, charged || !only_asks(op.asked.verb));
+    if (!at.is_open || op.ec || d.outcome != outcome::limited || d.origin != origin::store ||
+        at.changes != changes_of(at))
+        return;
+    const auto ends = op.sent_at + surely(d.retry_after.count());
+    if (ends <= heard_at)
+        return;
+    try {
+        remember(op, ends, heard_at);
+    } catch (const std::bad_alloc&) { // the server is asked again
+    }
+}
+
+void deny_cache::remember(const operation& op, std::int64_t ends, std::int64_t heard_at) {
+    if (!table_)
+        table_.emplace(rows_ * ways_);
+    const auto& at = op.denied_at;
+    const auto i = place_for(at);
+    auto& to = table_->denials[i];
+    const auto is_own = table_->tags[i] == at.high && to.digest == at.low;
+    if (is_own && to.ends > heard_at && to.at_least < op.asked.at_least)
+        return; // what is there says more
+    size_ += table_->tags[i] == 0 ? 1U : 0U;
+    table_->tags[i] = at.high;
+    const auto& d = op.result;
+    to = {.digest = at.low,
+          .rules = at.rules,
+          .at_least = op.asked.at_least,
+          .ends = ends,
+          .heard_at = heard_at,
+          .server_time = d.server_time.time_since_epoch().count(),
+          .limit = d.limit,
+          .remaining = d.remaining,
+          .retry_after = d.retry_after.count(),
+          .reset_after = d.reset_after.count(),
+          .reason = d.reason,
+          .binding = d.binding,
+          .parts = {}};
+    for (std::size_t r = 0; r < d.rules.size(); ++r)
+        to.parts[r] = {d.rules[r].balance, d.rules[r].retry_after.count(),
+                       d.rules[r].reset_after.count()};
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Denials that are remembered, by a clock that the test holds in its hands.
+
+#include <boost/test/unit_test.hpp>
+
+#include <engine/deny_cache.hpp>
+#include <support/decision_text.hpp>
+#include <support/fake_operation.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+using detail::verb;
+using std::chrono::microseconds;
+using test::fake_operation;
+
+std::int64_t clock_now = 0;
+[[nodiscard]] std::int64_t read_clock() noexcept {
+    return clock_now;
+}
+
+const policy rules{"p", gcra(1, 1s).burst(10).named("quick"), fixed_window(100, 1h).named("hour")};
+
+/// What a store says at 5,000 s of its own clock.
+[[nodiscard]] decision denial(microseconds retry_after) {
+    auto d = decision{};
+    d.limit = 10;
+    d.retry_after = retry_after;
+    d.reset_after = retry_after + 9s;
+    d.server_time = time_point{5'000s};
+    d.rules.append() = {.limit = 10, .retry_after = retry_after, .reset_after = retry_after + 9s};
+    d.rules.append() = {.limit = 100, .balance = 70, .reset_after = 1min};
+    return d;
+}
+
+struct fixture {
+    explicit fixture(std::size_t most = 64) : cache(most, read_clock) { clock_now = 1'000'000; }
+
+    /// Whether the cache answers; if not, the store says `d`, having been asked at once and heard
+    /// 2 ms later.
+    bool ask(std::string_view key, detail::question q = {}, decision d = denial(1s),
+             const policy& p = rules) {
+        auto op = fake_operation{q};
+        return ask(op, key, d, p);
+    }
+    bool ask(fake_operation& op, std::string_view key, const decision& d = denial(1s),
+             const policy& p = rules) {
+        if (cache.answer(op, key, *p.data()))
+            return true;
+        op.sent_at = clock_now;
+        op.result = d;
+        cache.note(op, clock_now + 2'000);
+        return false;
+    }
+    [[nodiscard]] bool answers(std::string_view key, detail::question q = {},
+                               const policy& p = rules) {
+        auto op = fake_operation{q};
+        return cache.answer(op, key, *p.data());
+    }
+
+    detail::deny_cache cache;
+};
+
+[[nodiscard]] detail::question cost(std::int64_t n) {
+    return {.cost = n, .at_least = n};
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(deny_caches)
+
+BOOST_FIXTURE_TEST_CASE(a_denial_answers_the_same_question_until_it_is_almost_over, fixture) {
+    BOOST_TEST(!ask("k"));
+    BOOST_TEST(answers("k"));
+    clock_now += 998'998;
+    BOOST_TEST(answers("k"));
+    clock_now += 1; // a thousandth before its end, from when it was sent
+    BOOST_TEST(!answers("k"));
+    BOOST_TEST(cache.size() == 0U);
+}
+
+BOOST_FIXTURE_TEST_CASE(it_has_aged_since_it_was_heard, fixture) {
+    BOOST_TEST(!ask("k"));
+    clock_now += 302'000;
+    auto op = fake_operation{};
+    BOOST_TEST(ask(op, "k"));
+    auto expected = denial(700ms);
+    expected.origin = origin::deny_cache;
+    expected.server_time += 300ms;
+    expected.rules[1].reset_after = 1min - 300ms;
+    BOOST_TEST(op.result == expected);
+}
+
+BOOST_FIXTURE_TEST_CASE(it_is_not_older_than_it_is_where_the_reply_has_just_come, fixture) {
+    BOOST_TEST(!ask("k"));
+    auto op = fake_operation{};
+    BOOST_TEST(ask(op, "k")); // by a clock that was read before the reply came
+    BOOST_TEST(op.result.retry_after.count() == 1'000'000);
+}
+
+BOOST_FIXTURE_TEST_CASE(it_covers_larger_costs_and_no_smaller_ones, fixture) {
+    BOOST_TEST(!ask("k", cost(3)));
+    BOOST_TEST(answers("k", cost(4)));
+    BOOST_TEST(answers("k", {.cost = 9, .at_least = 3}));
+    BOOST_TEST(!answers("k", cost(2)));
+    BOOST_TEST(!answers("k", {.cost = 9, .at_least = 1}));
+    BOOST_TEST(!answers("k", cost(11))); // never, which the store will say
+    BOOST_TEST(answers("k", cost(10)));
+}
+
+BOOST_FIXTURE_TEST_CASE(of_two_denials_the_one_of_the_smaller_cost_stays, fixture) {
+    auto large = fake_operation{cost(5)};
+    auto small = fake_operation{cost(2)};
+    for (auto* op : {&large, &small})
+        BOOST_TEST(!cache.answer(*op, "k", *rules.data()));
+    for (auto* op : {&small, &large}) {
+        op->sent_at = clock_now;
+        op->result = denial(op == &small ? 1s : 4s);
+        cache.note(*op, clock_now);
+    }
+    BOOST_TEST(answers("k", cost(2)));
+    clock_now += 1'000'000;
+    BOOST_TEST(!answers("k", cost(5)));
+}
+
+BOOST_FIXTURE_TEST_CASE(keys_policies_and_prefixes_are_told_apart, fixture) {
+    BOOST_TEST(!ask("k"));
+    BOOST_TEST(!answers("K"));
+    BOOST_TEST(!answers("k", {}, policy("q", gcra(1, 1s).burst(10))));
+    BOOST_TEST(!answers("k", {}, rules.prefixed("other")));
+    BOOST_TEST(answers("k"));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_changes_the_key_ends_it_and_what_only_asks_does_not, fixture) {
+    for (const auto v :
+         {verb::refund, verb::reset, verb::unreserve, verb::charge, verb::block, verb::reserve}) {
+        BOOST_TEST(!ask("k"));
+        BOOST_TEST(answers("k"));
+        BOOST_TEST(!answers("k", {.verb = v}));
+        BOOST_TEST(!answers("k"));
+    }
+    BOOST_TEST(!ask("k", cost(3)));
+    BOOST_TEST(!ask("k", {.verb = verb::peek}));
+    auto granted = decision{.outcome = outcome::allowed, .server_time = {}, .rules = {}};
+    BOOST_TEST(!ask("k", cost(0), granted));
+    BOOST_TEST(answers("k", cost(3)));
+    granted.granted = 1;
+    BOOST_TEST(!ask("k", cost(1), granted));
+    BOOST_TEST(!answers("k", cost(3)));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_denial_that_was_under_way_when_something_was_given_back_is_not_kept,
+                        fixture) {
+    auto asked = fake_operation{};
+    auto back = fake_operation{{.verb = verb::refund}};
+    BOOST_TEST(!cache.answer(asked, "k", *rules.data()));
+    BOOST_TEST(!cache.answer(back, "k", *rules.data()));
+    asked.sent_at = clock_now;
+    asked.result = denial(1s);
+    cache.note(asked, clock_now);
+    BOOST_TEST(!answers("k"));
+    auto later = fake_operation{};
+    BOOST_TEST(!ask(later, "k"));
+    BOOST_TEST(answers("k"));
+    cache.note(back, clock_now); // whichever of the two the server did first
+    BOOST_TEST(!answers("k"));
+}
+
+BOOST_FIXTURE_TEST_CASE(other_rules_end_it_when_they_are_asked_and_when_they_are_answered,
+                        fixture) {
+    const policy raised{"p", gcra(10, 1s).burst(100)};
+    BOOST_TEST(!ask("k"));
+    BOOST_TEST(!answers("k", {.verb = verb::peek}, raised));
+    BOOST_TEST(!answers("k"));
+
+    auto changed = fake_operation{};
+    BOOST_TEST(!cache.answer(changed, "k", *raised.data()));
+    BOOST_TEST(!ask("k"));
+    BOOST_TEST(answers("k"));
+    changed.result.outcome = outcome::allowed;
+    cache.note(changed, clock_now);
+    BOOST_TEST(!answers("k"));
+
+    BOOST_TEST(!ask("k"));
+    cache.end_others("k", *rules.data());
+    BOOST_TEST(answers("k"));
+    cache.end_others("k", *raised.data());
+    BOOST_TEST(!answers("k"));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_no_plain_denial_is_not_kept, fixture) {
+    auto allowed = denial(0s);
+    allowed.outcome = outcome::allowed;
+    auto never = denial(never_again);
+    never.outcome = outcome::never;
+    auto local = denial(1s);
+    local.origin = origin::fallback;
+    for (const auto& d : {allowed, never, local, denial(1us), denial(1ms)})
+        BOOST_TEST(!ask("k", {}, d));
+    BOOST_TEST(!ask("k", {.now = 1'700'000'000'000'000}));
+    auto failed = fake_operation{};
+    BOOST_TEST(!cache.answer(failed, "k", *rules.data()));
+    failed.ec = errc::outcome_unknown;
+    failed.sent_at = clock_now;
+    failed.result = denial(1s);
+    cache.note(failed, clock_now);
+    BOOST_TEST(cache.size() == 0U);
+
+    const policy members{"members", distinct(5, 1h)};
+    const policy counted{"counted", sliding_log(5, 1h).count_refused()};
+    for (const auto* p : {&members, &counted}) {
+        BOOST_TEST(!ask("k", {}, denial(1s), *p));
+        BOOST_TEST(!answers("k", {}, *p));
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_supplied_clock_is_not_answered, fixture) {
+    BOOST_TEST(!ask("k"));
+    BOOST_TEST(!answers("k", {.now = 1'700'000'000'000'000}));
+    BOOST_TEST(answers("k"));
+}
+
+BOOST_FIXTURE_TEST_CASE(the_longest_wait_there_is_does_not_overflow, fixture) {
+    BOOST_TEST(!ask("k", {}, denial(limits::longest_recovery)));
+    BOOST_TEST(answers("k"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_rule_that_never_allows_does_not_age, fixture) {
+    auto d = denial(1s);
+    d.rules[1].retry_after = never_again;
+    BOOST_TEST(!ask("k", {}, d));
+    clock_now += 500'000;
+    auto op = fake_operation{};
+    BOOST_TEST(ask(op, "k"));
+    BOOST_TEST((op.result.rules[1].retry_after == never_again));
+}
+
+BOOST_AUTO_TEST_CASE(it_holds_no_more_than_it_may_and_a_newcomer_always_finds_a_place) {
+    for (const auto most : {1U, 2U, 7U, 8U, 9U, 63U, 64U}) {
+        auto f = fixture{most};
+        for (int i = 0; i < 1'000; ++i) {
+            const auto key = std::to_string(i);
+            BOOST_TEST(!f.ask(key, {}, denial(1s + microseconds{i})));
+            BOOST_TEST(f.answers(key));
+            BOOST_TEST(f.cache.size() <= most);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(in_a_full_row_the_one_that_ends_first_gives_way) {
+    auto row = fixture{8};
+    for (int i = 0; i < 8; ++i)
+        BOOST_TEST(!row.ask(std::to_string(i), {}, denial(10s - i * 1s)));
+    BOOST_TEST(!row.ask("new", {}, denial(20s)));
+    BOOST_TEST(!row.answers("7"));
+    for (int i = 0; i < 7; ++i)
+        BOOST_TEST(row.answers(std::to_string(i)));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
