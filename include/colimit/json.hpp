@@ -51,7 +51,8 @@ namespace colimit {
 /// given twice, in one object or by two names.
 ///
 /// @par Limits
-/// `limits::json_bytes`, `json_depth`, `json_values` and `policies`. Reading does not recurse.
+/// `limits::json_bytes`, `json_depth`, `json_members`, `json_values` and `policies`. Reading does
+/// not recurse.
 ///
 /// @throws colimit::error with `errc::invalid_policy`. `what()` begins with where it is: a path
 /// through the document, `policies.login.rules[1].limit: must be at least 1, is 0`, and in a text

@@ -84,6 +84,10 @@ inline constexpr std::size_t json_bytes = std::size_t{4} * 1024 * 1024;
 /// more, so that a slip is refused by its path.
 inline constexpr std::size_t json_depth = 8;
 
+/// Members of one object or elements of one array in such a document: a little more than there are
+/// policies, so that one too many is refused by its count.
+inline constexpr std::size_t json_members = 1'024;
+
 /// Values in such a document. A policy of eight objects with every field there is has fewer than
 /// 128; in memory a value takes some 100 bytes, however short it was written.
 inline constexpr std::size_t json_values = policies * 128;

@@ -80,6 +80,9 @@ class builder {
 
   private:
     [[nodiscard]] value make(json::kind k) {
+        if (!open_.empty() && open_.back().content.size() == limits::json_members)
+            throw error{errc::invalid_policy, "JSON: an array or object has more than " +
+                                                  std::to_string(limits::json_members) + " values"};
         if (++values_ > limits::json_values)
             throw error{errc::invalid_policy, "JSON: the document has more than " +
                                                   std::to_string(limits::json_values) + " values"};

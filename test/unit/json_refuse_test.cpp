@@ -68,10 +68,15 @@ BOOST_AUTO_TEST_CASE(a_document_above_its_limits_is_refused) {
     check(nested(8), "the document: must be an object, is an array");
     check(nested(9), "JSON, line 1, column 9: nested deeper than 8 levels");
     check(nested(2'000'000), "JSON, line 1, column 9: nested deeper than 8 levels");
-    std::string many = "[1";
-    for (std::size_t i = 0; i < limits::json_values; ++i)
-        many += ",1";
-    check(many + "]", "JSON: the document has more than 128000 values");
+    const auto array_of = [](const std::string& element, std::size_t size) {
+        std::string many = "[" + element;
+        for (std::size_t i = 1; i < size; ++i)
+            many += "," + element;
+        return many + "]";
+    };
+    check(array_of("1", 1'024), "the document: must be an object, is an array");
+    check(array_of("1", 1'025), "JSON: an array or object has more than 1024 values");
+    check(array_of(array_of("1", 128), 993), "JSON: the document has more than 128000 values");
     std::string policies;
     for (int i = 0; i < 1'001; ++i)
         policies += (i == 0 ? "\"" : ",\"") + std::to_string(i) + R"(":"1/s")";
