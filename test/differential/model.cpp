@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a store does around the arithmetic: it tells of logs and sketches, and keeps what comes out.
+
+#include "model.hpp"
+
+#include <core/kinds.hpp>
+#include <core/log_facts.hpp>
+#include <policy_data.hpp>
+#include <redis/wire.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace colimit::differential {
+namespace {
+
+[[nodiscard]] bool bring(const core::limit& l, core::rule_state& s, std::int64_t now) {
+    return l.kind == core::kind::distinct ? core::window::bring_to_now(l, s, now)
+                                          : core::kinds::bring_to_now(l, s, now);
+}
+
+[[nodiscard]] core::hyperloglog& sketch(model_key& known, std::uint32_t tag) {
+    auto& found = known.sketches[tag];
+    if (!found)
+        found = std::make_unique<core::hyperloglog>();
+    return *found;
+}
+
+/// For each slot, whether its window has no members: its sketch is one of before, and starts anew
+/// when a member is added.
+using windows = std::array<bool, core::most_slots>;
+
+void add_member(const core::plan& rules, model_key& known, const windows& fresh,
+                std::string_view member) {
+    for (std::uint32_t i = 0; i < rules.size; ++i) {
+        const auto& l = rules.limits[i];
+        if (l.kind != core::kind::distinct)
+            continue;
+        if (fresh[i])
+            known.sketches.erase(l.tag);
+        (void)sketch(known, l.tag).add(core::hyperloglog::mark_of(member));
+    }
+}
+
+/// Answers which windows have no members.
+[[nodiscard]] windows tell_sketches(const core::plan& rules, model_key& known,
+                                    core::key_state& state, const core::question& asked) {
+    const auto counts =
+        asked.cost > 0 && (asked.verb == core::verb::charge || asked.verb == core::verb::allow ||
+                           asked.verb == core::verb::peek);
+    const auto mark = core::hyperloglog::mark_of(asked.member);
+    auto fresh = windows{};
+    for (std::uint32_t i = 0; i < rules.size; ++i) {
+        auto& s = state.states[i];
+        if (rules.limits[i].kind != core::kind::distinct)
+            continue;
+        state.stale = bring(rules.limits[i], s, asked.now) || state.stale;
+        fresh[i] = s.debt == 0;
+        s.num = !counts    ? s.debt
+                : fresh[i] ? 1
+                           : sketch(known, rules.limits[i].tag).count_with(mark);
+    }
+    if (counts && asked.verb == core::verb::charge)
+        add_member(rules, known, fresh, asked.member);
+    return fresh;
+}
+
+} // namespace
+
+core::effect model::answer(const core::plan& rules, std::size_t key, const core::question& asked,
+                           decision& out) {
+    auto& known = keys_[key];
+    auto state = redis::decode_value(rules, known.value);
+    if (rules.has_log) {
+        (void)core::change_before(known.log, rules, asked);
+        core::tell(known.log, rules, asked, state.states);
+    }
+    const auto fresh = tell_sketches(rules, known, state, asked);
+    const auto effect = core::evaluate(rules, state, asked, out);
+    if (asked.verb == core::verb::allow && out.granted > 0)
+        add_member(rules, known, fresh, asked.member);
+    if (rules.has_log)
+        (void)core::change_after(known.log, rules, asked, out);
+    if (asked.verb == core::verb::reset)
+        known.sketches.clear();
+    if (effect == core::effect::store)
+        known.value = redis::encode_value(rules, state, 0);
+    if (effect == core::effect::erase)
+        known.value.reset();
+    return effect;
+}
+
+std::vector<model::joint_answer> model::answer_together(const std::vector<policy>& versions,
+                                                        const std::vector<key_call>& calls,
+                                                        std::int64_t now) {
+    auto answers = std::vector<joint_answer>(calls.size());
+    const auto ask = [&](core::verb v) {
+        for (std::size_t i = 0; i < calls.size(); ++i) {
+            auto asked = calls[i].asked;
+            asked.verb = v;
+            asked.now = now;
+            answers[i].effect = answer(versions[calls[i].version].data()->plan, calls[i].key, asked,
+                                       answers[i].answer);
+        }
+    };
+    ask(core::verb::peek);
+    if (std::ranges::all_of(answers, [](const auto& a) { return a.answer.allowed(); }))
+        ask(core::verb::allow);
+    else
+        for (auto& a : answers)
+            a.answer.granted = 0;
+    return answers;
+}
+
+std::int64_t model::recovery_time(const core::plan& rules, std::size_t key,
+                                  std::int64_t now) const {
+    auto state = redis::decode_value(rules, keys_[key].value);
+    auto longest = std::int64_t{0};
+    for (std::uint32_t i = 0; i < rules.slots; ++i) {
+        auto& s = state.states[i];
+        (void)bring(rules.limits[i], s, now);
+        longest = std::max(longest, core::kinds::matters_for(rules.limits[i], s, now));
+    }
+    if (state.block.num != 0)
+        (void)core::hold::bring_to_now(limits::longest_recovery.count(), state.block, now);
+    return std::max(longest, state.block.debt);
+}
+
+} // namespace colimit::differential
