@@ -26,14 +26,9 @@ if (asked_times or ARGV[5] == '') and n == 1 and kind[1] == BUCKET and unit[1] =
             left = left or {}
             left[#left + 1] = k
         elseif debt + num1 <= full1 then
-            if asked_times then
-                local times = min(times_of(k), floor((full1 - debt) / num1))
-                granted = granted + times
-                debt = debt + times * num1
-            else
-                granted = granted + 1
-                debt = debt + num1
-            end
+            local times = asked_times and min(times_of(k), floor((full1 - debt) / num1)) or 1
+            granted = granted + times
+            debt = debt + times * num1
             local recovers = den1 == 1 and debt or ceil(debt / den1)
             if value and ends >= now + recovers and ends < now + 2 * recovers + SECOND - 1000 then
                 -- The key surely outlives the debt: t and debt change in their place.

@@ -1,7 +1,7 @@
 -- The next most common batch: as before, but of several continuous buckets. Each rule is read and
 -- decided on its own; a key's state is written at once, in place while the key outlives all debts.
 local function are_plain_buckets()
-    if ARGV[5] ~= '' or n < 2 or n ~= rules then return false end
+    if not asked_times and ARGV[5] ~= '' or n < 2 or n ~= rules then return false end
     for i = 1, n do
         if kind[i] ~= BUCKET or unit[i] ~= 1 or initial[i] >= 0 or shadow[i] then return false end
     end
@@ -15,9 +15,8 @@ if are_plain_buckets() then
         slots[5 * i - 4], slots[5 * i - 1], slots[5 * i] = tag[i], num[i], capacity[i]
     end
 
-    -- Answers whether the value is a state by these numbers, and whether one more fits.
-    local function read(value)
-        local fits = true
+    -- Answers whether the value is a state by these numbers, and how many of so many calls fit.
+    local function read(value, times)
         for i = 1, n do
             local owed = 0
             if value then
@@ -31,16 +30,18 @@ if are_plain_buckets() then
                 owed = old - (now - t) * den[i]
                 if owed < 0 then owed = 0 end
             end
-            owed = owed + num[i]
-            fits = fits and owed <= full[i]
             debts[i] = owed
+            if owed + times * num[i] > full[i] then
+                times = max(0, floor((full[i] - owed) / num[i]))
+            end
         end
-        return true, fits
+        return true, times
     end
 
-    local function write(key, value)
+    local function write(key, value, times)
         local recovers = 0
         for i = 1, n do
+            debts[i] = debts[i] + times * num[i]
             recovers = max(recovers, ceil(debts[i] / den[i]))
             slots[5 * i - 3], slots[5 * i - 2] = now, debts[i]
         end
@@ -57,14 +58,14 @@ if are_plain_buckets() then
 
     for k = 1, keys do
         local value = values[k]
-        local regular, fits = not value or #value == value_size, false
-        if regular then regular, fits = read(value) end
+        local regular, fits = not value or #value == value_size, 0
+        if regular then regular, fits = read(value, times_of(k)) end
         if not regular then
             left = left or {}
             left[#left + 1] = k
-        elseif fits then
-            granted = granted + 1
-            local done = write(KEYS[k], value)
+        elseif fits > 0 then
+            granted = granted + fits
+            local done = write(KEYS[k], value, fits)
             if not done then
                 note(k, 'c')
             elseif type(done) == 'table' and done.err then
