@@ -10,6 +10,7 @@
 #include <colimit/config.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/error.hpp>
+#include <colimit/failure_mode.hpp>
 #include <colimit/json.hpp>
 #include <colimit/key.hpp>
 #include <colimit/limiter.hpp>

@@ -47,6 +47,12 @@ void check_times(const config& settings) {
           milliseconds{std::chrono::hours{24} * 366});
 }
 
+void check_share(const share& part) {
+    constexpr auto most = std::int64_t{1'000'000};
+    check("local_share.denominator", part.denominator, std::int64_t{1}, most);
+    check("local_share.numerator", part.numerator, std::int64_t{1}, part.denominator);
+}
+
 void check_bounds(const config& settings) {
     using size = std::size_t;
     check("max_in_flight", settings.max_in_flight, size{1}, size{16'777'216});
@@ -62,6 +68,7 @@ void check_bounds(const config& settings) {
 void validate(const config& settings) {
     core::check_name(settings.prefix, "config::prefix", true, errc::invalid_config);
     check_times(settings);
+    check_share(settings.local_share);
     check_bounds(settings);
 }
 

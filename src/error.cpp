@@ -26,7 +26,8 @@ namespace {
     case errc::corrupt_state:
         return "the server and this process read the same state differently";
     case errc::auth_failed:
-        return "the server did not accept the user name or password";
+        return "the server did not accept the user name or password, or does not permit the "
+               "command";
     case errc::closed:
         return "the limiter was closed";
     case errc::invalid_argument:

@@ -5,6 +5,8 @@
 #ifndef COLIMIT_CONFIG_HPP
 #define COLIMIT_CONFIG_HPP
 
+#include <colimit/failure_mode.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +42,12 @@ enum class mode : std::uint8_t {
     /// The two modes have keys of their own and share no counts. The server must allow ECHO, TIME,
     /// CLIENT ID, MULTI, EXEC and the commands of sorted sets; INFO is used where it is allowed.
     transaction,
+};
+
+/// A part of a whole: `share{1, 4}` is a quarter.
+struct share {
+    std::int64_t numerator = 1;
+    std::int64_t denominator = 1;
 };
 
 /// The configuration of a `limiter`. A value out of its range makes the limiter's constructor throw
@@ -105,7 +113,24 @@ struct config {
     /// thread is faster, for Redis is what they share.
     bool thread_safe = false;
 
-    /// States that the in-process store keeps, one a key and rule: 1 to 1,073,741,824.
+    /// Who answers when the server does not: `failure_mode` says in which cases, and for which
+    /// verbs. `policy::on_failure` overrides it for a policy.
+    failure_mode on_failure = failure_mode::local;
+
+    /// With `failure_mode::local`, the part of each limit that this process enforces while the
+    /// server is away: with four processes {1, 4}, so that together they let through about what the
+    /// limit is. 1 <= numerator <= denominator <= 1,000,000.
+    ///
+    /// Capacities and limits, and what comes back at once, are rounded down and are at least 1;
+    /// buckets that are repaid continuously are repaid so much more slowly, to the microsecond.
+    /// `prevent_duplicate`, `once` and `seen` are not scaled: what one process has seen, it has. A
+    /// call that asks for more than its share, but no more than the limit, is limited and not
+    /// refused for ever.
+    share local_share{};
+
+    /// States that the in-process store keeps, one a key and rule: 1 to 1,073,741,824. With a
+    /// server, of the store that answers in its place with `failure_mode::local`; it takes memory
+    /// only as far as it is used.
     std::size_t memory_keys = 1'048'576;
 
     /// Keys in Redis live at least this long, for replays, whose supplied clock may run slower than

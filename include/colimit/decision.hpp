@@ -28,7 +28,7 @@ enum class outcome : std::uint8_t {
     never,
 };
 
-/// Who made the decision. In this version `store` or `deny_cache`: the others are not built yet.
+/// Who made the decision. Leases are not built yet.
 enum class origin : std::uint8_t {
     /// The store that the limiter was given.
     store,
@@ -36,11 +36,11 @@ enum class origin : std::uint8_t {
     deny_cache,
     /// A share of the limit that the store had lent to this process.
     lease,
-    /// The store in this process, while the server did not answer.
+    /// The store in this process, because the server did not answer: `failure_mode::local`.
     fallback,
-    /// Nobody: the server did not answer, and the failure mode is to allow.
+    /// Nobody: the server did not answer, and the mode is `failure_mode::allow`.
     fail_open,
-    /// Nobody: the server did not answer, and the failure mode is to deny.
+    /// Nobody: the server did not answer, and the mode is `failure_mode::deny`.
     fail_closed,
 };
 

@@ -27,7 +27,7 @@ enum class errc {
     outcome_unknown,
     /// `config::max_in_flight` calls are waiting already. Nothing was charged.
     too_many_in_flight,
-    /// The server refused the command: out of memory, read-only, no permission. Nothing was
+    /// The server refused the command: out of memory, not enough replicas, unknown. Nothing was
     /// charged.
     server_error,
     /// The server's reply is not one that this request can have. The connection is closed.
@@ -36,7 +36,8 @@ enum class errc {
     key_conflict,
     /// The answer of the server and the arithmetic of this process disagree about the same state.
     corrupt_state,
-    /// The server did not accept the user name or password.
+    /// The server did not accept the user name or password, or does not let the user run the
+    /// commands or touch the keys that colimit needs.
     auth_failed,
     /// The limiter was closed or destroyed. A request that had not left charged nothing.
     closed,

@@ -6,6 +6,7 @@
 #ifndef COLIMIT_POLICY_HPP
 #define COLIMIT_POLICY_HPP
 
+#include <colimit/failure_mode.hpp>
 #include <colimit/rule.hpp>
 
 #include <chrono>
@@ -26,6 +27,8 @@ struct policy_data;
 struct policy_options {
     std::int64_t prevent_duplicate = 0; ///< microseconds; 0: off
     bool shadow = false;
+    bool has_failure_mode = false;
+    failure_mode on_failure = failure_mode::local;
     bool has_prefix = false;
     inline_name prefix{};
 };
@@ -71,6 +74,14 @@ class policy {
     [[nodiscard]] policy shadow(bool on = true) const {
         auto options = this->options();
         options.shadow = on;
+        return with(options);
+    }
+
+    /// A copy with a failure mode of its own instead of `config::on_failure`.
+    [[nodiscard]] policy on_failure(failure_mode mode) const {
+        auto options = this->options();
+        options.on_failure = mode;
+        options.has_failure_mode = true;
         return with(options);
     }
 

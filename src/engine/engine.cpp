@@ -96,7 +96,8 @@ class engine::registration {
 engine::engine(asio::any_io_executor executor, bool thread_safe)
     : executor_(std::move(executor)),
       own_executor_(thread_safe ? asio::any_io_executor{asio::make_strand(executor_)} : executor_),
-      lock_(thread_safe), pool_(thread_safe), line_(own_executor_, [this] { serve_line(); }) {}
+      lock_(thread_safe), pool_(thread_safe), line_(own_executor_, [this] { serve_line(); }),
+      line_instead_(own_executor_, [this] { serve_line(); }) {}
 
 engine::~engine() {
     drop_completed();
@@ -115,9 +116,11 @@ void engine::close_locked() noexcept {
     if (std::exchange(closed_, true))
         return;
     shut(errc::closed);
-    auto waiting = line_.take_all();
-    while (auto* op = waiting.pop_front())
-        complete(*op, errc::closed);
+    for (auto* line : {&line_, &line_instead_}) {
+        auto waiting = line->take_all();
+        while (auto* op = waiting.pop_front())
+            complete(*op, errc::closed);
+    }
 }
 
 void engine::abandon() noexcept {
@@ -212,10 +215,14 @@ void engine::cancel_locked(operation& op) noexcept {
         place->cancelled = true;
         return;
     }
-    line_.remove(op);
+    line_of(op).remove(op);
     place->served = true;
     give_back_locked(*place, op.asked.cost, core::recovers_at(op.result));
     complete(op, asio::error::operation_aborted);
+}
+
+waiting_line& engine::line_of(const operation& op) noexcept {
+    return op.result.origin == origin::fallback ? line_instead_ : line_;
 }
 
 /// Whether a call that the store has answered waits for its turn now.
@@ -225,7 +232,9 @@ bool engine::keeps_waiting(operation& op) {
     if (op.result.retry_after.count() == 0 || !op.result.allowed() ||
         waiting_line::place_of(op).served)
         return false;
-    if (auto& place = waiting_line::place_of(op); place.cancelled) {
+    auto& place = waiting_line::place_of(op);
+    place.is_instead = op.result.origin == origin::fallback;
+    if (place.cancelled) {
         give_back_locked(place, op.asked.cost, core::recovers_at(op.result));
         op.ec = asio::error::operation_aborted;
         return false;
@@ -234,14 +243,16 @@ bool engine::keeps_waiting(operation& op) {
         op.ec = errc::closed;
         return false;
     }
-    line_.add(op, shared_from_this());
+    line_of(op).add(op, shared_from_this());
     return true;
 }
 
 void engine::serve_line() {
     const std::lock_guard guard{lock_};
-    auto due = line_.take_due(shared_from_this());
-    complete_all(due);
+    for (auto* line : {&line_, &line_instead_}) {
+        auto due = line->take_due(shared_from_this());
+        complete_all(due);
+    }
 }
 
 namespace {
@@ -269,6 +280,8 @@ void engine::give_back(const reservation& place, std::int64_t cost, std::int64_t
 
 void engine::give_back_locked(const reservation& place, std::int64_t cost,
                               std::int64_t end) noexcept {
+    if (place.is_instead)
+        return give_back_instead(place, cost, end);
     try {
         auto* op = new returned_place{*this, place, cost, end};
         const auto& kept = op->place;
@@ -314,6 +327,8 @@ operation_list engine::take_row() {
 
 bool engine::is_over(operation& op) {
     const std::lock_guard guard{lock_};
+    if (op.ec)
+        answer_instead(op);
     if (keeps_waiting(op))
         return false;
     count_end(op);

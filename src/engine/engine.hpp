@@ -52,7 +52,7 @@ class engine : public std::enable_shared_from_this<engine> {
 
     /// For an operation that stands for others, when these are done.
     void complete_from_children_locked(operation& op, error_code ec) noexcept { complete(op, ec); }
-    /// Asks the store to take a place back; nobody waits for the answer.
+    /// Asks the store that gave it to take a place back; nobody waits for the answer.
     void give_back(const reservation& place, std::int64_t cost, std::int64_t end) noexcept;
     void give_back_locked(const reservation& place, std::int64_t cost, std::int64_t end) noexcept;
 
@@ -78,6 +78,11 @@ class engine : public std::enable_shared_from_this<engine> {
     virtual void withdraw(operation& op, error_code why) = 0;
     /// Adds what the store has counted itself.
     virtual void report(colimit::statistics& /*into*/) const {}
+    /// Decides a call that ended with an error, if somebody else is to.
+    virtual void answer_instead(operation& /*op*/) noexcept {}
+    /// As `give_back`, for a place that `answer_instead` gave.
+    virtual void give_back_instead(const reservation& /*place*/, std::int64_t /*cost*/,
+                                   std::int64_t /*end*/) noexcept {}
     /// Gives up all calls that the store holds, and everything else that keeps the context running.
     virtual void shut(error_code why) = 0;
 
@@ -107,6 +112,7 @@ class engine : public std::enable_shared_from_this<engine> {
     void close_locked() noexcept;
     void start_one(operation& op, const call& c);
     void start_checks(operation& op, const call& c);
+    [[nodiscard]] waiting_line& line_of(const operation& op) noexcept;
     [[nodiscard]] bool keeps_waiting(operation& op);
     [[nodiscard]] bool is_over(operation& op);
     [[nodiscard]] operation_list take_row();
@@ -125,6 +131,8 @@ class engine : public std::enable_shared_from_this<engine> {
     bool abandoned_ = false;
     waiting_line line_;
     colimit::statistics counted_;
+    /// By another clock: places that `answer_instead` gave.
+    waiting_line line_instead_;
     std::unique_ptr<registration> registration_;
 };
 

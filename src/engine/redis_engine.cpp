@@ -37,7 +37,7 @@ constexpr std::int64_t least_silence = 2'000'000;
 redis_engine::redis_engine(const asio::any_io_executor& executor, const config& settings,
                            redis::address where)
     : engine(executor, settings.thread_safe),
-      silence_limit_(std::max(5 * in_us(settings.timeout), least_silence)),
+      silence_limit_(std::max(5 * in_us(settings.timeout), least_silence)), fallback_(settings),
       session_(session_settings_of(settings, where)), calls_(make_queue(settings)),
       stream_(own_executor(), std::move(where)), in_(read_bytes), timer_(own_executor()) {
     timeout_ = in_us(settings.timeout);
@@ -74,6 +74,7 @@ bool redis_engine::begin_turn(operation& op) {
 void redis_engine::begin(operation& op, const call& c) {
     if (denials_ && !(*c.policy)->filter && denials_->answer(op, c.key, **c.policy))
         return complete(op);
+    fallback_.keep(op, c.key, *c.policy);
     if (!begin_turn(op))
         return;
     if (const auto ec = calls_->submit(op, c.key, *c.policy); ec)
@@ -84,6 +85,7 @@ void redis_engine::begin_together(operation& op) {
     for (const auto& c : op.checks)
         if (denials_)
             denials_->end_others(c.key, *c.policy.data());
+    fallback_.keep_checks(op);
     if (!begin_turn(op))
         return;
     if (const auto ec = calls_->submit_checks(op); ec)

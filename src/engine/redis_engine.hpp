@@ -13,6 +13,7 @@
 #include <colimit/config.hpp>
 #include <engine/deny_cache.hpp>
 #include <engine/engine.hpp>
+#include <engine/fallback.hpp>
 #include <redis/call_queue.hpp>
 #include <redis/handler_memory.hpp>
 #include <redis/resp.hpp>
@@ -44,6 +45,11 @@ class redis_engine final : public engine, private redis::stream_events {
     void begin_together(operation& op) override;
     void begin_ready(operation& op) override;
     void withdraw(operation& op, error_code why) override;
+    void answer_instead(operation& op) noexcept override { fallback_.answer(op); }
+    void give_back_instead(const reservation& place, std::int64_t cost,
+                           std::int64_t end) noexcept override {
+        fallback_.unreserve(place, cost, end);
+    }
     void shut(error_code why) override;
     void report(colimit::statistics& into) const override;
 
@@ -76,6 +82,7 @@ class redis_engine final : public engine, private redis::stream_events {
     static constexpr auto no_time = std::numeric_limits<std::int64_t>::max();
 
     std::int64_t silence_limit_;
+    fallback fallback_;
     redis::session session_;
     std::unique_ptr<redis::call_queue> calls_;
     std::optional<deny_cache> denials_;

@@ -27,7 +27,8 @@ struct reservation final : attachment {
     std::uint64_t order = 0; ///< of reservation
     bool in_line = false;
     bool served = false;
-    bool cancelled = false; ///< after the store had answered, and before it came to the line
+    bool is_instead = false; ///< not given by the store that was asked first
+    bool cancelled = false;  ///< after the store had answered, and before it came to the line
 };
 
 } // namespace colimit::detail

@@ -51,6 +51,16 @@ void add_rules(std::vector<rule>& rules, const place& p) {
     return p.with_path([&] { return policy{p.name(), rules}; });
 }
 
+[[nodiscard]] failure_mode read_mode(const place& p) {
+    constexpr std::string_view expected = "local, allow, deny or error";
+    const auto name = p.text(expected);
+    using enum failure_mode;
+    for (const auto mode : {local, allow, deny, error})
+        if (name == to_string(mode))
+            return mode;
+    p.unexpected(expected);
+}
+
 [[nodiscard]] policy read_options(policy made, const json::fields& f) {
     if (f.has("prevent_duplicate")) {
         const auto period = std::chrono::microseconds{f["prevent_duplicate"].duration()};
@@ -58,6 +68,8 @@ void add_rules(std::vector<rule>& rules, const place& p) {
     }
     if (f.has("shadow"))
         made = made.shadow(f["shadow"].boolean());
+    if (f.has("on_failure"))
+        made = made.on_failure(read_mode(f["on_failure"]));
     if (f.has("prefix"))
         made = made.prefixed(f["prefix"].name_text());
     return made;
@@ -70,8 +82,8 @@ void add_rules(std::vector<rule>& rules, const place& p) {
             p.unexpected("a text, an array of rules or an object");
         return make_policy(p, read_rules(p));
     }
-    constexpr std::array<std::string_view, 4> known{"rules", "prevent_duplicate", "shadow",
-                                                    "prefix"};
+    constexpr std::array<std::string_view, 5> known{"rules", "prevent_duplicate", "shadow",
+                                                    "on_failure", "prefix"};
     const auto f = json::fields{p};
     f.allow_only(known);
     return read_options(make_policy(p, read_rules(f["rules"])), f);

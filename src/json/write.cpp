@@ -31,6 +31,8 @@ namespace {
             ", \"prevent_duplicate\": " + in_quotes(text::duration_text(options.prevent_duplicate));
     if (options.shadow)
         out += ", \"shadow\": true";
+    if (options.has_failure_mode)
+        out += ", \"on_failure\": " + in_quotes(to_string(options.on_failure));
     if (options.has_prefix)
         out += ", \"prefix\": " + in_quotes(options.prefix.view());
     return out + "}";

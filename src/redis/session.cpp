@@ -157,7 +157,7 @@ void session::note_error(step s, std::string_view text) {
     trouble_ = meaning.code == errc::auth_failed || meaning.code == errc::unavailable
                    ? meaning.code
                    : errc::server_error;
-    refusal_ = meaning.remedy == remedy::reconnect_late || trouble_ == errc::server_error
+    refusal_ = meaning.remedy == remedy::reconnect_late || trouble_ != errc::unavailable
                    ? remedy::reconnect_late
                    : remedy::reconnect;
 }

@@ -35,6 +35,7 @@ struct play {
         c.timeout = 2s;
         c.connect_timeout = 10s;
         c.reconnect_most = 20ms;
+        c.on_failure = failure_mode::error;
         return c;
     }
 

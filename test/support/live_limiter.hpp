@@ -56,8 +56,8 @@ struct live {
 
     explicit live(const std::string& server) : live(server, [](config&) {}) {}
 
-    /// Calls may take two seconds, so that a loaded machine is not taken for a dead server;
-    /// `adjust(config&)` says otherwise.
+    /// Calls may take two seconds, so that a loaded machine is not taken for a dead server, and end
+    /// with the error where there is one; `adjust(config&)` says otherwise.
     template<class Adjust>
     live(const std::string& server, Adjust adjust)
         : context(1), limiter(context.get_executor(), settings(server, adjust)) {}
@@ -102,6 +102,7 @@ struct live {
         auto c = config{};
         c.server = server;
         c.timeout = std::chrono::seconds{2};
+        c.on_failure = failure_mode::error;
         adjust(c);
         return c;
     }

@@ -83,6 +83,19 @@ BOOST_AUTO_TEST_CASE(the_pauses_between_attempts_do_not_shrink) {
                "config::reconnect_most must be at least config::reconnect_least (10 ms), is 9 ms");
 }
 
+BOOST_AUTO_TEST_CASE(a_share_is_a_part_of_one) {
+    BOOST_TEST(reason({.local_share = {1, 1'000'000}}) == "not refused");
+    BOOST_TEST(reason({.local_share = {4, 4}}) == "not refused");
+    BOOST_TEST(reason({.local_share = {5, 4}}) ==
+               "config::local_share.numerator must be 1 to 4, is 5");
+    BOOST_TEST(reason({.local_share = {0, 4}}) ==
+               "config::local_share.numerator must be 1 to 4, is 0");
+    BOOST_TEST(reason({.local_share = {1, 0}}) ==
+               "config::local_share.denominator must be 1 to 1000000, is 0");
+    BOOST_TEST(reason({.local_share = {1, 1'000'001}}) ==
+               "config::local_share.denominator must be 1 to 1000000, is 1000001");
+}
+
 BOOST_AUTO_TEST_CASE(a_prefix_is_a_name) {
     BOOST_TEST(reason({.prefix = std::string(64, 'x')}) == "not refused");
     BOOST_TEST(reason({.prefix = std::string(65, 'x')}) ==

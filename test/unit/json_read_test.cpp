@@ -40,6 +40,8 @@ void check_rule(const std::string& fields, const rule& expected) {
         if (random.below_or_at(1) == 0)
             p = p.prefixed(random.name());
         if (random.below_or_at(1) == 0)
+            p = p.on_failure(static_cast<failure_mode>(random.below_or_at(3)));
+        if (random.below_or_at(1) == 0)
             p = p.prevent_duplicate(std::chrono::microseconds{1 + random.below_or_at(10'000'000)});
         return p;
     }
@@ -75,9 +77,12 @@ BOOST_AUTO_TEST_CASE(rules_are_a_text_an_array_or_an_object_with_options) {
     BOOST_TEST((read_one(R"({"rules": "1/s; 2/m named m"})") == expected));
     BOOST_TEST(
         (read_one(R"({"rules": ["1/s", {"limit": 2, "period": "1m", "name": "m"}]})") == expected));
-    BOOST_TEST((read_one(R"({"shadow": true, "prefix": "x", "prevent_duplicate": "500 ms",
+    BOOST_TEST(
+        (read_one(
+             R"({"shadow": true, "prefix": "x", "on_failure": "deny",
+                             "prevent_duplicate": "500 ms",
                              "rules": "1/s; 2/m named m"})") ==
-                expected.shadow().prefixed("x").prevent_duplicate(500ms)));
+         expected.shadow().prefixed("x").on_failure(failure_mode::deny).prevent_duplicate(500ms)));
     BOOST_TEST((read_one(R"({"rules": "1/s; 2/m named m", "shadow": false,
                              "prevent_duplicate": "0s"})") == expected));
 }
@@ -130,10 +135,12 @@ BOOST_AUTO_TEST_CASE(a_document_may_have_no_policies) {
 
 BOOST_AUTO_TEST_CASE(what_is_written_has_one_line_a_policy) {
     const policy login{"login", gcra(5, 1s).burst(10), calendar(3, calendar_unit::month, 8h)};
-    BOOST_TEST(to_json(login.prevent_duplicate(1s).shadow().prefixed("x")) ==
+    BOOST_TEST(to_json(login.prevent_duplicate(1s).shadow().prefixed("x").on_failure(
+                   failure_mode::local)) ==
                "{\"policies\": {\n"
                "  \"login\": {\"rules\": [\"5/s burst 10\", \"3 per month utc+8\"], "
-               "\"prevent_duplicate\": \"1s\", \"shadow\": true, \"prefix\": \"x\"}\n"
+               "\"prevent_duplicate\": \"1s\", \"shadow\": true, \"on_failure\": \"local\", "
+               "\"prefix\": \"x\"}\n"
                "}}\n");
 }
 

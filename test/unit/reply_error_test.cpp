@@ -84,12 +84,12 @@ BOOST_AUTO_TEST_CASE(refused_credentials_are_tried_again_slowly_on_a_new_connect
     check("ERR invalid password", errc::auth_failed, remedy::reconnect_late);
 }
 
-BOOST_AUTO_TEST_CASE(a_lack_of_permission_is_an_error_of_the_server) {
-    check("NOPERM this user has no permissions to run the 'evalsha' command", errc::server_error,
+BOOST_AUTO_TEST_CASE(a_lack_of_permission_is_told_from_a_server_that_cannot) {
+    check("NOPERM this user has no permissions to run the 'evalsha' command", errc::auth_failed,
           remedy::keep);
     check("ERR The user executing the script can't run this command or subcommand script: "
           "0123, on @user_script:12.",
-          errc::server_error, remedy::keep);
+          errc::auth_failed, remedy::keep);
 }
 
 BOOST_AUTO_TEST_CASE(a_full_server_is_left_alone_for_a_while) {

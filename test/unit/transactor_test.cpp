@@ -265,7 +265,7 @@ BOOST_FIXTURE_TEST_CASE(commands_that_ran_without_their_multi_leave_the_outcome_
     (void)reply(refused + ":0\r\n*0\r\n*0\r\n:1\r\n:1\r\n:-1\r\n:1\r\n" + alone);
     BOOST_TEST(op.ended(errc::outcome_unknown));
     (void)reply(refused + "*0\r\n*0\r\n:1\r\n" + alone);
-    BOOST_TEST(looks.ended(errc::server_error));
+    BOOST_TEST(looks.ended(errc::auth_failed));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_foreign_key_is_a_conflict_and_gets_its_time_to_live_back, fixture) {

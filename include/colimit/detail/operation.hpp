@@ -10,7 +10,9 @@
 #include <colimit/decision.hpp>
 #include <colimit/detail/question.hpp>
 #include <colimit/error.hpp>
+#include <colimit/failure_mode.hpp>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -18,6 +20,7 @@
 namespace colimit::detail {
 
 class engine; // the body of a limiter, in src/engine
+struct policy_data;
 
 /// What a verb of several steps keeps with its call.
 struct attachment {
@@ -35,6 +38,14 @@ struct place_in_cache {
     std::uint32_t changes = 0; ///< of the place, when the call was made
     bool is_known = false;
     bool is_open = false; ///< a denial may be remembered
+};
+
+/// What is needed should the store not answer, when the arguments are gone.
+struct stand_in {
+    failure_mode mode = failure_mode::error;
+    std::array<std::uint64_t, 2> key{}; ///< digests
+    std::array<std::uint64_t, 2> member{};
+    std::shared_ptr<const policy_data> policy;
 };
 
 struct operation {
@@ -59,6 +70,7 @@ struct operation {
     detail::question asked;
     std::span<check> checks; ///< of `allow_all` and `allow_many`, which ask several questions
     std::unique_ptr<attachment> attached;
+    detail::stand_in instead;
     error_code ec;
     decision result;
 

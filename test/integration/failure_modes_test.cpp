@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Who answers when the server does not, and with what: each mode, each verb, each kind of rule.
+
+#include <boost/test/unit_test.hpp>
+
+#include <support/live_limiter.hpp>
+#include <support/rules_of_every_kind.hpp>
+#include <support/scripted_peer.hpp>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using test::live;
+
+const auto rules = policy{"p", gcra(5, 1h)};
+const auto ids = bloom_filter{"ids", {.capacity = 1'000, .error_rate = 0.001, .age = 1h}};
+
+/// Nothing listens there, and it is tried once.
+struct away : live {
+    explicit away(failure_mode mode, share part = {})
+        : live("unix:/nonexistent/colimit.sock", [=](config& c) {
+              c.timeout = 20s;
+              c.reconnect_least = 60s;
+              c.reconnect_most = 60s;
+              c.on_failure = mode;
+              c.local_share = part;
+          }) {}
+};
+
+asio::awaitable<int> allowed_of(live& l, int asked, std::string key, policy p,
+                                check_options o = {}) {
+    auto n = 0;
+    for (int i = 0; i < asked; ++i) {
+        const auto d = co_await l.limiter.allow(key, p, o);
+        BOOST_TEST((d.origin == origin::fallback));
+        n += d.allowed() ? 1 : 0;
+    }
+    co_return n;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(failure_modes)
+
+BOOST_AUTO_TEST_CASE(by_default_a_store_in_the_process_enforces_the_limit) {
+    BOOST_TEST((config{}.on_failure == failure_mode::local));
+    auto l = away{failure_mode::local};
+    l.run([&]() -> asio::awaitable<void> {
+        for (auto left = 4; left >= 0; --left) {
+            const auto d = co_await l.limiter.allow("k", rules);
+            BOOST_TEST(d.allowed());
+            BOOST_TEST(d.remaining == left);
+            BOOST_TEST((d.origin == origin::fallback));
+        }
+        const auto d = co_await l.limiter.allow("k", rules);
+        BOOST_TEST((d.outcome == outcome::limited));
+        BOOST_TEST((d.retry_after > 10min));
+        BOOST_TEST((d.origin == origin::fallback));
+        const auto other = co_await l.limiter.allow("another", rules);
+        BOOST_TEST(other.remaining == 4);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(every_kind_of_rule_is_enforced_in_the_process) {
+    auto kinds = test::rules_of_every_kind(5, 24h);
+    kinds.push_back(sliding_log(5, 24h));
+    auto l = away{failure_mode::local};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto now = time_point{std::chrono::sys_days{std::chrono::year{2026} / 6 / 10} + 12h};
+        for (const auto& one : kinds)
+            BOOST_TEST_CONTEXT(to_string(one)) {
+                const auto n = co_await allowed_of(l, 9, "k", one, {.now = now});
+                BOOST_TEST(n == 5);
+            }
+    });
+}
+
+BOOST_AUTO_TEST_CASE(members_are_told_apart_in_the_process) {
+    const auto addresses = policy{"addresses", distinct(2, 24h)};
+    auto l = away{failure_mode::local};
+    auto answers = std::string{};
+    auto left = 6;
+    for (const std::string_view member : {"a", "b", "a", "c", "b", "d"}) {
+        auto key = std::string{"k"};
+        auto text = std::string{member};
+        l.limiter.allow(key, addresses, {.member = text}, [&](error_code ec, const decision& d) {
+            answers += ec ? 'e' : d.allowed() ? 'y' : 'n';
+            --left;
+        });
+        key = text = "gone"; // arguments live no longer than that
+    }
+    test::run_until(l.context, [&] { return left == 0; });
+    BOOST_TEST(answers == "yyynyn");
+}
+
+BOOST_AUTO_TEST_CASE(every_verb_that_moves_quota_is_answered_in_the_process) {
+    auto l = away{failure_mode::local};
+    l.run([&]() -> asio::awaitable<void> {
+        auto d = co_await l.limiter.charge("k", rules, {.cost = 3});
+        BOOST_TEST(d.remaining == 2);
+        BOOST_TEST((d.origin == origin::fallback));
+        d = co_await l.limiter.peek("k", rules);
+        BOOST_TEST(d.remaining == 2);
+        d = co_await l.limiter.refund("k", rules, {.cost = 2});
+        BOOST_TEST(d.remaining == 4);
+        BOOST_TEST((d.origin == origin::fallback));
+        d = co_await l.limiter.allow("k", rules, {.cost = 9, .at_least = 1});
+        BOOST_TEST(d.granted == 4);
+
+        d = co_await l.limiter.once("id", 1h);
+        BOOST_TEST(d.allowed());
+        d = co_await l.limiter.once("id", 1h);
+        BOOST_TEST(!d.allowed());
+        BOOST_TEST((d.origin == origin::fallback));
+        auto seen = co_await l.limiter.seen("id", ids);
+        BOOST_TEST(!seen);
+        seen = co_await l.limiter.seen("id", ids);
+        BOOST_TEST(seen);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(many_checks_are_answered_in_the_process_each_and_all_or_nothing) {
+    auto l = away{failure_mode::local};
+    l.run([&]() -> asio::awaitable<void> {
+        auto checks = std::vector<check>{{.key = "a", .policy = rules, .options = {.cost = 4}},
+                                         {.key = "b", .policy = rules}};
+        co_await l.limiter.allow_many(checks);
+        for (const auto& c : checks) {
+            BOOST_TEST(!c.ec);
+            BOOST_TEST(c.result.allowed());
+            BOOST_TEST((c.result.origin == origin::fallback));
+        }
+        auto d = co_await l.limiter.allow_all(checks); // "a" has 1 left, and 4 are asked for
+        BOOST_TEST(!d.allowed());
+        BOOST_TEST((d.origin == origin::fallback));
+        BOOST_TEST(!checks[0].result.allowed());
+        BOOST_TEST(checks[1].result.granted == 0);
+        checks[0].options.cost = 1;
+        d = co_await l.limiter.allow_all(checks);
+        BOOST_TEST(d.allowed());
+        BOOST_TEST(checks[0].result.remaining == 0);
+        BOOST_TEST(checks[1].result.remaining == 3);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(waiting_goes_on_in_the_process_and_a_place_that_is_given_up_is_given_back) {
+    const auto fast = policy{"fast", gcra(50, 1s).burst(1)};
+    auto l = away{failure_mode::local};
+    l.run([&]() -> asio::awaitable<void> {
+        auto served = std::string{};
+        for (const auto name : {'a', 'b', 'c'})
+            l.limiter.wait("k", fast, [&served, name](error_code ec, const decision& d) {
+                served += ec || d.origin != origin::fallback ? '!' : name;
+            });
+        co_await test::until([&] { return served.size() == 3; });
+        BOOST_TEST(served == "abc");
+
+        const auto slow = policy{"slow", gcra(1, 1h).burst(1)};
+        auto d = co_await l.limiter.allow("k", slow);
+        auto cancelled = false;
+        auto signal = asio::cancellation_signal{};
+        l.limiter.wait("k", slow, {.max_wait = 2h},
+                       asio::bind_cancellation_slot(signal.slot(), [&](error_code ec, decision) {
+                           cancelled = ec == asio::error::operation_aborted;
+                       }));
+        co_await test::pause_for(10ms);
+        d = co_await l.limiter.peek("k", slow);
+        BOOST_TEST((d.retry_after > 1h)); // the place is taken
+        signal.emit(asio::cancellation_type::all);
+        co_await test::until([&] { return cancelled; });
+        d = co_await l.limiter.peek("k", slow);
+        BOOST_TEST((d.retry_after <= 1h));
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_reset_or_block_that_the_server_did_not_see_is_an_error_in_every_mode) {
+    for (const auto mode : {failure_mode::local, failure_mode::allow, failure_mode::deny}) {
+        auto l = away{mode};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto [reset, d] =
+                co_await l.limiter.reset("k", rules, asio::as_tuple(asio::deferred));
+            BOOST_TEST((reset == errc::unavailable));
+            const auto [block, d2] =
+                co_await l.limiter.block("k", rules, 1h, asio::as_tuple(asio::deferred));
+            BOOST_TEST((block == errc::unavailable));
+        });
+    }
+}
+
+BOOST_AUTO_TEST_CASE(allowing_and_denying_ask_nobody_and_say_so) {
+    for (const auto mode : {failure_mode::allow, failure_mode::deny}) {
+        const auto allows = mode == failure_mode::allow;
+        auto l = away{mode};
+        l.run([&]() -> asio::awaitable<void> {
+            for (int i = 0; i < 10; ++i) {
+                const auto d = co_await l.limiter.allow("k", rules, {.cost = 3});
+                BOOST_TEST(d.allowed() == allows);
+                BOOST_TEST((d.origin == (allows ? origin::fail_open : origin::fail_closed)));
+                BOOST_TEST(d.granted == (allows ? 3 : 0));
+                BOOST_TEST((d.retry_after == (allows ? 0s : 60s)));
+                BOOST_TEST(d.rules.empty());
+            }
+            auto d = co_await l.limiter.charge("k", rules);
+            BOOST_TEST(d.allowed() == allows);
+            BOOST_TEST(d.granted == 0);
+            d = co_await l.limiter.wait("k", rules);
+            BOOST_TEST(d.allowed() == allows);
+            d = co_await l.limiter.once("id", 1h);
+            BOOST_TEST(d.granted == (allows ? 1 : 0));
+            const auto seen = co_await l.limiter.seen("id", ids);
+            BOOST_TEST(seen != allows);
+            auto checks =
+                std::vector<check>{{.key = "a", .policy = rules}, {.key = "b", .policy = rules}};
+            d = co_await l.limiter.allow_all(checks);
+            BOOST_TEST(d.allowed() == allows);
+            BOOST_TEST(checks[1].result.allowed() == allows);
+        });
+    }
+}
+
+BOOST_AUTO_TEST_CASE(with_errors_the_caller_decides) {
+    auto l = away{failure_mode::error};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto [ec, d] = co_await l.allow("k", rules);
+        BOOST_TEST((ec == errc::unavailable));
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_policy_has_its_own_mode_before_that_of_the_limiter) {
+    auto l = away{failure_mode::error};
+    l.run([&]() -> asio::awaitable<void> {
+        auto d = co_await l.limiter.allow("k", rules.on_failure(failure_mode::allow));
+        BOOST_TEST((d.origin == origin::fail_open));
+        d = co_await l.limiter.allow("k", rules.on_failure(failure_mode::deny));
+        BOOST_TEST((d.origin == origin::fail_closed));
+        d = co_await l.limiter.allow("k", rules.on_failure(failure_mode::local));
+        BOOST_TEST((d.origin == origin::fallback));
+        const auto [ec, d2] = co_await l.allow("k", rules);
+        BOOST_TEST((ec == errc::unavailable));
+        // Together the strictest decides.
+        auto checks =
+            std::vector<check>{{.key = "a", .policy = rules.on_failure(failure_mode::allow)},
+                               {.key = "b", .policy = rules.on_failure(failure_mode::deny)}};
+        d = co_await l.limiter.allow_all(checks);
+        BOOST_TEST((d.origin == origin::fail_closed));
+        checks[1].policy = rules.on_failure(failure_mode::local);
+        d = co_await l.limiter.allow_all(checks);
+        BOOST_TEST((d.origin == origin::fallback));
+        checks[0].policy = rules;
+        const auto [ec2, d3] = co_await l.limiter.allow_all(checks, asio::as_tuple(asio::deferred));
+        BOOST_TEST((ec2 == errc::unavailable));
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_process_enforces_its_share) {
+    auto l = away{failure_mode::local, {1, 4}};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto n = co_await allowed_of(l, 50, "k", policy{"s", sliding_log(40, 1h)});
+        BOOST_TEST(n == 10);
+        // Asking for more than the share is not asking for more than the limit.
+        const auto big = policy{"big", sliding_log(40, 1h).named("log")};
+        auto d = co_await l.limiter.allow("k", big, {.cost = 20});
+        BOOST_TEST((d.outcome == outcome::limited));
+        BOOST_TEST((d.retry_after == 60s));
+        BOOST_TEST((d.rules[0].retry_after == 60s));
+        d = co_await l.limiter.allow("k", big, {.cost = 41});
+        BOOST_TEST((d.outcome == outcome::never));
+        auto checks = std::vector<check>{{.key = "a", .policy = big, .options = {.cost = 20}},
+                                         {.key = "b", .policy = big}};
+        d = co_await l.limiter.allow_all(checks);
+        BOOST_TEST((d.outcome == outcome::limited));
+        d = co_await l.limiter.once("id", 1h);
+        BOOST_TEST(d.allowed());
+    });
+}
+
+BOOST_AUTO_TEST_CASE(what_was_counted_in_one_outage_still_counts_in_the_next) {
+    auto server = test::redis_server{};
+    auto l = live{server.address(), [](config& c) {
+                      c.reconnect_most = 20ms;
+                      c.on_failure = failure_mode::local;
+                  }};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto until_from = [&](origin who) -> asio::awaitable<void> {
+            const auto end = std::chrono::steady_clock::now() + test::patience;
+            for (;;) {
+                const auto d = co_await l.limiter.peek("other", rules);
+                if (d.origin == who)
+                    co_return;
+                if (std::chrono::steady_clock::now() > end)
+                    throw std::runtime_error{"it stays elsewhere"};
+                co_await test::pause_for(1ms);
+            }
+        };
+        auto left = std::int64_t{4};
+        for (int outage = 0; outage < 3; ++outage) {
+            co_await until_from(origin::store);
+            auto d = co_await l.limiter.allow("k", rules);
+            BOOST_TEST((d.origin == origin::store));
+            BOOST_TEST(d.remaining == 4); // the server's memory went with it
+            server.kill();
+            co_await until_from(origin::fallback);
+            d = co_await l.limiter.allow("k", rules);
+            BOOST_TEST((d.origin == origin::fallback));
+            BOOST_TEST(d.remaining == left--);
+            server.start();
+        }
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_reply_is_decided_here_and_not_asked_again) {
+    auto context = asio::io_context{1};
+    auto seen = 0;
+    auto peer =
+        test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
+                                co_await c.greet();
+                                (void)co_await c.next();
+                                ++seen;
+                                c.close();
+                            }};
+    auto settings = config{};
+    settings.server = peer.address();
+    settings.timeout = 20s;
+    auto limiter = colimit::limiter{context.get_executor(), settings};
+    test::run(context, [&]() -> asio::awaitable<void> {
+        const auto d = co_await limiter.allow("k", rules);
+        BOOST_TEST((d.origin == origin::fallback));
+        BOOST_TEST(d.remaining == 4);
+    });
+    BOOST_TEST(seen == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_frozen_server_and_too_many_calls_are_decided_here) {
+    auto server = test::redis_server{};
+    auto l = live{server.address(), [](config& c) {
+                      c.timeout = 100ms;
+                      c.max_in_flight = 3;
+                      c.on_failure = failure_mode::local;
+                  }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.limiter.ready();
+        server.stop();
+        auto here = 0;
+        auto allowed = 0;
+        for (int i = 0; i < 10; ++i)
+            l.limiter.allow("k", rules, [&](error_code ec, const decision& d) {
+                here += !ec && d.origin == origin::fallback ? 1 : 0;
+                allowed += d.allowed() ? 1 : 0;
+            });
+        co_await test::until([&] { return here == 10; });
+        BOOST_TEST(allowed == 5);
+        server.cont();
+    });
+}
+
+BOOST_AUTO_TEST_CASE(what_another_store_would_not_make_good_is_an_error_in_every_mode) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"ACL", "SETUSER", "nobody", "on", ">pw", "~*", "+@all", "-evalsha", "-eval"});
+    for (const auto mode : {failure_mode::local, failure_mode::allow, failure_mode::deny}) {
+        const auto with_mode = [mode](config& c) { c.on_failure = mode; };
+        auto l = live{server.address(), with_mode};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto cost = co_await l.allow("k", rules, {.cost = -1});
+            BOOST_TEST((std::get<0>(cost) == errc::invalid_argument));
+            const auto key = co_await l.allow(std::string(70'000, 'k'), rules);
+            BOOST_TEST((std::get<0>(key) == errc::invalid_key));
+            (void)co_await l.allow("list", rules);
+            for (const auto& name : look.keys()) {
+                look.must({"DEL", name});
+                look.must({"RPUSH", name, "x"});
+            }
+            const auto foreign = co_await l.allow("list", rules);
+            BOOST_TEST((std::get<0>(foreign) == errc::key_conflict));
+            look.must({"FLUSHALL"});
+            l.limiter.close();
+            const auto closed = co_await l.allow("k", rules);
+            BOOST_TEST((std::get<0>(closed) == errc::closed));
+        });
+        for (const std::string user : {"nobody:pw", "nobody:wrong"}) {
+            auto refused = live{"unix://" + user + "@" + server.socket(), with_mode};
+            refused.run([&]() -> asio::awaitable<void> {
+                const auto [ec, d] = co_await refused.allow("k", rules);
+                BOOST_TEST((ec == errc::auth_failed));
+            });
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
