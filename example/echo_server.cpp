@@ -64,7 +64,8 @@ class echo_server {
   public:
     echo_server(asio::io_context& context, std::uint16_t port, const std::string& store,
                 const std::vector<colimit::rule>& rules)
-        : limiter_(context.get_executor(), store), lines_("lines", rules),
+        : limiter_(context.get_executor(), store),
+          lines_(colimit::policy{"lines", rules}.on_failure(colimit::failure_mode::allow)),
           acceptor_(context, {tcp::v6(), port}), signals_(context, SIGINT, SIGTERM) {}
 
     void start() {
@@ -117,9 +118,10 @@ class echo_server {
         received.erase(0, size);
 
         const auto [failure, d] = co_await limiter_.allow(key, lines_, as_tuple);
-        note(failure);
-        // Without an answer the line goes through: this limit keeps a nuisance away, and an outage
-        // would be a larger one ("fail open"). Where a limit guards passwords or money, refuse.
+        note(failure, d);
+        // While the server is away lines go through: this limit keeps a nuisance away, and an
+        // outage would be a larger one. Where a limit guards passwords or money, deny. What is left
+        // as an error is a mistake in the set-up, such as a wrong password.
         if (!failure && !d)
             answer = refusal(d);
 
@@ -129,14 +131,15 @@ class echo_server {
     }
 
     /// Says when the limiter begins to fail and when it is well again, not for each line.
-    void note(error_code failure) {
-        if (failure == last_failure_)
+    void note(error_code failure, const colimit::decision& d) {
+        const auto is_limiting = !failure && d.origin != colimit::origin::fail_open;
+        if (is_limiting == std::exchange(is_limiting_, is_limiting))
             return;
-        last_failure_ = failure;
-        if (failure)
-            std::cerr << "limiter: " << failure.message() << "; lines are not limited\n";
-        else
+        if (is_limiting)
             std::cerr << "limiter: lines are limited again\n";
+        else
+            std::cerr << "limiter: " << (failure ? failure.message() : "the server is away")
+                      << "; lines are not limited\n";
     }
 
     /// No new clients and no new lines; answers under way still go out. The second signal ends the
@@ -159,7 +162,7 @@ class echo_server {
     tcp::acceptor acceptor_;
     asio::signal_set signals_;
     std::set<tcp::socket*> sockets_; // of the connections being served
-    error_code last_failure_;
+    bool is_limiting_ = true;
 };
 
 } // namespace

@@ -34,6 +34,7 @@ inline constexpr std::uint32_t server_keys = 100'000;
     auto settings = config{};
     settings.server = "unix:" + socket;
     settings.timeout = std::chrono::seconds{10};
+    settings.on_failure = failure_mode::error; // what the server did not answer does not count
     return settings;
 }
 

@@ -50,7 +50,8 @@ colimit::config configuration(const history& log, const colimit::policy& policy,
     colimit::config c;
     c.server = server;
     c.prefix = own_prefix();
-    c.timeout = 10s;          // a replay is patient
+    c.timeout = 10s; // a replay is patient
+    c.on_failure = colimit::failure_mode::error;
     c.minimum_ttl = 1h;       // a second of the log may take longer here
     c.batches_in_flight = 64; // all calls in a batch have one clock, so batches are small
     c.memory_keys = std::max<std::size_t>(log.clients.size() * policy.size(), 1);

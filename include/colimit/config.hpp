@@ -72,13 +72,19 @@ struct config {
     /// For connecting and greeting the server: 1 ms to 1 h.
     std::chrono::milliseconds connect_timeout{1000};
 
-    /// The pauses between attempts to connect grow from the first to the second, each jittered
-    /// between half and all of it: 1 ms to 1 h, the second at least the first.
+    /// The pauses between attempts to connect, and between probes of a server that does not answer,
+    /// grow from the first to the second, each jittered between half and all of it: 1 ms to 1 h,
+    /// the second at least the first. A server that is back is noticed within the second. One that
+    /// refuses us (credentials, too many clients) is left alone for four times as long.
+    ///
+    /// After `limits::breaker_misses` misses in a row calls are not sent any more and wait for
+    /// nothing: they are `errc::unavailable` at once, which `on_failure` decides, until the server
+    /// has answered probes in time.
     std::chrono::milliseconds reconnect_least{10};
-    std::chrono::milliseconds reconnect_most{1000};
+    std::chrono::milliseconds reconnect_most{250};
 
     /// Calls that may wait at once: 1 to 16,777,216. One more gets `errc::too_many_in_flight`. The
-    /// default is far above what a server answers in one timeout, and costs at most 32 MiB.
+    /// default is far above what a server answers in one timeout, and costs at most 48 MiB.
     std::size_t max_in_flight = 65'536;
 
     /// By a script, or by MULTI where scripting is off. Makes no difference to `memory:`.

@@ -28,9 +28,9 @@ enum class failure_mode : std::uint8_t {
     /// kept: what it counted in one outage still counts in the next. What it counts is not carried
     /// over to the server, and what the server has counted is not known to it.
     local,
-    /// Every call is allowed: `origin::fail_open`, no rules, and all numbers 0 but `granted`.
+    /// Every call is allowed: `origin::fail_open`. Nothing is counted, so each limit is all there.
     allow,
-    /// Every call is refused: `origin::fail_closed`, no rules, and a `retry_after` of
+    /// Every call is refused: `origin::fail_closed`. Nothing is left, and `retry_after` is
     /// `config::reconnect_most`, by when the server has been asked again.
     deny,
     /// The call ends with its error, and the caller decides.

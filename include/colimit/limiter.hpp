@@ -51,8 +51,8 @@ namespace colimit {
 /// had may be charged.
 ///
 /// @par Errors
-/// `colimit::errc`. `invalid_argument` for numbers out of the ranges that `options.hpp` states,
-/// `invalid_key` for a key above 64 KiB.
+/// `colimit::errc`, where `config::on_failure` does not decide instead. `invalid_argument` for
+/// numbers out of the ranges of `options.hpp`, `invalid_key` for a key above 64 KiB.
 ///
 /// @par Threads
 /// A limiter is confined to its executor: use it from the one thread that runs its context, or from

@@ -26,6 +26,14 @@ inline constexpr std::size_t plain_key_bytes = 256;
 /// Bytes of the longest key that is accepted at all; a longer one is `errc::invalid_key`.
 inline constexpr std::size_t key_bytes = std::size_t{64} * 1024;
 
+/// Misses in a row after which a server is not asked any more but probed: turns of the loop in
+/// which calls passed their deadline, connections that were lost or could not be made, replies that
+/// say that the server is busy. One slow moment is not an outage; five are.
+inline constexpr int breaker_misses = 5;
+
+/// Probes in a row that a server must answer in time before it is asked again.
+inline constexpr int breaker_probes = 2;
+
 /// Bytes of one part of a `key` that are written as they are; a digest stands for a longer one, so
 /// that the others stay readable.
 inline constexpr std::size_t key_part_bytes = 128;

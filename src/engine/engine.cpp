@@ -4,13 +4,13 @@
 
 #include <core/evaluate.hpp>
 #include <engine/engine.hpp>
+#include <engine/engine_service.hpp>
 #include <engine/many_calls.hpp>
 #include <once_policy.hpp>
 #include <policy_data.hpp>
 #include <question_check.hpp>
 
 #include <boost/asio/execution/context.hpp>
-#include <boost/asio/execution_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/asio/strand.hpp>
@@ -20,7 +20,6 @@
 #include <mutex>
 #include <new>
 #include <utility>
-#include <vector>
 
 namespace colimit::detail {
 namespace {
@@ -29,47 +28,6 @@ namespace {
 constexpr std::size_t row_for_threads = 32;
 
 } // namespace
-
-/// Tells engines that their context is about to be destroyed. Without it a coroutine that owns a
-/// limiter and waits for one of its calls would own itself.
-class engine_service final : public asio::execution_context::service {
-  public:
-    using key_type = engine_service;
-    static inline asio::execution_context::id id;
-
-    explicit engine_service(asio::execution_context& context) : service(context) {}
-
-    void add(engine& e) {
-        const std::lock_guard lock{mutex_};
-        engines_.push_back(&e);
-    }
-
-    void remove(engine& e) noexcept {
-        const std::lock_guard lock{mutex_};
-        std::erase(engines_, &e);
-    }
-
-  private:
-    void shutdown() override {
-        for (auto e = next(); e != nullptr; e = next())
-            e->abandon();
-    }
-
-    /// One that was not told yet, kept alive while it is.
-    [[nodiscard]] std::shared_ptr<engine> next() {
-        const std::lock_guard lock{mutex_};
-        while (!engines_.empty()) {
-            auto alive = engines_.back()->weak_from_this().lock();
-            engines_.pop_back();
-            if (alive)
-                return alive;
-        }
-        return nullptr;
-    }
-
-    std::mutex mutex_;
-    std::vector<engine*> engines_;
-};
 
 class engine::registration {
   public:

@@ -96,7 +96,30 @@ namespace {
     return asked.verb == verb::reserve ? asked.cost : asked.at_least;
 }
 
-[[nodiscard]] decision nobodys(bool allowed, const question& asked,
+[[nodiscard]] const decision& binding_of(std::span<const check> checks) noexcept {
+    return std::ranges::max_element(
+               checks,
+               [](const check& a, const check& b) { return core::binds_more(b.result, a.result); })
+        ->result;
+}
+
+/// What the rules say when nobody has counted: nothing is used, or nothing is left.
+void report(const core::plan& rules, bool allowed, decision& d) noexcept {
+    for (const auto& l : rules.rules()) {
+        auto& status = d.rules.append();
+        status.limit = l.capacity;
+        status.balance = allowed ? l.capacity : 0;
+        status.retry_after = d.retry_after;
+        status.resolution = std::chrono::microseconds{l.unit};
+        if (d.rules.size() == 1 || l.capacity < d.limit) {
+            d.binding = static_cast<std::uint8_t>(d.rules.size() - 1);
+            d.limit = status.limit;
+            d.remaining = status.balance;
+        }
+    }
+}
+
+[[nodiscard]] decision nobodys(bool allowed, const policy_data& p, const question& asked,
                                std::chrono::microseconds ask_again) noexcept {
     const auto grants = asked.verb != verb::charge && asked.verb != verb::refund;
     auto d = decision{};
@@ -107,6 +130,7 @@ namespace {
     if (!allowed)
         d.retry_after = ask_again;
     d.server_time = time_point{std::chrono::microseconds{clock_for(asked)}};
+    report(p.plan, allowed, d);
     return d;
 }
 
@@ -135,9 +159,11 @@ void fallback::keep(operation& op, std::string_view key,
                     const policy_pointer& policy) const noexcept {
     const auto mode = moves_quota(op.asked.verb) ? mode_of(*policy) : failure_mode::error;
     op.instead.mode = mode;
-    if (mode != failure_mode::local)
+    if (mode == failure_mode::error)
         return;
     op.instead.policy = policy;
+    if (mode != failure_mode::local)
+        return;
     op.instead.key = digest_of(key);
     if (policy->plan.has_distinct)
         op.instead.member = digest_of(op.asked.member);
@@ -175,11 +201,15 @@ void fallback::answer(operation& op) noexcept {
 
 void fallback::answer_for_nobody(operation& op) const noexcept {
     const auto allowed = op.instead.mode == failure_mode::allow;
-    op.result = nobodys(allowed, op.asked, ask_again_);
+    if (op.checks.empty()) {
+        op.result = nobodys(allowed, *op.instead.policy, op.asked, ask_again_);
+        return;
+    }
     for (auto& c : op.checks) {
-        c.result = nobodys(allowed, ask(verb::allow, c.options), ask_again_);
+        c.result = nobodys(allowed, *c.policy.data(), ask(verb::allow, c.options), ask_again_);
         c.ec = {};
     }
+    op.result = binding_of(op.checks);
 }
 
 void fallback::answer_here(operation& op) {
@@ -226,7 +256,7 @@ void fallback::answer_together(operation& op) {
         if (c.options.member)
             here.back().options.member = bytes_of(kept[i].member);
     }
-    op.result = memory::answer_together(store(), here, now);
+    (void)memory::answer_together(store(), here, now);
     for (std::size_t i = 0; i < here.size(); ++i) {
         auto& c = op.checks[i];
         c.ec = {};
@@ -234,9 +264,7 @@ void fallback::answer_together(operation& op) {
         c.result.origin = origin::fallback;
         mend_never(*c.policy.data(), ask(verb::allow, c.options), c.result);
     }
-    op.result = std::ranges::max_element(op.checks, [](const check& a, const check& b) {
-                    return core::binds_more(b.result, a.result);
-                })->result;
+    op.result = binding_of(op.checks);
 }
 
 /// What is too much for a share, and not for the limit, may be had when the server is back.

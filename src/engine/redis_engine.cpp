@@ -12,7 +12,6 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -21,9 +20,6 @@
 
 namespace colimit::detail {
 namespace {
-
-using std::chrono::microseconds;
-using std::chrono::steady_clock;
 
 /// What is read at once at least: a reply to a full batch is about 6 KiB.
 constexpr std::size_t read_bytes = std::size_t{64} * 1024;
@@ -38,8 +34,9 @@ redis_engine::redis_engine(const asio::any_io_executor& executor, const config& 
                            redis::address where)
     : engine(executor, settings.thread_safe),
       silence_limit_(std::max(5 * in_us(settings.timeout), least_silence)), fallback_(settings),
-      session_(session_settings_of(settings, where)), calls_(make_queue(settings)),
-      stream_(own_executor(), std::move(where)), in_(read_bytes), timer_(own_executor()) {
+      session_(session_settings_of(settings, where)), breaker_(breaker_settings_of(settings)),
+      calls_(make_queue(settings)), stream_(own_executor(), std::move(where)), in_(read_bytes),
+      timer_(own_executor()) {
     timeout_ = in_us(settings.timeout);
     if (settings.deny_cache != 0 && settings.mode == mode::script)
         denials_.emplace(settings.deny_cache, steady_now);
@@ -65,7 +62,7 @@ bool redis_engine::begin_turn(operation& op) {
     if (!std::exchange(clock_is_read_, true))
         now_ = steady_now();
     op.deadline = now_ + timeout_;
-    if (session_.not_ready_before() < op.deadline)
+    if (!breaker_.is_open() && session_.not_ready_before() < op.deadline)
         return true;
     complete(op, session_.trouble());
     return false;
@@ -222,7 +219,11 @@ void redis_engine::run_within_turn(operation_list& row) {
 }
 
 void redis_engine::pump() {
-    if (writing_ || session_.state() != redis::session_state::ready || !calls_->wants_to_write())
+    if (writing_ || session_.state() != redis::session_state::ready)
+        return;
+    if (breaker_.is_open())
+        return probe();
+    if (!calls_->wants_to_write())
         return;
     if (!calls_->expects_reply())
         heard_ = now_;
@@ -315,120 +316,17 @@ bool redis_engine::read_reply(std::string_view bytes) {
     if (session_.state() != redis::session_state::ready) {
         const auto connection = stream_.connection();
         obey(session_.read_reply(decoder_, bytes, now_));
-        return connection == stream_.connection();
-    }
-    const auto needs = calls_->read_reply(decoder_, bytes);
-    if (needs == redis::remedy::keep)
-        session_.served();
-    if (needs && *needs != redis::remedy::reconnect && *needs != redis::remedy::reconnect_late)
+        if (connection != stream_.connection())
+            return false;
+        if (session_.state() == redis::session_state::waiting)
+            breaker_.miss(now_); // it is there and loads its data
         return true;
-    lose_connection(needs.value_or(redis::remedy::reconnect));
+    }
+    const auto needs = breaker_.is_probing() ? end_probe(bytes) : read_answer(bytes);
+    if (needs < redis::remedy::reconnect)
+        return true;
+    lose_connection(needs);
     return false;
-}
-
-// The connection
-
-void redis_engine::obey(redis::action what) {
-    switch (what) {
-    case redis::action::nothing:
-        return;
-    case redis::action::connect:
-        return stream_.connect(self());
-    case redis::action::send:
-        return greet();
-    case redis::action::serve:
-        return serve();
-    case redis::action::disconnect:
-        return disconnect();
-    }
-}
-
-void redis_engine::on_connect(std::uint64_t connection, error_code ec) {
-    const std::lock_guard guard{lock()};
-    if (connection != stream_.connection() || is_closed())
-        return;
-    now_ = steady_now();
-    if (ec)
-        return lose_connection(redis::remedy::reconnect);
-    handed_ = confirmed_ = 0;
-    greeting_due_ = false;
-    begin_ = end_ = 0;
-    decoder_.reset();
-    obey(session_.connected());
-    start_read();
-    set_timer();
-}
-
-void redis_engine::greet() {
-    // The answer to a first greeting may come before the news that it was sent.
-    greeting_due_ = writing_;
-    if (writing_)
-        return;
-    out_.clear();
-    session_.greeting(out_);
-    start_write();
-}
-
-void redis_engine::serve() {
-    ++served_;
-    calls_->begin_connection(session_.facts());
-    end_ready_waiters({});
-    pump();
-}
-
-void redis_engine::lose_connection(redis::remedy why) {
-    obey(session_.lost(now_, why));
-}
-
-void redis_engine::disconnect() {
-    stream_.close();
-    writing_ = false;
-    calls_->lose_connection(handed_);
-    // Who would wait in vain for the next attempt is told now.
-    calls_->expire(session_.not_ready_before(), session_.trouble());
-    complete_all(calls_->done);
-    if (session_.trouble() == errc::auth_failed)
-        end_ready_waiters(errc::auth_failed);
-    set_timer();
-}
-
-// Time
-
-std::int64_t redis_engine::silence_ends() const noexcept {
-    return calls_->expects_reply() ? heard_ + silence_limit_ : no_time;
-}
-
-void redis_engine::set_timer() {
-    if (is_closed())
-        return;
-    const auto at = std::min({calls_->next_deadline().value_or(no_time),
-                              session_.wake_at().value_or(no_time), silence_ends()});
-    if (at >= timer_at_)
-        return; // it fires earlier and is set again then
-    timer_at_ = at;
-    timer_.expires_at(steady_clock::time_point{microseconds{at}});
-    timer_.async_wait(asio::bind_allocator(redis::handler_allocator<char>{timer_memory_},
-                                           [to = shared_from_this(), this](error_code ec) {
-                                               if (!ec)
-                                                   on_timer();
-                                           }));
-}
-
-void redis_engine::on_timer() {
-    const std::lock_guard guard{lock()};
-    if (is_closed())
-        return;
-    now_ = steady_now();
-    if (now_ < timer_at_) { // set again while this one was on its way
-        return;
-    }
-    timer_at_ = no_time;
-    const auto is_ready = session_.state() == redis::session_state::ready;
-    calls_->expire(now_, is_ready ? errc::deadline_exceeded : session_.trouble());
-    obey(session_.wake(now_));
-    if (now_ >= silence_ends())
-        lose_connection(redis::remedy::reconnect);
-    run_within_turn(calls_->done);
 }
 
 } // namespace colimit::detail

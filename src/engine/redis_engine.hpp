@@ -14,6 +14,7 @@
 #include <engine/deny_cache.hpp>
 #include <engine/engine.hpp>
 #include <engine/fallback.hpp>
+#include <redis/breaker.hpp>
 #include <redis/call_queue.hpp>
 #include <redis/handler_memory.hpp>
 #include <redis/resp.hpp>
@@ -76,6 +77,10 @@ class redis_engine final : public engine, private redis::stream_events {
     void lose_connection(redis::remedy why);
     void set_timer();
     [[nodiscard]] std::int64_t silence_ends() const noexcept;
+    [[nodiscard]] redis::remedy read_answer(std::string_view bytes);
+    void probe();
+    [[nodiscard]] redis::remedy end_probe(std::string_view bytes);
+    [[nodiscard]] std::int64_t probe_due() const noexcept;
     void end_ready_waiters(error_code ec);
     [[nodiscard]] redis::stream::listener self();
 
@@ -84,6 +89,7 @@ class redis_engine final : public engine, private redis::stream_events {
     std::int64_t silence_limit_;
     fallback fallback_;
     redis::session session_;
+    redis::breaker breaker_;
     std::unique_ptr<redis::call_queue> calls_;
     std::optional<deny_cache> denials_;
     redis::stream stream_;

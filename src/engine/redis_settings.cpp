@@ -35,6 +35,16 @@ redis::session_settings session_settings_of(const config& c, const redis::addres
             .connect_timeout = in_us(c.connect_timeout),
             .reconnect_least = in_us(c.reconnect_least),
             .reconnect_most = in_us(c.reconnect_most),
+            .refused_pause = 4 * in_us(c.reconnect_most),
+            .seed = std::random_device{}()};
+}
+
+redis::breaker_settings breaker_settings_of(const config& c) {
+    return {.misses = limits::breaker_misses,
+            .probes = limits::breaker_probes,
+            .patience = in_us(c.timeout),
+            .pause_least = in_us(c.reconnect_least),
+            .pause_most = in_us(c.reconnect_most),
             .seed = std::random_device{}()};
 }
 

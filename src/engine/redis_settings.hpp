@@ -7,6 +7,7 @@
 
 #include <colimit/config.hpp>
 #include <redis/address.hpp>
+#include <redis/breaker.hpp>
 #include <redis/call_queue.hpp>
 #include <redis/session.hpp>
 
@@ -24,6 +25,8 @@ namespace colimit::detail {
 }
 
 [[nodiscard]] redis::session_settings session_settings_of(const config& c, const redis::address& a);
+
+[[nodiscard]] redis::breaker_settings breaker_settings_of(const config& c);
 
 /// The queue for the way in which the server is asked.
 [[nodiscard]] std::unique_ptr<redis::call_queue> make_queue(const config& c);

@@ -18,9 +18,9 @@ struct row {
 
 constexpr std::array rows{
     row{"NOSCRIPT", {errc::unavailable, remedy::resend_with_script}},
-    row{"LOADING", {errc::unavailable, remedy::keep}},
-    row{"BUSY", {errc::unavailable, remedy::keep}},
-    row{"MASTERDOWN", {errc::unavailable, remedy::keep}},
+    row{"LOADING", {errc::unavailable, remedy::hold_off}},
+    row{"BUSY", {errc::unavailable, remedy::hold_off}},
+    row{"MASTERDOWN", {errc::unavailable, remedy::hold_off}},
     row{"READONLY", {errc::unavailable, remedy::reconnect}},
     row{"OOM", {errc::server_error, remedy::keep}},
     row{"MISCONF", {errc::server_error, remedy::keep}},
@@ -29,7 +29,7 @@ constexpr std::array rows{
     row{"MOVED", {errc::server_error, remedy::keep}},
     row{"ASK", {errc::server_error, remedy::keep}},
     row{"TRYAGAIN", {errc::server_error, remedy::keep}},
-    row{"CLUSTERDOWN", {errc::unavailable, remedy::keep}},
+    row{"CLUSTERDOWN", {errc::unavailable, remedy::hold_off}},
     row{"WRONGTYPE", {errc::key_conflict, remedy::keep}},
     row{"NOAUTH", {errc::auth_failed, remedy::reconnect_late}},
     row{"WRONGPASS", {errc::auth_failed, remedy::reconnect_late}},

@@ -17,11 +17,13 @@ namespace colimit::redis {
 enum class remedy : std::uint8_t {
     /// Nothing: the connection goes on.
     keep,
+    /// The connection goes on, but the server serves nobody for now: it is busy with itself.
+    hold_off,
     /// The server forgot the script and ran nothing: send the batch again with the script's text.
     resend_with_script,
     /// This connection is of no more use: close it and connect again.
     reconnect,
-    /// As `reconnect`, but after the longest pause: the server is full or refuses us.
+    /// As `reconnect`, but after a longer pause: the server is full or refuses us.
     reconnect_late,
 };
 

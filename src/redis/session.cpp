@@ -219,8 +219,8 @@ action session::wake(std::int64_t now) {
 }
 
 /// Waits between half and all of the present pause; the next one will be twice as long.
-void session::pause(std::int64_t now, bool longest) {
-    const auto length = longest ? settings_.reconnect_most : pause_;
+void session::pause(std::int64_t now, bool refused) {
+    const auto length = refused ? settings_.refused_pause : pause_;
     auto jitter = std::uniform_int_distribution<std::int64_t>{length - length / 2, length};
     due_ = now + jitter(random_);
     pause_ = std::min(2 * pause_, settings_.reconnect_most);

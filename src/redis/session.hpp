@@ -41,8 +41,9 @@ struct session_settings {
     bool transactions = false;                ///< no script is loaded; what MULTI needs is asked
     std::int64_t connect_timeout = 1'000'000; ///< microseconds, as the following
     std::int64_t reconnect_least = 10'000;
-    std::int64_t reconnect_most = 1'000'000;
-    std::uint32_t seed = 1; ///< of the jitter
+    std::int64_t reconnect_most = 250'000;
+    std::int64_t refused_pause = 1'000'000; ///< after a server that is full or refuses us
+    std::uint32_t seed = 1;                 ///< of the jitter
 };
 
 enum class session_state : std::uint8_t { idle, connecting, greeting, ready, waiting, closed };
@@ -96,7 +97,7 @@ class session {
     [[nodiscard]] bool note_fact(step s, const resp::decoder& reply, std::string_view bytes,
                                  std::int64_t now);
     [[nodiscard]] action end_greeting(std::int64_t now);
-    void pause(std::int64_t now, bool longest);
+    void pause(std::int64_t now, bool refused);
 
     session_settings settings_;
     session_state state_ = session_state::idle;

@@ -209,7 +209,10 @@ BOOST_AUTO_TEST_CASE(allowing_and_denying_ask_nobody_and_say_so) {
                 BOOST_TEST((d.origin == (allows ? origin::fail_open : origin::fail_closed)));
                 BOOST_TEST(d.granted == (allows ? 3 : 0));
                 BOOST_TEST((d.retry_after == (allows ? 0s : 60s)));
-                BOOST_TEST(d.rules.empty());
+                BOOST_TEST(d.limit == 5);
+                BOOST_TEST(d.remaining == (allows ? 5 : 0));
+                BOOST_TEST(d.rules.size() == 1U);
+                BOOST_TEST(d.rules[0].remaining() == d.remaining);
             }
             auto d = co_await l.limiter.charge("k", rules);
             BOOST_TEST(d.allowed() == allows);

@@ -70,6 +70,7 @@ class asker {
         auto c = config{};
         c.server = where;
         c.timeout = 10s;
+        c.on_failure = failure_mode::error;
         c.minimum_ttl = least_ttl;
         return c;
     }

@@ -134,6 +134,7 @@ class asked_limiter final : public open_limiter {
     auto settings = config{};
     settings.timeout = std::chrono::seconds{10}; // deadlines are the subject of other tests
     settings.connect_timeout = std::chrono::seconds{10};
+    settings.on_failure = failure_mode::error; // another store's answer would hide this one's
     settings.minimum_ttl = least_ttl;
     settings.resp = kind == store_kind::redis_resp2 ? 2 : 3;
     if (kind == store_kind::redis_tcp)

@@ -33,12 +33,12 @@ BOOST_AUTO_TEST_CASE(a_forgotten_script_is_sent_again) {
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_is_busy_with_itself_ran_nothing_and_stays_connected) {
-    check("LOADING Redis is loading the dataset in memory", errc::unavailable, remedy::keep);
+    check("LOADING Redis is loading the dataset in memory", errc::unavailable, remedy::hold_off);
     check("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
-          errc::unavailable, remedy::keep);
+          errc::unavailable, remedy::hold_off);
     check("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
-          errc::unavailable, remedy::keep);
-    check("CLUSTERDOWN The cluster is down", errc::unavailable, remedy::keep);
+          errc::unavailable, remedy::hold_off);
+    check("CLUSTERDOWN The cluster is down", errc::unavailable, remedy::hold_off);
 }
 
 BOOST_AUTO_TEST_CASE(a_demoted_master_is_left) {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The shell around the state machines, second part: what the session wants done with the
+// connection, and the one timer.
+
+#include <engine/redis_engine.hpp>
+#include <engine/redis_settings.hpp>
+
+#include <boost/asio/bind_allocator.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+
+namespace colimit::detail {
+
+using std::chrono::microseconds;
+using std::chrono::steady_clock;
+
+// The connection
+
+void redis_engine::obey(redis::action what) {
+    switch (what) {
+    case redis::action::nothing:
+        return;
+    case redis::action::connect:
+        return stream_.connect(self());
+    case redis::action::send:
+        return greet();
+    case redis::action::serve:
+        return serve();
+    case redis::action::disconnect:
+        return disconnect();
+    }
+}
+
+void redis_engine::on_connect(std::uint64_t connection, error_code ec) {
+    const std::lock_guard guard{lock()};
+    if (connection != stream_.connection() || is_closed())
+        return;
+    now_ = steady_now();
+    if (ec)
+        return lose_connection(redis::remedy::reconnect);
+    handed_ = confirmed_ = 0;
+    greeting_due_ = false;
+    begin_ = end_ = 0;
+    decoder_.reset();
+    obey(session_.connected());
+    start_read();
+    set_timer();
+}
+
+void redis_engine::greet() {
+    // The answer to a first greeting may come before the news that it was sent.
+    greeting_due_ = writing_;
+    if (writing_)
+        return;
+    out_.clear();
+    session_.greeting(out_);
+    start_write();
+}
+
+void redis_engine::serve() {
+    ++served_;
+    breaker_.close();
+    calls_->begin_connection(session_.facts());
+    end_ready_waiters({});
+    pump();
+}
+
+void redis_engine::lose_connection(redis::remedy why) {
+    obey(session_.lost(now_, why));
+}
+
+void redis_engine::disconnect() {
+    stream_.close();
+    writing_ = false;
+    breaker_.lose_connection();
+    breaker_.miss(now_);
+    calls_->lose_connection(handed_);
+    // Who would wait in vain for the next attempt is told now.
+    calls_->expire(session_.not_ready_before(), session_.trouble());
+    complete_all(calls_->done);
+    if (session_.trouble() == errc::auth_failed)
+        end_ready_waiters(errc::auth_failed);
+    set_timer();
+}
+
+// Time
+
+std::int64_t redis_engine::silence_ends() const noexcept {
+    return calls_->expects_reply() || breaker_.is_probing() ? heard_ + silence_limit_ : no_time;
+}
+
+void redis_engine::set_timer() {
+    if (is_closed())
+        return;
+    const auto at = std::min({calls_->next_deadline().value_or(no_time),
+                              session_.wake_at().value_or(no_time), silence_ends(), probe_due()});
+    if (at >= timer_at_)
+        return; // it fires earlier and is set again then
+    timer_at_ = at;
+    timer_.expires_at(steady_clock::time_point{microseconds{at}});
+    timer_.async_wait(asio::bind_allocator(redis::handler_allocator<char>{timer_memory_},
+                                           [to = shared_from_this(), this](error_code ec) {
+                                               if (!ec)
+                                                   on_timer();
+                                           }));
+}
+
+void redis_engine::on_timer() {
+    const std::lock_guard guard{lock()};
+    if (is_closed())
+        return;
+    now_ = steady_now();
+    if (now_ < timer_at_) { // set again while this one was on its way
+        return;
+    }
+    timer_at_ = no_time;
+    const auto is_ready = session_.state() == redis::session_state::ready;
+    calls_->expire(now_, is_ready ? errc::deadline_exceeded : session_.trouble());
+    if (!calls_->done.empty())
+        breaker_.miss(now_);
+    obey(session_.wake(now_));
+    if (now_ >= silence_ends())
+        lose_connection(redis::remedy::reconnect);
+    run_within_turn(calls_->done);
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the engine tells its breaker, and the probes that it sends for it. A probe is a PING with
+// nothing before it that is owed a reply and nothing after it until it is answered, so the next
+// reply is its own.
+
+#include <engine/redis_engine.hpp>
+
+#include <string_view>
+
+namespace colimit::detail {
+
+/// The next reply to calls, and what it asks for.
+redis::remedy redis_engine::read_answer(std::string_view bytes) {
+    const auto needs = calls_->read_reply(decoder_, bytes);
+    if (needs == redis::remedy::keep) {
+        session_.served();
+        if (!calls_->done.empty()) // it found its callers, so it was in time
+            breaker_.hit();
+    }
+    if (needs == redis::remedy::hold_off)
+        breaker_.miss(now_);
+    if (breaker_.is_open())
+        breaker_.heard(now_);
+    return needs.value_or(redis::remedy::reconnect);
+}
+
+/// Asks a server that is not asked otherwise how it is, if that is due.
+void redis_engine::probe() {
+    if (probe_due() > now_)
+        return;
+    breaker_.begin_probe(now_);
+    heard_ = now_;
+    out_.clear();
+    redis::resp::append_command(out_, {"PING"});
+    start_write();
+}
+
+/// The reply to a probe. A server that is busy with itself is alive, but not well.
+redis::remedy redis_engine::end_probe(std::string_view bytes) {
+    const auto& first = decoder_.nodes().front();
+    if (first.kind == redis::resp::kind::push)
+        return redis::remedy::keep;
+    const auto is_error = first.kind == redis::resp::kind::error;
+    breaker_.end_probe(!is_error, now_);
+    return is_error ? redis::classify(decoder_.text(first, bytes)).remedy : redis::remedy::keep;
+}
+
+/// A server that owes replies needs no probe: when they come, they are one.
+std::int64_t redis_engine::probe_due() const noexcept {
+    const auto may_probe =
+        session_.state() == redis::session_state::ready && !writing_ && !calls_->expects_reply();
+    return may_probe ? breaker_.probe_at().value_or(no_time) : no_time;
+}
+
+} // namespace colimit::detail

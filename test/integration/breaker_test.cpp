@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A server that does not answer is soon not asked any more, probed instead, and asked again when it
+// is back: on real servers, and on one that says just what a test tells it.
+
+#include <boost/test/unit_test.hpp>
+
+#include <support/live_limiter.hpp>
+#include <support/scripted_peer.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using test::live;
+using steady = std::chrono::steady_clock;
+
+const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
+
+[[nodiscard]] std::int64_t number_after(std::string_view text, std::string_view name) {
+    const auto at = text.find(name);
+    auto n = std::int64_t{0};
+    if (at != std::string_view::npos)
+        std::from_chars(text.data() + at + name.size(), text.data() + text.size(), n);
+    return n;
+}
+
+/// Calls that miss their deadline one after the other, each in a turn of its own.
+asio::awaitable<void> miss(live& l, int calls) {
+    auto ended = 0;
+    for (int i = 0; i < calls; ++i) {
+        l.limiter.allow("k", rules, [&](error_code, const decision&) { ++ended; });
+        co_await test::pause_for(20ms);
+    }
+    co_await test::until([&] { return ended == calls; });
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(breaking)
+
+BOOST_AUTO_TEST_CASE(after_a_few_misses_nobody_waits_for_a_frozen_server) {
+    auto server = test::redis_server{};
+    auto l = live{server.address(), [](config& c) { c.timeout = 500ms; }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        server.stop();
+        co_await miss(l, 2 * limits::breaker_misses);
+        // A hundred calls that wait in turn would take longer than a test is patient.
+        for (int i = 0; i < 100; ++i) {
+            const auto [ec, d] = co_await l.allow("k", rules);
+            BOOST_TEST((ec == errc::unavailable));
+        }
+        server.cont();
+        co_await l.until_it_works("k", rules);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_thaws_is_asked_again_on_the_same_connection) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    const auto connections = [&] {
+        return number_after(look.must({"INFO", "stats"}).text, "total_connections_received:");
+    };
+    auto l = live{server.address(), [](config& c) { c.timeout = 1s; }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        const auto before = connections();
+        server.stop();
+        co_await miss(l, limits::breaker_misses);
+        const auto [ec, d] = co_await l.allow("k", rules);
+        BOOST_TEST((ec == errc::unavailable)); // not asked
+        server.cont();
+        co_await l.until_it_works("k", rules);
+        BOOST_TEST(connections() == before);
+        // What was on the wire was executed once; what waited behind it never left.
+        const auto now = co_await l.limiter.peek("k", rules);
+        const auto on_the_wire = static_cast<std::int64_t>(config{}.batches_in_flight);
+        BOOST_TEST(now.remaining == 1'000'000 - 2 - on_the_wire);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_busy_server_is_left_alone_and_its_connection_is_kept) {
+    auto server = test::redis_server{{.arguments = {"--busy-reply-threshold", "10"}}};
+    auto look = server.connect();
+    auto busy = server.connect();
+    auto l = live{server.address(), [](config& c) { c.timeout = 5s; }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        const auto connections =
+            number_after(look.must({"INFO", "stats"}).text, "total_connections_received:");
+        busy.send("*3\r\n$4\r\nEVAL\r\n$17\r\nwhile true do end\r\n$1\r\n0\r\n");
+        co_await l.until_code("k", rules, errc::unavailable);
+        for (int i = 0; i < 300; ++i) {
+            const auto [ec, d] = co_await l.allow("k", rules);
+            BOOST_TEST((ec == errc::unavailable));
+        }
+        look.must({"SCRIPT", "KILL"});
+        co_await l.until_it_works("k", rules);
+        BOOST_TEST(number_after(look.must({"INFO", "stats"}).text, "total_connections_received:") ==
+                   connections);
+        const auto stats = look.must({"INFO", "commandstats"}).text;
+        const auto script = stats.substr(stats.find("cmdstat_evalsha:"));
+        BOOST_TEST(number_after(script, "rejected_calls=") == limits::breaker_misses);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(probes_are_pings_and_it_takes_several_good_ones) {
+    auto context = asio::io_context{1};
+    auto script = test::script_double{rules};
+    auto commands = std::string{};
+    const auto loading = std::string{"-LOADING Redis is loading the dataset in memory\r\n"};
+    const auto pong = std::string{"+PONG\r\n"};
+    auto peer = test::scripted_peer{
+        context, [&](test::peer_connection& c) -> asio::awaitable<void> {
+            co_await c.greet();
+            for (int pings = 0;;) {
+                const auto words = co_await c.next();
+                const auto is_ping = words.at(0) == "PING";
+                commands += is_ping ? 'p' : 'e';
+                pings += is_ping ? 1 : 0;
+                auto answer = loading;
+                if (is_ping && pings != 1 && pings != 3) // bad, good, bad, good, good
+                    answer = pong;
+                if (!is_ping && pings >= 5)
+                    answer = script.answer(words);
+                co_await c.send(answer);
+            }
+        }};
+    auto settings = config{};
+    settings.server = peer.address();
+    settings.timeout = 10s;
+    settings.on_failure = failure_mode::error;
+    auto limiter = colimit::limiter{context.get_executor(), settings};
+    test::run(context, [&]() -> asio::awaitable<void> {
+        const auto end = steady::now() + test::patience;
+        auto ec = error_code{errc::unavailable};
+        while (ec && steady::now() < end) {
+            const auto [code, d] =
+                co_await limiter.allow("k", rules, asio::as_tuple(asio::deferred));
+            ec = code;
+            co_await test::pause_for(1ms);
+        }
+    });
+    BOOST_TEST(commands == "eeeee"
+                           "ppppp"
+                           "e");
+    BOOST_TEST(peer.connections() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_whose_port_accepts_again_is_asked_again_soon) {
+    auto server = test::redis_server{{.tcp = true}};
+    auto l = live{server.address(), [](config& c) {
+                      c.timeout = 100ms;
+                      c.on_failure = failure_mode::local;
+                  }};
+    auto times = std::vector<std::int64_t>{};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.limiter.ready();
+        for (int round = 0; round < 7; ++round) {
+            server.kill();
+            co_await test::pause_for(600ms); // the pauses have grown to their most
+            server.start();
+            const auto begin = steady::now();
+            auto d = co_await l.limiter.allow("k", rules);
+            while (d.origin != origin::store && steady::now() < begin + test::patience) {
+                co_await test::pause_for(1ms);
+                d = co_await l.limiter.allow("k", rules);
+            }
+            times.push_back(
+                std::chrono::duration_cast<std::chrono::milliseconds>(steady::now() - begin)
+                    .count());
+        }
+    });
+    std::ranges::sort(times);
+    BOOST_TEST_MESSAGE("back on the server after " << times.front() << " to " << times.back()
+                                                   << " ms, median " << times[3] << " ms");
+    BOOST_TEST(times[3] < 2'000); // 100 and something on a machine that is not busy otherwise
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The circuit breaker on times and chances that the tests choose.
+
+#include <boost/test/unit_test.hpp>
+
+#include <redis/breaker.hpp>
+
+#include <cstdint>
+#include <random>
+#include <set>
+
+namespace {
+
+using colimit::redis::breaker;
+using colimit::redis::breaker_settings;
+
+[[nodiscard]] breaker_settings settings(std::uint32_t seed = 1) {
+    return {.misses = 3,
+            .probes = 2,
+            .patience = 100,
+            .pause_least = 1'000,
+            .pause_most = 8'000,
+            .seed = seed};
+}
+
+[[nodiscard]] breaker opened(std::int64_t now, std::uint32_t seed = 1) {
+    auto b = breaker{settings(seed)};
+    for (int i = 0; i < 3; ++i)
+        b.miss(now);
+    return b;
+}
+
+void probe(breaker& b, bool served, std::int64_t now, std::int64_t later) {
+    b.begin_probe(now);
+    b.end_probe(served, now + later);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(breakers)
+
+BOOST_AUTO_TEST_CASE(misses_in_a_row_open_it_and_others_do_not) {
+    auto b = breaker{settings()};
+    for (int i = 0; i < 100; ++i) {
+        b.miss(i);
+        b.miss(i);
+        BOOST_TEST(!b.is_open());
+        b.hit();
+    }
+    BOOST_TEST(!b.probe_at().has_value());
+    for (int i = 0; i < 3; ++i)
+        b.miss(1'000);
+    BOOST_TEST(b.is_open());
+    BOOST_TEST(b.probe_at().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(good_probes_in_a_row_close_it) {
+    auto b = opened(0);
+    probe(b, true, 1'000, 50);
+    BOOST_TEST(b.is_open());
+    BOOST_TEST(b.probe_at().value() == 1'050); // the next one at once
+    probe(b, false, 1'050, 50);
+    probe(b, true, 5'000, 50);
+    BOOST_TEST(b.is_open());
+    probe(b, true, 5'050, 50);
+    BOOST_TEST(!b.is_open());
+    BOOST_TEST(!b.probe_at().has_value());
+    b.miss(6'000); // it begins to count anew
+    b.miss(6'000);
+    BOOST_TEST(!b.is_open());
+}
+
+BOOST_AUTO_TEST_CASE(a_probe_that_is_answered_late_is_not_good_and_asks_for_another) {
+    auto b = opened(0);
+    for (int i = 0; i < 10; ++i) {
+        probe(b, true, 10'000, 101);
+        BOOST_TEST(b.is_open());
+        BOOST_TEST(b.probe_at().value() == 10'101);
+    }
+    probe(b, true, 20'000, 100);
+    probe(b, true, 20'100, 100);
+    BOOST_TEST(!b.is_open());
+}
+
+BOOST_AUTO_TEST_CASE(pauses_grow_to_their_most_and_are_jittered) {
+    auto firsts = std::set<std::int64_t>{};
+    auto random = std::mt19937{1};
+    for (int client = 0; client < 50; ++client) {
+        auto b = opened(0, static_cast<std::uint32_t>(random()));
+        auto most = std::int64_t{1'000};
+        auto now = std::int64_t{0};
+        firsts.insert(b.probe_at().value());
+        for (int i = 0; i < 6; ++i) {
+            const auto pause = b.probe_at().value() - now;
+            BOOST_TEST(pause >= most / 2);
+            BOOST_TEST(pause <= most);
+            now += 10'000;
+            probe(b, false, now, 0);
+            most = most < 8'000 ? 2 * most : most;
+        }
+    }
+    BOOST_TEST(firsts.size() > 20U);
+}
+
+BOOST_AUTO_TEST_CASE(pauses_begin_small_again_when_a_call_was_answered_and_not_before) {
+    auto b = opened(0);
+    for (int i = 0; i < 5; ++i)
+        probe(b, false, 0, 0);
+    b.close();
+    for (int i = 0; i < 3; ++i)
+        b.miss(0);
+    BOOST_TEST(b.probe_at().value() >= 4'000); // it closed and served nobody
+    b.close();
+    b.hit();
+    for (int i = 0; i < 3; ++i)
+        b.miss(0);
+    BOOST_TEST(b.probe_at().value() <= 1'000);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_is_heard_is_probed_at_once) {
+    auto b = opened(0);
+    BOOST_TEST(b.probe_at().value() > 100);
+    b.heard(100);
+    BOOST_TEST(b.probe_at().value() == 100);
+    BOOST_TEST(b.is_open());
+}
+
+BOOST_AUTO_TEST_CASE(one_probe_is_under_way_at_a_time_and_ends_with_its_connection) {
+    auto b = opened(0);
+    b.begin_probe(2'000);
+    BOOST_TEST(b.is_probing());
+    BOOST_TEST(!b.probe_at().has_value());
+    b.lose_connection();
+    BOOST_TEST(!b.is_probing());
+    BOOST_TEST(b.is_open());
+    BOOST_TEST(b.probe_at().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_hit_while_it_is_open_closes_nothing) {
+    auto b = opened(0);
+    b.hit();
+    BOOST_TEST(b.is_open());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
