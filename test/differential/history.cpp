@@ -167,9 +167,9 @@ class story {
             return {verb::refund, cost, cost, clock()};
         if (chance < 36)
             return hold_question();
-        if (chance < 42 && rules().can_reserve)
+        if (chance < 55 && rules().can_reserve)
             return reserve_question(cost);
-        return {chance < 46 ? verb::peek : verb::allow, cost, random_least(cost), clock()};
+        return {chance < 42 ? verb::peek : verb::allow, cost, random_least(cost), clock()};
     }
 
     [[nodiscard]] std::int64_t random_least(std::int64_t cost) {
@@ -193,7 +193,12 @@ class story {
                                                   (dice_.percent(80) ? 0 : dice_.between(-1, 1))),
                     clock()};
         const auto most = dice_.magnitude(limits::longest_debt.count());
-        return {verb::reserve, cost, dice_.percent(20) ? last_.reset_after.count() : most, clock()};
+        const auto wait = std::max<std::int64_t>(0, last_.retry_after.count());
+        return {verb::reserve, cost,
+                dice_.percent(70)   ? most
+                : dice_.percent(50) ? last_.reset_after.count()
+                                    : std::min(wait, limits::longest_debt.count()),
+                clock()};
     }
 
     [[nodiscard]] std::int64_t random_cost() {

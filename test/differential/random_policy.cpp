@@ -24,8 +24,9 @@ constexpr std::int64_t periods[] = {1, 1'000, 1'000'000, 60'000'000, 86'400'000'
 
 /// What a history's rules have in common.
 struct taste {
-    bool quick; ///< they recover within seconds, for a clock that cannot be set
-    bool plain; ///< continuous buckets and nothing else, for which the script has ways of their own
+    bool quick;      ///< they recover within seconds, for a clock that cannot be set
+    bool continuous; ///< buckets for which callers can wait in line
+    bool plain;      ///< and nothing else to them: the script has ways of their own for such
 };
 
 [[nodiscard]] std::int64_t draw_period(dice& d, bool quick) {
@@ -43,7 +44,7 @@ struct taste {
     auto r = rule{kind, count, draw_period(d, quick), capacity};
     if (asked.plain)
         return r;
-    if (d.percent(25))
+    if (!asked.continuous && d.percent(25))
         r = d.percent(50) ? r.stepwise() : r.aligned();
     return d.percent(20) ? r.initially(d.between(0, capacity)) : r;
 }
@@ -69,9 +70,9 @@ struct taste {
 }
 
 [[nodiscard]] rule draw(dice& d, taste asked) {
-    return asked.plain || d.percent(45) ? draw_bucket(d, asked)
-           : d.percent(60)              ? draw_window(d, asked.quick)
-                                        : draw_memory(d, asked.quick);
+    return asked.plain || asked.continuous || d.percent(45) ? draw_bucket(d, asked)
+           : d.percent(60)                                  ? draw_window(d, asked.quick)
+                                                            : draw_memory(d, asked.quick);
 }
 
 [[nodiscard]] bool makes_sense(const rule& r, bool quick) {
@@ -126,7 +127,7 @@ void change(dice& d, std::vector<rule>& rules, taste asked) {
 } // namespace
 
 std::vector<policy> random_versions(dice& d, bool quick) {
-    const auto asked = taste{.quick = quick, .plain = d.percent(20)};
+    const auto asked = taste{.quick = quick, .continuous = d.percent(15), .plain = d.percent(20)};
     auto rules = std::vector<rule>{};
     const auto size = d.percent(40) ? 1 : 1 + d.below(limits::rules_per_policy);
     while (rules.size() < size)
