@@ -53,8 +53,9 @@ class story {
     [[nodiscard]] std::int64_t first_time() {
         if (told_.server_clock)
             return 0;
-        return dice_.percent(60)   ? std::int64_t{1'700'000'000'000'000} + dice_.between(0, 999'999)
-               : dice_.percent(50) ? dice_.between(0, 5'000'000)
+        return dice_.percent(50)   ? std::int64_t{1'700'000'000'000'000} + dice_.between(0, 999'999)
+               : dice_.percent(30) ? dice_.between(0, 5'000'000)
+               : dice_.percent(60) ? dice_.between(0, limits::latest_time)
                                    : limits::latest_time - dice_.magnitude(limits::latest_time);
     }
 
@@ -227,6 +228,7 @@ class story {
     }
 
     [[nodiscard]] std::int64_t jump() {
+        constexpr std::int64_t days[] = {1, 7, 31, 366, 1'461}; // of calendars
         const auto& b = some_rule();
         const auto off = dice_.between(-1, 1);
         const auto bounded = [](std::chrono::microseconds wait) {
@@ -234,7 +236,7 @@ class story {
         };
         const auto is_bucket = b.kind == core::kind::bucket;
         const auto period = is_bucket                        ? b.num / b.den * b.unit
-                            : b.kind == core::kind::calendar ? 86'400'000'000
+                            : b.kind == core::kind::calendar ? 86'400'000'000 * dice_.pick(days)
                                                              : b.period * b.unit;
         const auto recovery =
             is_bucket ? std::max<std::int64_t>(1, b.full / b.den) * b.unit : 2 * period;
