@@ -50,6 +50,10 @@ struct taste {
 }
 
 [[nodiscard]] rule draw_window(dice& d, bool quick) {
+    // Products above 2^53: these are counted in milliseconds and seconds.
+    if (!quick && d.percent(15))
+        return sliding_window(d.magnitude(5'000'000'000),
+                              std::chrono::hours{24} * d.between(1, 60));
     const auto limit = d.magnitude(d.percent(70) ? 20 : d.percent(50) ? 100'000 : 5'000'000'000);
     const auto kind = d.pick(windows);
     if (kind == algorithm::calendar)

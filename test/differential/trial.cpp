@@ -187,15 +187,20 @@ void trial::compare_together(const step& s, const sent_batch& sent) {
 
 void trial::look(const step& s, const std::vector<std::size_t>& keys) {
     auto values = std::vector<std::pair<test::reply, std::int64_t>>{};
+    auto sketch_ends = std::vector<std::pair<std::size_t, std::int64_t>>{};
     for (std::size_t i = 0; i < keys.size(); ++i) {
         auto value = server_.receive();
         const auto end = server_.receive().integer;
         const auto events = server_.receive().integer;
         log_ends_[keys[i]] = server_.receive().integer;
         compare_log(keys[i], events);
+        for (std::size_t left = sketches_.size(); left > 0; --left)
+            sketch_ends.emplace_back(keys[i], server_.receive().integer);
         values.emplace_back(std::move(value), end);
     }
     after_ = time_of(server_.receive());
+    for (const auto& [key, end] : sketch_ends)
+        compare_sketch_end(key, end);
     for (std::size_t i = 0; i < keys.size(); ++i) {
         compare_value(s, keys[i], values[i].first);
         compare_end(s, keys[i], values[i].second);
@@ -212,6 +217,14 @@ void trial::compare_log(std::size_t key, std::int64_t events) {
                " events, not of " + std::to_string(size));
     if (log_ends_[key] == -1)
         report("key " + std::to_string(key) + " has a log without an end");
+}
+
+/// A sketch is kept for its window and a second.
+void trial::compare_sketch_end(std::size_t key, std::int64_t end) {
+    const auto longest = std::max(longest_sketch_ / 1000, told_.server_clock ? 0 : least_ttl_ms);
+    if (end == -1 || end > after_ / 1000 + longest)
+        report("key " + std::to_string(key) + " has a sketch that ends at " + std::to_string(end) +
+               " ms");
 }
 
 void trial::compare_value(const step& s, std::size_t key, const test::reply& value) {

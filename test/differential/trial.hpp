@@ -65,6 +65,7 @@ class trial {
                           const decision& found);
     void look(const step& s, const std::vector<std::size_t>& keys);
     void compare_log(std::size_t key, std::int64_t events);
+    void compare_sketch_end(std::size_t key, std::int64_t end);
     void compare_value(const step& s, std::size_t key, const test::reply& value);
     void compare_end(const step& s, std::size_t key, std::int64_t end);
     void report(const std::string& what);
@@ -74,7 +75,9 @@ class trial {
     const scripts& run_;
     const history& told_;
     std::string prefix_;
-    std::vector<std::string> names_; ///< of the keys
+    std::vector<std::string> names_;    ///< of the keys
+    std::vector<std::string> sketches_; ///< the families of all versions
+    std::int64_t longest_sketch_ = 0;   ///< for how long one may live, in microseconds
     std::size_t family_at_ = 0; ///< in a name: where the family of a log or a sketch is inserted
     model model_;
     std::vector<bool> written_;          ///< by the step at hand, for each key

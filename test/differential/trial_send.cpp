@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -24,6 +23,17 @@ trial::trial(test::raw_client& server, const scripts& run, const history& told, 
             redis::append_key(names_.emplace_back(), {prefix_, told.versions.front().name(), bytes,
                                                       redis::key_hash(bytes)});
     }
+    for (const auto& version : told_.versions)
+        for (const auto& l : version.data()->plan.rules()) {
+            if (l.kind != core::kind::distinct)
+                continue;
+            const auto family = redis::sketch_family(l.tag);
+            sketches_.emplace_back(family.data(), family.size());
+            longest_sketch_ = std::max(longest_sketch_, l.period * l.unit + 1'000'000);
+        }
+    std::ranges::sort(sketches_);
+    const auto same = std::ranges::unique(sketches_);
+    sketches_.erase(same.begin(), same.end());
 }
 
 trial::~trial() = default;
@@ -53,16 +63,12 @@ std::string trial::name_of(std::size_t key, std::string_view family) const {
 
 /// The key, its log and its sketches of all versions.
 void trial::send_unlink(std::string& out, std::size_t key) const {
-    auto all = std::set<std::string>{names_[key], name_of(key, redis::log_family)};
-    for (const auto& version : told_.versions)
-        for (const auto& l : version.data()->plan.rules()) {
-            const auto family = redis::sketch_family(l.tag);
-            all.insert(name_of(key, {family.data(), family.size()}));
-        }
-    resp::append_array(out, all.size() + 1);
+    resp::append_array(out, sketches_.size() + 3);
     resp::append_bulk(out, "UNLINK");
-    for (const auto& name : all)
-        resp::append_bulk(out, name);
+    resp::append_bulk(out, names_[key]);
+    resp::append_bulk(out, name_of(key, redis::log_family));
+    for (const auto& family : sketches_)
+        resp::append_bulk(out, name_of(key, family));
 }
 
 void trial::send_calls(sent_batch& sent, const step& s) {
@@ -123,6 +129,8 @@ void trial::send_looks(std::string& out, const std::vector<std::size_t>& keys) c
         resp::append_command(out, {"PEXPIRETIME", names_[key]});
         resp::append_command(out, {"ZCARD", name_of(key, redis::log_family)});
         resp::append_command(out, {"PEXPIRETIME", name_of(key, redis::log_family)});
+        for (const auto& family : sketches_)
+            resp::append_command(out, {"PEXPIRETIME", name_of(key, family)});
     }
     resp::append_command(out, {"TIME"});
 }

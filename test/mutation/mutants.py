@@ -31,7 +31,8 @@ WORDS = {
     "floor_div": "ceil_div", "ceil_div": "floor_div",
 }
 # What a name in front of brackets means nothing for: the order of these arguments is free.
-UNORDERED = {"min", "max", "if", "while", "for", "switch", "function", "ipairs", "unpack"}
+UNORDERED = {"min", "max", "if", "while", "for", "switch", "function", "ipairs", "unpack", "band", "bor",
+             "has_all"}
 
 
 def code_of(line, lua):
