@@ -7,6 +7,7 @@
 
 #include "trial.hpp"
 
+#include <redis/reply_header.hpp>
 #include <support/decision_text.hpp>
 
 #include <algorithm>
@@ -87,9 +88,6 @@ void trial::compare_batch(const step& s) {
     in_flight_.pop_front();
     auto found = std::vector<bool>(sent->keys.size());
     if (read_batch(*sent, found)) {
-        const auto decided = std::ranges::find_if(sent->calls, [](auto& op) { return !op.ec; });
-        if (decided != sent->calls.end())
-            now_ = decided->result.server_time.time_since_epoch().count();
         follow_expiry(*sent, found);
         s.kind == step_kind::together ? compare_together(s, *sent) : compare_calls(s, *sent);
     }
@@ -109,6 +107,8 @@ bool trial::read_batch(sent_batch& sent, std::vector<bool>& found) {
             return false;
         }
         sent.batch.release([](const detail::operation&) {});
+        const auto header = redis::read_header(d.text(nodes.back(), bytes));
+        now_ = header->seconds * 1'000'000 + header->microseconds;
         for (std::size_t i = 0; i < found.size(); ++i)
             found[i] = nodes[1 + i].kind != resp::kind::null;
         return true;
