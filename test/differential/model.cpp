@@ -84,7 +84,9 @@ core::effect model::answer(const core::plan& rules, std::size_t key, const core:
     if (rules.has_log)
         (void)core::change_after(known.log, rules, asked, out);
     if (asked.verb == core::verb::reset)
-        known.sketches.clear();
+        for (const auto& l : rules.rules())
+            if (l.kind == core::kind::distinct)
+                known.sketches.erase(l.tag);
     if (effect == core::effect::store)
         known.value = redis::encode_value(rules, state, 0);
     if (effect == core::effect::erase)
