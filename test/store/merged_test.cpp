@@ -41,11 +41,15 @@ struct asked {
     std::int64_t at_least = 0; ///< 0: all or nothing
 };
 
+constexpr std::int64_t uneven = 4'206'533'750'925'914;
+
 const std::vector<asked> rows{
     {{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
     {{3, 3, 3, 3, 3, 3, 3, 3, 1, 1, 1, 1, 7, 7}},
     {{7, 7, 7, 7, 4, 4, 4, 1, 1, 1, 1, 0, 0, 0}},
     {{25, 25, 20, 20, limits::exact_integer, limits::exact_integer}},
+    // Five times this is beyond 2^53 and rounds down, which a policy that only watches grants.
+    {{uneven, uneven, uneven, uneven, uneven}},
     {{6, 6, 6, 6, 6, 6}, 2},
 };
 
