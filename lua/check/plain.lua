@@ -2,8 +2,8 @@
 -- regular values. The steps are those of the general way, which follows, without its functions
 -- and tables; keys with irregular values are left to it.
 local left
-if (asked_times or ARGV[5] == '') and n == 1 and kind[1] == BUCKET and unit[1] == 1 and initial[1] < 0
-    and not shadow[1] then
+if (asked_times or ARGV[5] == '') and n == 1 and kind[1] == BUCKET and unit[1] == 1
+    and initial[1] < 0 and not shadow[1] then
     local tag1, num1, den1, full1, capacity1, most1 =
         tag[1], num[1], den[1], full[1], capacity[1], most[1]
     local option, at, new_end
