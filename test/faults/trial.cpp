@@ -79,9 +79,11 @@ class one_trial {
         co_await charge_before(look);
         if (!strikes_greeting())
             co_await limiter_.ready();
+        // All in one turn, so that the limiter counts all their deadlines from its beginning.
+        const auto begin = steady::now();
         for (std::size_t i = 0; i < outcomes_.size(); ++i)
-            ask(i);
-        const auto end = steady::now() + settings_.timeout + lateness;
+            ask(i, begin);
+        const auto end = begin + settings_.timeout + lateness;
         while (!all_done() && steady::now() < end)
             co_await pause_for(1ms);
         auto executed = std::vector<std::int64_t>(outcomes_.size());
@@ -121,10 +123,10 @@ class one_trial {
             }
     }
 
-    void ask(std::size_t i) {
+    void ask(std::size_t i, steady::time_point begin) {
         const auto& c = conversation_.calls[i];
         const auto key = key_of(c.name, trial_.number);
-        const auto note = [this, i, begin = steady::now()](error_code ec) -> outcome_of_call& {
+        const auto note = [this, i, begin](error_code ec) -> outcome_of_call& {
             auto& o = outcomes_[i];
             ++o.completions;
             o.ec = ec;
@@ -225,7 +227,7 @@ class one_trial {
             complain(i, "is unknown and was run " + std::to_string(executed) + " times");
         // A reset may take along what has arrived and was not read yet; who fell silent may have
         // been slow.
-        const auto was_due = o.took >= settings_.timeout;
+        const auto was_due = o.took + 1ms >= settings_.timeout;
         if (replied && trial_.wrong.kind != fault_kind::reset && !was_due)
             complain(i, "had its reply");
     }

@@ -135,11 +135,11 @@ class link : public std::enable_shared_from_this<link> {
         while (!h.pending.empty()) {
             const auto whole = h.decoder.feed(h.pending) == resp::progress::complete;
             const auto size = whole ? h.decoder.consumed() : h.pending.size();
+            if (whole && records_) // before the receiver has it and goes on
+                seen.messages[index_of(w)].push_back(h.pending.substr(0, size));
             co_await pass(h, w, size, whole);
             if (!whole)
                 co_return;
-            if (records_)
-                seen.messages[index_of(w)].push_back(h.pending.substr(0, size));
             seen.passed[index_of(w)] += std::exchange(h.withheld, false) ? 0U : 1U;
             h.pending.erase(0, size);
             h.decoder.next();
