@@ -9,6 +9,7 @@
 #include <colimit/limits.hpp>
 #include <colimit/text.hpp>
 #include <support/live_limiter.hpp>
+#include <support/on_failure.hpp>
 #include <support/peak_memory.hpp>
 #include <support/refusal.hpp>
 #include <support/scripted_peer.hpp>
@@ -133,6 +134,7 @@ BOOST_AUTO_TEST_CASE(a_hostile_reply_ends_the_connection_before_it_fills_memory)
         auto settings = config{};
         settings.server = peer.address();
         settings.timeout = 10s;
+        test::errors_come_through(settings);
         auto asks = limiter{context.get_executor(), settings};
         const auto rules = policy{"p", gcra(10, 1s)};
         const auto memory = test::peak_memory{};

@@ -9,8 +9,10 @@
 
 namespace colimit::test {
 
-/// Nobody answers in the server's place. (Nobody does yet: there is one failure mode.)
-inline void errors_come_through(config& /*settings*/) {}
+/// Nobody answers in the server's place.
+inline void errors_come_through(config& settings) {
+    settings.on_failure = failure_mode::error;
+}
 
 } // namespace colimit::test
 
