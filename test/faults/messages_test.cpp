@@ -91,8 +91,14 @@ void check_astray(fault_kind kind, way w, std::size_t message) {
                 });
         co_await test::until([&] { return std::ranges::count(done, 1) == keys; });
         // It works again: a connection that cannot be trusted was left.
-        const auto [ec, d] = co_await s.allow("another");
-        BOOST_TEST(!ec);
+        const auto end = steady::now() + test::patience;
+        for (;;) {
+            const auto [ec, d] = co_await s.allow("another");
+            if (!ec)
+                break;
+            BOOST_REQUIRE((steady::now() < end));
+            co_await test::pause_for(1ms);
+        }
     });
     BOOST_TEST(s.proxy.on(1).struck);
     auto unknown = 0;
@@ -143,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_trickles_keeps_no_call_beyond_its_deadline) {
                    [](config& c) { c.timeout = 50ms; }};
     test::run(s.context, [&]() -> asio::awaitable<void> {
         co_await s.limiter.ready();
-        for (auto i = 0; i < 10; ++i) {
+        for (auto i = 0; i < limits::breaker_misses - 1; ++i) {
             const auto begin = steady::now();
             const auto [ec, d] = co_await s.allow("k");
             BOOST_TEST((ec == errc::outcome_unknown || ec == errc::deadline_exceeded));
@@ -174,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_write_that_is_stuck_keeps_no_call_beyond_its_deadline) {
             s.limiter.allow(key, rules, [&, asked = steady::now()](error_code ec, const decision&) {
                 ++ended;
                 unknown += ec == errc::outcome_unknown ? 1 : 0;
-                unsent += ec == errc::deadline_exceeded ? 1 : 0;
+                unsent += ec == errc::deadline_exceeded || ec == errc::unavailable ? 1 : 0;
                 longest = std::max(longest, steady::now() - asked);
             });
         }
