@@ -48,6 +48,7 @@ constexpr int callers = 64;
     c.server = server;
     c.thread_safe = true;
     c.timeout = 30s;
+    c.on_failure = failure_mode::error;
     return c;
 }
 
@@ -129,6 +130,7 @@ BOOST_AUTO_TEST_CASE(calls_are_cancelled_while_other_threads_answer_them) {
     auto limiter = colimit::limiter{pool.get_executor(), shared(server.address())};
     const policy open{"open", gcra(1'000'000, 1s)};
     auto ended = std::atomic<int>{0};
+    auto strange = std::atomic<int>{0}; // neither answered nor cancelled
     constexpr int rounds = 2'000;
     for (int caller = 0; caller < 8; ++caller)
         asio::co_spawn(
@@ -143,7 +145,8 @@ BOOST_AUTO_TEST_CASE(calls_are_cancelled_while_other_threads_answer_them) {
                         asio::bind_cancellation_slot(
                             stop->slot(),
                             asio::bind_executor(strand, [&, stop](error_code ec, decision) {
-                                BOOST_ASSERT(!ec || ec == asio::error::operation_aborted);
+                                if (ec && ec != asio::error::operation_aborted)
+                                    ++strange;
                                 ++ended;
                             })));
                     if (i % 3 != 0)
@@ -159,6 +162,7 @@ BOOST_AUTO_TEST_CASE(calls_are_cancelled_while_other_threads_answer_them) {
     limiter.close();
     pool.join();
     BOOST_TEST(ended == 8 * rounds);
+    BOOST_TEST(strange == 0);
 }
 
 BOOST_AUTO_TEST_CASE(closing_ends_every_call_whichever_thread_made_it) {
