@@ -26,7 +26,7 @@ constexpr std::uint64_t row = 1024;
     auto refused = std::uint64_t{0};
     for (auto i = std::uint64_t{0}; i < row; ++i) {
         const auto d = asked.allow(keys.next(), p);
-        refused += d.allowed() ? 0 : 1;
+        refused += d.allowed() ? 0U : 1U;
     }
     return refused;
 }

@@ -47,7 +47,7 @@ asio::awaitable<void> call_again_and_again(const closed_loop& loop, limiter& ask
         const auto d = co_await asked.allow(keys.next(), loop.policy);
         if (timed)
             p.latencies.add(steady_clock::now() - begin);
-        p.refused += d.allowed() ? 0 : 1;
+        p.refused += d.allowed() ? 0U : 1U;
         if (++p.checks == p.stop_at)
             context.stop();
     }
