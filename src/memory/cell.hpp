@@ -87,7 +87,9 @@ static_assert(sizeof(void*) == sizeof(std::int64_t));
     return std::bit_cast<core::hyperloglog*>(c.state.num);
 }
 
-/// When the state in the cell was written at the earliest.
+/// When the state in the cell was written at the earliest. Where a token is one tick the state may
+/// be of a bucket that is repaid by steps: its time is that of the next one, and nobody here knows
+/// how long a step is.
 [[nodiscard]] inline std::int64_t written_after(const cell& c) noexcept {
     switch (what_holds(c.tag)) {
     case holds::window:
@@ -95,6 +97,8 @@ static_assert(sizeof(void*) == sizeof(std::int64_t));
         return c.state.t - c.state.capacity;
     case holds::counter:
         return c.state.t - c.state.num;
+    case holds::bucket:
+        return c.state.num == 1 ? 0 : c.state.t;
     default:
         return c.state.t;
     }

@@ -52,6 +52,7 @@ batch::batch(std::size_t most_keys)
       most_keys_(most_keys), most_calls_(std::max(most_keys, calls_per_batch)) {
     entries_.reserve(most_keys_);
     calls_.reserve(most_keys_);
+    scratch_.reserve(std::max<std::size_t>(2 * most_keys_, 512)); // counts of calls, or a key
 }
 
 void batch::start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce) {

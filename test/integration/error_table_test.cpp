@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_full_of_clients_is_unavailable_until_it_ha
     look.must({"CONFIG", "SET", "maxclients", "1"});
     auto l = live{server.address(), [](config& c) {
                       c.reconnect_most = 20ms;
-                      c.timeout = 50ms;
+                      c.timeout = 1s;
                   }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.until_code("k", rules, errc::unavailable);
