@@ -81,12 +81,14 @@ class meter {
     std::optional<std::int64_t> taken_;
 };
 
-/// As on a loaded server, where each call may take its time.
+/// As on a loaded server, where each call may take its time. Denials are not remembered: each call
+/// is to go all the way.
 [[nodiscard]] config patient(const std::string& server, mode how = mode::script) {
     auto c = config{};
     c.server = server;
     c.mode = how;
     c.timeout = 10s;
+    c.deny_cache = 0;
     return c;
 }
 
