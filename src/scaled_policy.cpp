@@ -79,6 +79,7 @@ namespace {
 
 policy scaled(const policy_data& whole, share part) {
     std::vector<rule> rules;
+    rules.reserve(whole.rules.size());
     for (const auto& r : whole.rules)
         rules.push_back(scaled(r, part));
     auto made = policy{whole.name, rules}.shadow(whole.options.shadow);

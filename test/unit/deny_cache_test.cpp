@@ -197,7 +197,8 @@ BOOST_FIXTURE_TEST_CASE(other_rules_end_it_when_they_are_asked_and_when_they_are
 BOOST_FIXTURE_TEST_CASE(what_is_no_plain_denial_is_not_kept, fixture) {
     auto allowed = denial(0s);
     allowed.outcome = outcome::allowed;
-    auto never = denial(never_again);
+    auto never = denial(1s);
+    never.retry_after = never_again;
     never.outcome = outcome::never;
     auto local = denial(1s);
     local.origin = origin::fallback;
