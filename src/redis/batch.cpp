@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t calls_per_batch = 1024;
 
 /// Bytes of facts in a reply: half of what the decoder accepts in one string.
-constexpr std::size_t most_fact_bytes = 32 * 1024;
+constexpr std::size_t most_fact_bytes = std::size_t{32} * 1024;
 
 /// Whether a call says more than numbers.
 [[nodiscard]] bool has_members(const detail::policy_data& p) noexcept {
