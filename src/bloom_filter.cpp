@@ -8,6 +8,7 @@
 #include <redis/key.hpp>
 #include <redis/seen.hpp>
 
+#include <cmath>
 #include <string>
 
 namespace colimit {
@@ -21,8 +22,8 @@ void check_settings(std::string_view name, const bloom_settings& s) {
     if (s.capacity < 1 || s.capacity > limits::filter_ids)
         refuse(name, "the capacity must be 1 to " + std::to_string(limits::filter_ids) + ", is " +
                          std::to_string(s.capacity));
-    // Not the other way round: so that NaN is refused.
-    if (!(s.error_rate >= limits::least_error_rate && s.error_rate <= limits::most_error_rate))
+    if (std::isnan(s.error_rate) || s.error_rate < limits::least_error_rate ||
+        s.error_rate > limits::most_error_rate)
         refuse(name, "the error rate must be 0.000001 to 0.5, is " + std::to_string(s.error_rate));
     if (s.age < limits::shortest_age || s.age > limits::longest_age)
         refuse(name,

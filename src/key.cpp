@@ -72,10 +72,11 @@ template<std::size_t Size>
 
 /// Without the interface, which only IPv6 has. With a NUL to end it, as inet_pton wants.
 [[nodiscard]] std::optional<ip::address> parse(std::string_view text) noexcept {
-    const auto percent = text.find(':') == text.npos ? text.npos : text.find('%');
+    constexpr auto none = std::string_view::npos;
+    const auto percent = text.find(':') == none ? none : text.find('%');
     const auto bare = text.substr(0, percent);
-    const auto has_empty_interface = percent != text.npos && percent + 1 == text.size();
-    if (bare.size() >= address_text || bare.find('\0') != bare.npos || has_empty_interface)
+    const auto has_empty_interface = percent != none && percent + 1 == text.size();
+    if (bare.size() >= address_text || bare.find('\0') != none || has_empty_interface)
         return std::nullopt;
     auto terminated = text_buffer{};
     std::ranges::copy(bare, terminated.begin());

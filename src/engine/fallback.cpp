@@ -280,6 +280,7 @@ void fallback::mend_never(const policy_data& whole, const question& asked,
         return;
     d.outcome = outcome::limited;
     d.retry_after = ask_again_;
+    // NOLINTNEXTLINE(modernize-loop-convert): iterators over statuses are constant
     for (std::size_t i = 0; i < d.rules.size(); ++i)
         if (d.rules[i].retry_after == never_again)
             d.rules[i].retry_after = ask_again_;

@@ -31,6 +31,7 @@ void bring_to_turn(decision& d) noexcept {
     d.server_time += wait;
     d.retry_after = microseconds{0};
     d.reset_after = after(d.reset_after);
+    // NOLINTNEXTLINE(modernize-loop-convert): iterators over statuses are constant
     for (std::size_t i = 0; i < d.rules.size(); ++i) {
         d.rules[i].retry_after = microseconds{0};
         d.rules[i].reset_after = after(d.rules[i].reset_after);

@@ -23,7 +23,7 @@ constexpr std::int64_t grace = 1'000'000;
 constexpr std::int64_t second = 1'000'000;
 
 /// The longest calendar window.
-constexpr std::int64_t leap_year = 366 * 24 * 3'600 * second;
+constexpr std::int64_t leap_year = second * 366 * 24 * 3'600;
 
 /// A rule's state as a cell has it.
 [[nodiscard]] core::rule_state stored(const core::limit& l, const core::rule_state& s,

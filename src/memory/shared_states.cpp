@@ -72,7 +72,7 @@ std::int64_t shared_states::note::left(std::int64_t now) const noexcept {
 
 void shared_states::note::add(const slot& given_up, std::int64_t now) noexcept {
     const auto more = remaining(given_up.recovered_at, given_up.written_at, now);
-    until = now + std::max<std::int64_t>({left(now), more, 0});
+    until = now + std::max({left(now), more, std::int64_t{0}});
     since = now;
 }
 
