@@ -19,6 +19,9 @@ namespace {
 /// its other clients for milliseconds.
 constexpr std::size_t calls_per_batch = 1024;
 
+/// Where keys are longer, the memory for them grows as batches fill.
+constexpr std::size_t usual_key_bytes = 128;
+
 /// Bytes of facts in a reply: half of what the decoder accepts in one string.
 constexpr std::size_t most_fact_bytes = std::size_t{32} * 1024;
 
@@ -50,8 +53,10 @@ std::size_t batch::fact_bytes(const detail::policy_data& p) noexcept {
 batch::batch(std::size_t most_keys)
     : index_(std::bit_ceil(4 * std::max(most_keys, limits::checks_together))),
       most_keys_(most_keys), most_calls_(std::max(most_keys, calls_per_batch)) {
+    // In one step, rather than whenever a batch is fuller than others.
+    keys_.reserve(most_keys_ * usual_key_bytes);
     entries_.reserve(most_keys_);
-    calls_.reserve(most_keys_);
+    calls_.reserve(most_calls_);
     scratch_.reserve(std::max<std::size_t>(2 * most_keys_, 512)); // counts of calls, or a key
 }
 

@@ -13,7 +13,10 @@ namespace colimit::redis {
 
 batcher::batcher(batcher_settings settings)
     : settings_(std::move(settings)), minimum_ttl_(std::to_string(settings_.minimum_ttl_ms)),
-      nonce_(settings_.first_nonce) {}
+      nonce_(settings_.first_nonce) {
+    for (std::size_t i = 0; i <= settings_.batches_in_flight; ++i) // and the one that fills
+        spare_.emplace_back(settings_.batch_size);
+}
 
 batch& batcher::batch_for(const policy_pointer& policy, std::int64_t clock) {
     auto& open = open_[policy->fingerprint];
