@@ -76,6 +76,8 @@ void redis_engine::begin(operation& op, const call& c) {
         return;
     if (const auto ec = calls_->submit(op, c.key, *c.policy); ec)
         complete(op, ec);
+    else if (calls_->is_full() && !lock().is_needed())
+        pump();
 }
 
 void redis_engine::begin_together(operation& op) {
@@ -178,7 +180,9 @@ void redis_engine::end_ready_waiters(error_code ec) {
     }
 }
 
-// Turns: what is asked in one turn of the loop leaves in one write.
+// Turns: what is asked in one turn of the loop leaves in one write. Only a full batch leaves at
+// once, so that the server works on it while the callers fill the next one; otherwise all callers
+// would wait for the server, and then it for all of them.
 
 void redis_engine::schedule_turn() noexcept {
     if (std::exchange(turn_scheduled_, true))

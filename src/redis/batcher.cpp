@@ -112,6 +112,10 @@ bool batcher::wants_to_write() const noexcept {
     return !waiting_.empty() && in_flight_.size() < settings_.batches_in_flight;
 }
 
+bool batcher::is_full() const noexcept {
+    return !waiting_.empty() && waiting_.front().is_full();
+}
+
 void batcher::write(std::string& out, std::uint64_t stream_position, std::int64_t now) {
     const auto begin = out.size();
     drop_abandoned();

@@ -118,6 +118,10 @@ bool transactor::wants_to_write() const noexcept {
     return may_repair() || (!waiting_.empty() && flying_ < settings_.batches_in_flight);
 }
 
+bool transactor::is_full() const noexcept {
+    return !waiting_.empty() && !waiting_.front().takes_calls();
+}
+
 void transactor::write_repairs(std::string& out, std::uint64_t stream_position) {
     auto row = take_spare(spare_without_calls_);
     row.front().sent_from = stream_position;

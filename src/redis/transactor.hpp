@@ -54,6 +54,7 @@ class transactor final : public call_queue {
 
     void begin_connection(const server_facts& server) override;
     [[nodiscard]] bool wants_to_write() const noexcept override;
+    [[nodiscard]] bool is_full() const noexcept override;
     void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
     [[nodiscard]] bool expects_reply() const noexcept override { return !in_flight_.empty(); }
     [[nodiscard]] std::optional<remedy> read_reply(const resp::decoder& reply,
