@@ -40,6 +40,7 @@ void append(std::string& out, T value) {
                                  -0.0,
                                  0,
                                  0.5,
+                                 most,
                                  most + 1,
                                  1e300,
                                  -1e300,
@@ -77,7 +78,11 @@ void append(std::string& out, T value) {
         some().tag = d.percent(50) ? some().tag : static_cast<std::uint32_t>(d.bits());
     if (d.percent(15))
         slots.push_back(some());
-    if (d.percent(15))
+    if (d.percent(5)) // as many as a value may have, one more or one less
+        slots.resize(core::most_slots + d.below(3), slot{some()});
+    if (d.percent(5))
+        slots.clear();
+    else if (d.percent(15))
         slots.pop_back();
     if (d.percent(15))
         d.shuffle(slots);
