@@ -55,6 +55,32 @@ BOOST_AUTO_TEST_CASE(calls_of_one_turn_are_one_batch_and_equal_ones_are_merged) 
     BOOST_TEST(s.failed == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_full_batch_leaves_before_the_turn_ends) {
+    look().must({"FLUSHALL"});
+    auto l = live{server().address(), [](config& c) { c.batch_size = 4; }};
+    l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
+    auto left = 0;
+    const auto ask = [&](std::string_view key) {
+        ++left;
+        l.limiter.allow(key, two, [&left](error_code ec, const decision& d) {
+            BOOST_TEST(!ec);
+            BOOST_TEST(d.allowed());
+            --left;
+        });
+    };
+    for (const auto* key : {"a", "b", "c"})
+        ask(key);
+    BOOST_TEST(l.limiter.statistics().batches == 0U);
+    ask("d");
+    BOOST_TEST(l.limiter.statistics().batches == 1U);
+    BOOST_TEST(l.limiter.statistics().bytes_out > 0U);
+    ask("e"); // joins the next one, which leaves with the turn
+    BOOST_TEST(l.limiter.statistics().batches == 1U);
+    run_until(l.context, [&] { return left == 0; });
+    BOOST_TEST(l.limiter.statistics().batches == 2U);
+    BOOST_TEST(l.limiter.statistics().batch_keys == 5U);
+}
+
 BOOST_AUTO_TEST_CASE(bytes_are_those_that_the_server_has_seen) {
     auto own = redis_server{};
     auto observer = own.connect();
