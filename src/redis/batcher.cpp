@@ -49,7 +49,9 @@ error_code batcher::submit(detail::operation& op, std::string_view key,
     if (calls_ >= settings_.max_in_flight)
         return errc::too_many_in_flight;
     try {
-        batch_for(policy, op.asked.now).add(op, settings_.prefix, key);
+        auto& joined = batch_for(policy, op.asked.now);
+        joined.add(op, settings_.prefix, key);
+        is_full_ = is_full_ || joined.is_full();
     } catch (const std::bad_alloc&) {
         return make_error_code(boost::system::errc::not_enough_memory);
     }
@@ -112,12 +114,9 @@ bool batcher::wants_to_write() const noexcept {
     return !waiting_.empty() && in_flight_.size() < settings_.batches_in_flight;
 }
 
-bool batcher::is_full() const noexcept {
-    return !waiting_.empty() && waiting_.front().is_full();
-}
-
 void batcher::write(std::string& out, std::uint64_t stream_position, std::int64_t now) {
     const auto begin = out.size();
+    is_full_ = false;
     drop_abandoned();
     while (wants_to_write()) {
         auto& b = waiting_.front();

@@ -54,7 +54,7 @@ class batcher final : public call_queue {
     void substitute(detail::operation& op, detail::operation& by) noexcept override;
 
     [[nodiscard]] bool wants_to_write() const noexcept override;
-    [[nodiscard]] bool is_full() const noexcept override;
+    [[nodiscard]] bool is_full() const noexcept override { return is_full_; }
     void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
     [[nodiscard]] bool expects_reply() const noexcept override { return !in_flight_.empty(); }
     [[nodiscard]] std::optional<remedy> read_reply(const resp::decoder& reply,
@@ -88,6 +88,7 @@ class batcher final : public call_queue {
     batches spare_;
     /// The newest waiting batch of a policy that takes calls.
     boost::unordered_flat_map<std::uint64_t, batch*> open_;
+    bool is_full_ = false;  ///< a batch that waits, whichever it is
     std::size_t calls_ = 0; ///< in all batches, also those that nobody waits for any more
     std::uint64_t nonce_;
 };

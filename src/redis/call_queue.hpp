@@ -79,7 +79,8 @@ class call_queue {
     virtual void begin_connection(const server_facts& /*server*/) {}
 
     [[nodiscard]] virtual bool wants_to_write() const noexcept = 0;
-    /// Something waits that takes no more calls, so that nothing is gained by waiting longer.
+    /// Something has come to take no more calls since the last `write`: nothing is gained by
+    /// waiting longer.
     [[nodiscard]] virtual bool is_full() const noexcept = 0;
     /// Appends what may fly now; `stream_position` is that of the first byte appended, and `now`
     /// not later than it leaves.

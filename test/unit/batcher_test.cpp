@@ -59,6 +59,17 @@ BOOST_FIXTURE_TEST_CASE(calls_of_one_turn_leave_in_one_batch_for_each_policy, fi
     BOOST_TEST(sent[0].nonce != sent[1].nonce);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_batch_that_is_full_says_so_whichever_it_is, small) {
+    ask("a");
+    BOOST_TEST(!batcher.is_full());
+    ask("b", {}, others);
+    BOOST_TEST(!batcher.is_full());
+    ask("c", {}, others);
+    BOOST_TEST(batcher.is_full());
+    BOOST_TEST(write_calls().size() == 2U);
+    BOOST_TEST(!batcher.is_full());
+}
+
 BOOST_FIXTURE_TEST_CASE(equal_policies_that_were_made_apart_share_a_batch, fixture) {
     ask("a");
     ask("b", {}, policy{"p", gcra(100, 1s)});
