@@ -54,9 +54,22 @@ class story {
         if (told_.server_clock)
             return 0;
         return dice_.percent(50)   ? std::int64_t{1'700'000'000'000'000} + dice_.between(0, 999'999)
+               : dice_.percent(30) ? turn_of_calendar()
                : dice_.percent(30) ? dice_.between(0, 5'000'000)
                : dice_.percent(60) ? dice_.between(0, limits::latest_time)
                                    : limits::latest_time - dice_.magnitude(limits::latest_time);
+    }
+
+    /// On a day before or after which a month, a year or a leap day begins.
+    [[nodiscard]] std::int64_t turn_of_calendar() {
+        using namespace std::chrono;
+        constexpr month_day days[] = {January / 1,   February / 28, March / 1,
+                                      November / 30, December / 1,  December / 31};
+        constexpr int years[] = {1999, 2000, 2001, 2004, 2005, 2099, 2100, 2101};
+        const auto in =
+            dice_.percent(50) ? dice_.pick(years) : static_cast<int>(dice_.between(1970, 2111));
+        const sys_days day = year{in} / dice_.pick(days);
+        return microseconds{day.time_since_epoch()}.count() + dice_.between(0, 86'399'999'999);
     }
 
     [[nodiscard]] step next_step() {
