@@ -31,7 +31,6 @@ local function read_value(value)
     if slots == #stored then return true end
     slots = slots < 0 and -slots or slots
     for i = 1, n + 1 do
-        own_num[i] = 0
         for place = 0, slots - 1 do
             found, a, b, c, d = unpack_bytes('<I4dddd', value, HEAD + 1 + SLOT * place)
             if found == tag[i] then
