@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Asks the questions in turn, each several times, each after the one it is compared with. Started
-// by benchmark/run, which provides the server and the cores.
+// The command line, and what becomes of the answers. Started by benchmark/run, which provides the
+// server and the cores.
 
 #include <questions.hpp>
 #include <support/allocation_count.hpp>
+#include <support/interview.hpp>
 #include <support/machine.hpp>
 #include <support/report.hpp>
 #include <support/server.hpp>
@@ -13,13 +14,10 @@
 #include <boost/version.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <stdexcept>
-#include <unistd.h>
 
 namespace colimit::benchmark {
 namespace {
@@ -28,81 +26,26 @@ namespace {
 constexpr auto quiet_load = 0.5;
 
 struct options {
-    conditions each;
+    conditions each{.socket = {}, .scripts = {}, .seconds = 3, .warm_up = 1'000'000};
     std::size_t rounds = 5;
-    bool quick = false;
+    bool rivals = false;
     std::vector<std::string> only;
     std::string out;
     std::string revision = "unknown";
 };
 
-[[nodiscard]] const question* find(std::string_view name) {
-    const auto* found = std::ranges::find(questions, name, &question::name);
-    return found == questions.end() ? nullptr : found;
+[[nodiscard]] std::string complaint_about(const std::string& name) {
+    const auto known = std::ranges::find(questions, name, &question::name) != questions.end();
+    return known ? std::string{} : "there is no question " + name;
 }
 
-/// A line on a terminal that the next one replaces.
-void show_progress(const std::string& line) {
-    if (isatty(STDERR_FILENO) == 1)
-        std::cerr << "\r\033[K" << line << std::flush;
-}
-
-using answers = std::map<std::string_view, std::vector<measurement>>;
-
-measurement ask(const question& q, const options& o, const std::string& round) {
-    show_progress(std::string{q.name} + ", round " + round);
-    try {
-        return q.measure(o.each);
-    } catch (const std::exception& e) {
-        show_progress("");
-        throw std::runtime_error{std::string{q.name} + ": " + e.what()};
-    }
-}
-
-/// All rounds of a question. What it is compared with gets one more row of answers by the way.
-[[nodiscard]] result answer(const question& q, const options& o, answers& baselines) {
-    const auto* other = find(q.compared_with);
-    auto mine = std::vector<measurement>{};
-    auto others = std::vector<measurement>{};
-    for (auto i = std::size_t{1}; i <= o.rounds; ++i) {
-        const auto round = std::to_string(i) + " of " + std::to_string(o.rounds);
-        if (other != nullptr)
-            others.push_back(ask(*other, o, round + " of " + std::string{q.name}));
-        mine.push_back(ask(q, o, round));
-    }
-    if (other != nullptr) {
-        auto& all = baselines[other->name];
-        all.insert(all.end(), others.begin(), others.end());
-    }
-    return summarize(q, mine, others);
-}
-
-[[nodiscard]] bool is_wanted(const question& q, const options& o) {
-    return o.only.empty() || std::ranges::find(o.only, q.name) != o.only.end();
-}
-
-[[nodiscard]] bool is_baseline(const question& q) {
-    return std::ranges::find(questions, q.name, &question::compared_with) != questions.end();
-}
-
-/// In the order of the table. A baseline is asked on its own only if nothing wanted needs it.
-[[nodiscard]] std::vector<result> answer_all(const options& o) {
-    auto made = std::map<std::string_view, result>{};
-    auto baselines = answers{};
+/// All but the rivals, which are asked for.
+[[nodiscard]] std::vector<std::string_view> wanted(const options& o) {
+    auto names = std::vector<std::string_view>{o.only.begin(), o.only.end()};
     for (const auto& q : questions)
-        if (!is_baseline(q) && is_wanted(q, o))
-            made[q.name] = answer(q, o, baselines);
-    for (const auto& q : questions)
-        if (const auto found = baselines.find(q.name); found != baselines.end())
-            made[q.name] = summarize(q, found->second, {});
-        else if (is_baseline(q) && is_wanted(q, o))
-            made[q.name] = answer(q, o, baselines);
-    show_progress("");
-    auto in_order = std::vector<result>{};
-    for (const auto& q : questions)
-        if (const auto found = made.find(q.name); found != made.end())
-            in_order.push_back(found->second);
-    return in_order;
+        if (q.first == needs::rival ? o.rivals : o.only.empty())
+            names.push_back(q.name);
+    return names;
 }
 
 [[nodiscard]] report about(const options& o) {
@@ -114,7 +57,9 @@ measurement ask(const question& q, const options& o, const std::string& round) {
                     .server = "redis-server " + server{o.each.socket}.version(),
                     .load_average_before = load_average(),
                     .seconds_per_round = o.each.seconds,
+                    .rounds = o.rounds,
                     .warnings = {},
+                    .left_out = {},
                     .results = {}};
     if (r.load_average_before > quiet_load)
         r.warnings.emplace_back("the machine was not quiet when the run began: the figures are for "
@@ -125,12 +70,20 @@ measurement ask(const question& q, const options& o, const std::string& round) {
 void read_arguments(CLI::App& app, options& o) {
     app.add_option("--socket", o.each.socket, "The server's unix socket")->required();
     app.add_option("--scripts", o.each.scripts, "The folder of reference.lua")->required();
-    app.add_flag("--quick", o.quick, "Less precise, in less time");
+    const auto quick = [&o](std::int64_t /*how_often*/) {
+        o.rounds = 3;
+        o.each.seconds = 0.5;
+        o.each.warm_up = 300'000;
+    };
+    app.add_flag_function("--quick", quick, "Less precise, in less time");
+    app.add_option("--rounds", o.rounds, "How often each question is asked")
+        ->check(CLI::Range(1, 1000));
+    app.add_option("--seconds", o.each.seconds, "How long each time, after the warm-up")
+        ->check(CLI::Range(0.1, 600.0));
+    app.add_flag("--rivals", o.rivals, "The rivals too");
     app.add_option("--only", o.only, "Questions to ask: NAME[,NAME]")
         ->delimiter(',')
-        ->check([](const std::string& name) {
-            return find(name) != nullptr ? std::string{} : "there is no question " + name;
-        });
+        ->check(complaint_about);
     app.add_option("--out", o.out, "Where to write the JSON");
     app.add_option("--revision", o.revision, "Of the sources, for the report");
 }
@@ -147,7 +100,10 @@ int run(const options& o) {
     auto r = about(o);
     for (const auto& warning : r.warnings)
         std::cerr << "warning: " << warning << '\n';
-    r.results = answer_all(o);
+    auto asking = interview{questions, o.each, o.rounds};
+    asking.ask(wanted(o));
+    r.results = asking.results();
+    r.left_out = asking.left_out();
     print_table(std::cout, r);
     if (out.is_open())
         write_json(out, r);
@@ -163,9 +119,6 @@ int main(int argc, char** argv) {
     auto app = CLI::App{"colimit's benchmark; see benchmark/run"};
     read_arguments(app, o);
     CLI11_PARSE(app, argc, argv);
-    o.rounds = o.quick ? 3 : 5;
-    o.each.seconds = o.quick ? 0.5 : 3;
-    o.each.warm_up = o.quick ? 300'000 : 1'000'000;
     try {
         return run(o);
     } catch (const std::exception& e) {

@@ -1,102 +1,108 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The callers, the warm-up, the stretch that is measured, and the end.
+// The warm-up, the stretch that is measured, and the end; with several threads, each of these
+// together.
 
+#include <support/callers.hpp>
 #include <support/closed_loop.hpp>
-#include <support/histogram.hpp>
 #include <support/meter.hpp>
-#include <support/random_key.hpp>
-#include <support/time_limit.hpp>
 
-#include <colimit/limiter.hpp>
-
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-
-#include <chrono>
+#include <atomic>
+#include <barrier>
 #include <exception>
-#include <stdexcept>
+#include <optional>
+#include <sched.h>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace colimit::benchmark {
 namespace {
 
-namespace asio = boost::asio;
-using std::chrono::steady_clock;
+/// The one whose figures are wanted; empty where there is none.
+[[nodiscard]] std::string server_of(const closed_loop& loop, const conditions& c) {
+    return loop.settings.server != "memory:" ? c.socket : std::string{};
+}
 
-struct progress {
-    std::uint64_t checks = 0;
-    std::uint64_t refused = 0;
-    std::uint64_t stop_at = 0; ///< the context stops after that many checks
-    std::uint32_t callers = 0; ///< that have not ended
-    bool ending = false;
-    std::exception_ptr failure;
-    histogram latencies;
+/// Threads get the cores one after another but for the first, which is the server's.
+void move_to_core_of(unsigned thread) {
+    const auto cores = std::thread::hardware_concurrency();
+    if (cores < 2)
+        return;
+    auto set = cpu_set_t{};
+    CPU_ZERO(&set);
+    CPU_SET(1 + thread % (cores - 1), &set);
+    sched_setaffinity(0, sizeof set, &set); // where it may not, the figures are worse, not wrong
+}
+
+/// What all threads of a measurement share.
+struct crew {
+    std::barrier<> step;
+    std::atomic<std::uint64_t> checks = 0; ///< in the stretch that is measured
+    std::vector<std::exception_ptr> failures;
 };
 
-asio::awaitable<void> call_again_and_again(const closed_loop& loop, limiter& asked,
-                                           asio::io_context& context, progress& p,
-                                           std::uint64_t seed) {
-    auto keys = random_key{loop.keys, seed};
-    auto until_timed = static_cast<std::uint32_t>(seed % loop.time_one_in);
-    while (!p.ending) {
-        const auto timed = until_timed == 0;
-        until_timed = timed ? loop.time_one_in - 1 : until_timed - 1;
-        const auto begin = timed ? steady_clock::now() : steady_clock::time_point{};
-        const auto d = co_await asked.allow(keys.next(), loop.policy);
-        if (timed)
-            p.latencies.add(steady_clock::now() - begin);
-        p.refused += d.allowed() ? 0U : 1U;
-        if (++p.checks == p.stop_at)
-            context.stop();
+/// Comes to each of the three meetings, also after a failure: the others would wait for ever.
+void work(crew& all, unsigned thread, unsigned threads, const closed_loop& loop,
+          const conditions& c) {
+    auto meetings = 3;
+    const auto meet = [&] {
+        all.step.arrive_and_wait();
+        --meetings;
+    };
+    try {
+        move_to_core_of(thread);
+        auto asking = callers{loop, std::uint64_t{thread} * loop.callers};
+        asking.call(c.warm_up / threads);
+        const auto before = asking.checks();
+        asking.call_for(c.seconds, [&] {
+            meet(); // all are ready
+            meet(); // the meter runs
+        });
+        all.checks += asking.checks() - before;
+        meet(); // the meter may be read
+        asking.end();
+        asking.must_not_be_refused();
+    } catch (...) {
+        all.failures[thread] = std::current_exception();
     }
-}
-
-void start_callers(const closed_loop& loop, limiter& asked, asio::io_context& context,
-                   progress& p) {
-    for (; p.callers < loop.callers; ++p.callers)
-        asio::co_spawn(context, call_again_and_again(loop, asked, context, p, p.callers),
-                       [&p, &asked](const std::exception_ptr& failure) {
-                           if (failure)
-                               p.failure = failure;
-                           if (--p.callers == 0)
-                               asked.close(); // or it would keep the context running
-                       });
-}
-
-void check(const progress& p) {
-    if (p.failure)
-        std::rethrow_exception(p.failure);
-    if (p.refused != 0)
-        throw std::runtime_error{std::to_string(p.refused) + " of " + std::to_string(p.checks) +
-                                 " checks were refused"};
+    while (meetings != 0)
+        meet();
 }
 
 } // namespace
 
 measurement run(const closed_loop& loop, const conditions& c) {
-    auto context = asio::io_context{1};
-    auto asked = limiter{context.get_executor(), loop.settings};
-    auto p = progress{};
-    p.stop_at = c.warm_up;
-    start_callers(loop, asked, context, p);
-    context.run();
-    check(p);
+    auto asking = callers{loop};
+    asking.call(c.warm_up);
 
-    p.latencies = {};
-    const auto before = p.checks;
-    const auto has_server = loop.settings.server != "memory:";
-    const auto limit = time_limit{context, c.seconds};
-    const auto spent = meter{has_server ? c.socket : std::string{}};
-    context.run();
-    auto m = spent.read(p.checks - before);
+    asking.latencies = {};
+    const auto before = asking.checks();
+    auto spent = std::optional<meter>{};
+    asking.call_for(c.seconds, [&] { spent.emplace(server_of(loop, c)); });
+    auto m = spent->read(asking.checks() - before);
 
-    p.ending = true;
-    context.restart();
-    context.run();
-    check(p);
-    add_percentiles(m, p.latencies);
+    asking.end();
+    asking.must_not_be_refused();
+    add_percentiles(m, asking.latencies);
+    return m;
+}
+
+measurement run_on_threads(unsigned threads, const closed_loop& loop, const conditions& c) {
+    auto all = crew{.step = std::barrier<>{threads + std::ptrdiff_t{1}},
+                    .failures = std::vector<std::exception_ptr>(threads)};
+    auto at_work = std::vector<std::jthread>{};
+    for (auto i = 0U; i < threads; ++i)
+        at_work.emplace_back([&all, i, threads, &loop, &c] { work(all, i, threads, loop, c); });
+    all.step.arrive_and_wait();
+    const auto spent = meter{server_of(loop, c)};
+    all.step.arrive_and_wait();
+    all.step.arrive_and_wait();
+    const auto m = spent.read(all.checks);
+    at_work.clear();
+    for (const auto& failure : all.failures)
+        if (failure)
+            std::rethrow_exception(failure);
     return m;
 }
 

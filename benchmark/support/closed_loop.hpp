@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Callers in a closed loop: each is a coroutine that asks, waits for the answer and asks again, all
-// on one thread and one limiter. A caller times one in eight of its calls, so that reading the
-// clock stays below what is measured.
+// Callers in a closed loop: each is a coroutine that asks, waits for the answer and asks again. A
+// caller times one in eight of its calls, so that reading the clock stays below what is measured.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_CLOSED_LOOP_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_CLOSED_LOOP_HPP
@@ -16,16 +15,29 @@
 
 namespace colimit::benchmark {
 
+/// How keys are drawn.
+enum class popularity : std::uint8_t {
+    uniform, ///< all alike
+    zipf,    ///< the k-th in proportion to 1/k
+};
+
 struct closed_loop {
     config settings;
     colimit::policy policy;
     std::uint32_t callers = 1;
     std::uint32_t keys = 1;
+    popularity drawn = popularity::uniform;
     std::uint32_t time_one_in = 8;
 };
 
+/// All callers on one thread and one limiter.
+///
 /// Throws when a call fails or is refused: the answer would be one to another question.
 [[nodiscard]] measurement run(const closed_loop& loop, const conditions& c);
+
+/// So many threads, each with all of that for itself: a limiter and the callers.
+[[nodiscard]] measurement run_on_threads(unsigned threads, const closed_loop& loop,
+                                         const conditions& c);
 
 } // namespace colimit::benchmark
 

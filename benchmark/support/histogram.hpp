@@ -8,6 +8,7 @@
 
 #include <support/question.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
@@ -23,9 +24,10 @@ class histogram {
         const auto ns = latency.count() < 0 ? 0U : static_cast<std::uint64_t>(latency.count());
         ++counts_[bucket_of(ns)];
         ++size_;
+        longest_ = std::max(longest_, ns);
     }
 
-    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+    [[nodiscard]] double max_us() const noexcept { return static_cast<double>(longest_) / 1000; }
 
     /// The latency that this share of all does not exceed, in microseconds.
     [[nodiscard]] double percentile_us(double share) const noexcept {
@@ -60,12 +62,14 @@ class histogram {
 
     std::array<std::uint64_t, (64 - bits + 1) * per_power> counts_{};
     std::uint64_t size_ = 0;
+    std::uint64_t longest_ = 0;
 };
 
 inline void add_percentiles(measurement& m, const histogram& latencies) noexcept {
     m.p50_us = latencies.percentile_us(0.5);
     m.p99_us = latencies.percentile_us(0.99);
     m.p999_us = latencies.percentile_us(0.999);
+    m.max_us = latencies.max_us();
 }
 
 } // namespace colimit::benchmark

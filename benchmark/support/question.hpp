@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,7 @@ struct conditions {
     std::string scripts;       ///< the folder of reference.lua
     double seconds = 1;        ///< of measuring, after the warm-up
     std::uint64_t warm_up = 0; ///< checks before that, at least
+    double most_per_s = 0;     ///< what redis_uniform gave in this run, for questions about a load
 };
 
 /// For a single caller, who needs a second for what many callers do in a twentieth of one.
@@ -26,6 +28,11 @@ struct conditions {
     c.warm_up /= 20;
     return c;
 }
+
+/// Thrown by a rival's question where the rival is not installed; says what to do.
+class not_to_be_had : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
 
 /// One answer. What does not apply is left out.
 struct measurement {
@@ -36,10 +43,15 @@ struct measurement {
     std::optional<double> p50_us = std::nullopt;
     std::optional<double> p99_us = std::nullopt;
     std::optional<double> p999_us = std::nullopt;
+    std::optional<double> max_us = std::nullopt;
+    std::optional<double> load_per_s = std::nullopt; ///< in an open loop, what was asked for
 };
 
 /// What the ratio of two questions is made of.
-enum class ratio_of : std::uint8_t { throughput, median_latency };
+enum class ratio_of : std::uint8_t { throughput, median_latency, p99_latency };
+
+/// Whether a question needs more than the server.
+enum class needs : std::uint8_t { nothing, most_per_s, rival };
 
 struct question {
     std::string_view name;
@@ -48,6 +60,7 @@ struct question {
     /// empty for none.
     std::string_view compared_with;
     ratio_of ratio = ratio_of::throughput;
+    needs first = needs::nothing;
 };
 
 } // namespace colimit::benchmark

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Keys such as "user:1234567", drawn uniformly. The text is made in place from a random number: a
-// table of a million keys would be read at random too, and the benchmark would measure the cache
-// misses of that. Making one costs about 4 ns, which the figures include.
+// Keys such as "user:1234567", drawn uniformly or by Zipf's law. The text is made in place from a
+// number: a table of a million keys would be read at random too, and the benchmark would measure
+// the cache misses of that. Making one costs about 4 ns, which the figures include.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_RANDOM_KEY_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_RANDOM_KEY_HPP
+
+#include <support/zipf_draws.hpp>
 
 #include <array>
 #include <cstddef>
@@ -24,9 +26,18 @@ class random_key {
     random_key(std::uint32_t keys, std::uint64_t seed) noexcept
         : keys_(keys), state_((seed + 1) * 0x9E3779B97F4A7C15U) {}
 
+    /// Draws that were made beforehand, and that others take their keys from too.
+    explicit random_key(zipf_draws& drawn) noexcept : drawn_(&drawn) {}
+
     /// The next key, valid until the one after it.
     [[nodiscard]] std::string_view next() noexcept {
-        auto number = first + static_cast<std::uint32_t>((random() * keys_) >> 32U);
+        return text_of(drawn_ != nullptr ? drawn_->next()
+                                         : static_cast<std::uint32_t>((random() * keys_) >> 32U));
+    }
+
+    /// The key of that number, counted from 0; valid until the next one.
+    [[nodiscard]] std::string_view text_of(std::uint32_t number) noexcept {
+        number += first;
         for (auto at = text_.size() - 2; at > 5; at -= 2) {
             std::memcpy(text_.data() + at, pairs.data() + std::size_t{2} * (number % 100), 2);
             number /= 100;
@@ -53,8 +64,9 @@ class random_key {
         return made;
     }();
 
-    std::uint64_t keys_;
-    std::uint64_t state_;
+    std::uint64_t keys_ = 1;
+    std::uint64_t state_ = 1;
+    zipf_draws* drawn_ = nullptr;
     std::array<char, 12> text_{'u', 's', 'e', 'r', ':', '1', '0', '0', '0', '0', '0', '0'};
 };
 

@@ -49,13 +49,13 @@ using row = std::vector<std::string>;
 
 [[nodiscard]] std::vector<row> rows_of(const report& r) {
     auto rows = std::vector<row>{{"name", "checks/s", "+-%", "ratio to", "server us", "client us",
-                                  "allocs", "p50 us", "p99 us", "p99.9 us"}};
+                                  "allocs", "p50 us", "p99 us", "p99.9 us", "max us"}};
     for (const auto& each : r.results) {
         const auto& m = each.median;
         rows.push_back({each.name, grouped(m.checks_per_s), spread(each), ratio_text(each),
                         text(m.server_us_per_check, 2), text(m.client_us_per_check, 3),
                         text(m.allocations_per_check, 4), text(m.p50_us, 1), text(m.p99_us, 1),
-                        text(m.p999_us, 1)});
+                        text(m.p999_us, 1), text(m.max_us, 1)});
     }
     return rows;
 }
@@ -77,6 +77,8 @@ using row = std::vector<std::string>;
                           {"p50_us", number(m.p50_us)},
                           {"p99_us", number(m.p99_us)},
                           {"p999_us", number(m.p999_us)},
+                          {"max_us", number(m.max_us)},
+                          {"load_per_s", number(m.load_per_s)},
                           {"rounds", r.rounds},
                           {"checks_per_s_least", r.least_checks_per_s},
                           {"checks_per_s_most", r.most_checks_per_s}};
@@ -107,6 +109,8 @@ void print_table(std::ostream& out, const report& r) {
         << r.date << ", revision " << r.revision << ", " << r.compiler << ", Boost " << r.boost
         << ", " << r.server << '\n'
         << r.machine << ", load average before " << text(r.load_average_before, 2) << '\n';
+    for (const auto& each : r.left_out)
+        out << "left out: " << each << '\n';
     for (const auto& warning : r.warnings)
         out << "warning: " << warning << '\n';
 }
@@ -115,9 +119,6 @@ void write_json(std::ostream& out, const report& r) {
     auto results = json::array{};
     for (const auto& each : r.results)
         results.push_back(object_of(each));
-    auto warnings = json::array{};
-    for (const auto& each : r.warnings)
-        warnings.emplace_back(each);
     const auto all = json::object{{"machine", r.machine},
                                   {"date", r.date},
                                   {"revision", r.revision},
@@ -126,7 +127,9 @@ void write_json(std::ostream& out, const report& r) {
                                   {"server", r.server},
                                   {"load_average_before", r.load_average_before},
                                   {"seconds_per_round", r.seconds_per_round},
-                                  {"warnings", warnings},
+                                  {"rounds", r.rounds},
+                                  {"warnings", json::array(r.warnings.begin(), r.warnings.end())},
+                                  {"left_out", json::array(r.left_out.begin(), r.left_out.end())},
                                   {"results", results}};
     out << json::serialize(all) << '\n';
 }

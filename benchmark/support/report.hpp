@@ -7,6 +7,7 @@
 
 #include <support/result.hpp>
 
+#include <cstddef>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -22,7 +23,9 @@ struct report {
     std::string server;
     double load_average_before = 0;
     double seconds_per_round = 0;
+    std::size_t rounds = 0;
     std::vector<std::string> warnings;
+    std::vector<std::string> left_out; ///< `name: why`
     std::vector<result> results;
 };
 

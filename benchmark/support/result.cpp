@@ -21,8 +21,15 @@ namespace {
 }
 
 [[nodiscard]] double ratio(ratio_of what, const measurement& a, const measurement& b) {
-    return what == ratio_of::throughput ? a.checks_per_s / b.checks_per_s
-                                        : a.p50_us.value() / b.p50_us.value();
+    switch (what) {
+    case ratio_of::median_latency:
+        return a.p50_us.value() / b.p50_us.value();
+    case ratio_of::p99_latency:
+        return a.p99_us.value() / b.p99_us.value();
+    case ratio_of::throughput:
+        break;
+    }
+    return a.checks_per_s / b.checks_per_s;
 }
 
 } // namespace
@@ -51,7 +58,8 @@ result summarize(const question& asked, std::span<const measurement> rounds,
                     .ratio = std::nullopt};
     for (auto figure : {&measurement::server_us_per_check, &measurement::client_us_per_check,
                         &measurement::allocations_per_check, &measurement::p50_us,
-                        &measurement::p99_us, &measurement::p999_us})
+                        &measurement::p99_us, &measurement::p999_us, &measurement::max_us,
+                        &measurement::load_per_s})
         r.median.*figure = median_of(rounds, figure);
     if (!ratios.empty())
         r.ratio = median(ratios);

@@ -24,6 +24,23 @@ inline constexpr std::uint32_t server_keys = 100'000;
     return policy{"bench", gcra(1000, std::chrono::hours{1})};
 }
 
+/// The same with so large a burst that no key, however popular, reaches it.
+[[nodiscard]] inline policy thousand_an_hour_any_burst() {
+    return policy{"bench", gcra(1000, std::chrono::hours{1}).burst(500'000'000)};
+}
+
+/// What an interface for others often has: a minute's, an hour's and a day's limit.
+[[nodiscard]] inline policy minute_hour_and_day() {
+    using std::chrono::hours;
+    return policy{"bench", gcra(500, std::chrono::minutes{1}).named("minute"),
+                  gcra(1000, hours{1}).named("hour"), gcra(10'000, hours{24}).named("day")};
+}
+
+/// Exact: a key remembers each call of the last second.
+[[nodiscard]] inline policy hundred_in_any_second() {
+    return policy{"bench", sliding_log(100, std::chrono::seconds{1})};
+}
+
 /// For the in-process store: never refuses, and recovers so slowly that no state is forgotten, so
 /// that each call finds one, reads it and writes it.
 [[nodiscard]] inline policy bottomless() {

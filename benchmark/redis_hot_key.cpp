@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How many checks a second does one key get, such as the limit of a whole service? All calls of a
+// batch are one entry: the server counts once.
+
+#include <questions.hpp>
+#include <support/closed_loop.hpp>
+#include <support/rules.hpp>
+#include <support/server.hpp>
+
+namespace colimit::benchmark {
+
+measurement redis_hot_key(const conditions& c) {
+    server{c.socket}.forget_keys();
+    return run({.settings = patient(c.socket),
+                .policy = thousand_an_hour_any_burst(),
+                .callers = 256,
+                .keys = 1},
+               c);
+}
+
+} // namespace colimit::benchmark

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What does exactness cost? As redis_uniform, with a sliding log: each call is remembered for a
+// second. By a script, and by MULTI for servers where scripting is off.
+
+#include <questions.hpp>
+#include <support/closed_loop.hpp>
+#include <support/rules.hpp>
+#include <support/server.hpp>
+
+namespace colimit::benchmark {
+namespace {
+
+[[nodiscard]] measurement measure(mode how, const conditions& c) {
+    server{c.socket}.forget_keys();
+    auto settings = patient(c.socket);
+    settings.mode = how;
+    return run({.settings = settings,
+                .policy = hundred_in_any_second(),
+                .callers = 256,
+                .keys = server_keys},
+               c);
+}
+
+} // namespace
+
+measurement redis_sliding_log(const conditions& c) {
+    return measure(mode::script, c);
+}
+
+measurement redis_transaction(const conditions& c) {
+    return measure(mode::transaction, c);
+}
+
+} // namespace colimit::benchmark

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What do two threads get from one server, each with a limiter of its own? Each has 256 callers, as
+// the one of redis_uniform. Threads get a core each where there are three or more; on two they
+// share one, and the question is what a second connection gives and costs.
+
+#include <questions.hpp>
+#include <support/closed_loop.hpp>
+#include <support/rules.hpp>
+#include <support/server.hpp>
+
+namespace colimit::benchmark {
+
+measurement redis_threads_2(const conditions& c) {
+    server{c.socket}.forget_keys();
+    return run_on_threads(2,
+                          {.settings = patient(c.socket),
+                           .policy = thousand_an_hour(),
+                           .callers = 256,
+                           .keys = server_keys},
+                          c);
+}
+
+} // namespace colimit::benchmark

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What do a minute's, an hour's and a day's limit cost together? As redis_uniform, with three rules
+// that are checked at one instant and are one value in the server.
+
+#include <questions.hpp>
+#include <support/closed_loop.hpp>
+#include <support/rules.hpp>
+#include <support/server.hpp>
+
+namespace colimit::benchmark {
+
+measurement redis_three_rules(const conditions& c) {
+    server{c.socket}.forget_keys();
+    return run({.settings = patient(c.socket),
+                .policy = minute_hour_and_day(),
+                .callers = 256,
+                .keys = server_keys},
+               c);
+}
+
+} // namespace colimit::benchmark
