@@ -5,6 +5,7 @@
 
 #include <questions.hpp>
 #include <support/allocation_count.hpp>
+#include <support/chart.hpp>
 #include <support/interview.hpp>
 #include <support/machine.hpp>
 #include <support/report.hpp>
@@ -31,6 +32,7 @@ struct options {
     bool rivals = false;
     std::vector<std::string> only;
     std::string out;
+    std::string chart;
     std::string revision = "unknown";
 };
 
@@ -85,18 +87,26 @@ void read_arguments(CLI::App& app, options& o) {
         ->delimiter(',')
         ->check(complaint_about);
     app.add_option("--out", o.out, "Where to write the JSON");
+    app.add_option("--chart", o.chart, "Where to write a picture, as SVG");
     app.add_option("--revision", o.revision, "Of the sources, for the report");
+}
+
+/// Before anything is measured, rather than when minutes of it would be lost.
+[[nodiscard]] std::ofstream opened(const std::string& path) {
+    auto file = std::ofstream{};
+    if (path.empty())
+        return file;
+    file.open(path);
+    if (!file)
+        throw std::runtime_error{"cannot write " + path};
+    return file;
 }
 
 int run(const options& o) {
     if (!counts_every_allocation())
         throw std::runtime_error{"allocations go unnoticed here: the figures would be wrong"};
-    auto out = std::ofstream{};
-    if (!o.out.empty()) {
-        out.open(o.out);
-        if (!out)
-            throw std::runtime_error{"cannot write " + o.out};
-    }
+    auto out = opened(o.out);
+    auto chart = opened(o.chart);
     auto r = about(o);
     for (const auto& warning : r.warnings)
         std::cerr << "warning: " << warning << '\n';
@@ -107,6 +117,8 @@ int run(const options& o) {
     print_table(std::cout, r);
     if (out.is_open())
         write_json(out, r);
+    if (chart.is_open())
+        write_chart(chart, r);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 //
 // The table and the JSON. The names in the JSON are read by other programs: they stay.
 
+#include <support/figure.hpp>
 #include <support/report.hpp>
 
 #include <boost/json/array.hpp>
@@ -13,26 +14,11 @@
 #include <cmath>
 #include <iomanip>
 #include <ostream>
-#include <sstream>
 
 namespace colimit::benchmark {
 namespace {
 
 namespace json = boost::json;
-
-[[nodiscard]] std::string text(std::optional<double> value, int digits) {
-    if (!value)
-        return "-";
-    return (std::ostringstream{} << std::fixed << std::setprecision(digits) << *value).str();
-}
-
-/// 1,234,567
-[[nodiscard]] std::string grouped(double value) {
-    auto digits = text(value, 0);
-    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
-        digits.insert(static_cast<std::size_t>(at), 1, ',');
-    return digits;
-}
 
 /// How far the rounds lay from the median, in per cent of it.
 [[nodiscard]] std::string spread(const result& r) {

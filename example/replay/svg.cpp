@@ -4,6 +4,7 @@
 
 #include "replay/svg.hpp"
 
+#include "replay/drawing.hpp"
 #include "replay/format.hpp"
 
 #include <algorithm>
@@ -30,53 +31,6 @@ struct panel {
 };
 constexpr panel upper{96, 272};
 constexpr panel lower{312, 416};
-
-constexpr std::string_view style = R"(<style>
-  svg { --paper: #ffffff; --ink: #1f2328; --faint: #59636e; --grid: #d8dee4;
-        --allowed: #4c8bc0; --limited: #d1570c; }
-  @media (prefers-color-scheme: dark) {
-    svg { --paper: #0d1117; --ink: #e6edf3; --faint: #9198a1; --grid: #2c333c;
-          --allowed: #5b9bd3; --limited: #f0883e; }
-  }
-  text { font: 13px system-ui, "DejaVu Sans", sans-serif; fill: #59636e; fill: var(--faint); }
-  .title { font-size: 18px; font-weight: 600; fill: #1f2328; fill: var(--ink); }
-  .name { fill: #1f2328; fill: var(--ink); font-weight: 600; }
-  .paper { fill: #ffffff; fill: var(--paper); }
-  .grid { stroke: #d8dee4; stroke: var(--grid); fill: none; }
-  .axis { stroke: #59636e; stroke: var(--faint); fill: none; }
-  .allowed { fill: #4c8bc0; fill: var(--allowed); }
-  .limited { fill: #d1570c; fill: var(--limited); }
-</style>
-)";
-
-std::string xml(std::string_view text) {
-    std::string result;
-    for (const char c : text) {
-        if (c == '&')
-            result += "&amp;";
-        else if (c == '<')
-            result += "&lt;";
-        else if (c == '>')
-            result += "&gt;";
-        else if (c == '"')
-            result += "&quot;";
-        else
-            result += c;
-    }
-    return result;
-}
-
-void print_text(std::ostream& out, double x, double y, std::string_view anchor,
-                std::string_view kind, std::string_view text) {
-    out << "<text x='" << x << "' y='" << y << "' text-anchor='" << anchor << "' class='" << kind
-        << "'>" << xml(text) << "</text>\n";
-}
-
-void print_line(std::ostream& out, std::string_view kind, double x1, double y1, double x2,
-                double y2) {
-    out << "<path class='" << kind << "' d='M" << x1 << ' ' << y1 << 'L' << x2 << ' ' << y2
-        << "'/>\n";
-}
 
 /// 1, 2 or 5 times a power of ten, such that at most five of it reach the peak.
 std::size_t grid_step(std::size_t peak) {
@@ -181,15 +135,10 @@ std::string svg(const subject& what, const statistics& found, const timeline& li
     const auto subtitle = what.log + ": " + counted(found.clients, "client") + ", " +
                           grouped(found.clients_limited.size()) + " of them limited, from " +
                           utc(line.start) + " UTC";
-    out << "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 " << picture_width << ' '
-        << picture_height << "' width='" << picture_width << "' height='" << picture_height
-        << "' role='img'>\n<title>" << xml(title) << "</title>\n"
-        << style << "<rect class='paper' width='100%' height='100%'/>\n";
-    print_text(out, 24, 34, "start", "title", title);
-    print_text(out, 24, 56, "start", "number", subtitle);
+    begin_picture(out, picture_width, picture_height, title, subtitle);
     print_upper(out, line);
     print_lower(out, line);
-    out << "</svg>\n";
+    end_picture(out);
     return std::move(out).str();
 }
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A run as a picture: how many times the reference's checks a second each question got, and below
+// that latencies under load.
+
+#ifndef COLIMIT_BENCHMARK_SUPPORT_CHART_HPP
+#define COLIMIT_BENCHMARK_SUPPORT_CHART_HPP
+
+#include <support/report.hpp>
+
+#include <iosfwd>
+
+namespace colimit::benchmark {
+
+void write_chart(std::ostream& out, const report& r);
+
+} // namespace colimit::benchmark
+
+#endif
