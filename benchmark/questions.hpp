@@ -9,8 +9,12 @@
 #include <support/question.hpp>
 
 #include <array>
+#include <string>
 
 namespace colimit::benchmark {
+
+/// What the reference sends, and rivals without a script of their own.
+std::string reference_script(const conditions& c);
 
 measurement reference(const conditions& c);
 measurement redis_uniform(const conditions& c);
@@ -21,11 +25,27 @@ measurement redis_three_rules(const conditions& c);
 measurement redis_sliding_log(const conditions& c);
 measurement redis_transaction(const conditions& c);
 measurement redis_threads_2(const conditions& c);
+measurement rival_hiredis(const conditions& c);
+measurement rival_boost_redis(const conditions& c);
+measurement rival_flexible(const conditions& c);
+measurement rival_limits(const conditions& c);
 measurement bare_idle(const conditions& c);
 measurement redis_idle(const conditions& c);
+measurement bare_load(const conditions& c, double share);
+measurement latency(const conditions& c, double share);
 measurement memory_uniform(const conditions& c);
 measurement memory_hot(const conditions& c);
 measurement memory_await(const conditions& c);
+
+/// At so many per cent of what redis_uniform gave in this run.
+template<int Percent>
+measurement bare_at(const conditions& c) {
+    return bare_load(c, Percent / 100.0);
+}
+template<int Percent>
+measurement latency_at(const conditions& c) {
+    return latency(c, Percent / 100.0);
+}
 
 inline constexpr auto questions = std::to_array<question>({
     {"reference", reference, ""},
@@ -37,8 +57,18 @@ inline constexpr auto questions = std::to_array<question>({
     {"redis_sliding_log", redis_sliding_log, "reference"},
     {"redis_transaction", redis_transaction, "reference"},
     {"redis_threads_2", redis_threads_2, "reference"},
+    {"rival_hiredis", rival_hiredis, "reference", ratio_of::throughput, needs::rival},
+    {"rival_boost_redis", rival_boost_redis, "reference", ratio_of::throughput, needs::rival},
+    {"rival_flexible", rival_flexible, "reference", ratio_of::throughput, needs::rival},
+    {"rival_limits", rival_limits, "reference", ratio_of::throughput, needs::rival},
     {"bare_idle", bare_idle, ""},
     {"redis_idle", redis_idle, "bare_idle", ratio_of::median_latency},
+    {"bare_25", bare_at<25>, "", ratio_of::p99_latency, needs::most_per_s},
+    {"latency_25", latency_at<25>, "bare_25", ratio_of::p99_latency, needs::most_per_s},
+    {"bare_50", bare_at<50>, "", ratio_of::p99_latency, needs::most_per_s},
+    {"latency_50", latency_at<50>, "bare_50", ratio_of::p99_latency, needs::most_per_s},
+    {"bare_75", bare_at<75>, "", ratio_of::p99_latency, needs::most_per_s},
+    {"latency_75", latency_at<75>, "bare_75", ratio_of::p99_latency, needs::most_per_s},
     {"memory_uniform", memory_uniform, ""},
     {"memory_hot", memory_hot, ""},
     {"memory_await", memory_await, ""},

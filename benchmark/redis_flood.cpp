@@ -66,8 +66,7 @@ measurement redis_flood(const conditions& c) {
     auto m = spent.read(calls);
     asking.end();
 
-    const auto allowed =
-        asking.checks() - checks_before - (asking.refused() - refused_before);
+    const auto allowed = asking.checks() - checks_before - (asking.refused() - refused_before);
     if (allowed != static_cast<std::uint64_t>(limit) * flooded_keys)
         throw std::runtime_error{std::to_string(allowed) + " calls were allowed, not " +
                                  std::to_string(limit) + " for each key"};

@@ -8,13 +8,12 @@
 #include <support/meter.hpp>
 #include <support/rules.hpp>
 #include <support/server.hpp>
+#include <support/subprocess.hpp>
 
-#include <array>
-#include <cstdio>
 #include <fstream>
-#include <memory>
 #include <sstream>
 #include <stdexcept>
+#include <string>
 
 namespace colimit::benchmark {
 namespace {
@@ -23,13 +22,6 @@ namespace {
 /// that took turns, 16 gave higher medians than 1, 2, 4 and 8: what the reference can do at best.
 constexpr auto connections = 16;
 constexpr auto pipelined = 64;
-
-[[nodiscard]] std::string text_of(const std::string& path) {
-    auto file = std::ifstream{path};
-    if (!file)
-        throw std::runtime_error{"cannot read " + path};
-    return (std::ostringstream{} << file.rdbuf()).str();
-}
 
 /// The calls a second that redis-benchmark reports: the second field of the last line of
 /// `"test","rps",...`.
@@ -41,18 +33,6 @@ constexpr auto pipelined = 64;
     return std::stod(csv.substr(field + 3));
 }
 
-[[nodiscard]] std::string output_of(const std::string& command) {
-    const auto close = [](std::FILE* f) { return pclose(f); };
-    auto pipe = std::unique_ptr<std::FILE, decltype(close)>{popen(command.c_str(), "r"), close};
-    if (!pipe)
-        throw std::runtime_error{"cannot run " + command};
-    auto output = std::string{};
-    auto chunk = std::array<char, 1024>{};
-    for (auto n = std::size_t{1}; n != 0; output.append(chunk.data(), n))
-        n = std::fread(chunk.data(), 1, chunk.size(), pipe.get());
-    return output;
-}
-
 /// `checks` calls over random keys, with the numbers of thousand_an_hour().
 [[nodiscard]] double run_reference(const std::string& socket, const std::string& sha1,
                                    std::uint64_t checks) {
@@ -60,15 +40,23 @@ constexpr auto pipelined = 64;
     command << "redis-benchmark -s '" << socket << "' -c " << connections << " -P " << pipelined
             << " -n " << checks << " -r " << server_keys << " --csv EVALSHA " << sha1
             << " 1 user:__rand_int__ 1000 3600000 1 7200000 2>&1";
-    return rate_in(output_of(command.str()));
+    return rate_in(run_command(command.str()).output);
 }
 
 } // namespace
 
+std::string reference_script(const conditions& c) {
+    const auto path = c.scripts + "/reference.lua";
+    auto file = std::ifstream{path};
+    if (!file)
+        throw std::runtime_error{"cannot read " + path};
+    return (std::ostringstream{} << file.rdbuf()).str();
+}
+
 measurement reference(const conditions& c) {
     const auto of = server{c.socket};
     of.forget_keys();
-    const auto sha1 = of.load_script(text_of(c.scripts + "/reference.lua"));
+    const auto sha1 = of.load_script(reference_script(c));
     const auto rate = run_reference(c.socket, sha1, c.warm_up);
 
     const auto checks = static_cast<std::uint64_t>(rate * c.seconds) + 1;

@@ -30,9 +30,11 @@ class random_key {
     explicit random_key(zipf_draws& drawn) noexcept : drawn_(&drawn) {}
 
     /// The next key, valid until the one after it.
-    [[nodiscard]] std::string_view next() noexcept {
-        return text_of(drawn_ != nullptr ? drawn_->next()
-                                         : static_cast<std::uint32_t>((random() * keys_) >> 32U));
+    [[nodiscard]] std::string_view next() noexcept { return text_of(next_number()); }
+
+    [[nodiscard]] std::uint32_t next_number() noexcept {
+        return drawn_ != nullptr ? drawn_->next()
+                                 : static_cast<std::uint32_t>((random() * keys_) >> 32U);
     }
 
     /// The key of that number, counted from 0; valid until the next one.

@@ -56,10 +56,10 @@ result summarize(const question& asked, std::span<const measurement> rounds,
                     .rounds = rounds.size(),
                     .compared_with = std::string{asked.compared_with},
                     .ratio = std::nullopt};
-    for (auto figure : {&measurement::server_us_per_check, &measurement::client_us_per_check,
-                        &measurement::allocations_per_check, &measurement::p50_us,
-                        &measurement::p99_us, &measurement::p999_us, &measurement::max_us,
-                        &measurement::load_per_s})
+    for (auto figure :
+         {&measurement::server_us_per_check, &measurement::client_us_per_check,
+          &measurement::allocations_per_check, &measurement::p50_us, &measurement::p99_us,
+          &measurement::p999_us, &measurement::max_us, &measurement::load_per_s})
         r.median.*figure = median_of(rounds, figure);
     if (!ratios.empty())
         r.ratio = median(ratios);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How long does a check take under a load that does not wait for answers? Uniform keys, from the
+// time at which the call was due; bare_NN is the same load without colimit.
+
+#include <questions.hpp>
+#include <support/open_loop.hpp>
+#include <support/random_key.hpp>
+#include <support/rules.hpp>
+#include <support/server.hpp>
+
+#include <colimit/limiter.hpp>
+
+#include <exception>
+#include <stdexcept>
+
+namespace colimit::benchmark {
+
+measurement latency(const conditions& c, double share) {
+    server{c.socket}.forget_keys();
+    auto loop = open_loop{c, share};
+    auto settings = patient(c.socket);
+    settings.max_in_flight = 16'777'216; // a stall is to be seen, not refused
+    auto asked = limiter{loop.context.get_executor(), settings};
+    const auto p = thousand_an_hour();
+    auto keys = random_key{server_keys, 1};
+    return loop.run([&](open_loop::time_point due) {
+        asked.allow(keys.next(), p, [&loop, due](const error_code& failure, const decision& d) {
+            if (failure)
+                loop.failed(std::make_exception_ptr(std::runtime_error{failure.message()}));
+            else if (!d.allowed())
+                loop.failed(std::make_exception_ptr(std::runtime_error{"a check was refused"}));
+            else
+                loop.answered(due);
+        });
+    });
+}
+
+} // namespace colimit::benchmark
