@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Nanoseconds of single parts, without sockets: the codec, the arithmetic, the batcher and the
-// in-process store. Where the time of a whole check goes, and what a change to one part is worth.
+// Single parts, without sockets: the codec, the arithmetic, the batcher and the in-process store.
+// Where the time of a whole check goes, and what a change to one part is worth: in nanoseconds, in
+// allocations, and by micro_instructions in instructions, which repeat.
 //
 //     build/benchmark/colimit_micro [--benchmark_filter=REGEX]
 
@@ -12,6 +13,7 @@
 #include <redis/batcher.hpp>
 #include <redis/resp.hpp>
 #include <redis/wire.hpp>
+#include <support/allocation_count.hpp>
 #include <support/random_key.hpp>
 #include <support/rules.hpp>
 
@@ -20,7 +22,9 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <string>
 
@@ -32,6 +36,35 @@ using ::benchmark::State;
 
 constexpr std::int64_t now = 1'750'000'000'000'000;
 constexpr std::size_t batch_size = 96;
+constexpr auto hour = std::chrono::hours{1};
+
+/// What one item costs: each iteration has so many.
+class tally {
+  public:
+    explicit tally(State& state, std::size_t items_per_iteration = 1)
+        : state_(state), each_(static_cast<double>(items_per_iteration)),
+          allocations_(allocation_count()) {}
+    ~tally() {
+        const auto allocations = static_cast<double>(allocation_count() - allocations_);
+        const auto items = each_ * static_cast<double>(state_.iterations());
+        state_.SetItemsProcessed(static_cast<std::int64_t>(items));
+        state_.counters["allocs"] = items == 0 ? 0 : allocations / items;
+        state_.counters["items"] = each_;
+    }
+    tally(const tally&) = delete;
+    tally& operator=(const tally&) = delete;
+
+  private:
+    State& state_;
+    double each_;
+    std::uint64_t allocations_;
+};
+
+/// As often as micro_instructions says, once; otherwise as often as figures need to settle.
+void as_often_as_asked(::benchmark::internal::Benchmark* b) {
+    if (const auto* const times = std::getenv("COLIMIT_MICRO_ITERATIONS"))
+        b->Iterations(std::strtoll(times, nullptr, 10));
+}
 
 /// A minute's, an hour's and a day's limit.
 [[nodiscard]] policy three_rules() {
@@ -65,40 +98,47 @@ constexpr std::uint64_t first_nonce = 1'000'000'000;
 void decode_reply(State& state) {
     const auto bytes = reply_to(thousand_an_hour(), batch_size);
     auto reply = redis::resp::decoder{};
+    const auto counted = tally{state, batch_size};
     while (state.KeepRunning()) {
         DoNotOptimize(reply.feed(bytes));
         reply.next();
     }
-    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(batch_size));
 }
-BENCHMARK(decode_reply);
+BENCHMARK(decode_reply)->Apply(as_often_as_asked);
 
 void encode_keys(State& state) {
     auto out = std::string{};
+    const auto counted = tally{state, batch_size};
     while (state.KeepRunning()) {
         out.clear();
         for (auto i = std::size_t{0}; i < batch_size; ++i)
             redis::resp::append_bulk(out, "colimit:{0bx}:bench:k:user:1234567");
         DoNotOptimize(out.data());
     }
-    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(batch_size));
 }
-BENCHMARK(encode_keys);
+BENCHMARK(encode_keys)->Apply(as_often_as_asked);
 
 void evaluate(State& state, const policy& p) {
     auto held = core::key_state{};
     auto asked = core::question{.now = now};
     auto answer = decision{};
+    const auto counted = tally{state};
     while (state.KeepRunning()) {
-        asked.now += 20'000;
+        asked.now += 4'000'000; // so that all is within the limits
         DoNotOptimize(core::evaluate(p.data()->plan, held, asked, answer));
         held.exists = true;
         DoNotOptimize(answer);
     }
-    state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK_CAPTURE(evaluate, one_rule, thousand_an_hour());
-BENCHMARK_CAPTURE(evaluate, three_rules, three_rules());
+BENCHMARK_CAPTURE(evaluate, gcra, thousand_an_hour())->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(evaluate, cell, cell(999, 1000, hour))->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(evaluate, token_bucket, token_bucket(1000, 1000, hour))->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(evaluate, leaky_bucket, leaky_bucket(1000, 1000, hour))->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(evaluate, stepwise, gcra(1000, hour).stepwise())->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(evaluate, fixed_window, fixed_window(1000, hour))->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(evaluate, calendar, calendar(100'000, calendar_unit::day))->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(evaluate, sliding_window, sliding_window(1000, hour))->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(evaluate, three_rules, three_rules())->Apply(as_often_as_asked);
 
 struct plain_operation : detail::operation {
     explicit plain_operation(detail::engine& e) : operation(e, nullptr) {}
@@ -117,6 +157,7 @@ void batch_there_and_back(State& state, const policy& p) {
     auto reply = redis::resp::decoder{};
     auto out = std::string{};
     auto nonce = first_nonce;
+    const auto counted = tally{state, batch_size};
     while (state.KeepRunning()) {
         for (auto i = std::uint32_t{0}; i < batch_size; ++i) {
             auto key = std::array<char, 12>{"user:10000"};
@@ -136,33 +177,34 @@ void batch_there_and_back(State& state, const policy& p) {
             if (done->ec || !done->result.allowed())
                 return state.SkipWithError("a call was not allowed");
     }
-    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(batch_size));
 }
-BENCHMARK_CAPTURE(batch_there_and_back, one_rule, thousand_an_hour());
-BENCHMARK_CAPTURE(batch_there_and_back, three_rules, three_rules());
+BENCHMARK_CAPTURE(batch_there_and_back, one_rule, thousand_an_hour())->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(batch_there_and_back, three_rules, three_rules())->Apply(as_often_as_asked);
 
 void make_key(State& state) {
     auto keys = random_key{1'000'000, 1};
+    const auto counted = tally{state};
     while (state.KeepRunning())
         DoNotOptimize(keys.next());
-    state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(make_key);
+BENCHMARK(make_key)->Apply(as_often_as_asked);
 
-void store_answer(State& state) {
+void store_answer(State& state, const policy& p, std::uint32_t key_count) {
     auto store = memory::store{1'048'576};
-    const auto p = bottomless();
-    auto keys = random_key{static_cast<std::uint32_t>(state.range(0)), 1};
+    auto keys = random_key{key_count, 1};
     auto asked = core::question{.now = now};
     auto answer = decision{};
+    const auto counted = tally{state};
     while (state.KeepRunning()) {
         ++asked.now;
         store.answer(keys.next(), *p.data(), asked, answer);
         DoNotOptimize(answer);
     }
-    state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(store_answer)->Arg(1'000)->Arg(1'000'000);
+BENCHMARK_CAPTURE(store_answer, thousand_keys, bottomless(), 1'000)->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(store_answer, million_keys, bottomless(), 1'000'000)->Apply(as_often_as_asked);
+/// The kinds whose state is more than numbers are asked in a store, on few keys.
+BENCHMARK_CAPTURE(store_answer, sliding_log, sliding_log(100, hour), 10)->Apply(as_often_as_asked);
 
 } // namespace
 } // namespace colimit::benchmark
