@@ -136,7 +136,8 @@ BENCHMARK_CAPTURE(evaluate, token_bucket, token_bucket(1000, 1000, hour))->Apply
 BENCHMARK_CAPTURE(evaluate, leaky_bucket, leaky_bucket(1000, 1000, hour))->Apply(as_often_as_asked);
 BENCHMARK_CAPTURE(evaluate, stepwise, gcra(1000, hour).stepwise())->Apply(as_often_as_asked);
 BENCHMARK_CAPTURE(evaluate, fixed_window, fixed_window(1000, hour))->Apply(as_often_as_asked);
-BENCHMARK_CAPTURE(evaluate, calendar, calendar(100'000, calendar_unit::day))->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(evaluate, calendar, calendar(100'000, calendar_unit::day))
+    ->Apply(as_often_as_asked);
 BENCHMARK_CAPTURE(evaluate, sliding_window, sliding_window(1000, hour))->Apply(as_often_as_asked);
 BENCHMARK_CAPTURE(evaluate, three_rules, three_rules())->Apply(as_often_as_asked);
 
