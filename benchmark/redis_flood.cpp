@@ -23,7 +23,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::uint32_t flooded_keys = 1'000;
-constexpr std::uint32_t flooding_callers = 256;
+constexpr std::uint32_t flooding_callers = 1024;
 
 /// A tenth of the calls that each key gets of so many.
 [[nodiscard]] std::int64_t tenth_of(std::uint64_t calls) {

@@ -16,6 +16,8 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <optional>
 #include <utility>
 
 namespace colimit::benchmark {
@@ -33,7 +35,7 @@ class open_loop {
     void answered(time_point due) {
         latencies_.add(std::chrono::steady_clock::now() - due);
         if (++answered_ == stop_at_)
-            context.stop();
+            go_on_();
     }
     void failed(std::exception_ptr why) {
         failure_ = std::move(why);
@@ -43,16 +45,32 @@ class open_loop {
     /// @param start begins the call that was due at its argument
     template<class Start>
     [[nodiscard]] measurement run(Start start) {
-        // As many at once as no stall will leave waiting, so that none makes memory be taken.
         auto at_once = arrivals<Start>{context, 1e15, start};
-        take(at_once, 65'536);
         auto coming = arrivals<Start>{context, per_s_, start};
-        take(coming, conditions_.warm_up / 3);
-        latencies_ = {};
         const auto calls = static_cast<std::uint64_t>(per_s_ * conditions_.seconds) + 1;
-        const auto spent = meter{conditions_.socket};
-        take(coming, calls);
-        auto m = spent.read(calls);
+        auto spent = std::optional<meter>{};
+        auto m = measurement{};
+        auto stretch = 0;
+        // All in one run of the context: where it returns, Asio drops the memory that it keeps.
+        go_on_ = [&] {
+            switch (++stretch) {
+            case 1: // as many at once as no stall will leave waiting: none takes memory later
+                return take(at_once, 65'536);
+            case 2:
+                return take(coming, conditions_.warm_up / 3);
+            case 3:
+                latencies_ = {};
+                spent.emplace(conditions_.socket);
+                return take(coming, calls);
+            default:
+                m = spent->read(calls);
+                context.stop();
+            }
+        };
+        go_on_();
+        context.run();
+        if (failure_)
+            std::rethrow_exception(failure_);
         m.client_us_per_check.reset(); // the thread never sleeps
         m.load_per_s = per_s_;
         add_percentiles(m, latencies_);
@@ -64,10 +82,6 @@ class open_loop {
     void take(Arrivals& coming, std::uint64_t calls) {
         stop_at_ = answered_ + calls;
         coming.begin(calls);
-        context.restart();
-        context.run();
-        if (failure_)
-            std::rethrow_exception(failure_);
     }
 
     const conditions& conditions_;
@@ -75,6 +89,7 @@ class open_loop {
     histogram latencies_;
     std::uint64_t answered_ = 0;
     std::uint64_t stop_at_ = 0;
+    std::function<void()> go_on_;
     std::exception_ptr failure_;
 };
 
