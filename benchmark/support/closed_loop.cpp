@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <cstddef>
 #include <exception>
 #include <optional>
 #include <sched.h>
@@ -37,7 +38,9 @@ void move_to_core_of(unsigned thread) {
 
 /// What all threads of a measurement share.
 struct crew {
-    std::barrier<> step;
+    explicit crew(unsigned threads) : step(threads + std::ptrdiff_t{1}), failures(threads) {}
+
+    std::barrier<> step;                   ///< the threads' and the meter's
     std::atomic<std::uint64_t> checks = 0; ///< in the stretch that is measured
     std::vector<std::exception_ptr> failures;
 };
@@ -89,8 +92,7 @@ measurement run(const closed_loop& loop, const conditions& c) {
 }
 
 measurement run_on_threads(unsigned threads, const closed_loop& loop, const conditions& c) {
-    auto all = crew{.step = std::barrier<>{threads + std::ptrdiff_t{1}},
-                    .failures = std::vector<std::exception_ptr>(threads)};
+    auto all = crew{threads};
     auto at_work = std::vector<std::jthread>{};
     for (auto i = 0U; i < threads; ++i)
         at_work.emplace_back([&all, i, threads, &loop, &c] { work(all, i, threads, loop, c); });
