@@ -52,7 +52,6 @@ void many_calls::start() {
 }
 
 void many_calls::cancel() noexcept {
-    cancelled_ = true;
     for (auto* one = first_; one != nullptr;) {
         auto* next = one->older; // cancelling ends nothing before the engine's next turn
         engine_.cancel_locked(*one);
@@ -70,6 +69,8 @@ void many_calls::finish(operation* base, bool invoke) {
     auto& parent = all.parent_;
     {
         const std::lock_guard guard{all.engine_.lock()};
+        if (one->ec == asio::error::operation_aborted || one->ec == errc::closed)
+            all.cut_short_ = one->ec;
         (one->newer != nullptr ? one->newer->older : all.first_) = one->older;
         if (one->older != nullptr)
             one->older->newer = one->newer;
@@ -78,8 +79,7 @@ void many_calls::finish(operation* base, bool invoke) {
         if (--all.left_ != 0)
             return;
         if (invoke)
-            return all.engine_.complete_from_children_locked(
-                parent, all.cancelled_ ? asio::error::operation_aborted : error_code{});
+            return all.engine_.complete_from_children_locked(parent, all.cut_short_);
     }
     parent.finish(&parent, false);
 }

@@ -30,7 +30,7 @@ class many_calls final : public attachment {
     operation_list waiting_; ///< children that were made and not started
     child* first_ = nullptr; ///< of those under way
     std::size_t left_ = 0;
-    bool cancelled_ = false;
+    error_code cut_short_; ///< one of them was cancelled, or closed, before it was answered
 };
 
 } // namespace colimit::detail

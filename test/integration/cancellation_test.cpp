@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The table of cancellation in src/README.md, cell by cell: each verb, each moment, each type. A
+// call completes exactly once, with the code that the table says, and of its charge is true what
+// the table says: the store is asked afterwards. What is held back is so by a server that is
+// stopped, so nothing depends on time.
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <support/live_limiter.hpp>
+#include <support/trial.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Not an anonymous one: GCC warns where coroutines of data test cases capture its types.
+namespace colimit::cancellation_test {
+
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+using test::kind_of_call;
+using test::trace;
+using test::trial;
+
+/// How the server is asked.
+struct way {
+    std::string_view name;
+    colimit::mode mode;
+    policy rules;
+    std::vector<kind_of_call> kinds;
+};
+
+std::ostream& operator<<(std::ostream& out, const way& w) {
+    return out << w.name;
+}
+
+const auto ways = std::vector<way>{
+    {"by a script",
+     mode::script,
+     policy{"ten", gcra(10, 10h)},
+     {test::every_kind.begin(), test::every_kind.end()}},
+    {"by MULTI",
+     mode::transaction,
+     policy{"ten", sliding_log(10, 10h)},
+     {test::transaction_kinds.begin(), test::transaction_kinds.end()}},
+};
+
+constexpr auto times_of_patience = 60s;
+
+struct fixture {
+    explicit fixture(const way& w, std::size_t batches_in_flight = 64)
+        : how(w), l(server.address(), [&](config& c) {
+              c.mode = w.mode;
+              c.timeout = times_of_patience;
+              c.connect_timeout = times_of_patience;
+              c.batches_in_flight = batches_in_flight;
+          }) {}
+
+    void make_trials() { trials = test::trials_of(l.limiter, how.kinds, how.rules); }
+
+    void prepare() {
+        l.run([this]() -> asio::awaitable<void> {
+            (void)co_await l.ready();
+            for (const auto& t : trials)
+                co_await t->prepare();
+        });
+        sent_before = l.limiter.statistics().batch_calls;
+    }
+    void start() {
+        for (const auto& t : trials)
+            t->start();
+    }
+    /// What the loop has to do now, and nothing that it would wait for.
+    void turn() {
+        l.context.restart();
+        l.context.poll();
+    }
+    [[nodiscard]] std::size_t sent() const {
+        return static_cast<std::size_t>(l.limiter.statistics().batch_calls - sent_before);
+    }
+    [[nodiscard]] std::size_t size_of_all() const {
+        auto all = std::size_t{0};
+        for (const auto& t : trials)
+            all += t->size();
+        return all;
+    }
+
+    /// One after another, each with its type: no handler runs within.
+    void cancel() {
+        for (std::size_t i = 0; i < trials.size(); ++i) {
+            const auto type = test::every_cancellation.at(i / how.kinds.size());
+            const auto before = trials[i]->ended();
+            trials[i]->cancel(type);
+            BOOST_TEST(trials[i]->ended() == before);
+            trials[i]->cancel(type); // twice does nothing
+        }
+    }
+    void finish() {
+        test::run_until(l.context, [this] {
+            return std::ranges::all_of(trials, [](const auto& t) { return t->ended() != 0; });
+        });
+    }
+
+    /// Each has completed once with the code, and left the trace.
+    template<class Code, class Trace>
+    void check(Code code_of, Trace trace_of) {
+        l.run([&]() -> asio::awaitable<void> {
+            for (const auto& t : trials) {
+                const auto found = co_await t->look();
+                BOOST_TEST_CONTEXT(t->kind()) {
+                    BOOST_TEST(t->ended() == 1);
+                    BOOST_TEST(t->code() == code_of(*t));
+                    BOOST_TEST(found == trace_of(*t));
+                }
+            }
+        });
+    }
+
+    way how;
+    test::redis_server server;
+    test::live l;
+    std::vector<std::unique_ptr<trial>> trials;
+    std::uint64_t sent_before = 0;
+};
+
+const auto aborted = [](const trial&) -> error_code { return asio::error::operation_aborted; };
+const auto answered = [](const trial&) { return error_code{}; };
+const auto nothing = [](const trial&) { return trace::none; };
+
+/// What a call leaves that the store gets.
+[[nodiscard]] trace of_a_call(const trial& t) {
+    const auto asks_only = t.kind() == kind_of_call::peek || t.kind() == kind_of_call::ready;
+    return asks_only ? trace::none : trace::made;
+}
+
+/// The same, where a place in line is given back.
+[[nodiscard]] trace of_a_call_given_up(const trial& t) {
+    return t.kind() == kind_of_call::wait ? trace::none : of_a_call(t);
+}
+
+/// A wait that has no place yet: it is given back, and the caller told so.
+[[nodiscard]] error_code code_of_answered(const trial& t) {
+    return t.kind() == kind_of_call::wait ? aborted(t) : error_code{};
+}
+
+constexpr auto in_process = {true, false};
+
+BOOST_AUTO_TEST_SUITE(cancelling)
+
+BOOST_DATA_TEST_CASE(before_there_is_a_connection_nothing_is_asked, ways) {
+    auto f = fixture{sample};
+    f.make_trials();
+    f.prepare();
+    f.server.stop();
+    auto second = test::live{f.server.address(), [&](config& c) {
+                                 c.mode = sample.mode;
+                                 c.timeout = c.connect_timeout = times_of_patience;
+                             }};
+    auto trials = test::trials_of(second.limiter, sample.kinds, sample.rules);
+    for (const auto& t : trials)
+        t->start();
+    second.context.poll();
+    for (std::size_t i = 0; i < trials.size(); ++i)
+        trials[i]->cancel(test::every_cancellation.at(i / sample.kinds.size()));
+    test::run_until(second.context, [&] {
+        return std::ranges::all_of(trials, [](const auto& t) { return t->ended() != 0; });
+    });
+    BOOST_TEST(second.limiter.statistics().batch_calls == 0U);
+    f.server.cont();
+    second.run([&]() -> asio::awaitable<void> {
+        for (const auto& t : trials) {
+            const auto found = co_await t->look();
+            BOOST_TEST_CONTEXT(t->kind()) {
+                BOOST_TEST(t->ended() == 1);
+                BOOST_TEST(t->code() == aborted(*t));
+                BOOST_TEST(found == trace::none);
+            }
+        }
+    });
+}
+
+// Only `ready` has nothing to wait for then.
+BOOST_DATA_TEST_CASE(before_the_turn_ends_nothing_has_left, ways) {
+    auto f = fixture{sample};
+    f.make_trials();
+    f.prepare();
+    f.start();
+    f.cancel();
+    f.finish();
+    BOOST_TEST(f.sent() == 0U);
+    f.check(
+        [](const trial& t) { return t.kind() == kind_of_call::ready ? answered(t) : aborted(t); },
+        nothing);
+}
+
+BOOST_DATA_TEST_CASE(what_waits_for_others_to_be_answered_is_not_sent, ways) {
+    auto f = fixture{sample, 1};
+    f.make_trials();
+    f.prepare();
+    f.server.stop();
+    auto first = error_code{asio::error::would_block};
+    f.l.limiter.allow("first", sample.rules, [&](error_code ec, const decision&) { first = ec; });
+    test::run_until(f.l.context, [&] { return f.sent() == 1; });
+    f.start();
+    f.turn();
+    f.cancel();
+    f.finish();
+    BOOST_TEST(f.sent() == 1U);
+    f.server.cont();
+    test::run_until(f.l.context, [&] { return first != asio::error::would_block; });
+    BOOST_TEST(first == error_code{});
+    BOOST_TEST(f.sent() == 1U);
+    f.check(
+        [](const trial& t) { return t.kind() == kind_of_call::ready ? answered(t) : aborted(t); },
+        nothing);
+}
+
+BOOST_DATA_TEST_CASE(on_the_wire_the_wait_ends_at_once_and_the_call_is_made, ways) {
+    auto f = fixture{sample};
+    f.make_trials();
+    f.prepare();
+    f.server.stop();
+    f.start();
+    test::run_until(f.l.context, [&] { return f.sent() == f.size_of_all(); });
+    f.cancel();
+    f.finish(); // while the server says nothing
+    f.server.cont();
+    // What a place held is given back when its answer has come, which is before that to a look.
+    f.l.run([&]() -> asio::awaitable<void> {
+        (void)co_await f.l.limiter.peek("behind them all", sample.rules);
+        (void)co_await f.l.limiter.peek("and what they caused", sample.rules);
+    });
+    f.check(
+        [](const trial& t) { return t.kind() == kind_of_call::ready ? answered(t) : aborted(t); },
+        of_a_call_given_up);
+    BOOST_TEST(f.l.limiter.statistics().reconnects == 0U);
+}
+
+// By the handler of a call whose answer came in the same message.
+BOOST_DATA_TEST_CASE(a_call_that_has_been_answered_is_not_cancelled_any_more, ways) {
+    auto f = fixture{sample};
+    // A call of all or nothing, and ready, share their answer with nobody.
+    std::erase(f.how.kinds, kind_of_call::allow_all);
+    std::erase(f.how.kinds, kind_of_call::ready);
+    f.make_trials();
+    f.prepare();
+    auto cancelled = std::size_t{0};
+    for (std::size_t i = 0; i < f.trials.size(); ++i) {
+        auto& t = *f.trials[i];
+        const auto type = test::every_cancellation.at(i / f.how.kinds.size());
+        t.start_neighbour([&, type] {
+            BOOST_TEST(t.ended() == 0);
+            t.cancel(type);
+            ++cancelled;
+        });
+        t.start();
+    }
+    f.finish();
+    BOOST_TEST(cancelled == f.trials.size());
+    f.check(code_of_answered, of_a_call_given_up);
+}
+
+BOOST_AUTO_TEST_CASE(in_process_a_call_has_been_answered_when_it_starts) {
+    auto l = test::live{"memory:"};
+    auto trials = test::trials_of(l.limiter, test::every_kind, ways.front().rules);
+    l.run([&]() -> asio::awaitable<void> {
+        for (std::size_t i = 0; i < trials.size(); ++i) {
+            auto& t = *trials[i];
+            co_await t.prepare();
+            t.start();
+            t.cancel(test::every_cancellation.at(i / test::every_kind.size()));
+            BOOST_TEST(t.ended() == 0);
+            co_await test::until([&] { return t.ended() != 0; });
+            const auto found = co_await t.look();
+            BOOST_TEST_CONTEXT(t.kind()) {
+                BOOST_TEST(t.ended() == 1);
+                BOOST_TEST(t.code() == code_of_answered(t));
+                BOOST_TEST(found == of_a_call_given_up(t));
+            }
+        }
+    });
+}
+
+// One of them is answered at once, by what is remembered of a denial; the other is on the wire.
+BOOST_AUTO_TEST_CASE(of_many_checks_those_are_cancelled_that_have_no_answer) {
+    const auto one = policy{"one", gcra(1, 10h).burst(1)};
+    auto f = fixture{ways.front()};
+    f.l.run([&]() -> asio::awaitable<void> {
+        (void)co_await f.l.limiter.allow("denied", one);
+        (void)co_await f.l.limiter.allow("denied", one);
+    });
+    f.sent_before = f.l.limiter.statistics().batch_calls;
+    auto keys = std::vector<std::string>{};
+    auto sent = std::size_t{0};
+    f.server.stop();
+    for (const auto type : test::every_cancellation) {
+        const auto& key = keys.emplace_back("free " + std::to_string(keys.size()));
+        auto checks =
+            std::vector<check>{{.key = "denied", .policy = one}, {.key = key, .policy = one}};
+        auto give_up = asio::cancellation_signal{};
+        auto ended = 0;
+        auto code = error_code{};
+        f.l.limiter.allow_many(checks,
+                               asio::bind_cancellation_slot(give_up.slot(), [&](error_code ec) {
+                                   ++ended;
+                                   code = ec;
+                               }));
+        test::run_until(f.l.context, [&] { return f.sent() == sent + 1; });
+        ++sent;
+        give_up.emit(type);
+        test::run_until(f.l.context, [&] { return ended != 0; });
+        BOOST_TEST(ended == 1);
+        BOOST_TEST(code == asio::error::operation_aborted);
+        BOOST_TEST(checks[0].ec == error_code{});
+        BOOST_TEST((checks[0].result.origin == origin::deny_cache));
+        BOOST_TEST(checks[1].ec == asio::error::operation_aborted);
+    }
+    f.server.cont();
+    f.l.run([&]() -> asio::awaitable<void> {
+        for (const auto& key : keys) {
+            const auto d = co_await f.l.limiter.peek(key, one);
+            BOOST_TEST(d.remaining == 0); // it was made
+        }
+    });
+}
+
+// What is in line already: test/integration/wait_test.cpp has the order, this the types.
+BOOST_DATA_TEST_CASE(a_place_in_line_is_given_back, in_process) {
+    auto server = std::optional<test::redis_server>{};
+    if (!sample)
+        server.emplace();
+    auto l = test::live{server ? server->address() : "memory:"};
+    const auto only_wait = std::array{kind_of_call::wait};
+    auto trials = test::trials_of(l.limiter, only_wait, ways.front().rules);
+    l.run([&]() -> asio::awaitable<void> {
+        for (std::size_t i = 0; i < trials.size(); ++i) {
+            auto& t = *trials[i];
+            co_await t.prepare();
+            t.start();
+            for (auto held = trace::none; held != trace::made;)
+                held = co_await t.look();
+            BOOST_TEST(t.ended() == 0);
+            t.cancel(test::every_cancellation.at(i));
+            BOOST_TEST(t.ended() == 0);
+            co_await test::until([&] { return t.ended() != 0; });
+            const auto found = co_await t.look();
+            BOOST_TEST(t.ended() == 1);
+            BOOST_TEST(t.code() == asio::error::operation_aborted);
+            BOOST_TEST(found == trace::none);
+        }
+    });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colimit::cancellation_test

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What each verb does to its key: 10 tokens, 4 of them used before, and each verb leaves another
+// number of them.
+
+#include <support/trial.hpp>
+
+#include <boost/asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <ostream>
+#include <stdexcept>
+#include <utility>
+
+namespace colimit::test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+
+constexpr std::int64_t whole = 10;
+constexpr std::int64_t used_before = 4;
+constexpr std::int64_t blocked = -1;
+
+/// One place an hour: a reservation more is an hour more.
+const policy& line() {
+    static const auto one = policy{"line", gcra(1, 1h).burst(1)};
+    return one;
+}
+
+const bloom_filter& filter() {
+    static const auto one = bloom_filter{"filter", {.capacity = 1000, .error_rate = 0.000001}};
+    return one;
+}
+
+[[nodiscard]] bool asks_checks(kind_of_call k) noexcept {
+    return k == kind_of_call::allow_many || k == kind_of_call::allow_all;
+}
+
+/// Tokens left when the call was made, of those before it.
+[[nodiscard]] std::int64_t left_by(kind_of_call k) noexcept {
+    constexpr auto before = whole - used_before;
+    switch (k) {
+    case kind_of_call::allow:
+    case kind_of_call::allow_many:
+    case kind_of_call::allow_all:
+        return before - 1;
+    case kind_of_call::charge:
+        return before - 2;
+    case kind_of_call::refund:
+        return before + 2;
+    case kind_of_call::reset:
+        return whole;
+    case kind_of_call::block:
+        return blocked;
+    default:
+        return before;
+    }
+}
+
+} // namespace
+
+std::ostream& operator<<(std::ostream& out, kind_of_call kind) {
+    constexpr auto names =
+        std::array{"allow", "peek", "charge", "refund",     "reset",     "block",
+                   "wait",  "once", "seen",   "allow_many", "allow_all", "ready"};
+    return out << names.at(static_cast<std::size_t>(kind));
+}
+
+std::ostream& operator<<(std::ostream& out, trace t) {
+    return out << (t == trace::none ? "none" : t == trace::made ? "made" : "strange");
+}
+
+trial::trial(limiter& l, kind_of_call kind, std::string key, policy rules)
+    : limiter_(l), kind_(kind), key_(std::move(key)), other_key_(key_ + " too"),
+      rules_(std::move(rules)) {
+    if (asks_checks(kind_))
+        checks_ = {{.key = key_, .policy = rules_}, {.key = other_key_, .policy = rules_}};
+}
+
+std::size_t trial::size() const noexcept {
+    return asks_checks(kind_) ? 2 : kind_ == kind_of_call::ready ? 0 : 1;
+}
+
+asio::awaitable<void> trial::prepare() {
+    if (kind_ == kind_of_call::wait) {
+        (void)co_await limiter_.allow(key_, line());
+        co_return;
+    }
+    if (kind_ == kind_of_call::seen) { // or the server would not know the script yet
+        (void)co_await limiter_.seen(key_ + " of before", filter());
+        co_return;
+    }
+    const auto options = charge_options{.cost = used_before};
+    (void)co_await limiter_.charge(key_, rules_, options);
+    if (asks_checks(kind_))
+        (void)co_await limiter_.charge(other_key_, rules_, options);
+}
+
+void trial::start() {
+    switch (kind_) {
+    case kind_of_call::allow:
+        return limiter_.allow(key_, rules_, handler());
+    case kind_of_call::peek:
+        return limiter_.peek(key_, rules_, handler());
+    case kind_of_call::charge:
+        return limiter_.charge(key_, rules_, {.cost = 2}, handler());
+    case kind_of_call::refund:
+        return limiter_.refund(key_, rules_, {.cost = 2}, handler());
+    case kind_of_call::reset:
+        return limiter_.reset(key_, rules_, handler());
+    case kind_of_call::block:
+        return limiter_.block(key_, rules_, 1h, handler());
+    case kind_of_call::wait:
+        return limiter_.wait(key_, line(), {.max_wait = 48h}, handler());
+    case kind_of_call::once:
+        return limiter_.once(key_, 1h, handler());
+    case kind_of_call::seen:
+        return limiter_.seen(key_, filter(), handler());
+    case kind_of_call::allow_many:
+        return limiter_.allow_many(checks_, handler());
+    case kind_of_call::allow_all:
+        return limiter_.allow_all(checks_, handler());
+    case kind_of_call::ready:
+        return limiter_.ready(handler());
+    }
+}
+
+void trial::start_neighbour(std::function<void()> on_answer) {
+    const auto key = key_ + " of a neighbour";
+    const auto then = [tell = std::move(on_answer)](error_code ec, const auto&... /*results*/) {
+        if (ec)
+            throw std::runtime_error{"the neighbour has no answer: " + ec.message()};
+        tell();
+    };
+    if (kind_ == kind_of_call::wait)
+        limiter_.allow(key, line(), then);
+    else if (kind_ == kind_of_call::once)
+        limiter_.once(key, 1h, then);
+    else if (kind_ == kind_of_call::seen)
+        limiter_.seen(key, filter(), then);
+    else
+        limiter_.allow(key, rules_, then);
+}
+
+asio::awaitable<std::int64_t> trial::left(std::string key) {
+    const auto d = co_await limiter_.peek(key, rules_);
+    co_return d.reason == reason::block ? blocked : d.remaining;
+}
+
+asio::awaitable<trace> trial::look() {
+    auto untouched = std::int64_t{0};
+    auto touched = std::int64_t{1};
+    auto found = std::int64_t{0};
+    if (kind_ == kind_of_call::once) {
+        const auto d = co_await limiter_.once(key_, 1h);
+        found = d.allowed() ? untouched : touched;
+    } else if (kind_ == kind_of_call::seen) {
+        const auto was_there = co_await limiter_.seen(key_, filter());
+        found = was_there ? touched : untouched;
+    } else if (kind_ == kind_of_call::wait) {
+        const auto options = check_options{.cost = 0};
+        const auto d = co_await limiter_.peek(key_, line(), options);
+        untouched = 1;
+        touched = 2;
+        found = std::chrono::ceil<std::chrono::hours>(d.reset_after).count();
+    } else {
+        untouched = whole - used_before;
+        touched = left_by(kind_);
+        found = co_await left(key_);
+        if (asks_checks(kind_)) {
+            const auto second = co_await left(other_key_);
+            if (second != found)
+                co_return trace::strange;
+        }
+    }
+    co_return found == untouched ? trace::none : found == touched ? trace::made : trace::strange;
+}
+
+} // namespace colimit::test
