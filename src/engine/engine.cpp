@@ -6,12 +6,12 @@
 #include <engine/engine.hpp>
 #include <engine/engine_service.hpp>
 #include <engine/many_calls.hpp>
+#include <engine/soon.hpp>
 #include <once_policy.hpp>
 #include <policy_data.hpp>
 #include <question_check.hpp>
 
 #include <boost/asio/execution/context.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/asio/strand.hpp>
 
@@ -54,8 +54,8 @@ class engine::registration {
 engine::engine(asio::any_io_executor executor, bool thread_safe)
     : executor_(std::move(executor)),
       own_executor_(thread_safe ? asio::any_io_executor{asio::make_strand(executor_)} : executor_),
-      lock_(thread_safe), pool_(thread_safe), line_(own_executor_, [this] { serve_line(); }),
-      line_instead_(own_executor_, [this] { serve_line(); }) {}
+      lock_(thread_safe), pool_(thread_safe), line_(own_executor_, lock_, [this] { serve_line(); }),
+      line_instead_(own_executor_, lock_, [this] { serve_line(); }) {}
 
 engine::~engine() {
     drop_completed();
@@ -265,7 +265,12 @@ void engine::complete_all(operation_list& row) noexcept {
 void engine::schedule() noexcept {
     if (abandoned_ || std::exchange(scheduled_, true))
         return;
-    asio::post(executor_, [self = shared_from_this()] { self->run(self->take_row()); });
+    try {
+        post_soon(executor_, row_memory_,
+                  [self = shared_from_this()] { self->run(self->take_row()); });
+    } catch (const std::bad_alloc&) {
+        scheduled_ = false; // the next call that is done tries again
+    }
 }
 
 /// The completed calls; where threads share the limiter, some of them, and another thread is asked

@@ -21,6 +21,7 @@
 #include <engine/thread_lock.hpp>
 #include <engine/waiting_line.hpp>
 #include <operation_list.hpp>
+#include <redis/handler_memory.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -126,6 +127,7 @@ class engine : public std::enable_shared_from_this<engine> {
     mutable thread_lock lock_;
     node_pool pool_;
     operation_list completed_;
+    redis::handler_memory row_memory_;
     bool scheduled_ = false;
     bool closed_ = false;
     bool abandoned_ = false;

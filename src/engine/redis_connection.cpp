@@ -6,16 +6,10 @@
 #include <engine/redis_engine.hpp>
 #include <engine/redis_settings.hpp>
 
-#include <boost/asio/bind_allocator.hpp>
-
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 
 namespace colimit::detail {
-
-using std::chrono::microseconds;
-using std::chrono::steady_clock;
 
 // The connection
 
@@ -45,9 +39,10 @@ void redis_engine::on_connect(std::uint64_t connection, error_code ec) {
     greeting_due_ = false;
     begin_ = end_ = 0;
     decoder_.reset();
-    obey(session_.connected());
-    start_read();
-    set_timer();
+    attempt([this] { obey(session_.connected()); });
+    if (connection == stream_.connection())
+        attempt([this] { start_read(); });
+    set_alarm();
 }
 
 void redis_engine::greet() {
@@ -83,7 +78,7 @@ void redis_engine::disconnect() {
     complete_all(calls_->done);
     if (session_.trouble() == errc::auth_failed)
         end_ready_waiters(errc::auth_failed);
-    set_timer();
+    set_alarm();
 }
 
 // Time
@@ -92,36 +87,25 @@ std::int64_t redis_engine::silence_ends() const noexcept {
     return calls_->expects_reply() || breaker_.is_probing() ? heard_ + silence_limit_ : no_time;
 }
 
-void redis_engine::set_timer() {
+void redis_engine::set_alarm() noexcept {
     if (is_closed())
         return;
     const auto at = std::min({calls_->next_deadline().value_or(no_time),
                               session_.wake_at().value_or(no_time), silence_ends(), probe_due()});
-    if (at >= timer_at_)
-        return; // it fires earlier and is set again then
-    timer_at_ = at;
-    timer_.expires_at(steady_clock::time_point{microseconds{at}});
-    timer_.async_wait(asio::bind_allocator(redis::handler_allocator<char>{timer_memory_},
-                                           [to = shared_from_this(), this](error_code ec) {
-                                               if (!ec)
-                                                   on_timer();
-                                           }));
+    if (at != no_time)
+        alarm_.set(at, shared_from_this());
 }
 
-void redis_engine::on_timer() {
+void redis_engine::on_time() {
     const std::lock_guard guard{lock()};
     if (is_closed())
         return;
     now_ = steady_now();
-    if (now_ < timer_at_) { // set again while this one was on its way
-        return;
-    }
-    timer_at_ = no_time;
     const auto is_ready = session_.state() == redis::session_state::ready;
     calls_->expire(now_, is_ready ? errc::deadline_exceeded : session_.trouble());
     if (!calls_->done.empty())
         breaker_.miss(now_);
-    obey(session_.wake(now_));
+    attempt([this] { obey(session_.wake(now_)); });
     if (now_ >= silence_ends())
         lose_connection(redis::remedy::reconnect);
     run_within_turn(calls_->done);

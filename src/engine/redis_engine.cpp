@@ -7,8 +7,8 @@
 #include <engine/redis_engine.hpp>
 #include <engine/redis_settings.hpp>
 #include <engine/reservation.hpp>
+#include <engine/soon.hpp>
 
-#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ redis_engine::redis_engine(const asio::any_io_executor& executor, const config& 
       silence_limit_(std::max(5 * in_us(settings.timeout), least_silence)), fallback_(settings),
       session_(session_settings_of(settings, where)), breaker_(breaker_settings_of(settings)),
       calls_(make_queue(settings)), stream_(own_executor(), std::move(where)), in_(read_bytes),
-      timer_(own_executor()) {
+      alarm_(own_executor(), lock(), [this] { on_time(); }) {
     timeout_ = in_us(settings.timeout);
     if (settings.deny_cache != 0 && settings.mode == mode::script)
         denials_.emplace(settings.deny_cache, steady_now);
@@ -50,8 +50,8 @@ void redis_engine::open() {
     engine::open();
     const std::lock_guard guard{lock()};
     now_ = steady_now();
-    obey(session_.start(now_));
-    set_timer();
+    attempt([this] { obey(session_.start(now_)); });
+    set_alarm();
 }
 
 // Calls
@@ -145,7 +145,7 @@ bool redis_engine::leave_place_behind(operation& op) noexcept {
 
 void redis_engine::shut(error_code why) {
     session_.close();
-    timer_.cancel();
+    alarm_.clear();
     close_stream();
     calls_->fail_all(why);
     complete_all(calls_->done);
@@ -156,7 +156,10 @@ void redis_engine::shut(error_code why) {
 void redis_engine::close_stream() noexcept {
     if (!lock().is_needed() || is_abandoned())
         return stream_.close();
-    asio::post(own_executor(), [to = shared_from_this(), this] { stream_.close(); });
+    try {
+        asio::post(own_executor(), [to = shared_from_this(), this] { stream_.close(); });
+    } catch (const std::bad_alloc&) { // it ends when the server ends it, or the context
+    }
 }
 
 void redis_engine::report(colimit::statistics& into) const {
@@ -187,16 +190,18 @@ void redis_engine::end_ready_waiters(error_code ec) {
 void redis_engine::schedule_turn() noexcept {
     if (std::exchange(turn_scheduled_, true))
         return;
-    asio::post(own_executor(),
-               asio::bind_allocator(redis::handler_allocator<char>{turn_memory_},
-                                    [to = shared_from_this(), this] { end_turn(); }));
+    try {
+        post_soon(own_executor(), turn_memory_, [to = shared_from_this(), this] { end_turn(); });
+    } catch (const std::bad_alloc&) {
+        turn_scheduled_ = false; // the next call tries again
+    }
 }
 
 void redis_engine::end_turn() {
     const std::lock_guard guard{lock()};
     turn_scheduled_ = clock_is_read_ = false;
     pump();
-    set_timer();
+    set_alarm();
 }
 
 /// What the handlers ask leaves when they have all run, without another round of the loop; threads
@@ -205,7 +210,7 @@ void redis_engine::run_within_turn(operation_list& row) {
     if (lock().is_needed()) {
         complete_all(row);
         pump();
-        return set_timer();
+        return set_alarm();
     }
     const auto posted = std::exchange(turn_scheduled_, true);
     clock_is_read_ = false;
@@ -219,30 +224,32 @@ void redis_engine::run_within_turn(operation_list& row) {
     turn_scheduled_ = posted;
     clock_is_read_ = false;
     pump();
-    set_timer();
+    set_alarm();
 }
 
 void redis_engine::pump() {
     if (writing_ || session_.state() != redis::session_state::ready)
         return;
     if (breaker_.is_open())
-        return probe();
+        return attempt([this] { probe(); });
     if (!calls_->wants_to_write())
         return;
     if (!calls_->expects_reply())
         heard_ = now_;
-    out_.clear();
-    calls_->write(out_, handed_, now_);
-    start_write();
+    attempt([this] {
+        out_.clear();
+        calls_->write(out_, handed_, now_);
+        start_write();
+    });
 }
 
 void redis_engine::start_write() {
     if (out_.empty())
         return;
+    stream_.write(self(), out_);
     writing_ = true;
     handed_ += out_.size();
     bytes_out_ += out_.size();
-    stream_.write(self(), out_);
 }
 
 void redis_engine::on_write(std::uint64_t connection, error_code ec, std::size_t bytes) {
@@ -256,9 +263,9 @@ void redis_engine::on_write(std::uint64_t connection, error_code ec, std::size_t
         return lose_connection(redis::remedy::reconnect);
     }
     if (greeting_due_)
-        greet();
+        attempt([this] { greet(); });
     pump();
-    set_timer();
+    set_alarm();
 }
 
 // Replies
@@ -286,33 +293,32 @@ void redis_engine::on_read(std::uint64_t connection, error_code ec, std::size_t 
     heard_ = now_;
     end_ += bytes;
     bytes_in_ += bytes;
-    if (!read_replies())
+    attempt([this] { read_replies(); });
+    if (connection != stream_.connection())
         return;
     for (const auto* op = calls_->done.front(); denials_ && op != nullptr; op = op->next)
         denials_->note(*op, now_);
     pump();
-    start_read();
+    if (connection == stream_.connection())
+        attempt([this] { start_read(); });
     run_within_turn(calls_->done);
 }
 
-/// Reads all complete replies. False when the connection is gone afterwards.
-bool redis_engine::read_replies() {
+/// Reads all complete replies, as long as the connection is there.
+void redis_engine::read_replies() {
     while (begin_ != end_) {
         const auto bytes = std::string_view{in_.data() + begin_, end_ - begin_};
         const auto progress = decoder_.feed(bytes);
         if (progress == redis::resp::progress::need_more)
-            return true;
-        if (progress == redis::resp::progress::malformed) {
-            lose_connection(redis::remedy::reconnect);
-            return false;
-        }
+            return;
+        if (progress == redis::resp::progress::malformed)
+            return lose_connection(redis::remedy::reconnect);
         const auto size = decoder_.consumed();
         if (!read_reply(bytes.substr(0, size)))
-            return false;
+            return;
         begin_ += size;
         decoder_.next();
     }
-    return true;
 }
 
 /// False when the connection is gone afterwards.

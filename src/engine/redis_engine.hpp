@@ -11,6 +11,7 @@
 #define COLIMIT_ENGINE_REDIS_ENGINE_HPP
 
 #include <colimit/config.hpp>
+#include <engine/alarm.hpp>
 #include <engine/deny_cache.hpp>
 #include <engine/engine.hpp>
 #include <engine/fallback.hpp>
@@ -21,10 +22,9 @@
 #include <redis/session.hpp>
 #include <redis/stream.hpp>
 
-#include <boost/asio/steady_timer.hpp>
-
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -57,7 +57,19 @@ class redis_engine final : public engine, private redis::stream_events {
     void on_connect(std::uint64_t connection, error_code ec) override;
     void on_read(std::uint64_t connection, error_code ec, std::size_t bytes) override;
     void on_write(std::uint64_t connection, error_code ec, std::size_t bytes) override;
-    void on_timer();
+    void on_time();
+
+    /// Does a step of a connection, which may throw. What it needs and cannot have, memory or a
+    /// thread that resolves names, is missing as the connection is: it is given up, and tried again
+    /// after a pause.
+    template<class Step>
+    void attempt(Step step) {
+        try {
+            step();
+        } catch (const std::exception&) {
+            lose_connection(redis::remedy::reconnect);
+        }
+    }
 
     [[nodiscard]] bool begin_turn(operation& op);
     [[nodiscard]] bool leave_place_behind(operation& op) noexcept;
@@ -67,7 +79,7 @@ class redis_engine final : public engine, private redis::stream_events {
     void pump();
     void start_write();
     void start_read();
-    [[nodiscard]] bool read_replies();
+    void read_replies();
     [[nodiscard]] bool read_reply(std::string_view bytes);
     void obey(redis::action what);
     void greet();
@@ -75,7 +87,7 @@ class redis_engine final : public engine, private redis::stream_events {
     void disconnect();
     void close_stream() noexcept;
     void lose_connection(redis::remedy why);
-    void set_timer();
+    void set_alarm() noexcept;
     [[nodiscard]] std::int64_t silence_ends() const noexcept;
     [[nodiscard]] redis::remedy read_answer(std::string_view bytes);
     void probe();
@@ -106,9 +118,7 @@ class redis_engine final : public engine, private redis::stream_events {
     std::size_t end_ = 0;   ///< of what was received
     std::int64_t heard_ = 0;
 
-    asio::steady_timer timer_;
-    redis::handler_memory timer_memory_;
-    std::int64_t timer_at_ = no_time;
+    alarm alarm_;
     redis::handler_memory turn_memory_;
     bool turn_scheduled_ = false;
     bool clock_is_read_ = false; ///< for the calls of this turn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One timer for the first of the line.
+// One alarm for the first of the line.
 
 #include <engine/waiting_line.hpp>
 
@@ -40,72 +40,59 @@ void bring_to_turn(decision& d) noexcept {
 
 } // namespace
 
-bool waiting_line::by_turn::operator()(operation* a, operation* b) const noexcept {
-    const auto& first = place_of(*a);
-    const auto& second = place_of(*b);
-    return std::tie(first.turn, first.order) < std::tie(second.turn, second.order);
+bool waiting_line::by_turn::operator()(const reservation& a, const reservation& b) const noexcept {
+    return std::tie(a.turn, a.order) < std::tie(b.turn, b.order);
 }
 
-void waiting_line::add(operation& op, const std::shared_ptr<void>& owner) {
+void waiting_line::add(operation& op, const std::shared_ptr<void>& owner) noexcept {
     auto& place = place_of(op);
     const auto wait = op.result.retry_after;
+    place.op = &op;
     place.turn = (op.result.server_time + wait).time_since_epoch().count();
     place.due = due_in(wait);
     place.order = taken_++;
-    line_.insert(&op);
+    line_.insert(place);
     place.in_line = true;
-    set_timer(owner);
+    set_alarm(owner);
 }
 
 void waiting_line::remove(operation& op) noexcept {
-    line_.erase(&op);
-    place_of(op).in_line = false;
-    if (line_.empty()) {
-        timer_.cancel();
-        timer_at_ = 0;
-    }
+    auto& place = place_of(op);
+    line_.erase(line_.iterator_to(place));
+    place.in_line = false;
+    if (line_.empty())
+        alarm_.clear();
 }
 
-operation_list waiting_line::take_due(const std::shared_ptr<void>& owner) {
+operation_list waiting_line::take_due(const std::shared_ptr<void>& owner) noexcept {
     auto due = operation_list{};
-    while (!line_.empty() && has_come(place_of(**line_.begin()).due)) {
-        auto& op = **line_.begin();
+    while (!line_.empty() && has_come(line_.begin()->due)) {
+        auto& place = *line_.begin();
         line_.erase(line_.begin());
-        place_of(op).in_line = false;
-        place_of(op).served = true;
-        bring_to_turn(op.result);
-        due.push_back(op);
+        place.in_line = false;
+        place.served = true;
+        bring_to_turn(place.op->result);
+        due.push_back(*place.op);
     }
-    timer_at_ = 0;
-    set_timer(owner);
+    set_alarm(owner);
     return due;
 }
 
 operation_list waiting_line::take_all() noexcept {
     auto all = operation_list{};
-    for (auto* op : line_) {
-        place_of(*op).in_line = false;
-        place_of(*op).served = true;
-        all.push_back(*op);
+    for (auto& place : line_) {
+        place.in_line = false;
+        place.served = true;
+        all.push_back(*place.op);
     }
     line_.clear();
-    timer_.cancel();
-    timer_at_ = 0;
+    alarm_.clear();
     return all;
 }
 
-void waiting_line::set_timer(const std::shared_ptr<void>& owner) {
-    if (line_.empty())
-        return;
-    const auto at = place_of(**line_.begin()).due;
-    if (at == timer_at_)
-        return;
-    timer_at_ = at;
-    timer_.expires_at(steady_clock::time_point{microseconds{at}});
-    timer_.async_wait([this, owner](boost::system::error_code ec) {
-        if (!ec)
-            on_due_();
-    });
+void waiting_line::set_alarm(const std::shared_ptr<void>& owner) noexcept {
+    if (!line_.empty())
+        alarm_.set(line_.begin()->due, owner);
 }
 
 } // namespace colimit::detail

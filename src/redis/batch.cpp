@@ -99,7 +99,12 @@ std::uint32_t batch::find_or_append(std::uint64_t hash) {
             return index_[slot];
     }
     const auto before = keys_.size();
-    resp::append_bulk(keys_, scratch_);
+    try {
+        resp::append_bulk(keys_, scratch_);
+    } catch (...) {
+        keys_.resize(before);
+        throw;
+    }
     const auto made = static_cast<std::uint32_t>(entries_.size());
     entries_.push_back({.hash = hash,
                         .offset = static_cast<std::uint32_t>(keys_.size() - scratch_.size() - 2),

@@ -124,7 +124,12 @@ void batcher::write(std::string& out, std::uint64_t stream_position, std::int64_
         b.sent_from = stream_position + (out.size() - begin);
         b.sent_at = now;
         b.replies_before = b.with_script ? 1 : 0;
-        b.encode(out, minimum_ttl_);
+        try {
+            b.encode(out, minimum_ttl_);
+        } catch (...) {
+            b.take_back();
+            throw;
+        }
         count(b);
         in_flight_.splice(in_flight_.end(), waiting_, waiting_.begin());
         drop_abandoned();

@@ -83,7 +83,8 @@ class call_queue {
     /// waiting longer.
     [[nodiscard]] virtual bool is_full() const noexcept = 0;
     /// Appends what may fly now; `stream_position` is that of the first byte appended, and `now`
-    /// not later than it leaves.
+    /// not later than it leaves. What it throws (bad_alloc) leaves calls that may be taken to have
+    /// been sent only where lose_connection says so.
     virtual void write(std::string& out, std::uint64_t stream_position, std::int64_t now) = 0;
 
     /// Replies are owed.

@@ -18,8 +18,7 @@ namespace colimit::redis {
 
 namespace asio = boost::asio;
 
-stream::stream(const executor& ex, redis::address where)
-    : where_(std::move(where)), resolver_(ex), socket_(ex) {}
+stream::stream(const executor& ex, redis::address where) : where_(std::move(where)), socket_(ex) {}
 
 void stream::connect(listener to) {
     if (where_.kind == address::kind::unix_socket)
@@ -43,7 +42,8 @@ void stream::connect_tcp(listener to) {
         return connect_to(tcp::resolver::results_type::create(tcp::endpoint{literal, where_.port},
                                                               where_.host, ""),
                           std::move(to));
-    resolver_.async_resolve(
+    resolver_.emplace(socket_.get_executor());
+    resolver_->async_resolve(
         where_.host, std::to_string(where_.port),
         [this, to = std::move(to),
          id = connection_](error_code failure, const tcp::resolver::results_type& found) mutable {
@@ -89,7 +89,7 @@ void stream::write(listener to, std::string_view bytes) {
 void stream::close() noexcept {
     ++connection_;
     auto ignored = error_code{};
-    resolver_.cancel();
+    resolver_.reset(); // to cancel it would take memory
     if (connecting_)
         (void)connecting_->close(ignored);
     connecting_.reset();

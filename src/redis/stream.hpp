@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -62,7 +63,7 @@ class stream {
     void connect_to(const tcp::resolver::results_type& endpoints, listener to);
 
     redis::address where_;
-    tcp::resolver resolver_;
+    std::optional<tcp::resolver> resolver_; ///< while it is asked
     /// Until it is connected; then the socket is handed over.
     std::shared_ptr<tcp::socket> connecting_;
     boost::asio::generic::stream_protocol::socket socket_;

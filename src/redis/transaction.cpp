@@ -139,8 +139,8 @@ void transaction::encode_repairs(std::string& out, transaction_context& with) {
     encoded = true;
     current_ = 0;
     worst_ = remedy::keep;
-    head_ = std::exchange(with.repair_count, 0);
     out.append(with.repairs);
+    head_ = std::exchange(with.repair_count, 0);
     with.repairs.clear();
 }
 
@@ -234,22 +234,27 @@ bool transaction::decide(one_call& c, const resp::decoder& reply, std::string_vi
 
 void transaction::clean_up(const one_call& c, const aftermath& after,
                            transaction_context& with) const {
+    // A part of a command would make others of what follows it.
+    const auto add = [&with](const auto& append) {
+        const auto before = with.repairs.size();
+        try {
+            append(with.repairs);
+        } catch (...) {
+            with.repairs.resize(before);
+            throw;
+        }
+        ++with.repair_count;
+    };
     const auto key = key_of(c);
-    if (after.surplus != 0) {
-        append_removal(with.repairs, view_of(c, with), after.surplus);
-        ++with.repair_count;
-    }
-    if (after.ttl_of_stranger) {
-        append_ttl(with.repairs, key, *after.ttl_of_stranger);
-        ++with.repair_count;
-    }
+    if (after.surplus != 0)
+        add([&](std::string& to) { append_removal(to, view_of(c, with), after.surplus); });
+    if (after.ttl_of_stranger)
+        add([&](std::string& to) { append_ttl(to, key, *after.ttl_of_stranger); });
     const auto now =
         c.asked.now == detail::store_clock ? now_.value_or(limits::exact_integer) : c.asked.now;
     const auto last = now + core::log_period(c.policy->plan) + uncertainty;
-    if (after.newest > last && c.asked.verb != detail::verb::peek) {
-        append_cut(with.repairs, key, last);
-        ++with.repair_count;
-    }
+    if (after.newest > last && c.asked.verb != detail::verb::peek)
+        add([&](std::string& to) { append_cut(to, key, last); });
 }
 
 } // namespace colimit::redis

@@ -138,7 +138,12 @@ void transactor::write(std::string& out, std::uint64_t stream_position, std::int
     while (!waiting_.empty() && flying_ < settings_.batches_in_flight) {
         auto& row = waiting_.front();
         row.sent_from = stream_position + (out.size() - begin);
-        row.encode(out, context_);
+        try {
+            row.encode(out, context_);
+        } catch (...) {
+            row.take_back();
+            throw;
+        }
         counted.add(row.size(), row.size());
         ++flying_;
         in_flight_.splice(in_flight_.end(), waiting_, waiting_.begin());

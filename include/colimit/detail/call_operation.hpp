@@ -87,15 +87,24 @@ class call_operation final : public operation {
         call_operation* self = nullptr;
         if constexpr (pooled) {
             auto* memory = allocate(*c.engine, sizeof(call_operation));
-            self = ::new (memory) call_operation(*c.engine, std::move(handler));
+            try {
+                self = ::new (memory) call_operation(*c.engine, std::move(handler));
+            } catch (...) {
+                deallocate(*c.engine, memory, sizeof(call_operation));
+                throw;
+            }
         } else {
             auto from = allocator{asio::get_associated_allocator(handler)};
             auto* memory = std::allocator_traits<allocator>::allocate(from, 1);
-            self = ::new (static_cast<void*>(memory)) call_operation(*c.engine, std::move(handler));
+            try {
+                self = ::new (static_cast<void*>(memory))
+                    call_operation(*c.engine, std::move(handler));
+            } catch (...) {
+                std::allocator_traits<allocator>::deallocate(from, memory, 1);
+                throw;
+            }
         }
-        auto slot = asio::get_associated_cancellation_slot(self->handler_);
-        if (slot.is_connected())
-            slot.assign([self](asio::cancellation_type) { cancel(*self); });
+        self->connect_slot();
         start(*self, c);
     }
 
@@ -107,6 +116,19 @@ class call_operation final : public operation {
         : operation(e, &call_operation::finish_call), handler_(std::move(handler)) {
         if (!runs_on_engine(e))
             work_.emplace(asio::get_associated_executor(handler_, executor_of(e)));
+    }
+
+    /// What it throws (bad_alloc) is thrown by the initiating function: there is no call then.
+    void connect_slot() {
+        auto slot = asio::get_associated_cancellation_slot(handler_);
+        if (!slot.is_connected())
+            return;
+        try {
+            slot.assign([this](asio::cancellation_type) { cancel(*this); });
+        } catch (...) {
+            free_memory();
+            throw;
+        }
     }
 
     /// Whether the handler may be called from the limiter's own executor.
