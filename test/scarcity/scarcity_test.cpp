@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Every allocation fails once, and once together with the next few: in whole conversations from the
+// constructor to the destructor, with calls of every verb. A constructor or a verb may throw
+// bad_alloc, and a call may end with not_enough_memory, or as it does when its connection is lost.
+// What it says of its charge is true, nothing leaves run(), every handler runs once, and when there
+// is memory again the same limiter answers, and counts right.
+
+#include <boost/test/unit_test.hpp>
+
+#include <scarcity/scarce_memory.hpp>
+#include <support/live_limiter.hpp>
+#include <support/trial.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using test::kind_of_call;
+using test::plenty;
+using test::shortage;
+using test::trace;
+using test::trial;
+
+const auto bucket = policy{"ten", gcra(10, 10h)};
+const auto log = policy{"ten", sliding_log(10, 10h)};
+
+struct way {
+    colimit::mode mode;
+    const policy& rules;
+    std::span<const kind_of_call> kinds;
+};
+
+const auto by_script = way{mode::script, bucket, test::every_kind};
+const auto by_transaction = way{mode::transaction, log, test::transaction_kinds};
+
+[[nodiscard]] config settings(const std::string& server, mode how) {
+    auto c = config{};
+    c.server = server;
+    c.mode = how;
+    c.timeout = 5s;
+    c.on_failure = failure_mode::error;
+    c.reconnect_least = c.reconnect_most = 1ms;
+    return c;
+}
+
+/// A call under test, and the same key seen through a limiter that lacks nothing.
+struct pair_of_trials {
+    pair_of_trials(limiter& scarce, limiter& rich, kind_of_call kind, const std::string& key,
+                   const policy& rules)
+        : call(scarce, kind, key, rules), witness(rich, kind, key, rules) {}
+
+    void start() {
+        try {
+            call.start();
+        } catch (const std::bad_alloc&) {
+            is_refused = true;
+        }
+    }
+    [[nodiscard]] bool is_over() const { return is_refused || call.ended() != 0; }
+
+    trial call;
+    trial witness;
+    bool is_refused = false;
+};
+
+using pairs = std::vector<std::unique_ptr<pair_of_trials>>;
+
+class conversation {
+  public:
+    /// @param witness on the same server; without one nothing is asked afterwards
+    conversation(const config& settings, way how, test::live* witness, std::string name)
+        : settings_(settings), how_(how), witness_(witness), name_(std::move(name)) {}
+
+    /// Makes the limiter, as often as it takes.
+    void make() {
+        while (!limiter_) {
+            try {
+                limiter_.emplace(context_.get_executor(), settings_);
+            } catch (const std::bad_alloc&) {
+                const auto test = plenty{};
+                BOOST_TEST(shortage::has_struck());
+            }
+        }
+    }
+
+    /// Calls of every verb, and as much of the loop as there is to do now. There may never be
+    /// memory again.
+    void begin() {
+        try {
+            limiter_.emplace(context_.get_executor(), settings_);
+        } catch (const std::bad_alloc&) {
+            return;
+        }
+        auto all = prepared();
+        for (const auto& p : all)
+            p->start();
+        context_.poll();
+        const auto test = plenty{};
+        calls_.push_back(std::move(all));
+    }
+
+    /// Calls of every verb, until they have ended; who would wait for long gives up.
+    void call() {
+        auto all = prepared();
+        for (const auto& p : all)
+            p->start();
+        run_until([&] {
+            return std::ranges::all_of(all,
+                                       [&](const auto& p) { return p->is_over() || lasts(*p); });
+        });
+        for (const auto& p : all)
+            if (!p->is_over())
+                p->call.cancel(asio::cancellation_type::terminal);
+        run_until(
+            [&] { return std::ranges::all_of(all, [](const auto& p) { return p->is_over(); }); });
+        const auto test = plenty{};
+        calls_.push_back(std::move(all));
+    }
+
+    /// With memory: the same limiter, on a key of its own.
+    void check_limiter() {
+        shortage::end();
+        const auto test = plenty{};
+        test::run(context_, [this]() -> asio::awaitable<void> {
+            auto granted = 0;
+            const auto key = name_ + " when it was over";
+            for (auto ended = false; !ended;) {
+                const auto [ec, d] = co_await limiter_->allow(key, how_.rules, check_options{},
+                                                              asio::as_tuple(asio::deferred));
+                BOOST_TEST(granted <= 10);
+                if (!ec && d.allowed())
+                    ++granted;
+                ended = !ec && !d.allowed();
+                if (ec)
+                    co_await test::pause_for(1ms);
+            }
+            BOOST_TEST(granted == 10);
+        });
+    }
+
+    void destroy() {
+        limiter_.reset();
+        context_.restart();
+        context_.run();
+    }
+
+    void check_calls() {
+        for (const auto& all : calls_)
+            for (const auto& p : all)
+                BOOST_TEST_CONTEXT(p->call.kind()) {
+                    BOOST_TEST(p->call.ended() == (p->is_refused ? 0 : 1));
+                    BOOST_TEST(p->call.handlers() == 0);
+                    if (witness_ != nullptr)
+                        check_charge(*p);
+                }
+    }
+
+  private:
+    /// A place in line, and the way to a server that never comes.
+    [[nodiscard]] bool lasts(const pair_of_trials& p) const {
+        const auto kind = p.call.kind();
+        return (kind == kind_of_call::wait && waited_) ||
+               (kind == kind_of_call::ready && witness_ == nullptr);
+    }
+
+    template<class Condition>
+    void run_until(Condition holds) {
+        const auto begin = std::chrono::steady_clock::now();
+        const auto time = [&] { return std::chrono::steady_clock::now() - begin; };
+        waited_ = false;
+        context_.restart();
+        while (!holds() && time() < 20s) {
+            (void)context_.run_one_for(2ms);
+            context_.restart();
+            waited_ = time() > 4ms;
+        }
+        const auto test = plenty{};
+        BOOST_TEST_REQUIRE(holds());
+    }
+
+    [[nodiscard]] pairs prepared() {
+        const auto test = plenty{};
+        auto all = pairs{};
+        auto& rich = witness_ != nullptr ? witness_->limiter : *limiter_;
+        for (const auto kind : how_.kinds) {
+            const auto key = name_ + ' ' + std::to_string(calls_.size()) + ' ' +
+                             std::to_string(static_cast<int>(kind));
+            all.push_back(std::make_unique<pair_of_trials>(*limiter_, rich, kind, key, how_.rules));
+        }
+        if (witness_ != nullptr)
+            witness_->run([&]() -> asio::awaitable<void> {
+                for (const auto& p : all)
+                    co_await p->witness.prepare();
+            });
+        return all;
+    }
+
+    void check_charge(pair_of_trials& p) {
+        auto found = trace::none;
+        witness_->run([&]() -> asio::awaitable<void> { found = co_await p.witness.look(); });
+        const auto kind = p.call.kind();
+        const auto code = p.call.code();
+        const auto asks_only = kind == kind_of_call::peek || kind == kind_of_call::ready;
+        if (kind == kind_of_call::allow_many && found == trace::strange) {
+            // Each of them is on its own.
+            BOOST_TEST(std::ranges::any_of(p.call.checks(), [](const check& c) { return !!c.ec; }));
+        } else if (p.is_refused || code == boost::system::errc::not_enough_memory ||
+                   code == errc::unavailable || asks_only) {
+            BOOST_TEST(found == trace::none);
+        } else if (code == asio::error::operation_aborted || code == errc::outcome_unknown ||
+                   code == errc::closed || kind == kind_of_call::allow_many) {
+            BOOST_TEST(found != trace::strange);
+        } else {
+            BOOST_TEST(code == error_code{});
+            BOOST_TEST(found == trace::made);
+        }
+    }
+
+    config settings_;
+    way how_;
+    test::live* witness_;
+    std::string name_;
+    std::vector<pairs> calls_;
+    asio::io_context context_{1};
+    std::optional<limiter> limiter_;
+    bool waited_ = false;
+};
+
+constexpr auto lengths = {1, 12};
+constexpr auto for_ever = {1'000'000};
+
+/// Each allocation of `play(conversation&)` fails, until it needs fewer.
+template<class Play>
+void fail_each(const config& settings, way how, test::live* witness, Play play,
+               std::initializer_list<int> several = lengths) {
+    for (const auto length : several) {
+        auto first = std::int64_t{1};
+        for (auto more = true; more; ++first)
+            BOOST_TEST_CONTEXT("allocation " << first << ", and " << length - 1 << " more") {
+                auto c = conversation{settings, how, witness,
+                                      std::to_string(length) + '/' + std::to_string(first)};
+                {
+                    const auto scarce = shortage{first, length};
+                    play(c);
+                    c.destroy();
+                    more = shortage::has_struck();
+                }
+                c.check_calls();
+            }
+        BOOST_TEST_MESSAGE(first - 2 << " allocations");
+        BOOST_TEST(first > 20);
+    }
+}
+
+void fail_each_on_a_server(way how) {
+    auto server = test::redis_server{};
+    auto witness = test::live{server.address(), [&](config& c) { c.mode = how.mode; }};
+    fail_each(settings(server.address(), how.mode), how, &witness, [&](conversation& c) {
+        c.make();
+        c.call();
+        {
+            const auto test = plenty{};
+            auto look = server.connect();
+            (void)look.must({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+            witness.run([&]() -> asio::awaitable<void> {
+                co_await witness.until_it_works("a key", how.rules);
+            });
+        }
+        c.call();
+        c.check_limiter();
+    });
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(scarcity)
+
+BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_script_may_fail) {
+    fail_each_on_a_server(by_script);
+}
+
+BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_transaction_may_fail) {
+    fail_each_on_a_server(by_transaction);
+}
+
+// Whoever has a call is told, and the limiter ends, without any.
+BOOST_AUTO_TEST_CASE(from_any_allocation_on_there_may_be_no_memory_at_all) {
+    auto server = test::redis_server{};
+    for (const auto& how : {by_script, by_transaction}) {
+        auto witness = test::live{server.address(), [&](config& c) { c.mode = how.mode; }};
+        fail_each(
+            settings(server.address(), how.mode), how, &witness, [](conversation& c) { c.begin(); },
+            for_ever);
+    }
+    fail_each(
+        settings("memory:", mode::script), by_script, nullptr, [](conversation& c) { c.begin(); },
+        for_ever);
+}
+
+BOOST_AUTO_TEST_CASE(every_allocation_in_process_may_fail) {
+    auto c = settings("memory:", mode::script);
+    fail_each(c, by_script, nullptr, [](conversation& of) {
+        of.make();
+        of.call();
+        of.check_limiter();
+    });
+}
+
+BOOST_AUTO_TEST_CASE(every_allocation_may_fail_while_there_is_no_server) {
+    auto c = settings("unix:/nowhere/at/all", mode::script);
+    c.on_failure = failure_mode::local;
+    c.reconnect_least = c.reconnect_most = 1h; // nobody waits for another attempt
+    fail_each(c, by_script, nullptr, [](conversation& of) {
+        of.make();
+        of.call();
+        of.call();
+        of.check_limiter();
+    });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
