@@ -46,9 +46,16 @@ namespace colimit {
 /// associated executor, by default the limiter's.
 ///
 /// @par Cancellation
-/// By the handler's slot, all types. It ends the wait with
-/// `boost::asio::error::operation_aborted`. A call that had not left yet charges nothing, one that
-/// had may be charged.
+/// By the handler's slot; all types do the same. It ends the wait with
+/// `boost::asio::error::operation_aborted`. A call that had not left yet charges nothing; one that
+/// had is made if the server gets to it, and a place of `wait` is given back. A call that has been
+/// answered, as all are when they start with `memory:`, has its answer. src/README.md has a table
+/// of every verb and moment.
+///
+/// @par Missing memory
+/// A verb may throw `std::bad_alloc`; nothing was asked then, and the handler is destroyed. A call
+/// may end with `boost::system::errc::not_enough_memory`, and has charged nothing, or as one whose
+/// connection is lost. The limiter goes on when there is memory again.
 ///
 /// @par Errors
 /// `colimit::errc`, where `config::on_failure` does not decide instead. `invalid_argument` for
@@ -237,8 +244,9 @@ class limiter {
 
     /// Many checks in one round trip, each as `allow` and on its own. Completes with
     /// `void(error_code)` when all are answered; each check then has its `ec` and `result`. The
-    /// checks must live until then; cancelled, those that were not answered have
-    /// `asio::error::operation_aborted`.
+    /// checks must live until then. Cancelled, those that were not answered have
+    /// `asio::error::operation_aborted`, and the call too if there are any; the same with
+    /// `errc::closed` when the limiter is closed.
     template<class Token = boost::asio::deferred_t>
     auto allow_many(std::span<check> checks, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(

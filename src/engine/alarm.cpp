@@ -24,7 +24,7 @@ alarm::alarm(const asio::any_io_executor& executor, thread_lock& lock,
     : timer_(executor), lock_(lock), on_time_(std::move(on_time)) {}
 
 void alarm::set(std::int64_t at, const std::shared_ptr<void>& owner) noexcept {
-    if (at >= at_ && is_waiting_)
+    if (rings_by(at))
         return;
     at_ = std::min(at, at_);
     if (is_waiting_)

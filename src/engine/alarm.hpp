@@ -29,6 +29,8 @@ class alarm {
     /// before, and then not again. `owner` stays alive until it rings or is cleared.
     void set(std::int64_t at, const std::shared_ptr<void>& owner) noexcept;
     void clear() noexcept;
+    /// Nothing is to be done for it to ring at `at` or earlier.
+    [[nodiscard]] bool rings_by(std::int64_t at) const noexcept { return is_waiting_ && at_ <= at; }
 
   private:
     static constexpr auto never = std::numeric_limits<std::int64_t>::max();

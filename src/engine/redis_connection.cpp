@@ -92,7 +92,7 @@ void redis_engine::set_alarm() noexcept {
         return;
     const auto at = std::min({calls_->next_deadline().value_or(no_time),
                               session_.wake_at().value_or(no_time), silence_ends(), probe_due()});
-    if (at != no_time)
+    if (at != no_time && !alarm_.rings_by(at))
         alarm_.set(at, shared_from_this());
 }
 

@@ -188,6 +188,31 @@ BOOST_DATA_TEST_CASE(before_there_is_a_connection_nothing_is_asked, ways) {
     });
 }
 
+BOOST_DATA_TEST_CASE(between_two_connections_nothing_is_asked, ways) {
+    auto f = fixture{sample};
+    f.make_trials();
+    f.prepare();
+    f.server.stop();
+    auto lost = false;
+    f.l.limiter.allow("lost", sample.rules,
+                      [&](error_code ec, const decision&) { lost = ec == errc::outcome_unknown; });
+    test::run_until(f.l.context, [&] { return f.sent() == 1; });
+    f.server.kill();
+    test::run_until(f.l.context, [&] { return lost; });
+    f.start();
+    f.turn();
+    f.cancel();
+    f.finish();
+    f.server.start();
+    f.l.run([&]() -> asio::awaitable<void> { (void)co_await f.l.ready(); });
+    BOOST_TEST(f.sent() == 1U);
+    for (const auto& t : f.trials)
+        BOOST_TEST_CONTEXT(t->kind()) {
+            BOOST_TEST(t->ended() == 1);
+            BOOST_TEST(t->code() == aborted(*t));
+        }
+}
+
 // Only `ready` has nothing to wait for then.
 BOOST_DATA_TEST_CASE(before_the_turn_ends_nothing_has_left, ways) {
     auto f = fixture{sample};
