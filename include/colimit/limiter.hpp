@@ -39,7 +39,8 @@ namespace colimit {
 ///
 /// @par Lifetimes
 /// Key and policy must live until the call is initiated, no longer. With the default token a call
-/// is initiated when it is awaited.
+/// is initiated when it is awaited. The limiter must not outlive its context, as no object of
+/// Asio's may.
 ///
 /// @par Completion
 /// Exactly once, by `config::timeout`, never from within the initiating function; on the handler's
