@@ -97,7 +97,7 @@ local function reserve(cost, max_wait)
     if never then return end
     local wait = 0
     for i = 1, rules do
-        local over = debt[i] + cost * num[i] - full[i]
+        local over = cost * num[i] - (full[i] - debt[i]) -- in this order: no sum is above 2^53
         if over > 0 and not shadow[i] then
             local units, u = ceil(over / den[i]), unit[i]
             wait = max(wait, u == 1 and units or u * (floor(now / u) + units) - now)

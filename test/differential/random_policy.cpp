@@ -37,10 +37,12 @@ struct taste {
 [[nodiscard]] rule draw_bucket(dice& d, taste asked) {
     const auto quick = asked.quick;
     const auto kind = static_cast<algorithm>(d.below(4));
-    // Products above 2^53: these are counted in milliseconds and seconds.
+    // Counted in milliseconds, in which a full bucket is little below 2^53, or in seconds.
     if (!quick && !asked.plain && d.percent(15)) {
-        const auto many = d.between(1'000'000, 5'000'000);
-        return {kind, many, 86'400'000'000 * d.between(30, 300), many};
+        const auto milliseconds = 86'400'000 * d.between(30, 300);
+        const auto many =
+            d.between(std::int64_t{1} << 51, std::int64_t{1} << 53) / milliseconds | 1;
+        return {kind, many, milliseconds * 1'000, many};
     }
     const auto count = d.magnitude(quick ? 2'000 : 3'000'000'000);
     const auto capacity = d.percent(30)   ? count
