@@ -89,6 +89,7 @@ class meter {
     c.mode = how;
     c.timeout = 10s;
     c.deny_cache = 0;
+    c.batch_size = 256; // for all callers, or how many batches wait would be a matter of chance
     return c;
 }
 
@@ -221,7 +222,6 @@ BOOST_AUTO_TEST_CASE(a_flood_that_the_deny_cache_answers_allocates_nothing) {
     auto server = test::redis_server{};
     auto settings = patient(server.address());
     settings.deny_cache = 500;
-    settings.batch_size = 256; // or how many of them wait at once would be a matter of chance
     auto m = meter{};
     await_calls(settings, policy{"flood", gcra(1, 24h).burst(1)}, 256, m);
     m.check("256 coroutines, refused");
