@@ -90,6 +90,7 @@ class trial {
     std::int64_t before_ = 0;  ///< the server's time before the step at hand
     std::int64_t after_ = 0;   ///< and after it
     std::uint64_t nonce_ = 0;
+    bool abandoned_ = false; ///< nothing that follows can be compared
     std::optional<mismatch> first_;
 };
 
