@@ -36,8 +36,7 @@ enum class mode : std::uint8_t {
     ///     where all rules are shadows, take at most `limits::log_events`, and a policy that counts
     ///     refused calls makes no partial grants: `errc::invalid_argument`.
     ///   - A clock of the server that is set back by more than a period and a minute makes it
-    ///   forget
-    ///     what was counted; set back by less, that counts for as much longer.
+    ///     forget what was counted; set back by less, that counts for as much longer.
     ///
     /// The two modes have keys of their own and share no counts. The server must allow ECHO, TIME,
     /// CLIENT ID, MULTI, EXEC and the commands of sorted sets; INFO is used where it is allowed.
