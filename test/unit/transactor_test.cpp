@@ -159,6 +159,15 @@ BOOST_FIXTURE_TEST_CASE(calls_of_one_turn_leave_in_one_write_and_no_two_events_s
                 std::vector<std::string>{"run.3.0", "run.3.1", "run.3.2", "run.3.3", "run.3.4"}));
 }
 
+BOOST_FIXTURE_TEST_CASE(a_row_that_is_full_says_so_until_it_is_written, narrow) {
+    ask("a");
+    BOOST_TEST(!queue.is_full());
+    ask("b");
+    BOOST_TEST(queue.is_full());
+    (void)write_bytes();
+    BOOST_TEST(!queue.is_full());
+}
+
 BOOST_FIXTURE_TEST_CASE(the_other_verbs_change_and_then_read, fixture) {
     ask("k", {.verb = verb::peek, .now = 5'000'000});
     ask("k", {.verb = verb::refund, .cost = 2, .at_least = 2, .now = 5'000'000});
