@@ -100,13 +100,19 @@ void filter_trial::compare_step(const filter_step& s) {
         model_[i].kept_for.reset();
     if (s.kind != filter_event::ids) {
         meddle(s);
-    } else {
-        const auto sent = std::move(in_flight_.front());
-        in_flight_.pop_front();
-        if (read_batch(*sent))
-            compare_ids(s, *sent);
+        return look();
     }
+    const auto agreed = !first_;
+    const auto sent = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    if (read_batch(*sent))
+        compare_ids(s, *sent);
     look();
+    if (told_.server_clock && after_ - now_ > longest_stall) {
+        late_ = true;
+        if (agreed)
+            first_.reset();
+    }
 }
 
 void filter_trial::meddle(const filter_step& s) {

@@ -22,6 +22,11 @@ namespace colimit::differential {
 inline constexpr std::int64_t least_ttl_ms = 3'600'000;
 inline constexpr std::string_view least_ttl = "3600000";
 
+/// Microseconds. A process may be stopped in the middle of a script. Where the server was for
+/// longer, by its own clock, keys came to their end while the script believed them alive, as each
+/// is given a second: nothing that follows can be compared.
+inline constexpr std::int64_t longest_stall = 900'000;
+
 struct sent_batch {
     redis::batch batch{8};
     std::deque<test::fake_operation> calls; ///< or a single one for all checks

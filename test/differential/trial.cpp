@@ -22,10 +22,6 @@ namespace resp = redis::resp;
 /// Of a value: until when its key surely lives.
 constexpr std::size_t promise_bytes = 8;
 
-/// A process may be stopped in the middle of a script. Where the server was for longer, by its own
-/// clock, keys came to their end while the script believed them alive, as each is given a second.
-constexpr std::int64_t longest_stall = 900'000;
-
 [[nodiscard]] std::string_view without_promise(std::string_view value) {
     return value.substr(std::min(value.size(), promise_bytes));
 }

@@ -4,15 +4,12 @@
 
 #include "stores.hpp"
 
-#include <core/log_facts.hpp>
-#include <policy_data.hpp>
 #include <support/decision_text.hpp>
 #include <support/live_limiter.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -241,108 +238,6 @@ BOOST_AUTO_TEST_CASE(many_checks_at_once_are_as_many_calls) {
     BOOST_TEST(checks[0].result.remaining == 4);
     BOOST_TEST(checks[1].result.remaining == 4);
     BOOST_TEST(checks[2].result.remaining == 3);
-}
-
-namespace {
-
-/// A key's log in this process.
-class twin {
-  public:
-    explicit twin(const policy& p) : rules_(p.data()->plan) {}
-
-    decision operator()(const core::question& asked) {
-        auto answer = decision{};
-        auto state = core::key_state{};
-        (void)core::change_before(log_, rules_, asked);
-        core::tell(log_, rules_, asked, state.states);
-        (void)core::evaluate(rules_, state, asked, answer);
-        (void)core::change_after(log_, rules_, asked, answer);
-        return answer;
-    }
-
-  private:
-    const core::plan& rules_;
-    core::event_log log_;
-};
-
-/// Where refused calls count, both keep a bounded number of events, but only here is each token
-/// one.
-[[nodiscard]] decision as_far_as_it_matters(decision d) {
-    for (std::size_t i = 0; i < d.rules.size(); ++i)
-        d.rules[i].balance = std::max(d.rules[i].balance, -d.rules[i].limit);
-    return d;
-}
-
-/// The verbs in any order, at any costs, by one caller whose clock goes on.
-class history {
-  public:
-    history(live& l, const policy& p, unsigned seed)
-        : live_(l), policy_(p), twin_(p), random_(seed) {}
-
-    void run(int steps) {
-        for (int i = 0; i < steps; ++i) {
-            now_ += any(0, 3) == 0 ? any(0, 20) * second : any(0, 2);
-            const auto o = check_options{.cost = any(0, 6), .now = at(now_)};
-            auto [mine, twins] = ask(static_cast<int>(any(0, 9)), o);
-            mine = as_far_as_it_matters(mine);
-            twins = as_far_as_it_matters(twins);
-            BOOST_TEST_REQUIRE((mine == twins), "step " << i << " of " << to_string(policy_[0])
-                                                        << '\n'
-                                                        << mine << '\n'
-                                                        << twins);
-        }
-    }
-
-  private:
-    [[nodiscard]] std::int64_t any(std::int64_t least, std::int64_t most) {
-        return std::uniform_int_distribution<std::int64_t>{least, most}(random_);
-    }
-
-    [[nodiscard]] std::pair<decision, decision> ask(int what, check_options o) {
-        const auto used = charge_options{.cost = o.cost, .now = o.now};
-        auto& l = live_.limiter;
-        if (what == 0)
-            return {must(live_, [&](auto h) { l.charge("k", policy_, used, h); }),
-                    twin_(detail::ask(detail::verb::charge, used))};
-        if (what == 1)
-            return {must(live_, [&](auto h) { l.refund("k", policy_, used, h); }),
-                    twin_(detail::ask(detail::verb::refund, used))};
-        if (what == 2 && o.cost == 0)
-            return {must(live_, [&](auto h) { l.reset("k", policy_, {.now = o.now}, h); }),
-                    twin_(detail::ask(detail::verb::reset, reset_options{.now = o.now}))};
-        if (what == 3)
-            return {must(live_, [&](auto h) { l.peek("k", policy_, o, h); }),
-                    twin_(detail::ask(detail::verb::peek, o))};
-        if (what == 4 && !policy_[0].counts_refused())
-            o.at_least = any(0, o.cost);
-        return {must(live_, [&](auto h) { l.allow("k", policy_, o, h); }),
-                twin_(detail::ask(detail::verb::allow, o))};
-    }
-
-    live& live_;
-    const policy& policy_;
-    twin twin_;
-    std::mt19937 random_;
-    std::int64_t now_ = 0;
-};
-
-} // namespace
-
-BOOST_AUTO_TEST_CASE(one_caller_gets_the_decisions_that_the_store_in_process_makes) {
-    auto s = scriptless{};
-    auto l = s.open();
-    const std::vector<policy> policies = {
-        policy{"one", sliding_log(5, 10s)},
-        policy{"three", sliding_log(4, 5s).named("a"), sliding_log(9, 1min).named("b"),
-               sliding_log(6, 20s).named("c").shadow()},
-        policy{"counting", sliding_log(5, 10s).count_refused()},
-        policy{"both", sliding_log(4, 5s).count_refused().named("a"),
-               sliding_log(12, 1min).named("b")},
-        policy{"shadow", sliding_log(5, 10s)}.shadow(),
-    };
-    auto seed = 1U;
-    for (const auto& p : policies)
-        history{l, p, seed++}.run(600);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Half of the clock's moves end where an event leaves a window, or a microsecond beside.
+
+#include "log_history.hpp"
+
+#include "dice.hpp"
+
+#include <colimit/limits.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colimit::differential {
+namespace {
+
+using core::verb;
+
+constexpr std::size_t calls_of_history = 100;
+constexpr std::size_t most_rules = limits::rules_per_policy;
+
+class log_story {
+  public:
+    explicit log_story(std::uint64_t seed) : dice_(seed) {
+        told_.seed = seed;
+        told_.keys = 1 + dice_.below(4);
+        auto rules = std::vector<rule>{};
+        const auto size = dice_.percent(50) ? 1 : 1 + dice_.below(most_rules);
+        while (rules.size() < size)
+            rules.push_back(draw_rule("r" + std::to_string(rules.size())));
+        const auto made = policy{"p", rules};
+        told_.versions = {dice_.percent(10) ? made.shadow() : made};
+        now_ = dice_.magnitude(limits::latest_time / 2);
+    }
+
+    [[nodiscard]] history tell() {
+        while (told_.calls() < calls_of_history) {
+            move_clock();
+            told_.steps.push_back(ask());
+        }
+        auto last = step{};
+        for (std::size_t k = 0; k < told_.keys; ++k)
+            last.calls.push_back({.key = k, .asked = {.verb = verb::peek, .now = now_}});
+        told_.steps.push_back(std::move(last));
+        return std::move(told_);
+    }
+
+  private:
+    [[nodiscard]] rule draw_rule(const std::string& name) {
+        const auto most = dice_.percent(80) ? 12 : 300;
+        const auto period = dice_.magnitude(dice_.percent(70) ? 60'000'000 : 86'400'000'000);
+        periods_.push_back(period);
+        const auto log = sliding_log(dice_.magnitude(most), std::chrono::microseconds{period});
+        const auto counting = dice_.percent(25);
+        counts_refused_ = counts_refused_ || counting;
+        return (counting ? log.count_refused() : log).named(name).shadow(dice_.percent(15));
+    }
+
+    void move_clock() {
+        if (dice_.percent(40))
+            return;
+        if (dice_.percent(50) && !times_.empty()) {
+            const auto event = times_[dice_.below(times_.size())];
+            const auto edge = event + periods_[dice_.below(periods_.size())];
+            now_ = std::max(now_, edge + dice_.between(-1, 1));
+        } else {
+            now_ += dice_.magnitude(periods_[dice_.below(periods_.size())]);
+        }
+    }
+
+    [[nodiscard]] step ask() {
+        auto keys = std::vector<std::size_t>(told_.keys);
+        for (std::size_t k = 0; k < keys.size(); ++k)
+            keys[k] = k;
+        dice_.shuffle(keys);
+        keys.resize(1 + dice_.below(keys.size()));
+        auto made = step{};
+        for (const auto k : keys)
+            made.calls.push_back({.key = k, .asked = draw_question()});
+        times_.push_back(now_);
+        return made;
+    }
+
+    [[nodiscard]] core::question draw_question() {
+        const auto cost = dice_.percent(50)   ? 1
+                          : dice_.percent(90) ? dice_.between(0, 6)
+                                              : dice_.magnitude(400);
+        auto q = core::question{.cost = cost, .at_least = cost, .now = now_};
+        const auto what = dice_.below(100);
+        q.verb = what < 60   ? verb::allow
+                 : what < 75 ? verb::peek
+                 : what < 85 ? verb::charge
+                 : what < 97 ? verb::refund
+                             : verb::reset;
+        const auto asks = q.verb == verb::allow || q.verb == verb::peek;
+        // Without scripts a call that is counted even if it is refused is counted whole.
+        if (asks && dice_.percent(25) && (q.verb == verb::peek || !counts_refused_))
+            q.at_least = dice_.between(0, cost);
+        if (q.verb == verb::reset)
+            q.cost = q.at_least = 0;
+        return q;
+    }
+
+    dice dice_;
+    history told_;
+    std::int64_t now_ = 0;
+    std::vector<std::int64_t> periods_; ///< of the rules
+    std::vector<std::int64_t> times_;   ///< of the steps
+    bool counts_refused_ = false;
+};
+
+} // namespace
+
+history random_log_history(std::uint64_t seed) {
+    return log_story{seed}.tell();
+}
+
+} // namespace colimit::differential

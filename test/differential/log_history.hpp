@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A random history for servers without scripts: sliding logs only, and a clock that goes on. In a
+// batch each key is asked once, as what a refused call recorded counts until it has been removed.
+
+#ifndef COLIMIT_TEST_DIFFERENTIAL_LOG_HISTORY_HPP
+#define COLIMIT_TEST_DIFFERENTIAL_LOG_HISTORY_HPP
+
+#include "history.hpp"
+
+#include <cstdint>
+
+namespace colimit::differential {
+
+/// A history of about 100 calls, and a peek at each key in the end.
+[[nodiscard]] history random_log_history(std::uint64_t seed);
+
+} // namespace colimit::differential
+
+#endif
