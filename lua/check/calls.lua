@@ -185,17 +185,12 @@ local function apply(k, verb, cost, at_least, member)
         local longer = cost > debt[n + 1]
         if longer then start_hold(n + 1, cost) end
         note_change(longer)
-    elseif verb == ONCE then
-        if has_log then
-            move_log_to_now()
-            tell_log(0, 0)
-        end
+    elseif verb == ONCE then -- of a policy without rules
         local first_one = judge(0, 0) >= 0
         if first_one then granted = granted + 1 end
         if first_one and cost > 0 then start_hold(n + 1, cost) end
         note_change(first_one and cost > 0)
     else
-        if has_log then move_log_to_now() end
         note_change(false)
     end
     if has_log then tell_log(0, 0) end

@@ -195,8 +195,8 @@ class story {
     [[nodiscard]] core::question hold_question() {
         const auto length =
             dice_.magnitude(told_.server_clock ? 5'000'000 : limits::longest_recovery.count());
-        return {dice_.percent(50) ? verb::block : verb::once, dice_.percent(10) ? 0 : length, 0,
-                clock()};
+        return {rules().has_log || dice_.percent(50) ? verb::block : verb::once,
+                dice_.percent(10) ? 0 : length, 0, clock()};
     }
 
     /// A place in the future; or the one that was given last is given back, or nearly that one.

@@ -178,6 +178,21 @@ BOOST_DATA_TEST_CASE(P3_a_member_that_another_rule_refuses_is_not_counted, every
     BOOST_TEST((take_picture() == before));
 }
 
+BOOST_DATA_TEST_CASE(P3_a_member_that_fails_at_one_rule_is_counted_by_none, every_redis()) {
+    auto s = open_store(sample);
+    const policy p{"p", distinct(9, 1min).named("minute"), distinct(9, 1h).named("hour")};
+    s->allow("k", p, {.member = "a", .now = at(minute)});
+    const auto hour = sketch_name_of(p, "k", "hour");
+    look().must({"DEL", hour});
+    look().must({"RPUSH", hour, "somebody's"});
+    const auto before = take_picture();
+    for (const auto verb : {asked_verb::allow, asked_verb::peek, asked_verb::charge}) {
+        const auto got = s->ask(verb, "k", p, {.member = "b", .now = at(minute)});
+        BOOST_TEST((got.ec == errc::key_conflict), got.ec.message());
+        BOOST_TEST((take_picture() == before), "verb " << int(verb));
+    }
+}
+
 BOOST_DATA_TEST_CASE(P3_a_peek_of_a_new_key_makes_no_sketch, every_redis()) {
     auto s = open_store(sample);
     s->peek("k", three, {.member = "a", .now = at(minute)});

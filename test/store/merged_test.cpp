@@ -98,4 +98,29 @@ BOOST_AUTO_TEST_CASE(calls_that_leave_together_are_decided_as_one_after_another)
     BOOST_TEST(s.failed == 0U);
 }
 
+/// A batch says in two bytes how often each key is asked.
+BOOST_AUTO_TEST_CASE(more_equal_calls_than_a_byte_counts_are_all_counted) {
+    look().must({"FLUSHALL"});
+    auto l = live{server().address(), [](config& c) { c.minimum_ttl = 1h; }};
+    l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
+    const std::vector<policy> policies{policy{"bucket", gcra(1'000, 1h)},
+                                       policy{"window", fixed_window(1'000, 1h)}};
+    for (const auto& p : policies) {
+        auto left = 301 + 2;
+        for (int i = 0; i < 301; ++i)
+            l.limiter.allow("many", p, {.now = at(0)}, [&](error_code ec, const decision& d) {
+                BOOST_TEST((!ec && d.allowed()));
+                --left;
+            });
+        for (const auto* key : {"few", "one"})
+            l.limiter.allow(key, p, {.now = at(0)}, [&](error_code, const decision&) { --left; });
+        run_until(l.context, [&] { return left == 0; });
+        auto after = decision{};
+        l.run([&]() -> asio::awaitable<void> {
+            after = co_await l.limiter.peek("many", p, {.now = at(0)});
+        });
+        BOOST_TEST(after.remaining == 1'000 - 301);
+    }
+}
+
 } // namespace

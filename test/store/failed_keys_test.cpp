@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What goes wrong with one key is said of that key alone, wherever it stands in its batch, and what
+// is said to the others is right.
+
+#include "stores.hpp"
+
+#include <support/decision_text.hpp>
+#include <support/live_limiter.hpp>
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace colimit;
+using namespace colimit::test;
+using namespace std::chrono_literals;
+
+/// The script has ways of its own for one bucket, for several, and for all other rules.
+[[nodiscard]] std::vector<policy> one_for_each_way() {
+    return {policy{"bucket", gcra(1, 1h)},
+            policy{"buckets", gcra(1, 1h).named("a"), gcra(2, 1h).named("b")},
+            policy{"window", fixed_window(1, 1h)},
+            policy{"mixed", gcra(1, 1h), sliding_log(5, 1h)}};
+}
+
+/// What became of calls that left together.
+struct results {
+    std::vector<std::optional<answer>> of;
+
+    explicit results(std::size_t calls) : of(calls) {}
+    auto into(std::size_t i) {
+        return [this, i](error_code ec, const decision& d) { of[i] = answer{ec, d}; };
+    }
+    [[nodiscard]] bool are_there() const {
+        return std::ranges::all_of(of, [](const auto& one) { return one.has_value(); });
+    }
+};
+
+/// Only new keys are written, as the others are at their limits already.
+BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_its_key_alone) {
+    const auto server = redis_server{};
+    auto look = server.connect();
+    for (const auto& p : one_for_each_way())
+        for (std::size_t refused = 0; refused < 3; ++refused)
+            for (const auto verb : {asked_verb::allow, asked_verb::charge}) {
+                look.must({"FLUSHALL"});
+                auto l = live{server.address(), [](config& c) { c.deny_cache = 0; }};
+                const auto name = [](std::size_t i) { return "k" + std::to_string(i); };
+                l.run([&]() -> asio::awaitable<void> {
+                    for (std::size_t i = 0; i < 3; ++i)
+                        if (i != refused)
+                            (void)co_await l.allow(name(i), p);
+                });
+                look.must({"ACL", "SETUSER", "default", "-set"});
+                auto got = results{3};
+                for (std::size_t i = 0; i < 3; ++i)
+                    if (verb == asked_verb::allow || i != refused)
+                        l.limiter.allow(name(i), p, got.into(i));
+                    else
+                        l.limiter.charge(name(i), p, {.cost = 2}, got.into(i));
+                run_until(l.context, [&] { return got.are_there(); });
+                look.must({"ACL", "SETUSER", "default", "+set"});
+                for (std::size_t i = 0; i < 3; ++i)
+                    BOOST_TEST_CONTEXT(p.name() << ", key " << i << ", refused " << refused) {
+                        if (i == refused)
+                            BOOST_TEST((got.of[i]->ec == errc::auth_failed),
+                                       got.of[i]->ec.message());
+                        else
+                            BOOST_TEST(got.of[i]->ec == error_code{});
+                        if (i != refused)
+                            BOOST_TEST(got.of[i]->result.outcome == outcome::limited);
+                    }
+            }
+}
+
+/// What its log and its sketch said goes with it, so that others are told what theirs said.
+BOOST_DATA_TEST_CASE(a_key_that_fails_after_its_rules_were_asked_does_not_speak_for_others,
+                     every_redis()) {
+    const policy both{"both", distinct(5, 1h), sliding_log(9, 1h)};
+    look().must({"FLUSHALL"});
+    auto l = live{server().address(), [](config& c) { c.minimum_ttl = for_supplied_clocks; }};
+    l.run([&]() -> asio::awaitable<void> {
+        for (const auto* member : {"a", "b"})
+            (void)co_await l.allow("sound", both, {.cost = 2, .member = member, .now = at(0)});
+    });
+    look().must({"RPUSH", sketch_name_of(both, "broken"), "somebody's"});
+    for (const auto broken_first : {true, false}) {
+        auto got = results{4};
+        const auto ask_broken = [&] {
+            l.limiter.charge("broken", both, {.member = "m", .now = at(1)}, got.into(0));
+            l.limiter.refund("broken", both, {.now = at(1)}, got.into(1));
+        };
+        if (broken_first)
+            ask_broken();
+        l.limiter.peek("sound", both, {.member = "a", .now = at(1)}, got.into(2));
+        l.limiter.peek("new", both, {.member = "a", .now = at(1)}, got.into(3));
+        if (!broken_first)
+            ask_broken();
+        run_until(l.context, [&] { return got.are_there(); });
+        BOOST_TEST((got.of[0]->ec == errc::key_conflict), got.of[0]->ec.message());
+        BOOST_TEST((got.of[1]->ec == errc::key_conflict), got.of[1]->ec.message());
+        BOOST_TEST(got.of[2]->result.rules[0].balance == 3);
+        BOOST_TEST(got.of[2]->result.rules[1].balance == 5);
+        BOOST_TEST(got.of[3]->result.rules[0].balance == 5);
+        BOOST_TEST(got.of[3]->result.rules[1].balance == 9);
+    }
+}
+
+} // namespace
