@@ -2,6 +2,7 @@
 local exists, stale -- something is there; it must be replaced even by a refusal
 local changed       -- something is to be written at the end
 local erased        -- there is no state, whatever the slots say
+local moved         -- a window may end at another time than before
 local expires       -- until then the key surely lives
 
 local function is_number(a, least) return a >= least and a <= MOST and a % 1 == 0 end
@@ -60,7 +61,8 @@ local function load(value)
         for i = 1, n + 1 do own_num[i] = 0 end
     end
     debt[n + 1] = own_num[n + 1] == 0 and 0 or debt[n + 1]
-    if bring_all() then stale = true end
+    moved = bring_all()
+    if moved then stale = true end
 end
 
 local function encoded(ends)
@@ -101,6 +103,11 @@ end
 local function save(k)
     local key, value = KEYS[base + k], values[first + k - 1]
     local matters, kept = lives_for()
+    if moved then
+        for j, i in ipairs(sketches) do
+            if debt[i] > 0 then keep_sketch(k, j) end
+        end
+    end
     local done
     if not matters then
         if is_foreign(k) then return note(first + k - 1, 'c') end

@@ -53,7 +53,6 @@ end
 
 -- Events after now count as at now, and whoever may write puts them there.
 local function move_log_to_now()
-    if total == 0 and newest ~= 0 then empty_log() end -- not of ours
     if newest <= now then return end
     for _, event in ipairs(redis.call('ZRANGEBYSCORE', log_key, '(' .. now_text, '+inf')) do
         redis.call('ZADD', log_key, now_text, event)

@@ -31,8 +31,7 @@ if are_plain_buckets() then
                     debt = old - (now - t) * den1
                     if debt < 0 then debt = 0 end
                 else
-                    times = false
-                    fits[k] = false
+                    times, fits[k] = false, false
                 end
             end
             debts[k] = debt

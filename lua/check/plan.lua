@@ -68,7 +68,7 @@ local function read_plan(at)
         if kind[i] == DISTINCT then sketches[#sketches + 1] = i end
     end
     -- Behind the slots: until when the key is blocked.
-    tag[n + 1], kind[n + 1], period[n + 1], initial[n + 1] = BLOCK_TAG, HOLD, CENTURY, -1
+    tag[n + 1], period[n + 1] = BLOCK_TAG, CENTURY
     value_format = '<d' .. string.rep('I4dddd', #stored)
     value_size = HEAD + SLOT * #stored
     return at

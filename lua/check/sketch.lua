@@ -1,6 +1,6 @@
 -- Different members in a window: a HyperLogLog of Redis for each `distinct` rule. PFADD cannot be
 -- undone and PFCOUNT writes, so a trial puts back the bytes that it found.
-local undo = {} -- key and old bytes (or false), in turn
+local undo = {}  -- key and old bytes (or false), in turn
 local grown = {} -- for each sketch, whether the trial changed it
 
 local function sketch_key(k, j)
@@ -16,7 +16,6 @@ end
 
 -- Counts the call's member in each sketch: own_num says how many there are then. Answers an error.
 local function try_member(k, member)
-    undo = {}
     for j, i in ipairs(sketches) do
         own_num[i] = 1 -- in a window without members the sketch is one of before
         local key = sketch_key(k, j)
@@ -47,6 +46,12 @@ local function forget_trial()
     undo = {}
 end
 
+-- Until its window ends.
+local function keep_sketch(k, j)
+    local option, at = lifetime(t[sketches[j]] - now)
+    redis.call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', sketch_key(k, j), at)
+end
+
 -- The member counts.
 local function keep_trial(k, member)
     undo = {}
@@ -56,9 +61,6 @@ local function keep_trial(k, member)
             redis.call('DEL', key)
             redis.call('PFADD', key, member)
         end
-        if grown[j] then
-            local option, at = lifetime(t[i] - now)
-            redis.call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
-        end
+        if grown[j] then keep_sketch(k, j) end
     end
 end

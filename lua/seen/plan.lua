@@ -22,7 +22,7 @@
 local SECOND = 1000000
 local HEAD = 8 -- bytes of a block
 
-local floor, max, min = math.floor, math.max, math.min
+local floor, max = math.floor, math.max
 local text_of = string.format
 local pack, unpack_bytes = struct.pack, struct.unpack
 local guarded = redis.pcall

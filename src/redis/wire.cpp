@@ -15,9 +15,6 @@ namespace {
 constexpr std::size_t header_bytes = 8;
 constexpr std::size_t slot_bytes = 4 + 4 * 8;
 
-/// FNV-1a of a family that no rule has; known to the script.
-constexpr std::uint32_t block_tag = 0xee0c38eaU;
-
 static_assert(std::endian::native == std::endian::little, "values are copied as they are");
 
 template<class T>

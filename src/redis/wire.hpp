@@ -30,6 +30,9 @@
 
 namespace colimit::redis {
 
+/// Of the slot that tells until when a key is blocked: FNV-1a of a family that no rule has.
+inline constexpr std::uint32_t block_tag = 0xee0c38eaU;
+
 [[nodiscard]] std::string encode_plan(const core::plan& rules);
 
 /// Appends a call, made `times` times in a row, on the key at place `key` of the batch.

@@ -101,6 +101,8 @@ class filter_story {
         auto size = std::size_t{told_.shape.block_bytes()};
         if (dice_.percent(30))
             size = dice_.below(size + 40);
+        else if (dice_.percent(15)) // the head, and nearly the head
+            size = sizeof head - 1 + dice_.below(3);
         while (bytes.size() < size)
             bytes += static_cast<char>(dice_.bits() & dice_.bits());
         bytes.resize(size);

@@ -6,10 +6,12 @@
 #include "random_bytes.hpp"
 
 #include <colimit/limits.hpp>
+#include <redis/wire.hpp>
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace colimit::differential {
@@ -67,13 +69,24 @@ void append(std::string& out, T value) {
     return {b.tag, {as_double(t), as_double(debt), as_double(num), as_double(capacity)}};
 }
 
+[[nodiscard]] slot random_block(dice& d, std::int64_t now) {
+    const auto longest = limits::longest_recovery.count();
+    const auto length = d.percent(50) ? longest + d.between(-1, 1) : d.magnitude(2 * longest);
+    return {redis::block_tag, {static_cast<double>(now), static_cast<double>(length), 1, 1}};
+}
+
 [[nodiscard]] std::vector<slot> random_slots(dice& d, const core::plan& rules, std::int64_t now) {
     auto slots = std::vector<slot>{};
     for (const auto& b : rules.all())
         slots.push_back(random_slot(d, b, now));
     const auto some = [&]() -> slot& { return slots[d.below(slots.size())]; };
+    if (d.percent(10)) // until when the key is blocked, or no longer than that can be
+        slots.push_back(random_block(d, now));
     if (d.percent(40))
         some().numbers[d.below(4)] = no_number(d);
+    if (d.percent(5)) // together a whole number
+        for (auto& number : std::span{some().numbers}.first(2))
+            number += 0.5;
     if (d.percent(15))
         some().tag = d.percent(50) ? some().tag : static_cast<std::uint32_t>(d.bits());
     if (d.percent(15))
@@ -104,6 +117,8 @@ std::string random_bytes(dice& d, const core::plan& rules, std::int64_t now) {
         for (const auto number : s.numbers)
             append(out, number);
     }
+    if (d.percent(5))
+        out += '\0';
     if (d.percent(10))
         out.resize(out.size() - std::min(out.size(), d.below(50)));
     if (d.percent(10) && out.size() > 8)

@@ -27,6 +27,7 @@ struct taste {
     bool quick;      ///< they recover within seconds, for a clock that cannot be set
     bool continuous; ///< buckets for which callers can wait in line
     bool plain;      ///< and nothing else to them: the script has ways of their own for such
+    bool coarse;     ///< buckets that are counted in milliseconds or seconds
 };
 
 [[nodiscard]] std::int64_t draw_period(dice& d, bool quick) {
@@ -38,12 +39,15 @@ struct taste {
     const auto quick = asked.quick;
     const auto kind = static_cast<algorithm>(d.below(4));
     // Counted in milliseconds, in which a full bucket is little below 2^53, or in seconds.
-    if (!quick && !asked.plain && d.percent(15)) {
+    if (!quick && (asked.coarse || (!asked.plain && d.percent(15)))) {
         const auto milliseconds = 86'400'000 * d.between(30, 300);
         const auto many =
             d.between(std::int64_t{1} << 51, std::int64_t{1} << 53) / milliseconds | 1;
         return {kind, many, milliseconds * 1'000, many};
     }
+    // Not a whole number of ticks for each token.
+    if (d.percent(10))
+        return {kind, d.between(2, 7), 1'000'003, d.between(1, 20)};
     const auto count = d.magnitude(quick ? 2'000 : 3'000'000'000);
     const auto capacity = d.percent(30)   ? count
                           : d.percent(70) ? d.magnitude(quick ? 50 : 10'000)
@@ -53,7 +57,7 @@ struct taste {
         return r;
     if (!asked.continuous && d.percent(25))
         r = d.percent(50) ? r.stepwise() : r.aligned();
-    return d.percent(20) ? r.initially(d.between(0, capacity)) : r;
+    return d.percent(20) ? r.initially(d.percent(25) ? capacity : d.between(0, capacity)) : r;
 }
 
 [[nodiscard]] rule draw_window(dice& d, bool quick) {
@@ -97,6 +101,8 @@ struct taste {
 }
 
 [[nodiscard]] rule random_rule(dice& d, std::string_view name, taste asked) {
+    if (asked.plain && d.percent(8)) // the way of all others, then
+        asked.plain = asked.continuous = false;
     auto r = draw(d, asked);
     while (!makes_sense(r, asked.quick))
         r = draw(d, asked);
@@ -111,10 +117,23 @@ struct taste {
     }
 }
 
+/// The same rule but for its name, its capacity or its period.
+[[nodiscard]] rule almost(dice& d, const rule& r, const std::vector<rule>& rules, bool quick) {
+    if (d.percent(40))
+        return rule{r}.named(unused_name(d, rules));
+    const auto is_bucket = r.kind() < algorithm::fixed_window && !r.has_initial();
+    const auto period = d.percent(50) ? r.period().count() : draw_period(d, quick);
+    const auto capacity = is_bucket && d.percent(50) ? d.magnitude(50) : r.capacity();
+    const auto made = rule{r.kind(), r.count(), period, capacity}.named(r.name());
+    return is_bucket && makes_sense(made, quick) ? made : r;
+}
+
 void change(dice& d, std::vector<rule>& rules, taste asked) {
     for (auto& r : rules) {
-        if (d.percent(30))
+        if (d.percent(25))
             r = random_rule(d, r.name(), asked);
+        else if (d.percent(20))
+            r = almost(d, r, rules, asked.quick);
         else if (!asked.plain && d.percent(10))
             r = r.shadow(!r.is_shadow());
     }
@@ -138,7 +157,10 @@ void change(dice& d, std::vector<rule>& rules, taste asked) {
 } // namespace
 
 std::vector<policy> random_versions(dice& d, bool quick) {
-    const auto asked = taste{.quick = quick, .continuous = d.percent(15), .plain = d.percent(20)};
+    const auto asked = taste{.quick = quick,
+                             .continuous = d.percent(15),
+                             .plain = d.percent(20),
+                             .coarse = d.percent(5)};
     auto rules = std::vector<rule>{};
     const auto size = d.percent(40) ? 1 : 1 + d.below(limits::rules_per_policy);
     while (rules.size() < size)

@@ -7,7 +7,9 @@
 
 #include "trial.hpp"
 
+#include <redis/key.hpp>
 #include <redis/reply_header.hpp>
+#include <redis/wire.hpp>
 #include <support/decision_text.hpp>
 
 #include <algorithm>
@@ -77,6 +79,7 @@ void trial::compare_step(const step& s) {
     (void)server_.receive();
     (void)server_.receive();
     model_[s.key].value.reset();
+    planted_[s.key] = planted_[s.key] || s.kind == step_kind::plant;
     if (s.kind == step_kind::plant)
         model_[s.key].value = s.bytes;
     model_[s.key].foreign = s.kind == step_kind::intrude;
@@ -192,25 +195,26 @@ void trial::compare_together(const step& s, const sent_batch& sent) {
 }
 
 void trial::look(const step& s, const std::vector<std::size_t>& keys) {
-    auto values = std::vector<std::pair<test::reply, std::int64_t>>{};
-    auto sketch_ends = std::vector<std::pair<std::size_t, std::int64_t>>{};
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-        auto value = server_.receive();
-        const auto end = server_.receive().integer;
+    struct seen {
+        test::reply value;
+        std::int64_t end;
+        std::vector<std::int64_t> sketch_ends;
+    };
+    auto all = std::vector<seen>{};
+    for (const auto key : keys) {
+        auto& one = all.emplace_back(seen{server_.receive(), server_.receive().integer, {}});
         const auto events = server_.receive().integer;
-        log_ends_[keys[i]] = server_.receive().integer;
-        compare_log(keys[i], events);
+        log_ends_[key] = server_.receive().integer;
+        compare_log(key, events);
         for (std::size_t left = sketches_.size(); left > 0; --left)
-            sketch_ends.emplace_back(keys[i], server_.receive().integer);
-        values.emplace_back(std::move(value), end);
+            one.sketch_ends.push_back(server_.receive().integer);
     }
     after_ = time_of(server_.receive());
-    for (const auto& [key, end] : sketch_ends)
-        compare_sketch_end(key, end);
     for (std::size_t i = 0; i < keys.size(); ++i) {
-        compare_value(s, keys[i], values[i].first);
-        compare_end(s, keys[i], values[i].second);
-        ends_[keys[i]] = values[i].second;
+        compare_value(s, keys[i], all[i].value);
+        compare_end(s, keys[i], all[i].end);
+        compare_sketch_ends(s, keys[i], all[i].sketch_ends);
+        ends_[keys[i]] = all[i].end;
     }
 }
 
@@ -225,12 +229,32 @@ void trial::compare_log(std::size_t key, std::int64_t events) {
         report("key " + std::to_string(key) + " has a log without an end");
 }
 
-/// A sketch is kept for its window and a second.
-void trial::compare_sketch_end(std::size_t key, std::int64_t end) {
+/// A sketch is kept for the longest window and a second at most, and, where the key has counted
+/// with it, for as long as its window.
+void trial::compare_sketch_ends(const step& s, std::size_t key,
+                                const std::vector<std::int64_t>& ends) {
     const auto longest = std::max(longest_sketch_ / 1000, told_.server_clock ? 0 : least_ttl_ms);
-    if (end == -1 || end > after_ / 1000 + longest)
+    const auto complain = [&](std::int64_t end) {
         report("key " + std::to_string(key) + " has a sketch that ends at " + std::to_string(end) +
                " ms");
+    };
+    for (const auto end : ends)
+        if (end == -1 || end > after_ / 1000 + longest)
+            complain(end);
+    if (!told_.server_clock || planted_[key] || !written_[key])
+        return;
+    const auto& rules = rules_for(s, key);
+    const auto state = redis::decode_value(rules, model_[key].value);
+    for (std::uint32_t i = 0; i < rules.size; ++i) {
+        const auto family = redis::sketch_family(rules.limits[i].tag);
+        const auto place =
+            std::ranges::find(sketches_, std::string_view{family.data(), family.size()});
+        if (rules.limits[i].kind != core::kind::distinct || state.states[i].debt == 0)
+            continue;
+        const auto end = ends[static_cast<std::size_t>(place - sketches_.begin())];
+        if (end >= 0 && end * 1000 < state.states[i].t)
+            complain(end);
+    }
 }
 
 void trial::compare_value(const step& s, std::size_t key, const test::reply& value) {
@@ -276,7 +300,9 @@ void trial::compare_end(const step& s, std::size_t key, std::int64_t end) {
     const auto longest = 2 * matters + 1'000'000;
     const auto end_us = end * 1000;
     const auto begin = told_.server_clock ? now_ : before_;
-    const auto latest = after_ + std::max(longest, least_ttl_ms * 1000) + 2'000;
+    const auto latest = told_.server_clock
+                            ? now_ + longest
+                            : after_ + std::max(longest, least_ttl_ms * 1000) + 2'000;
     const auto promise = promise_of(*known.value);
     const auto promised = told_.server_clock ? static_cast<double>(end_us) : 0;
     if (end_us < begin + matters || end_us > latest || promise != promised)

@@ -16,7 +16,7 @@ namespace resp = redis::resp;
 
 trial::trial(test::raw_client& server, const scripts& run, const history& told, std::string prefix)
     : server_(server), run_(run), told_(told), prefix_(std::move(prefix)), model_(told.keys),
-      written_(told.keys), ends_(told.keys, -2), log_ends_(told.keys, -2) {
+      written_(told.keys), planted_(told.keys), ends_(told.keys, -2), log_ends_(told.keys, -2) {
     for (std::size_t key = 0; key < told.keys; ++key) {
         const auto bytes = std::to_string(key);
         family_at_ =

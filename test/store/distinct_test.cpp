@@ -218,4 +218,30 @@ BOOST_DATA_TEST_CASE(P4_a_sketch_ends_with_its_window_and_a_second, every_redis(
     BOOST_TEST(look().dbsize() == 0);
 }
 
+/// Whatever call finds the other window first: one who is counted already, a new one, a refused
+/// one.
+BOOST_DATA_TEST_CASE(a_sketch_lives_on_with_a_window_that_got_longer, every_redis()) {
+    const policy seconds{"p", distinct(2, 5s)};
+    const policy year{"p", distinct(2, 8760h)};
+    for (const auto* member : {"a", "c", "d"}) {
+        auto s = open_store(sample, 0ms);
+        s->allow("k", seconds, {.member = "a"});
+        s->allow("k", seconds, {.member = "b"});
+        const auto d = s->allow("k", year, {.member = member});
+        BOOST_TEST(d.rules[0].balance == 0);
+        const auto end = (d.server_time + d.reset_after).time_since_epoch().count() / 1000;
+        BOOST_TEST(look().must({"PEXPIRETIME", sketch_name_of(seconds, "k")}).integer >= end,
+                   member);
+    }
+}
+
+BOOST_DATA_TEST_CASE(P3_a_peek_makes_no_sketch_where_one_was_lost, every_redis()) {
+    auto s = open_store(sample);
+    s->allow("k", three, {.cost = 1, .member = "a", .now = at(minute)});
+    look().must({"DEL", sketch_name_of(three, "k")});
+    const auto before = take_picture();
+    s->peek("k", three, {.member = "b", .now = at(minute)});
+    BOOST_TEST((take_picture() == before));
+}
+
 } // namespace
