@@ -7,6 +7,8 @@
 #include "dice.hpp"
 
 #include <colimit/limits.hpp>
+#include <core/plan.hpp>
+#include <policy_data.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -33,6 +35,9 @@ class log_story {
             rules.push_back(draw_rule("r" + std::to_string(rules.size())));
         const auto made = policy{"p", rules};
         told_.versions = {dice_.percent(10) ? made.shadow() : made};
+        room_ = core::log_capacity(made.data()->plan);
+        asked_.resize(told_.keys);
+        refunds_ = !counts_refused_ || dice_.percent(50);
         now_ = dice_.magnitude(limits::latest_time / 2);
     }
 
@@ -79,9 +84,24 @@ class log_story {
         keys.resize(1 + dice_.below(keys.size()));
         auto made = step{};
         for (const auto k : keys)
-            made.calls.push_back({.key = k, .asked = draw_question()});
+            made.calls.push_back({.key = k, .asked = within_room(k, draw_question())});
         times_.push_back(now_);
         return made;
+    }
+
+    /// Where refused calls count, only so many tokens are kept in a server, and as many calls here:
+    /// which of them a refund takes is the same as long as all are.
+    [[nodiscard]] core::question within_room(std::size_t key, core::question q) {
+        if (!counts_refused_ || !refunds_)
+            return q;
+        auto& sum = asked_[key];
+        if (q.verb == verb::allow || q.verb == verb::charge)
+            sum += q.cost;
+        if (sum > room_)
+            q = {.verb = verb::reset, .now = now_};
+        if (q.verb == verb::reset)
+            sum = 0;
+        return q;
     }
 
     [[nodiscard]] core::question draw_question() {
@@ -93,7 +113,7 @@ class log_story {
         q.verb = what < 60   ? verb::allow
                  : what < 75 ? verb::peek
                  : what < 85 ? verb::charge
-                 : what < 97 ? verb::refund
+                 : what < 97 ? (refunds_ ? verb::refund : verb::peek)
                              : verb::reset;
         const auto asks = q.verb == verb::allow || q.verb == verb::peek;
         // Without scripts a call that is counted even if it is refused is counted whole.
@@ -110,6 +130,9 @@ class log_story {
     std::vector<std::int64_t> periods_; ///< of the rules
     std::vector<std::int64_t> times_;   ///< of the steps
     bool counts_refused_ = false;
+    bool refunds_ = true;
+    std::int64_t room_ = 0;           ///< tokens of a key that are kept
+    std::vector<std::int64_t> asked_; ///< tokens, of each key since its last reset
 };
 
 } // namespace
