@@ -4,6 +4,7 @@
 
 #include "known_histories.hpp"
 
+#include <chrono>
 #include <cstdint>
 
 namespace colimit::differential {
@@ -25,10 +26,29 @@ using core::verb;
             }};
 }
 
+/// Around every day on which the rule for leap years has a case of its own, and month 12 ends.
+[[nodiscard]] history turns_of_the_calendar() {
+    using namespace std::chrono;
+    auto told = history{.versions = {policy{"p", calendar(3, calendar_unit::day).named("d"),
+                                            calendar(9, calendar_unit::week).named("w"),
+                                            calendar(30, calendar_unit::month).named("m"),
+                                            calendar(300, calendar_unit::year).named("y")}},
+                        .steps = {}};
+    for (const auto in : {1970, 1999, 2000, 2001, 2003, 2004, 2099, 2100, 2101, 2111})
+        for (const sys_days around :
+             {sys_days{year{in} / January / 3}, sys_days{year{in} / March / 2},
+              sys_days{year{in} / December / 30}})
+            for (auto day = around - days{in == 1970 ? 2 : 5}; day <= around + days{5}; ++day) {
+                const auto noon = microseconds{(day + hours{12}).time_since_epoch()}.count();
+                told.steps.push_back({.calls = {{0, {verb::allow, 1, 1, noon}}}});
+            }
+    return told;
+}
+
 } // namespace
 
 std::vector<history> known_histories() {
-    return {a_wait_beside_a_large_debt()};
+    return {a_wait_beside_a_large_debt(), turns_of_the_calendar()};
 }
 
 } // namespace colimit::differential

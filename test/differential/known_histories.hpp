@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Histories in which C++ and Lua differed once, and which chance finds again only in tens of
-// millions of operations. Every run begins with them.
+// Histories in which C++ and Lua differed once, or would with one wrong number, and which chance
+// finds only in tens of millions of operations. Every run begins with them.
 
 #ifndef COLIMIT_TEST_DIFFERENTIAL_KNOWN_HISTORIES_HPP
 #define COLIMIT_TEST_DIFFERENTIAL_KNOWN_HISTORIES_HPP

@@ -25,10 +25,10 @@ using namespace std::chrono_literals;
 
 /// The script has ways of its own for one bucket, for several, and for all other rules.
 [[nodiscard]] std::vector<policy> one_for_each_way() {
-    return {policy{"bucket", gcra(1, 1h)},
-            policy{"buckets", gcra(1, 1h).named("a"), gcra(2, 1h).named("b")},
-            policy{"window", fixed_window(1, 1h)},
-            policy{"mixed", gcra(1, 1h), sliding_log(5, 1h)}};
+    return {policy{"bucket", gcra(3, 3h)},
+            policy{"buckets", gcra(3, 3h).named("a"), gcra(4, 4h).named("b")},
+            policy{"window", fixed_window(3, 1h)},
+            policy{"mixed", gcra(3, 3h), sliding_log(5, 1h)}};
 }
 
 /// What became of calls that left together.
@@ -44,41 +44,46 @@ struct results {
     }
 };
 
-/// Only new keys are written, as the others are at their limits already.
+/// The others are at their limit, and not written. The one is new, has a value that must be written
+/// whole, or one that can be changed in its place.
+void check_refused_write(const redis_server& server, const policy& p, std::size_t refused, int used,
+                         asked_verb verb) {
+    auto look = server.connect();
+    look.must({"FLUSHALL"});
+    auto l = live{server.address(), [](config& c) { c.deny_cache = 0; }};
+    const auto name = [](std::size_t i) { return "k" + std::to_string(i); };
+    l.run([&]() -> asio::awaitable<void> {
+        for (std::size_t i = 0; i < 3; ++i)
+            for (auto calls = i == refused ? used : 3; calls > 0; --calls)
+                (void)co_await l.allow(name(i), p);
+    });
+    look.must({"ACL", "SETUSER", "default", "-set", "-setrange"});
+    auto got = results{3};
+    for (std::size_t i = 0; i < 3; ++i)
+        if (verb == asked_verb::allow || i != refused)
+            l.limiter.allow(name(i), p, got.into(i));
+        else
+            l.limiter.charge(name(i), p, {.cost = 1}, got.into(i));
+    run_until(l.context, [&] { return got.are_there(); });
+    look.must({"ACL", "SETUSER", "default", "+set", "+setrange"});
+    for (std::size_t i = 0; i < 3; ++i) {
+        const auto& [ec, result] = *got.of[i];
+        if (i == refused)
+            BOOST_TEST((ec == errc::auth_failed), ec.message());
+        else
+            BOOST_TEST((!ec && result.outcome == outcome::limited), ec.message());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_its_key_alone) {
     const auto server = redis_server{};
-    auto look = server.connect();
     for (const auto& p : one_for_each_way())
         for (std::size_t refused = 0; refused < 3; ++refused)
-            for (const auto verb : {asked_verb::allow, asked_verb::charge}) {
-                look.must({"FLUSHALL"});
-                auto l = live{server.address(), [](config& c) { c.deny_cache = 0; }};
-                const auto name = [](std::size_t i) { return "k" + std::to_string(i); };
-                l.run([&]() -> asio::awaitable<void> {
-                    for (std::size_t i = 0; i < 3; ++i)
-                        if (i != refused)
-                            (void)co_await l.allow(name(i), p);
-                });
-                look.must({"ACL", "SETUSER", "default", "-set"});
-                auto got = results{3};
-                for (std::size_t i = 0; i < 3; ++i)
-                    if (verb == asked_verb::allow || i != refused)
-                        l.limiter.allow(name(i), p, got.into(i));
-                    else
-                        l.limiter.charge(name(i), p, {.cost = 2}, got.into(i));
-                run_until(l.context, [&] { return got.are_there(); });
-                look.must({"ACL", "SETUSER", "default", "+set"});
-                for (std::size_t i = 0; i < 3; ++i)
-                    BOOST_TEST_CONTEXT(p.name() << ", key " << i << ", refused " << refused) {
-                        if (i == refused)
-                            BOOST_TEST((got.of[i]->ec == errc::auth_failed),
-                                       got.of[i]->ec.message());
-                        else
-                            BOOST_TEST(got.of[i]->ec == error_code{});
-                        if (i != refused)
-                            BOOST_TEST(got.of[i]->result.outcome == outcome::limited);
-                    }
-            }
+            for (const auto used : {0, 1, 2})
+                for (const auto verb : {asked_verb::allow, asked_verb::charge})
+                    BOOST_TEST_CONTEXT(p.name()
+                                       << ", key " << refused << " used " << used << " times")
+    check_refused_write(server, p, refused, used, verb);
 }
 
 /// What its log and its sketch said goes with it, so that others are told what theirs said.

@@ -8,6 +8,8 @@
 #include <colimit/bloom_filter.hpp>
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
+#include <core/bloom.hpp>
+#include <id_digest.hpp>
 #include <policy_data.hpp>
 #include <redis/key.hpp>
 #include <redis/seen.hpp>
@@ -260,6 +262,40 @@ BOOST_AUTO_TEST_CASE(another_type_in_the_way_is_a_conflict_for_the_ids_of_its_bl
         BOOST_TEST(conflicts > 900 / static_cast<int>(blocks) / 2);
         BOOST_TEST(conflicts < 2 * 900 / static_cast<int>(blocks));
         BOOST_TEST(look().must({"TYPE", name_of(f, parity, 0)}).text == "list");
+    }
+}
+
+/// Whether the server refuses to write to a bitmap that is there, or to make one.
+BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_the_ids_of_its_block_alone) {
+    const auto own = redis_server{};
+    auto behind = own.connect();
+    const bloom_filter f{"f", {.capacity = 2'000'000, .age = 1h}};
+    const auto& shape = *f.data()->filter;
+    const auto block_of = [&](const std::string& id) {
+        return core::mark_of(shape, detail::id_digest_of(id)).block;
+    };
+    const auto known = numbered(0, 60); // all in one batch
+    for (const auto refused_block : {0U, shape.blocks - 1}) {
+        behind.must({"ACL", "SETUSER", "default", "+setrange"});
+        behind.must({"FLUSHALL"});
+        auto s = asker{for_supplied_clocks, own.unix_address()};
+        (void)s.ask(known, f, at(0));
+        behind.must({"ACL", "SETUSER", "default", "-setrange"});
+        auto ids = known; // and a new one among those of its block
+        auto fresh = std::string{"new"};
+        while (block_of(fresh) != refused_block)
+            fresh += '+';
+        ids.insert(ids.begin() + 30, fresh);
+        for (const auto make : {false, true}) {
+            if (make)
+                behind.must({"DEL", name_of(f, at(0).time_since_epoch() / 1h % 2, refused_block)});
+            const auto answers = s.ask(ids, f, at(0));
+            for (std::size_t i = 0; i < ids.size(); ++i)
+                if (block_of(ids[i]) == refused_block)
+                    BOOST_TEST((answers[i].first == errc::auth_failed), answers[i].first.message());
+                else
+                    BOOST_TEST((!answers[i].first && answers[i].second));
+        }
     }
 }
 

@@ -172,6 +172,14 @@ BOOST_DATA_TEST_CASE(each_of_several_windows_sees_its_own_part_of_one_log, every
     BOOST_TEST(s->peek("k", windows, {.now = at(3600 * second)}).rules[2].balance == 3);
 }
 
+BOOST_DATA_TEST_CASE(of_several_windows_the_largest_says_how_many_events_are_kept, every_store()) {
+    auto s = open_store(sample);
+    const policy p{"p", sliding_log(100, 1h).named("hour"), sliding_log(1, 1us).named("one")};
+    for (int i = 0; i < 100; ++i)
+        BOOST_TEST(s->allow("k", p, {.now = at(i)}).rules[0].balance == 99 - i);
+    BOOST_TEST(s->allow("k", p, {.now = at(100)}).outcome == outcome::limited);
+}
+
 BOOST_DATA_TEST_CASE(several_windows_share_one_sorted_set_and_nothing_else, every_redis()) {
     auto s = open_store(sample);
     for (int i = 0; i < 3; ++i)
@@ -257,6 +265,24 @@ BOOST_DATA_TEST_CASE(P4_after_a_refund_a_log_ends_with_the_event_that_is_the_new
     const auto recovered = (d.server_time + d.reset_after).time_since_epoch().count();
     BOOST_TEST(ends * 1000 >= recovered);
     BOOST_TEST(ends * 1000 <= recovered + second);
+}
+
+// Events are moved by whatever may write; the log ends as if they had come just now.
+BOOST_DATA_TEST_CASE(P4_a_log_that_the_clock_left_behind_gets_a_new_end, every_redis()) {
+    auto s = open_store(sample, 0ms);
+    const auto name = log_name_of(five, "k");
+    const auto lives_after = [&](std::string_view ttl) {
+        s->reset("k", five, {.now = at(0)});
+        s->allow("k", five, {.now = at(600 * second)});
+        look().must({"PEXPIRE", name, ttl});
+        s->refund("k", five, {.cost = 0, .now = at(0)});
+        return look().pttl(name);
+    };
+    for (const auto* ttl : {"60000", "900000"}) {
+        const auto lives = lives_after(ttl);
+        BOOST_TEST(lives > 1'000);
+        BOOST_TEST(lives <= 2'000);
+    }
 }
 
 BOOST_DATA_TEST_CASE(P2_and_P12_hold_for_logs_against_a_count_of_every_event, every_store()) {
