@@ -4,6 +4,10 @@
 
 #include "known_histories.hpp"
 
+#include <colimit/limits.hpp>
+#include <policy_data.hpp>
+#include <redis/wire.hpp>
+
 #include <chrono>
 #include <cstdint>
 
@@ -26,6 +30,46 @@ using core::verb;
             }};
 }
 
+constexpr std::int64_t noon = 1'700'000'000'000'000;
+
+/// The wait is as long as the most that a quicker bucket may owe, or a microsecond longer, and that
+/// is not a whole number of its ticks.
+[[nodiscard]] history a_wait_as_long_as_a_debt_can_be(std::int64_t longer) {
+    constexpr auto wait = (std::int64_t{1} << 52) / 1000;
+    const auto slow = std::chrono::microseconds{wait + longer};
+    const auto quick = token_bucket(1'000'000, 1'000'000'000, std::chrono::seconds{1});
+    return {.versions = {policy{"p", quick.named("quick"), gcra(1, slow).named("slow")}},
+            .steps = {
+                {.calls = {{0, {verb::allow, 1, 1, noon}}}},
+                {.calls = {{0, {verb::reserve, 1, 2 * wait, noon}}}},
+            }};
+}
+
+/// The largest debt is no whole number of tokens.
+[[nodiscard]] history a_charge_up_to_the_largest_debt() {
+    const auto seven = gcra(1, std::chrono::microseconds{7});
+    const auto most = limits::longest_debt.count() / 7;
+    auto told = history{.versions = {policy{"p", seven}}, .steps = {}};
+    for (const auto cost : {most - 1, most, most + 1}) {
+        told.steps.push_back({.calls = {{0, {verb::charge, cost, cost, noon}}}});
+        told.steps.push_back({.calls = {{0, {verb::reset, 0, 0, noon}}}});
+    }
+    return told;
+}
+
+/// Somebody's value says that more is owed than can be.
+[[nodiscard]] history more_than_the_largest_debt(const rule& r) {
+    const auto p = policy{"p", r};
+    const auto& l = p.data()->plan.limits[0];
+    auto state = core::key_state{};
+    state.states[0] = {.t = noon + 1'000, .debt = l.most + 5, .num = l.num, .capacity = l.capacity};
+    return {.versions = {p},
+            .steps = {
+                {.kind = step_kind::plant, .bytes = redis::encode_value(p.data()->plan, state, 0)},
+                {.calls = {{0, {verb::refund, 1, 1, noon}}}},
+            }};
+}
+
 /// Around every day on which the rule for leap years has a case of its own, and month 12 ends.
 [[nodiscard]] history turns_of_the_calendar() {
     using namespace std::chrono;
@@ -39,8 +83,8 @@ using core::verb;
              {sys_days{year{in} / January / 3}, sys_days{year{in} / March / 2},
               sys_days{year{in} / December / 30}})
             for (auto day = around - days{in == 1970 ? 2 : 5}; day <= around + days{5}; ++day) {
-                const auto noon = microseconds{(day + hours{12}).time_since_epoch()}.count();
-                told.steps.push_back({.calls = {{0, {verb::allow, 1, 1, noon}}}});
+                const auto now = microseconds{(day + hours{12}).time_since_epoch()}.count();
+                told.steps.push_back({.calls = {{0, {verb::allow, 1, 1, now}}}});
             }
     return told;
 }
@@ -48,7 +92,18 @@ using core::verb;
 } // namespace
 
 std::vector<history> known_histories() {
-    return {a_wait_beside_a_large_debt(), turns_of_the_calendar()};
+    constexpr auto hour = std::chrono::hours{1};
+    return {a_wait_beside_a_large_debt(),
+            turns_of_the_calendar(),
+            a_wait_as_long_as_a_debt_can_be(0),
+            a_wait_as_long_as_a_debt_can_be(1),
+            a_charge_up_to_the_largest_debt(),
+            more_than_the_largest_debt(gcra(5, hour)),
+            more_than_the_largest_debt(token_bucket(5, 1, hour).stepwise()),
+            more_than_the_largest_debt(token_bucket(5, 1, hour).aligned()),
+            more_than_the_largest_debt(fixed_window(5, hour)),
+            more_than_the_largest_debt(fixed_window(5, hour).from_first()),
+            more_than_the_largest_debt(sliding_window(5, hour))};
 }
 
 } // namespace colimit::differential

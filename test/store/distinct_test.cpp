@@ -235,6 +235,16 @@ BOOST_DATA_TEST_CASE(a_sketch_lives_on_with_a_window_that_got_longer, every_redi
     }
 }
 
+// A sketch is evicted on its own; the value still says how many there were.
+BOOST_DATA_TEST_CASE(P4_a_sketch_that_was_lost_and_made_again_ends_in_time, every_redis()) {
+    auto s = open_store(sample);
+    const auto name = sketch_name_of(three, "k");
+    s->allow("k", three, {.member = "a", .now = at(minute)});
+    look().must({"DEL", name});
+    BOOST_TEST(s->allow("k", three, {.member = "b", .now = at(minute)}).rules[0].balance == 2);
+    BOOST_TEST(look().pttl(name) > 0);
+}
+
 BOOST_DATA_TEST_CASE(P3_a_peek_makes_no_sketch_where_one_was_lost, every_redis()) {
     auto s = open_store(sample);
     s->allow("k", three, {.cost = 1, .member = "a", .now = at(minute)});
