@@ -1,12 +1,36 @@
--- What most batches are: one continuous bucket in microseconds, allows of cost 1 for each key, and
--- regular values. The steps are those of the general way, which follows, without its functions
--- and tables; keys with irregular values are left to it.
+-- What most batches are: one slot, allows of cost 1 for each key, and regular values. The steps are
+-- those of the general way, which follows, without its functions and tables; keys with irregular
+-- values are left to it. A continuous bucket in microseconds here, windows in the next parts.
 local left
-if (asked_times or ARGV[5] == '') and n == 1 and kind[1] == BUCKET and unit[1] == 1
-    and initial[1] < 0 and not shadow[1] then
+local has_one_slot = (asked_times or ARGV[5] == '') and n == 1 and not shadow[1]
+
+-- Where a promise is below this and twice what the state matters for, the end need not be set
+-- anew. By a supplied clock nothing is promised.
+local edge = supplied and -MOST or now + SECOND - 1000
+
+-- A value of one slot, with a new end.
+local function write_whole(k, value, since, debt, num1, capacity1, option, at, new_end)
+    local bytes, done = pack('<dI4dddd', new_end, tag[1], since, debt, num1, capacity1)
+    if value and not supplied then
+        -- In place, too: SET would make the whole value, and the next write split it.
+        done = guarded('SETRANGE', KEYS[k], '0', bytes)
+        if done == 44 then done = guarded('PEXPIREAT', KEYS[k], at) end
+        if done == 1 then done = {} end
+    elseif value then
+        done = guarded('SET', KEYS[k], bytes, option, at)
+    else -- MGET does not see values of other types; they must not be overwritten
+        done = guarded('SET', KEYS[k], bytes, option, at, 'NX')
+    end
+    if not done then
+        note(k, 'c')
+    elseif done.err then
+        note(k, 'e', done.err)
+    end
+end
+
+if has_one_slot and kind[1] == BUCKET and unit[1] == 1 and initial[1] < 0 then
     local tag1, num1, den1, full1, capacity1, most1 =
         tag[1], num[1], den[1], full[1], capacity[1], most[1]
-    local edge = now + SECOND - 1000
     local option, at, new_end
     local same -- many keys recover at the same time, and so end together
     for k = 1, keys do
@@ -45,26 +69,7 @@ if (asked_times or ARGV[5] == '') and n == 1 and kind[1] == BUCKET and unit[1] =
                     option, at, new_end = lifetime(SPARE * recovers)
                     same = recovers
                 end
-                local done
-                if value and not supplied then
-                    -- In place, too: SET would make the whole value, and the next write split it.
-                    done = guarded('SETRANGE', KEYS[k], '0',
-                        pack('<dI4dd', new_end, tag1, now, after))
-                    if done == 44 then done = guarded('PEXPIREAT', KEYS[k], at) end
-                    if done == 1 then done = {} end
-                else
-                    local bytes = pack('<dI4dddd', new_end, tag1, now, after, num1, capacity1)
-                    if value then
-                        done = guarded('SET', KEYS[k], bytes, option, at)
-                    else -- MGET does not see values of other types; they must not be overwritten
-                        done = guarded('SET', KEYS[k], bytes, option, at, 'NX')
-                    end
-                end
-                if not done then
-                    note(k, 'c')
-                elseif done.err then
-                    note(k, 'e', done.err)
-                end
+                write_whole(k, value, now, after, num1, capacity1, option, at, new_end)
             end
         end
     end

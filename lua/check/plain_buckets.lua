@@ -49,7 +49,6 @@ if are_plain_buckets() then
         parts[3 * i - 2] = now
         if i < n then parts[3 * i] = pack('<ddI4', num[i], capacity[i], tag[i + 1]) end
     end
-    local edge = now + SECOND - 1000
     for k = 1, keys do
         local value, times = values[k], fits[k]
         if not times then

@@ -16,8 +16,8 @@ namespace colimit::differential {
 namespace {
 
 constexpr std::string_view names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"};
-constexpr algorithm windows[] = {algorithm::fixed_window, algorithm::calendar,
-                                 algorithm::sliding_window};
+constexpr algorithm kinds_of_windows[] = {algorithm::fixed_window, algorithm::calendar,
+                                          algorithm::sliding_window};
 constexpr std::int64_t quickest_recovery = 6'000'000;
 
 constexpr std::int64_t periods[] = {1, 1'000, 1'000'000, 60'000'000, 86'400'000'000};
@@ -28,6 +28,8 @@ struct taste {
     bool continuous; ///< buckets for which callers can wait in line
     bool plain;      ///< and nothing else to them: the script has ways of their own for such
     bool coarse;     ///< buckets that are counted in milliseconds or seconds
+    bool
+        windows; ///< a fixed window or a counter and nothing else: they have ways of their own, too
 };
 
 [[nodiscard]] std::int64_t draw_period(dice& d, bool quick) {
@@ -60,18 +62,32 @@ struct taste {
     return d.percent(20) ? r.initially(d.percent(25) ? capacity : d.between(0, capacity)) : r;
 }
 
-[[nodiscard]] rule draw_window(dice& d, bool quick) {
+[[nodiscard]] std::int64_t draw_limit(dice& d) {
+    return d.magnitude(d.percent(70) ? 20 : d.percent(50) ? 100'000 : 5'000'000'000);
+}
+
+[[nodiscard]] rule draw_fixed_window(dice& d, bool quick) {
+    const auto r = fixed_window(draw_limit(d), std::chrono::microseconds{draw_period(d, quick)});
+    return d.percent(50) ? r.from_first() : r;
+}
+
+[[nodiscard]] rule draw_sliding_window(dice& d, bool quick) {
     // Products above 2^53: these are counted in milliseconds and seconds.
-    if (!quick && d.percent(15))
+    if (!quick && d.percent(30))
         return sliding_window(d.magnitude(5'000'000'000),
                               std::chrono::hours{24} * d.between(1, 60));
-    const auto limit = d.magnitude(d.percent(70) ? 20 : d.percent(50) ? 100'000 : 5'000'000'000);
-    const auto kind = d.pick(windows);
+    return sliding_window(draw_limit(d), std::chrono::microseconds{draw_period(d, quick)});
+}
+
+[[nodiscard]] rule draw_window(dice& d, bool quick) {
+    const auto limit = draw_limit(d);
+    const auto kind = d.pick(kinds_of_windows);
+    if (kind == algorithm::fixed_window)
+        return draw_fixed_window(d, quick);
     if (kind == algorithm::calendar)
         return calendar(limit, static_cast<calendar_unit>(d.below(4)),
                         std::chrono::minutes{d.percent(50) ? 0 : d.between(-1'080, 1'080)});
-    const auto r = rule{kind, limit, draw_period(d, quick), limit};
-    return kind == algorithm::fixed_window && d.percent(50) ? r.from_first() : r;
+    return draw_sliding_window(d, quick);
 }
 
 /// Rules that remember more than numbers.
@@ -85,6 +101,9 @@ struct taste {
 }
 
 [[nodiscard]] rule draw(dice& d, taste asked) {
+    if (asked.windows)
+        return d.percent(30) ? draw_sliding_window(d, asked.quick)
+                             : draw_fixed_window(d, asked.quick);
     return asked.plain || asked.continuous || d.percent(45) ? draw_bucket(d, asked)
            : d.percent(60)                                  ? draw_window(d, asked.quick)
                                                             : draw_memory(d, asked.quick);
@@ -101,12 +120,12 @@ struct taste {
 }
 
 [[nodiscard]] rule random_rule(dice& d, std::string_view name, taste asked) {
-    if (asked.plain && d.percent(8)) // the way of all others, then
-        asked.plain = asked.continuous = false;
+    if (d.percent(8)) // the way of all others, then
+        asked.plain = asked.continuous = asked.windows = false;
     auto r = draw(d, asked);
     while (!makes_sense(r, asked.quick))
         r = draw(d, asked);
-    return r.named(name).shadow(!asked.plain && d.percent(15));
+    return r.named(name).shadow(!asked.plain && !asked.windows && d.percent(15));
 }
 
 [[nodiscard]] std::string_view unused_name(dice& d, const std::vector<rule>& rules) {
@@ -122,10 +141,14 @@ struct taste {
     if (d.percent(40))
         return rule{r}.named(unused_name(d, rules));
     const auto is_bucket = r.kind() < algorithm::fixed_window && !r.has_initial();
+    const auto is_window =
+        r.kind() == algorithm::fixed_window || r.kind() == algorithm::sliding_window;
     const auto period = d.percent(50) ? r.period().count() : draw_period(d, quick);
-    const auto capacity = is_bucket && d.percent(50) ? d.magnitude(50) : r.capacity();
-    const auto made = rule{r.kind(), r.count(), period, capacity}.named(r.name());
-    return is_bucket && makes_sense(made, quick) ? made : r;
+    const auto capacity = d.percent(50) ? d.magnitude(50) : r.capacity();
+    const auto made = rule{r.kind(), is_window ? capacity : r.count(), period, capacity};
+    if ((!is_bucket && !is_window) || !makes_sense(made, quick))
+        return r;
+    return (is_window && r.is_from_first() ? made.from_first() : made).named(r.name());
 }
 
 void change(dice& d, std::vector<rule>& rules, taste asked) {
@@ -141,17 +164,18 @@ void change(dice& d, std::vector<rule>& rules, taste asked) {
         d.shuffle(rules);
     if (d.percent(25) && rules.size() > 1)
         rules.erase(rules.begin() + static_cast<std::ptrdiff_t>(d.below(rules.size())));
-    if (d.percent(25) && rules.size() < limits::rules_per_policy)
+    if (!asked.windows && d.percent(25) && rules.size() < limits::rules_per_policy)
         rules.insert(rules.begin() + static_cast<std::ptrdiff_t>(d.below(rules.size() + 1)),
                      random_rule(d, unused_name(d, rules), asked));
 }
 
 [[nodiscard]] policy with_options(dice& d, const std::vector<rule>& rules, taste asked) {
     auto made = policy{"p", rules};
-    if (!asked.plain && d.percent(20))
+    const auto bare = asked.plain || asked.windows;
+    if (!bare && d.percent(20))
         made = made.prevent_duplicate(std::chrono::microseconds{
             d.magnitude(asked.quick ? quickest_recovery : limits::longest_debt.count())});
-    return !asked.plain && d.percent(10) ? made.shadow() : made;
+    return !bare && d.percent(10) ? made.shadow() : made;
 }
 
 } // namespace
@@ -160,9 +184,10 @@ std::vector<policy> random_versions(dice& d, bool quick) {
     const auto asked = taste{.quick = quick,
                              .continuous = d.percent(15),
                              .plain = d.percent(20),
-                             .coarse = d.percent(5)};
+                             .coarse = d.percent(5),
+                             .windows = d.percent(10)};
     auto rules = std::vector<rule>{};
-    const auto size = d.percent(40) ? 1 : 1 + d.below(limits::rules_per_policy);
+    const auto size = asked.windows || d.percent(40) ? 1 : 1 + d.below(limits::rules_per_policy);
     while (rules.size() < size)
         rules.push_back(random_rule(d, unused_name(d, rules), asked));
     auto versions = std::vector<policy>{};

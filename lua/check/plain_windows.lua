@@ -1,0 +1,42 @@
+-- The same for a fixed window, aligned or from the first charge.
+if has_one_slot and (kind[1] == WINDOW or kind[1] == FROM_FIRST) then
+    local tag1, full1, most1, aligned = tag[1], full[1], most[1], kind[1] == WINDOW
+    local latest = now + period[1] -- a window that begins now ends then
+    if aligned then latest = (floor(now / period[1]) + 1) * period[1] end
+    local option, at, new_end = lifetime(latest - now)
+    for k = 1, keys do
+        local value, used, ends, promised = values[k], 0, latest, 0
+        if value then
+            promised = nil
+            if #value == 44 then
+                local until_then, found, t, old, old_num, old_capacity =
+                    unpack_bytes('<dI4dddd', value)
+                if found == tag1 and old_num == 1 and old_capacity == 1
+                    and t >= 0 and t <= latest and old >= 0 and old <= most1
+                    and t % 1 + old % 1 == 0 then
+                    if t <= now or old == 0 then
+                        promised = until_then
+                    elseif t == latest or not aligned then
+                        promised, used, ends = until_then, old, t
+                    end
+                end
+            end
+        end
+        if not promised then
+            left = left or {}
+            left[#left + 1] = k
+        elseif used < full1 then
+            local times = asked_times and min(times_of(k), full1 - used) or 1
+            granted = granted + times
+            if promised >= ends and promised < edge + 2 * (ends - now) then
+                local done = guarded('SETRANGE', KEYS[k], '12', pack('<dd', ends, used + times))
+                if done ~= 44 then note(k, 'e', done.err) end
+            elseif ends == latest then
+                write_whole(k, value, ends, used + times, 1, 1, option, at, new_end)
+            else
+                write_whole(k, value, ends, used + times, 1, 1, lifetime(ends - now))
+            end
+        end
+    end
+    if not left then return reply() end
+end
