@@ -9,7 +9,11 @@
 #include <redis/wire.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
 
 namespace colimit::differential {
 namespace {
@@ -70,6 +74,60 @@ constexpr std::int64_t noon = 1'700'000'000'000'000;
             }};
 }
 
+/// A number of a value, changed in its place.
+void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
+    const auto place = value.data() + 8 + 36 * slot + 4 + 8 * field;
+    auto number = 0.0;
+    std::memcpy(&number, place, sizeof number);
+    number += by;
+    std::memcpy(place, &number, sizeof number);
+}
+
+/// Values that are nearly regular ones, each before an allow of one token.
+[[nodiscard]] history almost_regular_values(const policy& p) {
+    const auto& rules = p.data()->plan;
+    auto state = core::key_state{};
+    for (std::size_t i = 0; i < rules.size; ++i) {
+        const auto& l = rules.limits[i];
+        const auto is_window = l.kind != core::kind::bucket;
+        const auto length = l.period * l.unit;
+        state.states[i] = {.t = is_window ? (noon / length + 1) * length : noon - 7,
+                           .debt = l.full - l.num,
+                           .num = l.kind == core::kind::counter ? length
+                                  : is_window                   ? 1
+                                                                : l.num,
+                           .capacity = l.kind == core::kind::counter ? 1
+                                       : is_window                   ? 1
+                                                                     : l.capacity};
+    }
+    const auto regular = redis::encode_value(rules, state, 0);
+    auto values = std::vector<std::string>{regular, regular + '\0', regular.substr(1)};
+    for (std::size_t i = 0; i < rules.size; ++i) {
+        values.push_back(regular);
+        values.back()[8 + 36 * i] ^= 1; // its tag
+        for (std::size_t field = 0; field < 4; ++field)
+            for (const auto by : {0.5, 1.0, -1.0, 1e16}) {
+                values.push_back(regular);
+                patch(values.back(), i, field, by);
+                values.push_back(values.back());
+                patch(values.back(), i, (field + 1) % 4, 0.5);
+            }
+    }
+    auto told = history{.versions = {p}, .steps = {}};
+    for (const auto& value : values) {
+        told.steps.push_back({.kind = step_kind::plant, .bytes = value});
+        told.steps.push_back({.calls = {{0, {verb::allow, 1, 1, noon}}}});
+    }
+    return told;
+}
+
+/// Such a bucket's key lives on until it would be full again.
+[[nodiscard]] history buckets_that_begin_full_by_name(const policy& p) {
+    return {.server_clock = true,
+            .versions = {p},
+            .steps = {{.calls = {{0, {verb::allow, 1, 1, detail::store_clock}}}}}};
+}
+
 /// Around every day on which the rule for leap years has a case of its own, and month 12 ends.
 [[nodiscard]] history turns_of_the_calendar() {
     using namespace std::chrono;
@@ -93,7 +151,15 @@ constexpr std::int64_t noon = 1'700'000'000'000'000;
 
 std::vector<history> known_histories() {
     constexpr auto hour = std::chrono::hours{1};
-    return {a_wait_beside_a_large_debt(),
+    const auto full = token_bucket(5, 1, hour).initially(5);
+    return {almost_regular_values(policy{"p", gcra(5, hour)}),
+            almost_regular_values(policy{"p", gcra(5, hour).named("a"), gcra(7, hour).named("b")}),
+            almost_regular_values(policy{"p", fixed_window(5, hour)}),
+            almost_regular_values(policy{"p", fixed_window(5, hour).from_first()}),
+            almost_regular_values(policy{"p", sliding_window(5, hour)}),
+            buckets_that_begin_full_by_name(policy{"p", full}),
+            buckets_that_begin_full_by_name(policy{"p", full.named("a"), full.named("b")}),
+            a_wait_beside_a_large_debt(),
             turns_of_the_calendar(),
             a_wait_as_long_as_a_debt_can_be(0),
             a_wait_as_long_as_a_debt_can_be(1),

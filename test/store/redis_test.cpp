@@ -14,7 +14,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <random>
+#include <string>
 #include <utility>
 
 namespace {
@@ -209,6 +211,44 @@ BOOST_DATA_TEST_CASE(P10_hostile_keys_have_the_names_that_were_agreed, every_red
     BOOST_TEST(names == expected, boost::test_tools::per_element());
     for (const auto& name : names)
         BOOST_TEST(name.size() < 300U);
+}
+
+/// A number in a value, where somebody has paid back what was owed.
+void set_number(const std::string& name, std::size_t place, std::int64_t number) {
+    const auto value = static_cast<double>(number);
+    auto bytes = std::string(sizeof value, '\0');
+    std::memcpy(bytes.data(), &value, sizeof value);
+    look().must({"SETRANGE", name, std::to_string(place), bytes});
+}
+
+BOOST_DATA_TEST_CASE(P4_an_end_that_is_too_far_is_set_anew_by_whoever_writes_next, every_redis()) {
+    auto s = open_store(sample, 0ms);
+    constexpr std::int64_t hour = 3600 * second;
+    const policy bucket{"bucket", gcra(1'000, 1'000h)};
+    const policy buckets{"buckets", gcra(1'000, 1'000h).named("a"), gcra(2'000, 2'000h).named("b")};
+    const policy window{"window", fixed_window(1'000, 760h).from_first()};
+    for (const auto* p : {&bucket, &buckets, &window})
+        for (const auto verb : {asked_verb::allow, asked_verb::charge}) {
+            s->reset("k", *p);
+            s->charge("k", *p, {.cost = 400});
+            const auto name = name_of(*p, "k");
+            constexpr std::size_t t = 8 + 4;
+            constexpr std::size_t debt = t + 8;
+            if (p == &window) {
+                set_number(name, t, look().time() + 300 * hour);
+            } else {
+                set_number(name, debt, 300 * hour);
+                if (p == &buckets)
+                    set_number(name, debt + 36, 300 * hour);
+            }
+            const auto got = s->ask(verb, "k", *p, {.cost = 1});
+            BOOST_REQUIRE(!got.ec);
+            const auto lives = look().pttl(name) * 1'000;
+            BOOST_TEST_CONTEXT(p->name()) {
+                BOOST_TEST(lives <= 2 * longest_reset(got.result) + second);
+                BOOST_TEST(lives >= longest_reset(got.result));
+            }
+        }
 }
 
 BOOST_DATA_TEST_CASE(P10_a_log_and_a_sketch_have_the_names_that_were_agreed, every_redis()) {
