@@ -97,7 +97,6 @@ class deciding {
     [[nodiscard]] bool settle() noexcept {
         const auto changed = change();
         judge(0, 0);
-        answer_.granted = 0;
         return changed;
     }
 

@@ -51,9 +51,12 @@ constexpr std::int64_t noon = 1'700'000'000'000'000;
 
 /// The largest debt is no whole number of tokens.
 [[nodiscard]] history a_charge_up_to_the_largest_debt() {
-    const auto seven = gcra(1, std::chrono::microseconds{7});
+    const auto seven = std::chrono::microseconds{7};
     const auto most = limits::longest_debt.count() / 7;
-    auto told = history{.versions = {policy{"p", seven}}, .steps = {}};
+    auto told = history{.versions = {policy{"p", gcra(1, seven).named("a"),
+                                            token_bucket(5, 1, seven).stepwise().named("b"),
+                                            token_bucket(5, 1, seven).aligned().named("c")}},
+                        .steps = {}};
     for (const auto cost : {most - 1, most, most + 1}) {
         told.steps.push_back({.calls = {{0, {verb::charge, cost, cost, noon}}}});
         told.steps.push_back({.calls = {{0, {verb::reset, 0, 0, noon}}}});
@@ -89,9 +92,10 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
     auto state = core::key_state{};
     for (std::size_t i = 0; i < rules.size; ++i) {
         const auto& l = rules.limits[i];
-        const auto is_window = l.kind != core::kind::bucket;
+        const auto is_window = l.kind > core::kind::aligned;
         const auto length = l.period * l.unit;
-        state.states[i] = {.t = is_window ? (noon / length + 1) * length : noon - 7,
+        state.states[i] = {.t = l.kind != core::kind::bucket ? (noon / length + 1) * length
+                                                             : noon - 7,
                            .debt = l.full - l.num,
                            .num = l.kind == core::kind::counter ? length
                                   : is_window                   ? 1
@@ -157,6 +161,8 @@ std::vector<history> known_histories() {
             almost_regular_values(policy{"p", fixed_window(5, hour)}),
             almost_regular_values(policy{"p", fixed_window(5, hour).from_first()}),
             almost_regular_values(policy{"p", sliding_window(5, hour)}),
+            almost_regular_values(policy{"p", token_bucket(5, 1, hour).stepwise()}),
+            almost_regular_values(policy{"p", token_bucket(5, 1, hour).aligned()}),
             buckets_that_begin_full_by_name(policy{"p", full}),
             buckets_that_begin_full_by_name(policy{"p", full.named("a"), full.named("b")}),
             a_wait_beside_a_large_debt(),

@@ -173,6 +173,8 @@ BOOST_DATA_TEST_CASE(of_those_who_name_an_id_the_first_is_allowed, every_store()
     BOOST_TEST(first.outcome == outcome::allowed);
     BOOST_TEST(first.granted == 1);
     const auto d = s->once("order 17", 10s, {.now = at(4 * second)});
+    BOOST_TEST(first.granted == 1);
+    BOOST_TEST(d.granted == 0);
     BOOST_TEST(d.outcome == outcome::limited);
     BOOST_TEST((d.reason == reason::duplicate));
     BOOST_TEST(d.retry_after.count() == 6 * second);

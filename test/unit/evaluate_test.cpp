@@ -264,6 +264,39 @@ BOOST_AUTO_TEST_CASE(a_grant_is_bound_by_the_least_remaining_then_the_longest_re
     BOOST_TEST(first.allow().binding == 0);
 }
 
+BOOST_AUTO_TEST_CASE(of_rules_that_say_the_same_the_first_binds) {
+    auto k = key_history{policy{"p", gcra(3, 1s).named("a"), gcra(3, 1s).named("b")}, start};
+    BOOST_TEST(k.allow(3).binding == 0);
+    BOOST_TEST(k.allow().binding == 0);
+    auto watching = key_history{
+        policy{"p", gcra(3, 1s).named("a").shadow(), gcra(9, 1s).named("b").shadow()}, start};
+    BOOST_TEST(watching.allow(5).binding == 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_keeps_nothing_of_the_one_that_was_there) {
+    auto k = key_history{policy{"p", gcra(3, 1s).named("a"),
+                                token_bucket(3, 1, 1s).stepwise().named("b"),
+                                fixed_window(3, 1s).named("c"), sliding_window(3, 1s).named("d")},
+                         start};
+    auto used = k.allow(2);
+    used.origin = origin::deny_cache;
+    used.reason = reason::block;
+    used.granted = 7;
+    const auto fresh = k.peek(1);
+    auto state = core::key_state{};
+    auto answer = used;
+    (void)core::evaluate(k.plan(), state, {.verb = core::verb::charge, .cost = 2, .now = start},
+                         answer);
+    BOOST_TEST((answer.origin == origin::store));
+    BOOST_TEST((answer.reason == reason::rule));
+    BOOST_TEST(answer.granted == 0);
+    answer = used;
+    (void)core::evaluate(k.plan(), state, {.verb = core::verb::peek, .now = start}, answer);
+    BOOST_TEST((answer == fresh));
+    for (const auto& r : fresh.rules) // nobody has to wait for what is there
+        BOOST_TEST(r.retry_after.count() == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_shadow_rule_is_charged_and_reported_but_never_refuses_nor_binds) {
     auto k = key_history{policy{"p", gcra(1, 1h).named("new").shadow(), gcra(9, 1s)}, start};
     BOOST_TEST(k.allow().allowed());

@@ -107,6 +107,7 @@ BOOST_AUTO_TEST_CASE(counted_refusals_count_for_all_logs_of_the_policy) {
     BOOST_TEST(!refused.allowed());
     BOOST_TEST(refused.rules[0].balance == -1);
     BOOST_TEST(refused.rules[1].balance == 7);
+    BOOST_TEST(refused.rules[1].retry_after.count() == 0);
     BOOST_TEST((refused.retry_after == 500ms)); // the first two have gone then, the third has not
     BOOST_TEST((refused.reset_after == 1s));
     key.now += second / 2;

@@ -53,6 +53,7 @@ BOOST_AUTO_TEST_CASE(a_turn_is_when_allow_would_have_granted_it_to_one_who_waite
         k.allow(3);
         auto waited = k;
         const auto d = k.reserve(cost, patient);
+        BOOST_TEST(d.granted == cost);
         waited.now += d.retry_after.count() - 1;
         auto early = waited;
         BOOST_TEST(!early.allow(cost).allowed());
