@@ -25,6 +25,7 @@ measurement redis_three_rules(const conditions& c);
 measurement redis_sliding_log(const conditions& c);
 measurement redis_transaction(const conditions& c);
 measurement redis_threads_2(const conditions& c);
+measurement redis_shared(const conditions& c, unsigned threads);
 measurement rival_hiredis(const conditions& c);
 measurement rival_boost_redis(const conditions& c);
 measurement rival_flexible(const conditions& c);
@@ -47,6 +48,12 @@ measurement latency_at(const conditions& c) {
     return latency(c, Percent / 100.0);
 }
 
+/// One limiter, and so many threads.
+template<unsigned Threads>
+measurement redis_shared_by(const conditions& c) {
+    return redis_shared(c, Threads);
+}
+
 inline constexpr auto questions = std::to_array<question>({
     {"reference", reference, ""},
     {"redis_uniform", redis_uniform, "reference"},
@@ -57,6 +64,8 @@ inline constexpr auto questions = std::to_array<question>({
     {"redis_sliding_log", redis_sliding_log, "reference"},
     {"redis_transaction", redis_transaction, "reference"},
     {"redis_threads_2", redis_threads_2, "reference"},
+    {"redis_shared_1", redis_shared_by<1>, "reference"},
+    {"redis_shared_2", redis_shared_by<2>, "reference"},
     {"rival_hiredis", rival_hiredis, "reference", ratio_of::throughput, needs::rival},
     {"rival_boost_redis", rival_boost_redis, "reference", ratio_of::throughput, needs::rival},
     {"rival_flexible", rival_flexible, "reference", ratio_of::throughput, needs::rival},

@@ -12,8 +12,10 @@
 #include <question_check.hpp>
 
 #include <boost/asio/execution/context.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -26,6 +28,16 @@ namespace {
 
 /// Handlers that run one after another where threads share the limiter: the rest is for the others.
 constexpr std::size_t row_for_threads = 32;
+
+/// On the executor itself where its type is known: a strand on an executor of any type allocates
+/// whenever it is asked what it is.
+[[nodiscard]] asio::any_io_executor strand_on(const asio::any_io_executor& executor) {
+    if (const auto* context = executor.target<asio::io_context::executor_type>())
+        return asio::make_strand(*context);
+    if (const auto* pool = executor.target<asio::thread_pool::executor_type>())
+        return asio::make_strand(*pool);
+    return asio::make_strand(executor);
+}
 
 } // namespace
 
@@ -52,8 +64,7 @@ class engine::registration {
 };
 
 engine::engine(asio::any_io_executor executor, bool thread_safe)
-    : executor_(std::move(executor)),
-      own_executor_(thread_safe ? asio::any_io_executor{asio::make_strand(executor_)} : executor_),
+    : executor_(std::move(executor)), own_executor_(thread_safe ? strand_on(executor_) : executor_),
       lock_(thread_safe), pool_(thread_safe), line_(own_executor_, lock_, [this] { serve_line(); }),
       line_instead_(own_executor_, lock_, [this] { serve_line(); }) {}
 

@@ -106,15 +106,22 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
     }
     const auto regular = redis::encode_value(rules, state, 0);
     auto values = std::vector<std::string>{regular, regular + '\0', regular.substr(1)};
-    for (std::size_t i = 0; i < rules.size; ++i) {
-        values.push_back(regular);
-        values.back()[8 + 36 * i] ^= 1; // its tag
+    // One slot, or all of them.
+    for (std::size_t slot = 0; slot <= rules.size; ++slot) {
+        const auto change = [&](auto how) {
+            auto& value = values.emplace_back(regular);
+            for (std::size_t i = 0; i < rules.size; ++i)
+                if (slot == i || slot == rules.size)
+                    how(value, i);
+        };
+        change([](std::string& value, std::size_t i) { value[8 + 36 * i] ^= 1; }); // its tag
         for (std::size_t field = 0; field < 4; ++field)
             for (const auto by : {0.5, 1.0, -1.0, 1e16}) {
-                values.push_back(regular);
-                patch(values.back(), i, field, by);
-                values.push_back(values.back());
-                patch(values.back(), i, (field + 1) % 4, 0.5);
+                change([&](std::string& value, std::size_t i) { patch(value, i, field, by); });
+                change([&](std::string& value, std::size_t i) {
+                    patch(value, i, field, by);
+                    patch(value, i, (field + 1) % 4, 0.5);
+                });
             }
     }
     auto told = history{.versions = {p}, .steps = {}};
