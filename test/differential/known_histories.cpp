@@ -34,7 +34,7 @@ using core::verb;
             }};
 }
 
-constexpr std::int64_t noon = 1'700'000'000'000'000;
+constexpr std::int64_t noon = 1'700'000'001'234'567;
 
 /// The wait is as long as the most that a quicker bucket may owe, or a microsecond longer, and that
 /// is not a whole number of its ticks.
@@ -116,13 +116,19 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
         };
         change([](std::string& value, std::size_t i) { value[8 + 36 * i] ^= 1; }); // its tag
         for (std::size_t field = 0; field < 4; ++field)
-            for (const auto by : {0.5, 1.0, -1.0, 1e16}) {
+            for (const auto by : {-0.5, 0.5, 1.0, -1.0, 1e16}) {
                 change([&](std::string& value, std::size_t i) { patch(value, i, field, by); });
-                change([&](std::string& value, std::size_t i) {
-                    patch(value, i, field, by);
-                    patch(value, i, (field + 1) % 4, 0.5);
-                });
+                for (std::size_t other = 0; other < field; ++other)
+                    change([&](std::string& value, std::size_t i) {
+                        patch(value, i, field, by);
+                        patch(value, i, other, -0.5);
+                    });
             }
+        for (const auto from_now : {-1.0, 0.0, 1.0})
+            change([&](std::string& value, std::size_t i) {
+                const auto t = static_cast<double>(state.states[i].t);
+                patch(value, i, 0, static_cast<double>(noon) + from_now - t);
+            });
     }
     auto told = history{.versions = {p}, .steps = {}};
     for (const auto& value : values) {
@@ -168,6 +174,7 @@ std::vector<history> known_histories() {
             almost_regular_values(policy{"p", fixed_window(5, hour)}),
             almost_regular_values(policy{"p", fixed_window(5, hour).from_first()}),
             almost_regular_values(policy{"p", sliding_window(5, hour)}),
+            almost_regular_values(policy{"p", sliding_window(3'000'000'000, 720 * hour)}),
             almost_regular_values(policy{"p", token_bucket(5, 1, hour).stepwise()}),
             almost_regular_values(policy{"p", token_bucket(5, 1, hour).aligned()}),
             buckets_that_begin_full_by_name(policy{"p", full}),
