@@ -177,7 +177,8 @@ std::optional<remedy> batch::read_reply(const resp::decoder& reply, std::string_
     }
     if (is_joint() && !failed)
         from.granted = decide_checks(from.now);
-    if (!failed && (from.granted != header->granted || !from.facts.empty()))
+    const auto facts_of_nobody = !from.facts.empty() && !(is_joint() && failed);
+    if (facts_of_nobody || (!failed && from.granted != header->granted))
         fail_all(errc::corrupt_state);
     return worst;
 }
