@@ -138,6 +138,21 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
     return told;
 }
 
+/// In the last unit of a window that is counted in units, what was before weighs one more unit.
+[[nodiscard]] history the_last_unit_of_a_window() {
+    const auto p = policy{"p", sliding_window(3'000'000'000, std::chrono::hours{720})};
+    const auto& l = p.data()->plan.limits[0];
+    const auto length = l.period * l.unit;
+    const auto end = (noon / length + 1) * length;
+    auto state = core::key_state{};
+    state.states[0] = {.t = end, .debt = l.full - 1, .num = length, .capacity = 1};
+    return {.versions = {p},
+            .steps = {
+                {.kind = step_kind::plant, .bytes = redis::encode_value(p.data()->plan, state, 0)},
+                {.calls = {{0, {verb::allow, 1, 1, end - 1}}}},
+            }};
+}
+
 /// Such a bucket's key lives on until it would be full again.
 [[nodiscard]] history buckets_that_begin_full_by_name(const policy& p) {
     return {.server_clock = true,
@@ -177,6 +192,7 @@ std::vector<history> known_histories() {
             almost_regular_values(policy{"p", sliding_window(3'000'000'000, 720 * hour)}),
             almost_regular_values(policy{"p", token_bucket(5, 1, hour).stepwise()}),
             almost_regular_values(policy{"p", token_bucket(5, 1, hour).aligned()}),
+            the_last_unit_of_a_window(),
             buckets_that_begin_full_by_name(policy{"p", full}),
             buckets_that_begin_full_by_name(policy{"p", full.named("a"), full.named("b")}),
             a_wait_beside_a_large_debt(),

@@ -18,6 +18,7 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -249,6 +250,24 @@ BOOST_DATA_TEST_CASE(P4_an_end_that_is_too_far_is_set_anew_by_whoever_writes_nex
                 BOOST_TEST(lives >= longest_reset(got.result));
             }
         }
+}
+
+BOOST_DATA_TEST_CASE(P4_an_end_that_is_too_near_is_set_anew_by_whoever_writes_next, every_redis()) {
+    auto s = open_store(sample, 0ms);
+    const std::vector<policy> policies{
+        policy{"bucket", gcra(1'000, 1'000h)},
+        policy{"buckets", gcra(1'000, 1'000h).named("a"), gcra(2'000, 2'000h).named("b")},
+        policy{"window", fixed_window(1'000, 760h).from_first()},
+        policy{"counter", sliding_window(1'000, 760h)},
+        policy{"mixed", gcra(1'000, 1'000h), sliding_window(1'000, 760h)}};
+    for (const auto& p : policies) {
+        s->charge("k", p, {.cost = 400});
+        const auto name = name_of(p, "k");
+        set_number(name, 0, look().time() + 10 * second);
+        look().must({"PEXPIRE", name, "20000"});
+        const auto d = s->allow("k", p);
+        BOOST_TEST(look().pttl(name) * 1'000 >= longest_reset(d), p.name());
+    }
 }
 
 BOOST_DATA_TEST_CASE(P10_a_log_and_a_sketch_have_the_names_that_were_agreed, every_redis()) {
