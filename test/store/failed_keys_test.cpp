@@ -8,10 +8,9 @@
 #include <support/decision_text.hpp>
 #include <support/live_limiter.hpp>
 
-#include <boost/test/data/monomorphic.hpp>
-#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -87,8 +86,7 @@ BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_its_key_alone) {
 }
 
 /// What its log and its sketch said goes with it, so that others are told what theirs said.
-BOOST_DATA_TEST_CASE(a_key_that_fails_after_its_rules_were_asked_does_not_speak_for_others,
-                     every_redis()) {
+BOOST_AUTO_TEST_CASE(a_key_that_fails_after_its_rules_were_asked_does_not_speak_for_others) {
     const policy both{"both", distinct(5, 1h), sliding_log(9, 1h)};
     look().must({"FLUSHALL"});
     auto l = live{server().address(), [](config& c) { c.minimum_ttl = for_supplied_clocks; }};
