@@ -275,6 +275,28 @@ BOOST_DATA_TEST_CASE(P4_an_end_outside_its_bounds_is_set_anew_by_whoever_writes_
     }
 }
 
+// The bound falls by a microsecond in each: what promises to end where it is now is just beyond it.
+BOOST_DATA_TEST_CASE(P4_an_end_just_beyond_its_bound_is_set_anew, every_redis()) {
+    auto s = open_store(sample, 0ms);
+    const policy p{"p", gcra(1'000'000, 1'000h)};
+    const auto name = name_of(p, "k");
+    const auto token = 3'600'000;
+    auto d = s->charge("k", p, {.cost = 400'000});
+    const auto time_of = [](const decision& said) {
+        return said.server_time.time_since_epoch().count();
+    };
+    for (int i = 0; i < 20; ++i) {
+        const auto recovered = time_of(d) + longest_reset(d) + token;
+        const auto promise = 2 * recovered - look().time() + second;
+        set_number(name, 0, promise);
+        look().must({"PEXPIREAT", name, std::to_string(promise / 1'000 + 1)});
+        d = s->allow("k", p);
+        auto now_promised = 0.0;
+        std::memcpy(&now_promised, look().get(name).value().data(), sizeof now_promised);
+        BOOST_TEST(now_promised <= static_cast<double>(time_of(d) + 2 * longest_reset(d) + second));
+    }
+}
+
 BOOST_DATA_TEST_CASE(P10_a_log_and_a_sketch_have_the_names_that_were_agreed, every_redis()) {
     auto s = open_store(sample);
     const policy p{"p", sliding_log(5, 1s), distinct(5, 1s), fixed_window(5, 1s)};
