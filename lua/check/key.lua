@@ -105,7 +105,7 @@ local function save(k)
     local matters, kept = lives_for()
     if moved then
         for j, i in ipairs(sketches) do
-            if debt[i] > 0 then keep_sketch(k, j) end
+            if debt[i] > 0 and not no_sketch(sketch_key(k, j)) then keep_sketch(k, j) end
         end
     end
     local done

@@ -237,6 +237,18 @@ BOOST_DATA_TEST_CASE(a_sketch_lives_on_with_a_window_that_got_longer, every_redi
         }
 }
 
+BOOST_DATA_TEST_CASE(what_is_no_sketch_keeps_its_end_when_a_window_got_longer, every_redis()) {
+    const policy seconds{"p", distinct(2, 5s)};
+    const policy year{"p", distinct(2, 8760h)};
+    auto s = open_store(sample, 0ms);
+    const auto name = sketch_name_of(seconds, "k");
+    s->allow("k", seconds, {.member = "a"});
+    look().must({"DEL", name});
+    look().must({"RPUSH", name, "somebody's"});
+    s->refund("k", year);
+    BOOST_TEST(look().pttl(name) == -1);
+}
+
 // A sketch is evicted on its own; the value still says how many there were.
 BOOST_DATA_TEST_CASE(P4_a_sketch_that_was_lost_and_made_again_ends_in_time, every_redis()) {
     auto s = open_store(sample);
