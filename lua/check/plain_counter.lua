@@ -19,9 +19,9 @@ if has_one_slot and kind[1] == COUNTER then
                     and t % 1 + old % 1 + before % 1 == 0 then
                     promised = until_then
                     if now < t then
-                        used, previous = old, before
+                        used, previous = old, before + 0 -- no -0 is kept
                     elseif now - t < length then
-                        previous = old
+                        previous = old + 0
                     end
                 end
             end

@@ -77,13 +77,15 @@ constexpr std::int64_t noon = 1'700'000'001'234'567;
             }};
 }
 
-/// A number of a value, changed in its place.
+/// A number of a value, in its place.
+void set_number(std::string& value, std::size_t slot, std::size_t field, double number) {
+    std::memcpy(value.data() + 8 + 36 * slot + 4 + 8 * field, &number, sizeof number);
+}
+
 void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
-    const auto place = value.data() + 8 + 36 * slot + 4 + 8 * field;
     auto number = 0.0;
-    std::memcpy(&number, place, sizeof number);
-    number += by;
-    std::memcpy(place, &number, sizeof number);
+    std::memcpy(&number, value.data() + 8 + 36 * slot + 4 + 8 * field, sizeof number);
+    set_number(value, slot, field, number + by);
 }
 
 /// Values that are nearly regular ones, each before an allow of one token.
@@ -124,11 +126,16 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
                         patch(value, i, other, -0.5);
                     });
             }
-        for (const auto from_now : {-1.0, 0.0, 1.0})
+        for (std::size_t field = 0; field < 4; ++field)
+            change([&](std::string& value, std::size_t i) { set_number(value, i, field, -0.0); });
+        for (const auto from_now : {-1.0, 0.0, 1.0}) {
+            const auto t = static_cast<double>(noon) + from_now;
+            change([&](std::string& value, std::size_t i) { set_number(value, i, 0, t); });
             change([&](std::string& value, std::size_t i) {
-                const auto t = static_cast<double>(state.states[i].t);
-                patch(value, i, 0, static_cast<double>(noon) + from_now - t);
+                set_number(value, i, 0, t);
+                set_number(value, i, 1, -0.0);
             });
+        }
     }
     auto told = history{.versions = {p}, .steps = {}};
     for (const auto& value : values) {
