@@ -270,8 +270,11 @@ class link : public std::enable_shared_from_this<link> {
 
 fault random_fault(std::mt19937_64& random) {
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-    const auto last = static_cast<std::size_t>(fault_kind::swap);
-    return {.kind = static_cast<fault_kind>(1 + below(last)),
+    constexpr auto kinds =
+        std::array{fault_kind::fin,   fault_kind::reset,     fault_kind::half_close,
+                   fault_kind::stall, fault_kind::deaf,      fault_kind::trickle,
+                   fault_kind::drop,  fault_kind::duplicate, fault_kind::swap};
+    return {.kind = kinds[below(kinds.size())],
             .way = static_cast<way>(below(2)),
             .message = 2 + below(200),
             .byte = below(400),

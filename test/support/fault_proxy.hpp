@@ -59,7 +59,8 @@ struct fault {
     std::chrono::microseconds pace = std::chrono::milliseconds{5};
 };
 
-/// Any kind, anywhere in the first messages behind a greeting.
+/// Anywhere in the first messages behind a greeting. Never a flipped bit: a request that says
+/// something else is decided as it says, so nothing would hold of any decision.
 [[nodiscard]] fault random_fault(std::mt19937_64& random);
 
 /// What has passed on one connection.
