@@ -18,6 +18,7 @@ std::string reference_script(const conditions& c);
 
 measurement reference(const conditions& c);
 measurement redis_uniform(const conditions& c);
+measurement redis_packed(const conditions& c);
 measurement redis_zipf(const conditions& c);
 measurement redis_hot_key(const conditions& c);
 measurement redis_flood(const conditions& c);
@@ -57,6 +58,7 @@ measurement redis_shared_by(const conditions& c) {
 inline constexpr auto questions = std::to_array<question>({
     {"reference", reference, ""},
     {"redis_uniform", redis_uniform, "reference"},
+    {"redis_packed", redis_packed, "reference"},
     {"redis_zipf", redis_zipf, "reference"},
     {"redis_hot_key", redis_hot_key, "reference"},
     {"redis_flood", redis_flood, "reference"},

@@ -21,6 +21,7 @@
 #include <colimit/policy_set.hpp>
 #include <colimit/rule.hpp>
 #include <colimit/statistics.hpp>
+#include <colimit/storage.hpp>
 #include <colimit/text.hpp>
 
 #endif

@@ -109,7 +109,8 @@ bool operator==(const policy& a, const policy& b) noexcept {
     return a.name() == b.name() && std::ranges::equal(a.rules(), b.rules()) &&
            x.prevent_duplicate == y.prevent_duplicate && x.shadow == y.shadow &&
            x.has_failure_mode == y.has_failure_mode && x.on_failure == y.on_failure &&
-           x.has_prefix == y.has_prefix && x.prefix.view() == y.prefix.view();
+           x.storage == y.storage && x.has_prefix == y.has_prefix &&
+           x.prefix.view() == y.prefix.view();
 }
 
 } // namespace colimit

@@ -12,7 +12,17 @@
 namespace colimit::detail {
 namespace {
 
-enum class fault : std::uint8_t { none, cost, duration, at_least, max_wait, rules, member, time };
+enum class fault : std::uint8_t {
+    none,
+    cost,
+    duration,
+    at_least,
+    max_wait,
+    packed,
+    rules,
+    member,
+    time
+};
 
 [[nodiscard]] bool is_within(std::int64_t value, std::int64_t most) noexcept {
     return value >= 0 && value <= most;
@@ -45,6 +55,8 @@ enum class fault : std::uint8_t { none, cost, duration, at_least, max_wait, rule
 [[nodiscard]] fault fault_in(const question& q, const core::plan& rules) noexcept {
     if (const auto found = fault_in_numbers(q); found != fault::none)
         return found;
+    if (rules.packed && (q.verb == verb::block || q.verb == verb::reserve))
+        return fault::packed;
     if (q.verb == verb::reserve && !rules.can_reserve)
         return fault::rules;
     if (q.member.size() > limits::key_bytes ||
@@ -89,6 +101,9 @@ std::string what_is_wrong_with(const question& q, const core::plan& rules) {
         return "at_least" + range(q.cost, q.at_least);
     case fault::max_wait:
         return "max_wait must be 0 to 366 days";
+    case fault::packed:
+        return "a packed state is kept until it recovers from the limit, no longer: there is no "
+               "block and no wait";
     case fault::rules:
         return "only buckets that are repaid continuously can reserve a place";
     case fault::member:
@@ -103,7 +118,8 @@ error_code error_of_checks(std::span<const check> checks) noexcept {
     if (checks.empty() || checks.size() > limits::checks_together)
         return errc::invalid_argument;
     for (auto one = checks.begin(); one != checks.end(); ++one) {
-        if (!is_valid(ask(verb::allow, one->options), one->policy.data()->plan) ||
+        const auto& rules = one->policy.data()->plan;
+        if (rules.packed || !is_valid(ask(verb::allow, one->options), rules) ||
             one->options.now != checks.front().options.now)
             return errc::invalid_argument;
         if (one->key.size() > limits::key_bytes)

@@ -82,7 +82,8 @@ policy scaled(const policy_data& whole, share part) {
     rules.reserve(whole.rules.size());
     for (const auto& r : whole.rules)
         rules.push_back(scaled(r, part));
-    auto made = policy{whole.name, rules}.shadow(whole.options.shadow);
+    auto made =
+        policy{whole.name, rules}.shadow(whole.options.shadow).stored(whole.options.storage);
     if (whole.options.prevent_duplicate != 0)
         made = made.prevent_duplicate(std::chrono::microseconds{whole.options.prevent_duplicate});
     return whole.options.has_prefix ? made.prefixed(whole.options.prefix.view()) : made;

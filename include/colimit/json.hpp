@@ -27,9 +27,10 @@ namespace colimit {
 ///     }}
 ///
 /// A policy is its rules, or an object with `rules` and, if need be, `prevent_duplicate` (a
-/// duration), `shadow` (true or false), `on_failure` (`local`, `allow`, `deny` or `error`) and
-/// `prefix` (a name): see `policy`. Rules are a text of `parse_rules`, or an array of such texts
-/// and of objects, 1 to 8 rules together. The fields of an object are
+/// duration), `shadow` (true or false), `on_failure` (`local`, `allow`, `deny` or `error`),
+/// `storage` (`plain` or `packed`) and `prefix` (a name): see `policy`. Rules are a text of
+/// `parse_rules`, or an array of such texts and of objects, 1 to 8 rules together. The fields of an
+/// object are
 ///
 /// | field | of | meaning |
 /// |---|---|---|

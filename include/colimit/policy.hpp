@@ -8,6 +8,7 @@
 
 #include <colimit/failure_mode.hpp>
 #include <colimit/rule.hpp>
+#include <colimit/storage.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -29,6 +30,7 @@ struct policy_options {
     bool shadow = false;
     bool has_failure_mode = false;
     failure_mode on_failure = failure_mode::local;
+    colimit::storage storage = storage::plain;
     bool has_prefix = false;
     inline_name prefix{};
 };
@@ -82,6 +84,16 @@ class policy {
         auto options = this->options();
         options.on_failure = mode;
         options.has_failure_mode = true;
+        return with(options);
+    }
+
+    /// A copy whose state lies in Redis as told: see `storage` for what `storage::packed` gains and
+    /// costs.
+    /// @throws colimit::error errc::invalid_policy for `packed` where a rule is a sliding log or
+    ///         counts distinct members
+    [[nodiscard]] policy stored(storage layout) const {
+        auto options = this->options();
+        options.storage = layout;
         return with(options);
     }
 

@@ -96,7 +96,7 @@ end
 
 -- Whether something else than a value of ours is where nothing was found.
 local function is_foreign(k)
-    return not values[first + k - 1] and redis.call('EXISTS', KEYS[base + k]) == 1
+    return not packed and not values[first + k - 1] and redis.call('EXISTS', KEYS[base + k]) == 1
 end
 
 -- Writes the state of key k.
@@ -107,6 +107,14 @@ local function save(k)
         for j, i in ipairs(sketches) do
             if debt[i] > 0 and not no_sketch(sketch_key(k, j)) then keep_sketch(k, j) end
         end
+    end
+    if packed then
+        if matters then
+            written[k] = encoded(0)
+        elseif value then
+            written[k] = false
+        end
+        return
     end
     local done
     if not matters then

@@ -1,9 +1,11 @@
 -- The keys. With one plan there are `keys` of them from KEYS[base + 1] on, then as many logs, then
 -- as many sketches for each slot that has one. `values` is what they hold, from values[first] on.
-local all_or_nothing = ARGV[6] ~= nil
+local all_or_nothing = ARGV[6] ~= nil and not packed
 local base, first, keys = 0, 1, #KEYS / (1 + (has_log and 1 or 0) + #sketches)
 local values
-if all_or_nothing then
+if packed then
+    keys, values = #ARGV - 6, {}
+elseif all_or_nothing then
     keys = unpack_bytes('<I2', ARGV[6])
 else
     values = redis.call('MGET', unpack(KEYS, 1, keys))
@@ -30,7 +32,10 @@ local function note(k, status, text)
     if text then values[k] = text end
 end
 
+local write_rows -- what a packed plan has kept back
+
 local function reply()
+    if packed then write_rows() end
     local header = ARGV[2] .. ' ' .. stamp .. ' ' .. granted .. ' '
         .. (statuses and table.concat(statuses) or '-')
     if facts then values[#values + 1] = table.concat(facts) end

@@ -8,8 +8,17 @@ local has_one_slot = (asked_times or ARGV[5] == '') and n == 1 and not shadow[1]
 -- anew. By a supplied clock nothing is promised.
 local edge = supplied and -MOST or now + SECOND - 1000
 
--- A value of one slot, with a new end.
-local function write_whole(k, value, since, debt, num1, capacity1, option, at, new_end)
+-- A value of one slot, with a new end. Many keys of a batch end together.
+local lived, option, at, new_end
+local function write_whole(k, value, since, debt, num1, capacity1, lives)
+    if packed then
+        written[k] = pack('<dI4dddd', 0, tag[1], since, debt, num1, capacity1)
+        return
+    end
+    if lives ~= lived then
+        option, at, new_end = lifetime(lives)
+        lived = lives
+    end
     local bytes, done = pack('<dI4dddd', new_end, tag[1], since, debt, num1, capacity1)
     if value and not supplied then
         -- In place, too: SET would make the whole value, and the next write split it.
@@ -31,8 +40,6 @@ end
 if has_one_slot and kind[1] == BUCKET and unit[1] == 1 and initial[1] < 0 then
     local tag1, num1, den1, full1, capacity1, most1 =
         tag[1], num[1], den[1], full[1], capacity[1], most[1]
-    local option, at, new_end
-    local same -- many keys recover at the same time, and so end together
     for k = 1, keys do
         local value, debt, ends = values[k], 0, 0
         if value then
@@ -65,11 +72,7 @@ if has_one_slot and kind[1] == BUCKET and unit[1] == 1 and initial[1] < 0 then
                 local done = guarded('SETRANGE', KEYS[k], '12', pack('<dd', now, after))
                 if done ~= 44 then note(k, 'e', done.err) end
             else
-                if recovers ~= same then
-                    option, at, new_end = lifetime(SPARE * recovers)
-                    same = recovers
-                end
-                write_whole(k, value, now, after, num1, capacity1, option, at, new_end)
+                write_whole(k, value, now, after, num1, capacity1, SPARE * recovers)
             end
         end
     end

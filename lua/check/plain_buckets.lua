@@ -66,7 +66,9 @@ if are_plain_buckets() then
             local bytes = pack(body, unpack(parts))
             local ends = value and unpack_bytes('<d', value) or 0
             local done
-            if ends >= now + recovers and ends < edge + 2 * recovers then
+            if packed then
+                written[k], done = pack('<dI4', 0, tag[1]) .. bytes .. last, value_size
+            elseif ends >= now + recovers and ends < edge + 2 * recovers then
                 done = guarded('SETRANGE', KEYS[k], '12', bytes)
             else
                 local option, at, new_end = lifetime(SPARE * recovers)

@@ -6,7 +6,6 @@ if has_one_slot and kind[1] == COUNTER then
     local matters = ends + length - now
     -- What the window before still takes of the limit for each of its charges.
     local weight = ends / unit[1] - floor(now / unit[1])
-    local option, at, new_end = lifetime(matters)
     for k = 1, keys do
         local value, used, previous, promised = values[k], 0, 0, 0
         if value then
@@ -39,7 +38,7 @@ if has_one_slot and kind[1] == COUNTER then
                         pack('<dddd', ends, used + times, length, previous))
                     if done ~= 44 then note(k, 'e', done.err) end
                 else
-                    write_whole(k, value, ends, used + times, length, previous, option, at, new_end)
+                    write_whole(k, value, ends, used + times, length, previous, matters)
                 end
             end
         end

@@ -3,7 +3,6 @@ if has_one_slot and (kind[1] == WINDOW or kind[1] == FROM_FIRST) then
     local tag1, full1, most1, aligned = tag[1], full[1], most[1], kind[1] == WINDOW
     local latest = now + period[1] -- a window that begins now ends then
     if aligned then latest = (floor(now / period[1]) + 1) * period[1] end
-    local option, at, new_end = lifetime(latest - now)
     for k = 1, keys do
         local value, used, ends, promised = values[k], 0, latest, 0
         if value then
@@ -31,10 +30,8 @@ if has_one_slot and (kind[1] == WINDOW or kind[1] == FROM_FIRST) then
             if promised >= ends and promised < edge + 2 * (ends - now) then
                 local done = guarded('SETRANGE', KEYS[k], '12', pack('<dd', ends, used + times))
                 if done ~= 44 then note(k, 'e', done.err) end
-            elseif ends == latest then
-                write_whole(k, value, ends, used + times, 1, 1, option, at, new_end)
             else
-                write_whole(k, value, ends, used + times, 1, 1, lifetime(ends - now))
+                write_whole(k, value, ends, used + times, 1, 1, ends - now)
             end
         end
     end

@@ -5,7 +5,8 @@
 -- the decisions (formatting numbers is dear here, and the values are strings already).
 --
 -- KEYS      for each plan: the different keys of the batch; if it has a log, their logs; for each
---           `distinct` rule, their sketches
+--           `distinct` rule, their sketches. Where the plan is packed: for each row that has keys
+--           of the batch, its new hash and its old one
 -- ARGV[1]   the plan, see src/redis/wire.hpp; for `all or nothing` several, one after another
 -- ARGV[2]   nonce, returned as it is, so that no reply is taken for another request's
 -- ARGV[3]   the time in microseconds, or '' for the server's clock
@@ -13,7 +14,8 @@
 -- ARGV[5]   calls, grouped by key: key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and where the
 --           plan has a `distinct` rule member:u16 and its bytes; `times` equal calls are one entry.
 --           Where all are an allow of cost 1: '' for one on every key, or times:u16 for each key
--- ARGV[6]   for `all or nothing`: how many keys each plan has, u16 each
+-- ARGV[6]   for `all or nothing`: how many keys each plan has, u16 each; where the plan is packed:
+--           how many keys each row has, and the keys' fields behind it, an argument each
 -- Reply     for each key the value found (or nil, or the text of an error); if there are logs or
 --           sketches, what they said to each call, four f64 each; then
 --           'nonce seconds microseconds granted statuses'; statuses is '-' when all went well, else
@@ -41,7 +43,8 @@ local guarded = redis.pcall
 local KEYS = KEYS
 
 -- The plan at hand: n slots, of which the first `rules` are rules; behind them, perhaps, a hold.
-local rules, n, refuses_nobody
+-- Where it is packed: after `generation` nothing of a state matters any more.
+local rules, n, refuses_nobody, packed, generation
 local tag, kind, shadow, counts_refused = {}, {}, {}, {}
 local capacity, num, den, unit, most, full = {}, {}, {}, {}, {}, {}
 local period, step, offset, initial, calendar = {}, {}, {}, {}, {}
@@ -52,7 +55,7 @@ local stored, sketches, has_log, value_format, value_size
 local function read_plan(at)
     local flags
     rules, n, flags, at = unpack_bytes('<BBB', ARGV[1], at)
-    refuses_nobody = flags == 1
+    refuses_nobody, packed = flags % 2 == 1, flags >= 2
     stored, sketches, has_log = {}, {}, false
     for i = 1, n do
         tag[i], kind[i], flags, capacity[i], num[i], den[i], unit[i], most[i], period[i], step[i],
@@ -67,6 +70,7 @@ local function read_plan(at)
         end
         if kind[i] == DISTINCT then sketches[#sketches + 1] = i end
     end
+    if packed then generation, at = unpack_bytes('<d', ARGV[1], at) end
     -- Behind the slots: until when the key is blocked.
     tag[n + 1], period[n + 1] = BLOCK_TAG, CENTURY
     value_format = '<d' .. string.rep('I4dddd', #stored)

@@ -301,6 +301,24 @@ constexpr std::int64_t longest_calendar[] = {day, 7 * day, 31 * day, 366 * day};
     }
 }
 
+/// A packed state is dropped when it has recovered from the limit. So nobody may owe more, and what
+/// is more than numbers cannot be packed.
+void pack(std::string_view policy_name, std::span<const rule> rules, plan& made) {
+    made.packed = true;
+    made.can_reserve = false;
+    for (std::uint32_t i = 0; i < made.slots; ++i) {
+        auto& l = made.limits[i];
+        if (l.kind == kind::log || l.kind == kind::distinct)
+            refuse(place(policy_name, i, rules[i]),
+                   "a " + std::string{to_string(rules[i].kind())} + " cannot be packed");
+        if (l.kind != kind::hold)
+            l.most = l.full;
+        // One that starts with less than all is remembered until it is as good as new.
+        const auto times = l.initial == starts_full ? 1 : 2;
+        made.generation = std::max(made.generation, times * full_recovery(l));
+    }
+}
+
 } // namespace
 
 std::uint32_t state_tag(char family, std::string_view rule_name) noexcept {
@@ -347,6 +365,8 @@ plan make_plan(std::string_view policy_name, std::span<const rule> rules,
     made.slots = made.size;
     if (options.prevent_duplicate != 0)
         made.limits[made.slots++] = make_hold(policy_name, options);
+    if (options.storage == storage::packed)
+        pack(policy_name, rules, made);
     return made;
 }
 

@@ -76,6 +76,10 @@ struct plan {
     bool counts_refused = false;
     /// `wait` can reserve: all rules are continuous buckets.
     bool can_reserve = false;
+    /// States lie together, see rows in redis/key.hpp.
+    bool packed = false;
+    /// Where they are packed, the time after which no state matters any more, in microseconds.
+    std::int64_t generation = 0;
 
     [[nodiscard]] std::span<const limit> rules() const noexcept { return {limits.data(), size}; }
     [[nodiscard]] std::span<const limit> all() const noexcept { return {limits.data(), slots}; }

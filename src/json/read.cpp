@@ -61,6 +61,15 @@ void add_rules(std::vector<rule>& rules, const place& p) {
     p.unexpected(expected);
 }
 
+[[nodiscard]] storage read_storage(const place& p) {
+    constexpr std::string_view expected = "plain or packed";
+    const auto name = p.text(expected);
+    for (const auto layout : {storage::plain, storage::packed})
+        if (name == to_string(layout))
+            return layout;
+    p.unexpected(expected);
+}
+
 [[nodiscard]] policy read_options(policy made, const json::fields& f) {
     if (f.has("prevent_duplicate")) {
         const auto period = std::chrono::microseconds{f["prevent_duplicate"].duration()};
@@ -70,6 +79,10 @@ void add_rules(std::vector<rule>& rules, const place& p) {
         made = made.shadow(f["shadow"].boolean());
     if (f.has("on_failure"))
         made = made.on_failure(read_mode(f["on_failure"]));
+    if (f.has("storage")) {
+        const auto layout = read_storage(f["storage"]);
+        made = f["storage"].with_path([&] { return made.stored(layout); });
+    }
     if (f.has("prefix"))
         made = made.prefixed(f["prefix"].name_text());
     return made;
@@ -82,8 +95,8 @@ void add_rules(std::vector<rule>& rules, const place& p) {
             p.unexpected("a text, an array of rules or an object");
         return make_policy(p, read_rules(p));
     }
-    constexpr std::array<std::string_view, 5> known{"rules", "prevent_duplicate", "shadow",
-                                                    "on_failure", "prefix"};
+    constexpr std::array<std::string_view, 6> known{"rules",      "prevent_duplicate", "shadow",
+                                                    "on_failure", "storage",           "prefix"};
     const auto f = json::fields{p};
     f.allow_only(known);
     return read_options(make_policy(p, read_rules(f["rules"])), f);

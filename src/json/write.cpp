@@ -33,6 +33,8 @@ namespace {
         out += ", \"shadow\": true";
     if (options.has_failure_mode)
         out += ", \"on_failure\": " + in_quotes(to_string(options.on_failure));
+    if (options.storage != storage::plain)
+        out += ", \"storage\": " + in_quotes(to_string(options.storage));
     if (options.has_prefix)
         out += ", \"prefix\": " + in_quotes(options.prefix.view());
     return out + "}";

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A batch from its first call to its bytes.
+// A batch from its first call to its last: which keys there are, and who asks about them.
 
 #include <id_digest.hpp>
 #include <redis/batch.hpp>
-#include <redis/script.hpp>
 #include <redis/seen.hpp>
 #include <redis/wire.hpp>
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 
 namespace colimit::redis {
 namespace {
@@ -30,18 +28,8 @@ constexpr std::size_t most_fact_bytes = std::size_t{32} * 1024;
     return p.filter || p.plan.has_distinct;
 }
 
-[[nodiscard]] const script& script_of(const detail::policy_data& p) noexcept {
-    return p.filter ? seen_script : check_script;
-}
-
 [[nodiscard]] bool is_plain(const detail::question& asked) noexcept {
     return asked.verb == detail::verb::allow && asked.cost == 1 && asked.at_least == 1;
-}
-
-void append_decimal(std::string& out, std::uint64_t value) {
-    char digits[20];
-    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-    resp::append_bulk(out, {digits, static_cast<std::size_t>(end - digits)});
 }
 
 } // namespace
@@ -69,6 +57,8 @@ void batch::start(const policy_pointer& policy, std::int64_t clock, std::uint64_
     entries_.clear();
     calls_.clear();
     joint_.clear();
+    rows_.fill({});
+    first_entry_ = no_entry;
     const auto facts = fact_bytes(*policy);
     most_calls_now_ = facts == 0 ? most_calls_ : std::min(most_calls_, most_fact_bytes / facts);
     if (policy->filter) // each id costs the server what a key of a policy does
@@ -113,14 +103,28 @@ std::uint32_t batch::find_or_append(std::uint64_t hash) {
                         .family_at = static_cast<std::uint32_t>(family_at_),
                         .first_call = no_entry,
                         .last_call = no_entry,
-                        .live = 0});
+                        .live = 0,
+                        .next = no_entry});
     index_[slot] = made;
+    append_to_row(made);
     return made;
+}
+
+void batch::append_to_row(std::uint32_t entry) noexcept {
+    auto& r = rows_[policy_->plan.packed ? row_of(entries_[entry].hash) : 0];
+    (r.first == no_entry ? r.first : entries_[r.last].next) = entry;
+    r.last = entry;
 }
 
 void batch::make_key(std::string_view prefix, const detail::policy_data& p, std::string_view key,
                      std::uint64_t hash) {
     scratch_.clear();
+    if (p.plan.packed) {
+        if (entries_.empty())
+            prefix_ = p.prefix(prefix);
+        append_field(scratch_, key);
+        return;
+    }
     family_at_ = append_key(scratch_, {p.prefix(prefix), p.name, key, hash});
 }
 
@@ -222,163 +226,6 @@ void batch::take_back() noexcept {
             c.withdrawn = true;
             --entries_[c.entry].live;
         }
-}
-
-/// Whether two calls on one key, the second right behind the first, are one twice over.
-bool batch::is_repeated(const one_call& a, const one_call& b) const noexcept {
-    return a.asked.verb == b.asked.verb && a.asked.cost == b.asked.cost &&
-           a.asked.at_least == b.asked.at_least && member_of(a) == member_of(b);
-}
-
-/// Writes the calls on one key, equal ones that follow each other as one.
-void batch::append_calls(std::string& out, const entry& of, contents& so_far) const {
-    const auto key = static_cast<std::uint16_t>(so_far.keys);
-    const auto next_live = [this](std::uint32_t i) {
-        while (i != no_entry && calls_[i].withdrawn)
-            i = calls_[i].next;
-        return i;
-    };
-    for (auto i = next_live(of.first_call); i != no_entry;) {
-        const auto& c = calls_[i];
-        const auto& p = policy_of(c.entry);
-        auto times = std::uint16_t{1};
-        i = next_live(c.next);
-        while (!p.filter && i != no_entry && is_repeated(c, calls_[i])) {
-            ++times;
-            i = next_live(calls_[i].next);
-        }
-        ++so_far.entries;
-        if (p.filter) {
-            append_id(out, key, member_of(c));
-            continue;
-        }
-        append_call(out, key, times, c.asked);
-        if (p.plan.has_distinct)
-            append_call_member(out, member_of(c));
-    }
-}
-
-/// Writes the calls grouped by key.
-batch::contents batch::append_calls(std::string& out) const {
-    auto all = contents{};
-    auto once_each = true;
-    for (const auto& e : entries_) {
-        if (e.live == 0)
-            continue;
-        if (plain_)
-            append_times(out, static_cast<std::uint16_t>(e.live));
-        else
-            append_calls(out, e, all);
-        ++all.keys;
-        all.calls += e.live;
-        once_each = once_each && e.live == 1;
-    }
-    if (plain_) {
-        all.entries = all.keys;
-        if (once_each)
-            out.clear();
-    }
-    return all;
-}
-
-/// Of one entry, with those of its log and sketches.
-std::size_t batch::keys_of(std::size_t entry) const noexcept {
-    if (policy_of(entry).filter)
-        return 2; // generations
-    const auto& rules = policy_of(entry).plan;
-    const auto sketches =
-        std::ranges::count(rules.rules(), core::kind::distinct, &core::limit::kind);
-    return 1 + (rules.has_log ? 1U : 0U) + static_cast<std::size_t>(sketches);
-}
-
-/// The keys of entries `first` to `last` with the name of a family inserted.
-void batch::append_family(std::string& out, std::string_view family, std::size_t first,
-                          std::size_t last) const {
-    for (auto i = first; i < last; ++i) {
-        const auto& e = entries_[i];
-        if (e.live == 0)
-            continue;
-        const auto name = key_bytes(e);
-        resp::append_bulk_header(out, name.size() + family.size());
-        out.append(name.substr(0, e.family_at)).append(family).append(name.substr(e.family_at));
-        out.append("\r\n");
-    }
-}
-
-void batch::append_keys(std::string& out) const {
-    if (sent_.keys == entries_.size() && keys_of(0) == 1 && !is_joint()) {
-        out.append(keys_);
-        return;
-    }
-    if (const auto& filter = policy_of(0).filter; filter) {
-        for (const auto parity : {0U, 1U}) {
-            const auto family = bitmap_family(*filter, parity);
-            append_family(out, {family.data(), family.size()}, 0, entries_.size());
-        }
-        return;
-    }
-    const auto together = is_joint() ? 1 : entries_.size();
-    for (std::size_t first = 0; first < entries_.size(); first += together) {
-        const auto last = first + together;
-        const auto& rules = policy_of(first).plan;
-        append_family(out, "", first, last);
-        if (rules.has_log)
-            append_family(out, log_family, first, last);
-        for (const auto& l : rules.rules()) {
-            const auto family = sketch_family(l.tag);
-            if (l.kind == core::kind::distinct)
-                append_family(out, {family.data(), family.size()}, first, last);
-        }
-    }
-}
-
-void batch::append_plans(std::string& out) const {
-    if (!is_joint()) {
-        resp::append_bulk(out, policy_->wire);
-        return;
-    }
-    auto plans = std::string{};
-    for (const auto& p : joint_)
-        plans += p->wire;
-    resp::append_bulk(out, plans);
-}
-
-void batch::encode(std::string& out, std::string_view minimum_ttl) {
-    encoded = true;
-    const auto& run = script_of(policy_of(0));
-    scratch_.clear();
-    if (!plain_)
-        scratch_.reserve(members_.capacity() + calls_.capacity() * call_bytes);
-    sent_ = append_calls(scratch_);
-    if (with_script)
-        resp::append_command(out, {"SCRIPT", "LOAD", run.body});
-    auto keys = keys_of(0) * sent_.keys;
-    for (std::size_t i = 0; i < joint_.size(); ++i)
-        keys = (i == 0 ? 0 : keys) + keys_of(i);
-    resp::append_array(out, keys + (is_joint() ? 9U : 8U));
-    if (with_script) {
-        resp::append_bulk(out, "EVAL");
-        resp::append_bulk(out, run.body);
-    } else {
-        resp::append_bulk(out, "EVALSHA");
-        resp::append_bulk(out, run.sha1);
-    }
-    append_decimal(out, keys);
-    append_keys(out);
-    append_plans(out);
-    append_decimal(out, nonce_);
-    if (clock_ == detail::store_clock)
-        resp::append_bulk(out, "");
-    else
-        append_decimal(out, static_cast<std::uint64_t>(clock_));
-    resp::append_bulk(out, minimum_ttl);
-    resp::append_bulk(out, scratch_);
-    if (is_joint()) {
-        scratch_.clear();
-        for (std::size_t i = 0; i < joint_.size(); ++i)
-            scratch_.append("\1\0", 2); // each check has one key
-        resp::append_bulk(out, scratch_);
-    }
 }
 
 } // namespace colimit::redis

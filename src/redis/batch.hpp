@@ -15,6 +15,7 @@
 #include <redis/reply_error.hpp>
 #include <redis/resp.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -98,6 +99,9 @@ class batch {
     bool with_script = false;         ///< the server lacks the script: send its text along
 
   private:
+    /// Where there is no entry, and no next call.
+    static constexpr std::uint32_t no_entry = UINT32_MAX;
+
     struct entry { // one key
         std::uint64_t hash;
         std::uint32_t offset; ///< of its bytes in keys_
@@ -107,6 +111,13 @@ class batch {
         std::uint32_t first_call;
         std::uint32_t last_call;
         std::uint32_t live; ///< calls to be made
+        std::uint32_t next; ///< in the order in which keys are sent
+    };
+
+    /// Keys that are sent together: all of them or, where states are packed, those of one row.
+    struct row {
+        std::uint32_t first = no_entry;
+        std::uint32_t last = no_entry;
     };
 
     struct one_call {
@@ -122,9 +133,6 @@ class batch {
     /// The values, facts and statuses of a reply on their way to the calls.
     struct answers;
 
-    /// Where there is no entry, and no next call.
-    static constexpr std::uint32_t no_entry = UINT32_MAX;
-
     /// What a call's facts take in a reply.
     [[nodiscard]] static std::size_t fact_bytes(const detail::policy_data& p) noexcept;
 
@@ -135,9 +143,14 @@ class batch {
     void make_key(std::string_view prefix, const detail::policy_data& p, std::string_view key,
                   std::uint64_t hash);
     [[nodiscard]] std::uint32_t find_or_append(std::uint64_t hash);
+    void append_to_row(std::uint32_t entry) noexcept;
+    void join_rows() noexcept;
+    [[nodiscard]] std::size_t live_in(const row& r) const noexcept;
     void add_call(detail::operation& op, std::string_view prefix, std::string_view key);
     void keep_member(one_call& c);
     [[nodiscard]] contents append_calls(std::string& out) const;
+    void append_rows(std::string& out);
+    void append_fields(std::string& out);
     void append_calls(std::string& out, const entry& of, contents& so_far) const;
     [[nodiscard]] bool is_repeated(const one_call& a, const one_call& b) const noexcept;
     [[nodiscard]] std::string_view member_of(const one_call& c) const noexcept {
@@ -168,12 +181,16 @@ class batch {
     std::string members_;
     std::string mark_; ///< of the id that is being added
     std::string scratch_;
+    std::string prefix_; ///< of rows
+    std::string row_name_;
     std::size_t family_at_ = 0;         ///< in the key in scratch_
     std::size_t most_calls_now_ = 0;    ///< with this policy
     std::vector<policy_pointer> joint_; ///< of each check; empty for a row of calls
     std::vector<core::key_state> check_states_;
     std::vector<decision> check_answers_;
     std::vector<entry> entries_;
+    std::array<row, row_count> rows_;
+    std::uint32_t first_entry_ = no_entry; ///< that is sent
     std::vector<one_call> calls_;
     std::vector<std::uint32_t> index_; ///< open addressing over entries_, by hash
     std::size_t most_keys_;

@@ -154,7 +154,7 @@ std::optional<remedy> batch::read_reply(const resp::decoder& reply, std::string_
     auto failed = false;
     auto worst = remedy::keep;
     auto key = std::size_t{0};
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
+    for (auto i = first_entry_; i != no_entry; i = entries_[i].next) {
         const auto& e = entries_[i];
         if (e.live == 0)
             continue;

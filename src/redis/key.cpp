@@ -19,6 +19,12 @@ constexpr std::array<std::string_view, tag_count> tags{
     "7a", "k0", "ce", "8y", "4l", "op", "x9", "x1", "jf", "1z", "zj", "b3", "ik", "2w", "yg", "fs",
     "bk", "9w", "6o", "ms", "af", "an", "5b", "i3", "c5", "dp", "kh", "0t", "xi", "xa", "he", "44"};
 
+/// What stands before a user's bytes.
+void append_place(std::string& out, std::string_view prefix, std::size_t tag_number,
+                  std::string_view policy) {
+    out.append(prefix).append(":{").append(tag(tag_number)).append("}:").append(policy).append(":");
+}
+
 } // namespace
 
 std::array<char, 32> long_key_digest(std::string_view bytes) noexcept {
@@ -43,22 +49,26 @@ std::uint64_t key_hash(std::string_view key) noexcept {
     return hash;
 }
 
+void append_field(std::string& out, std::string_view key) {
+    if (key.size() <= limits::plain_key_bytes) {
+        out.append("k:").append(key);
+        return;
+    }
+    const auto hex = long_key_digest(key);
+    out.append("h:").append(hex.data(), hex.size());
+}
+
 std::size_t append_key(std::string& out, const key_parts& parts) {
     const auto begin = out.size();
-    out.append(parts.prefix)
-        .append(":{")
-        .append(tag(tag_of(parts.hash)))
-        .append("}:")
-        .append(parts.policy)
-        .append(":");
+    append_place(out, parts.prefix, tag_of(parts.hash), parts.policy);
     const auto family_at = out.size() - begin;
-    if (parts.key.size() <= limits::plain_key_bytes) {
-        out.append("k:").append(parts.key);
-        return family_at;
-    }
-    const auto hex = long_key_digest(parts.key);
-    out.append("h:").append(hex.data(), hex.size());
+    append_field(out, parts.key);
     return family_at;
+}
+
+void append_row(std::string& out, std::string_view prefix, std::string_view policy,
+                std::size_t row) {
+    append_place(out, prefix, row * (tag_count / row_count), policy);
 }
 
 std::array<char, 8> hex_of(std::uint32_t value) noexcept {

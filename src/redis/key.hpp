@@ -8,6 +8,10 @@
 //   prefix:{tag}:policy:tk:bytes         its log in transactions (or th)
 //   prefix:{tag}:policy:d1a2b3c4dk:bytes the sketch of the rule with that tag (or ...h)
 //   prefix:{tag}:filter:b01a2b3c4dk:17   a block of a Bloom filter, see seen.hpp
+//   prefix:{tag}:policy:new              a row of keys whose state is packed: the hash of this
+//   prefix:{tag}:policy:old              generation, and the one before
+//
+// In a row a key is a field, k:bytes or h:0123...cdef.
 //
 // The user's bytes stand last, so no bytes can be taken for another part: two different (prefix,
 // policy, key) never share a name. The tag, the only part that a cluster hashes, is one of 64 whose
@@ -52,6 +56,22 @@ struct key_parts {
 /// Appends the name under which the key is kept. Answers where in it the family of other keys that
 /// belong to it is inserted.
 std::size_t append_key(std::string& out, const key_parts& parts);
+
+/// Rows of keys whose state is packed: hashes of a million fields stop the server for a quarter of
+/// a second when they expire, and each row of a batch costs it three commands.
+inline constexpr std::size_t row_count = 8;
+
+/// The row of a key.
+[[nodiscard]] constexpr std::size_t row_of(std::uint64_t hash) noexcept {
+    return tag_of(hash) / (tag_count / row_count);
+}
+
+/// Appends what a key is called in its row.
+void append_field(std::string& out, std::string_view key);
+
+/// Appends what the hashes of a row are called, up to `new` or `old`.
+void append_row(std::string& out, std::string_view prefix, std::string_view policy,
+                std::size_t row);
 
 /// Eight hexadecimal digits.
 [[nodiscard]] std::array<char, 8> hex_of(std::uint32_t value) noexcept;

@@ -83,7 +83,7 @@ std::string encode_plan(const core::plan& rules) {
     auto out = std::string{};
     append(out, static_cast<std::uint8_t>(rules.size));
     append(out, static_cast<std::uint8_t>(rules.slots));
-    append(out, static_cast<std::uint8_t>(rules.shadow ? 1 : 0));
+    append(out, static_cast<std::uint8_t>((rules.shadow ? 1 : 0) + (rules.packed ? 2 : 0)));
     for (const auto& l : rules.all()) {
         append(out, l.tag);
         append(out, static_cast<std::uint8_t>(l.kind));
@@ -92,6 +92,8 @@ std::string encode_plan(const core::plan& rules) {
                                   l.offset, l.initial, static_cast<std::int64_t>(l.calendar)})
             append_number(out, number);
     }
+    if (rules.packed)
+        append_number(out, rules.generation);
     return out;
 }
 

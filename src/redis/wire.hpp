@@ -3,18 +3,19 @@
 // The bytes that this process and the script exchange: plans, calls and the values of keys. All
 // numbers are little-endian; those of the arithmetic are doubles (f64), which hold them exactly.
 //
-//   plan   rules:u8 slots:u8 shadow:u8, then for each slot
+//   plan   rules:u8 slots:u8 flags:u8 (1: shadow, 2: packed), then for each slot
 //          tag:u32 kind:u8 flags:u8 (1: shadow, 2: counts refused)
 //          capacity num den unit most period count offset initial calendar (f64)
+//          then, if it is packed, generation (f64)
 //   calls  for each row of equal calls   key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if
-//   the
-//          plan has a distinct rule  size:u16 and as many bytes of the member
+//          the plan has a distinct rule  size:u16 and as many bytes of the member
 //   facts  for each call and each log or distinct rule  t debt num capacity (f64)
 //   value  expires:f64, then for each slot but logs  tag:u32 t:f64 debt:f64 num:f64 capacity:f64
 //          and, if the key is blocked, one more
 //
 // A value of one rule is 44 bytes, the longest string that Redis keeps in one allocation with its
-// header. `expires` is a time before which the server will not drop the key (0: unknown).
+// header. `expires` is a time before which the server will not drop the key (0: unknown, or the
+// value is packed).
 
 #ifndef COLIMIT_REDIS_WIRE_HPP
 #define COLIMIT_REDIS_WIRE_HPP

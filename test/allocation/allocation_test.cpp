@@ -217,6 +217,14 @@ BOOST_AUTO_TEST_CASE(many_coroutines_on_redis_allocate_nothing) {
     m.check("256 coroutines, Redis");
 }
 
+BOOST_AUTO_TEST_CASE(many_coroutines_on_packed_states_allocate_nothing) {
+    auto server = test::redis_server{};
+    auto m = meter{};
+    await_calls(patient(server.address()), policy{"p", gcra(1000, 1s)}.stored(storage::packed), 256,
+                m);
+    m.check("256 coroutines, Redis, packed");
+}
+
 /// More keys than places, all of them refused from the second call on.
 BOOST_AUTO_TEST_CASE(a_flood_that_the_deny_cache_answers_allocates_nothing) {
     auto server = test::redis_server{};

@@ -26,11 +26,13 @@ constexpr std::size_t calls_of_history = 300;
 
 class story {
   public:
-    story(std::uint64_t seed, bool server_clock) : dice_(seed) {
+    story(std::uint64_t seed, bool server_clock, bool packed) : dice_(seed) {
         told_.seed = seed;
         told_.server_clock = server_clock;
         told_.keys = 1 + dice_.below(6);
-        told_.versions = random_versions(dice_, server_clock);
+        told_.packed = packed;
+        meddled_with_ = !packed || dice_.percent(50);
+        told_.versions = random_versions(dice_, server_clock, packed);
         now_ = first_time();
     }
 
@@ -74,32 +76,54 @@ class story {
 
     [[nodiscard]] step next_step() {
         const auto chance = dice_.below(100);
-        if (chance < 4)
+        if (chance < 4 && meddled_with_)
             return plant();
-        if (chance < 6)
+        if (chance < 6 && meddled_with_)
             return intrude(step_kind::intrude);
-        if (chance < 10)
+        if (chance < 10 && meddled_with_)
             return intrude(step_kind::remove);
-        if (chance < 16 && told_.keys > 1)
+        if (chance < 16 && told_.keys > 1 && !told_.packed)
             return together();
         if (told_.server_clock && chance < 18 && pauses_ < 2) {
             ++pauses_;
-            return {.kind = step_kind::pause, .milliseconds = dice_.between(1, 1'800)};
+            return {.kind = step_kind::pause,
+                    .milliseconds = dice_.between(1, told_.packed ? 30 : 1'800)};
         }
         return batch();
     }
 
     [[nodiscard]] step plant() {
         const auto key = dice_.below(told_.keys);
+        const auto place = random_place();
+        if (place == packed_place::head && dice_.percent(70))
+            return {.kind = step_kind::plant, .key = key, .place = place, .bytes = random_head()};
         auto bytes = random_bytes(dice_, rules(), now_);
         twin_[key].value = bytes;
-        return {.kind = step_kind::plant, .key = key, .bytes = std::move(bytes)};
+        return {.kind = step_kind::plant, .key = key, .place = place, .bytes = std::move(bytes)};
     }
 
     [[nodiscard]] step intrude(step_kind kind) {
         const auto key = dice_.below(told_.keys);
         twin_[key].value.reset();
-        return {.kind = kind, .key = key};
+        return {.kind = kind, .key = key, .place = random_place()};
+    }
+
+    /// Since when a hash is the new one and until when it lives, at the edges of both.
+    [[nodiscard]] std::string random_head() {
+        const auto generation = rules().generation;
+        const std::int64_t sinces[] = {now_, now_ - generation, now_ - dice_.magnitude(generation)};
+        const std::int64_t ends[] = {now_ + generation, now_ + dice_.magnitude(generation), 0};
+        auto bytes = std::string{};
+        for (const auto* numbers : {&sinces, &ends}) {
+            const auto number = static_cast<double>(dice_.pick(*numbers) + dice_.between(-1, 1));
+            bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+        }
+        bytes.resize(80);
+        return bytes;
+    }
+
+    [[nodiscard]] packed_place random_place() {
+        return told_.packed ? static_cast<packed_place>(dice_.below(3)) : packed_place{};
     }
 
     [[nodiscard]] step batch() {
@@ -179,7 +203,7 @@ class story {
             return {verb::charge, cost, cost, clock()};
         if (chance < 32)
             return {verb::refund, cost, cost, clock()};
-        if (chance < 36)
+        if (chance < 36 && !told_.packed)
             return hold_question();
         if (chance < 55 && rules().can_reserve)
             return reserve_question(cost);
@@ -282,6 +306,7 @@ class story {
     std::int64_t now_ = 0;
     std::size_t version_ = 0;
     int pauses_ = 0;
+    bool meddled_with_ = true; ///< by others
 };
 
 } // namespace
@@ -293,8 +318,8 @@ std::size_t history::calls() const noexcept {
     return sum;
 }
 
-history random_history(std::uint64_t seed, bool server_clock) {
-    return story{seed, server_clock}.tell();
+history random_history(std::uint64_t seed, bool server_clock, bool packed) {
+    return story{seed, server_clock, packed}.tell();
 }
 
 } // namespace colimit::differential

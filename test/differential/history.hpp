@@ -32,10 +32,14 @@ struct key_call {
     std::size_t version = 0; ///< of the policy: in a batch the same for all
 };
 
+/// Of a row.
+enum class packed_place : std::uint8_t { new_hash, old_hash, head };
+
 struct step {
     step_kind kind = step_kind::calls;
     std::vector<key_call> calls = {}; ///< at least one
     std::size_t key = 0;              ///< of plant, intrude and remove
+    packed_place place = {};          ///< of them, where states are packed
     std::string bytes = {};           ///< of plant
     std::int64_t milliseconds = 0;    ///< of pause
 };
@@ -44,6 +48,7 @@ struct history {
     std::uint64_t seed = 0;
     bool server_clock = false;
     std::size_t keys = 1;
+    bool packed = false;
     std::vector<policy> versions; ///< of one policy: its name stays, its rules change
     std::vector<step> steps;
 
@@ -52,7 +57,8 @@ struct history {
 
 /// A history of about 300 calls.
 /// @param server_clock the server's own clock: real times to live, values written in place, pauses
-[[nodiscard]] history random_history(std::uint64_t seed, bool server_clock);
+/// @param packed all versions are, and nothing is asked that such policies refuse
+[[nodiscard]] history random_history(std::uint64_t seed, bool server_clock, bool packed = false);
 
 /// For people.
 std::ostream& operator<<(std::ostream& out, const history& h);

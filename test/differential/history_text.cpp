@@ -24,8 +24,18 @@ void print_version(std::ostream& out, const policy& p) {
         out << "    " << to_string(r) << '\n';
     if (p.options().prevent_duplicate != 0)
         out << "    prevent_duplicate " << p.options().prevent_duplicate << " us\n";
+    if (p.options().storage == storage::packed)
+        out << "    packed\n";
     if (p.options().shadow)
         out << "    shadow\n";
+}
+
+/// Where states are packed, in which place of the key's row something happens.
+void print_place(std::ostream& out, const history& h, const step& s) {
+    constexpr std::string_view names[] = {"in the new hash, ", "in the old hash, ",
+                                          "in the new hash's head, "};
+    if (h.packed)
+        out << names[static_cast<std::size_t>(s.place)];
 }
 
 void print_calls(std::ostream& out, const step& s) {
@@ -65,8 +75,10 @@ std::ostream& operator<<(std::ostream& out, const history& h) {
         } else if (s.kind == step_kind::pause) {
             out << s.milliseconds << " ms pass\n";
         } else if (s.kind == step_kind::plant) {
+            print_place(out, h, s);
             out << "key " << s.key << " is set to " << hex(s.bytes) << '\n';
         } else {
+            print_place(out, h, s);
             out << "key " << s.key
                 << (s.kind == step_kind::remove ? " is deleted\n" : " becomes a list\n");
         }

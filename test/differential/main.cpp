@@ -6,13 +6,14 @@
 // run by the script on a real server and by the model in this process, must agree in every
 // decision, every value and the end of every key; histories that once differed come first. If they
 // do not, the program prints the smallest history that shows it, and ends with 1. One operation in
-// ten is an id of a Bloom filter, and one in ten a call without a script.
+// ten is on packed states, one an id of a Bloom filter, and one a call without a script.
 
 #include "filter_history.hpp"
 #include "filter_trial.hpp"
 #include "history.hpp"
 #include "known_histories.hpp"
 #include "log_trial.hpp"
+#include "packed_trial.hpp"
 #include "scripts.hpp"
 #include "shrink.hpp"
 #include "trial.hpp"
@@ -238,7 +239,8 @@ int run(int argc, char** argv) {
     auto server = test::raw_client{address};
     const auto run = scripts{server, folder};
     const auto tenth = operations / 10;
-    return comparison{server, run, seed, brief}.run(operations - 2 * tenth) &&
+    return comparison{server, run, seed, brief}.run(operations - 3 * tenth) &&
+                   compare_packed(server, run, tenth, seed) &&
                    compare_filters(server, run, tenth, seed) && compare_logs(server, tenth, seed)
                ? 0
                : 1;

@@ -28,8 +28,8 @@ struct taste {
     bool continuous; ///< buckets for which callers can wait in line
     bool plain;      ///< and nothing else to them: the script has ways of their own for such
     bool coarse;     ///< buckets that are counted in milliseconds or seconds
-    bool
-        windows; ///< a fixed window or a counter and nothing else: they have ways of their own, too
+    bool windows;    ///< a fixed window or a counter and nothing else, which have ways, too
+    bool packed;     ///< their states are numbers
 };
 
 [[nodiscard]] std::int64_t draw_period(dice& d, bool quick) {
@@ -105,7 +105,7 @@ struct taste {
         return d.percent(30) ? draw_sliding_window(d, asked.quick)
                              : draw_fixed_window(d, asked.quick);
     return asked.plain || asked.continuous || d.percent(45) ? draw_bucket(d, asked)
-           : d.percent(60)                                  ? draw_window(d, asked.quick)
+           : asked.packed || d.percent(60)                  ? draw_window(d, asked.quick)
                                                             : draw_memory(d, asked.quick);
 }
 
@@ -175,17 +175,20 @@ void change(dice& d, std::vector<rule>& rules, taste asked) {
     if (!bare && d.percent(20))
         made = made.prevent_duplicate(std::chrono::microseconds{
             d.magnitude(asked.quick ? quickest_recovery : limits::longest_debt.count())});
+    if (asked.packed)
+        made = made.stored(storage::packed);
     return !bare && d.percent(10) ? made.shadow() : made;
 }
 
 } // namespace
 
-std::vector<policy> random_versions(dice& d, bool quick) {
+std::vector<policy> random_versions(dice& d, bool quick, bool packed) {
     const auto asked = taste{.quick = quick,
                              .continuous = d.percent(15),
                              .plain = d.percent(20),
                              .coarse = d.percent(5),
-                             .windows = d.percent(10)};
+                             .windows = d.percent(10),
+                             .packed = packed};
     auto rules = std::vector<rule>{};
     const auto size = asked.windows || d.percent(40) ? 1 : 1 + d.below(limits::rules_per_policy);
     while (rules.size() < size)

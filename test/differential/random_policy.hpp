@@ -15,7 +15,8 @@ namespace colimit::differential {
 
 /// 1 to 5 versions of a policy.
 /// @param quick rules that recover within seconds, for histories in real time
-[[nodiscard]] std::vector<policy> random_versions(dice& d, bool quick);
+/// @param packed their states are, so their rules are numbers
+[[nodiscard]] std::vector<policy> random_versions(dice& d, bool quick, bool packed);
 
 } // namespace colimit::differential
 

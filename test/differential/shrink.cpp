@@ -71,7 +71,8 @@ history shrink(history h, const std::function<bool(const history&)>& fails) {
             auto rules =
                 std::vector<rule>(h.versions[v].rules().begin(), h.versions[v].rules().end());
             erase(rules, i, i + 1);
-            smaller.versions[v] = policy{h.versions[v].name(), rules};
+            smaller.versions[v] =
+                policy{h.versions[v].name(), rules}.stored(h.versions[v].options().storage);
             (void)take(std::move(smaller));
         }
     return h;

@@ -227,7 +227,7 @@ BOOST_DATA_TEST_CASE(P8_a_step_forward_gives_any_kind_one_limit, every_store()) 
     }
 }
 
-BOOST_DATA_TEST_CASE(P15_a_refund_lifts_no_kind_above_its_limit, every_store()) {
+BOOST_DATA_TEST_CASE(P15_a_refund_lifts_no_kind_above_its_limit, every_unpacked()) {
     auto s = open_store(sample);
     after_some_histories(
         *s, [&](const policy& p, const std::string& key, std::int64_t now, dice& roll) {

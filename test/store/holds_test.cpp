@@ -94,7 +94,7 @@ BOOST_DATA_TEST_CASE(a_changed_time_of_duplicates_locks_out_no_longer_than_the_n
     BOOST_TEST(s->peek("k", ten, {.now = at(second)}).outcome == outcome::allowed);
 }
 
-BOOST_DATA_TEST_CASE(a_blocked_key_is_refused_until_the_time_is_over, every_store()) {
+BOOST_DATA_TEST_CASE(a_blocked_key_is_refused_until_the_time_is_over, every_unpacked()) {
     auto s = open_store(sample);
     const auto d = s->block("k", ten, 10s, {.now = at(0)});
     BOOST_TEST(d.outcome == outcome::limited);
@@ -120,7 +120,7 @@ BOOST_DATA_TEST_CASE(a_longer_block_stays_and_a_reset_lifts_it, every_store()) {
     BOOST_TEST(s->allow("k", ten, {.cost = 10, .now = at(2 * second)}).outcome == outcome::allowed);
 }
 
-BOOST_DATA_TEST_CASE(charges_and_refunds_count_while_a_key_is_blocked, every_store()) {
+BOOST_DATA_TEST_CASE(charges_and_refunds_count_while_a_key_is_blocked, every_unpacked()) {
     auto s = open_store(sample);
     s->block("k", ten, 1h, {.now = at(0)});
     BOOST_TEST(s->charge("k", ten, {.cost = 4, .now = at(0)}).rules[0].balance == 6);
@@ -140,7 +140,7 @@ BOOST_DATA_TEST_CASE(any_kind_of_rule_can_be_blocked, every_store()) {
     BOOST_TEST(d.rules[1].balance == 4);
 }
 
-BOOST_DATA_TEST_CASE(lengths_of_blocks_have_bounds, every_store()) {
+BOOST_DATA_TEST_CASE(lengths_of_blocks_have_bounds, every_unpacked()) {
     auto s = open_store(sample);
     const auto longest = limits::longest_recovery;
     BOOST_TEST((s->ask_block("k", ten, -1us, {.now = at(0)}).ec == errc::invalid_argument));

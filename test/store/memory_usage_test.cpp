@@ -61,4 +61,27 @@ BOOST_AUTO_TEST_CASE(memory_usage_of_a_rule_is_what_the_readme_says) {
     check_usage("distinct", members, 5000, 16'000);
 }
 
+/// Of a key among 10,000: its name, its value and its part of the server's tables.
+[[nodiscard]] std::int64_t bytes_of_one(const policy& p) {
+    constexpr auto keys = 10'000;
+    const auto used = [] {
+        const auto info = look().must({"INFO", "memory"}).text;
+        return std::stoll(info.substr(info.find("used_memory:") + 12));
+    };
+    auto s = open_store(store_kind::redis_resp3);
+    const auto before = used();
+    for (int i = 0; i < keys; ++i)
+        s->allow("u:" + std::to_string(1'000'000'000 + i), p, {.now = at(0)});
+    return (used() - before) / keys;
+}
+
+BOOST_AUTO_TEST_CASE(a_packed_state_takes_about_half_of_what_a_key_takes) {
+    const policy p{"api", gcra(5, 1s)};
+    const auto plain = bytes_of_one(p);
+    const auto packed = bytes_of_one(p.stored(storage::packed));
+    BOOST_TEST_MESSAGE("among 10,000: plain " << plain << " bytes, packed " << packed);
+    BOOST_TEST(packed * 3 <= plain * 2);
+    BOOST_TEST(packed > 50);
+}
+
 } // namespace

@@ -33,7 +33,7 @@ BOOST_DATA_TEST_CASE(P7_a_refused_call_charges_none_of_the_rules, every_store())
     BOOST_TEST(s->peek("k", both, {.now = at(0)}).rules[0].balance == 7);
 }
 
-BOOST_DATA_TEST_CASE(of_a_refusal_the_rule_with_the_longest_wait_binds, every_store()) {
+BOOST_DATA_TEST_CASE(of_a_refusal_the_rule_with_the_longest_wait_binds, every_unpacked()) {
     auto s = open_store(sample);
     s->charge("k", both, {.cost = 11, .now = at(0)});
     const auto d = s->allow("k", both, {.now = at(0)});
@@ -86,7 +86,7 @@ BOOST_DATA_TEST_CASE(eight_rules_are_checked_and_charged_together, every_store()
 }
 
 BOOST_DATA_TEST_CASE(a_shadow_rule_is_charged_and_reported_and_never_refuses_nor_binds,
-                     every_store()) {
+                     every_unpacked()) {
     auto s = open_store(sample);
     const policy p{"p", gcra(1, 1s).burst(10).named("real"),
                    gcra(1, 1min).burst(2).named("tried").shadow()};

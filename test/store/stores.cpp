@@ -9,6 +9,7 @@
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
 #include <core/plan.hpp>
+#include <policy_data.hpp>
 #include <redis/key.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -70,11 +71,13 @@ class local_store final : public open_limiter {
 
 class asked_limiter final : public open_limiter {
   public:
-    explicit asked_limiter(const config& settings) : limiter_(context_.get_executor(), settings) {}
+    explicit asked_limiter(const config& settings, bool packs = false)
+        : limiter_(context_.get_executor(), settings), packs_(packs) {}
 
     answer ask(asked_verb verb, std::string_view key, const policy& p,
                const check_options& o) override {
-        return await([&](auto handler) { start(verb, key, p, o, handler); });
+        const auto& asked = packs_ ? packed(p) : p;
+        return await([&](auto handler) { start(verb, key, asked, o, handler); });
     }
     answer ask_block(std::string_view key, const policy& p, std::chrono::microseconds length,
                      const reset_options& o) override {
@@ -126,8 +129,19 @@ class asked_limiter final : public open_limiter {
         }
     }
 
+    /// The same policy, packed if it can be.
+    const policy& packed(const policy& p) {
+        const auto [found, is_new] = packed_.try_emplace(p.data(), p);
+        const auto& plan = p.data()->plan;
+        if (is_new && !plan.has_log && !plan.has_distinct)
+            found->second = p.stored(storage::packed);
+        return found->second;
+    }
+
     boost::asio::io_context context_{1};
     limiter limiter_;
+    bool packs_;
+    std::map<std::shared_ptr<const detail::policy_data>, policy> packed_;
 };
 
 [[nodiscard]] config settings_of(store_kind kind, std::chrono::milliseconds least_ttl) {
@@ -147,14 +161,20 @@ class asked_limiter final : public open_limiter {
 } // namespace
 
 std::ostream& operator<<(std::ostream& out, store_kind k) {
-    constexpr std::string_view names[] = {"local_limiter", "memory:", "redis, RESP3",
-                                          "redis, RESP2", "redis, TCP"};
+    constexpr std::string_view names[] = {"local_limiter", "memory:",    "redis, RESP3",
+                                          "redis, RESP2",  "redis, TCP", "redis, packed"};
     return out << names[static_cast<std::size_t>(k)];
 }
 
 std::vector<store_kind> every_store() {
-    return {store_kind::local, store_kind::memory, store_kind::redis_resp3, store_kind::redis_resp2,
-            store_kind::redis_tcp};
+    return {store_kind::local,       store_kind::memory,    store_kind::redis_resp3,
+            store_kind::redis_resp2, store_kind::redis_tcp, store_kind::packed};
+}
+
+std::vector<store_kind> every_unpacked() {
+    auto all = every_store();
+    std::erase(all, store_kind::packed);
+    return all;
 }
 
 std::vector<store_kind> every_redis() {
@@ -176,7 +196,8 @@ std::unique_ptr<open_limiter> open_store(store_kind kind, std::chrono::milliseco
         return std::make_unique<local_store>();
     if (kind != store_kind::memory)
         look().must({"FLUSHALL"});
-    return std::make_unique<asked_limiter>(settings_of(kind, least_ttl));
+    return std::make_unique<asked_limiter>(settings_of(kind, least_ttl),
+                                           kind == store_kind::packed);
 }
 
 std::unique_ptr<open_limiter> join_store(store_kind redis) {

@@ -33,11 +33,15 @@
 
 namespace colimit::test {
 
-enum class store_kind : std::uint8_t { local, memory, redis_resp3, redis_resp2, redis_tcp };
+enum class store_kind : std::uint8_t { local, memory, redis_resp3, redis_resp2, redis_tcp, packed };
 
 std::ostream& operator<<(std::ostream& out, store_kind k);
 
+/// `packed` is Redis by RESP3, asked by policies whose states are packed wherever their rules can
+/// be.
 [[nodiscard]] std::vector<store_kind> every_store();
+/// Those in which somebody may be blocked, or owe more than the limit.
+[[nodiscard]] std::vector<store_kind> every_unpacked();
 [[nodiscard]] std::vector<store_kind> every_redis();
 /// Behind the asynchronous verbs: `local_limiter` has none that takes several checks.
 [[nodiscard]] std::vector<store_kind> every_limiter();

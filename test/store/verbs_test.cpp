@@ -61,7 +61,7 @@ BOOST_DATA_TEST_CASE(a_cost_above_the_limit_is_never_allowed_and_the_numbers_are
     BOOST_TEST(d.reset_after.count() == 3 * second);
 }
 
-BOOST_DATA_TEST_CASE(a_cost_of_zero_is_allowed_until_the_balance_is_negative, every_store()) {
+BOOST_DATA_TEST_CASE(a_cost_of_zero_is_allowed_until_the_balance_is_negative, every_unpacked()) {
     auto s = open_store(sample);
     s->allow("k", ten, {.cost = 10, .now = at(0)});
     BOOST_TEST(s->allow("k", ten, {.cost = 0, .now = at(0)}).outcome == outcome::allowed);
@@ -115,7 +115,7 @@ BOOST_DATA_TEST_CASE(a_partial_grant_may_ask_for_more_than_the_limit, every_stor
 }
 
 BOOST_DATA_TEST_CASE(charge_takes_more_than_there_is_and_answers_as_a_peek_of_nothing,
-                     every_store()) {
+                     every_unpacked()) {
     auto s = open_store(sample);
     const auto d = s->charge("k", ten, {.cost = 12, .now = at(0)});
     BOOST_TEST(d.outcome == outcome::limited);
@@ -131,7 +131,7 @@ BOOST_DATA_TEST_CASE(charge_takes_more_than_there_is_and_answers_as_a_peek_of_no
     BOOST_TEST(later.remaining == 1);
 }
 
-BOOST_DATA_TEST_CASE(charge_stops_at_366_days, every_store()) {
+BOOST_DATA_TEST_CASE(charge_stops_at_366_days, every_unpacked()) {
     auto s = open_store(sample);
     for (int i = 0; i < 2; ++i) {
         const auto d = s->charge("k", ten, {.cost = limits::exact_integer, .now = at(0)});

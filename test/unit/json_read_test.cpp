@@ -8,6 +8,7 @@
 #include <colimit/limits.hpp>
 #include <support/random_rule.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ void check_rule(const std::string& fields, const rule& expected) {
         std::vector<rule> rules;
         for (auto n = 1 + random.below_or_at(7); n > 0; --n)
             rules.push_back(random.sensible().named(random.name()));
+        const auto is_number = [](const rule& r) {
+            return r.kind() != algorithm::sliding_log && r.kind() != algorithm::distinct;
+        };
         auto p = policy{random.name(), rules}.shadow(random.below_or_at(1) == 0);
         if (random.below_or_at(1) == 0)
             p = p.prefixed(random.name());
@@ -43,6 +47,8 @@ void check_rule(const std::string& fields, const rule& expected) {
             p = p.on_failure(static_cast<failure_mode>(random.below_or_at(3)));
         if (random.below_or_at(1) == 0)
             p = p.prevent_duplicate(std::chrono::microseconds{1 + random.below_or_at(10'000'000)});
+        if (std::ranges::all_of(rules, is_number) && random.below_or_at(1) == 0)
+            p = p.stored(storage::packed);
         return p;
     }
 }
@@ -83,7 +89,9 @@ BOOST_AUTO_TEST_CASE(rules_are_a_text_an_array_or_an_object_with_options) {
                              "prevent_duplicate": "500 ms",
                              "rules": "1/s; 2/m named m"})") ==
          expected.shadow().prefixed("x").on_failure(failure_mode::deny).prevent_duplicate(500ms)));
-    BOOST_TEST((read_one(R"({"rules": "1/s; 2/m named m", "shadow": false,
+    BOOST_TEST((read_one(R"({"rules": "1/s; 2/m named m", "storage": "packed"})") ==
+                expected.stored(storage::packed)));
+    BOOST_TEST((read_one(R"({"rules": "1/s; 2/m named m", "shadow": false, "storage": "plain",
                              "prevent_duplicate": "0s"})") == expected));
 }
 
@@ -135,12 +143,15 @@ BOOST_AUTO_TEST_CASE(a_document_may_have_no_policies) {
 
 BOOST_AUTO_TEST_CASE(what_is_written_has_one_line_a_policy) {
     const policy login{"login", gcra(5, 1s).burst(10), calendar(3, calendar_unit::month, 8h)};
-    BOOST_TEST(to_json(login.prevent_duplicate(1s).shadow().prefixed("x").on_failure(
-                   failure_mode::local)) ==
+    BOOST_TEST(to_json(login.prevent_duplicate(1s)
+                           .shadow()
+                           .prefixed("x")
+                           .on_failure(failure_mode::local)
+                           .stored(storage::packed)) ==
                "{\"policies\": {\n"
                "  \"login\": {\"rules\": [\"5/s burst 10\", \"3 per month utc+8\"], "
                "\"prevent_duplicate\": \"1s\", \"shadow\": true, \"on_failure\": \"local\", "
-               "\"prefix\": \"x\"}\n"
+               "\"storage\": \"packed\", \"prefix\": \"x\"}\n"
                "}}\n");
 }
 

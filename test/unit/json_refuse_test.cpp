@@ -96,7 +96,8 @@ BOOST_AUTO_TEST_CASE(the_document_is_an_object_with_policies) {
 
 BOOST_AUTO_TEST_CASE(a_policy_has_rules_and_options) {
     const std::string known =
-        "is not known; the fields here are rules, prevent_duplicate, shadow, on_failure, prefix";
+        "is not known; the fields here are rules, prevent_duplicate, shadow, on_failure, storage, "
+        "prefix";
     check_policy("5", ": must be a text, an array of rules or an object, is 5");
     check_policy("null", ": must be a text, an array of rules or an object, is null");
     check_policy("{}", ": rules is missing");
@@ -108,6 +109,10 @@ BOOST_AUTO_TEST_CASE(a_policy_has_rules_and_options) {
     check_policy(R"({"rules": "1/s", "shadow": 1})", ".shadow: must be true or false, is 1");
     check_policy(R"({"rules": "1/s", "on_failure": "open"})",
                  ".on_failure: must be local, allow, deny or error, is the text 'open'");
+    check_policy(R"({"rules": "1/s", "storage": "dense"})",
+                 ".storage: must be plain or packed, is the text 'dense'");
+    check_policy(R"({"rules": "1/s sliding_log", "storage": "packed"})",
+                 ".storage: policy 'login', rule 1 'sliding_log': a sliding_log cannot be packed");
     check_policy(R"({"rules": "1/s", "on_failure": true})",
                  ".on_failure: must be local, allow, deny or error, is true");
     check_policy(R"({"rules": "1/s", "shadow": "true"})",

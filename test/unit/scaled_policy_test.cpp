@@ -78,6 +78,8 @@ BOOST_AUTO_TEST_CASE(names_options_and_the_place_of_the_state_stay) {
     for (std::uint32_t i = 0; i < whole.data()->plan.slots; ++i)
         BOOST_TEST(here.data()->plan.limits[i].tag == whole.data()->plan.limits[i].tag);
     BOOST_TEST(detail::scaled(*whole.shadow().data(), {1, 2}).options().shadow);
+    const auto packed = policy{"p", gcra(100, 1s)}.stored(storage::packed);
+    BOOST_TEST((detail::scaled(*packed.data(), {1, 2}).options().storage == storage::packed));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -67,6 +67,14 @@ BOOST_AUTO_TEST_CASE(a_plan_is_the_number_of_rules_and_their_numbers) {
     BOOST_TEST(expected.size() == 3U + 2 * 86);
 }
 
+BOOST_AUTO_TEST_CASE(a_packed_plan_ends_with_its_generation) {
+    const auto packed = policy{"p", gcra(2, std::chrono::seconds{1})}.stored(storage::packed);
+    const auto& wire = packed.data()->wire;
+    BOOST_TEST(wire[2] == '\x02');
+    BOOST_TEST(packed.shadow().data()->wire[2] == '\x03');
+    BOOST_TEST(wire.substr(3 + 86) == bytes_of(1'000'000.0));
+}
+
 BOOST_AUTO_TEST_CASE(a_hold_follows_the_rules_of_a_plan) {
     const auto held = two.prevent_duplicate(std::chrono::seconds{5});
     const auto& wire = held.data()->wire;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What does it save to keep the state of many keys together? As redis_uniform, with a policy whose
+// states are packed.
+
+#include <questions.hpp>
+#include <support/closed_loop.hpp>
+#include <support/rules.hpp>
+#include <support/server.hpp>
+
+namespace colimit::benchmark {
+
+measurement redis_packed(const conditions& c) {
+    server{c.socket}.forget_keys();
+    return run({.settings = patient(c.socket),
+                .policy = thousand_an_hour().stored(storage::packed),
+                .callers = 256,
+                .keys = server_keys},
+               c);
+}
+
+} // namespace colimit::benchmark

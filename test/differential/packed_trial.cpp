@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// On the server's clock a hash ends a second after it is needed. Histories take milliseconds; one
+// that a busy machine held up for so long is not compared any further.
+
+#include "packed_trial.hpp"
+
+#include "shrink.hpp"
+
+#include <policy_data.hpp>
+#include <redis/key.hpp>
+#include <redis/reply_header.hpp>
+#include <support/decision_text.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <thread>
+#include <utility>
+
+namespace colimit::differential {
+namespace {
+
+namespace resp = redis::resp;
+
+/// Attempts to make a counter-example smaller.
+constexpr int most_attempts = 3000;
+
+/// A head is in the new hash.
+[[nodiscard]] std::size_t hash_of(packed_place p) {
+    return p == packed_place::old_hash ? row_model::old_hash : row_model::new_hash;
+}
+
+using fields = std::map<std::string, std::string>;
+
+[[nodiscard]] std::string difference(const std::string& name, const fields& expected,
+                                     const fields& found) {
+    auto text = name + ": expected";
+    for (const auto* all : {&expected, &found}) {
+        for (const auto& [field, bytes] : *all)
+            text += "\n    " + field + " = " + hex(bytes);
+        text += all == &expected ? "\nbut is" : "";
+    }
+    return text;
+}
+
+} // namespace
+
+packed_trial::packed_trial(test::raw_client& server, const scripts& run, const history& told,
+                           std::string prefix)
+    : server_(server), run_(run), told_(told), prefix_(std::move(prefix)), model_(told.keys),
+      rows_(redis::row_count) {}
+
+/// Other bytes in each history, so that its keys share rows in other ways.
+std::string packed_trial::bytes_of(std::size_t key) const {
+    return std::to_string(told_.seed % 1000 * 10 + key);
+}
+
+std::string packed_trial::field_of(std::size_t key) const {
+    return "k:" + bytes_of(key);
+}
+
+std::size_t packed_trial::row_of(std::size_t key) const {
+    return redis::row_of(redis::key_hash(bytes_of(key)));
+}
+
+std::string packed_trial::name_of(std::size_t row, std::size_t hash) const {
+    auto name = std::string{};
+    redis::append_row(name, prefix_, told_.versions.front().name(), row);
+    return name + (hash == row_model::new_hash ? "new" : "old");
+}
+
+void packed_trial::report(const std::string& what) {
+    if (!first_ && !late_)
+        first_ = mismatch{step_, what};
+}
+
+std::optional<mismatch> packed_trial::run() {
+    for (; step_ < told_.steps.size() && !first_ && !late_; ++step_)
+        run_step(told_.steps[step_]);
+    for (std::size_t row = 0; row < rows_.size(); ++row)
+        server_.must({"UNLINK", name_of(row, 0), name_of(row, 1)});
+    return first_;
+}
+
+void packed_trial::run_step(const step& s) {
+    if (s.kind == step_kind::pause)
+        return std::this_thread::sleep_for(std::chrono::milliseconds{s.milliseconds});
+    before_ = server_.time();
+    for (auto& r : rows_)
+        for (auto& h : {row_model::new_hash, row_model::old_hash})
+            r[h].lives_for.reset();
+    s.calls.empty() ? meddle(s) : ask(s);
+}
+
+/// Somebody plants a field, puts a list in a hash's place, or deletes one.
+void packed_trial::meddle(const step& s) {
+    const auto row = row_of(s.key);
+    const auto hash = hash_of(s.place);
+    const auto name = name_of(row, hash);
+    auto& known = rows_[row][hash];
+    if (s.kind != step_kind::plant || known.foreign) {
+        server_.must({"DEL", name});
+        known = {};
+    }
+    if (s.kind == step_kind::intrude) {
+        server_.must({"RPUSH", name, "foreign"});
+        known.foreign = true;
+        known.end = -1;
+    }
+    planted_ = planted_ || s.kind == step_kind::plant;
+    if (s.kind == step_kind::plant) {
+        const auto field = s.place == packed_place::head ? "" : field_of(s.key);
+        server_.must({"HSET", name, field, s.bytes});
+        known.fields[field] = s.bytes;
+        known.end = known.end == -2 ? -1 : known.end;
+    }
+    look(row);
+}
+
+void packed_trial::ask(const step& s) {
+    auto sent = sent_batch{};
+    const auto& first = s.calls.front();
+    sent.batch.start(told_.versions[first.version].data(), first.asked.now, step_);
+    auto rows = std::set<std::size_t>{};
+    for (const auto& c : s.calls) {
+        sent.batch.add(sent.calls.emplace_back(c.asked), prefix_, bytes_of(c.key));
+        rows.insert(row_of(c.key));
+    }
+    auto out = std::string{};
+    sent.batch.encode(out, told_.server_clock ? "0" : least_ttl);
+    server_.send(run_.redirect(std::move(out)));
+    const auto readable = server_.receive([&](const resp::decoder& d, std::string_view bytes) {
+        const auto nodes = d.nodes();
+        if (nodes.front().kind == resp::kind::error)
+            report("the script failed: " + std::string{d.text(nodes.front(), bytes)});
+        else if (!sent.batch.read_reply(d, bytes))
+            report("the reply is not one to this batch");
+        else if (const auto header = redis::read_header(d.text(nodes.back(), bytes)))
+            now_ = header->seconds * 1'000'000 + header->microseconds;
+        return !first_;
+    });
+    after_ = server_.time();
+    late_ = late_ || (told_.server_clock && after_ - before_ > longest_stall);
+    if (!readable)
+        return;
+    expect(s, sent);
+    for (const auto row : rows)
+        look(row);
+}
+
+void packed_trial::expect(const step& s, const sent_batch& sent) {
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+        auto keys = std::set<std::size_t>{};
+        for (const auto& c : s.calls)
+            if (row_of(c.key) == row)
+                keys.insert(c.key);
+        if (!keys.empty())
+            expect_row(s, sent, row, keys);
+    }
+}
+
+/// A hash that is none fails all keys of its row that have to look there, and those that have to
+/// write.
+void packed_trial::expect_row(const step& s, const sent_batch& sent, std::size_t row,
+                              const std::set<std::size_t>& keys) {
+    const auto& rules = told_.versions[s.calls.front().version].data()->plan;
+    auto& known = rows_[row];
+    const auto is_new = [&](std::size_t key) {
+        return known[row_model::new_hash].fields.contains(field_of(key));
+    };
+    const auto no_old = known[row_model::old_hash].foreign;
+    const auto readable =
+        !known[row_model::new_hash].foreign && (!no_old || std::ranges::all_of(keys, is_new));
+    const auto turns = known.turns(rules, now_);
+    auto opened = false;
+    for (const auto key : keys) {
+        const auto found = known.find(field_of(key));
+        model_[key].value = found;
+        auto changed = false;
+        const auto expected = answers_for(s, key, changed);
+        const auto& value = model_[key].value;
+        changed = changed && (value || found);
+        const auto well = readable && !(changed && no_old && (turns || !value));
+        compare_calls(s, sent, key, expected, well);
+        if (!changed || !well)
+            continue;
+        if (!value) {
+            known.erase(field_of(key));
+            continue;
+        }
+        if (!std::exchange(opened, true)) {
+            if (turns)
+                compare_dropped(rules, row);
+            known.open(rules, now_, told_.server_clock ? 0 : least_ttl_ms, !told_.server_clock);
+        }
+        known.write(field_of(key), *value);
+        // What somebody else has written may hold for longer, and is kept so long or not.
+        if (const auto matters = model_.recovery_time(rules, key, now_);
+            matters > rules.generation && !planted_)
+            report("key " + std::to_string(key) + " matters for " + std::to_string(matters) +
+                   " us, longer than a generation");
+    }
+}
+
+std::vector<decision> packed_trial::answers_for(const step& s, std::size_t key, bool& changed) {
+    auto all = std::vector<decision>{};
+    for (const auto& c : s.calls) {
+        if (c.key != key)
+            continue;
+        auto asked = c.asked;
+        asked.now = now_;
+        const auto effect =
+            model_.answer(told_.versions[c.version].data()->plan, key, asked, all.emplace_back());
+        changed = changed || effect != core::effect::nothing;
+    }
+    return all;
+}
+
+/// While a clock runs and rules stay, all that a new generation leaves behind says what nothing
+/// says.
+void packed_trial::compare_dropped(const core::plan& rules, std::size_t row) {
+    if (!told_.server_clock || planted_ || told_.versions.size() > 1)
+        return;
+    for (std::size_t key = 0; key < told_.keys; ++key) {
+        const auto& dropped = rows_[row][row_model::old_hash].fields;
+        const auto found = dropped.find(field_of(key));
+        if (row_of(key) != row || found == dropped.end())
+            continue;
+        const auto kept = std::exchange(model_[key].value, found->second);
+        const auto asked = core::question{.verb = core::verb::peek, .now = now_};
+        auto with = decision{};
+        auto without = decision{};
+        (void)model_.answer(rules, key, asked, with);
+        model_[key].value.reset();
+        (void)model_.answer(rules, key, asked, without);
+        if (with != without)
+            report("key " + std::to_string(key) + " is dropped before it has recovered");
+        model_[key].value = kept;
+    }
+}
+
+void packed_trial::compare_calls(const step& s, const sent_batch& sent, std::size_t key,
+                                 const std::vector<decision>& expected, bool well) {
+    auto next = expected.begin();
+    for (std::size_t i = 0; i < s.calls.size(); ++i) {
+        if (s.calls[i].key != key)
+            continue;
+        const auto& op = sent.calls[i];
+        const auto& one = *next++;
+        const auto where =
+            "call " + std::to_string(i + 1) + " on key " + std::to_string(key) + ": ";
+        if (!well) {
+            if (op.ec != errc::key_conflict)
+                report(where + "no key_conflict, but " + op.ec.message());
+        } else if (op.ec) {
+            report(where + op.ec.message());
+        } else if (op.result != one) {
+            report(where + "expected\n    " + test::text_of(one) + "\nbut is\n    " +
+                   test::text_of(op.result));
+        }
+    }
+}
+
+void packed_trial::look(std::size_t row) {
+    for (const auto hash : {row_model::new_hash, row_model::old_hash}) {
+        const auto name = name_of(row, hash);
+        auto& known = rows_[row][hash];
+        const auto all = server_({known.foreign ? "LLEN" : "HGETALL", name});
+        if (all.is_error())
+            report(name + ": " + all.text);
+        auto found = std::map<std::string, std::string>{};
+        for (std::size_t i = 0; i + 1 < all.elements.size(); i += 2)
+            found[all.elements[i].text] = all.elements[i + 1].text;
+        if (found != known.fields)
+            report(difference(name, known.fields, found));
+        compare_end(name, known, server_.must({"PEXPIRETIME", name}).integer);
+    }
+}
+
+void packed_trial::compare_end(const std::string& name, row_hash& known, std::int64_t end) {
+    const auto is_there = known.foreign || !known.fields.empty();
+    auto least = is_there ? known.end : -2;
+    auto most = least;
+    if (known.lives_for) {
+        least = (told_.server_clock ? now_ : before_) / 1000 + *known.lives_for;
+        most = (told_.server_clock ? now_ : server_.time()) / 1000 + *known.lives_for;
+    }
+    if (end < least || end > most)
+        report(name + " ends at " + std::to_string(end) + " ms, not from " + std::to_string(least) +
+               " to " + std::to_string(most));
+    known.end = end;
+}
+
+bool compare_packed(test::raw_client& server, const scripts& scripts, std::size_t calls,
+                    std::uint64_t seed) {
+    const auto prefix = "differential-" + std::to_string(::getpid()) + "-p";
+    auto histories = std::uint64_t{0};
+    auto trials = std::uint64_t{0};
+    const auto difference_in = [&](const history& h) {
+        return packed_trial{server, scripts, h, prefix + std::to_string(++trials)}.run();
+    };
+    for (auto told = std::size_t{0}; told < calls; ++histories) {
+        auto next = random_history(seed * 1'000'003 + histories, histories % 4 == 3, true);
+        told += next.calls();
+        auto found = difference_in(next);
+        if (!found)
+            continue;
+        auto attempts = 0;
+        const auto smallest = shrink(std::move(next), [&](const history& smaller) {
+            const auto again = ++attempts < most_attempts ? difference_in(smaller) : std::nullopt;
+            if (again)
+                found = again;
+            return again.has_value();
+        });
+        std::cout << "C++ and Lua differ about packed states (seed " << seed << ", history "
+                  << smallest.seed << (smallest.server_clock ? ", the server's clock" : "")
+                  << "):\n"
+                  << smallest << "after step " << found->step + 1 << ", " << found->what << '\n';
+        return false;
+    }
+    std::cout << calls << " calls on packed states in " << histories << " histories: they agree\n";
+    return true;
+}
+
+} // namespace colimit::differential

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A row of packed states as the server should hold it: the hash of this generation and the one
+// before, as two maps.
+
+#ifndef COLIMIT_TEST_DIFFERENTIAL_ROW_MODEL_HPP
+#define COLIMIT_TEST_DIFFERENTIAL_ROW_MODEL_HPP
+
+#include <core/plan.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace colimit::differential {
+
+struct row_hash {
+    std::map<std::string, std::string> fields; ///< the head's name is empty
+    bool foreign = false;                      ///< it is no hash
+    /// How it ends, after the batch at hand: for so many milliseconds from then on, or as before.
+    std::optional<std::int64_t> lives_for;
+    std::int64_t end = -2; ///< as PEXPIRETIME answers
+};
+
+class row_model {
+  public:
+    static constexpr std::size_t new_hash = 0;
+    static constexpr std::size_t old_hash = 1;
+
+    [[nodiscard]] row_hash& operator[](std::size_t hash) { return hashes_[hash]; }
+
+    [[nodiscard]] std::optional<std::string> find(const std::string& field) const;
+
+    /// Whether a write would find something else in its way.
+    [[nodiscard]] bool turns(const core::plan& rules, std::int64_t now) const;
+
+    /// Before the first write of a batch: a new generation begins, if it is time.
+    /// @param least_ms how long it lives at least
+    /// @param supplied the time is no server's: nothing is promised
+    void open(const core::plan& rules, std::int64_t now, std::int64_t least_ms, bool supplied);
+    void write(const std::string& field, const std::string& value);
+    void erase(const std::string& field);
+
+  private:
+    struct head {
+        double since = -1;
+        double ends = 0;
+    };
+    [[nodiscard]] head read_head() const;
+
+    std::array<row_hash, 2> hashes_;
+};
+
+} // namespace colimit::differential
+
+#endif

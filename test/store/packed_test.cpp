@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What is particular to packed states: their hashes, generations and ends, what their policies
+// refuse, and what is in their way. That they decide as others do is held by the rest of the suite.
+
+#include "stores.hpp"
+
+#include <colimit/limiter.hpp>
+#include <redis/key.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+BOOST_AUTO_TEST_SUITE(packed)
+
+namespace {
+
+using namespace colimit;
+using namespace colimit::test;
+using namespace std::chrono_literals;
+
+constexpr auto resp3 = store_kind::redis_resp3;
+
+/// Recovers within ten seconds: so long is a generation.
+const policy ten = policy{"p", gcra(1, 1s).burst(10)}.stored(storage::packed);
+constexpr auto generation = 10 * second;
+
+[[nodiscard]] std::string hash_of(std::string_view key, std::string_view which) {
+    auto name = std::string{};
+    redis::append_row(name, config{}.prefix, ten.name(), redis::row_of(redis::key_hash(key)));
+    return name.append(which);
+}
+
+[[nodiscard]] bool has(std::string_view key, std::string_view which) {
+    return look().must({"HEXISTS", hash_of(key, which), "k:" + std::string{key}}).integer == 1;
+}
+
+BOOST_AUTO_TEST_CASE(a_key_is_a_field_of_one_of_eight_hashes) {
+    auto s = open_store(resp3);
+    for (int i = 0; i < 1000; ++i)
+        s->allow(std::to_string(i), ten, {.now = at(0)});
+    BOOST_TEST(look().dbsize() == 8);
+    for (int i = 0; i < 1000; ++i)
+        BOOST_TEST(has(std::to_string(i), "new"));
+}
+
+BOOST_AUTO_TEST_CASE(a_long_key_is_a_field_of_its_digest) {
+    auto s = open_store(resp3);
+    const auto key = std::string(257, 'y');
+    s->allow(key, ten, {.now = at(0)});
+    const auto digest = redis::long_key_digest(key);
+    const auto field = "h:" + std::string{digest.data(), digest.size()};
+    BOOST_TEST(look().must({"HEXISTS", hash_of(key, "new"), field}).integer == 1);
+}
+
+BOOST_AUTO_TEST_CASE(the_first_write_after_a_generation_begins_a_new_hash) {
+    auto s = open_store(resp3);
+    s->allow("a", ten, {.cost = 10, .now = at(0)});
+    s->allow("a", ten, {.now = at(generation - 1)});
+    BOOST_TEST(look().must({"EXISTS", hash_of("a", "old")}).integer == 0);
+    s->charge("a", ten, {.cost = 5, .now = at(generation)});
+    BOOST_TEST(has("a", "new"));
+    BOOST_TEST(has("a", "old"));
+    BOOST_TEST(s->peek("a", ten, {.now = at(generation)}).remaining == 4);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_in_the_old_hash_counts_until_it_has_recovered) {
+    auto s = open_store(resp3);
+    s->allow("first", ten, {.now = at(0)});
+    s->allow("a", ten, {.cost = 10, .now = at(generation - 1)});
+    for (const auto* key : {"first", "a"}) // whichever row they are in
+        s->charge(std::string{key} + "'s neighbour", ten, {.now = at(generation)});
+    s->charge("first", ten, {.now = at(generation)});
+    const auto d = s->allow("a", ten, {.now = at(generation)});
+    BOOST_TEST(!d.allowed());
+    BOOST_TEST(d.retry_after.count() == second - 1);
+    BOOST_TEST(s->allow("a", ten, {.cost = 10, .now = at(2 * generation - 1)}).allowed());
+}
+
+BOOST_AUTO_TEST_CASE(keys_that_are_asked_no_more_are_gone_after_two_generations) {
+    auto s = open_store(resp3);
+    auto first = std::string{};
+    for (int i = 0; i < 100; ++i)
+        s->allow("then " + std::to_string(i), ten, {.now = at(0)});
+    for (int turn = 1; turn <= 2; ++turn)
+        for (int i = 0; i < 100; ++i)
+            s->allow("now " + std::to_string(i), ten, {.now = at(turn * generation)});
+    auto fields = std::int64_t{0};
+    for (const auto& name : look().keys())
+        fields += look().must({"HLEN", name}).integer;
+    BOOST_TEST(fields == 2 * 100 + 16); // and the heads
+}
+
+BOOST_AUTO_TEST_CASE(a_denial_and_a_peek_write_nothing_even_when_a_generation_is_over) {
+    auto s = open_store(resp3);
+    s->allow("a", ten, {.cost = 10, .now = at(0)});
+    s->allow("a", ten, {.cost = 9, .now = at(generation - 1)});
+    const auto before = take_picture();
+    BOOST_TEST(!s->allow("a", ten, {.cost = 9, .now = at(generation + 5)}).allowed());
+    s->peek("a", ten, {.now = at(generation + 5)});
+    s->allow("nobody", ten, {.cost = 11, .now = at(generation + 5)});
+    BOOST_TEST((take_picture() == before));
+}
+
+BOOST_AUTO_TEST_CASE(P4_a_hash_outlives_what_is_written_to_it_and_ends_in_time) {
+    auto s = open_store(resp3, 0ms);
+    s->allow("a", ten);
+    const auto lives = look().pttl(hash_of("a", "new"));
+    BOOST_TEST(lives > 19'000);
+    BOOST_TEST(lives <= 21'000);
+    const auto end = look().must({"PEXPIRETIME", hash_of("a", "new")}).integer;
+    s->allow("a", ten);
+    BOOST_TEST(look().must({"PEXPIRETIME", hash_of("a", "new")}).integer == end);
+}
+
+BOOST_AUTO_TEST_CASE(a_limit_made_slower_has_its_hash_live_longer) {
+    auto s = open_store(resp3, 0ms);
+    s->allow("a", ten);
+    const auto slower = policy{"p", gcra(1, 1min).burst(10)}.stored(storage::packed);
+    BOOST_TEST(s->allow("a", slower).remaining == 8);
+    BOOST_TEST(look().pttl(hash_of("a", "new")) > 20 * 60'000 - 10'000);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_lost_with_its_field_is_begun_anew) {
+    auto s = open_store(resp3);
+    s->allow("a", ten, {.cost = 10, .now = at(0)});
+    s->reset("a", ten, {.now = at(1)});
+    BOOST_TEST(!has("a", "new"));
+    BOOST_TEST(s->allow("a", ten, {.cost = 10, .now = at(1)}).allowed());
+    s->refund("a", ten, {.cost = 10, .now = at(1)});
+    BOOST_TEST(!has("a", "new"));
+}
+
+BOOST_AUTO_TEST_CASE(a_reset_does_not_bring_back_what_the_old_hash_has) {
+    auto s = open_store(resp3);
+    s->allow("a", ten, {.now = at(0)});
+    s->charge("a", ten, {.cost = 10, .now = at(generation - 1)});
+    s->charge("a", ten, {.now = at(generation)});
+    BOOST_TEST(has("a", "old"));
+    s->reset("a", ten, {.now = at(generation)});
+    BOOST_TEST(!has("a", "old"));
+    BOOST_TEST(s->allow("a", ten, {.cost = 10, .now = at(generation)}).allowed());
+}
+
+BOOST_DATA_TEST_CASE(charge_stops_at_the_limit, every_store()) {
+    auto s = open_store(sample);
+    s->charge("a", ten, {.cost = 1000, .now = at(0)});
+    BOOST_TEST(s->peek("a", ten, {.now = at(0)}).rules[0].balance == 0);
+    BOOST_TEST(s->allow("a", ten, {.cost = 10, .now = at(generation)}).allowed());
+}
+
+BOOST_DATA_TEST_CASE(a_key_is_not_blocked_and_several_are_not_asked_at_once, every_limiter()) {
+    auto s = open_store(sample);
+    BOOST_TEST((s->ask_block("a", ten, 1s, {}).ec == errc::invalid_argument));
+    auto checks = std::vector<check>{{.key = "a", .policy = ten}, {.key = "b", .policy = ten}};
+    BOOST_TEST((s->allow_all(checks).ec == errc::invalid_argument));
+    BOOST_TEST((s->allow_many(checks) == error_code{}));
+    BOOST_TEST(checks[1].result.remaining == 9);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_waits_for_a_turn) {
+    auto context = boost::asio::io_context{1};
+    auto l = limiter{context.get_executor(), "memory:"};
+    auto got = error_code{};
+    l.wait("a", ten, {}, [&](error_code ec, const decision&) { got = ec; });
+    context.run_for(10s);
+    BOOST_TEST((got == errc::invalid_argument));
+}
+
+BOOST_DATA_TEST_CASE(another_type_of_value_in_a_hashs_place_fails_its_keys,
+                     boost::unit_test::data::make({"new", "old"}), which) {
+    auto s = open_store(resp3);
+    const auto name = hash_of("a", which);
+    look().must({"SET", name, "somebody's"});
+    BOOST_TEST((s->ask(asked_verb::allow, "a", ten, {.now = at(0)}).ec == errc::key_conflict));
+    BOOST_TEST((s->ask(asked_verb::reset, "a", ten, {.now = at(0)}).ec == errc::key_conflict));
+    BOOST_TEST((look().get(name) == "somebody's"));
+    look().must({"DEL", name});
+    BOOST_TEST(s->allow("a", ten, {.cost = 10, .now = at(0)}).allowed());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_none_of_ours_is_not_deleted_when_a_generation_ends) {
+    auto s = open_store(resp3);
+    s->allow("a", ten, {.cost = 2, .now = at(0)});
+    look().must({"SET", hash_of("a", "old"), "somebody's"});
+    BOOST_TEST(
+        (s->ask(asked_verb::allow, "a", ten, {.now = at(generation)}).ec == errc::key_conflict));
+    BOOST_TEST((look().get(hash_of("a", "old")) == "somebody's"));
+    BOOST_TEST(has("a", "new"));
+}
+
+BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_fails_those_who_wanted_it) {
+    auto s = open_store(resp3);
+    s->allow("a", ten, {.now = at(0)});
+    look().must({"ACL", "SETUSER", "default", "-hset"});
+    const auto refused = s->ask(asked_verb::allow, "a", ten, {.now = at(1)});
+    const auto limited = s->ask(asked_verb::allow, "a", ten, {.cost = 11, .now = at(1)});
+    look().must({"ACL", "SETUSER", "default", "+hset"});
+    BOOST_TEST((refused.ec == errc::auth_failed));
+    BOOST_TEST(!limited.result.allowed());
+    BOOST_TEST(s->peek("a", ten, {.now = at(1)}).remaining == 9);
+}
+
+BOOST_AUTO_TEST_CASE(a_head_that_somebody_else_wrote_begins_a_generation) {
+    auto s = open_store(resp3);
+    s->allow("a", ten, {.now = at(0)});
+    look().must({"HSET", hash_of("a", "new"), "", "nonsense"});
+    BOOST_TEST(s->allow("a", ten, {.now = at(1)}).remaining == 8);
+    BOOST_TEST(look().must({"HGET", hash_of("a", "new"), ""}).text.size() == 80U);
+    BOOST_TEST(look().must({"EXISTS", hash_of("a", "old")}).integer == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_that_was_set_back_begins_a_generation_with_what_is_there) {
+    auto s = open_store(resp3);
+    s->allow("a", ten, {.cost = 4, .now = at(100 * second)});
+    BOOST_TEST(s->allow("a", ten, {.now = at(0)}).remaining == 5);
+    BOOST_TEST(look().must({"EXISTS", hash_of("a", "old")}).integer == 0);
+    s->allow("a", ten, {.cost = 5, .now = at(generation)});
+    BOOST_TEST(has("a", "old"));
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

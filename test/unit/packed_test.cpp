@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Policies whose states are packed, and the bytes of their batches.
+
+#include <boost/test/unit_test.hpp>
+
+#include <colimit/error.hpp>
+#include <colimit/policy.hpp>
+#include <policy_data.hpp>
+#include <question_check.hpp>
+#include <redis/batch.hpp>
+#include <redis/key.hpp>
+#include <support/fake_operation.hpp>
+#include <support/refusal.hpp>
+#include <support/script_double.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+
+[[nodiscard]] policy packed(const rule& r) {
+    return policy{"p", r}.stored(storage::packed);
+}
+
+/// In seconds.
+[[nodiscard]] std::int64_t generation_of(const policy& p) {
+    return p.data()->plan.generation / 1'000'000;
+}
+
+/// The hashes of a key's row, by the limiter's prefix "t".
+[[nodiscard]] std::string row_of(std::string_view key, std::string_view which) {
+    auto name = std::string{};
+    redis::append_row(name, "t", "p", redis::row_of(redis::key_hash(key)));
+    return name.append(which);
+}
+
+/// A key of each row, in the order of the rows.
+[[nodiscard]] std::array<std::string, redis::row_count> key_of_each_row() {
+    auto keys = std::array<std::string, redis::row_count>{};
+    for (auto left = keys.size(), i = std::size_t{0}; left > 0; ++i) {
+        const auto key = "key " + std::to_string(i);
+        auto& found = keys[redis::row_of(redis::key_hash(key))];
+        left -= found.empty() ? 1U : 0U;
+        found = found.empty() ? key : found;
+    }
+    return keys;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(packed_states)
+
+BOOST_AUTO_TEST_CASE(a_generation_is_what_the_slowest_rule_takes_to_recover) {
+    BOOST_TEST(generation_of(packed(gcra(1, 1s).burst(10))) == 10);
+    BOOST_TEST(generation_of(packed(token_bucket(10, 3, 1min).stepwise())) == 4 * 60);
+    BOOST_TEST(generation_of(packed(fixed_window(5, 1h))) == 3600);
+    BOOST_TEST(generation_of(packed(sliding_window(5, 1h))) == 2 * 3600);
+    BOOST_TEST(generation_of(packed(calendar(5, calendar_unit::month))) == 31 * 86'400);
+    BOOST_TEST(generation_of(
+                   policy{"p", gcra(1, 1s), fixed_window(5, 1min)}.stored(storage::packed)) == 60);
+    BOOST_TEST(generation_of(packed(gcra(1, 1s)).prevent_duplicate(90s)) == 90);
+    BOOST_TEST(policy("p", gcra(1, 1s)).data()->plan.generation == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_bucket_that_starts_with_less_is_remembered_until_it_is_as_good_as_new) {
+    BOOST_TEST(generation_of(packed(gcra(1, 1s).burst(10).initially(0))) == 20);
+    BOOST_TEST(generation_of(packed(gcra(1, 1s).burst(10).initially(10))) == 20);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_owes_more_than_the_limit) {
+    for (const auto& r : {gcra(3, 1s), gcra(3, 1s).stepwise(), fixed_window(5, 1h),
+                          sliding_window(5, 1h), calendar(5, calendar_unit::day)}) {
+        const auto p = packed(r);
+        BOOST_TEST(p.data()->plan.limits[0].most == p.data()->plan.limits[0].full);
+    }
+    const auto held = packed(gcra(3, 1s)).prevent_duplicate(9s);
+    BOOST_TEST(held.data()->plan.limits[1].most == 9'000'000);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_more_than_numbers_cannot_be_packed) {
+    BOOST_TEST(test::refusal(errc::invalid_policy, [] { (void)packed(sliding_log(5, 1s)); }) ==
+               "policy 'p', rule 1 'sliding_log': a sliding_log cannot be packed");
+    BOOST_TEST(test::refusal(errc::invalid_policy, [] {
+                   (void)policy{"p", gcra(5, 1s), distinct(5, 1s)}.stored(storage::packed);
+               }) == "policy 'p', rule 2 'distinct': a distinct cannot be packed");
+}
+
+BOOST_AUTO_TEST_CASE(a_policy_says_how_it_is_stored) {
+    const policy plain{"p", gcra(5, 1s)};
+    BOOST_TEST((plain.options().storage == storage::plain));
+    BOOST_TEST((plain.stored(storage::packed).options().storage == storage::packed));
+    BOOST_TEST((plain.stored(storage::packed) != plain));
+    BOOST_TEST((plain.stored(storage::packed).stored(storage::plain) == plain));
+    BOOST_TEST(plain.stored(storage::packed).data()->identity != plain.data()->identity);
+    BOOST_TEST(to_string(storage::plain) == "plain");
+    BOOST_TEST(to_string(storage::packed) == "packed");
+}
+
+BOOST_AUTO_TEST_CASE(who_would_owe_for_longer_is_refused_with_the_reason) {
+    const auto& plan = packed(gcra(5, 1s)).data()->plan;
+    for (const auto verb : {detail::verb::block, detail::verb::reserve}) {
+        const auto asked = detail::question{.verb = verb, .cost = 1, .at_least = 1};
+        BOOST_TEST(!detail::is_valid(asked, plan));
+        BOOST_TEST(detail::what_is_wrong_with(asked, plan) ==
+                   "a packed state is kept until it recovers from the limit, no longer: there is "
+                   "no block and no wait");
+    }
+    BOOST_TEST(detail::is_valid({.verb = detail::verb::charge, .cost = 100, .at_least = 0}, plan));
+}
+
+BOOST_AUTO_TEST_CASE(keys_spread_evenly_over_the_rows) {
+    auto rows = std::array<int, redis::row_count>{};
+    for (int i = 0; i < 80'000; ++i)
+        ++rows[redis::row_of(redis::key_hash("user:" + std::to_string(i)))];
+    for (const auto n : rows) {
+        BOOST_TEST(n > 9'000);
+        BOOST_TEST(n < 11'000);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_row_lies_in_a_slot_of_its_own) {
+    auto name = std::string{};
+    redis::append_row(name, "colimit", "api", 3);
+    BOOST_TEST(name == "colimit:{" + std::string{redis::tag(24)} + "}:api:");
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_names_the_hashes_of_its_rows_and_the_fields_of_its_keys) {
+    const auto p = packed(gcra(2, 1s));
+    const auto keys = key_of_each_row();
+    auto batch = redis::batch{4};
+    auto ops = std::deque<test::fake_operation>(4);
+    batch.start(p.data(), detail::store_clock, 7);
+    batch.add(ops[0], "t", keys[5]);
+    batch.add(ops[1], "t", keys[2]);
+    batch.add(ops[2], "t", keys[5]);
+    batch.add(ops[3], "t", keys[7]);
+    batch.drop(ops[3].index);
+    auto out = std::string{};
+    batch.encode(out, "0");
+    const auto words = test::commands_of(std::move(out)).at(0);
+    const auto expected = test::command{"4",
+                                        row_of(keys[2], "new"),
+                                        row_of(keys[2], "old"),
+                                        row_of(keys[5], "new"),
+                                        row_of(keys[5], "old"),
+                                        p.data()->wire,
+                                        "7",
+                                        "",
+                                        "0",
+                                        std::string("\1\0\2\0", 4),
+                                        std::string("\1\0\1\0", 4),
+                                        "k:" + keys[2],
+                                        "k:" + keys[5]};
+    BOOST_TEST((test::command{words.begin() + 2, words.end()} == expected));
+}
+
+BOOST_AUTO_TEST_CASE(a_reply_has_the_keys_in_the_order_of_their_rows) {
+    const auto p = packed(gcra(2, 1s));
+    const auto keys = key_of_each_row();
+    auto batch = redis::batch{2};
+    auto later = test::fake_operation{};
+    auto sooner = test::fake_operation{};
+    batch.start(p.data(), 5'000'000, 7);
+    batch.add(later, "t", keys[6]);
+    batch.add(sooner, "t", keys[1]);
+    auto out = std::string{};
+    batch.encode(out, "0");
+    auto reader = redis::resp::decoder{};
+    auto reply = test::script_reply{.nonce = "7", .granted = 1, .statuses = ".c"};
+    reply.values.resize(2);
+    const auto bytes = reply.bytes();
+    BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
+    BOOST_TEST(batch.read_reply(reader, bytes).has_value());
+    batch.release([](detail::operation& op) { op.place = nullptr; });
+    BOOST_TEST(sooner.result.remaining == 1);
+    BOOST_TEST((later.ec == errc::key_conflict));
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_that_was_taken_back_takes_calls_in_all_its_rows) {
+    const auto p = packed(gcra(2, 1s));
+    const auto keys = key_of_each_row();
+    auto batch = redis::batch{8};
+    auto ops = std::deque<test::fake_operation>(4);
+    batch.start(p.data(), detail::store_clock, 7);
+    batch.add(ops[0], "t", keys[4]);
+    batch.add(ops[1], "t", keys[2]);
+    auto out = std::string{};
+    batch.encode(out, "0");
+    batch.take_back();
+    batch.add(ops[2], "t", keys[3]);
+    batch.add(ops[3], "t", keys[2] + "'s neighbour");
+    out.clear();
+    batch.encode(out, "0");
+    const auto words = test::commands_of(std::move(out)).at(0);
+    BOOST_TEST(batch.sent().keys == 4U);
+    auto fields = std::vector<std::string>(words.end() - 4, words.end());
+    BOOST_TEST(fields[0] == "k:" + keys[2]);
+    BOOST_TEST(std::ranges::count(fields, "k:" + keys[3]) == 1);
+    BOOST_TEST(std::ranges::count(fields, "k:" + keys[2] + "'s neighbour") == 1);
+    BOOST_TEST(std::ranges::count(fields, "k:" + keys[4]) == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
