@@ -16,17 +16,16 @@ enum class storage : std::uint8_t {
     /// A key of Redis for each key: it can be inspected, has its own end, and is what the server
     /// evicts when its memory is full.
     plain,
-    /// Many keys together, in hashes that begin anew once all in them has recovered: about half the
-    /// memory and two thirds of the server's time, for limits with very many keys that recover
+    /// Many keys together, in hashes that begin anew once all in them has recovered: for about half
+    /// the memory and less of the server's time, where a limit has very many keys that recover
     /// soon. What that costs:
     ///
     /// - A state is kept from once to twice as long as the slowest rule takes to recover, whatever
     ///   its key used of it.
     /// - An eviction takes a sixteenth of all keys' state, and with it what they owe.
     /// - `charge` stops at the limit: nobody owes more.
-    /// - There is no `block`, no `wait`, no `allow_all` (`errc::invalid_argument`), and no rule
-    /// that
-    ///   is a sliding log or counts distinct members (`errc::invalid_policy`).
+    /// - There is no `block`, `wait` or `allow_all` (`errc::invalid_argument`), and no rule that is
+    ///   a sliding log or counts distinct members (`errc::invalid_policy`).
     /// - A limit made slower finds only what is left of the hashes: at least what was used in the
     ///   time in which the rule recovered before.
     /// - A policy that changes its storage begins with no state.

@@ -85,7 +85,6 @@ BOOST_AUTO_TEST_CASE(what_is_in_the_old_hash_counts_until_it_has_recovered) {
 
 BOOST_AUTO_TEST_CASE(keys_that_are_asked_no_more_are_gone_after_two_generations) {
     auto s = open_store(resp3);
-    auto first = std::string{};
     for (int i = 0; i < 100; ++i)
         s->allow("then " + std::to_string(i), ten, {.now = at(0)});
     for (int turn = 1; turn <= 2; ++turn)
