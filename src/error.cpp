@@ -26,8 +26,11 @@ namespace {
     case errc::corrupt_state:
         return "the server and this process read the same state differently";
     case errc::auth_failed:
-        return "the server did not accept the user name or password, or does not permit the "
-               "command";
+        return "the server did not accept the user name, password or client certificate, or does "
+               "not permit the command";
+    case errc::untrusted_server:
+        return "the server's certificate is of an authority that is not trusted, for another name, "
+               "or not valid today";
     case errc::closed:
         return "the limiter was closed";
     case errc::invalid_argument:

@@ -37,8 +37,12 @@ enum class errc {
     /// The answer of the server and the arithmetic of this process disagree about the same state.
     corrupt_state,
     /// The server did not accept the user name or password, or does not let the user run the
-    /// commands or touch the keys that colimit needs.
+    /// commands or touch the keys that colimit needs. With TLS also: it wants a client certificate,
+    /// does not accept ours, or refuses to speak TLS with us.
     auth_failed,
+    /// The server's certificate is not one that `config::tls` trusts: of another authority, for
+    /// another name, or not valid today. It was told nothing.
+    untrusted_server,
     /// The limiter was closed or destroyed. A request that had not left charged nothing.
     closed,
     /// A cost, a clock or another argument of a call is out of its range.

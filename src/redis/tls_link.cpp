@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// OpenSSL between two buffers in memory. Neither ever makes it wait for anything but more bytes
+// from the server.
+
+#include <redis/tls_link.hpp>
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/sslerr.h>
+
+#include <algorithm>
+#include <climits>
+#include <new>
+
+namespace colimit::redis {
+namespace {
+
+/// Alerts by which a server says that it does not want us as we are, now or later. (The others
+/// speak of bytes that were damaged.)
+constexpr std::array refusals{
+    SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE, // also: a certificate is missing, before TLS 1.3
+    SSL_R_SSLV3_ALERT_NO_CERTIFICATE,
+    SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,
+    SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
+    SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED,
+    SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
+    SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN,
+    SSL_R_TLSV1_ALERT_UNKNOWN_CA,
+    SSL_R_TLSV1_ALERT_ACCESS_DENIED,
+    SSL_R_TLSV1_ALERT_DECRYPT_ERROR, // of an authority that has only the name of the right one
+    SSL_R_TLSV1_ALERT_PROTOCOL_VERSION,
+    SSL_R_TLSV1_ALERT_INSUFFICIENT_SECURITY,
+    SSL_R_TLSV1_UNRECOGNIZED_NAME,
+    SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED,
+};
+
+[[nodiscard]] bool is_refusal(unsigned long failure) noexcept {
+    return ERR_GET_LIB(failure) == ERR_LIB_SSL &&
+           std::ranges::find(refusals, ERR_GET_REASON(failure)) != refusals.end();
+}
+
+} // namespace
+
+tls_link::tls_link(const tls_context& context)
+    : connection_(context.new_connection()), from_server_(BIO_new(BIO_s_mem())),
+      to_server_(BIO_new(BIO_s_mem())) {
+    if (from_server_ == nullptr || to_server_ == nullptr) {
+        BIO_free(from_server_);
+        BIO_free(to_server_);
+        throw std::bad_alloc{};
+    }
+    SSL_set_bio(connection_.get(), from_server_, to_server_);
+}
+
+/// Takes OpenSSL's errors, so that nobody else finds them.
+error_code tls_link::note_failure(int result) noexcept {
+    const auto what = SSL_get_error(connection_.get(), result);
+    if (what == SSL_ERROR_WANT_READ)
+        return {};
+    auto is_refused = false;
+    while (const auto failure = ERR_get_error())
+        is_refused = is_refused || is_refusal(failure);
+    const auto is_verified = SSL_get_verify_mode(connection_.get()) == SSL_VERIFY_NONE ||
+                             SSL_get_verify_result(connection_.get()) == X509_V_OK;
+    failure_ = !is_verified ? errc::untrusted_server
+               : is_refused ? errc::auth_failed
+                            : errc::unavailable;
+    return failure_;
+}
+
+bool tls_link::shake_hands(error_code& ec) noexcept {
+    ERR_clear_error();
+    const auto result = SSL_do_handshake(connection_.get());
+    is_open_ = result == 1;
+    if (!is_open_)
+        ec = note_failure(result);
+    return is_open_;
+}
+
+void tls_link::receive(std::size_t bytes) {
+    std::size_t taken = 0;
+    if (bytes != 0 && BIO_write_ex(from_server_, in_.data(), bytes, &taken) != 1) {
+        ERR_clear_error();
+        throw std::bad_alloc{};
+    }
+}
+
+std::size_t tls_link::decrypt(std::span<char> into, error_code& ec) noexcept {
+    std::size_t total = 0;
+    while (!failure_ && total < into.size()) {
+        std::size_t n = 0;
+        ERR_clear_error();
+        const auto result =
+            SSL_read_ex(connection_.get(), into.data() + total, into.size() - total, &n);
+        total += n;
+        if (result != 1 && !note_failure(result))
+            break;
+    }
+    if (total == 0)
+        ec = failure_;
+    return total;
+}
+
+void tls_link::encrypt(std::string_view bytes) {
+    std::size_t taken = 0;
+    ERR_clear_error();
+    if (!failure_ && SSL_write_ex(connection_.get(), bytes.data(), bytes.size(), &taken) == 1)
+        return;
+    ERR_clear_error();
+    failure_ = errc::unavailable;
+    throw error{errc::unavailable, "the TLS connection cannot be written to"};
+}
+
+std::string_view tls_link::take_output() {
+    const auto bytes = BIO_ctrl_pending(to_server_);
+    if (out_.size() < bytes)
+        out_.resize(bytes);
+    std::size_t taken = 0;
+    if (bytes != 0)
+        (void)BIO_read_ex(to_server_, out_.data(), bytes, &taken);
+    return {out_.data(), taken};
+}
+
+std::size_t tls_link::end(std::span<char> output) noexcept {
+    ERR_clear_error();
+    if (is_open_ && !failure_)
+        (void)SSL_shutdown(connection_.get());
+    std::size_t taken = 0;
+    (void)BIO_read_ex(to_server_, output.data(), output.size(), &taken);
+    ERR_clear_error();
+    return taken;
+}
+
+} // namespace colimit::redis
