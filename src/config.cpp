@@ -6,6 +6,9 @@
 #include <config_check.hpp>
 #include <core/plan.hpp>
 
+#include <boost/asio/ip/address.hpp>
+
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -63,7 +66,55 @@ void check_bounds(const config& settings) {
     check("resp", settings.resp, 2, 3);
 }
 
+/// A host that certificates can be for. One that begins with a dot would mean any host below it.
+void check_name_of_server(const std::string& name) {
+    constexpr std::size_t most = 253;
+    constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                         "0123456789._-";
+    auto ec = error_code{};
+    (void)boost::asio::ip::make_address(name, ec);
+    if (name.empty() || !ec)
+        return;
+    const auto strange = name.find_first_not_of(allowed);
+    const auto wrong =
+        strange != std::string::npos
+            ? "character " + std::to_string(strange + 1) + " is not one of [A-Za-z0-9._-]"
+        : name.front() == '.' ? std::string{"it begins with a dot"}
+        : name.size() > most  ? "it is longer than " + std::to_string(most) + " characters"
+                              : std::string{};
+    if (!wrong.empty())
+        throw error{errc::invalid_config,
+                    "config::tls.name must be a host name or an IP address, but " + wrong};
+}
+
+void refuse_tls(std::string_view member, std::string_view reason) {
+    throw error{errc::invalid_config,
+                "config::tls." + std::string{member} + " is given, but " + std::string{reason}};
+}
+
 } // namespace
+
+void validate(const tls& options, bool is_used) {
+    struct member {
+        std::string_view name;
+        bool is_given;
+    };
+    const auto members = std::array{
+        member{"authorities", !options.authorities.empty()}, member{"name", !options.name.empty()},
+        member{"certificate", !options.certificate.empty()}, member{"key", !options.key.empty()},
+        member{"accept_any_certificate", options.accept_any_certificate}};
+    for (const auto& m : members)
+        if (m.is_given && !is_used)
+            refuse_tls(m.name, "config::server is not a rediss:// address");
+    if (options.accept_any_certificate && members[0].is_given)
+        refuse_tls("authorities", "accept_any_certificate would not look at it");
+    if (options.accept_any_certificate && members[1].is_given)
+        refuse_tls("name", "accept_any_certificate would not look at it");
+    if (options.certificate.empty() != options.key.empty())
+        refuse_tls(options.key.empty() ? "certificate" : "key",
+                   options.key.empty() ? "key is not" : "certificate is not");
+    check_name_of_server(options.name);
+}
 
 void validate(const config& settings) {
     core::check_name(settings.prefix, "config::prefix", true, errc::invalid_config);

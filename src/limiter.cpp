@@ -25,14 +25,14 @@ namespace {
 [[nodiscard]] std::shared_ptr<detail::engine> make_engine(boost::asio::any_io_executor executor,
                                                           const config& settings) {
     validate(settings);
-    auto where = redis::parse_address(settings.server);
+    const auto where = redis::parse_address(settings.server);
+    validate(settings.tls, where.tls);
     auto made = std::shared_ptr<detail::engine>{};
     if (where.kind == redis::address::kind::memory)
         made = std::make_shared<detail::memory_engine>(std::move(executor), settings.memory_keys,
                                                        settings.thread_safe);
     else
-        made =
-            std::make_shared<detail::redis_engine>(std::move(executor), settings, std::move(where));
+        made = std::make_shared<detail::redis_engine>(std::move(executor), settings, where);
     made->open();
     return made;
 }

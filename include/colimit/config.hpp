@@ -6,6 +6,7 @@
 #define COLIMIT_CONFIG_HPP
 
 #include <colimit/failure_mode.hpp>
+#include <colimit/tls.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -55,11 +56,15 @@ struct config {
     /// Where the counters are:
     ///   - `memory:` in this process,
     ///   - `redis://[user:password@]host[:port][/db]` (port 6379, db 0; IPv6 as `[::1]`),
+    ///   - `rediss://`, the same by TLS, with the options of `tls`,
     ///   - `unix:/path/to/socket[?db=N]`, `unix://[user:password@]/path/to/socket[?db=N]`.
     /// A password without a user is `:password@` or `password@`. User, password and path are
     /// percent-decoded: in the first two write `@` as %40, `/` as %2F, `%` as %25, and in a user
     /// `:` as %3A. They never appear in errors.
     std::string server = "memory:";
+
+    /// Whom to trust behind `rediss://`, and by which certificate to be known there.
+    colimit::tls tls{};
 
     /// The first part of every key: 1 to 64 characters of `[A-Za-z0-9_.-]`. Limiters that are to
     /// share counters need the same one.
@@ -68,13 +73,14 @@ struct config {
     /// From the start of a call to its completion at the latest: 1 ms to 1 h.
     std::chrono::milliseconds timeout{100};
 
-    /// For connecting and greeting the server: 1 ms to 1 h.
+    /// For connecting to the server, the handshake of TLS, and the greeting, together: 1 ms to 1 h.
     std::chrono::milliseconds connect_timeout{1000};
 
     /// The pauses between attempts to connect, and between probes of a server that does not answer,
     /// grow from the first to the second, each jittered between half and all of it: 1 ms to 1 h,
     /// the second at least the first. A server that is back is noticed within the second. One that
-    /// refuses us (credentials, too many clients) is left alone for four times as long.
+    /// refuses us (credentials, too many clients), or that we do not trust (its certificate), is
+    /// left alone for four times as long.
     ///
     /// After `limits::breaker_misses` misses in a row calls are not sent any more and wait for
     /// nothing: they are `errc::unavailable` at once, which `on_failure` decides, until the server

@@ -273,7 +273,8 @@ class limiter {
 
     /// Completes with `void(error_code)` when the store has answered once since the last connection
     /// was made; at once for `memory:`. The call waits as long as that takes: it has no deadline.
-    /// Fails with `errc::auth_failed` when the server refuses the credentials, and `errc::closed`.
+    /// Fails with `errc::auth_failed` when the server refuses the credentials, with
+    /// `errc::untrusted_server` when its certificate is not accepted, and with `errc::closed`.
     template<class Token = boost::asio::deferred_t>
     auto ready(Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(

@@ -34,7 +34,7 @@ void redis_engine::on_connect(std::uint64_t connection, error_code ec) {
         return;
     now_ = steady_now();
     if (ec)
-        return lose_connection(redis::remedy::reconnect);
+        return lose_connection(ec);
     handed_ = confirmed_ = 0;
     greeting_due_ = false;
     begin_ = end_ = 0;
@@ -67,6 +67,10 @@ void redis_engine::lose_connection(redis::remedy why) {
     obey(session_.lost(now_, why));
 }
 
+void redis_engine::lose_connection(error_code why) {
+    obey(session_.lost(now_, why));
+}
+
 void redis_engine::disconnect() {
     stream_.close();
     writing_ = false;
@@ -76,8 +80,8 @@ void redis_engine::disconnect() {
     // Who would wait in vain for the next attempt is told now.
     calls_->expire(session_.not_ready_before(), session_.trouble());
     complete_all(calls_->done);
-    if (session_.trouble() == errc::auth_failed)
-        end_ready_waiters(errc::auth_failed);
+    if (session_.is_refused())
+        end_ready_waiters(session_.trouble());
     set_alarm();
 }
 

@@ -31,12 +31,12 @@ constexpr std::int64_t least_silence = 2'000'000;
 } // namespace
 
 redis_engine::redis_engine(const asio::any_io_executor& executor, const config& settings,
-                           redis::address where)
+                           const redis::address& where)
     : engine(executor, settings.thread_safe),
       silence_limit_(std::max(5 * in_us(settings.timeout), least_silence)), fallback_(settings),
       session_(session_settings_of(settings, where)), breaker_(breaker_settings_of(settings)),
-      calls_(make_queue(settings)), stream_(own_executor(), std::move(where)), in_(read_bytes),
-      alarm_(own_executor(), lock(), [this] { on_time(); }) {
+      calls_(make_queue(settings)), stream_(own_executor(), where, tls_context_of(settings, where)),
+      in_(read_bytes), alarm_(own_executor(), lock(), [this] { on_time(); }) {
     timeout_ = in_us(settings.timeout);
     if (settings.deny_cache != 0 && settings.mode == mode::script)
         denials_.emplace(settings.deny_cache, steady_now);
@@ -94,8 +94,8 @@ void redis_engine::begin_together(operation& op) {
 void redis_engine::begin_ready(operation& op) {
     if (session_.state() == redis::session_state::ready)
         return complete(op, {});
-    if (session_.trouble() == errc::auth_failed)
-        return complete(op, errc::auth_failed);
+    if (session_.is_refused())
+        return complete(op, session_.trouble());
     op.place = &ready_waiters_;
     ready_waiters_.push_back(op);
 }
@@ -260,7 +260,7 @@ void redis_engine::on_write(std::uint64_t connection, error_code ec, std::size_t
     confirmed_ += bytes;
     if (ec) {
         handed_ = confirmed_;
-        return lose_connection(redis::remedy::reconnect);
+        return lose_connection(ec);
     }
     if (greeting_due_)
         attempt([this] { greet(); });
@@ -289,7 +289,7 @@ void redis_engine::on_read(std::uint64_t connection, error_code ec, std::size_t 
         return;
     now_ = steady_now();
     if (ec)
-        return lose_connection(redis::remedy::reconnect);
+        return lose_connection(ec);
     heard_ = now_;
     end_ += bytes;
     bytes_in_ += bytes;

@@ -37,7 +37,7 @@ namespace colimit::detail {
 class redis_engine final : public engine, private redis::stream_events {
   public:
     redis_engine(const asio::any_io_executor& executor, const config& settings,
-                 redis::address where);
+                 const redis::address& where);
 
     void open() override;
 
@@ -87,6 +87,7 @@ class redis_engine final : public engine, private redis::stream_events {
     void disconnect();
     void close_stream() noexcept;
     void lose_connection(redis::remedy why);
+    void lose_connection(error_code why);
     void set_alarm() noexcept;
     [[nodiscard]] std::int64_t silence_ends() const noexcept;
     [[nodiscard]] redis::remedy read_answer(std::string_view bytes);

@@ -48,6 +48,10 @@ redis::breaker_settings breaker_settings_of(const config& c) {
             .seed = std::random_device{}()};
 }
 
+std::unique_ptr<const redis::tls_context> tls_context_of(const config& c, const redis::address& a) {
+    return a.tls ? std::make_unique<const redis::tls_context>(c.tls, a.host) : nullptr;
+}
+
 std::unique_ptr<redis::call_queue> make_queue(const config& c) {
     if (c.mode == mode::transaction)
         return std::make_unique<redis::transactor>(

@@ -10,6 +10,7 @@
 #include <redis/breaker.hpp>
 #include <redis/call_queue.hpp>
 #include <redis/session.hpp>
+#include <redis/tls_context.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -27,6 +28,11 @@ namespace colimit::detail {
 [[nodiscard]] redis::session_settings session_settings_of(const config& c, const redis::address& a);
 
 [[nodiscard]] redis::breaker_settings breaker_settings_of(const config& c);
+
+/// Null where the address is not one of TLS.
+/// @throws colimit::error with `errc::invalid_config` for files that are not what they should be.
+[[nodiscard]] std::unique_ptr<const redis::tls_context> tls_context_of(const config& c,
+                                                                       const redis::address& a);
 
 /// The queue for the way in which the server is asked.
 [[nodiscard]] std::unique_ptr<redis::call_queue> make_queue(const config& c);

@@ -22,7 +22,8 @@ constexpr std::size_t longest_host = 253;
 /// sockaddr_un has 108 bytes for a path and the zero after it.
 constexpr std::size_t longest_path = 107;
 constexpr std::string_view forms =
-    "memory:, redis://[user:password@]host[:port][/db] or unix:/path[?db=N]";
+    "memory:, redis://[user:password@]host[:port][/db], rediss:// (the same by TLS) or "
+    "unix:/path[?db=N]";
 
 /// A piece of the address and the place of its first character.
 struct part {
@@ -212,17 +213,16 @@ address parse_address(std::string_view text) {
                                           std::to_string(limits::address_bytes) + " characters");
     const auto whole = part{text};
     auto out = address{};
-    if (const auto rest = after_scheme(whole, "redis://"))
+    const auto secret = after_scheme(whole, "rediss://");
+    if (const auto rest = secret ? secret : after_scheme(whole, "redis://"))
         read_redis(*rest, out);
     else if (const auto path = after_scheme(whole, "unix:"))
         read_unix(*path, out);
-    else if (after_scheme(whole, "rediss://"))
-        refuse(0,
-               "TLS (rediss://) is not supported in this version; expected " + std::string{forms});
     else if (const auto end = after_scheme(whole, "memory:"); !end)
         refuse(0, "expected " + std::string{forms});
     else if (!end->text.empty())
         refuse(end->at, "nothing may follow memory:");
+    out.tls = secret.has_value();
     return out;
 }
 

@@ -15,6 +15,7 @@ struct address {
     enum class kind : std::uint8_t { memory, tcp, unix_socket };
 
     address::kind kind = kind::memory;
+    bool tls = false; ///< only with tcp
     /// For tcp: a name, or an IPv4 or IPv6 address without brackets.
     std::string host;
     std::uint16_t port = 6379;
@@ -33,6 +34,7 @@ struct address {
 ///
 ///     memory:
 ///     redis://[[user][:password]@]host[:port][/[db]]
+///     rediss://, the same by TLS
 ///     unix:/path[?db=N]
 ///     unix://[[user][:password]@]/path[?db=N]
 ///

@@ -195,18 +195,22 @@ action session::end_greeting(std::int64_t now) {
     case finding::refused:
         break;
     }
-    const auto reason = trouble_;
-    const auto next = lost(now, refusal_);
-    trouble_ = reason;
-    return next;
+    return lost(now, refusal_, trouble_);
 }
 
-action session::lost(std::int64_t now, remedy why) {
+action session::lost(std::int64_t now, error_code why) {
+    for (const auto refusal : {errc::auth_failed, errc::untrusted_server})
+        if (why == refusal)
+            return lost(now, remedy::reconnect_late, refusal);
+    return lost(now);
+}
+
+action session::lost(std::int64_t now, remedy why, errc trouble) {
     if (state_ == session_state::closed)
         return action::nothing;
     connected_ = false;
     protocol_ = settings_.protocol;
-    trouble_ = errc::unavailable;
+    trouble_ = trouble;
     pause(now, why == remedy::reconnect_late);
     return action::disconnect;
 }

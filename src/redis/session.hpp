@@ -64,8 +64,13 @@ class session {
     [[nodiscard]] session_state state() const noexcept { return state_; }
     /// When `wake` is to be called, if at all.
     [[nodiscard]] std::optional<std::int64_t> wake_at() const noexcept;
-    /// Why there is no ready connection: `unavailable`, `auth_failed` or `server_error`.
+    /// Why there is no ready connection: `unavailable`, `auth_failed`, `untrusted_server` or
+    /// `server_error`.
     [[nodiscard]] errc trouble() const noexcept { return trouble_; }
+    /// The server and we do not accept each other. Somebody has to change that.
+    [[nodiscard]] bool is_refused() const noexcept {
+        return trouble_ == errc::auth_failed || trouble_ == errc::untrusted_server;
+    }
     /// No connection will be ready before this time (in the past while one is being made).
     [[nodiscard]] std::int64_t not_ready_before() const noexcept;
 
@@ -77,7 +82,10 @@ class session {
     [[nodiscard]] action read_reply(const resp::decoder& reply, std::string_view bytes,
                                     std::int64_t now);
     /// The connection is lost, could not be made, or is of no more use.
-    [[nodiscard]] action lost(std::int64_t now, remedy why = remedy::reconnect);
+    [[nodiscard]] action lost(std::int64_t now, remedy why = remedy::reconnect,
+                              errc trouble = errc::unavailable);
+    /// The same, with what the stream had to say.
+    [[nodiscard]] action lost(std::int64_t now, error_code why);
     [[nodiscard]] action wake(std::int64_t now);
     /// The connection has answered a call as it should: after its loss the pauses begin small
     /// again. A server that greets but serves nothing is not hurried.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The socket.
+// The socket, without TLS.
 
 #include <redis/stream.hpp>
 
@@ -18,7 +18,8 @@ namespace colimit::redis {
 
 namespace asio = boost::asio;
 
-stream::stream(const executor& ex, redis::address where) : where_(std::move(where)), socket_(ex) {}
+stream::stream(const executor& ex, redis::address where, std::unique_ptr<const tls_context> tls)
+    : where_(std::move(where)), tls_(std::move(tls)), socket_(ex) {}
 
 void stream::connect(listener to) {
     if (where_.kind == address::kind::unix_socket)
@@ -63,12 +64,16 @@ void stream::connect_to(const tcp::resolver::results_type& endpoints, listener t
                                 (void)open->set_option(tcp::no_delay{true}, ignored);
                                 socket_ = std::move(*open);
                                 connecting_.reset();
+                                if (tls_)
+                                    return begin_tls(to);
                             }
                             to->on_connect(id, ec);
                         });
 }
 
 void stream::read_some(listener to, std::span<char> into) {
+    if (secure_)
+        return read_tls(std::move(to), into);
     socket_.async_read_some(
         asio::buffer(into.data(), into.size()),
         asio::bind_allocator(handler_allocator<char>{read_memory_},
@@ -78,6 +83,8 @@ void stream::read_some(listener to, std::span<char> into) {
 }
 
 void stream::write(listener to, std::string_view bytes) {
+    if (secure_)
+        return write_tls(to, bytes);
     asio::async_write(
         socket_, asio::buffer(bytes.data(), bytes.size()),
         asio::bind_allocator(handler_allocator<char>{write_memory_},
@@ -93,6 +100,8 @@ void stream::close() noexcept {
     if (connecting_)
         (void)connecting_->close(ignored);
     connecting_.reset();
+    if (secure_)
+        end_tls();
     (void)socket_.close(ignored);
 }
 

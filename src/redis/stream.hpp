@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The socket, and nothing but the socket: over TCP or a unix path, connecting, reading, writing.
-// Every completion says to which connection it belongs, so that what lingers of an earlier one is
-// told apart.
+// The socket, and nothing but the socket: over TCP, with TLS or without, or a unix path;
+// connecting, reading, writing. Every completion says to which connection it belongs, so that what
+// lingers of an earlier one is told apart.
 
 #ifndef COLIMIT_REDIS_STREAM_HPP
 #define COLIMIT_REDIS_STREAM_HPP
@@ -10,6 +10,7 @@
 #include <colimit/error.hpp>
 #include <redis/address.hpp>
 #include <redis/handler_memory.hpp>
+#include <redis/tls_context.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -31,8 +32,12 @@ class stream_events {
     stream_events(const stream_events&) = delete;
     stream_events& operator=(const stream_events&) = delete;
 
+    /// With TLS, when the server has proved who it is. `errc::untrusted_server` or `auth_failed`,
+    /// here and in the following, is a refusal by one of both, which stays until somebody changes
+    /// its cause; any other error is a connection that is not there.
     virtual void on_connect(std::uint64_t connection, error_code ec) = 0;
     virtual void on_read(std::uint64_t connection, error_code ec, std::size_t bytes) = 0;
+    /// With an error, at most so many bytes can have reached the server.
     virtual void on_write(std::uint64_t connection, error_code ec, std::size_t bytes) = 0;
 
   protected:
@@ -44,7 +49,8 @@ class stream {
     using executor = boost::asio::any_io_executor;
     using listener = std::shared_ptr<stream_events>;
 
-    stream(const executor& ex, redis::address where);
+    /// @param tls for addresses that ask for it, else null
+    stream(const executor& ex, redis::address where, std::unique_ptr<const tls_context> tls);
 
     /// The number of the connection that is open or being made.
     [[nodiscard]] std::uint64_t connection() const noexcept { return connection_; }
@@ -57,12 +63,26 @@ class stream {
 
   private:
     using tcp = boost::asio::ip::tcp;
+    struct secure_part;
 
     void connect_tcp(listener to);
     void connect_unix(listener to);
     void connect_to(const tcp::resolver::results_type& endpoints, listener to);
 
+    // With TLS (stream_tls.cpp)
+    void begin_tls(const listener& to);
+    void shake_hands(const listener& to);
+    void receive_handshake(const listener& to);
+    void read_tls(listener to, std::span<char> into);
+    void receive_tls(listener to, std::span<char> into);
+    void write_tls(const listener& to, std::string_view bytes);
+    void send(const listener& to);
+    void on_sent(const listener& to, secure_part& with, error_code ec, std::size_t bytes);
+    void end_tls() noexcept;
+
     redis::address where_;
+    std::unique_ptr<const tls_context> tls_;
+    std::shared_ptr<secure_part> secure_;   ///< of this connection, if it is by TLS
     std::optional<tcp::resolver> resolver_; ///< while it is asked
     /// Until it is connected; then the socket is handed over.
     std::shared_ptr<tcp::socket> connecting_;

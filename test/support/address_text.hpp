@@ -37,8 +37,8 @@ namespace colimit::test {
     if (a.kind == redis::address::kind::unix_socket)
         return "unix://" + credentials + percent_encoded(a.path, "/._-") + "?db=" + database;
     const auto is_ipv6 = a.host.find(':') != std::string::npos;
-    return "redis://" + credentials + (is_ipv6 ? "[" + a.host + "]" : a.host) + ":" +
-           std::to_string(a.port) + "/" + database;
+    return (a.tls ? "rediss://" : "redis://") + credentials +
+           (is_ipv6 ? "[" + a.host + "]" : a.host) + ":" + std::to_string(a.port) + "/" + database;
 }
 
 } // namespace colimit::test

@@ -50,9 +50,10 @@ using any_stream = asio::generic::stream_protocol;
 /// A client, the server, and what goes wrong between them.
 class link : public std::enable_shared_from_this<link> {
   public:
-    link(tcp::socket client, fault wrong, bool records, any_stream::endpoint server)
+    link(tcp::socket client, fault wrong, bool records, bool by_tls, any_stream::endpoint server)
         : seen{}, client_(std::move(client)), server_(client_.get_executor()), wrong_(wrong),
-          records_(records), where_(std::move(server)), silence_(client_.get_executor()) {}
+          records_(records), by_tls_(by_tls), where_(std::move(server)),
+          silence_(client_.get_executor()) {}
 
     void start() {
         spawn([](link& l) { return l.run(); });
@@ -133,7 +134,7 @@ class link : public std::enable_shared_from_this<link> {
 
     asio::awaitable<void> pass_messages(half& h, way w) {
         while (!h.pending.empty()) {
-            const auto whole = h.decoder.feed(h.pending) == resp::progress::complete;
+            const auto whole = !by_tls_ && h.decoder.feed(h.pending) == resp::progress::complete;
             const auto size = whole ? h.decoder.consumed() : h.pending.size();
             if (whole && records_) // before the receiver has it and goes on
                 seen.messages[index_of(w)].push_back(h.pending.substr(0, size));
@@ -260,6 +261,7 @@ class link : public std::enable_shared_from_this<link> {
     any_stream::socket server_;
     fault wrong_;
     bool records_;
+    bool by_tls_;
     any_stream::endpoint where_;
     asio::steady_timer silence_; ///< of a way that is deaf
     bool half_over_ = false;
@@ -284,8 +286,9 @@ fault random_fault(std::mt19937_64& random) {
 
 struct fault_proxy::state : std::enable_shared_from_this<state> {
     state(asio::io_context& c, const std::string& address, plan f, bool keep)
-        : context(c), server(endpoint_of(redis::parse_address(address))), each(std::move(f)),
-          records(keep), acceptor(c), here(asio::ip::address_v4::loopback(), 0) {}
+        : context(c), by_tls(redis::parse_address(address).tls),
+          server(endpoint_of(redis::parse_address(address))), each(std::move(f)), records(keep),
+          acceptor(c), here(asio::ip::address_v4::loopback(), 0) {}
 
     void open() {
         acceptor.open(here.protocol());
@@ -305,7 +308,8 @@ struct fault_proxy::state : std::enable_shared_from_this<state> {
             if (ec)
                 co_return;
             const auto wrong = each(static_cast<int>(links.size()) + 1);
-            links.push_back(std::make_shared<link>(std::move(client), wrong, records, server));
+            links.push_back(
+                std::make_shared<link>(std::move(client), wrong, records, by_tls, server));
             links.back()->start();
         }
     }
@@ -318,6 +322,7 @@ struct fault_proxy::state : std::enable_shared_from_this<state> {
     }
 
     asio::io_context& context;
+    bool by_tls;
     any_stream::endpoint server;
     plan each;
     bool records;
@@ -337,7 +342,8 @@ fault_proxy::~fault_proxy() {
 }
 
 std::string fault_proxy::address() const {
-    return "redis://127.0.0.1:" + std::to_string(state_->here.port());
+    return (state_->by_tls ? "rediss://127.0.0.1:" : "redis://127.0.0.1:") +
+           std::to_string(state_->here.port());
 }
 
 int fault_proxy::connections() const noexcept {

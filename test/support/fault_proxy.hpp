@@ -10,6 +10,8 @@
 //                                : fault{};
 //     }};
 //     limiter l{context.get_executor(), proxy.address()};
+//
+// What goes to a server by TLS is one long message each way, from the handshake on.
 
 #ifndef COLIMIT_TEST_SUPPORT_FAULT_PROXY_HPP
 #define COLIMIT_TEST_SUPPORT_FAULT_PROXY_HPP

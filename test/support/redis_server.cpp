@@ -81,7 +81,8 @@ redis_server::~redis_server() {
 }
 
 std::string redis_server::address() const {
-    return wanted_.tcp ? "redis://127.0.0.1:" + std::to_string(port_) : unix_address();
+    const auto* const scheme = wanted_.tls ? "rediss://" : "redis://";
+    return wanted_.tcp ? scheme + ("127.0.0.1:" + std::to_string(port_)) : unix_address();
 }
 
 std::vector<std::string> redis_server::arguments() const {
@@ -90,7 +91,7 @@ std::vector<std::string> redis_server::arguments() const {
                                           socket(),
                                           "--bind",
                                           "127.0.0.1",
-                                          "--port",
+                                          wanted_.tls ? "--tls-port" : "--port",
                                           std::to_string(port_),
                                           "--dir",
                                           folder_,
@@ -102,6 +103,12 @@ std::vector<std::string> redis_server::arguments() const {
                                           "no",
                                           "--daemonize",
                                           "no"};
+    if (wanted_.tls)
+        words.insert(words.end(), {"--port", "0", "--tls-cert-file", wanted_.tls->certificate,
+                                   "--tls-key-file", wanted_.tls->key, "--tls-auth-clients",
+                                   wanted_.tls_clients.empty() ? "no" : "yes"});
+    if (!wanted_.tls_clients.empty())
+        words.insert(words.end(), {"--tls-ca-cert-file", wanted_.tls_clients});
     words.insert(words.end(), wanted_.arguments.begin(), wanted_.arguments.end());
     return words;
 }

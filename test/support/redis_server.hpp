@@ -12,11 +12,13 @@
 #ifndef COLIMIT_TEST_SUPPORT_REDIS_SERVER_HPP
 #define COLIMIT_TEST_SUPPORT_REDIS_SERVER_HPP
 
+#include <support/certificates.hpp>
 #include <support/raw_client.hpp>
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,10 @@ namespace colimit::test {
 struct redis_server_options {
     /// Also listens on a free port of 127.0.0.1, and `address` is that one.
     bool tcp = false;
+    /// With tcp: by TLS only, as this.
+    std::optional<identity> tls = {};
+    /// Whose certificates it takes, if clients must have one.
+    std::string tls_clients = {};
     /// Further arguments of redis-server: `{"--requirepass", "secret"}`.
     std::vector<std::string> arguments = {};
 };
@@ -47,6 +53,7 @@ class redis_server {
     /// 0 without tcp.
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
+    [[nodiscard]] std::string log() const;
 
     /// A connection to its socket, without a password.
     [[nodiscard]] raw_client connect() const { return raw_client{unix_address()}; }
@@ -68,7 +75,6 @@ class redis_server {
     [[nodiscard]] bool launch();
     [[nodiscard]] bool has_ended();
     [[nodiscard]] std::vector<std::string> arguments() const;
-    [[nodiscard]] std::string log() const;
 
     options wanted_;
     std::string folder_;

@@ -172,6 +172,22 @@ BOOST_AUTO_TEST_CASE(hosts_are_names_or_addresses) {
     check_reason("redis://" + std::string(254, 'h'), "9: the host is longer than 253 characters");
 }
 
+BOOST_AUTO_TEST_CASE(rediss_is_redis_by_tls) {
+    for (const std::string rest :
+         {"h", "h:6380", "h/3", "alice:s%40@[::1]:1/2", "pw@10.0.0.1", ":p@h"}) {
+        auto by_tls = parse_address("rediss://" + rest);
+        BOOST_TEST(by_tls.tls);
+        by_tls.tls = false;
+        BOOST_TEST((by_tls == parse_address("redis://" + rest)));
+    }
+    BOOST_TEST(parse_address("REDISS://h").tls);
+    BOOST_TEST(parse_address("rediss://h").port == 6379);
+    BOOST_TEST(!parse_address("unix:/s").tls);
+    check_reason("rediss://", "10: expected a host");
+    check_reason("rediss://h:0", "12: the port must be 1 to 65535, is 0");
+    check_reason("rediss://a:b@c@h", "13: an '@' in a user or password must be written %40");
+}
+
 BOOST_AUTO_TEST_CASE(separators_in_credentials_must_be_encoded) {
     check_reason("redis://a:b@c@h", "12: an '@' in a user or password must be written %40");
     check_reason("redis://a:b/c@h", "12: a '/' in a user or password must be written %2F");
@@ -179,11 +195,11 @@ BOOST_AUTO_TEST_CASE(separators_in_credentials_must_be_encoded) {
 
 BOOST_AUTO_TEST_CASE(other_schemes_are_refused_with_those_that_there_are) {
     const std::string forms =
-        "expected memory:, redis://[user:password@]host[:port][/db] or unix:/path[?db=N]";
+        "expected memory:, redis://[user:password@]host[:port][/db], rediss:// (the same by TLS) "
+        "or unix:/path[?db=N]";
     for (const auto* const text : {"", "localhost:6379", "http://h", "redis:h", "memory", "redis",
                                    "valkey://h", " redis://h", "secret"})
         check_reason(text, "1: " + forms);
-    check_reason("rediss://h", "1: TLS (rediss://) is not supported in this version; " + forms);
 }
 
 BOOST_AUTO_TEST_CASE(an_address_above_the_limit_is_refused_unread) {

@@ -106,4 +106,48 @@ BOOST_AUTO_TEST_CASE(a_prefix_is_a_name) {
                "config::prefix: character 2 is not one of [A-Za-z0-9_.-]");
 }
 
+[[nodiscard]] std::string reason_of_tls(const colimit::tls& options, bool is_used = true) {
+    return colimit::test::refusal(colimit::errc::invalid_config, [&] {
+        colimit::validate(options, is_used);
+        return 0;
+    });
+}
+
+BOOST_AUTO_TEST_CASE(options_of_tls_need_an_address_of_tls) {
+    BOOST_TEST(reason_of_tls({}, false) == "not refused");
+    BOOST_TEST(reason_of_tls({.authorities = "f"}, false) ==
+               "config::tls.authorities is given, but config::server is not a rediss:// address");
+    BOOST_TEST(reason_of_tls({.name = "h"}, false).starts_with("config::tls.name is given, but "));
+    BOOST_TEST(reason_of_tls({.certificate = "f", .key = "f"}, false)
+                   .starts_with("config::tls.certificate is given, but "));
+    BOOST_TEST(reason_of_tls({.accept_any_certificate = true}, false)
+                   .starts_with("config::tls.accept_any_certificate is given, but "));
+}
+
+BOOST_AUTO_TEST_CASE(options_of_tls_do_not_contradict_each_other) {
+    BOOST_TEST(reason_of_tls({.authorities = "a", .name = "h", .certificate = "c", .key = "k"}) ==
+               "not refused");
+    BOOST_TEST(reason_of_tls({.accept_any_certificate = true}) == "not refused");
+    BOOST_TEST(reason_of_tls({.authorities = "a", .accept_any_certificate = true}) ==
+               "config::tls.authorities is given, but accept_any_certificate would not look at it");
+    BOOST_TEST(reason_of_tls({.name = "h", .accept_any_certificate = true}) ==
+               "config::tls.name is given, but accept_any_certificate would not look at it");
+    BOOST_TEST(reason_of_tls({.certificate = "c"}) ==
+               "config::tls.certificate is given, but key is not");
+    BOOST_TEST(reason_of_tls({.key = "k"}) == "config::tls.key is given, but certificate is not");
+}
+
+BOOST_AUTO_TEST_CASE(the_name_of_a_server_is_a_host_or_an_address) {
+    const std::string must = "config::tls.name must be a host name or an IP address, but ";
+    for (const std::string& name : {std::string{"h"}, std::string{"a.b-c.d_e"}, std::string{"::1"},
+                                    std::string{"10.0.0.1"}, std::string(253, 'h')})
+        BOOST_TEST(reason_of_tls({.name = name}) == "not refused");
+    BOOST_TEST(reason_of_tls({.name = "a b"}) == must + "character 2 is not one of [A-Za-z0-9._-]");
+    BOOST_TEST(reason_of_tls({.name = "*.example.org"}) ==
+               must + "character 1 is not one of [A-Za-z0-9._-]");
+    BOOST_TEST(reason_of_tls({.name = ".example.org"}) == must + "it begins with a dot");
+    BOOST_TEST(reason_of_tls({.name = std::string(254, 'h')}) ==
+               must + "it is longer than 253 characters");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

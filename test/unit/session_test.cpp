@@ -381,4 +381,21 @@ BOOST_AUTO_TEST_CASE(closed_is_for_good) {
     BOOST_TEST(!c.session.wake_at().has_value());
 }
 
+BOOST_AUTO_TEST_CASE(who_is_refused_by_tls_waits_long_and_says_why) {
+    for (const auto refusal : {errc::untrusted_server, errc::auth_failed}) {
+        auto c = connection{};
+        BOOST_TEST((c.session.start(c.now) == action::connect));
+        BOOST_TEST((c.session.lost(c.now, make_error_code(refusal)) == action::disconnect));
+        BOOST_TEST((c.session.trouble() == refusal));
+        BOOST_TEST(c.session.is_refused());
+        BOOST_TEST(c.session.not_ready_before() >= c.now + 500'000);
+        // What is heard of the next attempt counts.
+        c.now = c.session.not_ready_before();
+        BOOST_TEST((c.session.wake(c.now) == action::connect));
+        BOOST_TEST(
+            (c.session.lost(c.now, make_error_code(errc::unavailable)) == action::disconnect));
+        BOOST_TEST(!c.session.is_refused());
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Servers by TLS that are not who they should be or do not go on; networks that change bytes on the
+// way. Calls end by their deadlines, nobody is given a wrong answer, and who comes to be trusted is
+// asked again.
+
+#include <boost/test/unit_test.hpp>
+
+#include <support/fault_proxy.hpp>
+#include <support/live_limiter.hpp>
+#include <support/tls_server.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using steady = std::chrono::steady_clock;
+using test::fault;
+using test::fault_kind;
+using test::live;
+using test::tls_server;
+using test::way;
+
+const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
+constexpr auto lateness = 1500ms;
+
+/// Both `ready` and calls are told, in every failure mode.
+void check_refused(const std::string& address, const std::function<void(config&)>& adjust,
+                   errc refusal) {
+    for (const auto mode : {failure_mode::error, failure_mode::local}) {
+        auto l = live{address, [&](config& c) {
+                          adjust(c);
+                          c.on_failure = mode;
+                          c.timeout =
+                              200ms; // less than until the next attempt, so it is told at once
+                      }};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto ready = co_await l.ready();
+            BOOST_TEST((ready == refusal), ready.message());
+            BOOST_TEST((ready == condition::fix_the_cause));
+            const auto [ec, d] = co_await l.allow("k", rules);
+            BOOST_TEST((ec == refusal), ec.message());
+        });
+    }
+}
+
+/// A limiter behind a proxy that does one thing wrong on its first connection.
+struct hindered {
+    hindered(const tls_server& s, asio::io_context& c, fault wrong,
+             const std::function<void(config&)>& adjust = {})
+        : proxy(c, s.address(), [wrong](int n) { return n == 1 ? wrong : fault{}; }),
+          limiter(c.get_executor(), settings(s, adjust)) {}
+
+    [[nodiscard]] config settings(const tls_server& s,
+                                  const std::function<void(config&)>& adjust) const {
+        auto c = config{};
+        s.trusted()(c);
+        c.server = proxy.address();
+        c.timeout = 2s;
+        c.reconnect_most = 20ms;
+        c.on_failure = failure_mode::error;
+        if (adjust)
+            adjust(c);
+        return c;
+    }
+    auto allow(std::string_view key) {
+        return limiter.allow(key, rules, {}, asio::as_tuple(asio::deferred));
+    }
+    [[nodiscard]] bool has_struck() const { return proxy.connections() > 0 && proxy.on(1).struck; }
+
+    test::fault_proxy proxy;
+    colimit::limiter limiter;
+};
+
+/// In the server's part of the handshake, which has some 1,100 bytes, and before it.
+constexpr auto stalls = {0, 1, 5, 100, 300, 900};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(trouble_with_tls)
+
+BOOST_AUTO_TEST_CASE(who_is_not_who_he_should_be_is_not_trusted) {
+    auto right = tls_server{};
+    auto stranger = test::certificate_authority{};
+    const auto refused = errc::untrusted_server;
+    check_refused(right.address(), [](config& c) { c.connect_timeout = 10s; }, refused);
+    check_refused(
+        right.address(), [&](config& c) { c.tls.authorities = stranger.file(); }, refused);
+    check_refused(right.address(), right.trusted("cache.example.org"), refused);
+    auto named = tls_server{{.names = "DNS:cache.example.org,IP:10.0.0.1"}};
+    check_refused(named.address(), named.trusted(), refused);
+    check_refused(named.address("localhost"), named.trusted(), refused);
+    auto expired = tls_server{{.until = -1h}};
+    check_refused(expired.address(), expired.trusted(), refused);
+    auto early = tls_server{{.from = 1h}};
+    check_refused(early.address(), early.trusted(), refused);
+}
+
+BOOST_AUTO_TEST_CASE(who_is_not_trusted_is_told_nothing) {
+    auto s = tls_server{{.names = "DNS:other"}, {"--requirepass", "s3cret"}};
+    check_refused(s.address(":s3cret@127.0.0.1"), s.trusted(), errc::untrusted_server);
+    auto look = s.server.connect();
+    look.must({"AUTH", "s3cret"});
+    BOOST_TEST(test::calls_of(look, "hello") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_demands_a_certificate_refuses_who_has_none_or_another) {
+    for (const auto* const versions : {"TLSv1.3", "TLSv1.2"}) {
+        auto s = tls_server{{}, {"--tls-protocols", versions}, true};
+        auto stranger = test::certificate_authority{};
+        const auto another = stranger.sign("another");
+        check_refused(s.address(), s.trusted(), errc::auth_failed);
+        check_refused(
+            s.address(),
+            [&](config& c) {
+                s.trusted()(c);
+                c.tls.certificate = another.certificate;
+                c.tls.key = another.key;
+            },
+            errc::auth_failed);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_comes_to_be_trusted_is_asked_again) {
+    auto s = tls_server{{.until = -1h}};
+    auto l = live{s.address(), [&](config& c) {
+                      s.trusted()(c);
+                      c.reconnect_most = 20ms;
+                  }};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto ec = co_await l.ready();
+        BOOST_TEST((ec == errc::untrusted_server));
+        (void)s.authority.sign("server"); // under the same name
+        s.server.restart();
+        co_await l.until_it_works("k", rules);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_server_without_tls_is_unavailable) {
+    auto plain = test::redis_server{{.tcp = true}};
+    auto l = live{"rediss://127.0.0.1:" + std::to_string(plain.port()), [](config& c) {
+                      c.connect_timeout = 50ms; // it waits for the end of a line, for ever
+                      c.timeout = 200ms;
+                  }};
+    l.run([&]() -> asio::awaitable<void> {
+        for (auto i = 0; i < 3; ++i) {
+            const auto begin = steady::now();
+            const auto [ec, d] = co_await l.allow("k", rules);
+            BOOST_TEST((ec == errc::unavailable), ec.message());
+            BOOST_TEST((steady::now() - begin < 200ms + lateness));
+        }
+    });
+}
+
+BOOST_AUTO_TEST_CASE(files_of_the_configuration_are_looked_at_when_a_limiter_is_made) {
+    const auto make = [](const std::string& server, const tls& options) {
+        auto context = asio::io_context{};
+        auto settings = config{};
+        settings.server = server;
+        settings.tls = options;
+        try {
+            const auto made = limiter{context.get_executor(), settings};
+        } catch (const error& e) {
+            BOOST_TEST((e.code() == errc::invalid_config));
+            return e.reason();
+        }
+        return std::string{};
+    };
+    BOOST_TEST(make("rediss://h", {.authorities = "/nonexistent/ca"}) ==
+               "config::tls.authorities: cannot read /nonexistent/ca: No such file or directory");
+    for (const auto* const server : {"redis://h", "memory:", "unix:/s"})
+        BOOST_TEST(make(server, {.accept_any_certificate = true}) ==
+                   "config::tls.accept_any_certificate is given, but config::server is not a "
+                   "rediss:// address");
+}
+
+BOOST_AUTO_TEST_CASE(a_handshake_that_stalls_or_trickles_ends_by_its_deadline_and_begins_anew) {
+    auto s = tls_server{};
+    for (const auto kind : {fault_kind::stall, fault_kind::trickle})
+        for (const auto at : stalls) {
+            auto context = asio::io_context{1};
+            auto h = hindered{s,
+                              context,
+                              {.kind = kind, .byte = static_cast<std::size_t>(at), .pace = 50ms},
+                              [](config& c) {
+                                  c.connect_timeout = 300ms;
+                                  c.timeout = 20s;
+                              }};
+            const auto begin = steady::now();
+            test::run(context, [&]() -> asio::awaitable<void> {
+                const auto [ec, d] = co_await h.allow("k");
+                BOOST_TEST(!ec, ec.message());
+            });
+            BOOST_TEST(h.has_struck());
+            BOOST_TEST(h.proxy.connections() >= 2);
+            BOOST_TEST((steady::now() - begin >= 290ms));
+        }
+}
+
+BOOST_AUTO_TEST_CASE(calls_do_not_wait_for_a_handshake_longer_than_they_may) {
+    auto s = tls_server{};
+    auto context = asio::io_context{1};
+    auto h = hindered{s, context, {.kind = fault_kind::stall}, [](config& c) { c.timeout = 50ms; }};
+    test::run(context, [&]() -> asio::awaitable<void> {
+        for (auto i = 0; i < 3; ++i) {
+            const auto begin = steady::now();
+            const auto [ec, d] = co_await h.allow("k");
+            BOOST_TEST((ec == errc::unavailable), ec.message());
+            BOOST_TEST((steady::now() - begin < 50ms + lateness));
+        }
+    });
+    BOOST_TEST(h.proxy.connections() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_limiter_may_end_anywhere_in_the_handshake) {
+    auto s = tls_server{};
+    for (const auto destroyed : {false, true})
+        for (const auto at : stalls) {
+            auto context = asio::io_context{1};
+            auto h = std::make_unique<hindered>(
+                s, context, fault{.kind = fault_kind::stall, .byte = static_cast<std::size_t>(at)});
+            auto codes = std::vector<error_code>{};
+            for (auto i = 0; i < 2; ++i)
+                h->limiter.allow("k", rules, [&](error_code ec, const decision& /*none*/) {
+                    codes.push_back(ec);
+                });
+            test::run_until(context, [&] { return h->has_struck(); });
+            BOOST_TEST(codes.empty());
+            if (destroyed)
+                h.reset();
+            else
+                h->limiter.close();
+            test::run_until(context, [&] { return codes.size() == 2; });
+            for (const auto ec : codes)
+                BOOST_TEST((ec == errc::closed));
+            h.reset();
+            context.restart();
+            context.run_for(10s); // runs out
+            BOOST_TEST(context.stopped());
+        }
+}
+
+BOOST_AUTO_TEST_CASE(a_context_may_end_in_the_handshake) {
+    auto s = tls_server{};
+    for (const auto at : stalls) {
+        auto context = std::make_unique<asio::io_context>(1);
+        auto h = std::make_unique<hindered>(
+            s, *context, fault{.kind = fault_kind::stall, .byte = static_cast<std::size_t>(at)});
+        test::run_until(*context, [&] { return h->has_struck(); });
+        auto kept = std::make_shared<std::unique_ptr<hindered>>(std::move(h));
+        (*kept)->limiter.allow("k", rules, [kept](error_code, const decision&) {});
+        kept.reset();
+        context.reset(); // has the only hold on the limiter
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_frozen_server_keeps_nobody_beyond_his_deadline) {
+    auto s = tls_server{};
+    auto l = live{s.address(), [&](config& c) {
+                      s.trusted()(c);
+                      c.timeout = 300ms;
+                      c.reconnect_most = 50ms;
+                  }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        s.server.stop();
+        const auto begin = steady::now();
+        const auto [ec, d] = co_await l.allow("k", rules);
+        BOOST_TEST((ec == errc::outcome_unknown), ec.message());
+        BOOST_TEST((steady::now() - begin < 300ms + lateness));
+        s.server.cont();
+        co_await l.until_it_works("k", rules);
+    });
+}
+
+namespace {
+
+/// What a limiter is told while one bit on its connection is another, and what is true.
+struct flipped {
+    flipped(const tls_server& s, asio::io_context& c, way w, std::size_t at)
+        : name((w == way::to_client ? "c" : "s") + std::to_string(at)),
+          h(s, c,
+            {.kind = fault_kind::flip, .way = w, .byte = at, .bit = static_cast<unsigned>(at % 8)},
+            [](config& settings) { settings.timeout = 1s; }) {}
+
+    /// Keys are charged differently beforehand, so that an answer to another key is told apart.
+    asio::awaitable<void> ask(colimit::limiter& truth) {
+        auto greeted = error_code{};
+        co_await h.limiter.ready(asio::redirect_error(asio::use_awaitable, greeted));
+        for (auto i = 0; i < 6; ++i) {
+            const auto key = name + "/" + std::to_string(i);
+            const auto before = co_await truth.charge(key, rules, {.cost = 10 * i + 1});
+            const auto [ec, d] = co_await h.allow(key);
+            const auto after = co_await truth.peek(key, rules);
+            const auto taken = before.remaining - after.remaining;
+            if (!ec)
+                BOOST_TEST(d.remaining == before.remaining - 1);
+            const auto right =
+                ec == errc::outcome_unknown ? taken == 0 || taken == 1 : taken == (ec ? 0 : 1);
+            BOOST_TEST(right, name << ": " << taken << " taken, " << ec.message());
+            failed += ec ? 1 : 0;
+        }
+        auto ec = error_code{errc::unavailable};
+        for (const auto end = steady::now() + test::patience; ec && steady::now() < end;) {
+            const auto [code, d] = co_await h.allow(name);
+            ec = code;
+        }
+        BOOST_TEST(!ec, name << ": " << ec.message());
+    }
+
+    std::string name;
+    hindered h;
+    int failed = 0;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_flipped_bit_ends_the_connection_and_gives_nobody_a_wrong_answer) {
+    auto s = tls_server{};
+    auto context = asio::io_context{1};
+    auto settings = config{};
+    settings.server = s.server.unix_address();
+    settings.timeout = 20s;
+    settings.on_failure = failure_mode::error;
+    auto truth = colimit::limiter{context.get_executor(), settings};
+    // Handshake and calls; most of what goes to the server between them is the script.
+    auto trials = std::vector<std::unique_ptr<flipped>>{};
+    const auto flip = [&](way w, std::size_t from, std::size_t to) {
+        for (auto at = from; at < to; at += 37)
+            trials.push_back(std::make_unique<flipped>(s, context, w, at));
+    };
+    flip(way::to_client, 0, 3'000);
+    flip(way::to_server, 0, 1'000);
+    flip(way::to_server, 39'000, 43'000);
+    auto running = trials.size();
+    for (const auto& t : trials)
+        asio::co_spawn(
+            context, [&]() -> asio::awaitable<void> { co_await t->ask(truth); },
+            [&](const std::exception_ptr& failure) {
+                --running;
+                test::rethrow(failure);
+            });
+    test::run_until(context, [&] { return running == 0; });
+    const auto struck = std::ranges::count_if(trials, [](auto& t) { return t->h.has_struck(); });
+    const auto again = std::ranges::count_if(
+        trials, [](auto& t) { return t->h.has_struck() && t->h.proxy.connections() > 1; });
+    const auto failed = std::ranges::count_if(trials, [](auto& t) { return t->failed > 0; });
+    BOOST_TEST_MESSAGE(struck << " struck of " << trials.size() << ", " << failed
+                              << " with calls that failed");
+    BOOST_TEST(struck > 100);
+    BOOST_TEST(again == struck); // not one was taken for good
+    BOOST_TEST(failed > 10);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
