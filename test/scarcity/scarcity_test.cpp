@@ -10,6 +10,7 @@
 
 #include <scarcity/scarce_memory.hpp>
 #include <support/live_limiter.hpp>
+#include <support/tls_server.hpp>
 #include <support/trial.hpp>
 
 #include <algorithm>
@@ -267,10 +268,9 @@ void fail_each(const config& settings, way how, test::live* witness, Play play,
     }
 }
 
-void fail_each_on_a_server(way how) {
-    auto server = test::redis_server{};
-    auto witness = test::live{server.address(), [&](config& c) { c.mode = how.mode; }};
-    fail_each(settings(server.address(), how.mode), how, &witness, [&](conversation& c) {
+void fail_each_on(const test::redis_server& server, const config& settings, way how) {
+    auto witness = test::live{server.unix_address(), [&](config& c) { c.mode = how.mode; }};
+    fail_each(settings, how, &witness, [&](conversation& c) {
         c.make();
         c.call();
         {
@@ -286,6 +286,11 @@ void fail_each_on_a_server(way how) {
     });
 }
 
+void fail_each_on_a_server(way how) {
+    const auto server = test::redis_server{};
+    fail_each_on(server, settings(server.address(), how.mode), how);
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(scarcity)
@@ -296,6 +301,14 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_script_may_fail) {
 
 BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_transaction_may_fail) {
     fail_each_on_a_server(by_transaction);
+}
+
+// (What OpenSSL allocates does not fail.)
+BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_tls_may_fail) {
+    const auto s = test::tls_server{};
+    auto c = settings(s.address(), mode::script);
+    s.trusted()(c);
+    fail_each_on(s.server, c, by_script);
 }
 
 // Whoever has a call is told, and the limiter ends, without any.
