@@ -73,11 +73,6 @@ struct counter {
         return s.debt == 0 && s.capacity == 0;
     }
 
-    [[nodiscard]] static std::int64_t matters_for(const limit& l, const rule_state& s,
-                                                  std::int64_t now) noexcept {
-        return reset_after(l, s, now);
-    }
-
   private:
     /// P - e. The window ends at a whole unit, so `now` rounded down leaves whole units too.
     [[nodiscard]] static std::int64_t left_of_window(const limit& l, const rule_state& s,

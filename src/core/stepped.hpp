@@ -73,10 +73,6 @@ struct stepped {
         return s.debt == 0 ? 0 : s.t + (ceil_div(s.debt, l.count) - 1) * l.period - now;
     }
 
-    [[nodiscard]] static bool is_blank(const limit& l, const rule_state& s) noexcept {
-        return continuous::is_blank(l, s);
-    }
-
     [[nodiscard]] static std::int64_t matters_for(const limit& l, const rule_state& s,
                                                   std::int64_t now) noexcept {
         const auto fill = l.initial == starts_full ? 0 : ceil_div(l.full, l.count);

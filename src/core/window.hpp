@@ -54,15 +54,6 @@ struct window {
         return s.debt == 0 ? 0 : s.t - now;
     }
 
-    [[nodiscard]] static bool is_blank(const limit& /*l*/, const rule_state& s) noexcept {
-        return s.debt == 0;
-    }
-
-    [[nodiscard]] static std::int64_t matters_for(const limit& l, const rule_state& s,
-                                                  std::int64_t now) noexcept {
-        return reset_after(l, s, now);
-    }
-
   private:
     /// @param stored the end of a window that still counts; 0: there is none
     [[nodiscard]] static std::int64_t end_of(const limit& l, std::int64_t stored,
