@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 namespace {
 
@@ -125,6 +126,53 @@ BOOST_AUTO_TEST_CASE(charges_saturate_where_the_products_stay_exact) {
     BOOST_TEST(k.state.states[0].debt == most);
     k.now += 2 * 86'400 * second;
     BOOST_TEST(k.allow(10).allowed());
+    k.charge(most - 9);
+    BOOST_TEST(k.state.states[0].debt == most);
+}
+
+BOOST_AUTO_TEST_CASE(counts_of_a_shorter_period_are_cut_to_what_stays_exact_in_a_longer_one) {
+    auto k = key_of(sliding_window(10, 1s));
+    k.charge(limits::exact_integer);
+    auto longer = under(k, sliding_window(10, 24h));
+    const auto most = longer.plan().rules()[0].most;
+    longer.peek(0);
+    BOOST_TEST(longer.state.states[0].debt == most);
+    k.now += second;
+    longer = under(k, sliding_window(10, 24h));
+    longer.peek(0);
+    BOOST_TEST(longer.state.states[0].capacity == most);
+    k.charge(1);
+    longer = under(k, sliding_window(10, 24h));
+    longer.peek(0);
+    BOOST_TEST(longer.state.states[0].capacity == most);
+}
+
+BOOST_AUTO_TEST_CASE(a_window_of_a_microsecond_is_followed_by_one_in_which_it_counts) {
+    auto k = key_of(sliding_window(5, std::chrono::microseconds{1}));
+    k.charge(5);
+    k.now += 1;
+    BOOST_TEST(k.peek(1).retry_after.count() == 1);
+    k.now += 1;
+    BOOST_TEST(k.allow(5).allowed());
+}
+
+BOOST_AUTO_TEST_CASE(one_of_the_two_counts_is_enough_to_be_moved) {
+    for (const auto& [previous, current] : {std::pair{6, 0}, {0, 2}}) {
+        auto k = counted(10, previous, current, 0);
+        k.now -= 3'600 * second;
+        BOOST_TEST(!k.allow(10).allowed());
+        BOOST_TEST((k.last_effect == core::effect::store));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(without_counts_another_period_is_no_reason_to_write) {
+    const auto slow = gcra(1, 1h).named("slow");
+    auto k = key_history{policy{"p", sliding_window(10, 1min).named("w"), slow}, start};
+    k.allow();
+    k.now += 30 * minute;
+    k.policy = policy{"p", sliding_window(10, 2min).named("w"), slow};
+    BOOST_TEST(!k.allow().allowed());
+    BOOST_TEST((k.last_effect == core::effect::nothing));
 }
 
 BOOST_AUTO_TEST_CASE(after_a_step_back_a_later_window_is_the_current_one_with_its_counts) {

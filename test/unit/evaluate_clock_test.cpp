@@ -115,6 +115,27 @@ BOOST_AUTO_TEST_CASE(debt_counted_with_other_numbers_is_converted_in_whole_token
     BOOST_TEST(changed.peek(0).reset_after.count() == 250'000);
 }
 
+BOOST_AUTO_TEST_CASE(what_was_charged_within_a_coarse_unit_is_repaid_from_its_end_on) {
+    auto k = key_history{policy{"p", gcra(5, 1s)}, start + 1};
+    k.allow(4);
+    k.now = start + 1'000;
+    k = under(k, gcra(104'729, 24h));
+    BOOST_REQUIRE(k.plan().rules()[0].unit == 1'000);
+    k.peek(0);
+    BOOST_TEST(k.state.states[0].debt == 4 * k.plan().rules()[0].num);
+}
+
+BOOST_AUTO_TEST_CASE(the_last_part_of_a_debt_that_is_no_whole_microsecond_is_repaid_in_one) {
+    auto k = key_history{policy{"p", gcra(3, 1s)}, start};
+    k.allow();
+    k.now += 333'333;
+    k.peek(0);
+    BOOST_TEST(k.state.states[0].debt == 1);
+    k.now += 1;
+    k.peek(0);
+    BOOST_TEST(k.state.states[0].debt == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_lowered_limit_locks_nobody_out_longer_than_it_would_itself) {
     auto k = key_history{policy{"p", gcra(1000, 1s)}, start};
     k.charge(5000);

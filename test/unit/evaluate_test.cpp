@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 
 namespace {
 
@@ -19,6 +20,21 @@ using us = std::chrono::microseconds;
 
 constexpr auto start = std::int64_t{1'700'000'000'000'000};
 constexpr auto exact = limits::exact_integer;
+
+[[nodiscard]] decision refused(us wait, std::int64_t remaining) {
+    auto made = decision{};
+    made.remaining = remaining;
+    made.retry_after = wait;
+    return made;
+}
+
+[[nodiscard]] decision granted(std::int64_t remaining, us recovery) {
+    auto made = decision{};
+    made.outcome = outcome::allowed;
+    made.remaining = remaining;
+    made.reset_after = recovery;
+    return made;
+}
 
 } // namespace
 
@@ -181,6 +197,10 @@ BOOST_AUTO_TEST_CASE(charges_saturate_at_2_to_the_52_ticks) {
     k.charge(exact);
     BOOST_TEST(k.state.states[0].debt == std::int64_t{1} << 52);
     BOOST_TEST(k.peek(0).reset_after.count() == ((std::int64_t{1} << 52) + 999'982) / 999'983);
+    k.reset();
+    k.charge(3);
+    k.charge((std::int64_t{1} << 52) / 1'000'000); // not all of it
+    BOOST_TEST(k.state.states[0].debt == std::int64_t{1} << 52);
 }
 
 BOOST_AUTO_TEST_CASE(a_refund_gives_back_and_never_lifts_remaining_above_the_limit) {
@@ -201,10 +221,17 @@ BOOST_AUTO_TEST_CASE(a_refund_of_at_least_the_debt_leaves_no_part_of_a_token) {
     BOOST_TEST(d.reset_after.count() == 0);
     BOOST_TEST((k.last_effect == core::effect::erase));
     BOOST_TEST(k.peek().reset_after.count() == 0);
+    k = key_history{gcra(2'500'000, 1s), start}; // five tokens in two microseconds
+    k.allow(5);
+    k.now += 1;
+    k.refund(3);
+    BOOST_TEST((k.last_effect == core::effect::erase));
 }
 
 BOOST_AUTO_TEST_CASE(a_reset_forgets_everything) {
     auto k = key_history{gcra(5, 1s), start};
+    k.reset();
+    BOOST_TEST((k.last_effect == core::effect::nothing)); // there is no key
     k.charge(500);
     const auto d = k.reset();
     BOOST_TEST(d.remaining == 5);
@@ -332,8 +359,36 @@ BOOST_AUTO_TEST_CASE(recovery_time_is_that_of_the_slowest_rule) {
     auto k = key_history{policy{"p", gcra(1, 1s).named("a"), gcra(2, 1h).named("b")}, start};
     BOOST_TEST(core::matters_for(k.plan(), k.state.states, k.state, k.now) == 0);
     k.allow();
-    BOOST_TEST(core::matters_for(k.plan(), k.state.states, k.state, k.now) == us{30min}.count());
+    const auto states = std::span{k.state.states}.first(k.plan().slots); // no more is there
+    BOOST_TEST(core::matters_for(k.plan(), states, k.state, k.now) == us{30min}.count());
     BOOST_TEST((k.peek(0).rules[1].reset_after == 30min));
+}
+
+BOOST_AUTO_TEST_CASE(of_several_answers_a_refusal_binds_then_the_longest_wait) {
+    const auto soon = refused(1s, 2);
+    const auto late = refused(2s, 9);
+    BOOST_TEST(core::binds_more(soon, granted(1, 0s)));
+    BOOST_TEST(!core::binds_more(granted(1, 0s), soon));
+    BOOST_TEST(core::binds_more(late, soon));
+    BOOST_TEST(!core::binds_more(soon, late));
+    BOOST_TEST(!core::binds_more(soon, soon));
+}
+
+BOOST_AUTO_TEST_CASE(of_several_grants_the_least_remaining_binds_then_the_longest_recovery) {
+    const auto less = granted(1, 1s);
+    const auto more = granted(2, 3s);
+    const auto slower = granted(1, 2s);
+    BOOST_TEST(core::binds_more(less, more));
+    BOOST_TEST(!core::binds_more(more, less));
+    BOOST_TEST(core::binds_more(slower, less));
+    BOOST_TEST(!core::binds_more(less, slower));
+    BOOST_TEST(!core::binds_more(less, less));
+}
+
+BOOST_AUTO_TEST_CASE(a_place_is_known_by_when_the_slowest_rule_has_repaid_it) {
+    auto k = key_history{policy{"p", gcra(2, 1h).named("a"), gcra(1, 1s).named("b")}, start};
+    BOOST_TEST(core::recovers_at(k.peek(0)) == start);
+    BOOST_TEST(core::recovers_at(k.allow()) == start + us{30min}.count());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

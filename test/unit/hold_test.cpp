@@ -59,6 +59,8 @@ BOOST_AUTO_TEST_CASE(a_second_call_soon_after_a_granted_one_is_a_duplicate) {
     BOOST_TEST(!k.allow().allowed());
     k.now += 1;
     BOOST_TEST(k.allow().allowed());
+    BOOST_TEST(!k.allow().allowed()); // at the same instant
+    BOOST_TEST((k.last_effect == core::effect::nothing));
 }
 
 BOOST_AUTO_TEST_CASE(a_duplicate_does_not_prolong_the_wait) {
@@ -205,6 +207,7 @@ BOOST_AUTO_TEST_CASE(the_first_comer_wins_until_the_time_is_over) {
     k.now += 4 * second;
     const auto second_one = k.once(10 * second);
     BOOST_TEST((second_one.outcome == outcome::limited));
+    BOOST_TEST(second_one.granted == 0);
     BOOST_TEST((second_one.reason == reason::duplicate));
     BOOST_TEST(second_one.retry_after.count() == 6 * second);
     BOOST_TEST((k.last_effect == core::effect::nothing));

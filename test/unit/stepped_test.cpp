@@ -179,19 +179,24 @@ BOOST_AUTO_TEST_CASE(even_a_refused_call_makes_the_key_of_an_initially_bucket) {
         BOOST_TEST((k.last_effect == core::effect::nothing));
         k.now += 10 * second;
         BOOST_TEST(k.peek(0).remaining == 4);
+        k.reset();
+        BOOST_TEST(!k.allow(1).allowed()); // at the same instant
+        BOOST_TEST((k.last_effect == core::effect::store));
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_full_initially_bucket_is_kept_for_another_fill_time_and_then_gone) {
-    // Empty at first; full after 10 s (continuous) or 3 steps, kept as long again.
+    // Empty at first; full after 10 s or a third of one (continuous) or 3 steps, kept as long
+    // again.
     for (const auto& [r, fill] : {std::pair{token_bucket(10, 10, 10s).initially(0), 10 * second},
+                                  std::pair{token_bucket(1, 3, 1s).initially(0), second / 3 + 1},
                                   std::pair{stepwise.initially(0), 30 * second}}) {
         auto k = key_of(r);
         k.charge(0);
         BOOST_TEST(core::matters_for(k.plan(), k.state.states, k.state, k.now) == 2 * fill);
         k.now += 2 * fill - 1;
         auto kept = k;
-        BOOST_TEST(kept.peek(0).remaining == 10);
+        BOOST_TEST(kept.peek(0).remaining == r.capacity());
         k.now += 1;
         BOOST_TEST(k.peek(0).remaining == 0);
     }

@@ -76,6 +76,8 @@ BOOST_AUTO_TEST_CASE(an_unused_window_has_nothing_to_reset) {
         k.allow(5);
         BOOST_TEST(k.refund(5).reset_after.count() == 0);
         BOOST_TEST((k.last_effect == core::effect::erase));
+        k.allow(3);
+        BOOST_TEST(k.refund(100).rules[0].balance == 5);
     }
 }
 
@@ -88,10 +90,15 @@ BOOST_AUTO_TEST_CASE(what_was_charged_beyond_the_limit_ends_with_its_window) {
 }
 
 BOOST_AUTO_TEST_CASE(charges_stop_at_2_to_the_52) {
+    constexpr auto most = std::int64_t{1} << 52;
     auto k = key_of(aligned);
     k.charge(limits::exact_integer);
     k.charge(limits::exact_integer);
-    BOOST_TEST(k.peek(0).rules[0].balance == 5 - (std::int64_t{1} << 52));
+    BOOST_TEST(k.peek(0).rules[0].balance == 5 - most);
+    k = key_of(aligned);
+    k.charge(7);
+    BOOST_TEST(k.charge(most - 8).rules[0].balance == 5 - (most - 1));
+    BOOST_TEST(k.charge(2).rules[0].balance == 5 - most);
 }
 
 BOOST_AUTO_TEST_CASE(after_a_step_back_a_later_window_is_the_current_one_with_its_count) {
