@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <deque>
 #include <random>
+#include <utility>
 
 using colimit::core::event_log;
 
@@ -92,7 +93,9 @@ BOOST_AUTO_TEST_SUITE(event_log_suite)
 
 BOOST_AUTO_TEST_CASE(an_event_counts_for_one_period_exactly) {
     auto log = event_log{};
+    BOOST_TEST(log.last() == 0);
     BOOST_TEST(log.record(start, 3, 100, many));
+    BOOST_TEST(log.last() == start);
     BOOST_TEST(log.used(start, 100) == 3);
     BOOST_TEST(log.used(start + 99, 100) == 3);
     BOOST_TEST(log.newest(start + 99, 100) == start);
@@ -124,6 +127,7 @@ BOOST_AUTO_TEST_CASE(something_fits_when_enough_of_the_oldest_has_gone) {
 }
 
 BOOST_AUTO_TEST_CASE(what_counts_together_is_cut_at_four_bytes) {
+    BOOST_TEST(event_log::most == 4'294'967'295);
     auto log = event_log{};
     BOOST_TEST(log.record(start, event_log::most - 5, 100, many));
     BOOST_TEST(log.record(start + 1, 9, 100, many));
@@ -173,6 +177,7 @@ BOOST_AUTO_TEST_CASE(without_room_the_newest_event_takes_up_what_comes) {
         const auto weight = 1 + static_cast<std::int64_t>(random() % 3);
         (void)log.record(now, weight, 100, many, false);
         list.record(now, weight, 100, many);
+        BOOST_REQUIRE(log.size() <= 2U);
         BOOST_REQUIRE(log.used(now, 100) >= list.used(now, 100));
         const auto later = now + static_cast<std::int64_t>(random() % 120);
         BOOST_REQUIRE(log.used(later, 100) >= list.used(later, 100));
@@ -197,6 +202,20 @@ BOOST_AUTO_TEST_CASE(memory_follows_the_number_of_events_both_ways) {
     BOOST_TEST(log.used(start + 21'000'000, 1'000'000) == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_ring_shrinks_when_less_than_an_eighth_of_it_is_in_use) {
+    for (const auto& [kept, room] : {std::pair{8, 64U}, {7, 16U}}) {
+        auto log = event_log{};
+        for (int i = 0; i < 33; ++i)
+            (void)log.record(start + i, 1, 1'000, many);
+        BOOST_TEST(log.bytes() == 64U + 16U * 64U);
+        const auto now = start + 1'000 + 32 - kept;
+        BOOST_TEST(log.bytes_to_record(now, 1'000, many) == 64U + 16U * room);
+        (void)log.record(now, 1, 1'000, many);
+        BOOST_TEST(log.bytes() == 64U + 16U * room);
+        BOOST_TEST(log.used(now, 1'000) == kept + 1);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_moved_log_leaves_an_empty_one) {
     auto log = event_log{};
     for (int i = 0; i < 9; ++i)
@@ -206,6 +225,32 @@ BOOST_AUTO_TEST_CASE(a_moved_log_leaves_an_empty_one) {
     BOOST_TEST(log.is_empty()); // NOLINT: that is the question
     (void)log.record(start, 2, 100, many);
     BOOST_TEST(log.used(start, 100) == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_log_is_moved_with_all_that_it_knows) {
+    for (const auto events : {1, 2, 3, 9}) { // in the object itself, and in a ring
+        auto log = event_log{};
+        auto list = plain_list{};
+        const auto record = [&](event_log& to, std::int64_t now) {
+            (void)to.record(now, 1 + now % 3, 10 * events, many);
+            list.record(now, 1 + now % 3, 10 * events, many);
+        };
+        auto now = start;
+        for (int i = 0; i < 20; ++i)
+            record(log, now += 10); // the oldest are forgotten
+        auto other = event_log{};
+        other = std::move(log);
+        BOOST_TEST(log.is_empty()); // NOLINT: that is the question
+        for (int i = 0; i < 3; ++i) {
+            BOOST_TEST(other.size() == list.size());
+            BOOST_TEST(other.used(now, 1'000) == list.used(now, 1'000));
+            BOOST_TEST(other.newest(now, 1'000) == list.newest(now, 1'000));
+            for (const auto amount : {1, 2, 3})
+                BOOST_TEST(other.fits_at(now, 3, 1'000, amount) ==
+                           list.fits_at(now, 3, 1'000, amount));
+            record(other, now += 10);
+        }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(random_histories_are_those_of_a_plain_list) {

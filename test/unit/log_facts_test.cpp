@@ -27,16 +27,21 @@ class logged_key {
             .verb = v, .cost = cost, .at_least = at_least.value_or(cost), .now = now};
         const auto& plan = policy_.data()->plan;
         auto answer = decision{};
-        (void)core::change_before(log, plan, asked);
+        changed = core::change_before(log, plan, asked);
         core::tell(log, plan, asked, state_.states);
         state_.exists = core::evaluate(plan, state_, asked, answer) == core::effect::store;
-        (void)core::change_after(log, plan, asked, answer);
+        changed = core::change_after(log, plan, asked, answer) || changed;
         return answer;
     }
     decision allow(std::int64_t cost = 1) { return ask(verb::allow, cost); }
+    /// For how long the key's value is kept; the log has an end of its own.
+    [[nodiscard]] std::int64_t value_matters_for() const {
+        return core::matters_for(policy_.data()->plan, state_.states, state_, now);
+    }
 
     std::int64_t now = 1'700'000'000'000'000;
     event_log log;
+    bool changed = false; ///< what the last call said of the log
 
   private:
     policy policy_;
@@ -51,8 +56,11 @@ BOOST_AUTO_TEST_SUITE(log_facts)
 
 BOOST_AUTO_TEST_CASE(a_log_lets_its_limit_through_in_any_window) {
     auto key = logged_key{policy{"p", sliding_log(3, 1s)}};
-    for (int i = 0; i < 3; ++i, key.now += 100'000)
-        BOOST_TEST(key.allow().remaining == 2 - i);
+    for (int i = 0; i < 3; ++i, key.now += 100'000) {
+        const auto granted = key.allow();
+        BOOST_TEST(granted.remaining == 2 - i);
+        BOOST_TEST(granted.rules[0].retry_after.count() == 0);
+    }
     const auto refused = key.allow();
     BOOST_TEST(!refused.allowed());
     BOOST_TEST((refused.retry_after == 700ms));
@@ -62,6 +70,7 @@ BOOST_AUTO_TEST_CASE(a_log_lets_its_limit_through_in_any_window) {
     ++key.now;
     BOOST_TEST(key.allow().allowed());
     BOOST_TEST(!key.allow().allowed());
+    BOOST_TEST(key.value_matters_for() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(several_windows_share_one_log) {
@@ -146,11 +155,52 @@ BOOST_AUTO_TEST_CASE(charge_refund_and_reset_answer_as_the_log_is_afterwards) {
     BOOST_TEST(key.ask(verb::charge, 5).rules[0].balance == -2);
     BOOST_TEST((key.ask(verb::charge, 0).retry_after == 1s));
     BOOST_TEST(key.ask(verb::refund, 4).remaining == 2);
-    BOOST_TEST(key.ask(verb::refund, 4).remaining == 3);
+    const auto whole = key.ask(verb::refund, 4);
+    BOOST_TEST(whole.remaining == 3);
+    BOOST_TEST(whole.reset_after.count() == 0);
     BOOST_TEST(key.log.is_empty());
     (void)key.allow(2);
     BOOST_TEST(key.ask(verb::reset, 0).remaining == 3);
     BOOST_TEST(key.log.is_empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_call_says_whether_it_changed_the_log) {
+    auto key = logged_key{policy{"p", sliding_log(3, 1s)}};
+    const auto changes = [&](verb v, std::int64_t cost) {
+        (void)key.ask(v, cost);
+        return key.changed;
+    };
+    BOOST_TEST(!changes(verb::peek, 1));
+    BOOST_TEST(changes(verb::allow, 2));
+    BOOST_TEST(!changes(verb::allow, 2)); // refused
+    BOOST_TEST(!changes(verb::allow, 4));
+    BOOST_TEST(!changes(verb::charge, 0));
+    BOOST_TEST(changes(verb::charge, 1));
+    BOOST_TEST(!changes(verb::refund, 0));
+    BOOST_TEST(changes(verb::refund, 1));
+    BOOST_TEST(!changes(verb::block, 1));
+    for (const auto v : {verb::allow, verb::charge, verb::refund, verb::block}) {
+        key.now -= 10;
+        BOOST_TEST(!changes(verb::peek, 0));
+        BOOST_TEST(changes(v, 0)); // what lies ahead is moved
+        BOOST_TEST(!changes(v, 0));
+    }
+    BOOST_TEST(changes(verb::reset, 0));
+}
+
+BOOST_AUTO_TEST_CASE(a_log_matters_until_its_newest_event_has_left_the_longest_window) {
+    const auto rules = policy{"p", sliding_log(3, 1s).named("s"), sliding_log(9, 5s).named("m")};
+    auto key = logged_key{rules};
+    const auto matters = [&] { return core::matters_for(key.log, rules.data()->plan, key.now); };
+    BOOST_TEST(matters() == 0);
+    (void)key.allow();
+    BOOST_TEST(matters() == 5 * second);
+    key.now += 2 * second;
+    BOOST_TEST(matters() == 3 * second);
+    key.now += 3 * second - 1;
+    BOOST_TEST(matters() == 1);
+    ++key.now;
+    BOOST_TEST(matters() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(charges_without_end_keep_what_can_change_a_verdict) {
