@@ -145,6 +145,36 @@ BOOST_AUTO_TEST_CASE(the_largest_filter_has_places_that_still_are_exact) {
     BOOST_TEST(last.line == shape.lines - 1);
 }
 
+BOOST_AUTO_TEST_CASE(the_size_of_a_filter_and_the_bits_of_an_id_stay_as_they_are) {
+    // Filters are stored, and read by later versions.
+    struct filter {
+        std::int64_t capacity;
+        double error_rate;
+        std::uint32_t words, lines, blocks;
+        std::uint32_t block, line, places; ///< of the id
+    };
+    for (const auto& f : {filter{1, 0.5, 2, 1, 1, 0, 0, 919U},
+                          {1'000, 0.01, 8, 49, 1, 0, 30, 4'182'241'112U},
+                          {30'000, 0.1, 4, 1'574, 1, 0, 972, 883'500U},
+                          {1'000'000, 0.001, 12, 16'065, 3, 1, 13'721, 714'846'141U},
+                          {10'000'000, 0.01, 8, 32'129, 15, 9, 8'691, 4'182'241'112U},
+                          {limits::filter_ids, limits::least_error_rate, 24, 10'920, 4'773, 2'949,
+                           9'568, 4'266'749'898U}}) {
+        const auto shape = core::make_bloom(f.capacity, f.error_rate, 7);
+        BOOST_TEST((shape == core::bloom_shape{7, f.words, f.lines, f.blocks}));
+        const auto mark =
+            core::mark_of(shape, {.line = 0x9e3779b97f4a7c15U, .seed = 0x0123456789abcdefU});
+        BOOST_TEST(mark.block == f.block);
+        BOOST_TEST(mark.line == f.line);
+        auto places = std::uint32_t{0};
+        for (std::uint32_t i = 0; i < shape.words; ++i)
+            places = places * 31 + static_cast<std::uint32_t>(std::countr_zero(mark.words[i]));
+        BOOST_TEST(places == f.places);
+    }
+    // Two words or three hold equally many ids for each of them.
+    BOOST_TEST(core::make_bloom(1'000'000, 0.38290492078100857, 1).words == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(an_id_has_one_bit_in_each_word) {
     const auto shape = core::make_bloom(1000, 0.000001, 1);
     const auto mark = mark_of(shape, 1);

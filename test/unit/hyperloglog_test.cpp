@@ -91,4 +91,16 @@ BOOST_AUTO_TEST_CASE(the_hash_sees_every_byte_the_length_and_the_seed) {
     BOOST_TEST(murmur_hash(std::string(1, '\0'), 0) != murmur_hash(std::string(2, '\0'), 0));
 }
 
+BOOST_AUTO_TEST_CASE(the_hash_is_that_of_the_server) {
+    // With the seed of Redis; test/store counts with both.
+    using colimit::core::murmur_hash;
+    constexpr auto seed = 0xadc83b19U;
+    BOOST_TEST(murmur_hash("", seed) == 0xd8dfea6585bc9732U);
+    BOOST_TEST(murmur_hash("a", seed) == 0x53d2470a9b43b1a7U);
+    BOOST_TEST(murmur_hash("abcdefg", seed) == 0x22fe613bb08c9602U);
+    BOOST_TEST(murmur_hash("abcdefgh", seed) == 0xf3a65df559914567U);
+    BOOST_TEST(murmur_hash("abcdefghi", seed) == 0x834fba4d9152daf7U);
+    BOOST_TEST(murmur_hash("abcdefghij\xffklmnopq", seed) == 0x72620506472d47efU);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
