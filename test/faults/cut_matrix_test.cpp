@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The cut matrix: every byte of the recorded conversations, in both directions, x the connection
-// ends, is reset, falls silent, trickles, or one bit is another. The script itself, 39 KB that
+// ends, is reset, falls silent, trickles, or one bit is another. The script itself, 55 KB that
 // SCRIPT LOAD sends, is cut at both ends of it and every 1,499 bytes.
 
 #include <boost/test/unit_test.hpp>
