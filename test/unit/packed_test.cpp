@@ -106,7 +106,8 @@ BOOST_AUTO_TEST_CASE(a_policy_says_how_it_is_stored) {
 }
 
 BOOST_AUTO_TEST_CASE(who_would_owe_for_longer_is_refused_with_the_reason) {
-    const auto& plan = packed(gcra(5, 1s)).data()->plan;
+    const auto p = packed(gcra(5, 1s));
+    const auto& plan = p.data()->plan;
     for (const auto verb : {detail::verb::block, detail::verb::reserve}) {
         const auto asked = detail::question{.verb = verb, .cost = 1, .at_least = 1};
         BOOST_TEST(!detail::is_valid(asked, plan));
