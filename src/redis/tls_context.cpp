@@ -63,8 +63,8 @@ void tls_deleter::operator()(ssl_st* connection) const noexcept {
 }
 
 tls_context::tls_context(const tls& options, const std::string& host)
-    : context_(SSL_CTX_new(TLS_client_method())), name_(options.name.empty() ? host : options.name),
-      is_literal_(false) {
+    : context_(SSL_CTX_new(TLS_client_method())),
+      name_(options.name.empty() ? host : options.name) {
     const own_errors guard;
     if (context_ == nullptr)
         throw std::bad_alloc{};

@@ -37,7 +37,7 @@ class tls_context {
 
     std::unique_ptr<ssl_ctx_st, tls_deleter> context_;
     std::string name_;
-    bool is_literal_; ///< the name is an IP address
+    bool is_literal_ = false; ///< the name is an IP address
 };
 
 } // namespace colimit::redis
