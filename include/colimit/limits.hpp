@@ -97,7 +97,7 @@ inline constexpr std::size_t json_depth = 8;
 inline constexpr std::size_t json_members = 1'024;
 
 /// Values in such a document. A policy of eight objects with every field there is has fewer than
-/// 128; in memory a value takes some 100 bytes, however short it was written.
+/// 128; in memory a value takes 20 bytes beside its texts.
 inline constexpr std::size_t json_values = policies * 128;
 
 /// Characters of a server address that the parser reads.

@@ -27,16 +27,19 @@ constexpr std::size_t shown_digits = 40;
     return (object.empty() ? "" : object + ".") + std::string{name};
 }
 
-[[nodiscard]] std::string described(const value& v) {
-    switch (v.kind) {
+} // namespace
+
+std::string place::described() const {
+    switch (value_->kind) {
     case kind::null:
         return "null";
     case kind::boolean:
-        return v.truth ? "true" : "false";
+        return value_->truth ? "true" : "false";
     case kind::number:
-        return v.text.substr(0, shown_digits) + (v.text.size() > shown_digits ? "..." : "");
+        return std::string{written().substr(0, shown_digits)} +
+               (written().size() > shown_digits ? "..." : "");
     case kind::string:
-        return "the text " + text::quoted(v.text);
+        return "the text " + text::quoted(written());
     case kind::array:
         return "an array";
     case kind::object:
@@ -45,26 +48,24 @@ constexpr std::size_t shown_digits = 40;
     return {};
 }
 
-} // namespace
-
 void place::refuse(const std::string& reason) const {
     throw error{errc::invalid_policy, (path_.empty() ? "the document" : path_) + ": " + reason};
 }
 
 void place::unexpected(std::string_view expected) const {
-    refuse("must be " + std::string{expected} + ", is " + described(*value_));
+    refuse("must be " + std::string{expected} + ", is " + described());
 }
 
 place place::element(std::size_t i) const {
-    return {value_->content[i], path_ + "[" + std::to_string(i) + "]"};
+    return {*document_, document_->inside(*value_, i), path_ + "[" + std::to_string(i) + "]"};
 }
 
 place place::member(std::size_t i) const {
-    return {value_->content[i], path_of(path_, value_->content[i].name)};
+    return {*document_, document_->inside(*value_, i), path_of(path_, name_of(i))};
 }
 
 std::int64_t place::integer(std::int64_t least, std::int64_t most) const {
-    const std::string_view digits = value_->text;
+    const auto digits = written();
     if (!is(kind::number))
         unexpected("a whole number");
     const auto is_negative = digits.starts_with('-');
@@ -90,7 +91,7 @@ bool place::boolean() const {
 std::string_view place::text(std::string_view expected) const {
     if (!is(kind::string))
         unexpected(expected);
-    return value_->text;
+    return written();
 }
 
 std::string_view place::name_text() const {

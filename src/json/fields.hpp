@@ -21,17 +21,20 @@ namespace colimit::json {
 /// A value and where it stands.
 class place {
   public:
-    place(const json::value& v, std::string path) : value_(&v), path_(std::move(path)) {}
+    place(const json::document& d, const json::value& v, std::string path)
+        : document_(&d), value_(&v), path_(std::move(path)) {}
 
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
     [[nodiscard]] bool is(json::kind k) const noexcept { return value_->kind == k; }
-    [[nodiscard]] std::string_view name() const noexcept { return value_->name; }
+    [[nodiscard]] std::string_view name() const noexcept { return document_->text(value_->name); }
     /// Of the member of an object.
     [[nodiscard]] std::string_view name_of(std::size_t i) const noexcept {
-        return value_->content[i].name;
+        return document_->text(document_->inside(*value_, i).name);
     }
     /// How many values an array or object has.
-    [[nodiscard]] std::size_t size() const noexcept { return value_->content.size(); }
+    [[nodiscard]] std::size_t size() const noexcept {
+        return is(kind::array) || is(kind::object) ? value_->content.size : 0;
+    }
     /// Of an array.
     [[nodiscard]] place element(std::size_t i) const;
     /// Of an object.
@@ -62,6 +65,13 @@ class place {
     }
 
   private:
+    /// Of a string or number.
+    [[nodiscard]] std::string_view written() const noexcept {
+        return document_->text(value_->content);
+    }
+    [[nodiscard]] std::string described() const;
+
+    const json::document* document_;
     const json::value* value_;
     std::string path_;
 };

@@ -27,7 +27,8 @@ namespace {
 
 namespace boost_json = boost::colimit_private_json;
 
-/// Takes the parser's events and keeps what is open on a stack of its own.
+/// Takes the parser's events. What is open lies on a stack of its own, with the values that it has
+/// so far; when it is closed, they go to the document together.
 class builder {
   public:
     static constexpr auto max_object_size = std::numeric_limits<std::size_t>::max();
@@ -35,7 +36,12 @@ class builder {
     static constexpr auto max_key_size = max_object_size;
     static constexpr auto max_string_size = max_object_size;
 
-    [[nodiscard]] value take() { return std::move(root_); }
+    /// @param bytes of the document. Its texts are no longer.
+    void expect(std::size_t bytes) { made_.texts.reserve(bytes); }
+    [[nodiscard]] document take() {
+        made_.root = stack_.front();
+        return std::move(made_);
+    }
 
     bool on_document_begin(error_code&) { return true; }
     bool on_document_end(error_code&) { return true; }
@@ -50,7 +56,7 @@ class builder {
     }
     bool on_key(boost_json::string_view part, std::size_t, error_code&) {
         append(part);
-        name_ = std::exchange(text_, {});
+        name_ = take_text();
         return true;
     }
 
@@ -59,7 +65,7 @@ class builder {
     }
     bool on_string(boost_json::string_view part, std::size_t, error_code&) {
         append(part);
-        return add_text(kind::string);
+        return add(kind::string);
     }
 
     bool on_number_part(boost_json::string_view part, error_code&) { return append(part); }
@@ -69,65 +75,63 @@ class builder {
     }
     bool on_double(double, boost_json::string_view part, error_code&) { return number(part); }
 
-    bool on_bool(bool truth, error_code&) {
-        auto v = make(kind::boolean);
-        v.truth = truth;
-        return add(std::move(v));
-    }
-    bool on_null(error_code&) { return add(make(kind::null)); }
+    bool on_bool(bool truth, error_code&) { return add(kind::boolean, truth); }
+    bool on_null(error_code&) { return add(kind::null); }
     bool on_comment_part(boost_json::string_view, error_code&) { return true; }
     bool on_comment(boost_json::string_view, error_code&) { return true; }
 
   private:
-    [[nodiscard]] value make(json::kind k) {
-        if (!open_.empty() && open_.back().content.size() == limits::json_members)
+    bool append(boost_json::string_view part) {
+        made_.texts.append(part.data(), part.size());
+        return true;
+    }
+
+    /// What was appended since the last one.
+    [[nodiscard]] part take_text() {
+        const auto end = static_cast<std::uint32_t>(made_.texts.size());
+        const auto begin = std::exchange(text_begin_, end);
+        return {.begin = begin, .size = end - begin};
+    }
+
+    bool add(json::kind k, bool truth = false) {
+        if (!open_.empty() && stack_.size() - open_.back() == limits::json_members)
             throw error{errc::invalid_policy, "JSON: an array or object has more than " +
                                                   std::to_string(limits::json_members) + " values"};
         if (++values_ > limits::json_values)
             throw error{errc::invalid_policy, "JSON: the document has more than " +
                                                   std::to_string(limits::json_values) + " values"};
-        auto v = value{};
-        v.kind = k;
-        v.name = std::exchange(name_, {});
-        return v;
-    }
-
-    bool append(boost_json::string_view part) {
-        text_.append(part.data(), part.size());
+        stack_.push_back(
+            {.name = std::exchange(name_, {}), .content = take_text(), .kind = k, .truth = truth});
         return true;
-    }
-
-    bool add(value&& v) {
-        (open_.empty() ? root_ : open_.back().content.emplace_back()) = std::move(v);
-        return true;
-    }
-
-    bool add_text(json::kind k) {
-        auto v = make(k);
-        v.text = std::exchange(text_, {});
-        return add(std::move(v));
     }
 
     bool number(boost_json::string_view part) {
         append(part);
-        return add_text(kind::number);
+        return add(kind::number);
     }
 
     bool open(json::kind k) {
-        open_.push_back(make(k));
+        add(k);
+        open_.push_back(stack_.size());
         return true;
     }
 
     bool close() {
-        auto done = std::move(open_.back());
+        const auto inside = stack_.begin() + static_cast<std::ptrdiff_t>(open_.back());
+        auto& closed = stack_[open_.back() - 1];
+        closed.content = {.begin = static_cast<std::uint32_t>(made_.values.size()),
+                          .size = static_cast<std::uint32_t>(stack_.end() - inside)};
+        made_.values.insert(made_.values.end(), inside, stack_.end());
+        stack_.erase(inside, stack_.end());
         open_.pop_back();
-        return add(std::move(done));
+        return true;
     }
 
-    value root_;
-    std::vector<value> open_;
-    std::string name_;
-    std::string text_;
+    document made_;
+    std::vector<value> stack_;
+    std::vector<std::size_t> open_; ///< where on the stack the values of what is open begin
+    part name_;
+    std::uint32_t text_begin_ = 0;
     std::size_t values_ = 0;
 };
 
@@ -149,7 +153,7 @@ class builder {
 
 } // namespace
 
-value parse(std::string_view text) {
+document parse(std::string_view text) {
     if (text.size() > limits::json_bytes)
         throw error{errc::invalid_policy,
                     "JSON: the document is too long: " + std::to_string(limits::json_bytes) +
@@ -157,6 +161,7 @@ value parse(std::string_view text) {
     boost_json::parse_options options;
     options.max_depth = limits::json_depth;
     boost_json::basic_parser<builder> parser{options};
+    parser.handler().expect(text.size());
     error_code ec;
     const auto read = parser.write_some(false, text.data(), text.size(), ec);
     if (ec)

@@ -12,7 +12,7 @@
 namespace colimit::json {
 
 /// @throws colimit::error errc::invalid_policy, with line and column.
-[[nodiscard]] value parse(std::string_view text);
+[[nodiscard]] document parse(std::string_view text);
 
 } // namespace colimit::json
 

@@ -106,7 +106,7 @@ void add_rules(std::vector<rule>& rules, const place& p) {
 
 policy_set parse_policies(std::string_view document) {
     const auto parsed = json::parse(document);
-    const auto root = json::fields{place{parsed, ""}};
+    const auto root = json::fields{place{parsed, parsed.root, ""}};
     constexpr std::array<std::string_view, 1> known{"policies"};
     root.allow_only(known);
     const auto all = json::fields{root["policies"]}.object();
