@@ -38,8 +38,6 @@ constexpr double alpha = 0.721347520444481703680;
 
 /// Ertl's tau: (1 - x - sum over k of (1 - x^(2^-k))^2 * 2^-k) / 3, what full registers contribute.
 [[nodiscard]] double tau(double x) noexcept {
-    if (x == 0.0 || x == 1.0)
-        return 0.0;
     auto weight = 1.0;
     auto sum = 1 - x;
     for (auto before = -1.0; sum != before;) {
@@ -73,7 +71,7 @@ std::int64_t hyperloglog::estimate(const histogram& values) noexcept {
 }
 
 std::int64_t hyperloglog::count() const noexcept {
-    return size_ == 0 && !dense_ ? 0 : estimate(values());
+    return size_ == 0 ? 0 : estimate(values());
 }
 
 std::int64_t hyperloglog::count_with(mark m) const noexcept {
@@ -158,7 +156,6 @@ bool hyperloglog::become_dense() noexcept {
         made->set(listed()[i] >> value_bits, listed()[i] % (1U << value_bits));
     dense_ = std::move(made);
     list_.reset();
-    size_ = 0;
     return true;
 }
 

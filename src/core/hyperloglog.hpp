@@ -94,7 +94,7 @@ class hyperloglog {
 
     std::unique_ptr<dense> dense_;
     std::unique_ptr<std::uint32_t[]> list_; // NOLINT: a vector would say its size a second time
-    std::uint16_t size_ = 0;
+    std::uint16_t size_ = 0;                ///< of the list, until it becomes dense
     std::uint16_t room_ = inline_room;
     std::array<std::uint32_t, inline_room> inline_{};
 };

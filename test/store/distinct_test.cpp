@@ -237,6 +237,25 @@ BOOST_DATA_TEST_CASE(a_sketch_lives_on_with_a_window_that_got_longer, every_redi
         }
 }
 
+BOOST_DATA_TEST_CASE(so_do_the_sketches_of_many_keys_that_are_asked_together, every_redis()) {
+    const policy seconds{"p", distinct(2, 5s)};
+    const policy year{"p", distinct(2, 8760h)};
+    auto s = open_store(sample, 0ms);
+    const auto ask = [&](const policy& p) {
+        auto checks = std::vector<check>{};
+        for (const auto* key : {"i", "j", "k"})
+            checks.push_back({.key = key, .policy = p, .options = {.member = "a"}});
+        BOOST_TEST(!s->allow_many(checks));
+        return checks;
+    };
+    ask(seconds);
+    for (const auto& c : ask(year)) {
+        const auto end = c.result.server_time + c.result.reset_after;
+        const auto expires = look().must({"PEXPIRETIME", sketch_name_of(year, c.key)}).integer;
+        BOOST_TEST(expires >= end.time_since_epoch().count() / 1000, c.key);
+    }
+}
+
 BOOST_DATA_TEST_CASE(what_is_no_sketch_keeps_its_end_when_a_window_got_longer, every_redis()) {
     const policy seconds{"p", distinct(2, 5s)};
     const policy year{"p", distinct(2, 8760h)};

@@ -10,8 +10,11 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -66,6 +69,26 @@ void append(std::string& out, std::initializer_list<std::string_view> words) {
     return wrong;
 }
 
+/// A sketch whose registers have been written by hand, as the server keeps it and in process.
+struct registers {
+    explicit registers(std::size_t count) : bytes(count * 6 / 8, '\0') {}
+
+    void set(std::uint32_t place, std::uint32_t value) {
+        (void)sketch.add({place, value});
+        for (std::uint32_t bit = 0; bit < 6; ++bit)
+            if ((value >> bit & 1U) != 0)
+                bytes[(place * 6 + bit) / 8] |= static_cast<char>(1U << (place * 6 + bit) % 8);
+    }
+    [[nodiscard]] std::int64_t count_of_the_server() const {
+        const auto no_count_yet = std::string("\0\0\0\0\0\0\0\x80", 8);
+        look().must({"SET", "sketch", "HYLL" + std::string(4, '\0') + no_count_yet + bytes});
+        return look().must({"PFCOUNT", "sketch"}).integer;
+    }
+
+    std::string bytes;
+    hyperloglog sketch;
+};
+
 BOOST_AUTO_TEST_CASE(the_sketch_in_process_counts_as_the_server_does) {
     for (unsigned seed = 1; seed <= 5; ++seed) {
         look().must({"DEL", "sketch"});
@@ -78,6 +101,22 @@ BOOST_AUTO_TEST_CASE(the_sketch_in_process_counts_as_the_server_does) {
         BOOST_TEST(wrong == 0, "seed " << seed);
         BOOST_TEST(sketch.count() > size / 2);
     }
+}
+
+// No member that could be tried asks for the largest values: they are set by hand.
+BOOST_AUTO_TEST_CASE(registers_of_any_value_count_as_on_the_server) {
+    constexpr auto all = std::uint32_t{16'384};
+    constexpr std::pair<std::uint32_t, std::uint32_t> ranges[] = {
+        {1, 1}, {1, 20}, {1, 51}, {47, 51}};
+    auto random = std::mt19937{9};
+    for (const auto used : {1U, 10U, 1'600U, all / 2, all - 1, all})
+        for (const auto& [least, largest] : ranges) {
+            auto r = registers{all};
+            for (std::uint32_t i = 0; i < used; ++i)
+                r.set(i * 5'003 % all, std::uniform_int_distribution{least, largest}(random));
+            BOOST_TEST(r.sketch.count() == r.count_of_the_server(),
+                       used << ", " << least << " to " << largest);
+        }
 }
 
 } // namespace

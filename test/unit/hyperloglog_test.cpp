@@ -8,14 +8,33 @@
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 using colimit::core::hyperloglog;
+using namespace std::string_view_literals;
 
 namespace {
 
 [[nodiscard]] auto mark(int i) {
     return hyperloglog::mark_of("member:" + std::to_string(i));
+}
+
+constexpr auto registers = 16'384U;
+constexpr auto most_value = 51U;
+
+/// Another order of the registers in which each comes once.
+[[nodiscard]] std::uint32_t shuffled(std::uint32_t i) {
+    return i * 5'003 % registers;
+}
+
+/// A value for each register, which differs from those around it.
+[[nodiscard]] hyperloglog::mark mark_at(std::uint32_t place) {
+    return {place, place * 7 % most_value + 1};
 }
 
 } // namespace
@@ -70,6 +89,56 @@ BOOST_AUTO_TEST_CASE(few_members_take_little_memory_and_many_12_kib) {
     BOOST_TEST(sketch.bytes() <= 64U + 12'288U + 104U);
 }
 
+BOOST_AUTO_TEST_CASE(a_list_grows_by_half_in_whole_cache_lines) {
+    auto sketch = hyperloglog{};
+    auto sizes = std::set<std::size_t>{};
+    for (std::uint32_t i = 0; i < 1'536; ++i) {
+        (void)sketch.add(mark_at(shuffled(i)));
+        sizes.insert((sketch.bytes() - 64) / 64);
+    }
+    BOOST_TEST(sizes == (std::set<std::size_t>{0, 2, 4, 7, 11, 17, 26, 40, 61, 92, 96}),
+               boost::test_tools::per_element());
+    BOOST_TEST(sketch.bytes() == 64U + 6'144U);
+    (void)sketch.add(mark_at(shuffled(1'536)));
+    BOOST_TEST(sketch.bytes() > 64U + 12'288U);
+}
+
+BOOST_AUTO_TEST_CASE(every_register_keeps_its_own_value) {
+    auto sketch = hyperloglog{};
+    for (std::uint32_t i = 0; i < registers; ++i)
+        BOOST_REQUIRE(sketch.add(mark_at(shuffled(i))));
+    const auto count = sketch.count();
+    for (std::uint32_t i = 0; i < registers; ++i) {
+        const auto [place, value] = mark_at(i);
+        BOOST_REQUIRE(!sketch.add({place, value}));
+        BOOST_REQUIRE(value == most_value || sketch.count_with({place, value + 1}) >= count);
+    }
+    BOOST_TEST(sketch.count() == count);
+    for (std::uint32_t i = 0; i < registers; ++i) {
+        const auto [place, value] = mark_at(i);
+        BOOST_REQUIRE(value == most_value || sketch.add({place, value + 1}));
+    }
+    BOOST_TEST(sketch.count() > count);
+}
+
+BOOST_AUTO_TEST_CASE(a_sketch_that_was_emptied_is_as_good_as_new) {
+    for (const auto size : {1, 5, 500, 5'000}) {
+        auto sketch = hyperloglog{};
+        auto counts = std::vector<std::int64_t>{};
+        for (int i = 0; i < size; ++i) {
+            (void)sketch.add(mark(i));
+            counts.push_back(sketch.count());
+        }
+        sketch.clear();
+        BOOST_TEST(sketch.count() == 0);
+        BOOST_TEST(sketch.bytes() == 64U);
+        for (int i = 0; i < size; ++i) {
+            (void)sketch.add(mark(i));
+            BOOST_REQUIRE(sketch.count() == counts[static_cast<std::size_t>(i)]);
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(what_becomes_dense_keeps_every_register) {
     auto sketch = hyperloglog{};
     auto before = std::int64_t{0};
@@ -81,6 +150,18 @@ BOOST_AUTO_TEST_CASE(what_becomes_dense_keeps_every_register) {
     }
     for (int i = 0; i < 5'000; ++i)
         BOOST_REQUIRE(!sketch.add(mark(i)));
+}
+
+BOOST_AUTO_TEST_CASE(a_member_falls_on_the_end_of_its_hash_and_asks_for_its_next_1) {
+    const auto asks = [](std::string_view member, std::uint32_t place, std::uint32_t value) {
+        const auto found = hyperloglog::mark_of(member);
+        return found.place == place && found.value == value;
+    };
+    // Whose hashes are 2^64 - 1, 2^62 + 7, 2^63 + 6 and 5.
+    BOOST_TEST(asks("\x2d\x72\x51\x2e\x8a\x5f\xdb\x3a", registers - 1, 1));
+    BOOST_TEST(asks("\x00\x70\x9e\x53\x5e\x1c\x79\x78"sv, 7, 49));
+    BOOST_TEST(asks("\x39\x5b\x62\x6e\xd3\x2e\x57\xcd", 6, 50));
+    BOOST_TEST(asks("\xf4\x2f\xd7\x00\x8e\x52\x87\x12"sv, 5, most_value));
 }
 
 BOOST_AUTO_TEST_CASE(the_hash_sees_every_byte_the_length_and_the_seed) {
