@@ -202,9 +202,8 @@ class deciding {
             const auto& l = rules_.limits[i];
             if (l.kind != kind::log)
                 continue;
-            const auto fits_at = states_[i].num;
             if (asked_.at_least <= l.capacity)
-                answer_.rules[i].retry_after = microseconds{fits_at == 0 ? 0 : fits_at - now()};
+                answer_.rules[i].retry_after = kinds::until(states_[i].num, now());
             if (asked_.cost > 0)
                 kinds::add(l, states_[i], asked_.cost, now());
         }

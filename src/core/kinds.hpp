@@ -26,6 +26,11 @@ namespace kinds {
 
 using std::chrono::microseconds;
 
+/// From now to a time that a store says. A server may say what cannot be: what has passed is now.
+[[nodiscard]] inline microseconds until(std::int64_t at, std::int64_t now) noexcept {
+    return microseconds{std::max<std::int64_t>(at - now, 0)};
+}
+
 [[nodiscard]] inline bool bring_to_now(const limit& l, rule_state& s, std::int64_t now) noexcept {
     switch (l.kind) {
     case kind::bucket:
@@ -99,9 +104,9 @@ using std::chrono::microseconds;
     case kind::counter:
         return microseconds{counter::wait_for(l, s, amount, now)};
     case kind::log:
-        return microseconds{s.capacity == 0 ? 0 : s.capacity - now};
+        return until(s.capacity, now);
     case kind::distinct:
-        return microseconds{fitting(l, s, amount, now) >= amount ? 0 : s.t - now};
+        return fitting(l, s, amount, now) >= amount ? microseconds{0} : until(s.t, now);
     case kind::hold:
         return microseconds{s.debt};
     }
@@ -177,12 +182,13 @@ inline void take(const limit& l, rule_state& s, std::int64_t cost) noexcept {
     case kind::window:
     case kind::from_first:
     case kind::calendar:
-    case kind::distinct:
         return microseconds{window::reset_after(l, s, now)};
     case kind::counter:
         return microseconds{counter::reset_after(l, s, now)};
+    case kind::distinct:
+        return s.debt == 0 ? microseconds{0} : until(s.t, now);
     case kind::log:
-        return microseconds{s.debt == 0 ? 0 : s.t + l.period - now};
+        return s.debt == 0 ? microseconds{0} : until(s.t + l.period, now);
     case kind::hold:
         return microseconds{s.debt};
     }

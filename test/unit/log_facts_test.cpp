@@ -228,4 +228,22 @@ BOOST_AUTO_TEST_CASE(a_clock_set_back_costs_at_most_one_period) {
     BOOST_TEST(key.allow().allowed());
 }
 
+// No store says so; a server that is none of ours may.
+BOOST_AUTO_TEST_CASE(facts_that_cannot_be_make_no_time_before_now) {
+    const auto now = std::int64_t{1'700'000'000'000'000};
+    const auto past = now - 5 * second;
+    for (const auto& r : {sliding_log(3, 1s), sliding_log(3, 1s).count_refused(), distinct(3, 1s)})
+        for (const auto verb : {verb::allow, verb::peek, verb::refund})
+            for (const auto debt : {0, 3}) {
+                const auto p = policy{"p", r};
+                auto state = core::key_state{};
+                state.exists = true;
+                state.states[0] = {.t = past, .debt = debt, .num = past, .capacity = past};
+                auto answer = decision{};
+                (void)core::evaluate(p.data()->plan, state, {.verb = verb, .now = now}, answer);
+                BOOST_TEST(answer.reset_after.count() >= 0);
+                BOOST_TEST(answer.retry_after.count() == 0);
+            }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
