@@ -53,7 +53,7 @@ end
 -- Sees to it that there is a new hash of this generation, and that it lives as long as it is to:
 -- what must be written for that goes to `bytes`. Answers an error, or how its end is to be set.
 local function open_row(row, bytes)
-    local since, ends = -1, 0
+    local since, ends = -1
     if row.head and #row.head == HEAD_SIZE then since, ends = unpack_bytes('<dd', row.head) end
     if not (since >= 0 and since <= now) then -- there is none, or the clock was set back
         since = now

@@ -4,6 +4,7 @@
 // arithmetic is below 2^53, in the finest unit that allows it, or the rule is refused with the
 // reason.
 
+#include <core/event_log.hpp>
 #include <core/plan.hpp>
 
 #include <algorithm>
@@ -20,12 +21,10 @@ constexpr std::int64_t units[] = {1, 1'000, 1'000'000};
 /// Where `charge` stops at the latest, so that a debt and one token more stay exact.
 constexpr std::int64_t most_ticks = std::int64_t{1} << 52;
 
-/// What a log may hold together, so that four bytes are enough for an event's weight.
-constexpr std::int64_t most_logged = (std::int64_t{1} << 32) - 1;
-
+/// Whether a times b is at most `most`; b is at least 1.
 [[nodiscard]] constexpr bool product_fits(std::int64_t a, std::int64_t b,
                                           std::int64_t most) noexcept {
-    return b == 0 || a <= most / b;
+    return a <= most / b;
 }
 
 /// How rules are called in messages: `policy 'login', rule 2 'minute'`; a bare rule has no policy.
@@ -222,7 +221,7 @@ void check_recovery(const std::string& where, bool too_long) {
 [[nodiscard]] limit make_log(const rule& r) {
     return {.capacity = r.count(),
             .full = r.count(),
-            .most = most_logged,
+            .most = event_log::most,
             .period = r.period().count(),
             .counts_refused = r.counts_refused()};
 }
@@ -284,22 +283,6 @@ void check_recovery(const std::string& where, bool too_long) {
 /// The longest month and year.
 constexpr std::int64_t day = 86'400'000'000;
 constexpr std::int64_t longest_calendar[] = {day, 7 * day, 31 * day, 366 * day};
-
-[[nodiscard]] std::int64_t full_recovery(const limit& l) noexcept {
-    switch (l.kind) {
-    case kind::bucket:
-        return ((l.full - 1) / l.den + 1) * l.unit;
-    case kind::stepwise:
-    case kind::aligned:
-        return ((l.full - 1) / l.count + 1) * l.period;
-    case kind::calendar:
-        return longest_calendar[static_cast<std::size_t>(l.calendar)];
-    case kind::counter:
-        return 2 * l.period * l.unit;
-    default:
-        return l.period;
-    }
-}
 
 /// A packed state is dropped when it has recovered from the limit. So nobody may owe more, and what
 /// is more than numbers cannot be packed.
@@ -386,11 +369,20 @@ std::int64_t log_capacity(const plan& rules) noexcept {
     return 2 * largest + 16;
 }
 
-std::int64_t full_recovery(const plan& rules) noexcept {
-    auto longest = std::int64_t{0};
-    for (const auto& l : rules.all())
-        longest = std::max(longest, full_recovery(l));
-    return longest;
+std::int64_t full_recovery(const limit& l) noexcept {
+    switch (l.kind) {
+    case kind::bucket:
+        return ((l.full - 1) / l.den + 1) * l.unit;
+    case kind::stepwise:
+    case kind::aligned:
+        return ((l.full - 1) / l.count + 1) * l.period;
+    case kind::calendar:
+        return longest_calendar[static_cast<std::size_t>(l.calendar)];
+    case kind::counter:
+        return 2 * l.period * l.unit;
+    default:
+        return l.period;
+    }
 }
 
 } // namespace colimit::core

@@ -90,8 +90,8 @@ struct plan {
 /// How many events of a key are kept at most: twice the largest limit of the policy's logs, and
 /// some. Older ones cannot change a verdict any more.
 [[nodiscard]] std::int64_t log_capacity(const plan& rules) noexcept;
-/// The longest time in which a rule recovers fully from its limit, in microseconds.
-[[nodiscard]] std::int64_t full_recovery(const plan& rules) noexcept;
+/// The longest time in which the rule recovers fully from its limit, in microseconds.
+[[nodiscard]] std::int64_t full_recovery(const limit& l) noexcept;
 
 /// The 32 bits that find a rule's state: FNV-1a of its family, one character for all kinds that
 /// read each other's state, and its name. Never 0.

@@ -113,7 +113,7 @@ struct taste {
     try {
         const auto p = core::make_plan("", {&r, 1});
         return !quick || r.kind() == algorithm::calendar ||
-               core::full_recovery(p) <= 2 * quickest_recovery;
+               core::full_recovery(p.limits[0]) <= 2 * quickest_recovery;
     } catch (const error&) {
         return false;
     }
@@ -125,7 +125,7 @@ struct taste {
     auto r = draw(d, asked);
     while (!makes_sense(r, asked.quick))
         r = draw(d, asked);
-    return r.named(name).shadow(!asked.plain && !asked.windows && d.percent(15));
+    return r.named(name).shadow(d.percent(asked.plain || asked.windows ? 5 : 15));
 }
 
 [[nodiscard]] std::string_view unused_name(dice& d, const std::vector<rule>& rules) {

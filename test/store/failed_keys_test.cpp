@@ -22,11 +22,12 @@ using namespace colimit;
 using namespace colimit::test;
 using namespace std::chrono_literals;
 
-/// The script has ways of its own for one bucket, for several, and for all other rules.
+/// The script has ways of its own for one bucket, for several, for one window and one counter, and
+/// for all other rules.
 [[nodiscard]] std::vector<policy> one_for_each_way() {
     return {policy{"bucket", gcra(3, 3h)},
             policy{"buckets", gcra(3, 3h).named("a"), gcra(4, 4h).named("b")},
-            policy{"window", fixed_window(3, 1h)},
+            policy{"window", fixed_window(3, 1h)}, policy{"counter", sliding_window(3, 1h)},
             policy{"mixed", gcra(3, 3h), sliding_log(5, 1h)}};
 }
 

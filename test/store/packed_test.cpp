@@ -13,9 +13,11 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 BOOST_AUTO_TEST_SUITE(packed)
 
@@ -182,6 +184,27 @@ BOOST_DATA_TEST_CASE(another_type_of_value_in_a_hashs_place_fails_its_keys,
     BOOST_TEST((look().get(name) == "somebody's"));
     look().must({"DEL", name});
     BOOST_TEST(s->allow("a", ten, {.cost = 10, .now = at(0)}).allowed());
+}
+
+BOOST_AUTO_TEST_CASE(rows_with_somebodys_hashes_fail_and_those_around_them_do_not) {
+    auto s = open_store(resp3);
+    const auto is_in_the_way = [](std::string_view key) {
+        return redis::row_of(redis::key_hash(key)) % 3 == 1;
+    };
+    auto keys = std::vector<std::string>{};
+    for (int i = 0; i < 64; ++i)
+        keys.push_back(std::to_string(i));
+    auto checks = std::vector<check>{};
+    for (const auto& key : keys) {
+        if (is_in_the_way(key))
+            look().must({"SET", hash_of(key, "new"), "somebody's"});
+        checks.push_back({.key = key, .policy = ten, .options = {.now = at(0)}});
+    }
+    BOOST_TEST(!s->allow_many(checks));
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+        BOOST_TEST((checks[i].ec == errc::key_conflict) == is_in_the_way(keys[i]));
+        BOOST_TEST(checks[i].result.remaining == (is_in_the_way(keys[i]) ? 0 : 9));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_none_of_ours_is_not_deleted_when_a_generation_ends) {

@@ -168,6 +168,27 @@ BOOST_DATA_TEST_CASE(a_partial_grant_is_each_checks_own, every_limiter()) {
     BOOST_TEST(checks[1].result.granted == 7);
 }
 
+BOOST_DATA_TEST_CASE(logs_that_are_asked_together_each_remember_for_their_own_time,
+                     every_limiter()) {
+    const auto brief = policy{"brief", sliding_log(1, 1s)};
+    const auto hour = policy{"hour", sliding_log(30, 1h)};
+    for (const auto* order : {"brief first", "hour first"}) {
+        auto s = open_store(sample);
+        const auto ask = [&](int i) {
+            const auto options = check_options{.now = at(2 * i * second)};
+            auto checks = std::vector<check>{{.key = order, .policy = brief, .options = options},
+                                             {.key = order, .policy = hour, .options = options}};
+            if (order == std::string_view{"hour first"})
+                std::swap(checks[0], checks[1]);
+            return s->allow_all(checks).result.allowed();
+        };
+        for (int i = 0; i < 30; ++i)
+            BOOST_TEST(ask(i));
+        BOOST_TEST(!ask(30));
+        BOOST_TEST(s->peek(order, hour, {.now = at(60 * second)}).remaining == 0);
+    }
+}
+
 BOOST_DATA_TEST_CASE(without_a_clock_of_their_own_checks_share_the_stores, every_limiter()) {
     auto s = open_store(sample, 0ms);
     auto checks = std::vector<check>{{"a", user}, {"b", user}, {"c", tenant}};

@@ -171,8 +171,17 @@ BOOST_AUTO_TEST_CASE(the_size_of_a_filter_and_the_bits_of_an_id_stay_as_they_are
             places = places * 31 + static_cast<std::uint32_t>(std::countr_zero(mark.words[i]));
         BOOST_TEST(places == f.places);
     }
+    // More words than there are would make it a little smaller.
+    BOOST_TEST((core::make_bloom(1'000, 0.00000101004, 7) == core::bloom_shape{7, 24, 53, 1}));
     // Two words or three hold equally many ids for each of them.
     BOOST_TEST(core::make_bloom(1'000'000, 0.38290492078100857, 1).words == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_block_has_a_head_and_lines_of_words) {
+    const auto shape = core::bloom_shape{.age = 7, .words = 8, .lines = 49, .blocks = 3};
+    BOOST_TEST(shape.line_bytes() == 32U);
+    BOOST_TEST(shape.block_bytes() == 8U + 49U * 32U);
+    BOOST_TEST(shape.bytes() == 3 * (8 + 49 * 32));
 }
 
 BOOST_AUTO_TEST_CASE(an_id_has_one_bit_in_each_word) {
