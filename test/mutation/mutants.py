@@ -35,6 +35,10 @@ UNORDERED = {"min", "max", "if", "while", "for", "switch", "function", "ipairs",
              "has_all"}
 
 
+# What a function is declared with: a type and a name.
+PARAMETER = re.compile(r"(const )?[\w:]+(<[\w: ]+>)?[&*]? \w+")
+
+
 def code_of(line, lua):
     """The line with comments and strings blanked, in the same length."""
     blank = lambda found: " " * len(found.group())
@@ -100,6 +104,8 @@ def changes(line, before, lua):
             start = found.start() - (5 if code[:found.start()].endswith("std::") else 0)
             for one in (first, second):
                 yield made(start, end, f"({one})")
+        elif PARAMETER.fullmatch(first) and code.rstrip().endswith(";"):
+            continue  # a declaration: its names are for readers
         elif name not in UNORDERED and first != second and "function" not in code:
             yield made(places[0][0], places[1][1], f"{second}, {first}")
     if is_statement(code, before, lua):
