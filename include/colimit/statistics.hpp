@@ -135,6 +135,9 @@ struct statistics {
     std::uint64_t bytes_in = 0;
     /// Connections that were ready to serve, but for the first.
     std::uint64_t reconnects = 0;
+    /// How often the circuit breaker has opened: calls had no answer in time, or connections
+    /// failed, several in a row, and the server was left alone for a while.
+    std::uint64_t breaker_openings = 0;
 
     /// @}
 

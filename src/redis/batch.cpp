@@ -71,23 +71,39 @@ void batch::start(const policy_pointer& policy, std::int64_t clock, std::uint64_
     with_script = false;
 }
 
-bool batch::fits(const policy_pointer& policy, std::int64_t clock) const noexcept {
+bool batch::is_for(const policy_pointer& policy, std::int64_t clock) const noexcept {
     const auto same = policy_ == policy || policy_->identity == policy->identity;
-    return same && clock_ == clock && !encoded && !is_joint() && !is_full();
+    return same && clock_ == clock && !encoded && !is_joint();
 }
 
 bool batch::is_full() const noexcept {
-    return entries_.size() == most_keys_ || calls_.size() >= most_calls_now_;
+    return entries_.size() == most_keys_ || !takes_calls();
+}
+
+template<class IsRight>
+std::size_t batch::slot_of(std::uint64_t hash, IsRight is_right) const noexcept {
+    const auto mask = index_.size() - 1;
+    auto slot = static_cast<std::size_t>(hash) & mask;
+    while (index_[slot] != no_entry) {
+        const auto& e = entries_[index_[slot]];
+        if (e.hash == hash && is_right(e))
+            break;
+        slot = (slot + 1) & mask;
+    }
+    return slot;
+}
+
+bool batch::has(const policy_pointer& policy, std::int64_t clock, std::string_view key,
+                std::uint64_t hash) const noexcept {
+    return is_for(policy, clock) && index_[slot_of(hash, [&](const entry& e) {
+                                        return is_field(key_bytes(e).substr(e.family_at), key);
+                                    })] != no_entry;
 }
 
 std::uint32_t batch::find_or_append(std::uint64_t hash) {
-    const auto mask = index_.size() - 1;
-    auto slot = static_cast<std::size_t>(hash) & mask;
-    for (; index_[slot] != no_entry; slot = (slot + 1) & mask) {
-        const auto& e = entries_[index_[slot]];
-        if (e.hash == hash && key_bytes(e) == scratch_)
-            return index_[slot];
-    }
+    const auto slot = slot_of(hash, [this](const entry& e) { return key_bytes(e) == scratch_; });
+    if (index_[slot] != no_entry)
+        return index_[slot];
     const auto before = keys_.size();
     try {
         resp::append_bulk(keys_, scratch_);
@@ -123,9 +139,12 @@ void batch::make_key(std::string_view prefix, const detail::policy_data& p, std:
         if (entries_.empty())
             prefix_ = p.prefix(prefix);
         append_field(scratch_, key);
+        family_at_ = 0;
         return;
     }
-    family_at_ = append_key(scratch_, {p.prefix(prefix), p.name, key, hash});
+    if (entries_.empty() || is_joint())
+        names_.start(p.prefix(prefix), p.name);
+    family_at_ = names_.append(scratch_, key, hash);
 }
 
 /// The member lives only as long as its caller's argument.

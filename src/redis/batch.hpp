@@ -39,8 +39,17 @@ class batch {
     /// Empties the batch, keeping its memory, and gives it a policy and a clock.
     void start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce);
 
-    [[nodiscard]] bool fits(const policy_pointer& policy, std::int64_t clock) const noexcept;
+    [[nodiscard]] bool fits(const policy_pointer& policy, std::int64_t clock) const noexcept {
+        return is_for(policy, clock) && !is_full();
+    }
+    /// Whether it takes no more keys. It may still take calls for those that it has.
     [[nodiscard]] bool is_full() const noexcept;
+
+    /// Whether it is not encoded, and has this key, which is not a long one.
+    [[nodiscard]] bool has(const policy_pointer& policy, std::int64_t clock, std::string_view key,
+                           std::uint64_t hash) const noexcept;
+    /// Whether it takes one more call for a key that it has.
+    [[nodiscard]] bool takes_calls() const noexcept { return calls_.size() < most_calls_now_; }
 
     /// Takes a call; the batch is not full. What it throws (bad_alloc) leaves the batch as it was.
     void add(detail::operation& op, std::string_view prefix, std::string_view key);
@@ -142,6 +151,10 @@ class batch {
     }
     void make_key(std::string_view prefix, const detail::policy_data& p, std::string_view key,
                   std::uint64_t hash);
+    [[nodiscard]] bool is_for(const policy_pointer& policy, std::int64_t clock) const noexcept;
+    /// The place in the index of the key of this hash whose bytes are right, or of none.
+    template<class IsRight>
+    [[nodiscard]] std::size_t slot_of(std::uint64_t hash, IsRight is_right) const noexcept;
     [[nodiscard]] std::uint32_t find_or_append(std::uint64_t hash);
     void append_to_row(std::uint32_t entry) noexcept;
     void join_rows() noexcept;
@@ -181,6 +194,7 @@ class batch {
     std::string members_;
     std::string mark_; ///< of the id that is being added
     std::string scratch_;
+    key_names names_;
     std::string prefix_; ///< of rows
     std::string row_name_;
     std::size_t family_at_ = 0;         ///< in the key in scratch_

@@ -10,6 +10,13 @@
 #include <utility>
 
 namespace colimit::redis {
+namespace {
+
+/// How many waiting batches are searched for a call's key. With a thousand callers there are about
+/// as many; where there are more, each call would pay for all.
+constexpr std::size_t most_searched = 8;
+
+} // namespace
 
 batcher::batcher(batcher_settings settings)
     : settings_(std::move(settings)), minimum_ttl_(std::to_string(settings_.minimum_ttl_ms)),
@@ -18,7 +25,23 @@ batcher::batcher(batcher_settings settings)
         spare_.emplace_back(settings_.batch_size);
 }
 
-batch& batcher::batch_for(const policy_pointer& policy, std::int64_t clock) {
+/// The newest of the last waiting batches that has the key, if it takes a call: popular keys are
+/// asked about again long before their batch leaves. Never an earlier one, which would overtake.
+batch* batcher::waiting_with(const policy_pointer& policy, std::int64_t clock,
+                             std::string_view key) {
+    if (waiting_.size() < 2 || policy->filter)
+        return nullptr; // the only one is found anyway
+    const auto hash = key_hash(key);
+    auto last = waiting_.rbegin();
+    for (std::size_t n = std::min(waiting_.size(), most_searched); n != 0; --n, ++last)
+        if (last->has(policy, clock, key, hash))
+            return last->takes_calls() ? &*last : nullptr;
+    return nullptr;
+}
+
+batch& batcher::batch_for(const policy_pointer& policy, std::int64_t clock, std::string_view key) {
+    if (auto* with = waiting_with(policy, clock, key); with != nullptr)
+        return *with;
     auto& open = open_[policy->fingerprint];
     if (open != nullptr && open->fits(policy, clock))
         return *open;
@@ -49,7 +72,7 @@ error_code batcher::submit(detail::operation& op, std::string_view key,
     if (calls_ >= settings_.max_in_flight)
         return errc::too_many_in_flight;
     try {
-        auto& joined = batch_for(policy, op.asked.now);
+        auto& joined = batch_for(policy, op.asked.now, key);
         joined.add(op, settings_.prefix, key);
         is_full_ = is_full_ || joined.is_full();
     } catch (const std::bad_alloc&) {

@@ -6,7 +6,8 @@
 //
 //   submit ->  waiting batches  -> write ->  batches in flight  -> read_reply ->  done
 //              (the newest of a policy           (first in,                       (a row of calls,
-//               takes more calls)                 first answered)                  to be completed)
+//               takes more keys, each of          first answered)                  to be completed)
+//               them calls for its keys)
 //
 // While `batches_in_flight` batches fly, the next one fills: the size of a batch follows the load
 // by itself, and an idle limiter sends at once.
@@ -72,7 +73,10 @@ class batcher final : public call_queue {
     /// state.
     using batches = std::list<batch>;
 
-    [[nodiscard]] batch& batch_for(const policy_pointer& policy, std::int64_t clock);
+    [[nodiscard]] batch& batch_for(const policy_pointer& policy, std::int64_t clock,
+                                   std::string_view key);
+    [[nodiscard]] batch* waiting_with(const policy_pointer& policy, std::int64_t clock,
+                                      std::string_view key);
     void close_to_calls(const batch& b);
     void count(const batch& b) noexcept;
     void retire(batches& from);
@@ -86,7 +90,7 @@ class batcher final : public call_queue {
     batches waiting_;
     batches in_flight_;
     batches spare_;
-    /// The newest waiting batch of a policy that takes calls.
+    /// The newest waiting batch of a policy that takes keys.
     boost::unordered_flat_map<std::uint64_t, batch*> open_;
     bool is_full_ = false;  ///< a batch that waits, whichever it is
     std::size_t calls_ = 0; ///< in all batches, also those that nobody waits for any more

@@ -21,6 +21,7 @@ void breaker::miss(std::int64_t now) {
     if (is_open_ || ++misses_ < settings_.misses)
         return;
     is_open_ = true;
+    ++openings_;
     good_ = 0;
     pause(now);
 }

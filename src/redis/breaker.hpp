@@ -37,6 +37,8 @@ class breaker {
     explicit breaker(breaker_settings settings);
 
     [[nodiscard]] bool is_open() const noexcept { return is_open_; }
+    /// How often it has opened.
+    [[nodiscard]] std::uint64_t openings() const noexcept { return openings_; }
     /// A probe is under way.
     [[nodiscard]] bool is_probing() const noexcept { return probed_at_.has_value(); }
     /// When the next probe is due, if it is open and none is under way.
@@ -62,6 +64,7 @@ class breaker {
 
     breaker_settings settings_;
     bool is_open_ = false;
+    std::uint64_t openings_ = 0;
     int misses_ = 0;
     int good_ = 0;
     std::optional<std::int64_t> probed_at_;

@@ -66,6 +66,24 @@ std::size_t append_key(std::string& out, const key_parts& parts) {
     return family_at;
 }
 
+void key_names::start(std::string_view prefix, std::string_view policy) {
+    head_.clear();
+    append_place(head_, prefix, 0, policy);
+    append_field(head_, "");
+    tag_at_ = prefix.size() + 2;
+}
+
+std::size_t key_names::append(std::string& out, std::string_view key, std::uint64_t hash) const {
+    const auto begin = out.size();
+    const auto family_at = head_.size() - std::string_view{"k:"}.size();
+    const auto is_long = key.size() > limits::plain_key_bytes;
+    out.append(head_, 0, is_long ? family_at : head_.size());
+    const auto its = tag(tag_of(hash));
+    its.copy(&out[begin + tag_at_], its.size());
+    is_long ? append_field(out, key) : (void)out.append(key);
+    return family_at;
+}
+
 void append_row(std::string& out, std::string_view prefix, std::string_view policy,
                 std::size_t row) {
     append_place(out, prefix, row * (tag_count / row_count), policy);

@@ -63,6 +63,7 @@ BOOST_AUTO_TEST_CASE(after_a_few_misses_nobody_waits_for_a_frozen_server) {
         server.cont();
         co_await l.until_it_works("k", rules);
     });
+    BOOST_TEST(l.limiter.statistics().breaker_openings >= 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_thaws_is_asked_again_on_the_same_connection) {

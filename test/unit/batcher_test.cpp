@@ -122,6 +122,55 @@ BOOST_FIXTURE_TEST_CASE(while_batches_fly_the_next_one_fills, small) {
     BOOST_TEST((reply(server.answer(second).bytes()) == redis::remedy::keep));
 }
 
+BOOST_AUTO_TEST_CASE(a_call_joins_its_key_in_whichever_waiting_batch_has_it) {
+    auto f = fixture{{.prefix = "t", .batch_size = 2, .batches_in_flight = 2}};
+    auto server = script_double{rules};
+    for (const auto* key : {"a", "b", "c", "d", "e"})
+        f.ask(key);
+    auto& joined = f.ask("b");
+    f.ask("c", {}, others); // another limit
+    const auto sent = f.write_calls();
+    BOOST_REQUIRE(sent.size() == 2U);
+    BOOST_TEST(sent[0].keys.size() == 2U);
+    BOOST_TEST(sent[0].calls.size() == 3U);
+    BOOST_TEST(sent[1].calls.size() == 2U);
+    f.ask("b"); // those have left
+    f.ask("e", {.now = 1'000});
+    BOOST_TEST((f.reply(server.answer(sent[0]).bytes()) == redis::remedy::keep));
+    BOOST_TEST((f.take_done() == std::vector<detail::operation*>{&f.ops[0], &f.ops[1], &joined}));
+    BOOST_TEST(joined.result.remaining == 98);
+    BOOST_TEST((f.reply(server.answer(sent[1]).bytes()) == redis::remedy::keep));
+    const auto rest = f.write_calls();
+    BOOST_REQUIRE(rest.size() == 2U);
+    BOOST_TEST(rest[0].keys.size() == 2U); // e, b
+    BOOST_TEST(rest[0].calls.size() == 2U);
+    BOOST_TEST(rest[1].keys.size() == 1U);
+    f.batcher.fail_all(errc::closed);
+}
+
+BOOST_AUTO_TEST_CASE(a_call_overtakes_no_earlier_one_for_its_key) {
+    auto f = fixture{{.prefix = "t", .batch_size = 2, .batches_in_flight = 1}};
+    const auto many = policy{"p", gcra(2'000, 1h)};
+    auto server = script_double{many};
+    const auto a_batch = std::size_t{1'024}; // has no more calls than that
+    f.ask("b", {}, many);
+    f.ask("a", {}, many);
+    f.ask("c", {}, many);
+    for (std::size_t i = 2; i < a_batch; ++i)
+        f.ask("a", {}, many);
+    auto& behind_c = f.ask("a", {}, many);
+    auto& behind_that = f.ask("a", {}, many);
+    const auto first = f.write_calls().at(0);
+    BOOST_TEST(first.calls.size() == a_batch);
+    BOOST_TEST((f.reply(server.answer(first).bytes()) == redis::remedy::keep));
+    const auto second = f.write_calls().at(0);
+    BOOST_TEST(second.keys.size() == 2U);
+    BOOST_TEST(second.calls.size() == 3U);
+    BOOST_TEST((f.reply(server.answer(second).bytes()) == redis::remedy::keep));
+    BOOST_TEST(behind_c.result.remaining == 2'000 - 1'024);
+    BOOST_TEST(behind_that.result.remaining == 2'000 - 1'025);
+}
+
 BOOST_FIXTURE_TEST_CASE(calls_come_back_in_the_order_in_which_they_came, fixture) {
     auto server = script_double{rules};
     auto asked = std::vector<detail::operation*>{};

@@ -49,9 +49,11 @@ BOOST_AUTO_TEST_CASE(misses_in_a_row_open_it_and_others_do_not) {
         b.hit();
     }
     BOOST_TEST(!b.probe_at().has_value());
-    for (int i = 0; i < 3; ++i)
+    BOOST_TEST(b.openings() == 0U);
+    for (int i = 0; i < 5; ++i)
         b.miss(1'000);
     BOOST_TEST(b.is_open());
+    BOOST_TEST(b.openings() == 1U);
     BOOST_TEST(b.probe_at().has_value());
 }
 

@@ -43,7 +43,13 @@ using namespace colimit;
 [[nodiscard]] std::string name_of(std::string_view key, std::string_view policy = "p",
                                   std::string_view prefix = "colimit") {
     auto out = std::string{};
-    redis::append_key(out, {prefix, policy, key, redis::key_hash(key)});
+    const auto family_at = redis::append_key(out, {prefix, policy, key, redis::key_hash(key)});
+    auto names = redis::key_names{};
+    names.start("another", "policy");
+    names.start(prefix, policy);
+    auto same = std::string{"behind: "};
+    BOOST_TEST(names.append(same, key, redis::key_hash(key)) == family_at);
+    BOOST_TEST(same == "behind: " + out);
     return out;
 }
 
