@@ -8,9 +8,11 @@
 
 #include <core/evaluate.hpp>
 #include <engine/memory_engine.hpp>
+#include <memory/siphash.hpp>
 #include <memory/store.hpp>
 #include <policy_data.hpp>
 #include <redis/batcher.hpp>
+#include <redis/key.hpp>
 #include <redis/resp.hpp>
 #include <redis/wire.hpp>
 #include <support/allocation_count.hpp>
@@ -117,6 +119,34 @@ void encode_keys(State& state) {
     }
 }
 BENCHMARK(encode_keys)->Apply(as_often_as_asked);
+
+/// What a key costs before anything is looked up: under what the store and the deny cache keep it,
+/// and what it is called on the server. A handle that is prepared once would save these.
+void digest_key(State& state) {
+    const auto p = thousand_an_hour();
+    auto key = std::string{"user:1234567"};
+    const auto counted = tally{state};
+    while (state.KeepRunning()) {
+        DoNotOptimize(key.data());
+        DoNotOptimize(memory::key_digest({1, 2}, p.data()->id, key));
+    }
+}
+BENCHMARK(digest_key)->Apply(as_often_as_asked);
+
+void name_key(State& state) {
+    auto key = std::string{"user:1234567"};
+    auto out = std::string{};
+    auto names = redis::key_names{};
+    names.start("colimit", "bench");
+    const auto counted = tally{state};
+    while (state.KeepRunning()) {
+        DoNotOptimize(key.data());
+        out.clear();
+        names.append(out, key, redis::key_hash(key));
+        DoNotOptimize(out.data());
+    }
+}
+BENCHMARK(name_key)->Apply(as_often_as_asked);
 
 void evaluate(State& state, const policy& p) {
     auto held = core::key_state{};

@@ -37,6 +37,7 @@ measurement bare_load(const conditions& c, double share);
 measurement latency(const conditions& c, double share);
 measurement memory_uniform(const conditions& c);
 measurement memory_hot(const conditions& c);
+measurement memory_prepared(const conditions& c);
 measurement memory_await(const conditions& c);
 
 /// At so many per cent of what redis_uniform gave in this run.
@@ -82,6 +83,7 @@ inline constexpr auto questions = std::to_array<question>({
     {"latency_75", latency_at<75>, "bare_75", ratio_of::p99_latency, needs::most_per_s},
     {"memory_uniform", memory_uniform, ""},
     {"memory_hot", memory_hot, ""},
+    {"memory_prepared", memory_prepared, "memory_hot"},
     {"memory_await", memory_await, ""},
 });
 

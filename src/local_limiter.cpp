@@ -25,13 +25,6 @@ constexpr std::size_t most_states = std::size_t{1} << 30;
     return states;
 }
 
-void check_key(std::string_view key) {
-    if (key.size() > limits::key_bytes)
-        throw error{errc::invalid_key, "the key has " + std::to_string(key.size()) +
-                                           " bytes; at most " + std::to_string(limits::key_bytes) +
-                                           " are allowed"};
-}
-
 } // namespace
 
 local_limiter::local_limiter(std::size_t states)
@@ -42,21 +35,31 @@ local_limiter::~local_limiter() = default;
 local_limiter::local_limiter(local_limiter&&) noexcept = default;
 local_limiter& local_limiter::operator=(local_limiter&&) noexcept = default;
 
+decision local_limiter::answer(std::string_view key, const detail::policy_data& data,
+                               const detail::question& asked) {
+    detail::check_question(asked, data.plan);
+    detail::check_key(key);
+    return decide(memory::key_digest(data.id, key), data, asked);
+}
+
 decision local_limiter::answer(std::string_view key, const policy& p,
                                const detail::question& asked) {
     return answer(key, *p.data(), asked);
+}
+
+decision local_limiter::answer(const prepared_key& key, const detail::question& asked) {
+    const auto& data = *key.policy().data();
+    detail::check_question(asked, data.plan);
+    return decide({key.digest()[0], key.digest()[1]}, data, asked);
 }
 
 decision local_limiter::answer_once(std::string_view id, const detail::question& asked) {
     return answer(id, *detail::once_policy(), asked);
 }
 
-decision local_limiter::answer(std::string_view key, const detail::policy_data& data,
+decision local_limiter::decide(const memory::digest& key, const detail::policy_data& data,
                                const detail::question& asked) {
-    if (!detail::is_valid(asked, data.plan))
-        throw error{errc::invalid_argument, detail::what_is_wrong_with(asked, data.plan)};
-    check_key(key);
-    const auto sought = store_->seek(key, data);
+    const auto sought = store_->seek(key);
     auto question = asked;
     if (question.now == detail::store_clock)
         question.now = detail::system_now();
@@ -68,9 +71,8 @@ decision local_limiter::answer(std::string_view key, const detail::policy_data& 
 
 bool local_limiter::seen(std::string_view id, const bloom_filter& f, const reset_options& options) {
     const auto asked = detail::ask(detail::verb::allow, check_options{.now = options.now});
-    if (!detail::is_valid(asked, f.data()->plan))
-        throw error{errc::invalid_argument, detail::what_is_wrong_with(asked, f.data()->plan)};
-    check_key(id);
+    detail::check_question(asked, f.data()->plan);
+    detail::check_key(id);
     const auto now = asked.now == detail::store_clock ? detail::system_now() : asked.now;
     const auto seen = filters_->seen(id, *f.data(), now);
     if (!seen)

@@ -114,6 +114,13 @@ std::string what_is_wrong_with(const question& q, const core::plan& rules) {
     return "the time must lie between 1970 and 2112";
 }
 
+void check_key(std::string_view key) {
+    if (key.size() > limits::key_bytes)
+        throw error{errc::invalid_key, "the key has " + std::to_string(key.size()) +
+                                           " bytes; at most " + std::to_string(limits::key_bytes) +
+                                           " are allowed"};
+}
+
 error_code error_of_checks(std::span<const check> checks) noexcept {
     if (checks.empty() || checks.size() > limits::checks_together)
         return errc::invalid_argument;

@@ -8,11 +8,13 @@
 
 #include <colimit/check.hpp>
 #include <colimit/detail/question.hpp>
+#include <colimit/error.hpp>
 #include <colimit/limits.hpp>
 #include <core/plan.hpp>
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace colimit::detail {
 
@@ -29,6 +31,15 @@ namespace colimit::detail {
                              q.now <= limits::latest_time;
     return is_ordinary || is_valid_in_full(q, rules);
 }
+
+/// @throws colimit::error with errc::invalid_argument and the reason
+inline void check_question(const question& q, const core::plan& rules) {
+    if (!is_valid(q, rules))
+        throw error{errc::invalid_argument, what_is_wrong_with(q, rules)};
+}
+
+/// @throws colimit::error with errc::invalid_key where it is too long
+void check_key(std::string_view key);
 
 /// The error of checks that cannot be made together; none where they can.
 [[nodiscard]] error_code error_of_checks(std::span<const check> checks) noexcept;

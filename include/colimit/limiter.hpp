@@ -14,6 +14,7 @@
 #include <colimit/error.hpp>
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
+#include <colimit/prepared_key.hpp>
 #include <colimit/statistics.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -200,6 +201,80 @@ class limiter {
         return wait(key, p, wait_options{}, std::forward<Token>(token));
     }
 
+    /// @name For a key that is prepared
+    /// The same verbs, about its policy. It must live until the call is initiated.
+    /// @{
+    template<class Token = boost::asio::deferred_t>
+    auto allow(const prepared_key& key, const check_options& options, Token&& token = Token{}) {
+        return initiate(key, detail::ask(detail::verb::allow, options), std::forward<Token>(token));
+    }
+    template<class Token = boost::asio::deferred_t>
+        requires(!std::convertible_to<Token, check_options>)
+    auto allow(const prepared_key& key, Token&& token = Token{}) {
+        return allow(key, check_options{}, std::forward<Token>(token));
+    }
+    template<class Token = boost::asio::deferred_t>
+    auto peek(const prepared_key& key, const check_options& options, Token&& token = Token{}) {
+        return initiate(key, detail::ask(detail::verb::peek, options), std::forward<Token>(token));
+    }
+    template<class Token = boost::asio::deferred_t>
+        requires(!std::convertible_to<Token, check_options>)
+    auto peek(const prepared_key& key, Token&& token = Token{}) {
+        return peek(key, check_options{}, std::forward<Token>(token));
+    }
+    template<class Token = boost::asio::deferred_t>
+    auto charge(const prepared_key& key, const charge_options& options, Token&& token = Token{}) {
+        return initiate(key, detail::ask(detail::verb::charge, options),
+                        std::forward<Token>(token));
+    }
+    template<class Token = boost::asio::deferred_t>
+        requires(!std::convertible_to<Token, charge_options>)
+    auto charge(const prepared_key& key, Token&& token = Token{}) {
+        return charge(key, charge_options{}, std::forward<Token>(token));
+    }
+    template<class Token = boost::asio::deferred_t>
+    auto refund(const prepared_key& key, const charge_options& options, Token&& token = Token{}) {
+        return initiate(key, detail::ask(detail::verb::refund, options),
+                        std::forward<Token>(token));
+    }
+    template<class Token = boost::asio::deferred_t>
+        requires(!std::convertible_to<Token, charge_options>)
+    auto refund(const prepared_key& key, Token&& token = Token{}) {
+        return refund(key, charge_options{}, std::forward<Token>(token));
+    }
+    template<class Token = boost::asio::deferred_t>
+    auto reset(const prepared_key& key, const reset_options& options, Token&& token = Token{}) {
+        return initiate(key, detail::ask(detail::verb::reset, options), std::forward<Token>(token));
+    }
+    template<class Token = boost::asio::deferred_t>
+        requires(!std::convertible_to<Token, reset_options>)
+    auto reset(const prepared_key& key, Token&& token = Token{}) {
+        return reset(key, reset_options{}, std::forward<Token>(token));
+    }
+    template<class Rep, class Period, class Token = boost::asio::deferred_t>
+    auto block(const prepared_key& key, std::chrono::duration<Rep, Period> length,
+               const reset_options& options, Token&& token = Token{}) {
+        const auto us = detail::whole_microseconds(length);
+        return initiate(key, detail::ask(detail::verb::block, options, us),
+                        std::forward<Token>(token));
+    }
+    template<class Rep, class Period, class Token = boost::asio::deferred_t>
+        requires(!std::convertible_to<Token, reset_options>)
+    auto block(const prepared_key& key, std::chrono::duration<Rep, Period> length,
+               Token&& token = Token{}) {
+        return block(key, length, reset_options{}, std::forward<Token>(token));
+    }
+    template<class Token = boost::asio::deferred_t>
+    auto wait(const prepared_key& key, const wait_options& options, Token&& token = Token{}) {
+        return initiate(key, detail::ask(options), std::forward<Token>(token));
+    }
+    template<class Token = boost::asio::deferred_t>
+        requires(!std::convertible_to<Token, wait_options>)
+    auto wait(const prepared_key& key, Token&& token = Token{}) {
+        return wait(key, wait_options{}, std::forward<Token>(token));
+    }
+    /// @}
+
     /// Allows the first caller who names `id`, and nobody else until `ttl` has passed, 0 to 100
     /// years: duplicate submissions, messages that are delivered twice. Ids are keys of their own,
     /// apart from those of policies.
@@ -299,6 +374,18 @@ class limiter {
                          .kind = detail::call::shape::one,
                          .key = key,
                          .policy = &p.data(),
+                         .asked = asked});
+    }
+
+    template<class Token>
+    auto initiate(const prepared_key& key, const detail::question& asked, Token&& token) {
+        return boost::asio::async_initiate<Token, signature>(
+            detail::initiation<true>{}, token,
+            detail::call{.engine = engine_.get(),
+                         .kind = detail::call::shape::one,
+                         .key = key.key(),
+                         .digest = &key.digest(),
+                         .policy = &key.policy().data(),
                          .asked = asked});
     }
 

@@ -8,7 +8,6 @@
 #include <bit>
 #include <chrono>
 #include <new>
-#include <random>
 #include <ranges>
 
 namespace colimit::detail {
@@ -21,13 +20,6 @@ constexpr std::size_t most_ways = 8;
 /// What a denial holds for, of its retry_after: clocks differ by less than the rest.
 [[nodiscard]] constexpr std::int64_t surely(std::int64_t wait) noexcept {
     return wait - wait / 1000 - 1;
-}
-
-[[nodiscard]] memory::digest random_digest() {
-    auto device = std::random_device{};
-    const auto word = [&device] { return (std::uint64_t{device()} << 32U) | device(); };
-    const auto low = word();
-    return {low, word()};
 }
 
 /// A time that was so long `passed` microseconds ago.
@@ -46,6 +38,10 @@ constexpr std::size_t most_ways = 8;
     return v == verb::allow || v == verb::peek;
 }
 
+[[nodiscard]] place_in_cache place_of(const memory::digest& key, const policy_data& p) noexcept {
+    return {.low = key.low, .high = key.high | 1U, .rules = p.fingerprint, .is_known = true};
+}
+
 /// The answer would be another one.
 [[nodiscard]] bool is_never(const core::plan& rules, std::int64_t at_least) noexcept {
     return std::ranges::any_of(rules.rules(), [at_least](const core::limit& l) {
@@ -56,13 +52,7 @@ constexpr std::size_t most_ways = 8;
 } // namespace
 
 deny_cache::deny_cache(std::size_t most, clock now)
-    : now_(now), ways_(std::min(most, most_ways)), rows_(std::bit_floor(most / ways_)),
-      secret_(random_digest()) {}
-
-place_in_cache deny_cache::place_of(std::string_view key, const policy_data& p) const noexcept {
-    const auto digest = memory::key_digest(secret_, p.id, key);
-    return {.low = digest.low, .high = digest.high | 1U, .rules = p.fingerprint, .is_known = true};
-}
+    : now_(now), ways_(std::min(most, most_ways)), rows_(std::bit_floor(most / ways_)) {}
 
 std::size_t deny_cache::row_of(const place_in_cache& at) const noexcept {
     return (static_cast<std::size_t>(at.low) & (rows_ - 1)) * ways_;
@@ -103,26 +93,26 @@ void deny_cache::end_changed(const place_in_cache& at, bool changed) noexcept {
         free(i);
 }
 
-void deny_cache::end_others(std::string_view key, const policy_data& p) noexcept {
+void deny_cache::end_others(const memory::digest& key, const policy_data& p) noexcept {
     if (size_ != 0)
         end_changed(place_of(key, p), false);
 }
 
-bool deny_cache::answer(operation& op, std::string_view key, const policy_data& p) noexcept {
+bool deny_cache::answer(operation& op, const memory::digest& key, const policy_data& p) noexcept {
     auto& at = op.denied_at = place_of(key, p);
+    const auto asks = only_asks(op.asked.verb);
     at.is_open = is_remembered(p, op.asked);
-    end_changed(at, !only_asks(op.asked.verb));
-    at.changes = changes_of(at) += only_asks(op.asked.verb) ? 0U : 1U;
-    const auto i = at.is_open ? find(at) : nowhere;
+    at.changes = changes_of(at) += asks ? 0U : 1U;
+    const auto i = find(at);
     if (i == nowhere)
         return false;
     const auto& d = table_->denials[i];
     const auto now = now_();
-    if (now >= d.ends) {
+    if (!asks || d.rules != at.rules || now >= d.ends) {
         free(i);
         return false;
     }
-    if (op.asked.at_least < d.at_least || is_never(p.plan, op.asked.at_least))
+    if (!at.is_open || op.asked.at_least < d.at_least || is_never(p.plan, op.asked.at_least))
         return false;
 
     const auto passed = std::max<std::int64_t>(now - d.heard_at, 0);

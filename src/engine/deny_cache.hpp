@@ -29,7 +29,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 namespace colimit::detail {
 
@@ -42,14 +41,15 @@ class deny_cache {
     deny_cache(std::size_t most, clock now);
 
     /// Before a call: true if it is answered, in `op.result`. Ends what the call ends.
-    [[nodiscard]] bool answer(operation& op, std::string_view key, const policy_data& p) noexcept;
+    [[nodiscard]] bool answer(operation& op, const memory::digest& key,
+                              const policy_data& p) noexcept;
 
     /// After the store has answered a call, or not: remembers a denial, and ends what it ends.
     /// @param heard_at when the answer came
     void note(const operation& op, std::int64_t heard_at) noexcept;
 
     /// Before a call that is not answered here: a denial by other rules than these is over.
-    void end_others(std::string_view key, const policy_data& p) noexcept;
+    void end_others(const memory::digest& key, const policy_data& p) noexcept;
 
     /// Denials in the table, those that are over included.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -83,8 +83,6 @@ class deny_cache {
 
     static constexpr std::size_t nowhere = SIZE_MAX;
 
-    [[nodiscard]] place_in_cache place_of(std::string_view key,
-                                          const policy_data& p) const noexcept;
     [[nodiscard]] std::size_t row_of(const place_in_cache& at) const noexcept;
     [[nodiscard]] std::size_t find(const place_in_cache& at) const noexcept;
     [[nodiscard]] std::size_t place_for(const place_in_cache& at) const noexcept;
@@ -96,7 +94,6 @@ class deny_cache {
     clock now_;
     std::size_t ways_;
     std::size_t rows_;
-    memory::digest secret_;
     std::optional<table> table_;
     std::size_t size_ = 0;
     /// How often other verbs than `allow` and `peek` were started, for each of many groups of keys.

@@ -66,7 +66,9 @@ class engine::registration {
 engine::engine(asio::any_io_executor executor, bool thread_safe)
     : executor_(std::move(executor)), own_executor_(thread_safe ? strand_on(executor_) : executor_),
       lock_(thread_safe), pool_(thread_safe), line_(own_executor_, lock_, [this] { serve_line(); }),
-      line_instead_(own_executor_, lock_, [this] { serve_line(); }) {}
+      line_instead_(own_executor_, lock_, [this] { serve_line(); }) {
+    (void)memory::process_secret();
+}
 
 engine::~engine() {
     drop_completed();
@@ -147,6 +149,12 @@ void engine::start_one(operation& op, const call& c) {
     if (c.asked.verb == verb::reserve)
         op.attached = std::make_unique<reservation>(c.key, *c.policy);
     begin(op, c);
+}
+
+memory::digest engine::digest_of(const call& c) {
+    if (c.digest != nullptr)
+        return {(*c.digest)[0], (*c.digest)[1]};
+    return memory::key_digest((*c.policy)->id, c.key);
 }
 
 void engine::start_checks(operation& op, const call& c) {

@@ -20,6 +20,7 @@
 #include <engine/node_pool.hpp>
 #include <engine/thread_lock.hpp>
 #include <engine/waiting_line.hpp>
+#include <memory/key_digest.hpp>
 #include <operation_list.hpp>
 #include <redis/handler_memory.hpp>
 
@@ -68,6 +69,9 @@ class engine : public std::enable_shared_from_this<engine> {
     [[nodiscard]] const asio::any_io_executor& own_executor() const noexcept {
         return own_executor_;
     }
+
+    /// What stands for the key of a call in this process.
+    [[nodiscard]] static memory::digest digest_of(const call& c);
 
     /// Takes a checked call; it comes back through `complete`.
     virtual void begin(operation& op, const call& c) = 0;

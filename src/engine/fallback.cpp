@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <memory>
 #include <new>
-#include <random>
 #include <span>
 #include <utility>
 #include <vector>
@@ -57,11 +56,9 @@ class fallback::kept_checks final : public attachment {
 
 namespace {
 
-[[nodiscard]] memory::digest random_secret() {
-    auto device = std::random_device{};
-    const auto word = [&device] { return (std::uint64_t{device()} << 32U) | device(); };
-    const auto low = word();
-    return {low, word()};
+[[nodiscard]] std::array<std::uint64_t, 2> digest_of(const policy_data& p, std::string_view key) {
+    const auto made = memory::key_digest(p.id, key);
+    return {made.low, made.high};
 }
 
 /// A digest as a key of its own.
@@ -138,15 +135,15 @@ void report(const core::plan& rules, bool allowed, decision& d) noexcept {
 
 fallback::fallback(const config& settings)
     : mode_(settings.on_failure), part_(settings.local_share), states_(settings.memory_keys),
-      ask_again_(settings.reconnect_most), secret_(random_secret()) {}
+      ask_again_(settings.reconnect_most) {}
 
 failure_mode fallback::mode_of(const policy_data& p) const noexcept {
     return p.options.has_failure_mode ? p.options.on_failure : mode_;
 }
 
-fallback::digest fallback::digest_of(std::string_view bytes) const noexcept {
-    const auto made = memory::siphash<1, 3>{secret_}.finish(bytes);
-    return {made.low, made.high};
+/// Of a call on its own.
+failure_mode fallback::mode_for(verb v, const policy_data& p) const noexcept {
+    return moves_quota(v) ? mode_of(p) : failure_mode::error;
 }
 
 memory::store& fallback::store() {
@@ -155,18 +152,17 @@ memory::store& fallback::store() {
     return *store_;
 }
 
-void fallback::keep(operation& op, std::string_view key,
-                    const policy_pointer& policy) const noexcept {
-    const auto mode = moves_quota(op.asked.verb) ? mode_of(*policy) : failure_mode::error;
+void fallback::keep(operation& op, const memory::digest& key, const policy_pointer& policy) const {
+    const auto mode = mode_for(op.asked.verb, *policy);
     op.instead.mode = mode;
     if (mode == failure_mode::error)
         return;
     op.instead.policy = policy;
     if (mode != failure_mode::local)
         return;
-    op.instead.key = digest_of(key);
+    op.instead.key = {key.low, key.high};
     if (policy->plan.has_distinct)
-        op.instead.member = digest_of(op.asked.member);
+        op.instead.member = digest_of(*policy, op.asked.member);
 }
 
 void fallback::keep_checks(operation& op) const {
@@ -178,8 +174,9 @@ void fallback::keep_checks(operation& op) const {
     auto kept = kept_checks::make(op.owner->pool(), op.checks.size());
     for (std::size_t i = 0; i < op.checks.size(); ++i) {
         const auto& c = op.checks[i];
-        kept->all()[i] = {.key = digest_of(c.key),
-                          .member = digest_of(c.options.member.value_or(""))};
+        const auto& p = *c.policy.data();
+        kept->all()[i] = {.key = digest_of(p, c.key),
+                          .member = digest_of(p, c.options.member.value_or(""))};
     }
     op.attached = std::move(kept);
 }
@@ -303,7 +300,7 @@ const policy& fallback::scaled_of(const policy_data& whole) {
 void fallback::unreserve(const reservation& place, std::int64_t cost, std::int64_t end) noexcept {
     try {
         auto nobody = decision{};
-        answer_alone(*place.policy, bytes_of(digest_of(place.key)),
+        answer_alone(*place.policy, bytes_of(digest_of(*place.policy, place.key)),
                      {.verb = verb::unreserve, .cost = cost, .at_least = end, .now = system_now()},
                      nobody);
     } catch (const std::bad_alloc&) { // the place lapses

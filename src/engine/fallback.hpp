@@ -17,7 +17,7 @@
 #include <colimit/policy.hpp>
 #include <engine/reservation.hpp>
 #include <memory/bloom_filters.hpp>
-#include <memory/siphash.hpp>
+#include <memory/key_digest.hpp>
 #include <memory/store.hpp>
 #include <policy_data.hpp>
 
@@ -36,8 +36,12 @@ class fallback {
   public:
     explicit fallback(const config& settings);
 
+    /// Whether `keep` reads the digest.
+    [[nodiscard]] bool keeps_key(verb v, const policy_data& p) const noexcept {
+        return mode_for(v, p) == failure_mode::local;
+    }
     /// Before a call begins: its key and member live no longer than that.
-    void keep(operation& op, std::string_view key, const policy_pointer& policy) const noexcept;
+    void keep(operation& op, const memory::digest& key, const policy_pointer& policy) const;
     /// The same for `op.checks`, which have one mode together: the strictest of their policies'.
     void keep_checks(operation& op) const;
 
@@ -53,7 +57,7 @@ class fallback {
     class kept_checks;
 
     [[nodiscard]] failure_mode mode_of(const policy_data& p) const noexcept;
-    [[nodiscard]] digest digest_of(std::string_view bytes) const noexcept;
+    [[nodiscard]] failure_mode mode_for(verb v, const policy_data& p) const noexcept;
     [[nodiscard]] memory::store& store();
     [[nodiscard]] bool is_scaled(const policy_data& p) const noexcept;
     [[nodiscard]] const policy& scaled_of(const policy_data& whole);
@@ -69,7 +73,6 @@ class fallback {
     share part_;
     std::size_t states_;
     std::chrono::microseconds ask_again_;
-    memory::digest secret_;
     /// Made when it is first needed, and kept.
     std::unique_ptr<memory::store> store_;
     memory::bloom_filters filters_;

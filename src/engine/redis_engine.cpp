@@ -69,9 +69,12 @@ bool redis_engine::begin_turn(operation& op) {
 }
 
 void redis_engine::begin(operation& op, const call& c) {
-    if (denials_ && !(*c.policy)->filter && denials_->answer(op, c.key, **c.policy))
+    const auto may_be_denied = denials_ && !(*c.policy)->filter;
+    const auto is_asked_for = may_be_denied || fallback_.keeps_key(op.asked.verb, **c.policy);
+    const auto key = is_asked_for ? digest_of(c) : memory::digest{};
+    if (may_be_denied && denials_->answer(op, key, **c.policy))
         return complete(op);
-    fallback_.keep(op, c.key, *c.policy);
+    fallback_.keep(op, key, *c.policy);
     if (!begin_turn(op))
         return;
     if (const auto ec = calls_->submit(op, c.key, *c.policy); ec)
@@ -82,8 +85,8 @@ void redis_engine::begin(operation& op, const call& c) {
 
 void redis_engine::begin_together(operation& op) {
     for (const auto& c : op.checks)
-        if (denials_)
-            denials_->end_others(c.key, *c.policy.data());
+        if (const auto& p = *c.policy.data(); denials_)
+            denials_->end_others(memory::key_digest(p.id, c.key), p);
     fallback_.keep_checks(op);
     if (!begin_turn(op))
         return;
@@ -174,6 +177,7 @@ void redis_engine::report(colimit::statistics& into) const {
     into.bytes_in = bytes_in_;
     into.cached_denials = denials_ ? denials_->size() : 0;
     into.reconnects = std::max<std::uint64_t>(served_, 1) - 1;
+    into.breaker_openings = breaker_.openings();
 }
 
 void redis_engine::end_ready_waiters(error_code ec) {

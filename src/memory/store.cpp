@@ -11,17 +11,9 @@
 #include <memory/store.hpp>
 
 #include <algorithm>
-#include <random>
 
 namespace colimit::memory {
 namespace {
-
-[[nodiscard]] digest random_digest() {
-    auto device = std::random_device{};
-    const auto word = [&device] { return (std::uint64_t{device()} << 32) | device(); };
-    const auto low = word();
-    return {low, word()};
-}
 
 /// Of two states of one rule, both brought to one time, one that is no less strict than either.
 [[nodiscard]] core::rule_state stricter(const core::rule_state& a,
@@ -42,7 +34,9 @@ void bring_to_now(const core::plan& rules, contents& c, std::int64_t now) noexce
 
 } // namespace
 
-store::store(std::size_t states) : secret_(random_digest()), chains_(states) {}
+store::store(std::size_t states) : chains_(states) {
+    (void)process_secret();
+}
 
 void store::answer(const sought& key, const detail::policy_data& p, const core::question& asked,
                    decision& out) noexcept {

@@ -37,6 +37,7 @@
 #include <colimit/local_limiter.hpp>
 #include <core/evaluate.hpp>
 #include <memory/chains.hpp>
+#include <memory/key_digest.hpp>
 #include <memory/shared_states.hpp>
 #include <policy_data.hpp>
 
@@ -62,10 +63,7 @@ class store {
 
     /// The first half of a call. What the caller does between the halves, such as reading the
     /// clock, costs nothing when the key is not in the cache.
-    [[nodiscard]] sought seek(std::string_view key, const detail::policy_data& p) const noexcept {
-        const auto id = key_digest(secret_, p.id, key);
-        return {id, chains_.seek(id)};
-    }
+    [[nodiscard]] sought seek(const digest& key) const noexcept { return {key, chains_.seek(key)}; }
 
     /// The second half, with the same policy and no other call between. `asked` is valid and its
     /// clock is set.
@@ -74,8 +72,8 @@ class store {
 
     /// Both halves. The key is at most limits::key_bytes.
     void answer(std::string_view key, const detail::policy_data& p, const core::question& asked,
-                decision& out) noexcept {
-        answer(seek(key, p), p, asked, out);
+                decision& out) {
+        answer(seek(key_digest(p.id, key)), p, asked, out);
     }
 
     [[nodiscard]] local_statistics statistics() const noexcept;
@@ -90,7 +88,6 @@ class store {
     void move_to_shared(std::uint32_t head, const detail::policy_data& p, const contents& c,
                         const core::event_log& log, std::int64_t now) noexcept;
 
-    digest secret_;
     chains chains_;
     shared_states shared_;
     std::uint64_t overflowed_ = 0;

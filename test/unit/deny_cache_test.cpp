@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <engine/deny_cache.hpp>
+#include <memory/key_digest.hpp>
 #include <support/decision_text.hpp>
 #include <support/fake_operation.hpp>
 
@@ -39,6 +40,10 @@ const policy rules{"p", gcra(1, 1s).burst(10).named("quick"), fixed_window(100, 
     return d;
 }
 
+[[nodiscard]] memory::digest digest_of(std::string_view key, const policy& p) {
+    return memory::key_digest(p.data()->id, key);
+}
+
 struct fixture {
     explicit fixture(std::size_t most = 64) : cache(most, read_clock) { clock_now = 1'000'000; }
 
@@ -51,7 +56,7 @@ struct fixture {
     }
     bool ask(fake_operation& op, std::string_view key, const decision& d = denial(1s),
              const policy& p = rules) {
-        if (cache.answer(op, key, *p.data()))
+        if (cache.answer(op, digest_of(key, p), *p.data()))
             return true;
         op.sent_at = clock_now;
         op.result = d;
@@ -61,7 +66,7 @@ struct fixture {
     [[nodiscard]] bool answers(std::string_view key, detail::question q = {},
                                const policy& p = rules) {
         auto op = fake_operation{q};
-        return cache.answer(op, key, *p.data());
+        return cache.answer(op, digest_of(key, p), *p.data());
     }
 
     detail::deny_cache cache;
@@ -118,7 +123,7 @@ BOOST_FIXTURE_TEST_CASE(of_two_denials_the_one_of_the_smaller_cost_stays, fixtur
     auto large = fake_operation{cost(5)};
     auto small = fake_operation{cost(2)};
     for (auto* op : {&large, &small})
-        BOOST_TEST(!cache.answer(*op, "k", *rules.data()));
+        BOOST_TEST(!cache.answer(*op, digest_of("k", rules), *rules.data()));
     for (auto* op : {&small, &large}) {
         op->sent_at = clock_now;
         op->result = denial(op == &small ? 1s : 4s);
@@ -159,8 +164,8 @@ BOOST_FIXTURE_TEST_CASE(a_denial_that_was_under_way_when_something_was_given_bac
                         fixture) {
     auto asked = fake_operation{};
     auto back = fake_operation{{.verb = verb::refund}};
-    BOOST_TEST(!cache.answer(asked, "k", *rules.data()));
-    BOOST_TEST(!cache.answer(back, "k", *rules.data()));
+    BOOST_TEST(!cache.answer(asked, digest_of("k", rules), *rules.data()));
+    BOOST_TEST(!cache.answer(back, digest_of("k", rules), *rules.data()));
     asked.sent_at = clock_now;
     asked.result = denial(1s);
     cache.note(asked, clock_now);
@@ -180,7 +185,7 @@ BOOST_FIXTURE_TEST_CASE(other_rules_end_it_when_they_are_asked_and_when_they_are
     BOOST_TEST(!answers("k"));
 
     auto changed = fake_operation{};
-    BOOST_TEST(!cache.answer(changed, "k", *raised.data()));
+    BOOST_TEST(!cache.answer(changed, digest_of("k", raised), *raised.data()));
     BOOST_TEST(!ask("k"));
     BOOST_TEST(answers("k"));
     changed.result.outcome = outcome::allowed;
@@ -188,9 +193,9 @@ BOOST_FIXTURE_TEST_CASE(other_rules_end_it_when_they_are_asked_and_when_they_are
     BOOST_TEST(!answers("k"));
 
     BOOST_TEST(!ask("k"));
-    cache.end_others("k", *rules.data());
+    cache.end_others(digest_of("k", rules), *rules.data());
     BOOST_TEST(answers("k"));
-    cache.end_others("k", *raised.data());
+    cache.end_others(digest_of("k", raised), *raised.data());
     BOOST_TEST(!answers("k"));
 }
 
@@ -206,7 +211,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_no_plain_denial_is_not_kept, fixture) {
         BOOST_TEST(!ask("k", {}, d));
     BOOST_TEST(!ask("k", {.now = 1'700'000'000'000'000}));
     auto failed = fake_operation{};
-    BOOST_TEST(!cache.answer(failed, "k", *rules.data()));
+    BOOST_TEST(!cache.answer(failed, digest_of("k", rules), *rules.data()));
     failed.ec = errc::outcome_unknown;
     failed.sent_at = clock_now;
     failed.result = denial(1s);

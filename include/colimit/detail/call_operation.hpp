@@ -18,6 +18,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/prefer.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,6 +47,8 @@ struct call {
     detail::engine* engine = nullptr;
     shape kind = shape::ready;
     std::string_view key{};
+    /// Of key and policy, where it is known already.
+    const std::array<std::uint64_t, 2>* digest = nullptr;
     const std::shared_ptr<const policy_data>* policy = nullptr;
     detail::question asked{};
     std::span<check> checks{};
