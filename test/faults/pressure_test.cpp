@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
@@ -36,11 +37,11 @@ class rate_meter {
             asio::co_spawn(live_.context, call(i), test::rethrow);
     }
 
-    /// Answers a second, over a fifth of one.
+    /// Answers a second, over a tenth of one.
     asio::awaitable<double> measure() {
         const auto begin = steady::now();
         const auto before = answered_;
-        co_await test::pause_for(200ms);
+        co_await test::pause_for(100ms);
         const std::chrono::duration<double> time = steady::now() - begin;
         co_return static_cast<double>(answered_ - before) / time.count();
     }
@@ -118,8 +119,11 @@ BOOST_AUTO_TEST_CASE(a_million_calls_to_a_frozen_server_take_no_more_than_there_
     l.run([&]() -> asio::awaitable<void> {
         co_await l.limiter.ready();
         auto meter = rate_meter{l};
-        (void)co_await meter.measure();
-        rate = co_await meter.measure();
+        auto rates = std::vector<double>{};
+        for (auto i = 0; i < 11; ++i)
+            rates.push_back(co_await meter.measure());
+        std::ranges::nth_element(rates, rates.begin() + 5);
+        rate = rates[5];
         co_await meter.finish();
     });
     // What the cap costs is taken once, by a server that is slow for a moment.
@@ -149,20 +153,22 @@ BOOST_AUTO_TEST_CASE(a_million_calls_to_a_frozen_server_take_no_more_than_there_
         auto meter = rate_meter{l};
         auto again = 0.0;
         const auto end = thawed + test::patience;
-        while (again < 0.8 * rate && steady::now() < end)
+        while (again < 0.95 * rate && steady::now() < end)
             again = co_await meter.measure();
         const auto took =
             std::chrono::duration_cast<std::chrono::milliseconds>(steady::now() - thawed);
         BOOST_TEST_MESSAGE("before " << rate << " a second, " << took.count()
                                      << " ms after the thaw " << again);
-        BOOST_TEST(again >= 0.8 * rate);
+        BOOST_TEST(again >= 0.95 * rate);
         co_await meter.finish();
     });
 }
 
+// COLIMIT_FLOOD_KEYS may ask for another number of keys.
 BOOST_AUTO_TEST_CASE(ten_million_keys_free_nobody_who_is_limited_and_take_no_more_memory) {
     constexpr auto capacity = 100'000;
-    constexpr auto keys = 10'000'000;
+    const auto* const asked = std::getenv("COLIMIT_FLOOD_KEYS");
+    const auto keys = asked == nullptr ? 10'000'000 : std::stoi(asked);
     constexpr auto victims = 100;
     const auto hourly = policy{"hourly", gcra(5, 1h)};
     auto now = time_point{1'700'000'000s};
@@ -176,7 +182,7 @@ BOOST_AUTO_TEST_CASE(ten_million_keys_free_nobody_who_is_limited_and_take_no_mor
     for (auto i = 0; i < keys; ++i) {
         (void)store.allow(key("flood ", i), hourly, {.now = now});
         if (i % 100'000 == 0) {
-            now += 5s; // less than a token in all
+            now += 500'000'000us * 100'000 / keys; // less than a token in all
             for (auto v = 0; v < victims; ++v)
                 freed += store.allow(key("victim ", v), hourly, {.now = now}).allowed() ? 1 : 0;
         }
@@ -184,7 +190,7 @@ BOOST_AUTO_TEST_CASE(ten_million_keys_free_nobody_who_is_limited_and_take_no_mor
     BOOST_TEST(freed == 0);
     BOOST_TEST(store.statistics().states <= capacity);
     BOOST_TEST(store.statistics().overflowed > 0U);
-    BOOST_TEST_MESSAGE("ten million keys: memory grew by " << memory.growth() / 1024 << " KiB");
+    BOOST_TEST_MESSAGE(keys << " keys: memory grew by " << memory.growth() / 1024 << " KiB");
     BOOST_TEST(memory.growth() <= 16 * mib);
     // Nobody is locked out for ever: who comes when the flood has recovered is served.
     for (auto hour = 0; hour < 3; ++hour) {
