@@ -18,6 +18,6 @@ local least_ttl = tonumber(ARGV[4])
 -- passes between TIME and SET; beside a supplied clock it would mean nothing.
 local function lifetime(us)
     local ms = max(floor(us / 1000) + 1000, least_ttl)
-    if supplied then return 'PX', text_of('%.0f', ms), 0 end
-    return 'PXAT', text_of('%.0f', now_ms + ms), (now_ms + ms) * 1000
+    if supplied then return 'PX', text_of('%d', ms), 0 end
+    return 'PXAT', text_of('%d', now_ms + ms), (now_ms + ms) * 1000
 end

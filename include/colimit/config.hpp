@@ -101,8 +101,10 @@ struct config {
     std::size_t batch_size = 96;
 
     /// Script calls, or writes, on the wire at once: 1 to 64. While they are, the next one fills.
-    /// One alone would leave the server idle while its reply travels; many would all be small.
-    std::size_t batches_in_flight = 3;
+    /// A server reads 16 KiB at a time and answers all it has read at once: if that were all there
+    /// is on the wire, it would be idle while its replies travel. Six full batches are 20 KB or
+    /// more; many would all be small.
+    std::size_t batches_in_flight = 6;
 
     /// Denials that are remembered, so that a flood of refused calls costs the server nothing: 0
     /// (none) to 16,777,216. Until a denial's `retry_after` is over, less a thousandth and the time

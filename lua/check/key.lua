@@ -7,10 +7,14 @@ local expires       -- until then the key surely lives
 
 local function is_number(a, least) return a >= least and a <= MOST and a % 1 == 0 end
 
--- False when the numbers are no state.
-local function read_slot(i, a, b, c, d)
+-- Reads the slot at a place of a value into slot i, if it has its tag. The answers: whether it has,
+-- and whether its numbers are a state.
+local function read_slot(i, value, slots, place)
+    local found, c, d = unpack_bytes('<I4dd', value, HEAD + 1 + FIXED * place)
+    if found ~= tag[i] then return false end
+    local a, b = unpack_bytes('<dd', value, HEAD + 1 + FIXED * slots + (SLOT - FIXED) * place)
     t[i], debt[i], own_num[i], own_capacity[i] = a + 0, b + 0, c, d + 0 -- no -0 is kept
-    return is_number(a, 0) and is_number(b, 0) and is_number(c, 1) and is_number(d, 0)
+    return true, is_number(a, 0) and is_number(b, 0) and is_number(c, 1) and is_number(d, 0)
 end
 
 -- Reads a value by its tags; false when it is none. Should a tag be there twice, the first counts.
@@ -18,24 +22,20 @@ local function read_value(value)
     local slots = (#value - HEAD) / SLOT
     if slots < 1 or slots > 10 or slots % 1 ~= 0 then return false end
     expires = unpack_bytes('<d', value)
-    local found, a, b, c, d
+    local elsewhere, found, is_state = slots ~= #stored
     -- Usually each slot is at its own place.
     for place, i in ipairs(stored) do
-        if place > slots then break end
-        found, a, b, c, d = unpack_bytes('<I4dddd', value, HEAD + 1 + SLOT * (place - 1))
-        if found ~= tag[i] then
-            slots = -slots
-            break
-        end
-        if not read_slot(i, a, b, c, d) then return false end
+        if elsewhere then break end
+        found, is_state = read_slot(i, value, slots, place - 1)
+        if not found then elsewhere = true end
+        if found and not is_state then return false end
     end
-    if slots == #stored then return true end
-    slots = slots < 0 and -slots or slots
+    if not elsewhere then return true end
     for i = 1, n + 1 do
         for place = 0, slots - 1 do
-            found, a, b, c, d = unpack_bytes('<I4dddd', value, HEAD + 1 + SLOT * place)
-            if found == tag[i] then
-                if not read_slot(i, a, b, c, d) then return false end
+            found, is_state = read_slot(i, value, slots, place)
+            if found then
+                if not is_state then return false end
                 break
             end
         end
@@ -66,16 +66,19 @@ local function load(value)
 end
 
 local function encoded(ends)
-    local fields = {ends}
-    for place, i in ipairs(stored) do
-        local o = 5 * place - 3
-        fields[o], fields[o + 1], fields[o + 2], fields[o + 3], fields[o + 4] =
-            tag[i], t[i], debt[i], kind[i] == DISTINCT and 1 or own_num[i], own_capacity[i]
-    end
-    local bytes = pack(value_format, unpack(fields))
     local b = n + 1
-    if debt[b] == 0 then return bytes end
-    return bytes .. pack('<I4dddd', tag[b], t[b], debt[b], own_num[b], own_capacity[b])
+    local slots = #stored + (debt[b] == 0 and 0 or 1)
+    local fields = {ends}
+    for place = 1, slots do
+        local i = stored[place] or b
+        fields[3 * place - 1], fields[3 * place], fields[3 * place + 1] =
+            tag[i], i ~= b and kind[i] == DISTINCT and 1 or own_num[i], own_capacity[i]
+    end
+    for place = 1, slots do
+        local i = stored[place] or b
+        fields[#fields + 1], fields[#fields + 2] = t[i], debt[i]
+    end
+    return pack(value_format(slots), unpack(fields))
 end
 
 -- For how long the state matters and for how long it is kept; nothing if it is as good as none.

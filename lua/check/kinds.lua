@@ -104,39 +104,43 @@ end
 bring[ALIGNED], fitting[ALIGNED] = bring[STEPWISE], fitting[STEPWISE]
 add[ALIGNED], take[ALIGNED] = add[STEPWISE], take[STEPWISE]
 
--- Days since 1970 of the first of a month (1 to 13), and the month of a day: Howard Hinnant,
--- "chrono-Compatible Low-Level Date Algorithms"; years begin in March.
-local function days_before(year, month)
-    if month > 12 then year, month = year + 1, month - 12 end
-    if month <= 2 then year = year - 1 end
-    local era = floor(year / 400)
-    local year_of_era = year - era * 400
-    local day = floor((153 * (month > 2 and month - 3 or month + 9) + 2) / 5)
-    return era * 146097 + year_of_era * 365 + floor(year_of_era / 4) - floor(year_of_era / 100)
-        + day - 719468
-end
-
-local function month_of(days)
-    local z = days + 719468
-    local era = floor(z / 146097)
-    local day = z - era * 146097
-    local year = floor((day - floor(day / 1460) + floor(day / 36524) - floor(day / 146096)) / 365)
-    local day_of_year = day - (365 * year + floor(year / 4) - floor(year / 100))
-    local month = floor((5 * day_of_year + 2) / 153)
-    month = month < 10 and month + 3 or month - 9
-    return year + era * 400 + (month <= 2 and 1 or 0), month
-end
-
 local DAY = 86400 * SECOND
-local calendar_end = {
-    [0] = function(days) return days + 1 end,
-    function(days) return days + 7 - (days + 3) % 7 end, -- 1970-01-01 was a Thursday
-    function(days)
-        local year, month = month_of(days)
-        return days_before(year, month + 1)
-    end,
-    function(days) return days_before(month_of(days) + 1, 1) end,
-}
+local calendar_end
+do
+    -- Days since 1970 of the first of a month (1 to 13), and the month of a day: Howard Hinnant,
+    -- "chrono-Compatible Low-Level Date Algorithms"; years begin in March.
+    local function days_before(year, month)
+        if month > 12 then year, month = year + 1, month - 12 end
+        if month <= 2 then year = year - 1 end
+        local era = floor(year / 400)
+        local year_of_era = year - era * 400
+        local day = floor((153 * (month > 2 and month - 3 or month + 9) + 2) / 5)
+        return era * 146097 + year_of_era * 365 + floor(year_of_era / 4) - floor(year_of_era / 100)
+            + day - 719468
+    end
+
+    local function month_of(days)
+        local z = days + 719468
+        local era = floor(z / 146097)
+        local day = z - era * 146097
+        local year =
+            floor((day - floor(day / 1460) + floor(day / 36524) - floor(day / 146096)) / 365)
+        local day_of_year = day - (365 * year + floor(year / 4) - floor(year / 100))
+        local month = floor((5 * day_of_year + 2) / 153)
+        month = month < 10 and month + 3 or month - 9
+        return year + era * 400 + (month <= 2 and 1 or 0), month
+    end
+
+    calendar_end = {
+        [0] = function(days) return days + 1 end,
+        function(days) return days + 7 - (days + 3) % 7 end, -- 1970-01-01 was a Thursday
+        function(days)
+            local year, month = month_of(days)
+            return days_before(year, month + 1)
+        end,
+        function(days) return days_before(month_of(days) + 1, 1) end,
+    }
+end
 
 local function window_end(i, stored_end)
     if kind[i] == CALENDAR then

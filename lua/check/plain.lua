@@ -8,47 +8,53 @@ local has_one_slot = (asked_times or ARGV[5] == '') and n == 1 and not shadow[1]
 -- anew. By a supplied clock nothing is promised.
 local edge = supplied and -MOST or now + SECOND - 1000
 
--- A value of one slot, with a new end. Many keys of a batch end together.
-local lived, option, at, new_end
-local function write_whole(k, value, since, debt, num1, capacity1, lives)
-    if packed then
-        written[k] = pack('<dI4dddd', 0, tag[1], since, debt, num1, capacity1)
-        return
-    end
-    if lives ~= lived then
-        option, at, new_end = lifetime(lives)
-        lived = lives
-    end
-    local bytes, done = pack('<dI4dddd', new_end, tag[1], since, debt, num1, capacity1)
-    if value and not supplied then
-        -- In place, too: SET would make the whole value, and the next write split it.
-        done = guarded('SETRANGE', KEYS[k], '0', bytes)
-        if done == 44 then done = guarded('PEXPIREAT', KEYS[k], at) end
-        if done == 1 then done = {} end
-    elseif value then
-        done = guarded('SET', KEYS[k], bytes, option, at)
-    else -- MGET does not see values of other types; they must not be overwritten
-        done = guarded('SET', KEYS[k], bytes, option, at, 'NX')
-    end
-    if not done then
-        note(k, 'c')
-    elseif done.err then
-        note(k, 'e', done.err)
+-- The first parts of the slots: what buckets and windows never change. A value as it is read and
+-- written with them; where the rest of it begins.
+local fixed, whole = '', '<dc' .. FIXED * n .. string.rep('dd', n)
+for i = 1, n do fixed = fixed .. pack('<I4dd', tag[i], num[i], capacity[i]) end
+local moving_at = text_of('%d', HEAD + FIXED * n)
+
+-- A value with a new end; its slots' t and debt follow.
+local write_whole
+do
+    local lived, option, at, new_end -- many keys of a batch end together
+    write_whole = function(k, value, lives, fixed, ...)
+        if packed then
+            written[k] = pack(whole, 0, fixed, ...)
+            return
+        end
+        if lives ~= lived then
+            option, at, new_end = lifetime(lives)
+            lived = lives
+        end
+        local bytes, done = pack(whole, new_end, fixed, ...)
+        if value and not supplied then
+            -- In place, too: SET would make the whole value, and the next write split it.
+            done = guarded('SETRANGE', KEYS[k], '0', bytes)
+            if done == value_size then done = guarded('PEXPIREAT', KEYS[k], at) end
+            if done == 1 then done = {} end
+        elseif value then
+            done = guarded('SET', KEYS[k], bytes, option, at)
+        else -- MGET does not see values of other types; they must not be overwritten
+            done = guarded('SET', KEYS[k], bytes, option, at, 'NX')
+        end
+        if not done then
+            note(k, 'c')
+        elseif done.err then
+            note(k, 'e', done.err)
+        end
     end
 end
 
 if has_one_slot and kind[1] == BUCKET and unit[1] == 1 and initial[1] < 0 then
-    local tag1, num1, den1, full1, capacity1, most1 =
-        tag[1], num[1], den[1], full[1], capacity[1], most[1]
+    local num1, den1, full1, most1 = num[1], den[1], full[1], most[1]
     for k = 1, keys do
         local value, debt, ends = values[k], 0, 0
         if value then
             ends = nil
             if #value == 44 then
-                local until_then, found, t, old, old_num, old_capacity =
-                    unpack_bytes('<dI4dddd', value)
-                if found == tag1 and old_num == num1 and old_capacity == capacity1
-                    and t >= 0 and t <= now and old >= 0 and old <= most1
+                local until_then, found, t, old = unpack_bytes(whole, value)
+                if found == fixed and t >= 0 and t <= now and old >= 0 and old <= most1
                     and t % 1 + old % 1 == 0 then
                     ends, debt = until_then, old - (now - t) * den1
                     if debt < 0 then debt = 0 end
@@ -69,10 +75,10 @@ if has_one_slot and kind[1] == BUCKET and unit[1] == 1 and initial[1] < 0 then
             local recovers = den1 == 1 and after or ceil(after / den1)
             if ends >= now + recovers and ends < edge + 2 * recovers then
                 -- The key surely outlives the debt: t and debt change in their place.
-                local done = guarded('SETRANGE', KEYS[k], '12', pack('<dd', now, after))
+                local done = guarded('SETRANGE', KEYS[k], moving_at, pack('<dd', now, after))
                 if done ~= 44 then note(k, 'e', done.err) end
             else
-                write_whole(k, value, now, after, num1, capacity1, SPARE * recovers)
+                write_whole(k, value, SPARE * recovers, fixed, now, after)
             end
         end
     end

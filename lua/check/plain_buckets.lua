@@ -1,8 +1,8 @@
--- The next most common batch: as before, but of several continuous buckets. Rule by rule through
--- all keys, so that a rule's numbers are at hand, then key by key: a key's state is written at
--- once, in place while the key outlives all debts.
+-- The next most common batch: the same for two or three continuous buckets, all in one pass, as
+-- tables in the place of names would cost more than all else here. Where there are two, the third
+-- is one that never refuses and never lasts.
 local function are_plain_buckets()
-    if not asked_times and ARGV[5] ~= '' or n < 2 or n ~= rules then return false end
+    if not asked_times and ARGV[5] ~= '' or n < 2 or n > 3 or n ~= rules then return false end
     for i = 1, n do
         if kind[i] ~= BUCKET or unit[i] ~= 1 or initial[i] >= 0 or shadow[i] then return false end
     end
@@ -10,81 +10,57 @@ local function are_plain_buckets()
 end
 
 if are_plain_buckets() then
-    local fits = {} -- how many of a key's calls; false where the value is no state by these numbers
+    local num1, den1, full1, most1 = num[1], den[1], full[1], most[1]
+    local num2, den2, full2, most2 = num[2], den[2], full[2], most[2]
+    local num3, den3, full3, most3 = 1, MOST, MOST, MOST
+    if n == 3 then num3, den3, full3, most3 = num[3], den[3], full[3], most[3] end
+    local moving = '<' .. string.rep('dd', n)
     for k = 1, keys do
-        local value = values[k]
-        fits[k] = (not value or #value == value_size) and (asked_times and times_of(k) or 1)
-    end
-
-    local owed = {} -- of each rule: by each key, before its calls
-    for i = 1, n do
-        local tag1, num1, den1, full1, capacity1, most1 =
-            tag[i], num[i], den[i], full[i], capacity[i], most[i]
-        local debts, at = {}, SLOT * i - 27
-        for k = 1, keys do
-            local value, times, debt = values[k], fits[k], 0
-            if value and times then
-                local found, t, old, old_num, old_capacity = unpack_bytes('<I4dddd', value, at)
-                if found == tag1 and old_num == num1 and old_capacity == capacity1
-                    and t >= 0 and t <= now and old >= 0 and old <= most1
-                    and t % 1 + old % 1 == 0 then
-                    debt = old - (now - t) * den1
-                    if debt < 0 then debt = 0 end
-                else
-                    times, fits[k] = false, false
+        local value, ends = values[k], 0
+        local debt1, debt2, debt3 = 0, 0, 0
+        if value then
+            ends = nil
+            if #value == value_size then
+                local until_then, found, t, old1, t2, old2, t3, old3 = unpack_bytes(whole, value)
+                if n == 2 then t3, old3 = t, 0 end
+                -- All were brought to the same time when one of them was charged.
+                if found == fixed and t2 == t and t3 == t and t >= 0 and t <= now
+                    and old1 >= 0 and old1 <= most1 and old2 >= 0 and old2 <= most2
+                    and old3 >= 0 and old3 <= most3
+                    and t % 1 + old1 % 1 + old2 % 1 + old3 % 1 == 0 then
+                    local passed = now - t
+                    ends, debt1, debt2, debt3 = until_then, old1 - passed * den1,
+                        old2 - passed * den2, old3 - passed * den3
+                    if debt1 < 0 then debt1 = 0 end
+                    if debt2 < 0 then debt2 = 0 end
+                    if debt3 < 0 then debt3 = 0 end
                 end
-            end
-            debts[k] = debt
-            if times and debt + times * num1 > full1 then
-                fits[k] = max(0, floor((full1 - debt) / num1))
             end
         end
-        owed[i] = debts
-    end
-
-    -- What changes in a value, and what lies between that: t debt (num capacity tag) t debt (...
-    local body, last = '<dd' .. string.rep('c20dd', n - 1), pack('<dd', num[n], capacity[n])
-    local parts = {}
-    for i = 1, n do
-        parts[3 * i - 2] = now
-        if i < n then parts[3 * i] = pack('<ddI4', num[i], capacity[i], tag[i + 1]) end
-    end
-    for k = 1, keys do
-        local value, times = values[k], fits[k]
-        if not times then
+        local after1, after2, after3 = debt1 + num1, debt2 + num2, debt3 + num3
+        if not ends then
             left = left or {}
             left[#left + 1] = k
-        elseif times > 0 then
+        elseif after1 <= full1 and after2 <= full2 and after3 <= full3 then
+            local times = 1
+            if asked_times then
+                times = min(times_of(k), floor((full1 - debt1) / num1),
+                    floor((full2 - debt2) / num2), floor((full3 - debt3) / num3))
+                after1, after2, after3 =
+                    debt1 + times * num1, debt2 + times * num2, debt3 + times * num3
+            end
             granted = granted + times
-            local recovers = 0
-            for i = 1, n do
-                local debt, one = owed[i][k] + times * num[i], den[i]
-                parts[3 * i - 1] = debt
-                if one ~= 1 then debt = ceil(debt / one) end
-                if debt > recovers then recovers = debt end
-            end
-            local bytes = pack(body, unpack(parts))
-            local ends = value and unpack_bytes('<d', value) or 0
-            local done
-            if packed then
-                written[k], done = pack('<dI4', 0, tag[1]) .. bytes .. last, value_size
-            elseif ends >= now + recovers and ends < edge + 2 * recovers then
-                done = guarded('SETRANGE', KEYS[k], '12', bytes)
+            local recovers, longer2, longer3 = after1 / den1, after2 / den2, after3 / den3
+            if longer2 > recovers then recovers = longer2 end
+            if longer3 > recovers then recovers = longer3 end
+            recovers = ceil(recovers)
+            if ends >= now + recovers and ends < edge + 2 * recovers then
+                local bytes = pack(moving, now, after1, now, after2, now, after3)
+                local done = guarded('SETRANGE', KEYS[k], moving_at, bytes)
+                if done ~= value_size then note(k, 'e', done.err) end
             else
-                local option, at, new_end = lifetime(SPARE * recovers)
-                bytes = pack('<dI4', new_end, tag[1]) .. bytes .. last
-                if value then
-                    done = guarded('SET', KEYS[k], bytes, option, at)
-                else -- as in the plain way
-                    done = guarded('SET', KEYS[k], bytes, option, at, 'NX')
-                end
-            end
-            if done ~= value_size then
-                if not done then
-                    note(k, 'c')
-                elseif type(done) == 'table' and done.err then
-                    note(k, 'e', done.err)
-                end
+                write_whole(k, value, SPARE * recovers, fixed, now, after1, now, after2, now,
+                    after3)
             end
         end
     end

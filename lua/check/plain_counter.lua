@@ -11,7 +11,7 @@ if has_one_slot and kind[1] == COUNTER then
         if value then
             promised = nil
             if #value == 44 then
-                local until_then, found, t, old, old_num, before =
+                local until_then, found, old_num, before, t, old =
                     unpack_bytes('<dI4dddd', value)
                 if found == tag1 and old_num == length and t >= 0 and t <= ends
                     and old >= 0 and old <= most1 and before >= 0 and before <= most1
@@ -34,11 +34,12 @@ if has_one_slot and kind[1] == COUNTER then
                 local times = asked_times and min(times_of(k), fits) or 1
                 granted = granted + times
                 if promised >= now + matters and promised < edge + 2 * matters then
-                    local done = guarded('SETRANGE', KEYS[k], '12',
-                        pack('<dddd', ends, used + times, length, previous))
+                    local done = guarded('SETRANGE', KEYS[k], '20',
+                        pack('<ddd', previous, ends, used + times))
                     if done ~= 44 then note(k, 'e', done.err) end
                 else
-                    write_whole(k, value, ends, used + times, length, previous, matters)
+                    write_whole(k, value, matters, pack('<I4dd', tag1, length, previous), ends,
+                        used + times)
                 end
             end
         end

@@ -1,6 +1,7 @@
 -- The same for a fixed window, aligned or from the first charge.
 if has_one_slot and (kind[1] == WINDOW or kind[1] == FROM_FIRST) then
-    local tag1, full1, most1, aligned = tag[1], full[1], most[1], kind[1] == WINDOW
+    local full1, most1, aligned = full[1], most[1], kind[1] == WINDOW
+    local fixed = pack('<I4dd', tag[1], 1, 1)
     local latest = now + period[1] -- a window that begins now ends then
     if aligned then latest = (floor(now / period[1]) + 1) * period[1] end
     for k = 1, keys do
@@ -8,10 +9,8 @@ if has_one_slot and (kind[1] == WINDOW or kind[1] == FROM_FIRST) then
         if value then
             promised = nil
             if #value == 44 then
-                local until_then, found, t, old, old_num, old_capacity =
-                    unpack_bytes('<dI4dddd', value)
-                if found == tag1 and old_num == 1 and old_capacity == 1
-                    and t >= 0 and t <= latest and old >= 0 and old <= most1
+                local until_then, found, t, old = unpack_bytes(whole, value)
+                if found == fixed and t >= 0 and t <= latest and old >= 0 and old <= most1
                     and t % 1 + old % 1 == 0 then
                     if t <= now or old == 0 then
                         promised = until_then
@@ -28,10 +27,11 @@ if has_one_slot and (kind[1] == WINDOW or kind[1] == FROM_FIRST) then
             local times = asked_times and min(times_of(k), full1 - used) or 1
             granted = granted + times
             if promised >= ends and promised < edge + 2 * (ends - now) then
-                local done = guarded('SETRANGE', KEYS[k], '12', pack('<dd', ends, used + times))
+                local bytes = pack('<dd', ends, used + times)
+                local done = guarded('SETRANGE', KEYS[k], moving_at, bytes)
                 if done ~= 44 then note(k, 'e', done.err) end
             else
-                write_whole(k, value, ends, used + times, 1, 1, ends - now)
+                write_whole(k, value, ends - now, fixed, ends, used + times)
             end
         end
     end

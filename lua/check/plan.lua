@@ -21,8 +21,9 @@
 --           'nonce seconds microseconds granted statuses'; statuses is '-' when all went well, else
 --           a character a key: '.' well, 'c' another type of value is in the way, 'e' an error
 --
--- A value is expires (f64: until then the key surely lives) and for each stored slot tag:u32, then
--- t debt num capacity (f64), which src/core/state.hpp explains.
+-- A value is expires (f64: until then the key surely lives), for each stored slot tag:u32, num and
+-- capacity (f64), and then for each of them t and debt (f64), which src/core/state.hpp explains. So
+-- what most calls change lies together, and what they do not is compared as one string.
 
 local BUCKET, STEPWISE, ALIGNED, WINDOW, FROM_FIRST = 0, 1, 2, 3, 4
 local CALENDAR, COUNTER, LOG, DISTINCT, HOLD = 5, 6, 7, 8, 9
@@ -30,7 +31,7 @@ local ALLOW, PEEK, CHARGE, REFUND, RESET = 0, 1, 2, 3, 4
 local BLOCK, RESERVE, UNRESERVE, ONCE = 5, 6, 7, 8
 local MOST = 9007199254740991
 local SECOND = 1000000
-local HEAD, SLOT = 8, 36 -- bytes of a value
+local HEAD, FIXED, SLOT = 8, 20, 36 -- bytes of a value: its head, a slot's first part, all of it
 local BLOCK_TAG, CENTURY = 3993778410, 36525 * 86400 * SECOND
 -- A bucket's state lives on as it is used, so its key is given almost twice the time it needs:
 -- most writes then need not set its end again.
@@ -49,7 +50,11 @@ local tag, kind, shadow, counts_refused = {}, {}, {}, {}
 local capacity, num, den, unit, most, full = {}, {}, {}, {}, {}, {}
 local period, step, offset, initial, calendar = {}, {}, {}, {}, {}
 -- Slots that are stored in the value, and those that have a sketch.
-local stored, sketches, has_log, value_format, value_size
+local stored, sketches, has_log, value_size
+
+local function value_format(slots)
+    return '<d' .. string.rep('I4dd', slots) .. string.rep('dd', slots)
+end
 
 -- Reads the plan at a place of ARGV[1]; answers where the next one begins.
 local function read_plan(at)
@@ -73,7 +78,6 @@ local function read_plan(at)
     if packed then generation, at = unpack_bytes('<d', ARGV[1], at) end
     -- Behind the slots: until when the key is blocked.
     tag[n + 1], period[n + 1] = BLOCK_TAG, CENTURY
-    value_format = '<d' .. string.rep('I4dddd', #stored)
     value_size = HEAD + SLOT * #stored
     return at
 end

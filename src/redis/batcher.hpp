@@ -37,7 +37,7 @@ namespace colimit::redis {
 struct batcher_settings {
     std::string prefix;
     std::size_t batch_size = 96;
-    std::size_t batches_in_flight = 3;
+    std::size_t batches_in_flight = 6;
     std::size_t max_in_flight = 65'536;
     std::int64_t minimum_ttl_ms = 0;
     std::uint64_t first_nonce = 1;

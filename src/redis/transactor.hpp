@@ -29,7 +29,7 @@ namespace colimit::redis {
 struct transactor_settings {
     std::string prefix;
     std::size_t batch_size = 96;
-    std::size_t batches_in_flight = 3;
+    std::size_t batches_in_flight = 6;
     std::size_t max_in_flight = 65'536;
     std::int64_t minimum_ttl_ms = 0;
     /// Microseconds for which calls may be under way and still count right: events are kept so much

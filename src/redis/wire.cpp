@@ -13,7 +13,9 @@ namespace colimit::redis {
 namespace {
 
 constexpr std::size_t header_bytes = 8;
-constexpr std::size_t slot_bytes = 4 + 4 * 8;
+constexpr std::size_t fixed_bytes = 4 + 2 * 8;
+constexpr std::size_t moving_bytes = 2 * 8;
+constexpr std::size_t slot_bytes = fixed_bytes + moving_bytes;
 
 static_assert(std::endian::native == std::endian::little, "values are copied as they are");
 
@@ -47,25 +49,39 @@ template<class T>
     return static_cast<double>(out) == value;
 }
 
-[[nodiscard]] bool read_slot(const char* at, core::rule_state& s) noexcept {
-    return read_number(at + 4, 0, s.t) && read_number(at + 12, 0, s.debt) &&
-           read_number(at + 20, 1, s.num) && read_number(at + 28, 0, s.capacity);
+/// Both parts of a slot.
+[[nodiscard]] bool read_slot(const char* fixed, const char* moving, core::rule_state& s) noexcept {
+    return read_number(moving, 0, s.t) && read_number(moving + 8, 0, s.debt) &&
+           read_number(fixed + 4, 1, s.num) && read_number(fixed + 12, 0, s.capacity);
 }
 
-void append_slot(std::string& out, std::uint32_t tag, const core::rule_state& s) {
-    append(out, tag);
-    for (const auto number : {s.t, s.debt, s.num, s.capacity})
-        append_number(out, number);
+/// Reads the rule's slot, if there is one: usually at its own place, elsewhere after the policy's
+/// rules changed. Should somebody have written a tag twice, the first one counts, as in the script.
+/// False when its numbers are no state.
+[[nodiscard]] bool read_slot_of(std::uint32_t tag, std::string_view value,
+                                core::rule_state& into) noexcept {
+    const auto slots = (value.size() - header_bytes) / slot_bytes;
+    const auto* fixed = value.data() + header_bytes;
+    const auto* moving = fixed + fixed_bytes * slots;
+    for (std::size_t i = 0; i < slots; ++i, fixed += fixed_bytes, moving += moving_bytes)
+        if (read<std::uint32_t>(fixed) == tag)
+            return read_slot(fixed, moving, into);
+    return true;
 }
 
-/// The rule's slot: usually at its own place, elsewhere after the policy's rules changed. Should
-/// somebody have written a tag twice, the first one counts, as in the script.
-[[nodiscard]] const char* find_slot(std::string_view value, std::uint32_t tag) noexcept {
-    for (auto at = header_bytes; at < value.size(); at += slot_bytes)
-        if (read<std::uint32_t>(value.data() + at) == tag)
-            return value.data() + at;
-    return nullptr;
-}
+/// Slots one after another, as two rows.
+struct slot_writer {
+    std::string fixed{};
+    std::string moving{};
+
+    void append_slot(std::uint32_t tag, const core::rule_state& s) {
+        append(fixed, tag);
+        append_number(fixed, s.num);
+        append_number(fixed, s.capacity);
+        append_number(moving, s.t);
+        append_number(moving, s.debt);
+    }
+};
 
 /// Whether the script answers what it found of the rule, call by call.
 [[nodiscard]] bool has_facts(const core::limit& l) noexcept {
@@ -141,13 +157,9 @@ core::key_state decode_value(const core::plan& rules,
     if (!value)
         return state;
     state.exists = true;
-    const auto read = [&](std::uint32_t tag, core::rule_state& into) {
-        const auto* slot = find_slot(*value, tag);
-        return slot == nullptr || read_slot(slot, into);
-    };
-    state.stale = !has_shape(*value) || !read(block_tag, state.block);
+    state.stale = !has_shape(*value) || !read_slot_of(block_tag, *value, state.block);
     for (std::uint32_t i = 0; i < rules.slots && !state.stale; ++i)
-        state.stale = !read(rules.limits[i].tag, state.states[i]);
+        state.stale = !read_slot_of(rules.limits[i].tag, *value, state.states[i]);
     if (state.stale) {
         state.states = {};
         state.block = {};
@@ -157,18 +169,18 @@ core::key_state decode_value(const core::plan& rules,
 
 std::string encode_value(const core::plan& rules, const core::key_state& state,
                          std::int64_t expires) {
-    auto out = std::string{};
-    append_number(out, expires);
+    auto slots = slot_writer{};
+    append_number(slots.fixed, expires);
     for (std::uint32_t i = 0; i < rules.slots; ++i) {
         auto s = state.states[i];
         if (rules.limits[i].kind == core::kind::distinct)
             s.num = 1; // what the store told the arithmetic is not kept
         if (rules.limits[i].kind != core::kind::log)
-            append_slot(out, rules.limits[i].tag, s);
+            slots.append_slot(rules.limits[i].tag, s);
     }
     if (state.block.debt != 0)
-        append_slot(out, block_tag, state.block);
-    return out;
+        slots.append_slot(block_tag, state.block);
+    return slots.fixed + slots.moving;
 }
 
 } // namespace colimit::redis

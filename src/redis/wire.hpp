@@ -10,8 +10,8 @@
 //   calls  for each row of equal calls   key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if
 //          the plan has a distinct rule  size:u16 and as many bytes of the member
 //   facts  for each call and each log or distinct rule  t debt num capacity (f64)
-//   value  expires:f64, then for each slot but logs  tag:u32 t:f64 debt:f64 num:f64 capacity:f64
-//          and, if the key is blocked, one more
+//   value  expires:f64, then for each slot but logs  tag:u32 num:f64 capacity:f64  and, if the key
+//          is blocked, one more; then for each of them  t:f64 debt:f64
 //
 // A value of one rule is 44 bytes, the longest string that Redis keeps in one allocation with its
 // header. `expires` is a time before which the server will not drop the key (0: unknown, or the

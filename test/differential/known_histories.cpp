@@ -77,14 +77,20 @@ constexpr std::int64_t noon = 1'700'000'001'234'567;
             }};
 }
 
-/// A number of a value, in its place.
+/// Where a number of a slot is: t, debt, num or capacity.
+[[nodiscard]] char* number_of(std::string& value, std::size_t slot, std::size_t field) {
+    const auto slots = (value.size() - 8) / 36;
+    return value.data() + 8 +
+           (field < 2 ? 20 * slots + 16 * slot + 8 * field : 20 * slot + 4 + 8 * (field - 2));
+}
+
 void set_number(std::string& value, std::size_t slot, std::size_t field, double number) {
-    std::memcpy(value.data() + 8 + 36 * slot + 4 + 8 * field, &number, sizeof number);
+    std::memcpy(number_of(value, slot, field), &number, sizeof number);
 }
 
 void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
     auto number = 0.0;
-    std::memcpy(&number, value.data() + 8 + 36 * slot + 4 + 8 * field, sizeof number);
+    std::memcpy(&number, number_of(value, slot, field), sizeof number);
     set_number(value, slot, field, number + by);
 }
 
@@ -116,7 +122,7 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
                 if (slot == i || slot == rules.size)
                     how(value, i);
         };
-        change([](std::string& value, std::size_t i) { value[8 + 36 * i] ^= 1; }); // its tag
+        change([](std::string& value, std::size_t i) { value[8 + 20 * i] ^= 1; }); // its tag
         for (std::size_t field = 0; field < 4; ++field)
             for (const auto by : {-0.5, 0.5, 1.0, -1.0, 1e16}) {
                 change([&](std::string& value, std::size_t i) { patch(value, i, field, by); });

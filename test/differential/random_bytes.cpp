@@ -80,6 +80,9 @@ void append(std::string& out, T value) {
     for (const auto& b : rules.all())
         slots.push_back(random_slot(d, b, now));
     const auto some = [&]() -> slot& { return slots[d.below(slots.size())]; };
+    if (d.percent(50)) // as one call leaves them
+        for (auto& s : slots)
+            s.numbers[0] = slots.front().numbers[0];
     if (d.percent(10)) // until when the key is blocked, or no longer than that can be
         slots.push_back(random_block(d, now));
     if (d.percent(40))
@@ -112,11 +115,15 @@ std::string random_bytes(dice& d, const core::plan& rules, std::int64_t now) {
         return out;
     }
     append(out, promise_of_nothing(d));
-    for (const auto& s : random_slots(d, rules, now)) {
+    const auto slots = random_slots(d, rules, now);
+    for (const auto& s : slots) {
         append(out, s.tag);
-        for (const auto number : s.numbers)
+        for (const auto number : std::span{s.numbers}.last(2))
             append(out, number);
     }
+    for (const auto& s : slots)
+        for (const auto number : std::span{s.numbers}.first(2))
+            append(out, number);
     if (d.percent(5))
         out += '\0';
     if (d.percent(10))

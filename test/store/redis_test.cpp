@@ -233,14 +233,14 @@ BOOST_DATA_TEST_CASE(P4_an_end_that_is_too_far_is_set_anew_by_whoever_writes_nex
             s->reset("k", *p);
             s->charge("k", *p, {.cost = 400});
             const auto name = name_of(*p, "k");
-            constexpr std::size_t t = 8 + 4;
-            constexpr std::size_t debt = t + 8;
+            const auto t = 8 + 20 * p->rules().size();
+            const auto debt = t + 8;
             if (p == &window) {
                 set_number(name, t, look().time() + 300 * hour);
             } else {
                 set_number(name, debt, 300 * hour);
                 if (p == &buckets)
-                    set_number(name, debt + 36, 300 * hour);
+                    set_number(name, debt + 16, 300 * hour);
             }
             const auto got = s->ask(verb, "k", *p, {.cost = 1});
             BOOST_REQUIRE(!got.ec);

@@ -27,9 +27,9 @@ using test::script_double;
 
 const auto rules = policy{"p", gcra(100, 1s)};
 
-/// Batches of two keys, so that it is easy to have several.
+/// Batches of two keys, so that it is easy to have several, and more than fly at once.
 struct fixture : batcher_bench {
-    fixture() : batcher_bench({.prefix = "t", .batch_size = 2}) {}
+    fixture() : batcher_bench({.prefix = "t", .batch_size = 2, .batches_in_flight = 3}) {}
 
     fake_operation& ask(std::string_view key, detail::question q = {}) {
         auto& op = ops.emplace_back(q);
