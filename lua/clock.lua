@@ -10,7 +10,7 @@ else
     stamp = time[1] .. ' ' .. time[2]
 end
 local now_ms = floor(now / 1000)
-local now_text = text_of('%.0f', now)
+local now_text = text_of('%d', now)
 local least_ttl = tonumber(ARGV[4])
 
 -- How a key is told to live `us` more microseconds and a second: the option, its argument, and the

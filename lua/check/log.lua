@@ -23,7 +23,7 @@ local function weights(member)
     return unpack_bytes(EVENT, member)
 end
 
-local function after_edge(us) return '(' .. text_of('%.0f', now - us) end
+local function after_edge(us) return '(' .. text_of('%d', now - us) end
 
 -- The weight of what a window of `us` no longer covers.
 local function weight_before(us)
@@ -78,7 +78,7 @@ end
 local function fits_at(i, over)
     if over <= 0 then return 0 end
     if over > debt[i] then return now + period[i] end
-    local from = redis.call('ZCOUNT', log_key, '-inf', text_of('%.0f', now - period[i]))
+    local from = redis.call('ZCOUNT', log_key, '-inf', text_of('%d', now - period[i]))
     -- An event weighs 1 at least.
     local at = place_of(gone[i] + over, from, min(from + over, redis.call('ZCARD', log_key)) - 1)
     local event = redis.call('ZRANGE', log_key, at, at, 'WITHSCORES')
@@ -109,7 +109,7 @@ local function record_event(weight)
     if used == 0 then
         empty_log()
     else
-        redis.call('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%.0f', now - log_longest))
+        redis.call('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
     end
     total, newest = total + weight, now
     redis.call('ZADD', log_key, now_text, pack(EVENT, total, weight))
@@ -123,7 +123,7 @@ end
 -- Takes `weight` from the newest events.
 local function refund_events(weight)
     if weight == 0 or total == 0 then return end
-    redis.call('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%.0f', now - log_longest))
+    redis.call('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
     local target = total - weight
     if target <= weight_before(log_longest) then return empty_log() end
     local at = place_of(target, 0, redis.call('ZCARD', log_key) - 1)

@@ -1,8 +1,8 @@
--- The next most common batch: the same for two or three continuous buckets, all in one pass, as
--- tables in the place of names would cost more than all else here. Where there are two, the third
--- is one that never refuses and never lasts.
+-- The next most common batch: the same for several continuous buckets, all in one pass. The first
+-- three have names, as tables in their place would cost more than all else here. Where there are
+-- two, the third is one that never refuses and never lasts.
 local function are_plain_buckets()
-    if not asked_times and ARGV[5] ~= '' or n < 2 or n > 3 or n ~= rules then return false end
+    if not asked_times and ARGV[5] ~= '' or n < 2 or n ~= rules then return false end
     for i = 1, n do
         if kind[i] ~= BUCKET or unit[i] ~= 1 or initial[i] >= 0 or shadow[i] then return false end
     end
@@ -13,11 +13,14 @@ if are_plain_buckets() then
     local num1, den1, full1, most1 = num[1], den[1], full[1], most[1]
     local num2, den2, full2, most2 = num[2], den[2], full[2], most[2]
     local num3, den3, full3, most3 = 1, MOST, MOST, MOST
-    if n == 3 then num3, den3, full3, most3 = num[3], den[3], full[3], most[3] end
-    local moving = '<' .. string.rep('dd', n)
+    if n > 2 then num3, den3, full3, most3 = num[3], den[3], full[3], most[3] end
+    -- From the fourth on, if there are so many: what is owed before the calls, and what is written.
+    local debts, others = {}, {}
+    local moving, fourth = '<' .. string.rep('dd', n), HEAD + 1 + FIXED * n + 3 * (SLOT - FIXED)
     for k = 1, keys do
         local value, ends = values[k], 0
         local debt1, debt2, debt3 = 0, 0, 0
+        for i = 4, n do debts[i] = 0 end
         if value then
             ends = nil
             if #value == value_size then
@@ -34,18 +37,28 @@ if are_plain_buckets() then
                     if debt1 < 0 then debt1 = 0 end
                     if debt2 < 0 then debt2 = 0 end
                     if debt3 < 0 then debt3 = 0 end
+                    for i = 4, n do
+                        local place = fourth + (SLOT - FIXED) * (i - 4)
+                        local at, old = unpack_bytes('<dd', value, place)
+                        local is_state = at == t and old >= 0 and old <= most[i] and old % 1 == 0
+                        if not is_state then ends = nil end
+                        debts[i] = max(0, old - passed * den[i])
+                    end
                 end
             end
         end
         local after1, after2, after3 = debt1 + num1, debt2 + num2, debt3 + num3
+        local fits = after1 <= full1 and after2 <= full2 and after3 <= full3
+        for i = 4, n do fits = fits and debts[i] + num[i] <= full[i] end
         if not ends then
             left = left or {}
             left[#left + 1] = k
-        elseif after1 <= full1 and after2 <= full2 and after3 <= full3 then
+        elseif fits then
             local times = 1
             if asked_times then
                 times = min(times_of(k), floor((full1 - debt1) / num1),
                     floor((full2 - debt2) / num2), floor((full3 - debt3) / num3))
+                for i = 4, n do times = min(times, floor((full[i] - debts[i]) / num[i])) end
                 after1, after2, after3 =
                     debt1 + times * num1, debt2 + times * num2, debt3 + times * num3
             end
@@ -53,14 +66,19 @@ if are_plain_buckets() then
             local recovers, longer2, longer3 = after1 / den1, after2 / den2, after3 / den3
             if longer2 > recovers then recovers = longer2 end
             if longer3 > recovers then recovers = longer3 end
+            for i = 4, n do
+                local after = debts[i] + times * num[i]
+                others[2 * i - 7], others[2 * i - 6] = now, after
+                recovers = max(recovers, after / den[i])
+            end
             recovers = ceil(recovers)
             if ends >= now + recovers and ends < edge + 2 * recovers then
-                local bytes = pack(moving, now, after1, now, after2, now, after3)
+                local bytes = pack(moving, now, after1, now, after2, now, after3, unpack(others))
                 local done = guarded('SETRANGE', KEYS[k], moving_at, bytes)
                 if done ~= value_size then note(k, 'e', done.err) end
             else
                 write_whole(k, value, SPARE * recovers, fixed, now, after1, now, after2, now,
-                    after3)
+                    after3, unpack(others))
             end
         end
     end

@@ -199,6 +199,11 @@ std::vector<history> known_histories() {
     const auto full = token_bucket(5, 1, hour).initially(5);
     return {almost_regular_values(policy{"p", gcra(5, hour)}),
             almost_regular_values(policy{"p", gcra(5, hour).named("a"), gcra(7, hour).named("b")}),
+            almost_regular_values(policy{"p", gcra(7, hour).named("a"), gcra(5, hour).named("b"),
+                                         gcra(6, hour).named("c")}),
+            almost_regular_values(policy{"p", gcra(9, hour).named("a"), gcra(8, hour).named("b"),
+                                         gcra(7, hour).named("c"), gcra(5, hour).named("d"),
+                                         gcra(6, hour).named("e")}),
             almost_regular_values(policy{"p", fixed_window(5, hour)}),
             almost_regular_values(policy{"p", fixed_window(5, hour).from_first()}),
             almost_regular_values(policy{"p", sliding_window(5, hour)}),
