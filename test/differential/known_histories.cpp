@@ -151,6 +151,33 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
     return told;
 }
 
+/// One call and ten at once, where one bucket, each in its turn, has room for half of one, and for
+/// three and a half.
+[[nodiscard]] history some_of_equal_calls(std::size_t buckets) {
+    constexpr std::string_view names[] = {"a", "b", "c", "d", "e"};
+    auto wide = std::vector<rule>{};
+    for (std::size_t i = 0; i < buckets; ++i)
+        wide.push_back(gcra(100, std::chrono::hours{1}).named(names[i]));
+    const auto p = policy{"p", wide};
+    const auto& rules = p.data()->plan;
+    auto told = history{.versions = {p}, .steps = {}};
+    for (std::size_t turn = 0; turn < 4 * buckets; ++turn) {
+        auto state = core::key_state{};
+        const auto fit = turn % 2 == 0 ? 0 : 3;
+        for (std::size_t i = 0; i < buckets; ++i) {
+            const auto& l = rules.limits[i];
+            const auto room = i == turn / 4 ? fit * l.num + l.num / 2 : l.full;
+            state.states[i] = {
+                .t = noon, .debt = l.full - room, .num = l.num, .capacity = l.capacity};
+        }
+        told.steps.push_back(
+            {.kind = step_kind::plant, .bytes = redis::encode_value(rules, state, 0)});
+        told.steps.push_back({.calls = std::vector<key_call>(turn % 4 < 2 ? 1 : 10,
+                                                             {0, {verb::allow, 1, 1, noon}})});
+    }
+    return told;
+}
+
 /// In the last unit of a window that is counted in units, what was before weighs one more unit.
 [[nodiscard]] history the_last_unit_of_a_window() {
     const auto p = policy{"p", sliding_window(3'000'000'000, std::chrono::hours{720})};
@@ -201,9 +228,12 @@ std::vector<history> known_histories() {
             almost_regular_values(policy{"p", gcra(5, hour).named("a"), gcra(7, hour).named("b")}),
             almost_regular_values(policy{"p", gcra(7, hour).named("a"), gcra(5, hour).named("b"),
                                          gcra(6, hour).named("c")}),
-            almost_regular_values(policy{"p", gcra(9, hour).named("a"), gcra(8, hour).named("b"),
-                                         gcra(7, hour).named("c"), gcra(5, hour).named("d"),
-                                         gcra(6, hour).named("e")}),
+            almost_regular_values(policy{"p", gcra(8, hour).named("a"), gcra(7, hour).named("b"),
+                                         gcra(5, hour).named("c"), gcra(6, hour).named("d")}),
+            some_of_equal_calls(1),
+            some_of_equal_calls(2),
+            some_of_equal_calls(3),
+            some_of_equal_calls(5),
             almost_regular_values(policy{"p", fixed_window(5, hour)}),
             almost_regular_values(policy{"p", fixed_window(5, hour).from_first()}),
             almost_regular_values(policy{"p", sliding_window(5, hour)}),
