@@ -13,8 +13,8 @@ namespace colimit::redis {
 namespace {
 
 constexpr std::size_t header_bytes = 8;
-constexpr std::size_t fixed_bytes = 4 + 2 * 8;
-constexpr std::size_t moving_bytes = 2 * 8;
+constexpr std::size_t fixed_bytes = 20;  // tag, num and capacity
+constexpr std::size_t moving_bytes = 16; // t and debt
 constexpr std::size_t slot_bytes = fixed_bytes + moving_bytes;
 
 static_assert(std::endian::native == std::endian::little, "values are copied as they are");
