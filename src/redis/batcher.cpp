@@ -12,8 +12,8 @@
 namespace colimit::redis {
 namespace {
 
-/// How many waiting batches are searched for a call's key. With a thousand callers there are about
-/// as many; where there are more, each call would pay for all.
+/// How many waiting batches are searched for a call's key. A thousand callers fill two or three
+/// behind those in flight; where there are many, each call would pay for all.
 constexpr std::size_t most_searched = 8;
 
 } // namespace
