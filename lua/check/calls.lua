@@ -264,6 +264,7 @@ local function find_groups()
         from = from + group.keys * (1 + (has_log and 1 or 0) + #sketches)
         groups[#groups + 1] = group
     end
+    all_keys = #names
     values = redis.call('MGET', unpack(names))
 end
 
@@ -294,7 +295,7 @@ end
 
 local function allow_ones(k)
     begin_key(k)
-    call_key(k, times_of(k), ALLOW, 1, 1)
+    call_key(k, asked and asked[k] or 1, ALLOW, 1, 1)
     end_key()
 end
 
@@ -309,7 +310,7 @@ if all_or_nothing then
     end
 elseif left then
     for _, k in ipairs(left) do allow_ones(k) end
-elseif asked_times or ARGV[5] == '' then
+elseif asked or ARGV[5] == '' then
     for k = 1, keys do allow_ones(k) end
 else
     make_calls()

@@ -19,6 +19,7 @@ end
 
 -- Reads a value by its tags; false when it is none. Should a tag be there twice, the first counts.
 local function read_value(value)
+    if may_be_brief and #value == BRIEF then value = pack('<d', 0) .. numbers .. value end
     local slots = (#value - HEAD) / SLOT
     if slots < 1 or slots > 10 or slots % 1 ~= 0 then return false end
     expires = unpack_bytes('<d', value)

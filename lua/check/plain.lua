@@ -1,8 +1,4 @@
--- What most batches are: one slot, allows of cost 1 for each key, and regular values. The steps are
--- those of the general way, which follows, without its functions and tables; keys with irregular
--- values are left to it. A continuous bucket in microseconds here, windows in the next parts.
-local left
-local has_one_slot = (asked_times or ARGV[5] == '') and n == 1 and not shadow[1]
+-- The same for a continuous bucket in microseconds that is not packed.
 
 -- Where a promise is below this and twice what the state matters for, the end need not be set
 -- anew. By a supplied clock nothing is promised.
@@ -20,7 +16,7 @@ do
     local lived, option, at, new_end -- many keys of a batch end together
     write_whole = function(k, value, lives, fixed, ...)
         if packed then
-            written[k] = pack(whole, 0, fixed, ...)
+            written[k] = may_be_brief and pack('<dd', ...) or pack(whole, 0, fixed, ...)
             return
         end
         if lives ~= lived then
@@ -46,13 +42,13 @@ do
     end
 end
 
-if has_one_slot and kind[1] == BUCKET and unit[1] == 1 and initial[1] < 0 then
+if is_plain_bucket and not packed then
     local num1, den1, full1, most1 = num[1], den[1], full[1], most[1]
     for k = 1, keys do
         local value, debt, ends = values[k], 0, 0
         if value then
             ends = nil
-            if #value == 44 then
+            if #value == value_size then
                 local until_then, found, t, old = unpack_bytes(whole, value)
                 if found == fixed and t >= 0 and t <= now and old >= 0 and old <= most1
                     and t % 1 + old % 1 == 0 then
@@ -67,16 +63,20 @@ if has_one_slot and kind[1] == BUCKET and unit[1] == 1 and initial[1] < 0 then
             left[#left + 1] = k
         elseif after <= full1 then
             local times = 1
-            if asked_times then
-                times = min(times_of(k), floor((full1 - debt) / num1))
+            if asked and asked[k] > 1 then
+                times = asked[k]
                 after = debt + times * num1
+                if after > full1 then
+                    times = floor((full1 - debt) / num1)
+                    after = debt + times * num1
+                end
             end
             granted = granted + times
             local recovers = den1 == 1 and after or ceil(after / den1)
             if ends >= now + recovers and ends < edge + 2 * recovers then
                 -- The key surely outlives the debt: t and debt change in their place.
                 local done = guarded('SETRANGE', KEYS[k], moving_at, pack('<dd', now, after))
-                if done ~= 44 then note(k, 'e', done.err) end
+                if done ~= value_size then note(k, 'e', done.err) end
             else
                 write_whole(k, value, SPARE * recovers, fixed, now, after)
             end

@@ -2,7 +2,7 @@
 -- three have names, as tables in their place would cost more than all else here. Where there are
 -- two, the third is one that never refuses and never lasts.
 local function are_plain_buckets()
-    if not asked_times and ARGV[5] ~= '' or n < 2 or n ~= rules then return false end
+    if not asked and ARGV[5] ~= '' or n < 2 or n ~= rules then return false end
     for i = 1, n do
         if kind[i] ~= BUCKET or unit[i] ~= 1 or initial[i] >= 0 or shadow[i] then return false end
     end
@@ -16,7 +16,7 @@ if are_plain_buckets() then
     if n > 2 then num3, den3, full3, most3 = num[3], den[3], full[3], most[3] end
     -- From the fourth on, if there are so many: what is owed before the calls, and what is written.
     local debts, others = {}, {}
-    local moving, fourth = '<' .. string.rep('dd', n), HEAD + 1 + FIXED * n + 3 * (SLOT - FIXED)
+    local moving, fourth = '<' .. string.rep('dd', n), HEAD + 1 + FIXED * n + 3 * BRIEF
     for k = 1, keys do
         local value, ends = values[k], 0
         local debt1, debt2, debt3 = 0, 0, 0
@@ -38,7 +38,7 @@ if are_plain_buckets() then
                     if debt2 < 0 then debt2 = 0 end
                     if debt3 < 0 then debt3 = 0 end
                     for i = 4, n do
-                        local place = fourth + (SLOT - FIXED) * (i - 4)
+                        local place = fourth + BRIEF * (i - 4)
                         local at, old = unpack_bytes('<dd', value, place)
                         local is_state = at == t and old >= 0 and old <= most[i] and old % 1 == 0
                         if not is_state then ends = nil end
@@ -55,8 +55,8 @@ if are_plain_buckets() then
             left[#left + 1] = k
         elseif fits then
             local times = 1
-            if asked_times then
-                times = min(times_of(k), floor((full1 - debt1) / num1),
+            if asked then
+                times = min(asked[k], floor((full1 - debt1) / num1),
                     floor((full2 - debt2) / num2), floor((full3 - debt3) / num3))
                 for i = 4, n do times = min(times, floor((full[i] - debts[i]) / num[i])) end
                 after1, after2, after3 =

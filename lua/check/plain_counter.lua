@@ -10,7 +10,7 @@ if has_one_slot and kind[1] == COUNTER then
         local value, used, previous, promised = values[k], 0, 0, 0
         if value then
             promised = nil
-            if #value == 44 then
+            if #value == value_size then
                 local until_then, found, old_num, before, t, old =
                     unpack_bytes('<dI4dddd', value)
                 if found == tag1 and old_num == length and t >= 0 and t <= ends
@@ -31,12 +31,12 @@ if has_one_slot and kind[1] == COUNTER then
         else
             local fits = floor(((full1 - used) * period1 - previous * weight) / period1)
             if fits > 0 then
-                local times = asked_times and min(times_of(k), fits) or 1
+                local times = asked and min(asked[k], fits) or 1
                 granted = granted + times
                 if promised >= now + matters and promised < edge + 2 * matters then
                     local done = guarded('SETRANGE', KEYS[k], '20',
                         pack('<ddd', previous, ends, used + times))
-                    if done ~= 44 then note(k, 'e', done.err) end
+                    if done ~= value_size then note(k, 'e', done.err) end
                 else
                     write_whole(k, value, matters, pack('<I4dd', tag1, length, previous), ends,
                         used + times)

@@ -13,17 +13,20 @@
 -- ARGV[4]   the least time to live of a key, in milliseconds
 -- ARGV[5]   calls, grouped by key: key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and where the
 --           plan has a `distinct` rule member:u16 and its bytes; `times` equal calls are one entry.
---           Where all are an allow of cost 1: '' for one on every key, or times:u16 for each key
+--           Where all are an allow of cost 1: '' for one on every key, or times:u8 for each key,
+--           or u16 if one of them needs it
 -- ARGV[6]   for `all or nothing`: how many keys each plan has, u16 each; where the plan is packed:
 --           how many keys each row has, and the keys' fields behind it, an argument each
--- Reply     for each key the value found (or nil, or the text of an error); if there are logs or
+-- Reply     for each key the value found (or nil, or the text of an error), where the plan is
+--           packed as an array for each row, of nil and its keys' values; if there are logs or
 --           sketches, what they said to each call, four f64 each; then
 --           'nonce seconds microseconds granted statuses'; statuses is '-' when all went well, else
 --           a character a key: '.' well, 'c' another type of value is in the way, 'e' an error
 --
 -- A value is expires (f64: until then the key surely lives), for each stored slot tag:u32, num and
 -- capacity (f64), and then for each of them t and debt (f64), which src/core/state.hpp explains. So
--- what most calls change lies together, and what they do not is compared as one string.
+-- what most calls change lies together, and what they do not is compared as one string. What is
+-- packed may be brief: see rows.lua.
 
 local BUCKET, STEPWISE, ALIGNED, WINDOW, FROM_FIRST = 0, 1, 2, 3, 4
 local CALENDAR, COUNTER, LOG, DISTINCT, HOLD = 5, 6, 7, 8, 9
@@ -32,6 +35,7 @@ local BLOCK, RESERVE, UNRESERVE, ONCE = 5, 6, 7, 8
 local MOST = 9007199254740991
 local SECOND = 1000000
 local HEAD, FIXED, SLOT = 8, 20, 36 -- bytes of a value: its head, a slot's first part, all of it
+local BRIEF = SLOT - FIXED
 local BLOCK_TAG, CENTURY = 3993778410, 36525 * 86400 * SECOND
 -- A bucket's state lives on as it is used, so its key is given almost twice the time it needs:
 -- most writes then need not set its end again.
@@ -41,7 +45,7 @@ local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local text_of = string.format
 local pack, unpack_bytes = struct.pack, struct.unpack
 local guarded = redis.pcall
-local KEYS = KEYS
+local KEYS, ARGV = KEYS, ARGV
 
 -- The plan at hand: n slots, of which the first `rules` are rules; behind them, perhaps, a hold.
 -- Where it is packed: after `generation` nothing of a state matters any more.

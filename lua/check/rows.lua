@@ -1,125 +1,186 @@
--- Packed states: a row of hashes has a field for each of its keys, with the value that a key of its
--- own would have. Who writes first after a generation begins a new hash, and the one before
--- becomes the old one: what is in neither of them has recovered. So no key needs an end of its own,
--- nor a promise in its value. The field without a name has since when the hash is the new one and
--- until when it surely lives (f64 each), and is long: a hash of up to 512 short fields would be a
--- list to the server, which it searches from its beginning.
-local FIELDS = 6   -- arguments before the first field
-local HEAD_FORMAT, HEAD_SIZE, FILLER = '<ddc64', 80, string.rep('\0', 64)
-local rows = {}    -- first and last key, the two hashes, the new one's field without a name
+-- Packed states: a row of hashes has a field for each of its keys. Who writes first after a
+-- generation begins a new hash, and the one before becomes the old one: what is in neither of them
+-- has recovered. So no key needs an end of its own, nor a promise in its value.
+--
+-- The head of a hash is its field without a name: since when it is the new one, until when it
+-- surely lives (f64 each), and the numbers (tag:u32, num and capacity, f64) that the brief values
+-- of its fields have: those are t and debt alone. Values of other numbers, of several rules or of
+-- counters are whole. A head is long: a hash of up to 512 short fields would be a list to the
+-- server, which it searches from its beginning.
+local FIELDS = 6 -- arguments before the first field
+local HEAD_FORMAT, HEAD_SIZE, FILLER = '<ddc' .. FIXED, 80, string.rep('\0', 44)
+local rows = {}    -- first and last key, the two hashes, what was found, what the head says
 local written = {} -- by key: the bytes, or false where there is no state any more
 
-local function fail_row(row, done)
-    for k = row.first, row.last do note(k, 'e', done.err) end
+-- The plan's own numbers; none where values are never brief.
+local numbers = string.rep('\0', FIXED)
+local may_be_brief = packed and n == 1 and kind[1] ~= COUNTER
+if may_be_brief then
+    local counts_ticks = kind[1] == BUCKET or kind[1] == STEPWISE or kind[1] == ALIGNED
+    numbers = pack('<I4dd', tag[1], counts_ticks and num[1] or 1, counts_ticks and capacity[1] or 1)
 end
 
--- Most keys are in the new hash.
-local function read_row(row)
-    local from = FIELDS + row.first
-    local found = guarded('HMGET', row.new, '', unpack(ARGV, from, FIELDS + row.last))
-    if found.err then return found end
-    row.head = found[1]
-    local fields, places
-    local before, values = row.first - 2, values
-    for i = 2, #found do
-        local value = found[i]
-        values[before + i] = value
-        if not value then
-            if not places then fields, places = {}, {} end
-            fields[#fields + 1], places[#places + 1] = ARGV[FIELDS + before + i], before + i
+local read_rows
+if packed then
+    local function fail_row(row, done)
+        for k = row.first, row.last do note(k, 'e', done.err) end
+    end
+
+    -- A hash that has lost its head has the plan's numbers, and begins anew.
+    local function read_head(head)
+        if head and #head == HEAD_SIZE then return unpack_bytes(HEAD_FORMAT, head) end
+        return -1, 0, numbers
+    end
+
+    -- Brief values of other numbers are made whole.
+    local function make_whole(found, others)
+        for i = 2, #found do
+            local value = found[i]
+            if value and #value == BRIEF then found[i] = pack('<d', 0) .. others .. value end
         end
     end
-    if not places then return end
-    found = guarded('HMGET', row.old, unpack(fields))
-    if found.err then return found end
-    for i, k in ipairs(places) do values[k] = found[i] end
-end
 
-local function read_rows()
-    local failed, from = {}, 1
-    for place = 1, #ARGV[6], 2 do
-        local size = unpack_bytes('<I2', ARGV[6], place)
-        local row = {first = from, last = from + size - 1, new = KEYS[place], old = KEYS[place + 1]}
-        local error = read_row(row)
-        if error then
-            for k = row.first, row.last do values[k] = false end
-            failed[#failed + 1], failed[#failed + 2] = row, error
-        end
-        rows[#rows + 1], from = row, from + size
-    end
-    for i = 1, #failed, 2 do fail_row(failed[i], failed[i + 1]) end
-end
-
--- Sees to it that there is a new hash of this generation, and that it lives as long as it is to:
--- what must be written for that goes to `bytes`. Answers an error, or how its end is to be set.
-local function open_row(row, bytes)
-    local since, ends = -1
-    if row.head and #row.head == HEAD_SIZE then since, ends = unpack_bytes('<dd', row.head) end
-    if not (since >= 0 and since <= now) then -- there is none, or the clock was set back
-        since = now
-    elseif now - since >= generation then
-        local done = guarded('HLEN', row.old) -- something else is not ours to delete
-        if type(done) == 'number' then done = guarded('UNLINK', row.old) end
-        if type(done) == 'number' then done = guarded('RENAME', row.new, row.old) end
-        if done.err then return done end
-        since = now
-    elseif ends >= now + generation then
-        return nil
-    end
-    local option, at
-    option, at, ends = lifetime(2 * generation)
-    bytes[1], bytes[2] = '', pack(HEAD_FORMAT, since, ends, FILLER)
-    return nil, option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', at
-end
-
-local function note_written(row, done)
-    for k = row.first, row.last do
-        if written[k] then note(k, 'e', done.err) end
-    end
-end
-
--- The fields and values of one row after another: a table that grows anew for each costs more.
-local pairs_written = {}
-
-local function write_states(row)
-    local bytes = pairs_written
-    bytes[1] = nil
-    local failed, option, at = open_row(row, bytes)
-    if failed then return note_written(row, failed) end
-    local last = bytes[1] and 2 or 0
-    local ARGV, written = ARGV, written
-    for k = row.first, row.last do
-        local value = written[k]
-        if value then
-            bytes[last + 1], bytes[last + 2] = ARGV[FIELDS + k], value
-            last = last + 2
-        end
-    end
-    local done = guarded('HSET', row.new, unpack(bytes, 1, last))
-    if type(done) == 'table' then return note_written(row, done) end
-    if option then redis.call(option, row.new, at) end
-end
-
-local function erase_state(row, k)
-    for _, hash in ipairs({row.old, row.new}) do
-        local done = guarded('HDEL', hash, ARGV[FIELDS + k])
-        if type(done) == 'table' then return note(k, 'e', done.err) end
-    end
-end
-
-write_rows = function()
-    local written = written
-    for _, row in ipairs(rows) do
-        local any = false
-        for k = row.first, row.last do
-            local value = written[k]
-            if value then
-                any = true
-            elseif value == false then
-                erase_state(row, k)
+    -- Answers what was found, where places[1] is for the head: most keys are in the new hash.
+    local function read_row(row)
+        local from = FIELDS + row.first
+        local found = guarded('HMGET', row.new, '', unpack(ARGV, from, FIELDS + row.last))
+        if found.err then return found end
+        local since, ends, others = read_head(found[1])
+        row.numbers, row.since = others, since
+        row.is_open = since >= 0 and since <= now and now - since < generation
+            and ends >= now + generation
+        if others ~= numbers then make_whole(found, others) end
+        found[1] = false
+        local fields, places
+        for i = 2, row.last - row.first + 2 do
+            if not found[i] then
+                if not places then fields, places = {''}, {1} end
+                fields[#fields + 1], places[#places + 1] = ARGV[from + i - 2], i
             end
         end
-        if any then write_states(row) end
+        if not places then return found end
+        local older = guarded('HMGET', row.old, unpack(fields))
+        if older.err then return older end
+        since, ends, others = read_head(older[1])
+        if others ~= numbers then make_whole(older, others) end
+        for i = 2, #places do found[places[i]] = older[i] end
+        return found
+    end
+
+    read_rows = function()
+        local from = 1
+        for place = 1, #ARGV[6], 2 do
+            local size = unpack_bytes('<I2', ARGV[6], place)
+            -- With all that it will have, as a table that grows costs more.
+            local row = {first = from, last = from + size - 1, new = KEYS[place],
+                old = KEYS[place + 1], found = false, numbers = false, since = -1,
+                is_open = false}
+            row.found = read_row(row)
+            if row.found.err then
+                fail_row(row, row.found)
+                row.found, row.numbers = {false}, false
+                for i = 1, size do row.found[i + 1] = false end
+            end
+            rows[#rows + 1], from = row, from + size
+        end
+    end
+end
+
+-- The values in one row, for the general way.
+local function unroll_rows()
+    for _, row in ipairs(rows) do
+        for k = row.first, row.last do
+            if not (statuses and statuses[k] == 'e') then
+                values[k] = row.found[k - row.first + 2]
+            end
+        end
+    end
+end
+
+-- Fields and values of one row after another, from bytes[3] on: a table that grows anew for each
+-- costs more.
+local bytes = {}
+
+local write_states
+if packed then
+    -- Sees to it that there is a new hash of this generation, and that it lives as long as it is
+    -- to: what must be written for that goes to `bytes`. Answers an error, or how to set its end.
+    local function open_row(row)
+        local since, ends = row.since
+        if not (since >= 0 and since <= now) then -- there is none, or the clock was set back
+            since = now
+        elseif now - since >= generation then
+            local done = guarded('HLEN', row.old) -- something else is not ours to delete
+            if type(done) == 'number' then done = guarded('UNLINK', row.old) end
+            if type(done) == 'number' then done = guarded('RENAME', row.new, row.old) end
+            if done.err then return done end
+            since, row.numbers = now, numbers
+        end
+        local option, at
+        option, at, ends = lifetime(2 * generation)
+        bytes[1], bytes[2] = '', pack(HEAD_FORMAT, since, ends, row.numbers) .. FILLER
+        row.is_open = true
+        return nil, option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', at
+    end
+
+    write_states = function(row, last)
+        local first, done, option, at = 3
+        if not row.is_open then
+            first, done, option, at = 1, open_row(row)
+        end
+        if not done then
+            done = guarded('HSET', row.new, unpack(bytes, first, last))
+            if type(done) ~= 'table' then
+                if option then redis.call(option, row.new, at) end
+                return
+            end
+        end
+        local is_written = {}
+        for i = 3, last, 2 do is_written[bytes[i]] = true end
+        for k = row.first, row.last do
+            if is_written[ARGV[FIELDS + k]] then note(k, 'e', done.err) end
+        end
+    end
+end
+
+if packed then
+    local function erase_state(row, k)
+        for _, hash in ipairs({row.old, row.new}) do
+            local done = guarded('HDEL', hash, ARGV[FIELDS + k])
+            if type(done) == 'table' then return note(k, 'e', done.err) end
+        end
+    end
+
+    -- Values come whole from the general way and brief from the others.
+    local function write_row(row)
+        local last, is_ours = 2, may_be_brief and row.numbers == numbers
+        for k = row.first, row.last do
+            local value = written[k]
+            if value == false then
+                erase_state(row, k)
+            elseif value then
+                if is_ours and #value == HEAD + SLOT then
+                    value = string.sub(value, HEAD + FIXED + 1)
+                elseif not is_ours and #value == BRIEF then
+                    value = pack('<d', 0) .. numbers .. value
+                end
+                bytes[last + 1], bytes[last + 2] = ARGV[FIELDS + k], value
+                last = last + 2
+            end
+        end
+        if last > 2 then write_states(row, last) end
+    end
+
+    write_rows = function()
+        local found, any = {}, next(written)
+        for r, row in ipairs(rows) do
+            if any then write_row(row) end
+            for k = row.first, statuses and row.last or 0 do
+                if statuses[k] == 'e' then row.found[k - row.first + 2] = values[k] end
+            end
+            found[r] = row.found
+        end
+        return found
     end
 end
 

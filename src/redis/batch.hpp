@@ -142,6 +142,9 @@ class batch {
     /// The values, facts and statuses of a reply on their way to the calls.
     struct answers;
 
+    /// The way through the values of a reply.
+    struct walk;
+
     /// What a call's facts take in a reply.
     [[nodiscard]] static std::size_t fact_bytes(const detail::policy_data& p) noexcept;
 
@@ -159,6 +162,7 @@ class batch {
     void append_to_row(std::uint32_t entry) noexcept;
     void join_rows() noexcept;
     [[nodiscard]] std::size_t live_in(const row& r) const noexcept;
+    [[nodiscard]] std::size_t live_rows() const noexcept;
     void add_call(detail::operation& op, std::string_view prefix, std::string_view key);
     void keep_member(one_call& c);
     [[nodiscard]] contents append_calls(std::string& out) const;

@@ -45,6 +45,11 @@ std::size_t batch::live_in(const row& r) const noexcept {
     return live;
 }
 
+std::size_t batch::live_rows() const noexcept {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(rows_, [this](const row& r) { return live_in(r) != 0; }));
+}
+
 /// Whether two calls on one key, the second right behind the first, are one twice over.
 bool batch::is_repeated(const one_call& a, const one_call& b) const noexcept {
     return a.asked.verb == b.asked.verb && a.asked.cost == b.asked.cost &&
@@ -83,12 +88,13 @@ void batch::append_calls(std::string& out, const entry& of, contents& so_far) co
 batch::contents batch::append_calls(std::string& out) const {
     auto all = contents{};
     auto once_each = true;
+    const auto wide = std::ranges::any_of(entries_, [](const entry& e) { return e.live > 255; });
     for (auto i = first_entry_; i != no_entry; i = entries_[i].next) {
         const auto& e = entries_[i];
         if (e.live == 0)
             continue;
         if (plain_)
-            append_times(out, static_cast<std::uint16_t>(e.live));
+            append_times(out, static_cast<std::uint16_t>(e.live), wide);
         else
             append_calls(out, e, all);
         ++all.keys;
@@ -172,7 +178,7 @@ void batch::append_fields(std::string& out) {
     scratch_.clear();
     for (const auto& r : rows_)
         if (const auto live = live_in(r); live != 0)
-            append_times(scratch_, static_cast<std::uint16_t>(live));
+            append_times(scratch_, static_cast<std::uint16_t>(live), true);
     resp::append_bulk(out, scratch_);
     for (auto i = first_entry_; i != no_entry; i = entries_[i].next)
         if (entries_[i].live != 0)
@@ -205,8 +211,7 @@ void batch::encode(std::string& out, std::string_view minimum_ttl) {
         keys = (i == 0 ? 0 : keys) + keys_of(i);
     const auto packed = policy_->plan.packed;
     if (packed)
-        keys = 2 * static_cast<std::size_t>(std::ranges::count_if(
-                       rows_, [this](const row& r) { return live_in(r) != 0; }));
+        keys = 2 * live_rows();
     resp::append_array(out, keys + 8U + (is_joint() ? 1U : packed ? 1U + sent_.keys : 0U));
     if (with_script) {
         resp::append_bulk(out, "EVAL");

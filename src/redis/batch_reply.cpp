@@ -24,10 +24,10 @@ namespace {
     return h.statuses == "-" ? '.' : h.statuses[key];
 }
 
-/// Whether a reply has one element for each key and a header. Between them stand the facts, if
-/// there are any: not when every key has failed.
-[[nodiscard]] bool has_size(std::size_t nodes, std::size_t keys, bool may_have_facts) noexcept {
-    return nodes == keys + 2 || (may_have_facts && nodes == keys + 3);
+/// Whether a reply has so many values and a header. Between them stand the facts, if there are any:
+/// not when every key has failed.
+[[nodiscard]] bool has_size(std::size_t nodes, std::size_t values, bool may_have_facts) noexcept {
+    return nodes == values + 2 || (may_have_facts && nodes == values + 3);
 }
 
 } // namespace
@@ -44,6 +44,32 @@ struct batch::answers {
             return false;
         facts.remove_prefix(size);
         return true;
+    }
+};
+
+/// The values lie one after another or, where the policy is packed, in an array for each row,
+/// behind a nil.
+struct batch::walk {
+    const batch& of;
+    std::span<const resp::node> nodes;
+    std::size_t at = 1;
+    std::size_t row = 0;
+    std::size_t left = 0; ///< in the row at hand
+
+    /// Of the next key; null when the reply does not look like that.
+    [[nodiscard]] const resp::node* next() noexcept {
+        if (of.policy_->plan.packed && left-- == 0) {
+            auto size = std::size_t{0};
+            while (size == 0)
+                size = of.live_in(of.rows_[row++]);
+            const auto& array = nodes[at++];
+            const auto& nil = nodes[at++];
+            if (array.kind != resp::kind::array || array.size != size + 1 ||
+                nil.kind != resp::kind::null)
+                return nullptr;
+            left = size - 1;
+        }
+        return &nodes[at++];
     }
 };
 
@@ -139,7 +165,8 @@ void batch::fail_all(errc code) noexcept {
 
 std::optional<remedy> batch::read_reply(const resp::decoder& reply, std::string_view bytes) {
     const auto nodes = reply.nodes();
-    if (!has_size(nodes.size(), sent_.keys, is_joint() || fact_bytes(*policy_) != 0) ||
+    const auto values = sent_.keys + (policy_->plan.packed ? 2 * live_rows() : 0U);
+    if (!has_size(nodes.size(), values, is_joint() || fact_bytes(*policy_) != 0) ||
         nodes.front().kind != resp::kind::array || nodes.back().kind != resp::kind::bulk)
         return std::nullopt;
     const auto header = read_header(reply.text(nodes.back(), bytes));
@@ -148,23 +175,26 @@ std::optional<remedy> batch::read_reply(const resp::decoder& reply, std::string_
         return std::nullopt;
 
     auto from = answers{
-        .facts = nodes.size() == sent_.keys + 3U ? reply.text(nodes[sent_.keys + 1U], bytes) : "",
+        .facts = nodes.size() == values + 3U ? reply.text(nodes[values + 1U], bytes) : "",
         .now = clock_ == detail::store_clock ? header->seconds * 1'000'000 + header->microseconds
                                              : clock_};
     auto failed = false;
     auto worst = remedy::keep;
     auto key = std::size_t{0};
+    auto way = walk{.of = *this, .nodes = nodes};
     for (auto i = first_entry_; i != no_entry; i = entries_[i].next) {
         const auto& e = entries_[i];
         if (e.live == 0)
             continue;
-        const auto& found = nodes[key + 1];
+        const auto* found = way.next();
+        if (found == nullptr)
+            return std::nullopt;
         const auto status = status_of(*header, key++);
-        const auto text = reply.text(found, bytes);
+        const auto text = reply.text(*found, bytes);
         if (status == '.') {
-            if (found.kind != resp::kind::bulk && found.kind != resp::kind::null)
+            if (found->kind != resp::kind::bulk && found->kind != resp::kind::null)
                 return std::nullopt;
-            const auto value = found.kind == resp::kind::null ? std::nullopt : std::optional{text};
+            const auto value = found->kind == resp::kind::null ? std::nullopt : std::optional{text};
             if (is_joint() ? !keep_value(i, value, from) : !decide(i, value, from))
                 return std::nullopt;
             continue;

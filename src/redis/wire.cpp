@@ -88,6 +88,21 @@ struct slot_writer {
     return l.kind == core::kind::log || l.kind == core::kind::distinct;
 }
 
+/// The only slot, if values of the plan may be brief.
+[[nodiscard]] const core::limit* brief_slot(const core::plan& rules) noexcept {
+    const auto may_be_brief =
+        rules.packed && rules.slots == 1 && rules.limits[0].kind != core::kind::counter;
+    return may_be_brief ? &rules.limits[0] : nullptr;
+}
+
+/// What each state of the rule has.
+void give_numbers(const core::limit& l, core::rule_state& s) noexcept {
+    const auto is_bucket = l.kind == core::kind::bucket || l.kind == core::kind::stepwise ||
+                           l.kind == core::kind::aligned;
+    s.num = is_bucket ? l.num : 1;
+    s.capacity = is_bucket ? l.capacity : 1;
+}
+
 [[nodiscard]] bool has_shape(std::string_view value) noexcept {
     return value.size() > header_bytes && (value.size() - header_bytes) % slot_bytes == 0 &&
            (value.size() - header_bytes) / slot_bytes <= core::most_slots + 1;
@@ -122,8 +137,11 @@ void append_call(std::string& out, std::uint16_t key, std::uint16_t times,
     append_number(out, asked.at_least);
 }
 
-void append_times(std::string& out, std::uint16_t times) {
-    append(out, times);
+void append_times(std::string& out, std::uint16_t times, bool wide) {
+    if (wide)
+        append(out, times);
+    else
+        append(out, static_cast<std::uint8_t>(times));
 }
 
 void append_call_member(std::string& out, std::string_view member) {
@@ -157,6 +175,16 @@ core::key_state decode_value(const core::plan& rules,
     if (!value)
         return state;
     state.exists = true;
+    if (const auto* l = brief_slot(rules); l != nullptr && value->size() == moving_bytes) {
+        auto& s = state.states[0];
+        state.stale =
+            !read_number(value->data(), 0, s.t) || !read_number(value->data() + 8, 0, s.debt);
+        if (state.stale)
+            s = {};
+        else
+            give_numbers(*l, s);
+        return state;
+    }
     state.stale = !has_shape(*value) || !read_slot_of(block_tag, *value, state.block);
     for (std::uint32_t i = 0; i < rules.slots && !state.stale; ++i)
         state.stale = !read_slot_of(rules.limits[i].tag, *value, state.states[i]);
@@ -181,6 +209,17 @@ std::string encode_value(const core::plan& rules, const core::key_state& state,
     if (state.block.debt != 0)
         slots.append_slot(block_tag, state.block);
     return slots.fixed + slots.moving;
+}
+
+std::string encode_brief_numbers(const core::plan& rules) {
+    const auto* l = brief_slot(rules);
+    if (l == nullptr)
+        return {};
+    auto slots = slot_writer{};
+    auto s = core::rule_state{};
+    give_numbers(*l, s);
+    slots.append_slot(l->tag, s);
+    return slots.fixed;
 }
 
 } // namespace colimit::redis

@@ -12,6 +12,8 @@
 //   facts  for each call and each log or distinct rule  t debt num capacity (f64)
 //   value  expires:f64, then for each slot but logs  tag:u32 num:f64 capacity:f64  and, if the key
 //          is blocked, one more; then for each of them  t:f64 debt:f64
+//   brief  of one slot that is packed, unless it is a counter's: t:f64 debt:f64, where the head of
+//          the row has tag, num and capacity
 //
 // A value of one rule is 44 bytes, the longest string that Redis keeps in one allocation with its
 // header. `expires` is a time before which the server will not drop the key (0: unknown, or the
@@ -40,8 +42,9 @@ inline constexpr std::uint32_t block_tag = 0xee0c38eaU;
 void append_call(std::string& out, std::uint16_t key, std::uint16_t times,
                  const core::question& asked);
 
-/// Appends how often each key is asked, where all calls are an allow of cost 1.
-void append_times(std::string& out, std::uint16_t times);
+/// Appends how often a key is asked, where all calls are an allow of cost 1.
+/// @param wide in two bytes
+void append_times(std::string& out, std::uint16_t times, bool wide);
 
 /// What `append_call` appends at most, and more than an id of a filter takes beside its mark.
 inline constexpr std::size_t call_bytes = 21;
@@ -56,13 +59,17 @@ void append_call_member(std::string& out, std::string_view member);
 [[nodiscard]] bool decode_facts(const core::plan& rules, std::string_view facts,
                                 std::span<core::rule_state> states) noexcept;
 
-/// Reads what the server holds for a key; nothing when there is no key.
+/// Reads what the server holds for a key, where brief values have the plan's numbers; nothing when
+/// there is no key.
 [[nodiscard]] core::key_state decode_value(const core::plan& rules,
                                            std::optional<std::string_view> value) noexcept;
 
 /// The value as the script writes it, for tests that compare the two.
 [[nodiscard]] std::string encode_value(const core::plan& rules, const core::key_state& state,
                                        std::int64_t expires);
+
+/// What brief values of the plan leave out, for the same tests; empty where none is brief.
+[[nodiscard]] std::string encode_brief_numbers(const core::plan& rules);
 
 } // namespace colimit::redis
 

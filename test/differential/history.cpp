@@ -11,6 +11,7 @@
 #include "random_policy.hpp"
 
 #include <policy_data.hpp>
+#include <redis/wire.hpp>
 
 #include <algorithm>
 #include <array>
@@ -118,6 +119,11 @@ class story {
             const auto number = static_cast<double>(dice_.pick(*numbers) + dice_.between(-1, 1));
             bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
         }
+        // The numbers of values that are brief: of a version, of none, or of nothing that was.
+        const auto& other = told_.versions[dice_.below(told_.versions.size())].data()->plan;
+        bytes += redis::encode_brief_numbers(dice_.percent(60) ? rules() : other);
+        while (dice_.percent(30) && bytes.size() < 36)
+            bytes += static_cast<char>(dice_.bits());
         bytes.resize(80);
         return bytes;
     }
@@ -130,7 +136,9 @@ class story {
         move_clock();
         auto made = step{};
         if (dice_.percent(20)) { // the form of a batch that needs no list of calls
-            const auto most = dice_.percent(50) ? 1 : 1 + dice_.below(20);
+            const auto has_facts = rules().has_log || rules().has_distinct;
+            const auto many = !has_facts && dice_.percent(5) ? 300U : 20U;
+            const auto most = dice_.percent(50) ? 1 : 1 + dice_.below(many);
             for (std::size_t key = 0; key < told_.keys; ++key)
                 if (dice_.percent(70) || key == 0)
                     add_times(made, key, {verb::allow, 1, 1, clock()}, 1 + dice_.below(most));

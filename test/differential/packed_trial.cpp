@@ -176,10 +176,12 @@ void packed_trial::expect_row(const step& s, const sent_batch& sent, std::size_t
     const auto readable =
         !known[row_model::new_hash].foreign && (!no_old || std::ranges::all_of(keys, is_new));
     const auto turns = known.turns(rules, now_);
+    const auto brief = known.is_brief(rules);
     auto opened = false;
+    for (const auto key : keys) // before any is written: a new generation drops the old hash
+        model_[key].value = known.find(rules, field_of(key));
     for (const auto key : keys) {
-        const auto found = known.find(field_of(key));
-        model_[key].value = found;
+        const auto found = model_[key].value;
         auto changed = false;
         const auto expected = answers_for(s, key, changed);
         const auto& value = model_[key].value;
@@ -197,7 +199,7 @@ void packed_trial::expect_row(const step& s, const sent_batch& sent, std::size_t
                 compare_dropped(rules, row);
             known.open(rules, now_, told_.server_clock ? 0 : least_ttl_ms, !told_.server_clock);
         }
-        known.write(field_of(key), *value);
+        known.write(field_of(key), *value, brief);
         // What somebody else has written may hold for longer, and is kept so long or not.
         if (const auto matters = model_.recovery_time(rules, key, now_);
             matters > rules.generation && !planted_)

@@ -4,36 +4,60 @@
 
 #include "row_model.hpp"
 
+#include <redis/wire.hpp>
+
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace colimit::differential {
 namespace {
 
 constexpr std::size_t head_bytes = 80;
+constexpr std::size_t numbers_at = 16;
+constexpr std::size_t numbers_bytes = 20;
+constexpr std::size_t brief_bytes = 16;
+
+[[nodiscard]] std::string numbers_of(const core::plan& rules) {
+    const auto own = redis::encode_brief_numbers(rules);
+    return own.empty() ? std::string(numbers_bytes, '\0') : own;
+}
 
 } // namespace
 
-std::optional<std::string> row_model::find(const std::string& field) const {
-    for (const auto& h : hashes_)
-        if (const auto found = h.fields.find(field); found != h.fields.end())
+std::optional<std::string> row_model::find(const core::plan& rules,
+                                           const std::string& field) const {
+    for (const auto hash : {new_hash, old_hash}) {
+        const auto found = hashes_[hash].fields.find(field);
+        if (found == hashes_[hash].fields.end())
+            continue;
+        const auto numbers = read_head(rules, hash).numbers;
+        if (found->second.size() != brief_bytes || numbers == numbers_of(rules))
             return found->second;
+        return std::string(8, '\0') + numbers + found->second;
+    }
     return std::nullopt;
 }
 
-row_model::head row_model::read_head() const {
-    auto read = head{};
-    const auto found = hashes_[new_hash].fields.find("");
-    if (found == hashes_[new_hash].fields.end() || found->second.size() != head_bytes)
+bool row_model::is_brief(const core::plan& rules) const {
+    const auto own = redis::encode_brief_numbers(rules);
+    return !own.empty() && read_head(rules, new_hash).numbers == own;
+}
+
+row_model::head row_model::read_head(const core::plan& rules, std::size_t hash) const {
+    auto read = head{.numbers = numbers_of(rules)};
+    const auto found = hashes_[hash].fields.find("");
+    if (found == hashes_[hash].fields.end() || found->second.size() != head_bytes)
         return read;
     std::memcpy(&read.since, found->second.data(), 8);
     std::memcpy(&read.ends, found->second.data() + 8, 8);
+    read.numbers = found->second.substr(numbers_at, numbers_bytes);
     return read;
 }
 
 bool row_model::turns(const core::plan& rules, std::int64_t now) const {
-    const auto h = read_head();
+    const auto h = read_head(rules, new_hash);
     const auto at = static_cast<double>(now);
     return h.since >= 0 && h.since <= at && at - h.since >= static_cast<double>(rules.generation);
 }
@@ -41,10 +65,11 @@ bool row_model::turns(const core::plan& rules, std::int64_t now) const {
 void row_model::open(const core::plan& rules, std::int64_t now, std::int64_t least_ms,
                      bool supplied) {
     const auto at = static_cast<double>(now);
-    auto [since, ends] = read_head();
+    auto [since, ends, numbers] = read_head(rules, new_hash);
     if (turns(rules, now)) {
         hashes_[old_hash] = std::exchange(hashes_[new_hash], {});
         since = at;
+        numbers = numbers_of(rules);
     } else if (!(since >= 0 && since <= at)) {
         since = at;
     } else if (ends >= at + static_cast<double>(rules.generation)) {
@@ -55,12 +80,16 @@ void row_model::open(const core::plan& rules, std::int64_t now, std::int64_t lea
     auto bytes = std::string(head_bytes, '\0');
     std::memcpy(bytes.data(), &since, 8);
     std::memcpy(bytes.data() + 8, &ends, 8);
+    bytes.replace(numbers_at, numbers_bytes, numbers);
     hashes_[new_hash].fields[""] = bytes;
     hashes_[new_hash].lives_for = lives;
 }
 
-void row_model::write(const std::string& field, const std::string& value) {
-    hashes_[new_hash].fields[field] = value;
+void row_model::write(const std::string& field, const std::string& value, bool brief) {
+    const auto whole = std::string_view{value};
+    const auto has_one_slot = value.size() == 8 + numbers_bytes + brief_bytes;
+    hashes_[new_hash].fields[field] =
+        brief && has_one_slot ? whole.substr(8 + numbers_bytes) : whole;
 }
 
 void row_model::erase(const std::string& field) {

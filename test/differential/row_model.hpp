@@ -32,7 +32,12 @@ class row_model {
 
     [[nodiscard]] row_hash& operator[](std::size_t hash) { return hashes_[hash]; }
 
-    [[nodiscard]] std::optional<std::string> find(const std::string& field) const;
+    /// The value as the script reads it, where brief ones of other numbers are made whole.
+    [[nodiscard]] std::optional<std::string> find(const core::plan& rules,
+                                                  const std::string& field) const;
+
+    /// Whether values written now are brief.
+    [[nodiscard]] bool is_brief(const core::plan& rules) const;
 
     /// Whether a write would find something else in its way.
     [[nodiscard]] bool turns(const core::plan& rules, std::int64_t now) const;
@@ -41,15 +46,18 @@ class row_model {
     /// @param least_ms how long it lives at least
     /// @param supplied the time is no server's: nothing is promised
     void open(const core::plan& rules, std::int64_t now, std::int64_t least_ms, bool supplied);
-    void write(const std::string& field, const std::string& value);
+    /// @param value whole
+    /// @param brief as `is_brief` said before the batch
+    void write(const std::string& field, const std::string& value, bool brief);
     void erase(const std::string& field);
 
   private:
     struct head {
         double since = -1;
         double ends = 0;
+        std::string numbers; ///< the plan's, where there is no head
     };
-    [[nodiscard]] head read_head() const;
+    [[nodiscard]] head read_head(const core::plan& rules, std::size_t hash) const;
 
     std::array<row_hash, 2> hashes_;
 };

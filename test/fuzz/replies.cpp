@@ -59,6 +59,7 @@ constexpr std::int64_t here = 1'000'000'000;
         policy{"p", distinct(5, 1min)},
         policy{"p", gcra(5, 1s), fixed_window(9, 1h).named("w")}.stored(storage::packed),
         policy{"p", sliding_log(5, 1s).count_refused()},
+        policy{"p", gcra(5, 1s)}.stored(storage::packed),
     };
     return all;
 }

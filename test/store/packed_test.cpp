@@ -128,6 +128,58 @@ BOOST_AUTO_TEST_CASE(a_limit_made_slower_has_its_hash_live_longer) {
     BOOST_TEST(look().pttl(hash_of("a", "new")) > 20 * 60'000 - 10'000);
 }
 
+/// Bytes of the key's state.
+[[nodiscard]] std::int64_t size_of(std::string_view key, std::string_view which = "new") {
+    return look().must({"HSTRLEN", hash_of(key, which), "k:" + std::string{key}}).integer;
+}
+
+constexpr std::int64_t brief = 16;
+constexpr std::int64_t whole = 44;
+
+BOOST_AUTO_TEST_CASE(a_state_of_one_rule_is_two_numbers_but_for_a_counter) {
+    const auto size = [](const policy& p) {
+        auto s = open_store(resp3);
+        s->allow("a", p.stored(storage::packed), {.now = at(0)});
+        return size_of("a");
+    };
+    for (const auto& r :
+         {gcra(5, 1s), token_bucket(5, 1, 1s).stepwise(), token_bucket(5, 1, 1s).aligned(),
+          token_bucket(5, 1, 1s).initially(3), fixed_window(5, 1s),
+          fixed_window(5, 1s).from_first(), calendar(5, calendar_unit::day)})
+        BOOST_TEST(size(policy{"p", r}) == brief, to_string(r));
+    BOOST_TEST(size(policy{"p", sliding_window(5, 1s)}) == whole);
+    BOOST_TEST(size(policy{"p", gcra(5, 1s), fixed_window(5, 1h)}) == whole + 36);
+    BOOST_TEST(size(policy{"p", gcra(5, 1s)}.prevent_duplicate(1s)) == whole + 36);
+}
+
+BOOST_AUTO_TEST_CASE(states_keep_the_numbers_that_they_were_written_with) {
+    auto s = open_store(resp3);
+    const auto twice = policy{"p", gcra(2, 1s).burst(20)}.stored(storage::packed);
+    s->allow("a", ten, {.cost = 4, .now = at(0)});
+    s->allow("b", ten, {.cost = 4, .now = at(0)});
+    BOOST_TEST(s->allow("a", twice, {.now = at(0)}).remaining == 15);
+    BOOST_TEST(size_of("a") == whole); // in a hash of other numbers
+    BOOST_TEST(size_of("b") == brief);
+    BOOST_TEST(s->peek("b", twice, {.now = at(0)}).remaining == 16);
+    BOOST_TEST(s->allow("a", ten, {.now = at(0)}).remaining == 4);
+    BOOST_TEST(size_of("a") == brief);
+}
+
+BOOST_AUTO_TEST_CASE(a_new_generation_has_the_numbers_of_who_begins_it) {
+    auto s = open_store(resp3);
+    const auto twice = policy{"p", gcra(2, 1s).burst(20)}.stored(storage::packed);
+    s->allow("a", ten, {.now = at(0)});
+    s->allow("a", ten, {.cost = 10, .now = at(generation - 1)});
+    // Of ten tokens a microsecond came back, which is less than one.
+    BOOST_TEST(s->allow("a", twice, {.now = at(generation)}).remaining == 9);
+    BOOST_TEST(size_of("a") == whole); // the hash was one of other numbers when it was read
+    BOOST_TEST(size_of("a", "old") == brief);
+    BOOST_TEST(s->allow("a", twice, {.now = at(generation)}).remaining == 8);
+    BOOST_TEST(size_of("a") == brief);
+    // To who still has the numbers of before, twelve are owed of ten.
+    BOOST_TEST(s->peek("a", ten, {.now = at(generation)}).remaining == 0);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_lost_with_its_field_is_begun_anew) {
     auto s = open_store(resp3);
     s->allow("a", ten, {.cost = 10, .now = at(0)});

@@ -58,10 +58,14 @@ struct script_call {
         clock = words.at(5 + count);
         minimum_ttl = words.at(6 + count);
         const auto& packed = words.at(7 + count);
-        if (packed.empty() || packed.size() == 2 * count)
+        const auto times_of = [&](std::size_t k) -> std::size_t {
+            return packed.empty()           ? 1
+                   : packed.size() == count ? number<std::uint8_t>(packed, k)
+                                            : number<std::uint16_t>(packed, 2 * k);
+        };
+        if (packed.empty() || packed.size() == count || packed.size() == 2 * count)
             for (std::size_t k = 0; k < count; ++k)
-                calls.insert(calls.end(), packed.empty() ? 1 : number<std::uint16_t>(packed, 2 * k),
-                             {k, detail::question{}});
+                calls.insert(calls.end(), times_of(k), {k, detail::question{}});
         else
             for (std::size_t at = 0; at < packed.size(); at += 21)
                 calls.insert(calls.end(), number<std::uint16_t>(packed, at + 3),
@@ -100,15 +104,24 @@ struct script_reply {
     std::string time = "1000 0";
     std::int64_t granted = 0;
     std::string statuses = "-";
+    std::vector<std::size_t> rows{}; ///< where states are packed: how many of them each row has
 
     [[nodiscard]] std::string bytes() const {
         auto out = std::string{};
-        redis::resp::append_array(out, values.size() + 1);
-        for (const auto& v : values)
+        redis::resp::append_array(out, (rows.empty() ? values.size() : rows.size()) + 1);
+        auto row = rows.begin();
+        auto left = std::size_t{0};
+        for (const auto& v : values) {
+            if (row != rows.end() && left-- == 0) {
+                redis::resp::append_array(out, *row + 1);
+                out += "$-1\r\n";
+                left = *row++ - 1;
+            }
             if (v)
                 redis::resp::append_bulk(out, *v);
             else
                 out += "$-1\r\n";
+        }
         redis::resp::append_bulk(out, nonce + ' ' + time + ' ' + std::to_string(granted) + ' ' +
                                           statuses);
         return out;

@@ -107,10 +107,27 @@ BOOST_FIXTURE_TEST_CASE(where_all_are_allows_of_cost_1_their_number_is_all_that_
         add(key);
     const auto words = encode().at(0);
     BOOST_TEST(words.at(2) == "2");
-    BOOST_TEST(words.at(9) == std::string("\x03\0\x01\0", 4));
+    BOOST_TEST(words.at(9) == "\x03\x01");
     BOOST_TEST(batch.sent().keys == 2U);
     BOOST_TEST(batch.sent().calls == 4U);
     BOOST_TEST(batch.sent().entries == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_number_of_calls_has_two_bytes_where_one_is_not_enough) {
+    for (const auto calls : {255, 256}) {
+        auto batch = redis::batch{300};
+        auto ops = std::deque<fake_operation>(static_cast<std::size_t>(calls) + 1);
+        batch.start(rules.data(), detail::store_clock, 7);
+        batch.add(ops[0], "t", "b");
+        for (std::size_t i = 1; i < ops.size(); ++i)
+            batch.add(ops[i], "t", "a");
+        auto out = std::string{};
+        batch.encode(out, "0");
+        const auto words = test::commands_of(std::move(out)).at(0);
+        BOOST_TEST(words.at(9) == (calls == 255 ? "\x01\xff" : std::string("\1\0\0\1", 4)));
+        BOOST_TEST(script_call{words}.calls.size() == ops.size());
+        batch.release([](detail::operation& op) { op.place = nullptr; });
+    }
 }
 
 BOOST_FIXTURE_TEST_CASE(equal_calls_in_a_row_are_one_entry, fixture) {

@@ -157,33 +157,72 @@ BOOST_AUTO_TEST_CASE(a_batch_names_the_hashes_of_its_rows_and_the_fields_of_its_
                                         "7",
                                         "",
                                         "0",
-                                        std::string("\1\0\2\0", 4),
+                                        "\1\2",
                                         std::string("\1\0\1\0", 4),
                                         "k:" + keys[2],
                                         "k:" + keys[5]};
     BOOST_TEST((test::command{words.begin() + 2, words.end()} == expected));
 }
 
-BOOST_AUTO_TEST_CASE(a_reply_has_the_keys_in_the_order_of_their_rows) {
-    const auto p = packed(gcra(2, 1s));
-    const auto keys = key_of_each_row();
-    auto batch = redis::batch{2};
-    auto later = test::fake_operation{};
-    auto sooner = test::fake_operation{};
-    batch.start(p.data(), 5'000'000, 7);
-    batch.add(later, "t", keys[6]);
-    batch.add(sooner, "t", keys[1]);
-    auto out = std::string{};
-    batch.encode(out, "0");
-    auto reader = redis::resp::decoder{};
-    auto reply = test::script_reply{.nonce = "7", .granted = 1, .statuses = ".c"};
-    reply.values.resize(2);
-    const auto bytes = reply.bytes();
-    BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
-    BOOST_TEST(batch.read_reply(reader, bytes).has_value());
-    batch.release([](detail::operation& op) { op.place = nullptr; });
+/// A batch of two calls on keys of two rows, the second one's first.
+struct two_rows {
+    two_rows() {
+        const auto p = packed(gcra(2, 1s));
+        const auto keys = key_of_each_row();
+        batch.start(p.data(), 5'000'000, 7);
+        batch.add(later, "t", keys[6]);
+        batch.add(sooner, "t", keys[1]);
+        auto out = std::string{};
+        batch.encode(out, "0");
+    }
+
+    /// Whether it is a reply to the batch.
+    [[nodiscard]] bool reads(const std::string& bytes) {
+        auto reader = redis::resp::decoder{};
+        BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
+        const auto is_one = batch.read_reply(reader, bytes).has_value();
+        batch.release([](detail::operation& op) { op.place = nullptr; });
+        return is_one;
+    }
+
+    redis::batch batch{2};
+    test::fake_operation later{};
+    test::fake_operation sooner{};
+};
+
+BOOST_FIXTURE_TEST_CASE(a_reply_has_the_keys_in_the_order_of_their_rows, two_rows) {
+    BOOST_TEST(reads(test::script_reply{.values = {std::nullopt, std::nullopt},
+                                        .nonce = "7",
+                                        .granted = 1,
+                                        .statuses = ".c",
+                                        .rows = {1, 1}}
+                         .bytes()));
     BOOST_TEST(sooner.result.remaining == 1);
     BOOST_TEST((later.ec == errc::key_conflict));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_brief_value_has_the_numbers_of_the_policy, two_rows) {
+    const double numbers[] = {4'999'999, 1'000'000}; // a microsecond before, one of two
+    const auto brief = std::string(reinterpret_cast<const char*>(numbers), sizeof numbers);
+    BOOST_TEST(reads(test::script_reply{
+        .values = {brief, std::nullopt}, .nonce = "7", .granted = 2, .rows = {1, 1}}
+                         .bytes()));
+    BOOST_TEST(sooner.result.remaining == 0);
+    BOOST_TEST(later.result.remaining == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_reply_of_other_rows_is_none_to_the_batch) {
+    const auto good = test::script_reply{
+        .values = {std::nullopt, std::nullopt}, .nonce = "7", .granted = 2, .rows = {1, 1}};
+    BOOST_TEST(two_rows{}.reads(good.bytes()));
+    for (const auto& rows : {std::vector<std::size_t>{}, {2}}) {
+        auto bad = good;
+        bad.rows = rows;
+        BOOST_TEST(!two_rows{}.reads(bad.bytes()));
+    }
+    auto bytes = good.bytes();
+    bytes.replace(bytes.find("$-1\r\n"), 5, "$0\r\n\r\n");
+    BOOST_TEST(!two_rows{}.reads(bytes)); // something in the place of the nil
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_that_was_taken_back_takes_calls_in_all_its_rows) {

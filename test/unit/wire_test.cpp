@@ -101,8 +101,10 @@ BOOST_AUTO_TEST_CASE(a_call_is_its_key_verb_times_cost_and_least) {
     out.clear();
     redis::append_call(out, 0, 0, {.cost = limits::exact_integer, .at_least = 0});
     BOOST_TEST(out == std::string(5, '\0') + bytes_of(9007199254740991.0) + bytes_of(0.0));
-    redis::append_times(out = "x", 772);
+    redis::append_times(out = "x", 772, true);
     BOOST_TEST(out == "x\x04\x03");
+    redis::append_times(out = "x", 255, false);
+    BOOST_TEST(out == "x\xff");
 }
 
 BOOST_AUTO_TEST_CASE(a_value_comes_back_as_it_was_written) {
@@ -150,6 +152,40 @@ BOOST_AUTO_TEST_CASE(a_rule_that_the_value_does_not_have_has_no_state) {
     BOOST_TEST(!state.stale);
     BOOST_TEST(state.states[0].t == 9);
     BOOST_TEST(state.states[1].num == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_brief_value_has_t_and_debt_and_what_the_policy_says) {
+    const auto packed = one.stored(storage::packed);
+    const auto state = redis::decode_value(plan_of(packed), bytes_of(9.0) + bytes_of(10.0));
+    BOOST_TEST(state.exists);
+    BOOST_TEST(!state.stale);
+    BOOST_TEST((state.states[0] == core::rule_state{9, 10, plan_of(one).limits[0].num, 3}));
+    for (const auto bad : {-1.0, 0.5, 9007199254740992.0, std::nan("")}) {
+        BOOST_TEST(is_invalid(bytes_of(bad) + bytes_of(10.0), packed));
+        BOOST_TEST(is_invalid(bytes_of(9.0) + bytes_of(bad), packed));
+    }
+    BOOST_TEST(is_invalid(bytes_of(9.0) + bytes_of(10.0), one));
+    BOOST_TEST(is_invalid(bytes_of(9.0) + bytes_of(10.0), two.stored(storage::packed)));
+    BOOST_TEST(!is_invalid(value_of(0, {{tag_a(), 9, 10, 11, 12}}), packed));
+}
+
+BOOST_AUTO_TEST_CASE(brief_values_leave_out_what_all_states_of_a_rule_have) {
+    const auto numbers_of = [](const rule& r) {
+        return redis::encode_brief_numbers(
+            plan_of(policy{"p", r.named("a")}.stored(storage::packed)));
+    };
+    const auto tag = bytes_of(tag_a());
+    const auto num = bytes_of(static_cast<double>(plan_of(one).limits[0].num));
+    BOOST_TEST(numbers_of(gcra(3, 1s)) == tag + num + bytes_of(3.0));
+    for (const auto& r :
+         {token_bucket(3, 3, 1s).stepwise(), token_bucket(3, 3, 1s).aligned(), fixed_window(5, 1s),
+          fixed_window(5, 1s).from_first(), calendar(5, calendar_unit::day)})
+        BOOST_TEST(numbers_of(r).substr(4, 8) == bytes_of(1.0));
+    BOOST_TEST(numbers_of(token_bucket(3, 3, 1s).stepwise()).substr(12) == bytes_of(3.0));
+    BOOST_TEST(numbers_of(fixed_window(5, 1s)).substr(12) == bytes_of(1.0));
+    BOOST_TEST(numbers_of(sliding_window(5, 1s)).empty());
+    BOOST_TEST(redis::encode_brief_numbers(plan_of(one)).empty());
+    BOOST_TEST(redis::encode_brief_numbers(plan_of(two.stored(storage::packed))).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_value_of_another_length_is_invalid) {
