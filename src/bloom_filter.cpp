@@ -41,7 +41,7 @@ make(std::string_view name, const core::bloom_shape& shape,
     data->identity = "seen:" + std::string{data->prefix("")} + ":" + data->name + ":" +
                      std::to_string(redis::filter_tag(shape));
     data->fingerprint = redis::key_hash(data->identity);
-    data->id = memory::name_digest(data->identity);
+    data->identify(data->identity);
     return data;
 }
 

@@ -39,7 +39,7 @@ decision local_limiter::answer(std::string_view key, const detail::policy_data& 
                                const detail::question& asked) {
     detail::check_question(asked, data.plan);
     detail::check_key(key);
-    return decide(memory::key_digest(data.id, key), data, asked);
+    return decide(data.digest(key), data, asked);
 }
 
 decision local_limiter::answer(std::string_view key, const policy& p,
@@ -63,7 +63,7 @@ decision local_limiter::decide(const memory::digest& key, const detail::policy_d
     auto question = asked;
     if (question.now == detail::store_clock)
         question.now = detail::system_now();
-    auto out = decision{};
+    decision out; // not decision{}: GCC would clear all of it first
     store_->answer(sought, data, question, out);
     ++decided_[static_cast<std::size_t>(out.outcome)];
     return out;

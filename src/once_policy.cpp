@@ -14,7 +14,7 @@ const std::shared_ptr<const policy_data>& once_policy() {
         data->wire = redis::encode_plan(data->plan);
         data->identity = data->wire;
         data->fingerprint = redis::key_hash(data->identity);
-        data->id = memory::name_digest("");
+        data->identify("");
         return std::shared_ptr<const policy_data>{std::move(data)};
     }();
     return made;

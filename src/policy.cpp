@@ -32,7 +32,7 @@ make(std::string_view name, std::span<const rule> rules,
     data->identity = std::string{options.has_prefix ? options.prefix.view() : ""} + ":" +
                      data->name + ":" + data->wire;
     data->fingerprint = redis::key_hash(data->identity);
-    data->id = memory::name_digest(std::string{data->prefix("")} + ":" + data->name);
+    data->identify(std::string{data->prefix("")} + ":" + data->name);
     return data;
 }
 

@@ -9,6 +9,7 @@
 #include <colimit/policy.hpp>
 #include <core/bloom.hpp>
 #include <core/plan.hpp>
+#include <memory/process_secret.hpp>
 #include <memory/siphash.hpp>
 
 #include <cstdint>
@@ -35,6 +36,18 @@ struct policy_data {
     std::uint64_t fingerprint = 0;
     /// Stands for the name in the keys of the in-process store.
     memory::digest id;
+    /// What the digests of its keys begin with, so that no call begins anew.
+    memory::key_hash begun{memory::digest{}};
+
+    void identify(std::string_view as) {
+        id = memory::name_digest(as);
+        begun = memory::begin_key_hash(memory::process_secret(), id);
+    }
+
+    /// What stands for a key under the policy wherever this process looks it up.
+    [[nodiscard, gnu::always_inline]] memory::digest digest(std::string_view key) const noexcept {
+        return memory::key_digest(begun, key);
+    }
 
     /// The first part of its keys.
     [[nodiscard]] std::string_view prefix(std::string_view of_limiter) const noexcept {

@@ -3,7 +3,6 @@
 // What is kept of a key that is prepared.
 
 #include <colimit/prepared_key.hpp>
-#include <memory/key_digest.hpp>
 #include <policy_data.hpp>
 #include <question_check.hpp>
 
@@ -16,7 +15,7 @@ namespace {
 }
 
 [[nodiscard]] std::array<std::uint64_t, 2> digest_of(std::string_view key, const policy& p) {
-    const auto made = memory::key_digest(p.data()->id, key);
+    const auto made = p.data()->digest(key);
     return {made.low, made.high};
 }
 

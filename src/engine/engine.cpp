@@ -67,7 +67,6 @@ engine::engine(asio::any_io_executor executor, bool thread_safe)
     : executor_(std::move(executor)), own_executor_(thread_safe ? strand_on(executor_) : executor_),
       lock_(thread_safe), pool_(thread_safe), line_(own_executor_, lock_, [this] { serve_line(); }),
       line_instead_(own_executor_, lock_, [this] { serve_line(); }) {
-    (void)memory::process_secret();
 }
 
 engine::~engine() {
@@ -154,7 +153,7 @@ void engine::start_one(operation& op, const call& c) {
 memory::digest engine::digest_of(const call& c) {
     if (c.digest != nullptr)
         return {(*c.digest)[0], (*c.digest)[1]};
-    return memory::key_digest((*c.policy)->id, c.key);
+    return (*c.policy)->digest(c.key);
 }
 
 void engine::start_checks(operation& op, const call& c) {

@@ -20,7 +20,7 @@
 #include <engine/node_pool.hpp>
 #include <engine/thread_lock.hpp>
 #include <engine/waiting_line.hpp>
-#include <memory/key_digest.hpp>
+#include <memory/siphash.hpp>
 #include <operation_list.hpp>
 #include <redis/handler_memory.hpp>
 

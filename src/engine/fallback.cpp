@@ -57,7 +57,7 @@ class fallback::kept_checks final : public attachment {
 namespace {
 
 [[nodiscard]] std::array<std::uint64_t, 2> digest_of(const policy_data& p, std::string_view key) {
-    const auto made = memory::key_digest(p.id, key);
+    const auto made = p.digest(key);
     return {made.low, made.high};
 }
 

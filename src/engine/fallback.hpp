@@ -17,7 +17,7 @@
 #include <colimit/policy.hpp>
 #include <engine/reservation.hpp>
 #include <memory/bloom_filters.hpp>
-#include <memory/key_digest.hpp>
+#include <memory/siphash.hpp>
 #include <memory/store.hpp>
 #include <policy_data.hpp>
 

@@ -86,7 +86,7 @@ void redis_engine::begin(operation& op, const call& c) {
 void redis_engine::begin_together(operation& op) {
     for (const auto& c : op.checks)
         if (const auto& p = *c.policy.data(); denials_)
-            denials_->end_others(memory::key_digest(p.id, c.key), p);
+            denials_->end_others(p.digest(c.key), p);
     fallback_.keep_checks(op);
     if (!begin_turn(op))
         return;

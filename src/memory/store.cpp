@@ -34,9 +34,7 @@ void bring_to_now(const core::plan& rules, contents& c, std::int64_t now) noexce
 
 } // namespace
 
-store::store(std::size_t states) : chains_(states) {
-    (void)process_secret();
-}
+store::store(std::size_t states) : chains_(states) {}
 
 void store::answer(const sought& key, const detail::policy_data& p, const core::question& asked,
                    decision& out) noexcept {

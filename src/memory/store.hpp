@@ -37,8 +37,8 @@
 #include <colimit/local_limiter.hpp>
 #include <core/evaluate.hpp>
 #include <memory/chains.hpp>
-#include <memory/key_digest.hpp>
 #include <memory/shared_states.hpp>
+#include <memory/siphash.hpp>
 #include <policy_data.hpp>
 
 #include <cstddef>
@@ -73,7 +73,7 @@ class store {
     /// Both halves. The key is at most limits::key_bytes.
     void answer(std::string_view key, const detail::policy_data& p, const core::question& asked,
                 decision& out) {
-        answer(seek(key_digest(p.id, key)), p, asked, out);
+        answer(seek(p.digest(key)), p, asked, out);
     }
 
     [[nodiscard]] local_statistics statistics() const noexcept;

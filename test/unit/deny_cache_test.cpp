@@ -5,7 +5,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <engine/deny_cache.hpp>
-#include <memory/key_digest.hpp>
 #include <support/decision_text.hpp>
 #include <support/fake_operation.hpp>
 
@@ -41,7 +40,7 @@ const policy rules{"p", gcra(1, 1s).burst(10).named("quick"), fixed_window(100, 
 }
 
 [[nodiscard]] memory::digest digest_of(std::string_view key, const policy& p) {
-    return memory::key_digest(p.data()->id, key);
+    return p.data()->digest(key);
 }
 
 struct fixture {

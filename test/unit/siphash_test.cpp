@@ -77,13 +77,14 @@ BOOST_AUTO_TEST_CASE(a_message_may_begin_with_words) {
 }
 
 BOOST_AUTO_TEST_CASE(policy_key_and_secret_each_change_the_digest) {
+    using colimit::memory::begin_key_hash;
     using colimit::memory::key_digest;
     using colimit::memory::name_digest;
     auto seen = std::set<std::string>{};
     for (const auto& s : {secret, digest{1, 0}, digest{0, 1}})
         for (const auto* name : {"a", "ab", "abc"})
             for (const auto* key : {"", "c", "bc", "abc"})
-                seen.insert(hex(key_digest(s, name_digest(name), key)));
+                seen.insert(hex(key_digest(begin_key_hash(s, name_digest(name)), key)));
     BOOST_TEST(seen.size() == 36U);
 }
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The secret under which this process digests keys: in the store, among the denials, and where
+// nothing may be kept of the key itself. As one serves them all, a key is digested once a call, or
+// once for many calls where it is prepared.
+
+#ifndef COLIMIT_MEMORY_PROCESS_SECRET_HPP
+#define COLIMIT_MEMORY_PROCESS_SECRET_HPP
+
+#include <memory/siphash.hpp>
+
+#include <cstdint>
+#include <random>
+
+namespace colimit::memory {
+
+/// Drawn once, by the first policy: no call is the one that finds out that nothing can be drawn.
+[[nodiscard]] inline const digest& process_secret() {
+    static const auto drawn = [] {
+        auto device = std::random_device{};
+        const auto word = [&device] { return (std::uint64_t{device()} << 32U) | device(); };
+        const auto low = word();
+        return digest{low, word()};
+    }();
+    return drawn;
+}
+
+} // namespace colimit::memory
+
+#endif
