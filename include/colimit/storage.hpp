@@ -16,9 +16,10 @@ enum class storage : std::uint8_t {
     /// A key of Redis for each key: it can be inspected, has its own end, and is what the server
     /// evicts when its memory is full.
     plain,
-    /// Many keys together, in hashes that begin anew once all in them has recovered: for about half
-    /// the memory and less of the server's time, where a limit has very many keys that recover
-    /// soon. What that costs:
+    /// Many keys together, in hashes that begin anew once all in them has recovered: for less than
+    /// half the memory and a quarter less of the server's time, where a limit has very many keys
+    /// that recover soon. Most is saved where a policy has one rule that is no sliding window: then
+    /// a state is two numbers. What that costs:
     ///
     /// - A state is kept from once to twice as long as the slowest rule takes to recover, whatever
     ///   its key used of it.

@@ -66,8 +66,7 @@ class engine::registration {
 engine::engine(asio::any_io_executor executor, bool thread_safe)
     : executor_(std::move(executor)), own_executor_(thread_safe ? strand_on(executor_) : executor_),
       lock_(thread_safe), pool_(thread_safe), line_(own_executor_, lock_, [this] { serve_line(); }),
-      line_instead_(own_executor_, lock_, [this] { serve_line(); }) {
-}
+      line_instead_(own_executor_, lock_, [this] { serve_line(); }) {}
 
 engine::~engine() {
     drop_completed();

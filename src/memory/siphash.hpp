@@ -119,7 +119,8 @@ using key_hash = siphash<1, 3>;
 }
 
 /// What tells keys apart.
-[[nodiscard, gnu::always_inline]] inline digest key_digest(const key_hash& begun, std::string_view key) noexcept {
+[[nodiscard, gnu::always_inline]] inline digest key_digest(const key_hash& begun,
+                                                           std::string_view key) noexcept {
     auto hash = begun; // a local one stays in registers
     return hash.finish(key);
 }

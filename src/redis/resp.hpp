@@ -37,8 +37,8 @@ inline constexpr std::size_t bulk_bytes = std::size_t{64} * 1024;
 /// Containers inside each other, attributes included. Scripts answer with 2, CLUSTER SLOTS with 4.
 inline constexpr std::size_t nesting_depth = 8;
 
-/// Nodes of one reply. A batch answers with at most 1,025 elements; the map of a cluster of a
-/// thousand servers has about 10,000. A decoder keeps the nodes of its largest reply: 384 KiB.
+/// Nodes of one reply. A batch answers with at most 1,041; the map of a cluster of a thousand
+/// servers has about 10,000. A decoder keeps the nodes of its largest reply: 384 KiB.
 inline constexpr std::size_t reply_nodes = std::size_t{16} * 1024;
 
 /// Bytes of one reply, and with it of what the reader must buffer. 1,024 values of 8 rules each
