@@ -135,7 +135,8 @@ class story {
     [[nodiscard]] step batch() {
         move_clock();
         auto made = step{};
-        if (dice_.percent(20)) { // the form of a batch that needs no list of calls
+        // The form of a batch that needs no list of calls.
+        if (dice_.percent(told_.packed ? 60 : 20)) {
             const auto has_facts = rules().has_log || rules().has_distinct;
             const auto many = !has_facts && dice_.percent(5) ? 300U : 20U;
             const auto most = dice_.percent(50) ? 1 : 1 + dice_.below(many);

@@ -185,12 +185,13 @@ void change(dice& d, std::vector<rule>& rules, taste asked) {
 std::vector<policy> random_versions(dice& d, bool quick, bool packed) {
     const auto asked = taste{.quick = quick,
                              .continuous = d.percent(15),
-                             .plain = d.percent(20),
+                             .plain = d.percent(packed ? 50 : 20),
                              .coarse = d.percent(5),
                              .windows = d.percent(10),
                              .packed = packed};
     auto rules = std::vector<rule>{};
-    const auto size = asked.windows || d.percent(40) ? 1 : 1 + d.below(limits::rules_per_policy);
+    const auto one = asked.windows || d.percent(packed ? 70 : 40);
+    const auto size = one ? 1 : 1 + d.below(limits::rules_per_policy);
     while (rules.size() < size)
         rules.push_back(random_rule(d, unused_name(d, rules), asked));
     auto versions = std::vector<policy>{};
