@@ -281,6 +281,25 @@ BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_fails_those_who_wanted_it) 
     BOOST_TEST(s->peek("a", ten, {.now = at(1)}).remaining == 9);
 }
 
+BOOST_AUTO_TEST_CASE(a_refused_write_fails_all_keys_of_its_row_that_wanted_it_and_no_others) {
+    auto s = open_store(resp3);
+    auto keys = std::vector<std::string>{};
+    for (int i = 0; keys.size() < 7; ++i)
+        if (redis::row_of(redis::key_hash(std::to_string(i))) == 3)
+            keys.push_back(std::to_string(i));
+    s->allow(keys[2], ten, {.cost = 10, .now = at(0)});
+    auto checks = std::vector<check>{};
+    for (const auto& key : keys)
+        checks.push_back({.key = key, .policy = ten, .options = {.now = at(0)}});
+    look().must({"ACL", "SETUSER", "default", "-hset"});
+    BOOST_TEST(!s->allow_many(checks));
+    look().must({"ACL", "SETUSER", "default", "+hset"});
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+        const auto expected = i == 2 ? error_code{} : make_error_code(errc::auth_failed);
+        BOOST_TEST((checks[i].ec == expected), "key " << i << ": " << checks[i].ec.message());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_head_that_somebody_else_wrote_begins_a_generation) {
     auto s = open_store(resp3);
     s->allow("a", ten, {.now = at(0)});
