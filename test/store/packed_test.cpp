@@ -43,6 +43,14 @@ constexpr auto generation = 10 * second;
     return look().must({"HEXISTS", hash_of(key, which), "k:" + std::string{key}}).integer == 1;
 }
 
+[[nodiscard]] std::vector<std::string> keys_of_a_row(std::size_t count) {
+    auto keys = std::vector<std::string>{};
+    for (int i = 0; keys.size() < count; ++i)
+        if (redis::row_of(redis::key_hash(std::to_string(i))) == 3)
+            keys.push_back(std::to_string(i));
+    return keys;
+}
+
 BOOST_AUTO_TEST_CASE(a_key_is_a_field_of_one_of_eight_hashes) {
     auto s = open_store(resp3);
     for (int i = 0; i < 1000; ++i)
@@ -180,6 +188,20 @@ BOOST_AUTO_TEST_CASE(a_new_generation_has_the_numbers_of_who_begins_it) {
     BOOST_TEST(s->peek("a", ten, {.now = at(generation)}).remaining == 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_state_in_the_old_hash_has_the_numbers_of_that) {
+    auto s = open_store(resp3);
+    const auto twice = policy{"p", gcra(2, 1s).burst(20)}.stored(storage::packed);
+    const auto keys = keys_of_a_row(2);
+    for (const auto& key : keys)
+        s->allow(key, ten, {.now = at(0)});
+    s->allow(keys[0], ten, {.cost = 10, .now = at(generation - 1)});
+    s->allow(keys[1], twice, {.now = at(generation)});
+    BOOST_TEST(size_of(keys[0], "old") == brief);
+    BOOST_TEST(s->peek(keys[0], twice, {.now = at(generation)}).remaining == 10);
+    BOOST_TEST(s->allow(keys[0], twice, {.now = at(generation)}).remaining == 9);
+    BOOST_TEST(size_of(keys[0]) == brief);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_lost_with_its_field_is_begun_anew) {
     auto s = open_store(resp3);
     s->allow("a", ten, {.cost = 10, .now = at(0)});
@@ -283,10 +305,7 @@ BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_fails_those_who_wanted_it) 
 
 BOOST_AUTO_TEST_CASE(a_refused_write_fails_all_keys_of_its_row_that_wanted_it_and_no_others) {
     auto s = open_store(resp3);
-    auto keys = std::vector<std::string>{};
-    for (int i = 0; keys.size() < 7; ++i)
-        if (redis::row_of(redis::key_hash(std::to_string(i))) == 3)
-            keys.push_back(std::to_string(i));
+    const auto keys = keys_of_a_row(7);
     s->allow(keys[2], ten, {.cost = 10, .now = at(0)});
     auto checks = std::vector<check>{};
     for (const auto& key : keys)
