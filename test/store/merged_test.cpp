@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(calls_that_leave_together_are_decided_as_one_after_another)
     BOOST_TEST(s.failed == 0U);
 }
 
-/// A batch says in two bytes how often each key is asked.
+/// A batch says in a byte how often each key is asked, or in two where one of them needs it.
 BOOST_AUTO_TEST_CASE(more_equal_calls_than_a_byte_counts_are_all_counted) {
     look().must({"FLUSHALL"});
     auto l = live{server().address(), [](config& c) { c.minimum_ttl = 1h; }};
