@@ -85,39 +85,46 @@ class rule_statuses {
   public:
     constexpr rule_statuses() noexcept { // NOLINT: the array is written when it is used
         if (std::is_constant_evaluated())
-            std::construct_at(&items_);
+            std::construct_at(&places_.items);
     }
     constexpr rule_statuses(const rule_statuses& other) noexcept : rule_statuses() {
         *this = other;
     }
     constexpr rule_statuses& operator=(const rule_statuses& other) noexcept {
         size_ = other.size_;
-        std::copy_n(other.items_.begin(), size_, items_.begin());
+        std::copy_n(other.places_.items.begin(), size_, places_.items.begin());
         return *this;
     }
 
     [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
     [[nodiscard]] constexpr bool empty() const noexcept { return size_ == 0; }
     [[nodiscard]] constexpr const rule_status& operator[](std::size_t i) const noexcept {
-        return items_[i];
+        return places_.items[i];
     }
-    [[nodiscard]] constexpr rule_status& operator[](std::size_t i) noexcept { return items_[i]; }
-    [[nodiscard]] constexpr const rule_status* begin() const noexcept { return items_.data(); }
+    [[nodiscard]] constexpr rule_status& operator[](std::size_t i) noexcept {
+        return places_.items[i];
+    }
+    [[nodiscard]] constexpr const rule_status* begin() const noexcept {
+        return places_.items.data();
+    }
     [[nodiscard]] constexpr const rule_status* end() const noexcept {
-        return items_.data() + size_;
+        return places_.items.data() + size_;
     }
 
     constexpr void clear() noexcept { size_ = 0; }
-    constexpr rule_status& append() noexcept { return items_[size_++] = rule_status{}; }
+    constexpr rule_status& append() noexcept { return places_.items[size_++] = rule_status{}; }
 
     friend constexpr bool operator==(const rule_statuses& a, const rule_statuses& b) noexcept {
         return std::ranges::equal(a, b);
     }
 
   private:
-    union { // so that its constructor does nothing; nothing of it needs a destructor
-        std::array<rule_status, limits::rules_per_policy> items_;
+    union places { // whose constructor does nothing, and nothing of it needs a destructor
+        constexpr places() noexcept {} // NOLINT: see above
+        std::array<rule_status, limits::rules_per_policy> items;
     };
+
+    places places_;
     std::size_t size_ = 0;
 };
 

@@ -176,9 +176,9 @@ core::key_state decode_value(const core::plan& rules,
         return state;
     state.exists = true;
     if (const auto* l = brief_slot(rules); l != nullptr && value->size() == moving_bytes) {
+        const auto* at = value->data();
         auto& s = state.states[0];
-        state.stale =
-            !read_number(value->data(), 0, s.t) || !read_number(value->data() + 8, 0, s.debt);
+        state.stale = !read_number(at, 0, s.t) || !read_number(at + 8, 0, s.debt);
         if (state.stale)
             s = {};
         else
