@@ -7,6 +7,7 @@
 #include <engine/engine_service.hpp>
 #include <engine/many_calls.hpp>
 #include <engine/soon.hpp>
+#include <memory/process_secret.hpp>
 #include <once_policy.hpp>
 #include <policy_data.hpp>
 #include <question_check.hpp>
@@ -66,7 +67,9 @@ class engine::registration {
 engine::engine(asio::any_io_executor executor, bool thread_safe)
     : executor_(std::move(executor)), own_executor_(thread_safe ? strand_on(executor_) : executor_),
       lock_(thread_safe), pool_(thread_safe), line_(own_executor_, lock_, [this] { serve_line(); }),
-      line_instead_(own_executor_, lock_, [this] { serve_line(); }) {}
+      line_instead_(own_executor_, lock_, [this] { serve_line(); }) {
+    (void)memory::process_secret();
+}
 
 engine::~engine() {
     drop_completed();

@@ -14,7 +14,8 @@
 
 namespace colimit::memory {
 
-/// Drawn once, by the first policy: no call is the one that finds out that nothing can be drawn.
+/// Drawn once, and first by the constructors: no call is the one that finds out that nothing can be
+/// drawn.
 [[nodiscard]] inline const digest& process_secret() {
     static const auto drawn = [] {
         auto device = std::random_device{};

@@ -7,6 +7,7 @@
 #include <core/window.hpp>
 #include <memory/call_states.hpp>
 #include <memory/large_call.hpp>
+#include <memory/process_secret.hpp>
 #include <memory/sharing.hpp>
 #include <memory/store.hpp>
 
@@ -34,7 +35,9 @@ void bring_to_now(const core::plan& rules, contents& c, std::int64_t now) noexce
 
 } // namespace
 
-store::store(std::size_t states) : chains_(states) {}
+store::store(std::size_t states) : chains_(states) {
+    (void)process_secret();
+}
 
 void store::answer(const sought& key, const detail::policy_data& p, const core::question& asked,
                    decision& out) noexcept {
