@@ -211,6 +211,31 @@ BOOST_FIXTURE_TEST_CASE(a_brief_value_has_the_numbers_of_the_policy, two_rows) {
     BOOST_TEST(later.result.remaining == 1);
 }
 
+BOOST_AUTO_TEST_CASE(rows_of_several_keys_follow_each_other) {
+    const auto p = packed(gcra(2, 1s));
+    auto batch = redis::batch{64};
+    auto ops = std::deque<test::fake_operation>(64);
+    auto rows = std::array<std::size_t, redis::row_count>{};
+    batch.start(p.data(), 5'000'000, 7);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        batch.add(ops[i], "t", std::to_string(i));
+        ++rows[redis::row_of(redis::key_hash(std::to_string(i)))];
+    }
+    auto out = std::string{};
+    batch.encode(out, "0");
+    auto reply = test::script_reply{.nonce = "7", .granted = 64};
+    reply.values.resize(64);
+    reply.rows.assign(rows.begin(), rows.end());
+    BOOST_REQUIRE(std::ranges::min(rows) > 1U);
+    auto reader = redis::resp::decoder{};
+    const auto bytes = reply.bytes();
+    BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
+    BOOST_TEST(batch.read_reply(reader, bytes).has_value());
+    batch.release([](detail::operation& op) { op.place = nullptr; });
+    for (const auto& op : ops)
+        BOOST_TEST(op.result.remaining == 1);
+}
+
 BOOST_AUTO_TEST_CASE(a_reply_of_other_rows_is_none_to_the_batch) {
     const auto good = test::script_reply{
         .values = {std::nullopt, std::nullopt}, .nonce = "7", .granted = 2, .rows = {1, 1}};
