@@ -1,7 +1,7 @@
 # Writes OUTPUT, a C++ source that holds each script given after `--`, its name followed by its
-# parts, as a constant with its SHA-1:
+# parts, as a constant with its SHA-1; `do` and `end` among the parts begin and end a block of Lua:
 #
-#     cmake -D OUTPUT=scripts.cpp -P embed.cmake -- check plan.lua calls.lua seen seen.lua ...
+#     cmake -D OUTPUT=scripts.cpp -P embed.cmake -- check plan.lua do fast.lua end seen seen.lua ...
 #
 # The bytes go into raw string literals, cut at line ends so that none exceeds what every compiler
 # takes (16 KB); adjacent literals are one string again.
@@ -72,6 +72,10 @@ foreach(i RANGE ${last})
         continue()
     endif()
     set(path "${CMAKE_ARGV${i}}")
+    if(path STREQUAL "do" OR path STREQUAL "end")
+        string(APPEND body "${path}\n")
+        continue()
+    endif()
     if(NOT path MATCHES "\\.lua$")
         append_script("${name}" "${body}")
         set(name "${path}")

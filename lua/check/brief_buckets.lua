@@ -2,7 +2,6 @@
 -- those of the general way, which follows, without its functions and tables; keys with irregular
 -- values are left to it. Here a continuous bucket in microseconds that is packed, row by row, as
 -- that is where the brief values are most; in the next parts what is not packed, and other kinds.
-local left
 local has_one_slot = (asked or ARGV[5] == '') and n == 1 and not shadow[1]
 local is_plain_bucket = has_one_slot and kind[1] == BUCKET and unit[1] == 1 and initial[1] < 0
 

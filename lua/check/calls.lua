@@ -1,202 +1,206 @@
 -- The verbs, each as in src/core/evaluate.cpp, and the way through the calls.
-local function held_up()
-    return not refuses_nobody and (debt[n + 1] > 0 or (n > rules and debt[n] > 0))
-end
+local allow_times, apply
 
--- The largest amount up to `cost` that everybody has room for (-1: not even 0), and whether
--- `at_least` is more than a limit.
-local function judge(cost, at_least)
-    local fits, never = cost, false
-    for i = 1, rules do
-        if not shadow[i] then
-            fits = max(-1, fitting[kind[i]](i, fits))
-            never = never or at_least > capacity[i]
+do
+    local function held_up()
+        return not refuses_nobody and (debt[n + 1] > 0 or (n > rules and debt[n] > 0))
+    end
+
+    -- The largest amount up to `cost` that everybody has room for (-1: not even 0), and whether
+    -- `at_least` is more than a limit.
+    local function judge(cost, at_least)
+        local fits, never = cost, false
+        for i = 1, rules do
+            if not shadow[i] then
+                fits = max(-1, fitting[kind[i]](i, fits))
+                never = never or at_least > capacity[i]
+            end
+        end
+        if held_up() then fits = -1 end
+        return fits, never and fits < at_least
+    end
+
+    local function note_facts()
+        if not has_log and #sketches == 0 then return end
+        facts = facts or {}
+        for i = 1, rules do
+            if kind[i] == LOG or kind[i] == DISTINCT then
+                facts[#facts + 1] = pack('<dddd', t[i], debt[i], own_num[i], own_capacity[i])
+            end
         end
     end
-    if held_up() then fits = -1 end
-    return fits, never and fits < at_least
-end
 
-local function note_facts()
-    if not has_log and #sketches == 0 then return end
-    facts = facts or {}
-    for i = 1, rules do
-        if kind[i] == LOG or kind[i] == DISTINCT then
-            facts[#facts + 1] = pack('<dddd', t[i], debt[i], own_num[i], own_capacity[i])
+    -- What is to be written after a call: nothing, unless it changed the state or found one to be
+    -- replaced.
+    local function note_change(wants_write)
+        if wants_write or stale then
+            changed, stale, erased = true, false, false
         end
     end
-end
 
--- What is to be written after a call: nothing, unless it changed the state or found one to be
--- replaced.
-local function note_change(wants_write)
-    if wants_write or stale then
-        changed, stale, erased = true, false, false
+    -- What prevent_duplicate counts from.
+    local function start_duplicate_hold()
+        if n > rules then start_hold(n, period[n]) end
+        return n > rules
     end
-end
 
--- What prevent_duplicate counts from.
-local function start_duplicate_hold()
-    if n > rules then start_hold(n, period[n]) end
-    return n > rules
-end
-
-local function count_refused(cost)
-    for i = 1, rules do
-        if counts_refused[i] then return record_event(cost) end
-    end
-end
-
--- `allow` and `peek`. Answers an error.
-local function ask(k, verb, cost, at_least, member)
-    if has_log then tell_log(at_least, cost) end
-    for _, i in ipairs(sketches) do own_num[i] = debt[i] end
-    if member and cost > 0 then
-        local failed = try_member(k, member)
-        if failed then
-            forget_trial()
-            return failed
+    local function count_refused(cost)
+        for i = 1, rules do
+            if counts_refused[i] then return logs.record(cost) end
         end
     end
-    note_facts()
-    local fits, never = judge(cost, at_least)
-    local allowed = fits >= at_least
-    if allowed then granted = granted + 1 end
-    if not allowed or verb == PEEK or fits == 0 then forget_trial() end
-    if verb == PEEK or never then return end
-    if has_log then move_log_to_now() end
-    if not allowed then
-        if has_log then count_refused(cost) end
-        return note_change(false)
-    end
-    if fits > 0 then
-        if member and cost > 0 then keep_trial(k, member) end
-        for i = 1, rules do add[kind[i]](i, fits) end
-        if has_log then record_event(fits) end
-    end
-    note_change(start_duplicate_hold() or fits > 0)
-end
 
--- An allow, all or nothing, several times over, where states are numbers: who comes first is served
--- first, and once there is no room for one, there is none for the next.
-local function allow_times(cost, times)
-    local most = cost * times
-    local fits, never = judge(most, cost)
-    if never then return end
-    local served = fits == most and times or max(0, floor(fits / cost))
-    if n > rules and not refuses_nobody then served = min(served, 1) end
-    if served == 0 then return note_change(false) end
-    granted = granted + served
-    for i = 1, rules do add[kind[i]](i, served * cost) end
-    start_duplicate_hold()
-    note_change(true)
-end
-
-local function reserve(cost, max_wait)
-    local fits, never = judge(cost, cost)
-    if never then return end
-    local wait = 0
-    for i = 1, rules do
-        local over = cost * num[i] - (full[i] - debt[i]) -- in this order: no sum is above 2^53
-        if over > 0 and not shadow[i] then
-            local units, u = ceil(over / den[i]), unit[i]
-            wait = max(wait, u == 1 and units or u * (floor(now / u) + units) - now)
+    -- `allow` and `peek`. Answers an error.
+    local function ask(k, verb, cost, at_least, member)
+        if has_log then logs.tell(at_least, cost) end
+        for _, i in ipairs(sketches) do own_num[i] = debt[i] end
+        if member and cost > 0 then
+            local failed = members.try(k, member)
+            if failed then
+                members.forget_trial()
+                return failed
+            end
         end
-    end
-    if held_up() or wait > max_wait then return note_change(false) end
-    granted = granted + 1
-    for i = 1, rules do
-        local u = unit[i]
-        local units = floor((now + wait) / u) - floor(now / u)
-        debt[i] = max(debt[i], units > floor(most[i] / den[i]) and most[i] or units * den[i])
-        add[BUCKET](i, cost)
-    end
-    start_duplicate_hold()
-    note_change(true)
-end
-
-local function recovery_end()
-    local longest = 0
-    for i = 1, rules do longest = max(longest, reset_after(i)) end
-    return now + longest
-end
-
--- `charge`, `refund` and `unreserve`.
-local function settle(k, change, cost, member)
-    local any = false
-    for _, i in ipairs(sketches) do own_num[i] = debt[i] end
-    if change == add and member and cost > 0 then
-        local failed = try_member(k, member)
-        if failed then
-            forget_trial()
-            return failed
+        note_facts()
+        local fits, never = judge(cost, at_least)
+        local allowed = fits >= at_least
+        if allowed then granted = granted + 1 end
+        if not allowed or verb == PEEK or fits == 0 then members.forget_trial() end
+        if verb == PEEK or never then return end
+        if has_log then logs.move_to_now() end
+        if not allowed then
+            if has_log then count_refused(cost) end
+            return note_change(false)
         end
-        keep_trial(k, member)
-    end
-    for i = 1, rules do
-        if kind[i] ~= LOG then
-            local before = debt[i]
-            change[kind[i]](i, cost)
-            any = any or debt[i] ~= before
+        if fits > 0 then
+            if member and cost > 0 then members.keep_trial(k, member) end
+            for i = 1, rules do add[kind[i]](i, fits) end
+            if has_log then logs.record(fits) end
         end
+        note_change(start_duplicate_hold() or fits > 0)
     end
-    -- Where nothing is owed any more, the next use is a first one.
-    if change == take then bring_all() end
-    if has_log then
-        move_log_to_now()
-        if change == add then
-            record_event(cost)
+
+    -- An allow, all or nothing, several times over, where states are numbers: calls are granted in
+    -- their order, and once there is no room for one, there is none for the next.
+    allow_times = function(cost, times)
+        local most = cost * times
+        local fits, never = judge(most, cost)
+        if never then return end
+        local served = fits == most and times or max(0, floor(fits / cost))
+        if n > rules and not refuses_nobody then served = min(served, 1) end
+        if served == 0 then return note_change(false) end
+        granted = granted + served
+        for i = 1, rules do add[kind[i]](i, served * cost) end
+        start_duplicate_hold()
+        note_change(true)
+    end
+
+    local function reserve(cost, max_wait)
+        local fits, never = judge(cost, cost)
+        if never then return end
+        local wait = 0
+        for i = 1, rules do
+            local over = cost * num[i] - (full[i] - debt[i]) -- in this order: no sum is above 2^53
+            if over > 0 and not shadow[i] then
+                local units, u = ceil(over / den[i]), unit[i]
+                wait = max(wait, u == 1 and units or u * (floor(now / u) + units) - now)
+            end
+        end
+        if held_up() or wait > max_wait then return note_change(false) end
+        granted = granted + 1
+        for i = 1, rules do
+            local u = unit[i]
+            local units = floor((now + wait) / u) - floor(now / u)
+            debt[i] = max(debt[i], units > floor(most[i] / den[i]) and most[i] or units * den[i])
+            add[BUCKET](i, cost)
+        end
+        start_duplicate_hold()
+        note_change(true)
+    end
+
+    local function recovery_end()
+        local longest = 0
+        for i = 1, rules do longest = max(longest, reset_after(i)) end
+        return now + longest
+    end
+
+    -- `charge`, `refund` and `unreserve`.
+    local function settle(k, change, cost, member)
+        local any = false
+        for _, i in ipairs(sketches) do own_num[i] = debt[i] end
+        if change == add and member and cost > 0 then
+            local failed = members.try(k, member)
+            if failed then
+                members.forget_trial()
+                return failed
+            end
+            members.keep_trial(k, member)
+        end
+        for i = 1, rules do
+            if kind[i] ~= LOG then
+                local before = debt[i]
+                change[kind[i]](i, cost)
+                any = any or debt[i] ~= before
+            end
+        end
+        -- Where nothing is owed any more, the next use is a first one.
+        if change == take then bring_all() end
+        if has_log then
+            logs.move_to_now()
+            if change == add then
+                logs.record(cost)
+            else
+                logs.refund(cost)
+            end
+        end
+        note_change(any)
+    end
+
+    -- Answers an error.
+    local function reset(k)
+        for j = 1, #sketches do
+            local failed = members.error_in(members.key(k, j))
+            if failed then return failed end
+        end
+        for i = 1, n + 1 do own_num[i] = 0 end
+        debt[n + 1] = 0
+        stale = bring_all()
+        for j = 1, #sketches do redis.call('DEL', members.key(k, j)) end
+        if has_log then logs.empty() end
+        changed, erased = true, true
+    end
+
+    -- Answers an error.
+    apply = function(k, verb, cost, at_least, member)
+        local failed
+        if verb == ALLOW or verb == PEEK then
+            return ask(k, verb, cost, at_least, member)
+        elseif verb == RESERVE then
+            return reserve(cost, at_least)
+        elseif verb == CHARGE then
+            failed = settle(k, add, cost, member)
+        elseif verb == REFUND or (verb == UNRESERVE and recovery_end() == at_least) then
+            failed = settle(k, take, cost)
+        elseif verb == RESET then
+            failed = reset(k)
+        elseif verb == BLOCK then
+            if has_log then logs.move_to_now() end
+            local longer = cost > debt[n + 1]
+            if longer then start_hold(n + 1, cost) end
+            note_change(longer)
+        elseif verb == ONCE then -- of a policy without rules
+            local first_one = judge(0, 0) >= 0
+            if first_one then granted = granted + 1 end
+            if first_one and cost > 0 then start_hold(n + 1, cost) end
+            note_change(first_one and cost > 0)
         else
-            refund_events(cost)
+            note_change(false)
         end
+        if has_log then logs.tell(0, 0) end
+        for _, i in ipairs(sketches) do own_num[i] = debt[i] end
+        note_facts()
+        return failed
     end
-    note_change(any)
-end
-
--- Answers an error.
-local function reset(k)
-    for j = 1, #sketches do
-        local failed = no_sketch(sketch_key(k, j))
-        if failed then return failed end
-    end
-    for i = 1, n + 1 do own_num[i] = 0 end
-    debt[n + 1] = 0
-    stale = bring_all()
-    for j = 1, #sketches do redis.call('DEL', sketch_key(k, j)) end
-    if has_log then empty_log() end
-    changed, erased = true, true
-end
-
--- Answers an error.
-local function apply(k, verb, cost, at_least, member)
-    local failed
-    if verb == ALLOW or verb == PEEK then
-        return ask(k, verb, cost, at_least, member)
-    elseif verb == RESERVE then
-        return reserve(cost, at_least)
-    elseif verb == CHARGE then
-        failed = settle(k, add, cost, member)
-    elseif verb == REFUND or (verb == UNRESERVE and recovery_end() == at_least) then
-        failed = settle(k, take, cost)
-    elseif verb == RESET then
-        failed = reset(k)
-    elseif verb == BLOCK then
-        if has_log then move_log_to_now() end
-        local longer = cost > debt[n + 1]
-        if longer then start_hold(n + 1, cost) end
-        note_change(longer)
-    elseif verb == ONCE then -- of a policy without rules
-        local first_one = judge(0, 0) >= 0
-        if first_one then granted = granted + 1 end
-        if first_one and cost > 0 then start_hold(n + 1, cost) end
-        note_change(first_one and cost > 0)
-    else
-        note_change(false)
-    end
-    if has_log then tell_log(0, 0) end
-    for _, i in ipairs(sketches) do own_num[i] = debt[i] end
-    note_facts()
-    return failed
 end
 
 -- A key from its first call to its last.
@@ -209,7 +213,7 @@ local function begin_key(k)
         return note(first + k - 1, 'c')
     end
     if has_log then
-        local failed = open_log(KEYS[base + keys + k])
+        local failed = logs.open(KEYS[base + keys + k])
         if failed then note(first + k - 1, 'e', failed) end
     end
 end
@@ -251,7 +255,7 @@ local groups = {}
 local function use(group)
     read_plan(group.plan)
     base, first, keys = group.base, group.first, group.keys
-    survey_logs()
+    logs.survey()
 end
 
 local function find_groups()
@@ -299,7 +303,7 @@ local function allow_ones(k)
     end_key()
 end
 
-survey_logs()
+logs.survey()
 if all_or_nothing then
     find_groups()
     if make_calls(PEEK) == granted and not statuses then

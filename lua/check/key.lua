@@ -4,138 +4,149 @@ local changed       -- something is to be written at the end
 local erased        -- there is no state, whatever the slots say
 local moved         -- a window may end at another time than before
 local expires       -- until then the key surely lives
+local bring_all, load, is_foreign, save
 
-local function is_number(a, least) return a >= least and a <= MOST and a % 1 == 0 end
+do
+    local function is_number(a, least) return a >= least and a <= MOST and a % 1 == 0 end
 
--- Reads the slot at a place of a value into slot i, if it has its tag. The answers: whether it has,
--- and whether its numbers are a state.
-local function read_slot(i, value, slots, place)
-    local found, c, d = unpack_bytes('<I4dd', value, HEAD + 1 + FIXED * place)
-    if found ~= tag[i] then return false end
-    local a, b = unpack_bytes('<dd', value, HEAD + 1 + FIXED * slots + (SLOT - FIXED) * place)
-    t[i], debt[i], own_num[i], own_capacity[i] = a + 0, b + 0, c, d + 0 -- no -0 is kept
-    return true, is_number(a, 0) and is_number(b, 0) and is_number(c, 1) and is_number(d, 0)
-end
-
--- Reads a value by its tags; false when it is none. Should a tag be there twice, the first counts.
-local function read_value(value)
-    if may_be_brief and #value == BRIEF then value = pack('<d', 0) .. numbers .. value end
-    local slots = (#value - HEAD) / SLOT
-    if slots < 1 or slots > 10 or slots % 1 ~= 0 then return false end
-    expires = unpack_bytes('<d', value)
-    local elsewhere, found, is_state = slots ~= #stored
-    -- Usually each slot is at its own place.
-    for place, i in ipairs(stored) do
-        if elsewhere then break end
-        found, is_state = read_slot(i, value, slots, place - 1)
-        if not found then elsewhere = true end
-        if found and not is_state then return false end
+    -- Reads the slot at a place of a value into slot i, if it has its tag. Returns whether it has,
+    -- and whether its numbers are a state.
+    local function read_slot(i, value, slots, place)
+        local found, c, d = unpack_bytes('<I4dd', value, HEAD + 1 + FIXED * place)
+        if found ~= tag[i] then return false end
+        local a, b = unpack_bytes('<dd', value, HEAD + 1 + FIXED * slots + (SLOT - FIXED) * place)
+        t[i], debt[i], own_num[i], own_capacity[i] = a + 0, b + 0, c, d + 0 -- no -0 is kept
+        return true, is_number(a, 0) and is_number(b, 0) and is_number(c, 1) and is_number(d, 0)
     end
-    if not elsewhere then return true end
-    for i = 1, n + 1 do
-        for place = 0, slots - 1 do
-            found, is_state = read_slot(i, value, slots, place)
-            if found then
-                if not is_state then return false end
-                break
+
+    -- Reads a value by its tags; returns false if it is not a state. Of two slots with one tag the
+    -- first counts.
+    local function read_value(value)
+        if may_be_brief and #value == BRIEF then value = pack('<d', 0) .. numbers .. value end
+        local slots = (#value - HEAD) / SLOT
+        if slots < 1 or slots > 10 or slots % 1 ~= 0 then return false end
+        expires = unpack_bytes('<d', value)
+        local elsewhere, found, is_state = slots ~= #stored
+        -- Usually each slot is at its own place.
+        for place, i in ipairs(stored) do
+            if elsewhere then break end
+            found, is_state = read_slot(i, value, slots, place - 1)
+            if not found then elsewhere = true end
+            if found and not is_state then return false end
+        end
+        if not elsewhere then return true end
+        for i = 1, n + 1 do
+            for place = 0, slots - 1 do
+                found, is_state = read_slot(i, value, slots, place)
+                if found then
+                    if not is_state then return false end
+                    break
+                end
             end
         end
+        return true
     end
-    return true
-end
 
--- Answers whether what is stored must be replaced even by a refusal.
-local function bring_all()
-    local moved = false
-    for _, i in ipairs(stored) do
-        if bring[kind[i]](i) then moved = true end
+    -- Answers whether what is stored must be replaced even by a refusal.
+    bring_all = function()
+        local moved = false
+        for _, i in ipairs(stored) do
+            if bring[kind[i]](i) then moved = true end
+        end
+        if own_num[n + 1] ~= 0 and bring[HOLD](n + 1) then moved = true end
+        return moved
     end
-    if own_num[n + 1] ~= 0 and bring[HOLD](n + 1) then moved = true end
-    return moved
-end
 
-local function load(value)
-    exists, stale, changed, erased, expires = value ~= false, false, false, false, 0
-    for i = 1, n + 1 do own_num[i] = 0 end
-    if exists and not read_value(value) then
-        stale = true
+    load = function(value)
+        exists, stale, changed, erased, expires = value ~= false, false, false, false, 0
         for i = 1, n + 1 do own_num[i] = 0 end
-    end
-    debt[n + 1] = own_num[n + 1] == 0 and 0 or debt[n + 1]
-    moved = bring_all()
-    if moved then stale = true end
-end
-
-local function encoded(ends)
-    local b = n + 1
-    local slots = #stored + (debt[b] == 0 and 0 or 1)
-    local fields = {ends}
-    for place = 1, slots do
-        local i = stored[place] or b
-        fields[3 * place - 1], fields[3 * place], fields[3 * place + 1] =
-            tag[i], i ~= b and kind[i] == DISTINCT and 1 or own_num[i], own_capacity[i]
-    end
-    for place = 1, slots do
-        local i = stored[place] or b
-        fields[#fields + 1], fields[#fields + 2] = t[i], debt[i]
-    end
-    return pack(value_format(slots), unpack(fields))
-end
-
--- For how long the state matters and for how long it is kept; nothing if it is as good as none.
-local function lives_for()
-    if erased then return nil end
-    local matters, kept, blank = debt[n + 1], debt[n + 1], debt[n + 1] == 0
-    for _, i in ipairs(stored) do
-        if not is_blank(i) then
-            blank = false
-            local one = matters_for(i)
-            matters = max(matters, one)
-            kept = max(kept, kind[i] == BUCKET and initial[i] < 0 and SPARE * one or one)
+        if exists and not read_value(value) then
+            stale = true
+            for i = 1, n + 1 do own_num[i] = 0 end
         end
+        debt[n + 1] = own_num[n + 1] == 0 and 0 or debt[n + 1]
+        moved = bring_all()
+        if moved then stale = true end
     end
-    if blank then return nil end
-    return matters, kept
-end
 
--- Whether something else than a value of ours is where nothing was found.
-local function is_foreign(k)
-    return not packed and not values[first + k - 1] and redis.call('EXISTS', KEYS[base + k]) == 1
-end
+    local function value_format(slots)
+        return '<d' .. string.rep('I4dd', slots) .. string.rep('dd', slots)
+    end
 
--- Writes the state of key k.
-local function save(k)
-    local key, value = KEYS[base + k], values[first + k - 1]
-    local matters, kept = lives_for()
-    if moved then
-        for j, i in ipairs(sketches) do
-            if debt[i] > 0 and not no_sketch(sketch_key(k, j)) then keep_sketch(k, j) end
+    local function encoded(ends)
+        local b = n + 1
+        local slots = #stored + (debt[b] == 0 and 0 or 1)
+        local fields = {ends}
+        for place = 1, slots do
+            local i = stored[place] or b
+            fields[3 * place - 1], fields[3 * place], fields[3 * place + 1] =
+                tag[i], i ~= b and kind[i] == DISTINCT and 1 or own_num[i], own_capacity[i]
         end
-    end
-    if packed then
-        if matters then
-            written[k] = encoded(0)
-        elseif value then
-            written[k] = false
+        for place = 1, slots do
+            local i = stored[place] or b
+            fields[#fields + 1], fields[#fields + 2] = t[i], debt[i]
         end
-        return
+        return pack(value_format(slots), unpack(fields))
     end
-    local done
-    if not matters then
-        if is_foreign(k) then return note(first + k - 1, 'c') end
-        done = value and guarded('DEL', key)
-    elseif value and #value == HEAD + SLOT * (#stored + (debt[n + 1] == 0 and 0 or 1))
-        and not supplied and expires >= now + matters
-        and expires < now + 2 * matters + SECOND - 1000 then
-        done = guarded('SETRANGE', key, HEAD, string.sub(encoded(0), HEAD + 1))
-    else
-        local option, at, ends = lifetime(kept)
-        if value then
-            done = guarded('SET', key, encoded(ends), option, at)
-        else -- MGET does not see values of other types; they must not be overwritten
-            done = guarded('SET', key, encoded(ends), option, at, 'NX')
-            if not done then return note(first + k - 1, 'c') end
+
+    -- For how long the state matters and for how long it is kept; nothing if it is as good as none.
+    local function lives_for()
+        if erased then return nil end
+        local matters, kept, blank = debt[n + 1], debt[n + 1], debt[n + 1] == 0
+        for _, i in ipairs(stored) do
+            if not is_blank(i) then
+                blank = false
+                local one = matters_for(i)
+                matters = max(matters, one)
+                kept = max(kept, kind[i] == BUCKET and initial[i] < 0 and SPARE * one or one)
+            end
         end
+        if blank then return nil end
+        return matters, kept
     end
-    if type(done) == 'table' and done.err then note(first + k - 1, 'e', done.err) end
+
+    -- Whether something else than a value of ours is where nothing was found.
+    is_foreign = function(k)
+        return not packed and not values[first + k - 1]
+            and redis.call('EXISTS', KEYS[base + k]) == 1
+    end
+
+    -- Writes the state of key k.
+    save = function(k)
+        local key, value = KEYS[base + k], values[first + k - 1]
+        local matters, kept = lives_for()
+        if moved then
+            for j, i in ipairs(sketches) do
+                if debt[i] > 0 and not members.error_in(members.key(k, j)) then
+                    members.keep(k, j)
+                end
+            end
+        end
+        if packed then
+            if matters then
+                written[k] = encoded(0)
+            elseif value then
+                written[k] = false
+            end
+            return
+        end
+        local done
+        if not matters then
+            if is_foreign(k) then return note(first + k - 1, 'c') end
+            done = value and guarded('DEL', key)
+        elseif value and #value == HEAD + SLOT * (#stored + (debt[n + 1] == 0 and 0 or 1))
+            and not supplied and expires >= now + matters
+            and expires < now + 2 * matters + SECOND - 1000 then
+            done = guarded('SETRANGE', key, HEAD, string.sub(encoded(0), HEAD + 1))
+        else
+            local option, at, ends = lifetime(kept)
+            if value then
+                done = guarded('SET', key, encoded(ends), option, at)
+            else -- MGET does not see values of other types; they must not be overwritten
+                done = guarded('SET', key, encoded(ends), option, at, 'NX')
+                if not done then return note(first + k - 1, 'c') end
+            end
+        end
+        if type(done) == 'table' and done.err then note(first + k - 1, 'e', done.err) end
+    end
 end

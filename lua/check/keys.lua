@@ -36,6 +36,9 @@ local function note(k, status, text)
     if text then values[k] = text end
 end
 
+-- The keys that the loops for common batches leave to the general way.
+local left
+
 local write_rows -- what a packed plan has kept back; answers what was found
 
 local function reply()

@@ -56,10 +56,6 @@ local period, step, offset, initial, calendar = {}, {}, {}, {}, {}
 -- Slots that are stored in the value, and those that have a sketch.
 local stored, sketches, has_log, value_size
 
-local function value_format(slots)
-    return '<d' .. string.rep('I4dd', slots) .. string.rep('dd', slots)
-end
-
 -- Reads the plan at a place of ARGV[1]; answers where the next one begins.
 local function read_plan(at)
     local flags

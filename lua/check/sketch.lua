@@ -1,66 +1,70 @@
 -- Different members in a window: a HyperLogLog of Redis for each `distinct` rule. PFADD cannot be
 -- undone and PFCOUNT writes, so a trial puts back the bytes that it found.
-local undo = {}  -- key and old bytes (or false), in turn
-local grown = {} -- for each sketch, whether the trial changed it
+local members = {}
 
-local function sketch_key(k, j)
-    return KEYS[base + keys * ((has_log and 1 or 0) + j) + k]
-end
+do
+    local undo = {}  -- key and old bytes (or false), in turn
+    local grown = {} -- for each sketch, whether the trial changed it
 
--- The error where something else than a sketch is in the way.
-local function no_sketch(key)
-    local head = guarded('GETRANGE', key, '0', '3')
-    if type(head) == 'table' then return head.err end
-    if head ~= '' and head ~= 'HYLL' then return 'WRONGTYPE this is no HyperLogLog' end
-end
+    function members.key(k, j)
+        return KEYS[base + keys * ((has_log and 1 or 0) + j) + k]
+    end
 
--- Counts the call's member in each sketch: own_num says how many there are then. Answers an error.
-local function try_member(k, member)
-    for j, i in ipairs(sketches) do
-        own_num[i] = 1 -- in a window without members the sketch is one of before
-        local key = sketch_key(k, j)
-        grown[j] = true
-        if debt[i] == 0 then
-            local failed = no_sketch(key)
-            if failed then return failed end
-        else
-            local old = guarded('GET', key)
-            if type(old) == 'table' and old.err then return old.err end
-            local changed = guarded('PFADD', key, member)
-            if type(changed) == 'table' then return changed.err end
-            grown[j] = changed == 1
-            own_num[i] = redis.call('PFCOUNT', key)
-            undo[#undo + 1], undo[#undo + 2] = key, old
+    -- The error where something else than a sketch is in the way.
+    function members.error_in(key)
+        local head = guarded('GETRANGE', key, '0', '3')
+        if type(head) == 'table' then return head.err end
+        if head ~= '' and head ~= 'HYLL' then return 'WRONGTYPE this is no HyperLogLog' end
+    end
+
+    -- Counts the call's member in each sketch: own_num becomes the count with it. Returns an error.
+    function members.try(k, member)
+        for j, i in ipairs(sketches) do
+            own_num[i] = 1 -- in a window without members the sketch is one of before
+            local key = members.key(k, j)
+            grown[j] = true
+            if debt[i] == 0 then
+                local failed = members.error_in(key)
+                if failed then return failed end
+            else
+                local old = guarded('GET', key)
+                if type(old) == 'table' and old.err then return old.err end
+                local changed = guarded('PFADD', key, member)
+                if type(changed) == 'table' then return changed.err end
+                grown[j] = changed == 1
+                own_num[i] = redis.call('PFCOUNT', key)
+                undo[#undo + 1], undo[#undo + 2] = key, old
+            end
         end
     end
-end
 
-local function forget_trial()
-    for i = 1, #undo, 2 do
-        if undo[i + 1] then
-            redis.call('SET', undo[i], undo[i + 1], 'KEEPTTL')
-        else
-            redis.call('DEL', undo[i])
+    function members.forget_trial()
+        for i = 1, #undo, 2 do
+            if undo[i + 1] then
+                redis.call('SET', undo[i], undo[i + 1], 'KEEPTTL')
+            else
+                redis.call('DEL', undo[i])
+            end
         end
+        undo = {}
     end
-    undo = {}
-end
 
--- Until its window ends.
-local function keep_sketch(k, j)
-    local option, at = lifetime(t[sketches[j]] - now)
-    redis.call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', sketch_key(k, j), at)
-end
+    -- Until its window ends.
+    function members.keep(k, j)
+        local option, at = lifetime(t[sketches[j]] - now)
+        redis.call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', members.key(k, j), at)
+    end
 
--- The member counts.
-local function keep_trial(k, member)
-    undo = {}
-    for j, i in ipairs(sketches) do
-        local key = sketch_key(k, j)
-        if debt[i] == 0 then
-            redis.call('DEL', key)
-            redis.call('PFADD', key, member)
+    -- The member counts.
+    function members.keep_trial(k, member)
+        undo = {}
+        for j, i in ipairs(sketches) do
+            local key = members.key(k, j)
+            if debt[i] == 0 then
+                redis.call('DEL', key)
+                redis.call('PFADD', key, member)
+            end
+            if grown[j] then members.keep(k, j) end
         end
-        if grown[j] then keep_sketch(k, j) end
     end
 end

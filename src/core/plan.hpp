@@ -13,6 +13,7 @@
 #include <colimit/rule.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -33,6 +34,8 @@ enum class kind : std::uint8_t {
     distinct,
     hold, ///< refuses for a period after each grant: prevent_duplicate
 };
+/// How many there are: `hold` stays the last one.
+inline constexpr auto kind_count = static_cast<std::size_t>(kind::hold) + 1;
 
 /// The start of a key that has no state: nothing is owed, and nothing is kept of that.
 inline constexpr std::int64_t starts_full = -1;

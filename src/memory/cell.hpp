@@ -24,6 +24,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 
@@ -41,9 +42,10 @@ struct alignas(64) cell {
 };
 static_assert(sizeof(cell) == 64);
 
-/// The low bits of a tag.
+/// The low bits of a tag. `block` stays the last one.
 enum class holds : std::uint32_t { nothing, bucket, window, counter, distinct, hold, log, block };
-inline constexpr std::uint32_t holds_bits = 7;
+inline constexpr std::uint32_t holds_bits = 15;
+static_assert(static_cast<std::uint32_t>(holds::block) <= holds_bits, "a tag needs more low bits");
 
 [[nodiscard]] constexpr holds what_holds(std::uint32_t tag) noexcept {
     return static_cast<holds>(tag & holds_bits);
@@ -57,6 +59,7 @@ inline constexpr auto block_tag = static_cast<std::uint32_t>(holds::block);
 inline constexpr holds held_by_kind[] = {
     holds::bucket, holds::bucket,  holds::bucket, holds::window,   holds::window,
     holds::window, holds::counter, holds::log,    holds::distinct, holds::hold};
+static_assert(std::size(held_by_kind) == core::kind_count, "one entry per core::kind");
 
 /// The tag of a rule's cell. Two rules of a policy whose tags differ in the low bits only keep
 /// their states apart by the order in which they lie.
