@@ -46,6 +46,10 @@ void check_times(const config& settings) {
                     "config::reconnect_most must be at least config::reconnect_least (" +
                         text_of(settings.reconnect_least) + "), is " +
                         text_of(settings.reconnect_most)};
+    if (const auto age = settings.deny_cache_max_age; age < least || age > most)
+        throw error{errc::invalid_config, "config::deny_cache_max_age: out of range (got " +
+                                              text_of(age) + ", expected " + text_of(least) +
+                                              " to " + text_of(most) + ")"};
     check("minimum_ttl", settings.minimum_ttl, milliseconds{0},
           milliseconds{std::chrono::hours{24} * 366});
 }

@@ -111,14 +111,21 @@ struct config {
     /// the question travelled, the same question and those of a larger cost get the same answer
     /// without asking the server: `origin::deny_cache`, with `retry_after` and `reset_after`
     /// counted down; what remains stays as the server said. Whatever else this limiter does to the
-    /// key ends that at once: refunds, resets, grants, charges, calls with other rules. What others
-    /// do is seen when the denial ends: a place that another process gives back up to `retry_after`
-    /// later, and one that it takes by a denial that is longer then.
+    /// key ends that at once: refunds, resets, grants (those of `allow_all` too), charges, calls
+    /// with other rules, and calls whose outcome is unknown. So does any later reply about the key,
+    /// such as that of a `peek`, unless it is a denial under the same rules, which replaces the
+    /// remembered one. Changes by other processes are seen when the denial ends, at most
+    /// `deny_cache_max_age` later.
     ///
     /// For `allow` and `allow_many` by the server's clock, under policies without `distinct` and
     /// without `count_refused`; not with `mode::transaction` or `memory:`. Some 300 bytes each,
     /// taken as they are used; when all are, a new denial takes the place of another.
     std::size_t deny_cache = 65'536;
+
+    /// How long a denial is remembered at most, from when its question was sent: 1 ms to 1 h. Then
+    /// the server is asked again, also if the denial's `retry_after` is not over. A longer time
+    /// saves the server calls; a shorter one shows earlier what other processes give back.
+    std::chrono::milliseconds deny_cache_max_age{1000};
 
     /// Whether the limiter may be used from every thread that runs its executor, or from any other,
     /// at the same time, rather than from one thread or strand. Each call then locks; handlers

@@ -29,9 +29,8 @@ constexpr std::size_t most_ways = 8;
 }
 
 /// A refused call that is counted as well has to be made, and a member may be an old one.
-[[nodiscard]] bool is_remembered(const policy_data& p, const question& asked) noexcept {
-    return asked.verb == verb::allow && asked.now == store_clock && !p.plan.has_distinct &&
-           !p.plan.counts_refused;
+[[nodiscard]] bool is_remembered(const policy_data& p, std::int64_t clock) noexcept {
+    return clock == store_clock && !p.plan.has_distinct && !p.plan.counts_refused;
 }
 
 [[nodiscard]] bool only_asks(verb v) noexcept {
@@ -51,8 +50,9 @@ constexpr std::size_t most_ways = 8;
 
 } // namespace
 
-deny_cache::deny_cache(std::size_t most, clock now)
-    : now_(now), ways_(std::min(most, most_ways)), rows_(std::bit_floor(most / ways_)) {}
+deny_cache::deny_cache(std::size_t most, std::int64_t max_age, clock now)
+    : now_(now), max_age_(max_age), ways_(std::min(most, most_ways)),
+      rows_(std::bit_floor(most / ways_)) {}
 
 std::size_t deny_cache::row_of(const place_in_cache& at) const noexcept {
     return (static_cast<std::size_t>(at.low) & (rows_ - 1)) * ways_;
@@ -82,26 +82,27 @@ std::size_t deny_cache::place_for(const place_in_cache& at) const noexcept {
     });
 }
 
-void deny_cache::free(std::size_t i) noexcept {
+void deny_cache::end(std::size_t i) noexcept {
+    if (i == nowhere)
+        return;
     table_->tags[i] = 0;
     --size_;
 }
 
-/// What is remembered is over if the key has changed, and if it was said by other rules.
-void deny_cache::end_changed(const place_in_cache& at, bool changed) noexcept {
-    if (const auto i = find(at); i != nowhere && (changed || table_->denials[i].rules != at.rules))
-        free(i);
-}
-
-void deny_cache::end_others(const memory::digest& key, const policy_data& p) noexcept {
-    if (size_ != 0)
-        end_changed(place_of(key, p), false);
+place_in_cache deny_cache::begin_check(const memory::digest& key, const policy_data& p,
+                                       const check_options& options) noexcept {
+    auto at = place_of(key, p);
+    at.is_open = is_remembered(p, clock_of(options.now));
+    at.changes = changes_of(at);
+    if (const auto i = find(at); i != nowhere && table_->denials[i].rules != at.rules)
+        end(i);
+    return at;
 }
 
 bool deny_cache::answer(operation& op, const memory::digest& key, const policy_data& p) noexcept {
     auto& at = op.denied_at = place_of(key, p);
     const auto asks = only_asks(op.asked.verb);
-    at.is_open = is_remembered(p, op.asked);
+    at.is_open = is_remembered(p, op.asked.now);
     at.changes = changes_of(at) += asks ? 0U : 1U;
     const auto i = find(at);
     if (i == nowhere)
@@ -109,10 +110,11 @@ bool deny_cache::answer(operation& op, const memory::digest& key, const policy_d
     const auto& d = table_->denials[i];
     const auto now = now_();
     if (!asks || d.rules != at.rules || now >= d.ends) {
-        free(i);
+        end(i);
         return false;
     }
-    if (!at.is_open || op.asked.at_least < d.at_least || is_never(p.plan, op.asked.at_least))
+    if (op.asked.verb != verb::allow || !at.is_open || op.asked.at_least < d.at_least ||
+        is_never(p.plan, op.asked.at_least))
         return false;
 
     const auto passed = std::max<std::int64_t>(now - d.heard_at, 0);
@@ -138,41 +140,74 @@ bool deny_cache::answer(operation& op, const memory::digest& key, const policy_d
 }
 
 void deny_cache::note(const operation& op, std::int64_t heard_at) noexcept {
-    const auto& at = op.denied_at;
-    if (!at.is_known)
-        return;
-    const auto& d = op.result;
-    const auto charged = !op.ec && op.asked.verb == verb::allow && d.granted > 0;
-    end_changed(at, charged || !only_asks(op.asked.verb));
-    if (!at.is_open || op.ec || d.outcome != outcome::limited || d.origin != origin::store ||
-        at.changes != changes_of(at))
-        return;
-    const auto ends = op.sent_at + surely(d.retry_after.count());
-    if (ends <= heard_at)
-        return;
+    if (op.denied_at.is_known)
+        learn(op.denied_at, {.may_change = op.asked.verb != verb::peek,
+                             .may_replace = only_asks(op.asked.verb),
+                             .may_be_kept = op.asked.verb == verb::allow,
+                             .at_least = op.asked.at_least,
+                             .sent_at = op.sent_at,
+                             .heard_at = heard_at,
+                             .ec = op.ec,
+                             .result = op.result});
+}
+
+void deny_cache::note_check(const operation& op, const check& c, const place_in_cache& at,
+                            std::int64_t heard_at) noexcept {
+    learn(at, {.may_change = true,
+               .may_replace = true,
+               .may_be_kept = false,
+               .at_least = c.options.at_least.value_or(c.options.cost),
+               .sent_at = op.sent_at,
+               .heard_at = heard_at,
+               .ec = op.ec,
+               .result = c.result});
+}
+
+/// Whether what was said is a denial that other calls may be given.
+bool deny_cache::is_denial(const place_in_cache& at, const news& n) noexcept {
+    return at.is_open && n.result.outcome == outcome::limited && n.result.origin == origin::store &&
+           at.changes == changes_of(at);
+}
+
+std::int64_t deny_cache::end_of(const news& n) const noexcept {
+    return n.sent_at + std::min(max_age_, surely(n.result.retry_after.count()));
+}
+
+void deny_cache::learn(const place_in_cache& at, const news& n) noexcept {
+    const auto i = find(at);
+    if (n.ec) {
+        if (!n.may_change)
+            return;
+        ++changes_of(at);
+        return end(i);
+    }
+    const auto has_same_rules = i != nowhere && table_->denials[i].rules == at.rules;
+    const auto has_use = n.may_be_kept || (n.may_replace && has_same_rules);
+    if (!has_use || !is_denial(at, n) || end_of(n) <= n.heard_at)
+        return end(i);
+    const auto time = n.result.server_time.time_since_epoch().count();
+    if (has_same_rules && table_->denials[i].server_time == time &&
+        table_->denials[i].at_least < n.at_least)
+        return; // said at the same instant, it says more
     try {
-        remember(op, ends, heard_at);
+        remember(at, n);
     } catch (const std::bad_alloc&) { // the server is asked again
     }
 }
 
-void deny_cache::remember(const operation& op, std::int64_t ends, std::int64_t heard_at) {
+void deny_cache::remember(const place_in_cache& at, const news& n) {
     if (!table_)
         table_.emplace(rows_ * ways_);
-    const auto& at = op.denied_at;
     const auto i = place_for(at);
-    auto& to = table_->denials[i];
-    const auto is_own = table_->tags[i] == at.high && to.digest == at.low;
-    if (is_own && to.ends > heard_at && to.at_least < op.asked.at_least)
-        return; // what is there says more
     size_ += table_->tags[i] == 0 ? 1U : 0U;
     table_->tags[i] = at.high;
-    const auto& d = op.result;
+    const auto& d = n.result;
+    auto& to = table_->denials[i];
     to = {.digest = at.low,
           .rules = at.rules,
-          .at_least = op.asked.at_least,
-          .ends = ends,
-          .heard_at = heard_at,
+          .at_least = n.at_least,
+          .ends = end_of(n),
+          .heard_at = n.heard_at,
           .server_time = d.server_time.time_since_epoch().count(),
           .limit = d.limit,
           .remaining = d.remaining,

@@ -4,6 +4,7 @@
 
 #include <engine/engine.hpp>
 #include <engine/fallback.hpp>
+#include <engine/kept_checks.hpp>
 #include <memory/together.hpp>
 #include <scaled_policy.hpp>
 #include <system_clock.hpp>
@@ -18,42 +19,6 @@
 
 namespace colimit::detail {
 
-/// What allow_all keeps of its checks, which follow it in one piece of the limiter's memory.
-class fallback::kept_checks final : public attachment {
-  public:
-    struct one {
-        digest key;
-        digest member;
-    };
-
-    [[nodiscard]] static std::unique_ptr<kept_checks> make(node_pool& pool, std::size_t count) {
-        const auto bytes = sizeof(kept_checks) + count * sizeof(one);
-        auto* memory = static_cast<std::byte*>(pool.allocate(bytes));
-        std::uninitialized_value_construct_n(reinterpret_cast<one*>(memory + sizeof(kept_checks)),
-                                             count); // NOLINT: as it says
-        return std::unique_ptr<kept_checks>{::new (memory) kept_checks{pool, count}};
-    }
-
-    static void operator delete(kept_checks* self, std::destroying_delete_t /*tag*/) noexcept {
-        auto& pool = self->pool_;
-        const auto bytes = sizeof(kept_checks) + self->count_ * sizeof(one);
-        self->~kept_checks();
-        pool.deallocate(self, bytes);
-    }
-
-    ~kept_checks() override = default;
-
-    [[nodiscard]] std::span<one> all() noexcept {
-        return {reinterpret_cast<one*>(this + 1), count_}; // NOLINT: see make
-    }
-
-  private:
-    kept_checks(node_pool& pool, std::size_t count) noexcept : pool_(pool), count_(count) {}
-
-    node_pool& pool_;
-    std::size_t count_;
-};
-
 namespace {
 
 [[nodiscard]] std::array<std::uint64_t, 2> digest_of(const policy_data& p, std::string_view key) {
@@ -64,6 +29,10 @@ namespace {
 /// A digest as a key of its own.
 [[nodiscard]] std::string_view bytes_of(const std::array<std::uint64_t, 2>& d) noexcept {
     return {reinterpret_cast<const char*>(d.data()), sizeof d}; // NOLINT: any bytes are a key
+}
+[[nodiscard]] std::string_view bytes_of(const memory::digest& d) noexcept {
+    static_assert(sizeof(memory::digest) == 2 * sizeof(std::uint64_t));
+    return {reinterpret_cast<const char*>(&d), sizeof d}; // NOLINT: any bytes are a key
 }
 
 /// Of checks that are made together: an error leaves it to the caller, and allowing everything is
@@ -165,18 +134,18 @@ void fallback::keep(operation& op, const memory::digest& key, const policy_point
         op.instead.member = digest_of(*policy, op.asked.member);
 }
 
-void fallback::keep_checks(operation& op) const {
+void fallback::keep_checks(operation& op, bool always) const {
     op.instead.mode = failure_mode::allow;
     for (const auto& c : op.checks)
         op.instead.mode = stricter(op.instead.mode, mode_of(*c.policy.data()));
-    if (op.instead.mode != failure_mode::local)
+    if (op.instead.mode != failure_mode::local && !always)
         return;
     auto kept = kept_checks::make(op.owner->pool(), op.checks.size());
     for (std::size_t i = 0; i < op.checks.size(); ++i) {
         const auto& c = op.checks[i];
         const auto& p = *c.policy.data();
-        kept->all()[i] = {.key = digest_of(p, c.key),
-                          .member = digest_of(p, c.options.member.value_or(""))};
+        kept->all()[i] = {.key = p.digest(c.key),
+                          .member = p.digest(c.options.member.value_or(""))};
     }
     op.attached = std::move(kept);
 }

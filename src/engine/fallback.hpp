@@ -43,7 +43,8 @@ class fallback {
     /// Before a call begins: its key and member live no longer than that.
     void keep(operation& op, const memory::digest& key, const policy_pointer& policy) const;
     /// The same for `op.checks`, which have one mode together: the strictest of their policies'.
-    void keep_checks(operation& op) const;
+    /// @param always also where the mode needs nothing of them
+    void keep_checks(operation& op, bool always) const;
 
     /// A call that ended with an error: where its mode decides, it has a result and no error
     /// afterwards.
@@ -54,7 +55,6 @@ class fallback {
 
   private:
     using digest = std::array<std::uint64_t, 2>;
-    class kept_checks;
 
     [[nodiscard]] failure_mode mode_of(const policy_data& p) const noexcept;
     [[nodiscard]] failure_mode mode_for(verb v, const policy_data& p) const noexcept;

@@ -79,7 +79,7 @@ void redis_engine::disconnect() {
     calls_->lose_connection(handed_);
     // Who would wait in vain for the next attempt is told now.
     calls_->expire(session_.not_ready_before(), session_.trouble());
-    complete_all(calls_->done);
+    complete_all(noted());
     if (session_.is_refused())
         end_ready_waiters(session_.trouble());
     set_alarm();
@@ -112,7 +112,7 @@ void redis_engine::on_time() {
     attempt([this] { obey(session_.wake(now_)); });
     if (now_ >= silence_ends())
         lose_connection(redis::remedy::reconnect);
-    run_within_turn(calls_->done);
+    run_within_turn(noted());
 }
 
 } // namespace colimit::detail

@@ -4,6 +4,7 @@
 // thin enough to be right by reading.
 
 #include <core/evaluate.hpp>
+#include <engine/kept_checks.hpp>
 #include <engine/redis_engine.hpp>
 #include <engine/redis_settings.hpp>
 #include <engine/reservation.hpp>
@@ -39,7 +40,7 @@ redis_engine::redis_engine(const asio::any_io_executor& executor, const config& 
       in_(read_bytes), alarm_(own_executor(), lock(), [this] { on_time(); }) {
     timeout_ = in_us(settings.timeout);
     if (settings.deny_cache != 0 && settings.mode == mode::script)
-        denials_.emplace(settings.deny_cache, steady_now);
+        denials_.emplace(settings.deny_cache, in_us(settings.deny_cache_max_age), steady_now);
 }
 
 redis::stream::listener redis_engine::self() {
@@ -84,14 +85,39 @@ void redis_engine::begin(operation& op, const call& c) {
 }
 
 void redis_engine::begin_together(operation& op) {
-    for (const auto& c : op.checks)
-        if (const auto& p = *c.policy.data(); denials_)
-            denials_->end_others(p.digest(c.key), p);
-    fallback_.keep_checks(op);
+    fallback_.keep_checks(op, denials_.has_value());
+    if (denials_)
+        begin_checks(op);
     if (!begin_turn(op))
         return;
     if (const auto ec = calls_->submit_checks(op); ec)
         complete(op, ec);
+}
+
+void redis_engine::begin_checks(operation& op) noexcept {
+    const auto kept = static_cast<kept_checks&>(*op.attached).all();
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        const auto& c = op.checks[i];
+        kept[i].denied_at = denials_->begin_check(kept[i].key, *c.policy.data(), c.options);
+    }
+}
+
+/// The deny cache hears of every call that was taken by the queue, however it ended.
+void redis_engine::note_done() noexcept {
+    for (const auto* op = calls_->done.front(); denials_ && op != nullptr; op = op->next) {
+        if (op->checks.empty()) {
+            denials_->note(*op, now_);
+            continue;
+        }
+        const auto kept = static_cast<kept_checks&>(*op->attached).all();
+        for (std::size_t i = 0; i < kept.size(); ++i)
+            denials_->note_check(*op, op->checks[i], kept[i].denied_at, now_);
+    }
+}
+
+operation_list& redis_engine::noted() {
+    note_done();
+    return calls_->done;
 }
 
 void redis_engine::begin_ready(operation& op) {
@@ -112,7 +138,7 @@ void redis_engine::withdraw(operation& op, error_code why) {
     if (op.asked.verb == verb::reserve && calls_->is_sent(op) && leave_place_behind(op))
         return complete(op, why);
     calls_->withdraw(op, why);
-    complete_all(calls_->done);
+    complete_all(noted());
 }
 
 namespace {
@@ -139,6 +165,7 @@ bool redis_engine::leave_place_behind(operation& op) noexcept {
     try {
         auto heir = std::make_unique<unwanted_place>(*this, static_cast<reservation&>(*op.attached),
                                                      op.asked);
+        heir->denied_at = op.denied_at;
         calls_->substitute(op, *heir.release());
         return true;
     } catch (const std::bad_alloc&) { // the place lapses
@@ -300,8 +327,7 @@ void redis_engine::on_read(std::uint64_t connection, error_code ec, std::size_t 
     attempt([this] { read_replies(); });
     if (connection != stream_.connection())
         return;
-    for (const auto* op = calls_->done.front(); denials_ && op != nullptr; op = op->next)
-        denials_->note(*op, now_);
+    note_done();
     pump();
     if (connection == stream_.connection())
         attempt([this] { start_read(); });

@@ -71,6 +71,9 @@ class redis_engine final : public engine, private redis::stream_events {
         }
     }
 
+    void begin_checks(operation& op) noexcept;
+    void note_done() noexcept;
+    [[nodiscard]] operation_list& noted();
     [[nodiscard]] bool begin_turn(operation& op);
     [[nodiscard]] bool leave_place_behind(operation& op) noexcept;
     void schedule_turn() noexcept;

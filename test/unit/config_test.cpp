@@ -58,6 +58,16 @@ BOOST_AUTO_TEST_CASE(times_are_1_ms_to_1_h) {
                 "config::minimum_ttl must be 0 ms to 31622400000 ms");
 }
 
+BOOST_AUTO_TEST_CASE(a_denial_is_remembered_for_1_ms_to_1_h) {
+    const std::string problem = "config::deny_cache_max_age: out of range (got ";
+    const std::string expected = " ms, expected 1 ms to 3600000 ms)";
+    BOOST_TEST(reason({.deny_cache_max_age = 1ms}) == "not refused");
+    BOOST_TEST(reason({.deny_cache_max_age = 1h}) == "not refused");
+    BOOST_TEST(reason({.deny_cache_max_age = 0ms}) == problem + "0" + expected);
+    BOOST_TEST(reason({.deny_cache_max_age = -1ms}) == problem + "-1" + expected);
+    BOOST_TEST(reason({.deny_cache_max_age = 1h + 1ms}) == problem + "3600001" + expected);
+}
+
 BOOST_AUTO_TEST_CASE(bounds_stay_in_their_ranges) {
     using size = std::size_t;
     check_range(&config::max_in_flight, size{1}, size{16'777'216},

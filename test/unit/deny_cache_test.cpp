@@ -43,8 +43,14 @@ const policy rules{"p", gcra(1, 1s).burst(10).named("quick"), fixed_window(100, 
     return p.data()->digest(key);
 }
 
+/// Longer than any denial of these tests, unless they say so.
+constexpr std::int64_t long_age = 3'600'000'000;
+
 struct fixture {
-    explicit fixture(std::size_t most = 64) : cache(most, read_clock) { clock_now = 1'000'000; }
+    explicit fixture(std::size_t most = 64, std::int64_t max_age = long_age)
+        : cache(most, max_age, read_clock) {
+        clock_now = 1'000'000;
+    }
 
     /// Whether the cache answers; if not, the store says `d`, having been asked at once and heard
     /// 2 ms later.
@@ -61,6 +67,17 @@ struct fixture {
         op.result = d;
         cache.note(op, clock_now + 2'000);
         return false;
+    }
+    /// A reply to a call that was made somewhere in the past: it is heard now.
+    void hear(fake_operation& op, const decision& d, error_code ec = {}) {
+        op.sent_at = clock_now;
+        op.result = d;
+        op.ec = ec;
+        cache.note(op, clock_now);
+    }
+    /// Starts a call, which the cache must not answer.
+    void start(fake_operation& op, std::string_view key = "k", const policy& p = rules) {
+        BOOST_TEST(!cache.answer(op, digest_of(key, p), *p.data()));
     }
     [[nodiscard]] bool answers(std::string_view key, detail::question q = {},
                                const policy& p = rules) {
@@ -151,12 +168,155 @@ BOOST_FIXTURE_TEST_CASE(what_changes_the_key_ends_it_and_what_only_asks_does_not
     }
     BOOST_TEST(!ask("k", cost(3)));
     BOOST_TEST(!ask("k", {.verb = verb::peek}));
+}
+
+BOOST_FIXTURE_TEST_CASE(any_later_reply_but_a_denial_ends_it, fixture) {
+    const auto granted = decision{.outcome = outcome::allowed, .server_time = {}, .rules = {}};
+    auto whole = granted;
+    whole.granted = 1;
+    auto never = denial(1s);
+    never.outcome = outcome::never;
+    never.retry_after = never_again;
+    for (const auto& [q, d] :
+         {std::pair{cost(0), granted}, std::pair{cost(1), whole}, std::pair{cost(11), never}}) {
+        for (const auto v : {verb::allow, verb::peek}) {
+            auto asked = q;
+            asked.verb = v;
+            BOOST_TEST(!ask("k", cost(3)));
+            BOOST_TEST(!ask("k", asked, d));
+            BOOST_TEST(!answers("k", cost(3)));
+        }
+    }
+    const auto other_clock = detail::question{.now = 1'700'000'000'000'000};
+    BOOST_TEST(!ask("k"));
+    BOOST_TEST(!ask("k", other_clock));
+    BOOST_TEST(!answers("k"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_later_denial_replaces_it, fixture) {
+    const auto peek = [](std::int64_t n) {
+        return detail::question{.verb = verb::peek, .cost = n, .at_least = n};
+    };
+    auto fresh = denial(5s);
+    fresh.server_time += 1s;
+    for (const auto& q : {peek(1), peek(4), cost(2)}) {
+        BOOST_TEST(!ask("k", {.verb = verb::reset}));
+        BOOST_TEST(!ask("k", cost(3), denial(9s)));
+        BOOST_TEST(!ask("k", q, fresh));
+        BOOST_TEST(cache.size() == 1U);
+        auto op = fake_operation{cost(q.cost)};
+        BOOST_TEST(ask(op, "k"));
+        BOOST_TEST((op.result.retry_after == 5s));
+        BOOST_TEST(!answers("k", cost(q.cost - 1)));
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_peek_remembers_nothing_where_nothing_was, fixture) {
+    BOOST_TEST(!ask("k", {.verb = verb::peek}));
+    BOOST_TEST(cache.size() == 0U);
+    BOOST_TEST(!ask("k"));
+    const policy raised{"p", gcra(10, 1s).burst(100)};
+    auto peek = fake_operation{{.verb = verb::peek}};
+    start(peek, "k", raised);
+    BOOST_TEST(!ask("k"));
+    hear(peek, denial(1s)); // under other rules
+    BOOST_TEST(cache.size() == 0U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_denial_ends_when_it_has_the_greatest_age, fixture) {
+    cache = detail::deny_cache{64, 5'000, read_clock};
+    BOOST_TEST(!ask("k", {}, denial(1h)));
+    clock_now += 4'999;
+    BOOST_TEST(answers("k"));
+    clock_now += 1;
+    BOOST_TEST(!answers("k"));
+    BOOST_TEST(!ask("k", {}, denial(3ms))); // one that ends sooner does so
+    clock_now += 3'000;
+    BOOST_TEST(!answers("k"));
+    cache = detail::deny_cache{64, 2'000, read_clock};
+    BOOST_TEST(!ask("k", {}, denial(1h))); // heard when it is as old
+    BOOST_TEST(cache.size() == 0U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_call_whose_outcome_is_unknown_ends_it, fixture) {
+    for (const auto v : {verb::allow, verb::refund, verb::reset, verb::unreserve, verb::charge,
+                         verb::block, verb::reserve, verb::once}) {
+        auto lost = fake_operation{{.verb = v}};
+        auto flying = fake_operation{};
+        start(lost);
+        start(flying);
+        BOOST_TEST(!ask("k")); // which may have overtaken it
+        hear(lost, {}, errc::outcome_unknown);
+        BOOST_TEST(!answers("k"));
+        hear(flying, denial(1s));
+        BOOST_TEST(!answers("k"));
+        BOOST_TEST(!ask("k"));
+        BOOST_TEST(answers("k"));
+        BOOST_TEST(!answers("k", {.verb = verb::reset}));
+    }
+    auto peek = fake_operation{{.verb = verb::peek}};
+    start(peek);
+    BOOST_TEST(!ask("k"));
+    hear(peek, {}, errc::unavailable);
+    BOOST_TEST(answers("k"));
+}
+
+/// A check of `allow_all` on "k".
+struct one_check {
+    explicit one_check(fixture& f, std::int64_t n = 1, const policy& p = rules)
+        : c{.key = "k", .policy = p, .options = {.cost = n}},
+          at(f.cache.begin_check(digest_of("k", p), *p.data(), c.options)), cache(f.cache) {}
+
+    void hear(const decision& d, error_code ec = {}) {
+        c.result = d;
+        op.ec = ec;
+        op.sent_at = clock_now;
+        cache.note_check(op, c, at, clock_now);
+    }
+
+    fake_operation op;
+    check c;
+    detail::place_in_cache at;
+    detail::deny_cache& cache;
+};
+
+BOOST_FIXTURE_TEST_CASE(a_check_of_allow_all_ends_or_replaces_it_as_a_call_does, fixture) {
     auto granted = decision{.outcome = outcome::allowed, .server_time = {}, .rules = {}};
-    BOOST_TEST(!ask("k", cost(0), granted));
-    BOOST_TEST(answers("k", cost(3)));
-    granted.granted = 1;
-    BOOST_TEST(!ask("k", cost(1), granted));
-    BOOST_TEST(!answers("k", cost(3)));
+    for (const auto n : {0, 1}) { // 0: another check was denied
+        granted.granted = n;
+        auto before = one_check{*this}; // answered before the denial, and after it
+        BOOST_TEST(!ask("k", cost(3)));
+        BOOST_TEST(answers("k", cost(3)));
+        before.hear(granted);
+        BOOST_TEST(!answers("k", cost(3)));
+        auto after = one_check{*this};
+        after.hear(granted);
+        BOOST_TEST(!ask("k", cost(3)));
+        BOOST_TEST(answers("k", cost(3)));
+        BOOST_TEST(!answers("k", {.verb = verb::reset}));
+    }
+    auto denied = one_check{*this};
+    denied.hear(denial(1s));
+    BOOST_TEST(cache.size() == 0U);
+    BOOST_TEST(!ask("k", cost(3)));
+    auto later = denial(7s);
+    later.server_time += 1s;
+    one_check{*this, 2}.hear(later);
+    auto op = fake_operation{cost(2)};
+    BOOST_TEST(ask(op, "k"));
+    BOOST_TEST((op.result.retry_after == 7s));
+    one_check{*this}.hear({}, errc::outcome_unknown);
+    BOOST_TEST(!answers("k", cost(2)));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_check_that_was_under_way_when_something_was_given_back_replaces_nothing,
+                        fixture) {
+    auto denied = one_check{*this};
+    auto back = fake_operation{{.verb = verb::refund}};
+    start(back);
+    BOOST_TEST(!ask("k"));
+    denied.hear(denial(1s));
+    BOOST_TEST(!answers("k"));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_denial_that_was_under_way_when_something_was_given_back_is_not_kept,
@@ -192,9 +352,9 @@ BOOST_FIXTURE_TEST_CASE(other_rules_end_it_when_they_are_asked_and_when_they_are
     BOOST_TEST(!answers("k"));
 
     BOOST_TEST(!ask("k"));
-    cache.end_others(digest_of("k", rules), *rules.data());
+    const auto same = one_check{*this};
     BOOST_TEST(answers("k"));
-    cache.end_others(digest_of("k", raised), *raised.data());
+    const auto others = one_check{*this, 1, raised};
     BOOST_TEST(!answers("k"));
 }
 
