@@ -210,6 +210,13 @@ bool chains::make_room(std::size_t cells, std::size_t outside, std::int64_t now,
     return cells_.has_room(cells, outside);
 }
 
+std::int64_t chains::pin(std::uint32_t head, std::int64_t now) noexcept {
+    bring_back_from_future(head, now);
+    const auto recovered_at = cells_[head].recovered_at;
+    cells_[head].recovered_at = std::max(recovered_at, now + 1);
+    return recovered_at;
+}
+
 void chains::look_around(std::int64_t now) noexcept {
     for (int i = 0; i < looks_per_newcomer && cells_.touched() != 0; ++i)
         (void)evict_if_recovered(advance_hand(), now - grace);

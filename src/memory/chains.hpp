@@ -65,6 +65,15 @@ class chains {
     /// @param spared a chain that is in use, or none
     [[nodiscard]] bool make_room(std::size_t cells, std::size_t outside, std::int64_t now,
                                  std::uint32_t spared) noexcept;
+    [[nodiscard]] bool has_room(std::size_t cells) noexcept { return cells_.has_room(cells); }
+    void reserve(std::size_t cells) noexcept { cells_.reserve(cells); }
+    void release_reserved(std::size_t cells) noexcept { cells_.release_reserved(cells); }
+    /// Until `unpin`, a search for room leaves the chain as it is.
+    /// @returns what `unpin` needs
+    [[nodiscard]] std::int64_t pin(std::uint32_t head, std::int64_t now) noexcept;
+    void unpin(std::uint32_t head, std::int64_t recovered_at) noexcept {
+        cells_[head].recovered_at = recovered_at;
+    }
     /// For each new key: recovered ones go as fast as new ones come.
     void look_around(std::int64_t now) noexcept;
 

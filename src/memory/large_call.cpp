@@ -18,7 +18,15 @@ using core::verb;
 large_call::large_call(store& s, const detail::policy_data& p, const core::question& asked,
                        decision& out) noexcept
     : store_(s), policy_(p), rules_(p.plan), asked_(asked), out_(out), memory_(p.plan.slots),
-      c_{.states = memory_.all(), .sketches = sketches_} {}
+      c_{.states = memory_.all(), .sketches = sketches_}, may_add_(asked.verb != verb::peek) {}
+
+std::size_t large_call::prepare(const digest& id, std::uint32_t head) noexcept {
+    may_add_ = true;
+    answer(id, head);
+    if (new_sketches_ == 0)
+        return 0;
+    return new_sketches_ + (head == no_cell ? cells_of_newcomer() : 0);
+}
 
 void large_call::answer(const digest& id, std::uint32_t head) noexcept {
     head_ = head;
@@ -91,21 +99,23 @@ void large_call::tell_members() noexcept {
 
 /// The rule's sketch, with room for the member if it may be added.
 large_call::sketch_is large_call::find_sketch(std::uint32_t rule) noexcept {
-    const auto may_add = asked_.verb != verb::peek;
     if (c_.states[rule].debt == 0) {
         if (sketches_[rule] != nullptr)
             return sketch_is::new_one;
-        // A new key needs its cells too, and what a log may take.
-        const auto log_parts = std::size_t{rules_.has_log ? 2U : 0U};
-        const auto cells = head_ == no_cell ? chains::cells_of(rules_, c_) + log_parts : 0;
-        if (may_add && !store_.chains_.make_room(cells, new_sketches_ + 1, now(), head_))
+        const auto cells = head_ == no_cell ? cells_of_newcomer() : 0;
+        if (may_add_ && !store_.chains_.make_room(cells, new_sketches_ + 1, now(), head_))
             return sketch_is::lost;
         ++new_sketches_;
         return sketch_is::new_one;
     }
-    if (sketches_[rule] == nullptr || (may_add && !make_room_in(*sketches_[rule])))
+    if (sketches_[rule] == nullptr || (may_add_ && !make_room_in(*sketches_[rule])))
         return sketch_is::lost;
     return sketch_is::there;
+}
+
+/// A new key needs its cells too, and what a log may take.
+std::size_t large_call::cells_of_newcomer() const noexcept {
+    return chains::cells_of(rules_, c_) + (rules_.has_log ? 2U : 0U);
 }
 
 bool large_call::make_room_in(core::hyperloglog& sketch) noexcept {

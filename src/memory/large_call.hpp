@@ -25,6 +25,10 @@ class large_call {
     /// @param head the key's chain, or none
     void answer(const digest& id, std::uint32_t head) noexcept;
 
+    /// Answers a peek, and makes the room in sketches that an `allow` would take.
+    /// @returns how many more cells the `allow` needs, so that it is not denied for lack of them
+    [[nodiscard]] std::size_t prepare(const digest& id, std::uint32_t head) noexcept;
+
   private:
     /// What has become of a rule's sketch in this call.
     enum class sketch_is : std::uint8_t {
@@ -40,6 +44,7 @@ class large_call {
     void read(const digest& id) noexcept;
     void tell_members() noexcept;
     [[nodiscard]] sketch_is find_sketch(std::uint32_t rule) noexcept;
+    [[nodiscard]] std::size_t cells_of_newcomer() const noexcept;
     [[nodiscard]] bool make_room_in(core::hyperloglog& sketch) noexcept;
 
     [[nodiscard]] bool may_grow() noexcept;
@@ -67,6 +72,7 @@ class large_call {
     std::uint32_t head_ = no_cell;
     std::size_t new_sketches_ = 0;
     bool shares_ = false;
+    bool may_add_; ///< a member to sketches
 };
 
 } // namespace colimit::memory

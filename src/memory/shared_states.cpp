@@ -66,6 +66,14 @@ namespace {
 
 } // namespace
 
+const shared_states::set& shared_states::set_for(const digest& id) const noexcept {
+    return table_[set_of(id)];
+}
+
+void shared_states::restore(const digest& id, const set& saved) noexcept {
+    table_[set_of(id)] = saved;
+}
+
 std::int64_t shared_states::note::left(std::int64_t now) const noexcept {
     return remaining(until, since, now);
 }

@@ -36,16 +36,6 @@ class shared_states {
   public:
     static constexpr std::size_t sets = 1'024;
 
-    /// Fills in what counts for the key, its log into `log`, which is empty; false when nothing
-    /// does, and all is left as it is.
-    [[nodiscard]] bool read(const digest& id, const detail::policy_data& p, std::int64_t now,
-                            contents& c, core::event_log& log) const noexcept;
-
-    /// Puts what is of `now` in the place of what was read.
-    void write(const digest& id, const detail::policy_data& p, std::int64_t now, const contents& c,
-               const core::event_log& log) noexcept;
-
-  private:
     struct slot {
         digest policy;
         core::rule_state state;
@@ -67,6 +57,20 @@ class shared_states {
         note held_up;
     };
 
+    /// Fills in what counts for the key, its log into `log`, which is empty; false when nothing
+    /// does, and all is left as it is.
+    [[nodiscard]] bool read(const digest& id, const detail::policy_data& p, std::int64_t now,
+                            contents& c, core::event_log& log) const noexcept;
+
+    /// Puts what is of `now` in the place of what was read.
+    void write(const digest& id, const detail::policy_data& p, std::int64_t now, const contents& c,
+               const core::event_log& log) noexcept;
+
+    /// What the key may fall on, so that writing to it can be undone.
+    [[nodiscard]] const set& set_for(const digest& id) const noexcept;
+    void restore(const digest& id, const set& saved) noexcept;
+
+  private:
     template<class Set>
     [[nodiscard]] static auto* find(Set& s, const digest& policy, std::uint32_t tag) noexcept;
     [[nodiscard]] static slot& make(set& s, const digest& policy, std::uint32_t tag,

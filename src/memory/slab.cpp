@@ -37,7 +37,7 @@ void slab::release::operator()(cell* chunk) const noexcept {
 }
 
 bool slab::has_room(std::size_t count, std::size_t outside) noexcept {
-    if (used() + count + outside > capacity_)
+    if (used() + count + outside + reserved_ > capacity_)
         return false;
     if (count <= free_count_)
         return true;

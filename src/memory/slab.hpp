@@ -41,6 +41,9 @@ class slab {
     [[nodiscard]] std::size_t used() const noexcept { return touched_ - free_count_ + outside_; }
     [[nodiscard]] std::size_t outside() const noexcept { return outside_; }
     void change_outside(std::size_t from, std::size_t to) noexcept { outside_ += to - from; }
+    /// Room for so many cells is kept until it is released: `has_room` does not count it.
+    void reserve(std::size_t cells) noexcept { reserved_ += cells; }
+    void release_reserved(std::size_t cells) noexcept { reserved_ -= cells; }
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
   private:
@@ -56,6 +59,7 @@ class slab {
     std::uint32_t free_ = no_cell;
     std::size_t free_count_ = 0;
     std::size_t outside_ = 0;
+    std::size_t reserved_ = 0;
 };
 
 } // namespace colimit::memory

@@ -44,6 +44,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace colimit::memory {
 
@@ -80,6 +81,7 @@ class store {
 
   private:
     friend class large_call;
+    friend class joint_call;
 
     void answer_newcomer(const digest& id, const detail::policy_data& p,
                          const core::question& asked, contents& c, decision& out) noexcept;
@@ -91,6 +93,8 @@ class store {
     chains chains_;
     shared_states shared_;
     std::uint64_t overflowed_ = 0;
+    /// Of calls for several keys; kept, so that a call allocates nothing.
+    std::vector<shared_states::set> saved_;
 };
 
 } // namespace colimit::memory

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Calls for several keys in a store that has no room for them: all are charged or none, and after a
+// denial everything is as it was.
+
+#include <boost/test/unit_test.hpp>
+
+#include <memory/together.hpp>
+#include <support/decision_text.hpp>
+#include <support/rules_of_every_kind.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+using core::verb;
+
+constexpr std::int64_t start = 1'700'000'000'000'000;
+
+[[nodiscard]] decision ask(memory::store& s, const core::question& q, std::string_view key,
+                           const policy& p) {
+    auto d = decision{};
+    s.answer(key, *p.data(), q, d);
+    return d;
+}
+
+/// What the store says of each check on its own.
+[[nodiscard]] std::vector<decision> peek_all(memory::store& s, std::span<const check> checks,
+                                             std::int64_t now) {
+    auto said = std::vector<decision>{};
+    for (const auto& c : checks) {
+        auto q = detail::ask(verb::peek, c.options);
+        q.now = now;
+        said.push_back(ask(s, q, c.key, c.policy));
+    }
+    return said;
+}
+
+/// All are granted in full, or nothing is and nothing has changed. Returns whether they were.
+bool answer_and_check(memory::store& s, std::span<check> checks, std::int64_t now) {
+    const auto before = peek_all(s, checks, now);
+    const auto together = memory::answer_together(s, checks, now);
+    const auto is_granted = [](const check& c) {
+        return c.result.allowed() && c.result.granted == c.options.cost;
+    };
+    if (together.allowed()) {
+        BOOST_TEST(std::ranges::all_of(checks, is_granted));
+        BOOST_TEST(std::ranges::all_of(before, &decision::allowed));
+        return true;
+    }
+    BOOST_TEST(together.granted == 0);
+    BOOST_TEST(!std::ranges::all_of(checks, [](const check& c) { return c.result.allowed(); }));
+    for (const auto& c : checks)
+        BOOST_TEST(c.result.granted == 0);
+    const auto after = peek_all(s, checks, now);
+    for (std::size_t i = 0; i < after.size(); ++i)
+        BOOST_TEST((after[i] == before[i]),
+                   "a denial has changed " << checks[i].key << " of " << checks[i].policy.name());
+    return false;
+}
+
+[[nodiscard]] std::vector<policy> policies_of_every_kind() {
+    auto all = std::vector<policy>{};
+    for (const auto& r : test::rules_of_every_kind(3, 1h))
+        all.emplace_back("kind" + std::to_string(all.size()), r);
+    all.emplace_back("log", sliding_log(3, 1h));
+    all.emplace_back("counting", sliding_log(3, 1h).count_refused());
+    all.emplace_back("members", distinct(3, 1h));
+    all.emplace_back("three", distinct(2, 1h), distinct(5, 24h).named("day"), gcra(4, 1h));
+    all.emplace_back("all", distinct(3, 1h), sliding_log(4, 1h), fixed_window(3, 1h));
+    all.push_back(policy("gap", gcra(5, 1h)).prevent_duplicate(1min));
+    return all;
+}
+
+/// Random calls on a few hundred keys of policies of every kind.
+class random_calls {
+  public:
+    random_calls(std::size_t states, std::uint64_t seed) : store_(states), random_(seed) {}
+
+    void make_one() {
+        now_ += number(0, 9) == 0 ? number(-2'000'000, 600'000'000) : 0;
+        if (number(0, 3) == 0)
+            return change_one();
+        auto checks = std::vector<check>{};
+        const auto count = number(1, 4) == 1 ? number(30, 64) : number(1, 6);
+        for (std::int64_t i = 0; i < count; ++i)
+            add(checks);
+        granted_ += answer_and_check(store_, checks, now_) ? 1 : 0;
+        ++made_;
+    }
+
+    [[nodiscard]] int granted() const noexcept { return granted_; }
+    [[nodiscard]] int denied() const noexcept { return made_ - granted_; }
+
+  private:
+    [[nodiscard]] std::int64_t number(std::int64_t least, std::int64_t most) {
+        return std::uniform_int_distribution{least, most}(random_);
+    }
+    template<class Range>
+    [[nodiscard]] const auto& any_of(const Range& r) {
+        return r[static_cast<std::size_t>(number(0, std::ssize(r) - 1))];
+    }
+
+    void add(std::vector<check>& checks) {
+        const auto& key = any_of(keys_);
+        const auto& p = any_of(policies_);
+        const auto is_same = [&](const check& c) {
+            return c.key == key && c.policy.name() == p.name();
+        };
+        if (std::ranges::any_of(checks, is_same))
+            return;
+        auto options = check_options{.cost = number(0, 3) == 0 ? 2 : 1};
+        if (p.data()->plan.has_distinct) {
+            options.cost = 1;
+            options.member = any_of(keys_);
+        }
+        checks.push_back({.key = key, .policy = p, .options = options});
+    }
+
+    void change_one() {
+        auto one = std::vector<check>{};
+        add(one);
+        const auto verbs = std::array{verb::allow, verb::charge, verb::refund, verb::reset};
+        auto q = detail::ask(any_of(verbs), one.front().options);
+        if (q.verb == verb::refund || q.verb == verb::reset) {
+            q.has_member = false;
+            q.member = "";
+        }
+        q.now = now_;
+        (void)ask(store_, q, one.front().key, one.front().policy);
+    }
+
+    [[nodiscard]] static std::vector<std::string> some_keys() {
+        auto keys = std::vector<std::string>{};
+        for (int i = 0; i < 300; ++i)
+            keys.push_back("key" + std::to_string(i));
+        return keys;
+    }
+
+    memory::store store_;
+    std::mt19937_64 random_;
+    std::vector<std::string> keys_ = some_keys();
+    std::vector<policy> policies_ = policies_of_every_kind();
+    std::int64_t now_ = start;
+    int granted_ = 0;
+    int made_ = 0;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(memory_together)
+
+// Keys without a place fall on 1,024 shared states: two of them on one now and then.
+BOOST_AUTO_TEST_CASE(two_newcomers_on_one_shared_state_are_both_charged_or_neither) {
+    const policy other{"other", gcra(1, 24h)};
+    const auto policies =
+        std::vector{policy{"window", fixed_window(1, 24h * 365)},
+                    policy{"bucket", gcra(1, 24h * 365)}, policy{"log", sliding_log(1, 24h * 365)},
+                    policy{"refused", sliding_log(1, 24h * 365).count_refused()}};
+    for (const auto& p : policies) {
+        auto denied_together = 0;
+        for (int round = 0; round < 40; ++round) {
+            auto s = memory::store{1};
+            (void)ask(s, {.now = start}, "full", other);
+            auto names = std::vector<std::string>{};
+            for (int i = 0; i < 64; ++i)
+                names.push_back(std::to_string(round) + "/" + std::to_string(i));
+            auto checks = std::vector<check>{};
+            for (const auto& n : names)
+                checks.push_back({.key = n, .policy = p});
+            denied_together += answer_and_check(s, checks, start) ? 0 : 1;
+            // Each on its own is allowed: nothing was charged, or none of them is.
+            const auto after = peek_all(s, checks, start);
+            const auto allowed = std::ranges::count_if(after, &decision::allowed);
+            BOOST_TEST((allowed == 0 || allowed == 64));
+        }
+        BOOST_TEST(denied_together > 10);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(members_for_whom_there_is_no_room_together_are_all_denied) {
+    const policy members{"members", distinct(5, 1h)};
+    for (std::size_t states = 1; states <= 8; ++states) {
+        auto s = memory::store{states};
+        auto checks = std::array{
+            check{.key = "a", .policy = members, .options = {.member = "ann"}},
+            check{.key = "b", .policy = members, .options = {.member = "ann"}},
+            check{.key = "c", .policy = members, .options = {.member = "ann"}},
+        };
+        BOOST_TEST(answer_and_check(s, checks, start) == (states >= 6)); // two each
+        BOOST_TEST(s.statistics().states == (states >= 6 ? 6U : 0U));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_has_recovered_is_not_evicted_for_another_key_of_its_call) {
+    const policy quick{"quick", fixed_window(1, 1s)};
+    const policy slow{"slow", fixed_window(1, 24h)};
+    auto s = memory::store{2};
+    (void)ask(s, {.now = start}, "old", quick);
+    (void)ask(s, {.now = start}, "taken", slow);
+    auto checks =
+        std::array{check{.key = "new", .policy = slow}, check{.key = "old", .policy = quick}};
+    BOOST_TEST(answer_and_check(s, checks, start + 10'000'000));
+    BOOST_TEST(s.statistics().evicted == 0U);
+    // A denial leaves it as it was: it can be evicted for others.
+    auto again =
+        std::array{check{.key = "taken", .policy = slow}, check{.key = "old", .policy = quick}};
+    BOOST_TEST(!answer_and_check(s, again, start + 20'000'000));
+    (void)ask(s, {.now = start + 20'000'000}, "newer", slow);
+    BOOST_TEST(s.statistics().evicted == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(all_or_nothing_whatever_the_rules_and_however_few_places) {
+    for (const std::size_t states : {1U, 2U, 3U, 4U, 10U, 40U, 150U, 600U}) {
+        auto granted = 0;
+        auto denied = 0;
+        for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+            auto calls = random_calls{states, seed};
+            for (int i = 0; i < 300; ++i)
+                calls.make_one();
+            granted += calls.granted();
+            denied += calls.denied();
+        }
+        BOOST_TEST(granted > 20);
+        BOOST_TEST(denied > 20);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
