@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(two_newcomers_on_one_shared_state_are_both_charged_or_neith
     for (const auto& p : policies) {
         auto denied_together = 0;
         for (int round = 0; round < 40; ++round) {
-            auto s = memory::store{1};
+            auto s = memory::store{round % 2 == 0 ? 1U : 20U}; // some get a place there
             (void)ask(s, {.now = start}, "full", other);
             auto names = std::vector<std::string>{};
             for (int i = 0; i < 64; ++i)
@@ -198,6 +198,18 @@ BOOST_AUTO_TEST_CASE(members_for_whom_there_is_no_room_together_are_all_denied) 
         BOOST_TEST(answer_and_check(s, checks, start) == (states >= 6)); // two each
         BOOST_TEST(s.statistics().states == (states >= 6 ? 6U : 0U));
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_newcomer_does_not_take_the_room_of_another_keys_first_member) {
+    const policy before{"grows", gcra(5, 1h)};
+    const policy grown{"grows", gcra(5, 1h), distinct(5, 1h).named("members")};
+    const policy other{"other", gcra(1, 24h)};
+    auto s = memory::store{3};
+    (void)ask(s, {.now = start}, "taken", other);
+    (void)ask(s, {.now = start}, "k", before);
+    auto checks = std::array{check{.key = "new", .policy = other},
+                             check{.key = "k", .policy = grown, .options = {.member = "ann"}}};
+    BOOST_TEST(answer_and_check(s, checks, start));
 }
 
 BOOST_AUTO_TEST_CASE(a_key_that_has_recovered_is_not_evicted_for_another_key_of_its_call) {
