@@ -32,6 +32,9 @@ struct keys {
     test::certificate_authority authority;
     test::identity localhost = authority.sign("localhost");
     test::identity we = authority.sign("we", {.names = "DNS:we"});
+    test::identity any_host = authority.sign("any", {.names = "DNS:*.example.org"});
+    test::identity parts = authority.sign(
+        "parts", {.names = "DNS:cache-*.example.org,DNS:*-2.example.org,DNS:c*3.example.org"});
 };
 
 [[nodiscard]] const keys& all() {
@@ -255,6 +258,54 @@ BOOST_AUTO_TEST_CASE(who_has_no_right_to_its_name_is_not_trusted) {
     BOOST_TEST((end({}, "localhost") == errc::untrusted_server)); // by the system's authorities
     BOOST_TEST((end({.authorities = all().we.certificate}, "localhost") == errc::untrusted_server));
     BOOST_TEST(!end({.accept_any_certificate = true}, "other"));
+}
+
+/// As RFC 6125 allows a client to require.
+BOOST_AUTO_TEST_CASE(a_wildcard_stands_for_a_whole_label_and_for_one) {
+    const auto end = [](const test::identity& presented, const std::string& host) {
+        const auto present = [&](SSL_CTX* s) {
+            SSL_CTX_use_certificate_chain_file(s, presented.certificate.c_str());
+            SSL_CTX_use_PrivateKey_file(s, presented.key.c_str(), SSL_FILETYPE_PEM);
+        };
+        return conversation{{.authorities = all().authority.file()}, host, present}.shake_hands();
+    };
+    BOOST_TEST(!end(all().any_host, "cache-1.example.org"));
+    for (const auto* host : {"example.org", "a.cache.example.org", "cache.org"})
+        BOOST_TEST((end(all().any_host, host) == errc::untrusted_server), host);
+    for (const auto* host : {"cache-1.example.org", "cache-2.example.org", "cache-3.example.org"})
+        BOOST_TEST((end(all().parts, host) == errc::untrusted_server), host);
+}
+
+namespace {
+
+/// Handshakes that servers of this thread have finished.
+int handshakes = 0;
+
+void count_handshake(const SSL* /*of*/, int where, int /*value*/) {
+    handshakes += where == SSL_CB_HANDSHAKE_DONE ? 1 : 0;
+}
+
+} // namespace
+
+// Only TLS 1.2 and older know renegotiation.
+BOOST_AUTO_TEST_CASE(a_server_that_asks_for_another_handshake_gets_none) {
+    handshakes = 0;
+    auto c = conversation{{.authorities = all().authority.file()}, "localhost", [](SSL_CTX* s) {
+                              SSL_CTX_set_max_proto_version(s, TLS1_2_VERSION);
+                              SSL_CTX_set_info_callback(s, count_handshake);
+                          }};
+    BOOST_TEST(!c.shake_hands());
+    BOOST_TEST(handshakes == 1);
+    BOOST_TEST(SSL_renegotiate(c.other.get()) == 1);
+    BOOST_TEST(SSL_do_handshake(c.other.get()) == 1); // which sends the request
+    const auto finished = handshakes;                 // with that too
+    for (int i = 0; i < 5; ++i) {
+        c.to_link(c.other.take_output());
+        auto ec = error_code{};
+        (void)c.read(ec);
+        c.other.receive(c.link->take_output());
+    }
+    BOOST_TEST(handshakes == finished);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_wants_a_certificate_refuses_who_has_none) {
