@@ -3,6 +3,8 @@
 #
 #     cmake -D OUTPUT=scripts.cpp -P embed.cmake -- check plan.lua do fast.lua end seen seen.lua ...
 #
+# Indentation is left out, as a script is sent on every new connection; lines keep their numbers.
+#
 # The bytes go into raw string literals, cut at line ends so that none exceeds what every compiler
 # takes (16 KB); adjacent literals are one string again.
 cmake_minimum_required(VERSION 3.25)
@@ -89,6 +91,7 @@ foreach(i RANGE ${last})
         message(FATAL_ERROR "${path}: a script is non-empty text without NUL and carriage return")
     endif()
     file(READ "${path}" part)
+    string(REGEX REPLACE "\n +" "\n" part "${part}")
     string(APPEND body "${part}")
 endforeach()
 append_script("${name}" "${body}")

@@ -1,7 +1,10 @@
 -- The verbs, each as in src/core/evaluate.cpp, and the way through the calls.
+local ALLOW, PEEK = 0, 1
 local allow_times, apply
 
 do
+    local CHARGE, REFUND, RESET, BLOCK, RESERVE, UNRESERVE, ONCE = 2, 3, 4, 5, 6, 7, 8
+
     local function held_up()
         return not refuses_nobody and (debt[n + 1] > 0 or (n > rules and debt[n] > 0))
     end
@@ -32,9 +35,10 @@ do
 
     -- What is to be written after a call: nothing, unless it changed the state or found one to be
     -- replaced.
-    local function note_change(wants_write)
+    local function note_change(wants_write, gives)
         if wants_write or stale then
             changed, stale, erased = true, false, false
+            gives_back = gives_back and gives
         end
     end
 
@@ -153,7 +157,7 @@ do
                 logs.refund(cost)
             end
         end
-        note_change(any)
+        note_change(any, change == take)
     end
 
     -- Answers an error.
@@ -165,7 +169,7 @@ do
         for i = 1, n + 1 do own_num[i] = 0 end
         debt[n + 1] = 0
         stale = bring_all()
-        for j = 1, #sketches do redis.call('DEL', members.key(k, j)) end
+        for j = 1, #sketches do attempt('DEL', members.key(k, j)) end
         if has_log then logs.empty() end
         changed, erased = true, true
     end
@@ -204,58 +208,78 @@ do
 end
 
 -- A key from its first call to its last.
-local key_at, facts_before
+local key_at, begin_key, call_key, end_key
 
-local function begin_key(k)
-    key_at, facts_before = k, facts and #facts or 0
-    load(values[first + k - 1])
-    if not exists and (has_log or #sketches > 0) and is_foreign(k) then
-        return note(first + k - 1, 'c')
-    end
-    if has_log then
-        local failed = logs.open(KEYS[base + keys + k])
-        if failed then note(first + k - 1, 'e', failed) end
-    end
-end
+do
+    local facts_before
 
-local function is_well(k) return not statuses or statuses[first + k - 1] == '.' end
-
-local function call_key(k, times, verb, cost, at_least, member)
-    if times > 1 and verb == ALLOW and at_least == cost and cost > 0 and not has_log
-        and #sketches == 0 and is_well(k) then
-        return allow_times(cost, times)
-    end
-    for _ = 1, times do
-        if not is_well(k) then return end
-        local failed = apply(k, verb, cost, at_least, member)
-        if failed then note(first + k - 1, 'e', failed) end
-    end
-end
-
-local function end_key()
-    local k = key_at
-    if not k then return end
-    key_at = nil
-    if is_well(k) then
-        if changed then
-            save(k)
-        elseif not exists and is_foreign(k) then
-            note(first + k - 1, 'c')
+    -- The reply has a bound: what is longer than a value becomes one that is none, too.
+    local function shorten(k)
+        values[first + k - 1] = ''
+        for _, row in ipairs(rows) do
+            if k >= row.first and k <= row.last then row.found[k - row.first + 2] = '' end
         end
     end
-    -- What a failed key's logs and sketches said is of no use to anybody.
-    if facts and not is_well(k) then
-        for i = #facts, facts_before + 1, -1 do facts[i] = nil end
+
+    begin_key = function(k)
+        key_at, facts_before, failure = k, facts and #facts or 0, nil
+        local value = values[first + k - 1]
+        if value and #value > LONGEST then shorten(k) end
+        load(value)
+        if not exists and (has_log or #sketches > 0) and is_foreign(k) then
+            return note(first + k - 1, 'c')
+        end
+        if has_log then
+            local failed = logs.open(KEYS[base + keys + k])
+            if failed then note(first + k - 1, 'e', failed) end
+        end
+    end
+
+    local function is_well(k) return not statuses or statuses[first + k - 1] == '.' end
+
+    call_key = function(k, times, verb, cost, at_least, member)
+        if times > 1 and verb == ALLOW and at_least == cost and cost > 0 and not has_log
+            and #sketches == 0 and is_well(k) then
+            return allow_times(cost, times)
+        end
+        for _ = 1, times do
+            if not is_well(k) then return end
+            local failed = apply(k, verb, cost, at_least, member) or failure
+            if failed then note(first + k - 1, 'e', failed) end
+        end
+    end
+
+    end_key = function()
+        local k = key_at
+        if not k then return end
+        key_at = nil
+        if is_well(k) then
+            if changed then
+                save(k)
+            elseif not exists and is_foreign(k) then
+                note(first + k - 1, 'c')
+            end
+            if failure and is_well(k) then note(first + k - 1, 'e', failure) end
+        end
+        -- What a failed key's logs and sketches said is of no use to anybody.
+        if facts and not is_well(k) then
+            for i = #facts, facts_before + 1, -1 do facts[i] = nil end
+        end
     end
 end
 
 -- `all or nothing` has several plans, each with keys of its own.
 local groups = {}
 
+local function begin_plan()
+    logs.survey()
+    if has_log or #sketches > 0 then find_oom() end
+end
+
 local function use(group)
     read_plan(group.plan)
     base, first, keys = group.base, group.first, group.keys
-    logs.survey()
+    begin_plan()
 end
 
 local function find_groups()
@@ -303,7 +327,7 @@ local function allow_ones(k)
     end_key()
 end
 
-logs.survey()
+begin_plan()
 if all_or_nothing then
     find_groups()
     if make_calls(PEEK) == granted and not statuses then

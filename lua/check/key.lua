@@ -4,6 +4,7 @@ local changed       -- something is to be written at the end
 local erased        -- there is no state, whatever the slots say
 local moved         -- a window may end at another time than before
 local expires       -- until then the key surely lives
+local gives_back    -- what is to be written takes nothing from the limit, and no memory
 local bring_all, load, is_foreign, save
 
 do
@@ -24,7 +25,7 @@ do
     local function read_value(value)
         if may_be_brief and #value == BRIEF then value = pack('<d', 0) .. numbers .. value end
         local slots = (#value - HEAD) / SLOT
-        if slots < 1 or slots > 10 or slots % 1 ~= 0 then return false end
+        if #value > LONGEST or slots < 1 or slots % 1 ~= 0 then return false end
         expires = unpack_bytes('<d', value)
         local elsewhere, found, is_state = slots ~= #stored
         -- Usually each slot is at its own place.
@@ -59,6 +60,7 @@ do
 
     load = function(value)
         exists, stale, changed, erased, expires = value ~= false, false, false, false, 0
+        gives_back = true
         for i = 1, n + 1 do own_num[i] = 0 end
         if exists and not read_value(value) then
             stale = true
@@ -108,7 +110,17 @@ do
     -- Whether something else than a value of ours is where nothing was found.
     is_foreign = function(k)
         return not packed and not values[first + k - 1]
-            and redis.call('EXISTS', KEYS[base + k]) == 1
+            and guarded('EXISTS', KEYS[base + k]) == 1
+    end
+
+    -- Writes a value in the place of another one on a full server, which accepts that behind a new
+    -- end. Nothing grows, but what follows may, and must be refused here.
+    local function replace(key, kept)
+        find_oom()
+        local option, at, ends = lifetime(kept)
+        local done = guarded(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
+        if type(done) == 'table' then return done end
+        return guarded('SET', key, encoded(ends), 'KEEPTTL')
     end
 
     -- Writes the state of key k.
@@ -124,7 +136,7 @@ do
         end
         if packed then
             if matters then
-                written[k] = encoded(0)
+                written[k], gave_back[k] = encoded(0), gives_back
             elseif value then
                 written[k] = false
             end
@@ -133,7 +145,12 @@ do
         local done
         if not matters then
             if is_foreign(k) then return note(first + k - 1, 'c') end
-            done = value and guarded('DEL', key)
+            if value then
+                find_oom()
+                done = guarded('DEL', key)
+            end
+        elseif oom and not gives_back then
+            done = {err = oom}
         elseif value and #value == HEAD + SLOT * (#stored + (debt[n + 1] == 0 and 0 or 1))
             and not supplied and expires >= now + matters
             and expires < now + 2 * matters + SECOND - 1000 then
@@ -146,6 +163,9 @@ do
                 done = guarded('SET', key, encoded(ends), option, at, 'NX')
                 if not done then return note(first + k - 1, 'c') end
             end
+        end
+        if type(done) == 'table' and done.err and gives_back and value and is_oom(done.err) then
+            done = replace(key, kept)
         end
         if type(done) == 'table' and done.err then note(first + k - 1, 'e', done.err) end
     end

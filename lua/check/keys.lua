@@ -39,6 +39,29 @@ end
 -- The keys that the loops for common batches leave to the general way.
 local left
 
+-- Redis refuses commands that need memory only until a script has written something, so growth that
+-- follows a DEL, say, must be refused here. Returns the error of a server over its `maxmemory`, or
+-- false. Call it before the first write that Redis accepts even then: a SETRANGE of no bytes, which
+-- changes nothing, is refused as growth is.
+local oom
+local function is_oom(err) return err:find('OOM command', 1, true) ~= nil end
+local function find_oom()
+    if oom == nil then
+        local done = guarded('SETRANGE', KEYS[1], '0', '')
+        oom = type(done) == 'table' and is_oom(done.err) and done.err
+    end
+    return oom
+end
+
+-- The first error of the current key's logs and sketches. A command that fails says so there and
+-- returns nil: an error that is raised would be one of the whole batch, half of it done.
+local failure
+local function attempt(...)
+    local done = guarded(...)
+    if type(done) ~= 'table' or not done.err then return done end
+    failure = failure or done.err
+end
+
 local write_rows -- what a packed plan has kept back; answers what was found
 
 local function reply()

@@ -5,6 +5,7 @@ local logs = {}
 
 do
     local EVENT, EVENT_SIZE = '>I7I4', 11
+    local MOST_WEIGHT = 4294967295
 
     local log_key, log_longest, log_most
     local total, newest -- of the current log: the weight of all its events (0: empty), last time
@@ -20,55 +21,75 @@ do
         end
     end
 
-    -- The weight up to an event, and its own; 0 where it is none of ours.
-    local function weights(member)
+    -- The weight up to the first of some events, and its own; 0 if it is not an event.
+    local function weights(events)
+        local member = events and events[1]
         if not member or #member ~= EVENT_SIZE then return 0, 0 end
         return unpack_bytes(EVENT, member)
     end
+
+    -- What the reply may say: a sorted set that is not a log may have any scores and members.
+    local function whole(number, most)
+        if number >= 0 and number <= most then return floor(number) end
+        return number > 0 and most or 0
+    end
+
+    local function event_at(place)
+        return attempt('ZRANGE', log_key, place, place, 'WITHSCORES')
+    end
+
+    local function count_events() return attempt('ZCARD', log_key) or 0 end
 
     local function after_edge(us) return '(' .. text_of('%d', now - us) end
 
     -- The weight of what a window of `us` no longer covers.
     local function weight_before(us)
-        local at_first, own = weights(
-            redis.call('ZRANGEBYSCORE', log_key, after_edge(us), '+inf', 'LIMIT', '0', '1')[1])
+        local at_first, own = weights(attempt('ZRANGEBYSCORE', log_key, after_edge(us), '+inf',
+            'LIMIT', '0', '1'))
         return at_first == 0 and total or at_first - own
     end
 
     function logs.empty()
-        redis.call('DEL', log_key)
+        attempt('DEL', log_key)
         total, newest = 0, 0
     end
 
-    -- Answers the error where something else than a sorted set is in the way.
+    -- Returns the error if the key holds something else than a sorted set.
     function logs.open(key)
         log_key = key
         local last = guarded('ZRANGE', key, '-1', '-1', 'WITHSCORES')
         if last.err then return last.err end
-        total, newest = weights(last[1]), tonumber(last[2] or 0)
+        total, newest = weights(last), tonumber(last[2] or 0)
     end
 
     -- Until its newest event has gone.
     local function keep_log()
         local option, at = lifetime(log_longest - (now - newest))
-        redis.call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', log_key, at)
+        attempt(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', log_key, at)
     end
 
-    -- Events after now count as at now, and whoever may write puts them there.
+    -- Events after now count as at now, and the first call that may write makes them one event
+    -- there: there may be very many. The end is set first, as Redis accepts that from a full server
+    -- and then the rest, too.
     function logs.move_to_now()
         if newest <= now then return end
-        for _, event in ipairs(redis.call('ZRANGEBYSCORE', log_key, '(' .. now_text, '+inf')) do
-            redis.call('ZADD', log_key, now_text, event)
-        end
+        local from = '(' .. now_text
+        local up_to_first, own =
+            weights(attempt('ZRANGEBYSCORE', log_key, from, '+inf', 'LIMIT', '0', '1'))
         newest = now
         keep_log()
+        if total > 0 then
+            local weight = whole(total - (up_to_first - own), MOST_WEIGHT)
+            attempt('ZADD', log_key, now_text, pack(EVENT, total, weight))
+        end
+        attempt('ZREMRANGEBYSCORE', log_key, from, '+inf')
     end
 
     -- The first place from `from` to `to` up to which the events weigh at least `sum`.
     local function place_of(sum, from, to)
         while from < to do
             local middle = floor((from + to) / 2)
-            if weights(redis.call('ZRANGE', log_key, middle, middle)[1]) >= sum then
+            if weights(attempt('ZRANGE', log_key, middle, middle)) >= sum then
                 to = middle
             else
                 from = middle + 1
@@ -81,12 +102,12 @@ do
     local function fits_at(i, over)
         if over <= 0 then return 0 end
         if over > debt[i] then return now + period[i] end
-        local from = redis.call('ZCOUNT', log_key, '-inf', text_of('%d', now - period[i]))
+        local edge = text_of('%d', now - period[i])
+        local from = attempt('ZCOUNT', log_key, '-inf', edge) or 0
         -- An event weighs 1 at least.
-        local last = min(from + over, redis.call('ZCARD', log_key)) - 1
-        local at = place_of(gone[i] + over, from, last)
-        local event = redis.call('ZRANGE', log_key, at, at, 'WITHSCORES')
-        return min(tonumber(event[2] or now), now) + period[i]
+        local at = place_of(gone[i] + over, from, min(from + over, count_events()) - 1)
+        local event = event_at(at)
+        return whole(tonumber(event and event[2] or now), now) + period[i]
     end
 
     -- What the log says to each of its rules, in the place of a state.
@@ -96,8 +117,8 @@ do
         for i = 1, rules do
             if kind[i] == LOG then
                 gone[i] = total == 0 and 0 or weight_before(period[i])
-                debt[i] = total - gone[i]
-                t[i] = debt[i] == 0 and 0 or min(newest, now)
+                debt[i] = whole(total - gone[i], MOST_WEIGHT)
+                t[i] = debt[i] == 0 and 0 or whole(newest, now)
                 local over = debt[i] + amount - full[i]
                 own_capacity[i] = amount > full[i] and 0 or fits_at(i, over)
                 own_num[i] = amount > full[i] and 0 or any and fits_at(i, over + refused) or 0
@@ -105,38 +126,58 @@ do
         end
     end
 
-    -- No more than log_most events are kept: older ones cannot change a verdict.
+    -- No more than log_most events are kept. Beyond that the oldest become one event with the time
+    -- of the last of them: nothing that is owed is forgotten, and the newest events, on which every
+    -- verdict depends, keep their own times. An eighth at a time, so that few calls do this.
+    local function merge_oldest()
+        local surplus = count_events() - log_most
+        if surplus <= 0 then return end
+        local place = surplus + floor(log_most / 8)
+        local up_to_first, first_own = weights(event_at(0))
+        local event = event_at(place)
+        local sum, own = weights(event)
+        local weight = sum - (up_to_first - first_own)
+        attempt('ZREMRANGEBYRANK', log_key, 0, place - 1)
+        if weight > own and weight <= MOST_WEIGHT then
+            attempt('ZADD', log_key, event[2], pack(EVENT, sum, weight))
+            attempt('ZREM', log_key, event[1])
+        end
+    end
+
     function logs.record(weight)
         local used = total == 0 and 0 or total - weight_before(log_longest)
-        weight = min(weight, 4294967295 - used)
+        weight = min(weight, MOST_WEIGHT - used)
         if weight <= 0 then return end
+        if find_oom() then
+            failure = failure or oom
+            return
+        end
         if used == 0 then
             logs.empty()
         else
-            redis.call('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
+            attempt('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
         end
         total, newest = total + weight, now
-        redis.call('ZADD', log_key, now_text, pack(EVENT, total, weight))
-        if used + weight > log_most then -- an event weighs 1 at least
-            local surplus = redis.call('ZCARD', log_key) - log_most
-            if surplus > 0 then redis.call('ZREMRANGEBYRANK', log_key, 0, surplus - 1) end
-        end
+        attempt('ZADD', log_key, now_text, pack(EVENT, total, weight))
+        if used + weight > log_most then merge_oldest() end -- an event weighs 1 at least
         keep_log()
     end
 
-    -- Takes `weight` from the newest events.
+    -- Takes `weight` from the newest events. It begins with a removal, which Redis accepts from a
+    -- full server and then the rest, too.
     function logs.refund(weight)
         if weight == 0 or total == 0 then return end
-        redis.call('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
+        attempt('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
         local target = total - weight
         if target <= weight_before(log_longest) then return logs.empty() end
-        local at = place_of(target, 0, redis.call('ZCARD', log_key) - 1)
-        local event = redis.call('ZRANGE', log_key, at, at, 'WITHSCORES')
-        local sum, own = weights(event[1])
-        redis.call('ZREMRANGEBYRANK', log_key, at + 1, -1)
+        local at = place_of(target, 0, count_events() - 1)
+        local event = event_at(at)
+        if not event or not event[2] then return end
+        local sum, own = weights(event)
+        attempt('ZREMRANGEBYRANK', log_key, at + 1, -1)
         if sum > target then -- added before it is removed: an empty set would lose its end
-            redis.call('ZADD', log_key, event[2], pack(EVENT, target, own - (sum - target)))
-            redis.call('ZREM', log_key, event[1])
+            attempt('ZADD', log_key, event[2], pack(EVENT, target, own - (sum - target)))
+            attempt('ZREM', log_key, event[1])
         end
         total, newest = target, tonumber(event[2])
         keep_log()

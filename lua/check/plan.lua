@@ -30,12 +30,11 @@
 
 local BUCKET, STEPWISE, ALIGNED, WINDOW, FROM_FIRST = 0, 1, 2, 3, 4
 local CALENDAR, COUNTER, LOG, DISTINCT, HOLD = 5, 6, 7, 8, 9
-local ALLOW, PEEK, CHARGE, REFUND, RESET = 0, 1, 2, 3, 4
-local BLOCK, RESERVE, UNRESERVE, ONCE = 5, 6, 7, 8
 local MOST = 9007199254740991
 local SECOND = 1000000
 local HEAD, FIXED, SLOT = 8, 20, 36 -- bytes of a value: its head, a slot's first part, all of it
 local BRIEF = SLOT - FIXED
+local LONGEST = HEAD + 10 * SLOT
 local BLOCK_TAG, CENTURY = 3993778410, 36525 * 86400 * SECOND
 -- A bucket's state lives on as it is used, so its key is given almost twice the time it needs:
 -- most writes then need not set its end again.

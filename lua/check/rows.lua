@@ -10,7 +10,8 @@
 local FIELDS = 6 -- arguments before the first field
 local HEAD_FORMAT, HEAD_SIZE, FILLER = '<ddc' .. FIXED, 80, string.rep('\0', 44)
 local rows = {}    -- first and last key, the two hashes, what was found, what the head says
-local written = {} -- by key: the bytes, or false where there is no state any more
+-- By key: the bytes, or false where there is no state any more; whether it gives something back.
+local written, gave_back = {}, {}
 
 -- The plan's own numbers; none where values are never brief.
 local numbers = string.rep('\0', FIXED)
@@ -110,6 +111,7 @@ if packed then
         if not (since >= 0 and since <= now) then -- there is none, or the clock was set back
             since = now
         elseif now - since >= generation then
+            if find_oom() then return {err = oom} end
             local done = guarded('HLEN', row.old) -- something else is not ours to delete
             if type(done) == 'number' then done = guarded('UNLINK', row.old) end
             if type(done) == 'number' then done = guarded('RENAME', row.new, row.old) end
@@ -123,28 +125,43 @@ if packed then
         return nil, option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', at
     end
 
+    -- What gives back to a limit on a full server, which accepts an HSET behind an HDEL.
+    local function rewrite_state(row, k, value)
+        find_oom()
+        local done = guarded('HDEL', row.new, ARGV[FIELDS + k])
+        if type(done) ~= 'table' then
+            done = guarded('HSET', row.new, ARGV[FIELDS + k], value)
+        end
+        return type(done) == 'table' and done.err
+    end
+
     write_states = function(row, last)
         local first, done, option, at = 3
         if not row.is_open then
             first, done, option, at = 1, open_row(row)
         end
         if not done then
-            done = guarded('HSET', row.new, unpack(bytes, first, last))
+            done = oom and {err = oom} or guarded('HSET', row.new, unpack(bytes, first, last))
             if type(done) ~= 'table' then
-                if option then redis.call(option, row.new, at) end
-                return
+                if option then done = guarded(option, row.new, at) end
+                if type(done) ~= 'table' then return end
             end
         end
-        local is_written = {}
-        for i = 3, last, 2 do is_written[bytes[i]] = true end
+        local values_of = {}
+        for i = 3, last, 2 do values_of[bytes[i]] = bytes[i + 1] end
         for k = row.first, row.last do
-            if is_written[ARGV[FIELDS + k]] then note(k, 'e', done.err) end
+            local value, failed = values_of[ARGV[FIELDS + k]], done.err
+            if value and first == 3 and gave_back[k] and is_oom(failed) then
+                failed = rewrite_state(row, k, value)
+            end
+            if value and failed then note(k, 'e', failed) end
         end
     end
 end
 
 if packed then
     local function erase_state(row, k)
+        find_oom()
         for _, hash in ipairs({row.old, row.new}) do
             local done = guarded('HDEL', hash, ARGV[FIELDS + k])
             if type(done) == 'table' then return note(k, 'e', done.err) end

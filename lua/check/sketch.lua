@@ -17,33 +17,41 @@ do
         if head ~= '' and head ~= 'HYLL' then return 'WRONGTYPE this is no HyperLogLog' end
     end
 
+    -- Counts the member in a sketch: returns how many there are then, and an error. A damaged
+    -- sketch may take it and be no sketch to PFCOUNT.
+    local function try_sketch(j, key, member)
+        if find_oom() then return 0, oom end
+        local old = guarded('GET', key)
+        if type(old) == 'table' then return 0, old.err end
+        local changed = guarded('PFADD', key, member)
+        if type(changed) == 'table' then return 0, changed.err end
+        undo[#undo + 1], undo[#undo + 2] = key, old
+        grown[j] = changed == 1
+        local count = guarded('PFCOUNT', key)
+        if type(count) == 'table' then return 0, count.err end
+        return count
+    end
+
     -- Counts the call's member in each sketch: own_num becomes the count with it. Returns an error.
     function members.try(k, member)
         for j, i in ipairs(sketches) do
-            own_num[i] = 1 -- in a window without members the sketch is one of before
-            local key = members.key(k, j)
+            local key, failed = members.key(k, j)
             grown[j] = true
-            if debt[i] == 0 then
-                local failed = members.error_in(key)
-                if failed then return failed end
+            if debt[i] == 0 then -- in a window without members the sketch is one of before
+                own_num[i], failed = 1, members.error_in(key)
             else
-                local old = guarded('GET', key)
-                if type(old) == 'table' and old.err then return old.err end
-                local changed = guarded('PFADD', key, member)
-                if type(changed) == 'table' then return changed.err end
-                grown[j] = changed == 1
-                own_num[i] = redis.call('PFCOUNT', key)
-                undo[#undo + 1], undo[#undo + 2] = key, old
+                own_num[i], failed = try_sketch(j, key, member)
             end
+            if failed then return failed end
         end
     end
 
     function members.forget_trial()
         for i = 1, #undo, 2 do
             if undo[i + 1] then
-                redis.call('SET', undo[i], undo[i + 1], 'KEEPTTL')
+                attempt('SET', undo[i], undo[i + 1], 'KEEPTTL')
             else
-                redis.call('DEL', undo[i])
+                attempt('DEL', undo[i])
             end
         end
         undo = {}
@@ -52,17 +60,21 @@ do
     -- Until its window ends.
     function members.keep(k, j)
         local option, at = lifetime(t[sketches[j]] - now)
-        redis.call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', members.key(k, j), at)
+        attempt(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', members.key(k, j), at)
     end
 
     -- The member counts.
     function members.keep_trial(k, member)
         undo = {}
+        if find_oom() then
+            failure = failure or oom
+            return
+        end
         for j, i in ipairs(sketches) do
             local key = members.key(k, j)
             if debt[i] == 0 then
-                redis.call('DEL', key)
-                redis.call('PFADD', key, member)
+                attempt('DEL', key)
+                attempt('PFADD', key, member)
             end
             if grown[j] then members.keep(k, j) end
         end

@@ -20,10 +20,16 @@ end
 
 local function key_of(k, number) return KEYS[number % 2 * blocks + k] end
 
--- A bitmap is needed until the generation after its own ends.
+-- Runs a command and returns its error, if it has one.
+local function try(...)
+    local done = guarded(...)
+    return type(done) == 'table' and done.err or nil
+end
+
+-- A bitmap is needed until the generation after its own ends. Returns an error.
 local function keep(key, number)
     local option, at = lifetime((number + 2) * age - now)
-    redis.call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
+    return try(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
 end
 
 -- Whether the bitmap where generation `number` has its place is to be asked; or an error. One from
@@ -36,20 +42,19 @@ local function open(key, number)
     -- False for all that is no number of a generation, too.
     if not (own >= generation - 1 and own % 2 == number % 2) then return false end
     if own > number then
-        redis.call('SETRANGE', key, 0, pack('<d', number + 1))
-        keep(key, number)
+        return true, try('SETRANGE', key, 0, pack('<d', number + 1)) or keep(key, number)
     end
     return true
 end
 
 -- Makes the bitmap of the current generation, in its full size at once: growing it bit by bit would
 -- copy it again and again and leave it twice as large. Answers an error.
+-- A server over its `maxmemory` refuses what grows only until a script has written something, so it
+-- is asked before the DEL, by a SETRANGE that changes nothing.
 local function create(key)
-    redis.call('DEL', key)
-    local made = guarded('SETRANGE', key, block_size - 1, '\0')
-    if type(made) == 'table' then return made.err end
-    redis.call('SETRANGE', key, 0, pack('<d', generation + 1))
-    keep(key, generation)
+    return try('SETRANGE', key, 0, '') or try('DEL', key)
+        or try('SETRANGE', key, block_size - 1, '\0')
+        or try('SETRANGE', key, 0, pack('<d', generation + 1)) or keep(key, generation)
 end
 
 -- The block at hand.
@@ -74,7 +79,7 @@ local function fail_block(k, text)
 end
 
 local function read_line(key, first, last)
-    local line = redis.call('GETRANGE', key, first, last)
+    local line = guarded('GETRANGE', key, first, last) -- `open` has read its head: it is a string
     if #line < line_size then line = line .. string.sub(no_line, #line + 1) end
     return {unpack_bytes(line_format, line)}
 end

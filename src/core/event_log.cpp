@@ -81,17 +81,19 @@ std::int64_t event_log::fits_at(std::int64_t now, std::int64_t limit, std::int64
 
 bool event_log::move_to(std::int64_t now) noexcept {
     const auto first = first_after(now);
-    for (auto i = first; i < size_; ++i)
-        at(i).t = now;
-    return first < size_;
+    if (first == size_)
+        return false;
+    at(first) = {.t = now, .sum = last_sum()};
+    size_ = first + 1;
+    return true;
 }
 
-/// How many of the oldest go when an event is recorded.
-std::uint32_t event_log::surplus(std::int64_t now, std::int64_t keep_period,
-                                 std::int64_t capacity) const noexcept {
-    const auto old = first_after(now - keep_period);
-    const auto too_many = std::int64_t{size_} + 1 - capacity;
-    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(too_many, old, size_));
+/// How many events become part of the next one when an event is recorded and `old` have expired. An
+/// eighth of the capacity at a time, so that few calls do this.
+std::uint32_t event_log::surplus(std::uint32_t old, std::int64_t capacity) const noexcept {
+    const auto live = std::int64_t{size_ - old};
+    const auto too_many = live + 1 - capacity;
+    return too_many <= 0 ? 0 : static_cast<std::uint32_t>(std::min(too_many + capacity / 8, live));
 }
 
 /// Doubles when it is full, and shrinks to a quarter when less than an eighth is in use, so that a
@@ -104,7 +106,8 @@ std::uint32_t event_log::room_for_one_more(std::uint32_t events) const noexcept 
 
 std::size_t event_log::bytes_to_record(std::int64_t now, std::int64_t keep_period,
                                        std::int64_t capacity) const noexcept {
-    return bytes_of(room_for_one_more(size_ - surplus(now, keep_period, capacity)));
+    const auto old = first_after(now - keep_period);
+    return bytes_of(room_for_one_more(size_ - old - surplus(old, capacity)));
 }
 
 bool event_log::record(std::int64_t now, std::int64_t weight, std::int64_t keep_period,
@@ -113,11 +116,12 @@ bool event_log::record(std::int64_t now, std::int64_t weight, std::int64_t keep_
     if (cut <= 0)
         return false;
     (void)move_to(now);
-    drop_oldest(surplus(now, keep_period, capacity));
+    drop_oldest(first_after(now - keep_period));
+    const auto sum = last_sum() + static_cast<std::uint64_t>(cut);
+    merge_oldest(surplus(0, capacity));
     const auto room = room_for_one_more(size_);
     if (room < room_ || (room > room_ && may_grow))
         resize(room);
-    const auto sum = last_sum() + static_cast<std::uint64_t>(cut);
     if (size_ < room_)
         ++size_;
     at(size_ - 1) = {.t = now, .sum = sum};
@@ -142,6 +146,11 @@ bool event_log::refund(std::int64_t now, std::int64_t weight, std::int64_t keep_
 
 void event_log::drop_oldest(std::uint32_t count) noexcept {
     forgotten_ = sum_before(count);
+    merge_oldest(count);
+}
+
+/// Makes them part of the next event, as the sums below that no longer tell them apart.
+void event_log::merge_oldest(std::uint32_t count) noexcept {
     first_ = (first_ + count) & (room_ - 1);
     size_ -= count;
 }

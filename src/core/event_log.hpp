@@ -8,7 +8,8 @@
 // With an event goes the weight of all events up to it, so what a window holds, and when enough of
 // it will have gone, are found by bisection, and several windows share one log. An event at t
 // counts in (now - period, now]: at t + period it is gone. One from after `now`, when the clock was
-// set back, counts as if at `now`.
+// set back, counts as if at `now`. The number of events has a bound, beyond which the oldest become
+// one: no weight is forgotten before its time.
 //
 // The ring doubles as it grows. The first two events are in the object itself, which is one cache
 // line; who has no memory for more lets the newest event take up what comes.
@@ -52,7 +53,7 @@ class event_log {
     [[nodiscard]] std::int64_t fits_at(std::int64_t now, std::int64_t limit, std::int64_t period,
                                        std::int64_t amount) const noexcept;
 
-    /// Puts events from after `now` at `now`. True when there were some.
+    /// Makes the events after `now` one event at `now`. Returns whether there were any.
     bool move_to(std::int64_t now) noexcept;
 
     /// What `bytes` will be when an event has been recorded.
@@ -61,7 +62,9 @@ class event_log {
 
     /// Adds an event at `now`, cut so that no more than `most` counts, and forgets what is older
     /// than `keep_period`; a weight of which nothing is left changes nothing.
-    /// @param capacity of more events the oldest are forgotten
+    /// @param capacity of more events the oldest become one, at the time of the last of them: what
+    ///                 was charged counts for longer then, not less. Decisions depend on them only
+    ///                 after a refund, if the capacity is above 4/3 of the limit plus 4
     /// @param may_grow if not, or if there is no memory, an event that finds no place is added to
     ///                 the one before it, which moves to `now`: so it counts for longer, not less
     /// True when something was recorded.
@@ -98,10 +101,10 @@ class event_log {
     [[nodiscard]] std::uint64_t last_sum() const noexcept { return sum_before(size_); }
     [[nodiscard]] std::uint32_t first_after(std::int64_t t) const noexcept;
     [[nodiscard]] std::uint32_t first_with(std::uint64_t sum) const noexcept;
-    [[nodiscard]] std::uint32_t surplus(std::int64_t now, std::int64_t keep_period,
-                                        std::int64_t capacity) const noexcept;
+    [[nodiscard]] std::uint32_t surplus(std::uint32_t old, std::int64_t capacity) const noexcept;
     [[nodiscard]] std::uint32_t room_for_one_more(std::uint32_t events) const noexcept;
     void drop_oldest(std::uint32_t count) noexcept;
+    void merge_oldest(std::uint32_t count) noexcept;
     void resize(std::uint32_t room) noexcept;
 
     std::unique_ptr<event[]> ring_; // NOLINT: a vector would say its size a second time

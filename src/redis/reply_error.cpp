@@ -31,6 +31,7 @@ constexpr std::array rows{
     row{"TRYAGAIN", {errc::server_error, remedy::keep}},
     row{"CLUSTERDOWN", {errc::unavailable, remedy::hold_off}},
     row{"WRONGTYPE", {errc::key_conflict, remedy::keep}},
+    row{"INVALIDOBJ", {errc::key_conflict, remedy::keep}}, // a damaged HyperLogLog
     row{"NOAUTH", {errc::auth_failed, remedy::reconnect_late}},
     row{"WRONGPASS", {errc::auth_failed, remedy::reconnect_late}},
     row{"NOPERM", {errc::auth_failed, remedy::keep}},

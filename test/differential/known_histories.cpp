@@ -219,6 +219,38 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
     return told;
 }
 
+/// More charges than a log keeps events, and most of them given back.
+[[nodiscard]] history a_refund_of_more_than_a_log_keeps(const rule& r) {
+    auto told = history{.versions = {policy{"p", r}}, .steps = {}};
+    auto now = noon;
+    const auto call = [&](verb v, std::int64_t cost) {
+        told.steps.push_back({.calls = {{0, {v, cost, cost, ++now}}}});
+    };
+    for (int i = 0; i < 100; ++i)
+        call(i % 3 == 0 ? verb::allow : verb::charge, 1);
+    for (const auto given_back : {50, 20, 10, 9, 8, 7, 6, 5, 4}) {
+        call(verb::refund, given_back);
+        for (int i = 0; i < 4; ++i)
+            call(verb::allow, 1);
+    }
+    return told;
+}
+
+/// Many events come to lie after now: for every verb that moves them.
+[[nodiscard]] history a_clock_set_back_behind_a_log(const rule& r) {
+    auto told = history{.versions = {policy{"p", r}}, .steps = {}};
+    auto now = noon;
+    for (const auto v : {verb::allow, verb::charge, verb::refund, verb::block, verb::peek}) {
+        for (int i = 0; i < 12; ++i)
+            told.steps.push_back({.calls = {{0, {verb::charge, 2, 2, now += 10}}}});
+        now -= 75;
+        told.steps.push_back({.calls = {{0, {v, 1, 1, now}}}});
+        told.steps.push_back({.calls = {{0, {verb::refund, 3, 3, now + 1}}}});
+        told.steps.push_back({.calls = {{0, {verb::allow, 1, 1, now + 2}}}});
+    }
+    return told;
+}
+
 } // namespace
 
 std::vector<history> known_histories() {
@@ -253,7 +285,11 @@ std::vector<history> known_histories() {
             more_than_the_largest_debt(token_bucket(5, 1, hour).aligned()),
             more_than_the_largest_debt(fixed_window(5, hour)),
             more_than_the_largest_debt(fixed_window(5, hour).from_first()),
-            more_than_the_largest_debt(sliding_window(5, hour))};
+            more_than_the_largest_debt(sliding_window(5, hour)),
+            a_refund_of_more_than_a_log_keeps(sliding_log(5, hour)),
+            a_refund_of_more_than_a_log_keeps(sliding_log(5, hour).count_refused()),
+            a_clock_set_back_behind_a_log(sliding_log(30, hour)),
+            a_clock_set_back_behind_a_log(sliding_log(3, hour).count_refused())};
 }
 
 } // namespace colimit::differential

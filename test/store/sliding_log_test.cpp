@@ -5,6 +5,7 @@
 #include "stores.hpp"
 
 #include <support/decision_text.hpp>
+#include <support/live_limiter.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -43,6 +44,44 @@ BOOST_DATA_TEST_CASE(P14_in_redis_each_of_them_is_a_member_of_one_set, every_red
     for (int i = 0; i < 1000; ++i)
         s->allow("k", p, {.now = at(0)});
     BOOST_TEST(look().must({"ZCARD", log_name_of(p, "k")}).integer == 1000);
+}
+
+/// A log keeps no more than 2 * limit + 16 events.
+BOOST_DATA_TEST_CASE(what_a_log_has_no_room_for_is_still_owed_after_a_refund, every_store()) {
+    auto s = open_store(sample);
+    const policy p{"p", sliding_log(5, 1h)};
+    for (int i = 0; i < 100; ++i)
+        s->charge("k", p, {.now = at(i)});
+    BOOST_TEST(s->peek("k", p, {.now = at(100)}).rules[0].balance == -95);
+    const auto back = s->refund("k", p, {.cost = 95, .now = at(100)});
+    BOOST_TEST(back.rules[0].balance == 0);
+    for (int i = 0; i < 10; ++i)
+        BOOST_TEST(s->allow("k", p, {.now = at(101 + i)}).granted == 0);
+    BOOST_TEST(s->refund("k", p, {.cost = 2, .now = at(200)}).rules[0].balance == 2);
+    BOOST_TEST(s->peek("k", p, {.now = at(200 + 3600 * second)}).remaining == 5);
+}
+
+BOOST_DATA_TEST_CASE(denied_calls_that_count_stay_within_the_bound_of_a_log, every_redis()) {
+    auto s = open_store(sample);
+    const policy p{"p", sliding_log(5, 1h).count_refused()};
+    for (int i = 0; i < 200; ++i) {
+        s->allow("k", p, {.now = at(i)});
+        BOOST_REQUIRE(look().must({"ZCARD", log_name_of(p, "k")}).integer <= 2 * 5 + 16);
+    }
+    BOOST_TEST(s->peek("k", p, {.now = at(200)}).rules[0].balance == -195);
+}
+
+BOOST_DATA_TEST_CASE(after_a_clock_step_a_log_has_one_event_where_it_had_many, every_redis()) {
+    auto s = open_store(sample);
+    const policy p{"p", sliding_log(1'000, 1h)};
+    for (int i = 0; i < 500; ++i)
+        s->allow("k", p, {.now = at(second + i)});
+    look().must({"CONFIG", "RESETSTAT"});
+    BOOST_TEST(s->allow("k", p, {.now = at(0)}).remaining == 499);
+    BOOST_TEST(look().must({"ZCARD", log_name_of(p, "k")}).integer == 2);
+    BOOST_TEST(calls_of(look(), "zadd") <= 2); // not one for each event
+    BOOST_TEST(s->peek("k", p, {.now = at(3600 * second - 1)}).remaining == 499);
+    BOOST_TEST(s->peek("k", p, {.now = at(3600 * second)}).remaining == 1'000);
 }
 
 BOOST_DATA_TEST_CASE(an_event_is_gone_exactly_one_period_after_it_came, every_store()) {

@@ -43,8 +43,11 @@ class plain_list {
         return now + period;
     }
     void move_to(std::int64_t now) {
-        for (auto& e : events_)
-            e.t = std::min(e.t, now);
+        auto weight = std::int64_t{0};
+        for (; !events_.empty() && events_.back().t > now; events_.pop_back())
+            weight += events_.back().weight;
+        if (weight != 0)
+            events_.push_back({now, weight});
     }
     void record(std::int64_t now, std::int64_t weight, std::int64_t keep, std::int64_t capacity) {
         weight = std::min(weight, event_log::most - used(now, keep));
@@ -53,8 +56,13 @@ class plain_list {
         move_to(now);
         forget(now - keep);
         events_.push_back({now, weight});
-        while (static_cast<std::int64_t>(events_.size()) > capacity)
+        const auto size = static_cast<std::int64_t>(events_.size());
+        if (size <= capacity)
+            return;
+        for (auto left = std::min(size - capacity + capacity / 8, size - 1); left > 0; --left) {
+            events_[1].weight += events_[0].weight;
             events_.pop_front();
+        }
     }
     void refund(std::int64_t now, std::int64_t weight, std::int64_t keep) {
         if (weight == 0)
@@ -171,6 +179,49 @@ BOOST_AUTO_TEST_CASE(a_clock_set_back_moves_events_to_it_and_loses_none) {
     BOOST_TEST(!log.move_to(earlier));
     BOOST_TEST(log.used(earlier + 99, 100) == 3);
     BOOST_TEST(log.used(earlier + 100, 100) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_set_back_makes_one_event_of_all_that_are_after_it) {
+    auto log = event_log{};
+    for (int i = 0; i < 1'000; ++i)
+        (void)log.record(start + i, 2, 10'000, many);
+    BOOST_TEST(log.move_to(start + 9));
+    BOOST_TEST(log.size() == 11U); // ten that stay
+    BOOST_TEST(log.used(start + 9, 10'000) == 2'000);
+    BOOST_TEST(log.last() == start + 9);
+    BOOST_TEST(log.refund(start + 9, 1'979, 10'000));
+    BOOST_TEST(log.used(start + 9, 10'000) == 21);
+}
+
+/// The limit has room for `limit` tokens, and the log for 2 * limit + 16 events.
+BOOST_AUTO_TEST_CASE(beyond_its_capacity_a_log_forgets_no_weight_and_decides_as_before) {
+    constexpr std::int64_t limit = 5;
+    constexpr std::int64_t period = 1'000;
+    auto bounded = event_log{};
+    auto whole = event_log{};
+    for (int i = 0; i < 10'000; ++i) {
+        const auto now = start + i;
+        (void)bounded.record(now, 1, period, 2 * limit + 16);
+        (void)whole.record(now, 1, period, many);
+        BOOST_REQUIRE(bounded.size() <= 2 * limit + 16);
+        BOOST_REQUIRE(bounded.used(now, period) >= whole.used(now, period));
+        if (i >= period)
+            for (const auto later : {now, now + period / 2, now + period - 2 * limit - 1})
+                BOOST_REQUIRE(bounded.used(later, period) > limit);
+        for (std::int64_t amount = 1; amount <= limit; ++amount)
+            BOOST_REQUIRE(bounded.fits_at(now, limit, period, amount) ==
+                          whole.fits_at(now, limit, period, amount));
+        for (auto later = now + period - limit - 1; later <= now + period; ++later)
+            BOOST_REQUIRE(bounded.used(later, period) == whole.used(later, period));
+    }
+    // What is given back is what was taken.
+    auto log = event_log{};
+    for (int i = 0; i < 100; ++i)
+        (void)log.record(start + i, 1, period, 2 * limit + 16);
+    BOOST_TEST(log.used(start + 100, period) == 100);
+    BOOST_TEST(log.refund(start + 100, 95, period));
+    BOOST_TEST(log.used(start + 100, period) == 5);
+    BOOST_TEST(log.used(start + 100 + period, period) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(without_room_the_newest_event_takes_up_what_comes) {

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A server over its `maxmemory` refuses whatever needs memory, also behind what it accepts: with
+// every verb and every kind of state nothing grows, the calls that would grow it fail, and those
+// that give something back are made.
+
+#include <support/live_limiter.hpp>
+#include <support/rules_of_every_kind.hpp>
+
+#include <colimit/bloom_filter.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace colimit;
+using namespace colimit::test;
+using namespace std::chrono_literals;
+
+/// What the keys of a server take, and how many there are.
+struct data_size {
+    std::int64_t keys = 0;
+    std::int64_t bytes = 0;
+};
+
+[[nodiscard]] data_size size_of(raw_client& look) {
+    auto size = data_size{};
+    for (const auto& name : look.keys()) {
+        ++size.keys;
+        size.bytes += look.must({"MEMORY", "USAGE", name, "SAMPLES", "0"}).integer;
+    }
+    return size;
+}
+
+void fill(raw_client& look) {
+    look.must({"CONFIG", "SET", "maxmemory", "1"});
+}
+void empty(raw_client& look) {
+    look.must({"CONFIG", "SET", "maxmemory", "0"});
+}
+
+using result = std::optional<error_code>;
+
+/// Makes calls in one event-loop iteration and waits for all of them.
+class calls {
+  public:
+    explicit calls(live& l) : live_(l) {}
+
+    auto next() {
+        got_.emplace_back(std::make_shared<result>());
+        return [to = got_.back()](error_code ec, const auto&...) { *to = ec; };
+    }
+    [[nodiscard]] std::vector<error_code> wait() {
+        run_until(live_.context, [&] {
+            return std::ranges::all_of(got_, [](auto& r) { return r->has_value(); });
+        });
+        auto codes = std::vector<error_code>{};
+        for (const auto& r : got_)
+            codes.push_back(**r);
+        return codes;
+    }
+
+  private:
+    live& live_;
+    std::vector<std::shared_ptr<result>> got_;
+};
+
+[[nodiscard]] std::vector<policy> every_policy() {
+    auto all = std::vector<policy>{};
+    for (const auto& r : rules_of_every_kind(5, 1h))
+        all.emplace_back("numbers", r);
+    all.emplace_back("buckets", gcra(5, 1h).named("a"), gcra(6, 1h).named("b"));
+    all.emplace_back("log", sliding_log(5, 24h));
+    all.emplace_back("counting", sliding_log(5, 24h).count_refused());
+    all.emplace_back("members", distinct(500, 24h));
+    all.emplace_back("two-sketches", distinct(500, 24h).named("a"), distinct(600, 1h).named("b"));
+    all.emplace_back("mixed", gcra(5, 1h), sliding_log(5, 1h), distinct(500, 1h));
+    for (const auto& r : {gcra(5, 1h), fixed_window(5, 1h), sliding_window(5, 1h)})
+        all.push_back(policy{"packed", r}.stored(storage::packed));
+    all.push_back(policy{"packed-buckets", gcra(5, 1h).named("a"), gcra(6, 1h).named("b")}.stored(
+        storage::packed));
+    return all;
+}
+
+[[nodiscard]] bool is_packed(const policy& p) {
+    return p.name().starts_with("packed");
+}
+
+/// A call that needs memory: what it does with a new key.
+using growing = std::function<void(live&, const std::string&, const policy&, calls&)>;
+
+[[nodiscard]] std::vector<growing> every_growing_verb(const policy& p) {
+    auto all =
+        std::vector<growing>{[](live& l, const std::string& key, const policy& with, calls& c) {
+                                 l.limiter.allow(key, with, {.member = "m"}, c.next());
+                             },
+                             [](live& l, const std::string& key, const policy& with, calls& c) {
+                                 l.limiter.allow(key, with, {.cost = 2, .member = "m"}, c.next());
+                             },
+                             [](live& l, const std::string& key, const policy& with, calls& c) {
+                                 l.limiter.charge(key, with, {.cost = 2, .member = "m"}, c.next());
+                             }};
+    if (!is_packed(p))
+        all.emplace_back([](live& l, const std::string& key, const policy& with, calls& c) {
+            l.limiter.block(key, with, 1h, c.next());
+        });
+    return all;
+}
+
+BOOST_AUTO_TEST_SUITE(full_server)
+
+BOOST_AUTO_TEST_CASE(no_verb_of_any_kind_adds_a_key) {
+    const redis_server server;
+    auto look = server.connect();
+    for (const auto& p : every_policy()) {
+        auto l = live{server.address(), [](config& c) { c.deny_cache = 0; }};
+        l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
+        for (const auto& verb : every_growing_verb(p)) {
+            look.must({"FLUSHALL"});
+            fill(look);
+            auto made = calls{l};
+            for (int i = 0; i < 20; ++i)
+                verb(l, "k" + std::to_string(i), p, made);
+            for (const auto& ec : made.wait())
+                BOOST_TEST((ec == errc::server_error), p.name() << ": " << ec.message());
+            BOOST_TEST(look.dbsize() == 0, p.name());
+            empty(look);
+        }
+    }
+}
+
+/// The removals of some keys come before the growth of others, in one batch.
+BOOST_AUTO_TEST_CASE(nothing_grows_behind_what_shrinks) {
+    const redis_server server;
+    auto look = server.connect();
+    for (const auto& p : every_policy()) {
+        auto l = live{server.address(), [](config& c) { c.deny_cache = 0; }};
+        l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
+        for (const auto& verb : every_growing_verb(p)) {
+            look.must({"FLUSHALL"});
+            auto before = calls{l};
+            for (const auto* key : {"reset", "refund", "grow"})
+                for (int i = 0; i < 3; ++i)
+                    l.limiter.charge(key, p, {.member = "m" + std::to_string(i)}, before.next());
+            for (const auto& ec : before.wait())
+                BOOST_TEST(!ec, p.name() << ": " << ec.message());
+            const auto size = size_of(look);
+            fill(look);
+            auto made = calls{l};
+            l.limiter.reset("reset", p, made.next());
+            l.limiter.refund("refund", p, {.cost = 2}, made.next());
+            verb(l, "grow", p, made);
+            for (int i = 0; i < 20; ++i)
+                verb(l, "k" + std::to_string(i), p, made);
+            const auto codes = made.wait();
+            BOOST_TEST(!codes[0], p.name() << " reset: " << codes[0].message());
+            BOOST_TEST(!codes[1], p.name() << " refund: " << codes[1].message());
+            for (std::size_t i = 2; i < codes.size(); ++i)
+                BOOST_TEST((codes[i] == errc::server_error),
+                           p.name() << " " << i << ": " << codes[i].message());
+            const auto after = size_of(look);
+            BOOST_TEST(after.keys <= size.keys, p.name());
+            BOOST_TEST(after.bytes <= size.bytes, p.name());
+            empty(look);
+            // What failed has charged nothing, what succeeded has given back.
+            l.run([&]() -> asio::awaitable<void> {
+                for (const auto& [key, used] :
+                     {std::pair{"reset", 0}, {"refund", 1}, {"grow", 3}}) {
+                    const auto [ec, d] = co_await l.limiter.peek(key, p, {.cost = 0},
+                                                                 asio::as_tuple(asio::deferred));
+                    BOOST_TEST(!ec);
+                    for (const auto& r : d.rules) {
+                        // A refund gives no member back.
+                        const auto owed =
+                            std::string_view{key} == "refund" && r.limit >= 500 ? 3 : used;
+                        BOOST_TEST(r.balance == r.limit - owed, p.name() << " " << key);
+                    }
+                }
+            });
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_filter_makes_no_block) {
+    const redis_server server;
+    auto look = server.connect();
+    const auto filter = bloom_filter{"ids", {.capacity = 1'000'000}};
+    auto l = live{server.address()};
+    l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
+    fill(look);
+    auto made = calls{l};
+    for (int i = 0; i < 50; ++i)
+        l.limiter.seen("id" + std::to_string(i), filter, made.next());
+    for (const auto& ec : made.wait())
+        BOOST_TEST((ec == errc::server_error), ec.message());
+    BOOST_TEST(look.dbsize() == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace
