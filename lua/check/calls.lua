@@ -169,7 +169,7 @@ do
         for i = 1, n + 1 do own_num[i] = 0 end
         debt[n + 1] = 0
         stale = bring_all()
-        for j = 1, #sketches do attempt('DEL', members.key(k, j)) end
+        for j = 1, #sketches do call('DEL', members.key(k, j)) end
         if has_log then logs.empty() end
         changed, erased = true, true
     end
@@ -213,6 +213,15 @@ local key_at, begin_key, call_key, end_key
 do
     local facts_before
 
+    -- Runs a function in which commands on logs and sketches may fail. Returns the error: it is one
+    -- of the current key; raised, it would be one of the whole batch, half of it done.
+    local function catch(run, ...)
+        local done, failed = pcall(run, ...)
+        if done then return failed end
+        pcall(members.forget_trial)
+        return type(failed) == 'table' and failed.err or failed
+    end
+
     -- The reply has a bound: what is longer than a value becomes one that is none, too.
     local function shorten(k)
         values[first + k - 1] = ''
@@ -222,10 +231,9 @@ do
     end
 
     begin_key = function(k)
-        key_at, facts_before, failure = k, facts and #facts or 0, nil
-        local value = values[first + k - 1]
-        if value and #value > LONGEST then shorten(k) end
-        load(value)
+        key_at, facts_before = k, facts and #facts or 0
+        load(values[first + k - 1])
+        if stale and exists and #values[first + k - 1] > LONGEST then shorten(k) end
         if not exists and (has_log or #sketches > 0) and is_foreign(k) then
             return note(first + k - 1, 'c')
         end
@@ -242,9 +250,15 @@ do
             and #sketches == 0 and is_well(k) then
             return allow_times(cost, times)
         end
+        local is_large = has_log or #sketches > 0
         for _ = 1, times do
             if not is_well(k) then return end
-            local failed = apply(k, verb, cost, at_least, member) or failure
+            local failed
+            if is_large then
+                failed = catch(apply, k, verb, cost, at_least, member)
+            else
+                failed = apply(k, verb, cost, at_least, member)
+            end
             if failed then note(first + k - 1, 'e', failed) end
         end
     end
@@ -255,12 +269,13 @@ do
         key_at = nil
         if is_well(k) then
             if changed then
-                save(k)
+                local failed
+                if #sketches > 0 then failed = catch(save, k) else save(k) end
+                if failed then note(first + k - 1, 'e', failed) end
             elseif not exists and is_foreign(k) then
                 note(first + k - 1, 'c')
             end
-            if failure and is_well(k) then note(first + k - 1, 'e', failure) end
-        end
+            end
         -- What a failed key's logs and sketches said is of no use to anybody.
         if facts and not is_well(k) then
             for i = #facts, facts_before + 1, -1 do facts[i] = nil end

@@ -164,9 +164,11 @@ do
                 if not done then return note(first + k - 1, 'c') end
             end
         end
-        if type(done) == 'table' and done.err and gives_back and value and is_oom(done.err) then
+        local failed = type(done) == 'table' and done.err
+        if failed and gives_back and value and is_oom(failed) then
             done = replace(key, kept)
+            failed = type(done) == 'table' and done.err
         end
-        if type(done) == 'table' and done.err then note(first + k - 1, 'e', done.err) end
+        if failed then note(first + k - 1, 'e', failed) end
     end
 end

@@ -53,15 +53,6 @@ local function find_oom()
     return oom
 end
 
--- The first error of the current key's logs and sketches. A command that fails says so there and
--- returns nil: an error that is raised would be one of the whole batch, half of it done.
-local failure
-local function attempt(...)
-    local done = guarded(...)
-    if type(done) ~= 'table' or not done.err then return done end
-    failure = failure or done.err
-end
-
 local write_rows -- what a packed plan has kept back; answers what was found
 
 local function reply()

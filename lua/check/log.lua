@@ -1,6 +1,7 @@
 -- A sliding log, the twin of src/core/event_log.cpp: a sorted set, by time, of events. A member is
 -- the weight of all events up to it and its own, big-endian, so that members never collide, stand
--- in their order where times are equal, and the weight of any stretch is one subtraction.
+-- in their order where times are equal, and the weight of any stretch is one subtraction. Errors of
+-- its commands are raised, and caught where they are the errors of one key.
 local logs = {}
 
 do
@@ -23,7 +24,7 @@ do
 
     -- The weight up to the first of some events, and its own; 0 if it is not an event.
     local function weights(events)
-        local member = events and events[1]
+        local member = events[1]
         if not member or #member ~= EVENT_SIZE then return 0, 0 end
         return unpack_bytes(EVENT, member)
     end
@@ -35,22 +36,22 @@ do
     end
 
     local function event_at(place)
-        return attempt('ZRANGE', log_key, place, place, 'WITHSCORES')
+        return call('ZRANGE', log_key, place, place, 'WITHSCORES')
     end
 
-    local function count_events() return attempt('ZCARD', log_key) or 0 end
+    local function count_events() return call('ZCARD', log_key) end
 
     local function after_edge(us) return '(' .. text_of('%d', now - us) end
 
     -- The weight of what a window of `us` no longer covers.
     local function weight_before(us)
-        local at_first, own = weights(attempt('ZRANGEBYSCORE', log_key, after_edge(us), '+inf',
+        local at_first, own = weights(call('ZRANGEBYSCORE', log_key, after_edge(us), '+inf',
             'LIMIT', '0', '1'))
         return at_first == 0 and total or at_first - own
     end
 
     function logs.empty()
-        attempt('DEL', log_key)
+        call('DEL', log_key)
         total, newest = 0, 0
     end
 
@@ -65,7 +66,7 @@ do
     -- Until its newest event has gone.
     local function keep_log()
         local option, at = lifetime(log_longest - (now - newest))
-        attempt(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', log_key, at)
+        call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', log_key, at)
     end
 
     -- Events after now count as at now, and the first call that may write makes them one event
@@ -75,21 +76,21 @@ do
         if newest <= now then return end
         local from = '(' .. now_text
         local up_to_first, own =
-            weights(attempt('ZRANGEBYSCORE', log_key, from, '+inf', 'LIMIT', '0', '1'))
+            weights(call('ZRANGEBYSCORE', log_key, from, '+inf', 'LIMIT', '0', '1'))
         newest = now
         keep_log()
         if total > 0 then
             local weight = whole(total - (up_to_first - own), MOST_WEIGHT)
-            attempt('ZADD', log_key, now_text, pack(EVENT, total, weight))
+            call('ZADD', log_key, now_text, pack(EVENT, total, weight))
         end
-        attempt('ZREMRANGEBYSCORE', log_key, from, '+inf')
+        call('ZREMRANGEBYSCORE', log_key, from, '+inf')
     end
 
     -- The first place from `from` to `to` up to which the events weigh at least `sum`.
     local function place_of(sum, from, to)
         while from < to do
             local middle = floor((from + to) / 2)
-            if weights(attempt('ZRANGE', log_key, middle, middle)) >= sum then
+            if weights(call('ZRANGE', log_key, middle, middle)) >= sum then
                 to = middle
             else
                 from = middle + 1
@@ -103,11 +104,11 @@ do
         if over <= 0 then return 0 end
         if over > debt[i] then return now + period[i] end
         local edge = text_of('%d', now - period[i])
-        local from = attempt('ZCOUNT', log_key, '-inf', edge) or 0
+        local from = call('ZCOUNT', log_key, '-inf', edge)
         -- An event weighs 1 at least.
         local at = place_of(gone[i] + over, from, min(from + over, count_events()) - 1)
         local event = event_at(at)
-        return whole(tonumber(event and event[2] or now), now) + period[i]
+        return whole(tonumber(event[2] or now), now) + period[i]
     end
 
     -- What the log says to each of its rules, in the place of a state.
@@ -137,10 +138,10 @@ do
         local event = event_at(place)
         local sum, own = weights(event)
         local weight = sum - (up_to_first - first_own)
-        attempt('ZREMRANGEBYRANK', log_key, 0, place - 1)
+        call('ZREMRANGEBYRANK', log_key, 0, place - 1)
         if weight > own and weight <= MOST_WEIGHT then
-            attempt('ZADD', log_key, event[2], pack(EVENT, sum, weight))
-            attempt('ZREM', log_key, event[1])
+            call('ZADD', log_key, event[2], pack(EVENT, sum, weight))
+            call('ZREM', log_key, event[1])
         end
     end
 
@@ -148,17 +149,14 @@ do
         local used = total == 0 and 0 or total - weight_before(log_longest)
         weight = min(weight, MOST_WEIGHT - used)
         if weight <= 0 then return end
-        if find_oom() then
-            failure = failure or oom
-            return
-        end
+        if find_oom() then error({err = oom}) end
         if used == 0 then
             logs.empty()
         else
-            attempt('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
+            call('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
         end
         total, newest = total + weight, now
-        attempt('ZADD', log_key, now_text, pack(EVENT, total, weight))
+        call('ZADD', log_key, now_text, pack(EVENT, total, weight))
         if used + weight > log_most then merge_oldest() end -- an event weighs 1 at least
         keep_log()
     end
@@ -167,17 +165,17 @@ do
     -- full server and then the rest, too.
     function logs.refund(weight)
         if weight == 0 or total == 0 then return end
-        attempt('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
+        call('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
         local target = total - weight
         if target <= weight_before(log_longest) then return logs.empty() end
         local at = place_of(target, 0, count_events() - 1)
         local event = event_at(at)
-        if not event or not event[2] then return end
+        if not event[2] then return end
         local sum, own = weights(event)
-        attempt('ZREMRANGEBYRANK', log_key, at + 1, -1)
+        call('ZREMRANGEBYRANK', log_key, at + 1, -1)
         if sum > target then -- added before it is removed: an empty set would lose its end
-            attempt('ZADD', log_key, event[2], pack(EVENT, target, own - (sum - target)))
-            attempt('ZREM', log_key, event[1])
+            call('ZADD', log_key, event[2], pack(EVENT, target, own - (sum - target)))
+            call('ZREM', log_key, event[1])
         end
         total, newest = target, tonumber(event[2])
         keep_log()

@@ -43,7 +43,7 @@ local SPARE = 1.9
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local text_of = string.format
 local pack, unpack_bytes = struct.pack, struct.unpack
-local guarded = redis.pcall
+local call, guarded = redis.call, redis.pcall
 local KEYS, ARGV = KEYS, ARGV
 
 -- The plan at hand: n slots, of which the first `rules` are rules; behind them, perhaps, a hold.

@@ -1,5 +1,6 @@
 -- Different members in a window: a HyperLogLog of Redis for each `distinct` rule. PFADD cannot be
--- undone and PFCOUNT writes, so a trial puts back the bytes that it found.
+-- undone and PFCOUNT writes, so a trial puts back the bytes that it found. Errors of its commands
+-- are raised, as those of logs are.
 local members = {}
 
 do
@@ -17,64 +18,58 @@ do
         if head ~= '' and head ~= 'HYLL' then return 'WRONGTYPE this is no HyperLogLog' end
     end
 
-    -- Counts the member in a sketch: returns how many there are then, and an error. A damaged
-    -- sketch may take it and be no sketch to PFCOUNT.
+    -- Counts the member in a sketch: returns how many there are then. A damaged sketch may take it
+    -- and raise an error only when it is counted.
     local function try_sketch(j, key, member)
-        if find_oom() then return 0, oom end
-        local old = guarded('GET', key)
-        if type(old) == 'table' then return 0, old.err end
-        local changed = guarded('PFADD', key, member)
-        if type(changed) == 'table' then return 0, changed.err end
+        if find_oom() then error({err = oom}) end
+        local old = call('GET', key)
+        grown[j] = call('PFADD', key, member) == 1
         undo[#undo + 1], undo[#undo + 2] = key, old
-        grown[j] = changed == 1
-        local count = guarded('PFCOUNT', key)
-        if type(count) == 'table' then return 0, count.err end
-        return count
+        return call('PFCOUNT', key)
     end
 
     -- Counts the call's member in each sketch: own_num becomes the count with it. Returns an error.
     function members.try(k, member)
         for j, i in ipairs(sketches) do
-            local key, failed = members.key(k, j)
+            local key = members.key(k, j)
             grown[j] = true
             if debt[i] == 0 then -- in a window without members the sketch is one of before
-                own_num[i], failed = 1, members.error_in(key)
+                own_num[i] = 1
+                local failed = members.error_in(key)
+                if failed then return failed end
             else
-                own_num[i], failed = try_sketch(j, key, member)
+                own_num[i] = try_sketch(j, key, member)
             end
-            if failed then return failed end
         end
     end
 
     function members.forget_trial()
-        for i = 1, #undo, 2 do
-            if undo[i + 1] then
-                attempt('SET', undo[i], undo[i + 1], 'KEEPTTL')
+        local before = undo
+        undo = {}
+        for i = 1, #before, 2 do
+            if before[i + 1] then
+                call('SET', before[i], before[i + 1], 'KEEPTTL')
             else
-                attempt('DEL', undo[i])
+                call('DEL', before[i])
             end
         end
-        undo = {}
     end
 
     -- Until its window ends.
     function members.keep(k, j)
         local option, at = lifetime(t[sketches[j]] - now)
-        attempt(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', members.key(k, j), at)
+        call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', members.key(k, j), at)
     end
 
     -- The member counts.
     function members.keep_trial(k, member)
         undo = {}
-        if find_oom() then
-            failure = failure or oom
-            return
-        end
+        if find_oom() then error({err = oom}) end
         for j, i in ipairs(sketches) do
             local key = members.key(k, j)
             if debt[i] == 0 then
-                attempt('DEL', key)
-                attempt('PFADD', key, member)
+                call('DEL', key)
+                call('PFADD', key, member)
             end
             if grown[j] then members.keep(k, j) end
         end
