@@ -169,6 +169,15 @@ bool deny_cache::is_denial(const place_in_cache& at, const news& n) noexcept {
            at.changes == changes_of(at);
 }
 
+/// Whether both were said of one state, at one instant, and the denial says more.
+bool deny_cache::stands_beside(const denial& d, const place_in_cache& at, const news& n) noexcept {
+    const auto& r = n.result;
+    const auto changed = !n.may_replace || (n.may_change && r.granted > 0);
+    const auto agrees = r.allowed() ? n.at_least < d.at_least : n.at_least > d.at_least;
+    return !changed && agrees && d.rules == at.rules &&
+           d.server_time == r.server_time.time_since_epoch().count();
+}
+
 std::int64_t deny_cache::end_of(const news& n) const noexcept {
     return n.sent_at + std::min(max_age_, surely(n.result.retry_after.count()));
 }
@@ -181,14 +190,12 @@ void deny_cache::learn(const place_in_cache& at, const news& n) noexcept {
         ++changes_of(at);
         return end(i);
     }
+    if (i != nowhere && stands_beside(table_->denials[i], at, n))
+        return;
     const auto has_same_rules = i != nowhere && table_->denials[i].rules == at.rules;
     const auto has_use = n.may_be_kept || (n.may_replace && has_same_rules);
     if (!has_use || !is_denial(at, n) || end_of(n) <= n.heard_at)
         return end(i);
-    const auto time = n.result.server_time.time_since_epoch().count();
-    if (has_same_rules && table_->denials[i].server_time == time &&
-        table_->denials[i].at_least < n.at_least)
-        return; // said at the same instant, it says more
     try {
         remember(at, n);
     } catch (const std::bad_alloc&) { // the server is asked again

@@ -15,7 +15,8 @@
 // The latest reply about a key decides. One connection replies in the order in which the server
 // ran the calls, and `note` hears of them in that order: a denial under the same rules replaces
 // the remembered one, and any other reply ends it, whichever verb was called. What `allow_all` was
-// told about a key counts as much as what `peek` was told.
+// told about a key counts as much as what `peek` was told. Only where one batch asked about several
+// costs, at one instant and without a grant, the denial of the smallest cost stays.
 //
 // A verb that may give back also ends the denial when it starts, and `changes_` counts that, so
 // that a denial which is in flight then is not remembered. The same happens when a call that may
@@ -113,6 +114,8 @@ class deny_cache {
     [[nodiscard]] std::uint32_t& changes_of(const place_in_cache& at) noexcept;
     void learn(const place_in_cache& at, const news& n) noexcept;
     [[nodiscard]] bool is_denial(const place_in_cache& at, const news& n) noexcept;
+    [[nodiscard]] static bool stands_beside(const denial& d, const place_in_cache& at,
+                                            const news& n) noexcept;
     [[nodiscard]] std::int64_t end_of(const news& n) const noexcept;
     void end(std::size_t i) noexcept;
     void remember(const place_in_cache& at, const news& n);

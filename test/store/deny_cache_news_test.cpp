@@ -133,7 +133,7 @@ BOOST_FIXTURE_TEST_CASE(other_rules_in_allow_all_end_a_denial_before_they_are_an
     BOOST_TEST((meanwhile.origin == origin::store));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_call_that_is_cancelled_in_flight_ends_a_denial, news_fixture) {
+BOOST_AUTO_TEST_CASE(a_call_that_is_cancelled_in_flight_ends_a_denial) {
     auto own = redis_server{};
     auto c = live{own.address(), [](config& s) { s.deny_cache_max_age = 1h; }};
     auto checks = std::array{check{"k", ten, {.cost = 1}}};
@@ -167,6 +167,28 @@ BOOST_FIXTURE_TEST_CASE(a_call_that_is_cancelled_in_flight_ends_a_denial, news_f
             BOOST_TEST(now.remaining == 4);
         });
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_call_whose_connection_is_lost_ends_a_denial) {
+    auto own = redis_server{};
+    auto c = live{own.address(), [](config& s) { s.deny_cache_max_age = 1h; }};
+    c.run([&]() -> asio::awaitable<void> {
+        (void)co_await c.limiter.allow("k", ten, {.cost = 5});
+        (void)co_await c.limiter.allow("k", ten, {.cost = 8});
+        const auto d = co_await c.limiter.allow("k", ten, {.cost = 8});
+        BOOST_TEST((d.origin == origin::deny_cache));
+        own.stop();
+        auto ended = std::optional<error_code>{};
+        const auto sent = c.limiter.statistics().batches;
+        c.limiter.allow("k", ten, {.cost = 1}, [&](error_code ec, const decision&) { ended = ec; });
+        co_await until([&] { return c.limiter.statistics().batches > sent; });
+        own.restart();
+        co_await until([&] { return ended.has_value(); });
+        BOOST_TEST((ended == errc::outcome_unknown));
+        co_await c.until_it_works("other", ten);
+        const auto now = co_await c.limiter.allow("k", ten, {.cost = 8});
+        BOOST_TEST(now.allowed()); // the new server knows of nothing
+    });
 }
 
 BOOST_AUTO_TEST_CASE(after_its_greatest_age_the_server_is_asked) {

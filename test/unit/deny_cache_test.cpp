@@ -176,6 +176,7 @@ BOOST_FIXTURE_TEST_CASE(any_later_reply_but_a_denial_ends_it, fixture) {
     whole.granted = 1;
     auto never = denial(1s);
     never.outcome = outcome::never;
+    never.server_time += 1s;
     never.retry_after = never_again;
     for (const auto& [q, d] :
          {std::pair{cost(0), granted}, std::pair{cost(1), whole}, std::pair{cost(11), never}}) {
@@ -191,6 +192,22 @@ BOOST_FIXTURE_TEST_CASE(any_later_reply_but_a_denial_ends_it, fixture) {
     BOOST_TEST(!ask("k"));
     BOOST_TEST(!ask("k", other_clock));
     BOOST_TEST(!answers("k"));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_the_same_batch_says_of_other_costs_leaves_it, fixture) {
+    auto quota = denial(0s);
+    quota.outcome = outcome::allowed;
+    quota.granted = 2;
+    BOOST_TEST(!ask("k", cost(3)));
+    BOOST_TEST(!ask("k", {.verb = verb::peek, .cost = 2, .at_least = 2}, quota));
+    BOOST_TEST(answers("k", cost(3)));
+    BOOST_TEST(!ask("k", {.verb = verb::peek, .cost = 4, .at_least = 4}, denial(7s)));
+    BOOST_TEST(answers("k", cost(3)));
+    BOOST_TEST(!ask("k", {.verb = verb::peek, .cost = 3, .at_least = 3}, quota));
+    BOOST_TEST(!answers("k", cost(3)));
+    BOOST_TEST(!ask("k", cost(3)));
+    BOOST_TEST(!ask("k", cost(2), quota)); // a grant
+    BOOST_TEST(!answers("k", cost(3)));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_later_denial_replaces_it, fixture) {

@@ -217,6 +217,46 @@ BOOST_AUTO_TEST_CASE(without_room_nothing_is_granted_that_the_reference_has_not)
     }
 }
 
+// Waiting for one's turn: a turn is never earlier than with room, and a place that is given back is
+// given back once.
+BOOST_AUTO_TEST_CASE(without_room_no_turn_comes_earlier_than_that_of_the_reference) {
+    const auto policies = std::array{policy{"bucket", gcra(3, 1s).burst(5)},
+                                     policy{"two", gcra(3, 1s), gcra(20, 10s).named("more")}};
+    for (unsigned seed = 1; seed <= 4; ++seed) {
+        auto calls = history{seed};
+        auto store = clocked_store{static_cast<std::size_t>(1 + calls.below(4))};
+        auto model = reference{};
+        auto early = 0;
+        auto waits = 0;
+        for (int i = 0; i < 10'000; ++i) {
+            store.advance(calls.pause() * 3);
+            const auto& p = policies[static_cast<std::size_t>(calls.below(2))];
+            const auto key = std::to_string(calls.below(400));
+            const auto cost = 1 + calls.below(3);
+            const auto wait = question{
+                .verb = verb::reserve, .cost = cost, .at_least = 10'000'000, .now = store.now()};
+            const auto turn = store.ask(wait, key, p);
+            if (!turn.allowed())
+                continue;
+            const auto first = model.ask(wait, key, p);
+            early += !first.allowed() || turn.retry_after < first.retry_after ? 1 : 0;
+            waits += turn.retry_after.count() > 0 ? 1 : 0;
+            if (calls.below(3) != 0)
+                continue;
+            const auto back = [&](const decision& d) {
+                return question{.verb = verb::unreserve,
+                                .cost = cost,
+                                .at_least = core::recovers_at(d),
+                                .now = store.now()};
+            };
+            (void)store.ask(back(turn), key, p);
+            (void)model.ask(back(first), key, p);
+        }
+        BOOST_TEST(early == 0);
+        BOOST_TEST(waits > 100);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(without_room_what_counts_from_its_first_use_keeps_its_bound) {
     constexpr auto period = 3'000'000;
     const policy from_first{"from_first", fixed_window(5, 3s).from_first()};

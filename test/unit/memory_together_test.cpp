@@ -5,8 +5,8 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <memory/together.hpp>
-#include <support/decision_text.hpp>
+#include <support/all_or_nothing.hpp>
+#include <support/live_limiter.hpp>
 #include <support/rules_of_every_kind.hpp>
 
 #include <algorithm>
@@ -25,47 +25,10 @@ using core::verb;
 
 constexpr std::int64_t start = 1'700'000'000'000'000;
 
-[[nodiscard]] decision ask(memory::store& s, const core::question& q, std::string_view key,
-                           const policy& p) {
-    auto d = decision{};
-    s.answer(key, *p.data(), q, d);
-    return d;
-}
-
-/// What the store says of each check on its own.
-[[nodiscard]] std::vector<decision> peek_all(memory::store& s, std::span<const check> checks,
-                                             std::int64_t now) {
-    auto said = std::vector<decision>{};
-    for (const auto& c : checks) {
-        auto q = detail::ask(verb::peek, c.options);
-        q.now = now;
-        said.push_back(ask(s, q, c.key, c.policy));
-    }
-    return said;
-}
-
-/// All are granted in full, or nothing is and nothing has changed. Returns whether they were.
-bool answer_and_check(memory::store& s, std::span<check> checks, std::int64_t now) {
-    const auto before = peek_all(s, checks, now);
-    const auto together = memory::answer_together(s, checks, now);
-    const auto is_granted = [](const check& c) {
-        return c.result.allowed() && c.result.granted == c.options.cost;
-    };
-    if (together.allowed()) {
-        BOOST_TEST(std::ranges::all_of(checks, is_granted));
-        BOOST_TEST(std::ranges::all_of(before, &decision::allowed));
-        return true;
-    }
-    BOOST_TEST(together.granted == 0);
-    BOOST_TEST(!std::ranges::all_of(checks, [](const check& c) { return c.result.allowed(); }));
-    for (const auto& c : checks)
-        BOOST_TEST(c.result.granted == 0);
-    const auto after = peek_all(s, checks, now);
-    for (std::size_t i = 0; i < after.size(); ++i)
-        BOOST_TEST((after[i] == before[i]),
-                   "a denial has changed " << checks[i].key << " of " << checks[i].policy.name());
-    return false;
-}
+namespace asio = boost::asio;
+using test::answer_and_check;
+using test::ask;
+using test::peek_all;
 
 [[nodiscard]] std::vector<policy> policies_of_every_kind() {
     auto all = std::vector<policy>{};
@@ -243,6 +206,35 @@ BOOST_AUTO_TEST_CASE(all_or_nothing_whatever_the_rules_and_however_few_places) {
         }
         BOOST_TEST(granted > 20);
         BOOST_TEST(denied > 20);
+    }
+}
+
+/// By the verb, in process and in the place of a server that is not there.
+BOOST_AUTO_TEST_CASE(allow_all_charges_all_keys_or_none_in_a_full_store) {
+    const policy year{"year", fixed_window(1, 24h * 365)};
+    for (const std::string server : {"memory:", "unix:/there/is/no/server"}) {
+        auto l = test::live{server, [](config& c) {
+                                c.memory_keys = 1;
+                                c.timeout = 20ms;
+                                c.on_failure = failure_mode::local;
+                            }};
+        auto denied = 0;
+        l.run([&]() -> asio::awaitable<void> {
+            (void)co_await l.limiter.allow("full", year);
+            for (int round = 0; round < 6; ++round) {
+                auto names = std::vector<std::string>{};
+                for (int i = 0; i < 64; ++i)
+                    names.push_back(std::to_string(round) + "/" + std::to_string(i));
+                auto checks = std::vector<check>{};
+                for (const auto& n : names)
+                    checks.push_back({.key = n, .policy = year});
+                const auto all = co_await l.limiter.allow_all(checks);
+                denied += all.allowed() ? 0 : 1;
+                for (const auto& c : checks)
+                    BOOST_TEST(c.result.granted == (all.allowed() ? 1 : 0));
+            }
+        });
+        BOOST_TEST(denied > 0);
     }
 }
 

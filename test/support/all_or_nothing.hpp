@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A call for several keys of the in-process store, and what must hold of it: all are granted in
+// full, or nothing is and the store says of each key what it said before.
+
+#ifndef COLIMIT_TEST_SUPPORT_ALL_OR_NOTHING_HPP
+#define COLIMIT_TEST_SUPPORT_ALL_OR_NOTHING_HPP
+
+#include <memory/together.hpp>
+#include <support/decision_text.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace colimit::test {
+
+[[nodiscard]] inline decision ask(memory::store& s, const core::question& q, std::string_view key,
+                                  const policy& p) {
+    auto d = decision{};
+    s.answer(key, *p.data(), q, d);
+    return d;
+}
+
+/// What the store says of each check on its own.
+[[nodiscard]] inline std::vector<decision> peek_all(memory::store& s, std::span<const check> checks,
+                                                    std::int64_t now) {
+    auto said = std::vector<decision>{};
+    for (const auto& c : checks) {
+        auto q = detail::ask(detail::verb::peek, c.options);
+        q.now = now;
+        said.push_back(ask(s, q, c.key, c.policy));
+    }
+    return said;
+}
+
+/// Whether all were granted; otherwise none was.
+inline bool was_granted(std::span<const check> checks, std::span<const decision> before) {
+    const auto is_granted = [](const check& c) {
+        return c.result.allowed() && c.result.granted == c.options.cost;
+    };
+    if (std::ranges::all_of(checks, [](const check& c) { return c.result.allowed(); })) {
+        BOOST_TEST(std::ranges::all_of(checks, is_granted));
+        BOOST_TEST(std::ranges::all_of(before, &decision::allowed));
+        return true;
+    }
+    BOOST_TEST(std::ranges::all_of(checks, [](const check& c) { return c.result.granted == 0; }));
+    return false;
+}
+
+inline void check_unchanged(memory::store& s, std::span<const check> checks,
+                            std::span<const decision> before, std::int64_t now) {
+    const auto after = peek_all(s, checks, now);
+    for (std::size_t i = 0; i < after.size(); ++i)
+        BOOST_TEST((after[i] == before[i]),
+                   "a denial has changed " << checks[i].key << " of " << checks[i].policy.name());
+}
+
+/// All are granted in full, or nothing is and nothing has changed. Returns whether they were.
+inline bool answer_and_check(memory::store& s, std::span<check> checks, std::int64_t now) {
+    const auto before = peek_all(s, checks, now);
+    const auto together = memory::answer_together(s, checks, now);
+    const auto granted = was_granted(checks, before);
+    BOOST_TEST(together.allowed() == granted);
+    if (!granted)
+        check_unchanged(s, checks, before, now);
+    return granted;
+}
+
+} // namespace colimit::test
+
+#endif
