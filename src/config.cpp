@@ -63,6 +63,7 @@ void check_share(const share& part) {
 void check_bounds(const config& settings) {
     using size = std::size_t;
     check("max_in_flight", settings.max_in_flight, size{1}, size{16'777'216});
+    check("max_waiting", settings.max_waiting, size{1}, size{16'777'216});
     check("batch_size", settings.batch_size, size{1}, size{1'024});
     check("batches_in_flight", settings.batches_in_flight, size{1}, size{64});
     check("deny_cache", settings.deny_cache, size{0}, size{16'777'216});

@@ -29,8 +29,7 @@ namespace {
     validate(settings.tls, where.tls);
     auto made = std::shared_ptr<detail::engine>{};
     if (where.kind == redis::address::kind::memory)
-        made = std::make_shared<detail::memory_engine>(std::move(executor), settings.memory_keys,
-                                                       settings.thread_safe);
+        made = std::make_shared<detail::memory_engine>(std::move(executor), settings);
     else
         made = std::make_shared<detail::redis_engine>(std::move(executor), settings, where);
     made->open();

@@ -92,6 +92,12 @@ struct config {
     /// default is far above what a server answers in one timeout, and costs at most 48 MiB.
     std::size_t max_in_flight = 65'536;
 
+    /// Calls of `wait` that may be incomplete at once, whether their places are being reserved or
+    /// their turns awaited: 1 to 16,777,216. One more completes with `errc::too_many_in_flight` in
+    /// every failure mode; nothing is requested for it, so nothing is charged. Each takes about 1
+    /// KiB and its key.
+    std::size_t max_waiting = 65'536;
+
     /// By a script, or by MULTI where scripting is off. Makes no difference to `memory:`.
     colimit::mode mode = colimit::mode::script;
 

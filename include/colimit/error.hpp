@@ -25,7 +25,8 @@ enum class errc {
     /// The request may have reached the server and its reply did not come. The quota may or may not
     /// have been charged; the request is never sent again.
     outcome_unknown,
-    /// `config::max_in_flight` calls are waiting already. Nothing was charged.
+    /// `config::max_in_flight` calls, or `config::max_waiting` calls of `wait`, are incomplete.
+    /// Nothing was charged.
     too_many_in_flight,
     /// The server refused the command: out of memory, not enough replicas, unknown. Nothing was
     /// charged.

@@ -22,13 +22,24 @@
 #include <boost/asio/deferred.hpp>
 
 #include <chrono>
-#include <concepts>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
 
 namespace colimit {
+
+namespace detail {
+
+/// Completion tokens of the verbs, according to what these complete with.
+template<class Token>
+concept decision_token = boost::asio::completion_token_for<Token, void(error_code, decision)>;
+template<class Token>
+concept seen_token = boost::asio::completion_token_for<Token, void(error_code, bool)>;
+template<class Token>
+concept code_token = boost::asio::completion_token_for<Token, void(error_code)>;
+
+} // namespace detail
 
 /// Limits how often things happen, with counters in this process or in Redis.
 ///
@@ -48,11 +59,13 @@ namespace colimit {
 /// associated executor, by default the limiter's.
 ///
 /// @par Cancellation
-/// By the handler's slot; all types do the same. It ends the wait with
-/// `boost::asio::error::operation_aborted`. A call that had not left yet charges nothing; one that
-/// had is made if the server gets to it, and a place of `wait` is given back. A call that has been
-/// answered, as all are when they start with `memory:`, has its answer. src/README.md has a table
-/// of every verb and moment.
+/// Through the handler's slot. A cancelled call completes with
+/// `boost::asio::error::operation_aborted`. Before its request is sent, every type cancels a call,
+/// and nothing is charged. Afterwards `terminal` and `partial` end the call at once; the server may
+/// still execute the request, and a place of `wait` is released. `total` promises that there is no
+/// effect, so it does nothing then, except for `peek` and `ready`, which have none. A call that is
+/// decided already completes with its result; with `memory:` that is every call. src/README.md has
+/// a table of every verb and moment.
 ///
 /// @par Missing memory
 /// A verb may throw `std::bad_alloc`; nothing was asked then, and the handler is destroyed. A call
@@ -98,68 +111,63 @@ class limiter {
 
     /// Checks all rules at one instant, atomically, and charges the cost if all of them allow;
     /// otherwise it charges nothing. With `.at_least` a part of the cost may be granted.
-    template<class Token = boost::asio::deferred_t>
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto allow(std::string_view key, const policy& p, const check_options& options,
                Token&& token = Token{}) {
         return initiate(key, p, detail::ask(detail::verb::allow, options),
                         std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, check_options>)
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto allow(std::string_view key, const policy& p, Token&& token = Token{}) {
         return allow(key, p, check_options{}, std::forward<Token>(token));
     }
 
     /// What `allow` would say now, with remaining and reset_after as they are. Charges and writes
     /// nothing.
-    template<class Token = boost::asio::deferred_t>
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto peek(std::string_view key, const policy& p, const check_options& options,
               Token&& token = Token{}) {
         return initiate(key, p, detail::ask(detail::verb::peek, options),
                         std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, check_options>)
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto peek(std::string_view key, const policy& p, Token&& token = Token{}) {
         return peek(key, p, check_options{}, std::forward<Token>(token));
     }
 
     /// Records use without asking, such as a failed login: always charges, and the balance may go
     /// below zero (at most 366 days of it). Answers as a peek of cost 0 afterwards.
-    template<class Token = boost::asio::deferred_t>
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto charge(std::string_view key, const policy& p, const charge_options& options,
                 Token&& token = Token{}) {
         return initiate(key, p, detail::ask(detail::verb::charge, options),
                         std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, charge_options>)
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto charge(std::string_view key, const policy& p, Token&& token = Token{}) {
         return charge(key, p, charge_options{}, std::forward<Token>(token));
     }
 
     /// Gives back, never above the limit. Answers as a peek of cost 0 afterwards.
-    template<class Token = boost::asio::deferred_t>
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto refund(std::string_view key, const policy& p, const charge_options& options,
                 Token&& token = Token{}) {
         return initiate(key, p, detail::ask(detail::verb::refund, options),
                         std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, charge_options>)
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto refund(std::string_view key, const policy& p, Token&& token = Token{}) {
         return refund(key, p, charge_options{}, std::forward<Token>(token));
     }
 
     /// Forgets the key's state under the policy: its whole limit is there again.
-    template<class Token = boost::asio::deferred_t>
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto reset(std::string_view key, const policy& p, const reset_options& options,
                Token&& token = Token{}) {
         return initiate(key, p, detail::ask(detail::verb::reset, options),
                         std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, reset_options>)
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto reset(std::string_view key, const policy& p, Token&& token = Token{}) {
         return reset(key, p, reset_options{}, std::forward<Token>(token));
     }
@@ -167,15 +175,14 @@ class limiter {
     /// Refuses every call for the key under the policy for `length`, 0 to 100 years, whatever its
     /// rules say; `reset` lifts it. A block that is there and lasts longer stays. Answers as a peek
     /// of cost 0 afterwards.
-    template<class Rep, class Period, class Token = boost::asio::deferred_t>
+    template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
     auto block(std::string_view key, const policy& p, std::chrono::duration<Rep, Period> length,
                const reset_options& options, Token&& token = Token{}) {
         return initiate(
             key, p, detail::ask(detail::verb::block, options, detail::whole_microseconds(length)),
             std::forward<Token>(token));
     }
-    template<class Rep, class Period, class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, reset_options>)
+    template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
     auto block(std::string_view key, const policy& p, std::chrono::duration<Rep, Period> length,
                Token&& token = Token{}) {
         return block(key, p, length, reset_options{}, std::forward<Token>(token));
@@ -188,15 +195,17 @@ class limiter {
     /// policies of continuous buckets; others are `errc::invalid_argument`. `config::timeout` is
     /// for the reservation alone.
     ///
-    /// Cancelled while it waits, the place is given back if no later one was reserved meanwhile;
-    /// otherwise it lapses.
-    template<class Token = boost::asio::deferred_t>
+    /// If the call is cancelled while it waits, its place is released, unless a later one was
+    /// reserved in the meantime: then it lapses. At most `config::max_waiting` calls may be
+    /// incomplete at once; one more is `errc::too_many_in_flight` and charges nothing. A step of
+    /// the store's clock changes neither the order of a key's callers nor the time that a call
+    /// waits once its place is reserved.
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto wait(std::string_view key, const policy& p, const wait_options& options,
               Token&& token = Token{}) {
         return initiate(key, p, detail::ask(options), std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, wait_options>)
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto wait(std::string_view key, const policy& p, Token&& token = Token{}) {
         return wait(key, p, wait_options{}, std::forward<Token>(token));
     }
@@ -204,72 +213,65 @@ class limiter {
     /// @name For a key that is prepared
     /// The same verbs, about its policy. It must live until the call is initiated.
     /// @{
-    template<class Token = boost::asio::deferred_t>
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto allow(const prepared_key& key, const check_options& options, Token&& token = Token{}) {
         return initiate(key, detail::ask(detail::verb::allow, options), std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, check_options>)
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto allow(const prepared_key& key, Token&& token = Token{}) {
         return allow(key, check_options{}, std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto peek(const prepared_key& key, const check_options& options, Token&& token = Token{}) {
         return initiate(key, detail::ask(detail::verb::peek, options), std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, check_options>)
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto peek(const prepared_key& key, Token&& token = Token{}) {
         return peek(key, check_options{}, std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto charge(const prepared_key& key, const charge_options& options, Token&& token = Token{}) {
         return initiate(key, detail::ask(detail::verb::charge, options),
                         std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, charge_options>)
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto charge(const prepared_key& key, Token&& token = Token{}) {
         return charge(key, charge_options{}, std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto refund(const prepared_key& key, const charge_options& options, Token&& token = Token{}) {
         return initiate(key, detail::ask(detail::verb::refund, options),
                         std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, charge_options>)
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto refund(const prepared_key& key, Token&& token = Token{}) {
         return refund(key, charge_options{}, std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto reset(const prepared_key& key, const reset_options& options, Token&& token = Token{}) {
         return initiate(key, detail::ask(detail::verb::reset, options), std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, reset_options>)
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto reset(const prepared_key& key, Token&& token = Token{}) {
         return reset(key, reset_options{}, std::forward<Token>(token));
     }
-    template<class Rep, class Period, class Token = boost::asio::deferred_t>
+    template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
     auto block(const prepared_key& key, std::chrono::duration<Rep, Period> length,
                const reset_options& options, Token&& token = Token{}) {
         const auto us = detail::whole_microseconds(length);
         return initiate(key, detail::ask(detail::verb::block, options, us),
                         std::forward<Token>(token));
     }
-    template<class Rep, class Period, class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, reset_options>)
+    template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
     auto block(const prepared_key& key, std::chrono::duration<Rep, Period> length,
                Token&& token = Token{}) {
         return block(key, length, reset_options{}, std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto wait(const prepared_key& key, const wait_options& options, Token&& token = Token{}) {
         return initiate(key, detail::ask(options), std::forward<Token>(token));
     }
-    template<class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, wait_options>)
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto wait(const prepared_key& key, Token&& token = Token{}) {
         return wait(key, wait_options{}, std::forward<Token>(token));
     }
@@ -278,19 +280,17 @@ class limiter {
     /// Allows the first caller who names `id`, and nobody else until `ttl` has passed, 0 to 100
     /// years: duplicate submissions, messages that are delivered twice. Ids are keys of their own,
     /// apart from those of policies.
-    template<class Rep, class Period, class Token = boost::asio::deferred_t>
+    template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
     auto once(std::string_view id, std::chrono::duration<Rep, Period> ttl,
               const reset_options& options, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, signature>(
-            detail::initiation<true>{}, token,
-            detail::call{.engine = engine_.get(),
-                         .kind = detail::call::shape::once,
+            detail::initiation<true>{engine_.get()}, token,
+            detail::call{.kind = detail::call::shape::once,
                          .key = id,
                          .asked = detail::ask(detail::verb::once, options,
                                               detail::whole_microseconds(ttl))});
     }
-    template<class Rep, class Period, class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, reset_options>)
+    template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
     auto once(std::string_view id, std::chrono::duration<Rep, Period> ttl,
               Token&& token = Token{}) {
         return once(id, ttl, reset_options{}, std::forward<Token>(token));
@@ -300,20 +300,18 @@ class limiter {
     /// of the filter; if not, it has from now on. For very many ids, in little memory, and
     /// therefore sometimes true for a new one: see `bloom_filter`. Ids are any bytes up to 64 KiB.
     /// Calls that are asked together leave together, as those of policies.
-    template<class Token = boost::asio::deferred_t>
+    template<detail::seen_token Token = boost::asio::deferred_t>
     auto seen(std::string_view id, const bloom_filter& f, const reset_options& options,
               Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code, bool)>(
-            detail::initiation<true, detail::was_seen>{}, token,
-            detail::call{.engine = engine_.get(),
-                         .kind = detail::call::shape::one,
+            detail::initiation<true, detail::was_seen>{engine_.get()}, token,
+            detail::call{.kind = detail::call::shape::one,
                          .key = id,
                          .policy = &f.data(),
                          .asked =
                              detail::ask(detail::verb::allow, check_options{.now = options.now})});
     }
-    template<class Token = boost::asio::deferred_t>
-        requires(!std::convertible_to<Token, reset_options>)
+    template<detail::seen_token Token = boost::asio::deferred_t>
     auto seen(std::string_view id, const bloom_filter& f, Token&& token = Token{}) {
         return seen(id, f, reset_options{}, std::forward<Token>(token));
     }
@@ -323,12 +321,11 @@ class limiter {
     /// checks must live until then. Cancelled, those that were not answered have
     /// `asio::error::operation_aborted`, and the call too if there are any; the same with
     /// `errc::closed` when the limiter is closed.
-    template<class Token = boost::asio::deferred_t>
+    template<detail::code_token Token = boost::asio::deferred_t>
     auto allow_many(std::span<check> checks, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(
-            detail::initiation<false>{}, token,
-            detail::call{
-                .engine = engine_.get(), .kind = detail::call::shape::many, .checks = checks});
+            detail::initiation<false>{engine_.get()}, token,
+            detail::call{.kind = detail::call::shape::many, .checks = checks});
     }
 
     /// Several keys at once, such as a user, a tenant and everybody: allows all checks or, if one
@@ -338,22 +335,21 @@ class limiter {
     ///
     /// 1 to 64 checks, all by one clock, no two of them for one key under one policy:
     /// `errc::invalid_argument`. On a cluster the keys must live on one node.
-    template<class Token = boost::asio::deferred_t>
+    template<detail::decision_token Token = boost::asio::deferred_t>
     auto allow_all(std::span<check> checks, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, signature>(
-            detail::initiation<true>{}, token,
-            detail::call{
-                .engine = engine_.get(), .kind = detail::call::shape::together, .checks = checks});
+            detail::initiation<true>{engine_.get()}, token,
+            detail::call{.kind = detail::call::shape::together, .checks = checks});
     }
 
     /// Completes with `void(error_code)` when the store has answered once since the last connection
     /// was made; at once for `memory:`. The call waits as long as that takes: it has no deadline.
     /// Fails with `errc::auth_failed` when the server refuses the credentials, with
     /// `errc::untrusted_server` when its certificate is not accepted, and with `errc::closed`.
-    template<class Token = boost::asio::deferred_t>
+    template<detail::code_token Token = boost::asio::deferred_t>
     auto ready(Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(
-            detail::initiation<false>{}, token, detail::call{.engine = engine_.get()});
+            detail::initiation<false>{engine_.get()}, token, detail::call{});
     }
 
     /// Ends every call with `errc::closed`, closes the connection and lets the context run out.
@@ -365,24 +361,20 @@ class limiter {
     [[nodiscard]] colimit::statistics statistics() const;
 
   private:
-    template<class Token>
+    template<detail::decision_token Token>
     auto initiate(std::string_view key, const policy& p, const detail::question& asked,
                   Token&& token) {
         return boost::asio::async_initiate<Token, signature>(
-            detail::initiation<true>{}, token,
-            detail::call{.engine = engine_.get(),
-                         .kind = detail::call::shape::one,
-                         .key = key,
-                         .policy = &p.data(),
-                         .asked = asked});
+            detail::initiation<true>{engine_.get()}, token,
+            detail::call{
+                .kind = detail::call::shape::one, .key = key, .policy = &p.data(), .asked = asked});
     }
 
-    template<class Token>
+    template<detail::decision_token Token>
     auto initiate(const prepared_key& key, const detail::question& asked, Token&& token) {
         return boost::asio::async_initiate<Token, signature>(
-            detail::initiation<true>{}, token,
-            detail::call{.engine = engine_.get(),
-                         .kind = detail::call::shape::one,
+            detail::initiation<true>{engine_.get()}, token,
+            detail::call{.kind = detail::call::shape::one,
                          .key = key.key(),
                          .digest = &key.digest(),
                          .policy = &key.policy().data(),

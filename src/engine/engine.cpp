@@ -2,7 +2,6 @@
 //
 // Calls in, handlers out.
 
-#include <core/evaluate.hpp>
 #include <engine/engine.hpp>
 #include <engine/engine_service.hpp>
 #include <engine/many_calls.hpp>
@@ -64,9 +63,11 @@ class engine::registration {
     engine_service* service_;
 };
 
-engine::engine(asio::any_io_executor executor, bool thread_safe)
-    : executor_(std::move(executor)), own_executor_(thread_safe ? strand_on(executor_) : executor_),
-      lock_(thread_safe), pool_(thread_safe), line_(own_executor_, lock_, [this] { serve_line(); }),
+engine::engine(asio::any_io_executor executor, const config& settings)
+    : executor_(std::move(executor)),
+      own_executor_(settings.thread_safe ? strand_on(executor_) : executor_),
+      calls_(std::make_shared<call_pool>(settings.thread_safe)), lock_(calls_->lock),
+      max_waits_(settings.max_waiting), line_(own_executor_, lock_, [this] { serve_line(); }),
       line_instead_(own_executor_, lock_, [this] { serve_line(); }) {
     (void)memory::process_secret();
 }
@@ -147,8 +148,12 @@ void engine::start_one(operation& op, const call& c) {
         return complete(op, errc::invalid_argument);
     if (c.key.size() > limits::key_bytes)
         return complete(op, errc::invalid_key);
-    if (c.asked.verb == verb::reserve)
+    if (c.asked.verb == verb::reserve) {
+        if (waits_ >= max_waits_)
+            return complete(op, errc::too_many_in_flight);
         op.attached = std::make_unique<reservation>(c.key, *c.policy);
+        ++waits_;
+    }
     begin(op, c);
 }
 
@@ -172,104 +177,6 @@ void engine::start_checks(operation& op, const call& c) {
         return complete(op, wrong);
     op.asked = ask(verb::allow, c.checks.front().options);
     begin_together(op);
-}
-
-void engine::cancel(operation& op) noexcept {
-    const std::lock_guard guard{lock_};
-    cancel_locked(op);
-}
-
-void engine::cancel_locked(operation& op) noexcept {
-    if (op.place != nullptr)
-        return withdraw(op, asio::error::operation_aborted);
-    if (op.attached == nullptr)
-        return;
-    if (auto* calls = dynamic_cast<many_calls*>(op.attached.get()); calls != nullptr)
-        return calls->cancel();
-    auto* place = dynamic_cast<reservation*>(op.attached.get());
-    if (place == nullptr)
-        return;
-    if (!place->in_line) {
-        place->cancelled = true;
-        return;
-    }
-    line_of(op).remove(op);
-    place->served = true;
-    give_back_locked(*place, op.asked.cost, core::recovers_at(op.result));
-    complete(op, asio::error::operation_aborted);
-}
-
-waiting_line& engine::line_of(const operation& op) noexcept {
-    return op.result.origin == origin::fallback ? line_instead_ : line_;
-}
-
-/// Whether a call that the store has answered waits for its turn now.
-bool engine::keeps_waiting(operation& op) {
-    if (op.asked.verb != verb::reserve || op.ec || op.attached == nullptr)
-        return false;
-    if (op.result.retry_after.count() == 0 || !op.result.allowed() ||
-        waiting_line::place_of(op).served)
-        return false;
-    auto& place = waiting_line::place_of(op);
-    place.is_instead = op.result.origin == origin::fallback;
-    if (place.cancelled) {
-        give_back_locked(place, op.asked.cost, core::recovers_at(op.result));
-        op.ec = asio::error::operation_aborted;
-        return false;
-    }
-    if (closed_) {
-        op.ec = errc::closed;
-        return false;
-    }
-    line_of(op).add(op, shared_from_this());
-    return true;
-}
-
-void engine::serve_line() {
-    const std::lock_guard guard{lock_};
-    for (auto* line : {&line_, &line_instead_}) {
-        auto due = line->take_due(shared_from_this());
-        complete_all(due);
-    }
-}
-
-namespace {
-
-/// A call that nobody waits for: gives a place back.
-struct returned_place final : operation {
-    returned_place(engine& e, const reservation& from, std::int64_t cost, std::int64_t end)
-        : operation(e, &finish_call), place(from.key, from.policy) {
-        asked = {verb::unreserve, cost, end};
-    }
-
-    static void finish_call(operation* base, bool /*invoke*/) {
-        delete static_cast<returned_place*>(base);
-    }
-
-    reservation place;
-};
-
-} // namespace
-
-void engine::give_back(const reservation& place, std::int64_t cost, std::int64_t end) noexcept {
-    const std::lock_guard guard{lock_};
-    give_back_locked(place, cost, end);
-}
-
-void engine::give_back_locked(const reservation& place, std::int64_t cost,
-                              std::int64_t end) noexcept {
-    if (place.is_instead)
-        return give_back_instead(place, cost, end);
-    try {
-        auto* op = new returned_place{*this, place, cost, end};
-        const auto& kept = op->place;
-        start_locked(*op, {.engine = this,
-                           .kind = call::shape::one,
-                           .key = kept.key,
-                           .policy = &kept.policy,
-                           .asked = op->asked});
-    } catch (const std::bad_alloc&) { // the place lapses
-    }
 }
 
 void engine::complete(operation& op) noexcept {
@@ -315,6 +222,9 @@ bool engine::is_over(operation& op) {
     if (keeps_waiting(op))
         return false;
     count_end(op);
+    if (op.asked.verb == verb::reserve && op.attached != nullptr)
+        --waits_;
+    op.has_left = true;
     return true;
 }
 
@@ -359,20 +269,24 @@ colimit::statistics engine::statistics() const {
     return all;
 }
 
-void* allocate(engine& e, std::size_t bytes) {
-    return e.pool().allocate(bytes);
+std::shared_ptr<call_pool> pool_of(const engine& e) noexcept {
+    return e.calls();
 }
 
-void deallocate(engine& e, void* memory, std::size_t bytes) noexcept {
-    e.pool().deallocate(memory, bytes);
+call_pool& pool_reference(const engine& e) noexcept {
+    return *e.calls();
 }
 
-bool serves_threads(const engine& e) noexcept {
-    return e.lock().is_needed();
+void* allocate(call_pool& pool, std::size_t bytes) {
+    return pool.memory.allocate(bytes);
 }
 
-std::shared_ptr<const void> keep_alive(const engine& e) {
-    return e.shared_from_this();
+void deallocate(call_pool& pool, void* memory, std::size_t bytes) noexcept {
+    pool.memory.deallocate(memory, bytes);
+}
+
+bool serves_threads(const call_pool& pool) noexcept {
+    return pool.lock.is_needed();
 }
 
 const asio::any_io_executor& executor_of(const engine& e) noexcept {
@@ -383,8 +297,10 @@ void start(operation& op, const call& c) noexcept {
     op.owner->start(op, c);
 }
 
-void cancel(operation& op) noexcept {
-    op.owner->cancel(op);
+void cancel(operation& op, asio::cancellation_type type) noexcept {
+    const std::lock_guard guard{op.pool->lock};
+    if (!op.has_left)
+        op.owner->cancel_locked(op, type);
 }
 
 } // namespace colimit::detail

@@ -14,11 +14,11 @@
 #ifndef COLIMIT_ENGINE_HPP
 #define COLIMIT_ENGINE_HPP
 
+#include <colimit/config.hpp>
 #include <colimit/detail/call_operation.hpp>
 #include <colimit/error.hpp>
 #include <colimit/statistics.hpp>
-#include <engine/node_pool.hpp>
-#include <engine/thread_lock.hpp>
+#include <engine/call_pool.hpp>
 #include <engine/waiting_line.hpp>
 #include <memory/siphash.hpp>
 #include <operation_list.hpp>
@@ -34,7 +34,7 @@ namespace colimit::detail {
 
 class engine : public std::enable_shared_from_this<engine> {
   public:
-    engine(asio::any_io_executor executor, bool thread_safe);
+    engine(asio::any_io_executor executor, const config& settings);
     engine(const engine&) = delete;
     engine& operator=(const engine&) = delete;
     virtual ~engine();
@@ -49,8 +49,10 @@ class engine : public std::enable_shared_from_this<engine> {
     /// Takes the operation; it is finished later.
     void start(operation& op, const call& c) noexcept;
     void start_locked(operation& op, const call& c) noexcept;
-    void cancel(operation& op) noexcept;
-    void cancel_locked(operation& op) noexcept;
+    void cancel_locked(operation& op, asio::cancellation_type type) noexcept;
+    /// Returns whether a call that was started may have had an effect. The types of cancellation
+    /// that promise none do nothing then.
+    [[nodiscard]] bool may_have_effect_locked(const operation& op) const noexcept;
 
     /// For an operation that stands for others, when these are done.
     void complete_from_children_locked(operation& op, error_code ec) noexcept { complete(op, ec); }
@@ -61,7 +63,8 @@ class engine : public std::enable_shared_from_this<engine> {
     [[nodiscard]] colimit::statistics statistics() const;
 
     [[nodiscard]] const asio::any_io_executor& executor() const noexcept { return executor_; }
-    [[nodiscard]] node_pool& pool() noexcept { return pool_; }
+    [[nodiscard]] const std::shared_ptr<call_pool>& calls() const noexcept { return calls_; }
+    [[nodiscard]] node_pool& pool() noexcept { return calls_->memory; }
     [[nodiscard]] thread_lock& lock() const noexcept { return lock_; }
 
   protected:
@@ -79,6 +82,8 @@ class engine : public std::enable_shared_from_this<engine> {
     virtual void begin_together(operation& op) = 0;
     /// Completes with void(error_code) when the store answers.
     virtual void begin_ready(operation& op) = 0;
+    /// Returns whether the request of a call that the store holds may have been sent.
+    [[nodiscard]] virtual bool is_sent(const operation& /*op*/) const noexcept { return true; }
     /// Gives up a call that the store holds: it comes back through `complete`.
     virtual void withdraw(operation& op, error_code why) = 0;
     /// Adds what the store has counted itself.
@@ -128,13 +133,15 @@ class engine : public std::enable_shared_from_this<engine> {
 
     asio::any_io_executor executor_;
     asio::any_io_executor own_executor_;
-    mutable thread_lock lock_;
-    node_pool pool_;
+    std::shared_ptr<call_pool> calls_;
+    thread_lock& lock_;
     operation_list completed_;
     redis::handler_memory row_memory_;
     bool scheduled_ = false;
     bool closed_ = false;
     bool abandoned_ = false;
+    std::size_t waits_ = 0; ///< calls of `wait` that are not complete
+    std::size_t max_waits_;
     waiting_line line_;
     colimit::statistics counted_;
     /// By another clock: places that `answer_instead` gave.

@@ -43,8 +43,7 @@ void many_calls::start() {
             first_->newer = one;
         first_ = one;
         const auto& asked = one->answered;
-        engine_.start_locked(*one, {.engine = &engine_,
-                                    .kind = call::shape::one,
+        engine_.start_locked(*one, {.kind = call::shape::one,
                                     .key = asked.key,
                                     .policy = &asked.policy.data(),
                                     .asked = ask(verb::allow, asked.options)});
@@ -54,9 +53,18 @@ void many_calls::start() {
 void many_calls::cancel() noexcept {
     for (auto* one = first_; one != nullptr;) {
         auto* next = one->older; // cancelling ends nothing before the engine's next turn
-        engine_.cancel_locked(*one);
+        engine_.cancel_locked(*one, asio::cancellation_type::terminal);
         one = next;
     }
+}
+
+bool many_calls::may_have_effect() const noexcept {
+    if (left_ != parent_.checks.size())
+        return true;
+    for (const auto* one = first_; one != nullptr; one = one->older)
+        if (engine_.may_have_effect_locked(*one))
+            return true;
+    return false;
 }
 
 void many_calls::finish(operation* base, bool invoke) {

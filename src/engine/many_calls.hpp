@@ -19,6 +19,8 @@ class many_calls final : public attachment {
     void start();
     /// Gives up those that the store holds.
     void cancel() noexcept;
+    /// Returns whether the request of one of them may have been sent, or is decided already.
+    [[nodiscard]] bool may_have_effect() const noexcept;
 
   private:
     struct child;

@@ -10,8 +10,8 @@
 
 namespace colimit::detail {
 
-memory_engine::memory_engine(asio::any_io_executor executor, std::size_t states, bool thread_safe)
-    : engine(std::move(executor), thread_safe), store_(states) {}
+memory_engine::memory_engine(asio::any_io_executor executor, const config& settings)
+    : engine(std::move(executor), settings), store_(settings.memory_keys) {}
 
 void memory_engine::begin(operation& op, const call& c) {
     const auto& policy = **c.policy;

@@ -10,13 +10,11 @@
 #include <memory/bloom_filters.hpp>
 #include <memory/store.hpp>
 
-#include <cstddef>
-
 namespace colimit::detail {
 
 class memory_engine final : public engine {
   public:
-    memory_engine(asio::any_io_executor executor, std::size_t states, bool thread_safe = false);
+    memory_engine(asio::any_io_executor executor, const config& settings);
 
   private:
     void begin(operation& op, const call& c) override;

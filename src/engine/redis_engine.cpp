@@ -33,7 +33,7 @@ constexpr std::int64_t least_silence = 2'000'000;
 
 redis_engine::redis_engine(const asio::any_io_executor& executor, const config& settings,
                            const redis::address& where)
-    : engine(executor, settings.thread_safe),
+    : engine(executor, settings),
       silence_limit_(std::max(5 * in_us(settings.timeout), least_silence)), fallback_(settings),
       session_(session_settings_of(settings, where)), breaker_(breaker_settings_of(settings)),
       calls_(make_queue(settings)), stream_(own_executor(), where, tls_context_of(settings, where)),

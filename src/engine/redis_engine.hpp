@@ -45,6 +45,9 @@ class redis_engine final : public engine, private redis::stream_events {
     void begin(operation& op, const call& c) override;
     void begin_together(operation& op) override;
     void begin_ready(operation& op) override;
+    [[nodiscard]] bool is_sent(const operation& op) const noexcept override {
+        return op.place != &ready_waiters_ && calls_->is_sent(op);
+    }
     void withdraw(operation& op, error_code why) override;
     void answer_instead(operation& op) noexcept override { fallback_.answer(op); }
     void give_back_instead(const reservation& place, std::int64_t cost,

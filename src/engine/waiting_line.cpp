@@ -12,16 +12,14 @@ namespace colimit::detail {
 namespace {
 
 using std::chrono::microseconds;
-using std::chrono::steady_clock;
 
-/// Rounded up, so that nobody is served a part of a microsecond early.
-[[nodiscard]] std::int64_t due_in(microseconds wait) noexcept {
-    const auto at = steady_clock::now() + wait;
-    return std::chrono::ceil<microseconds>(at.time_since_epoch()).count();
+/// Rounded up, so that a call is not served a part of a microsecond early.
+[[nodiscard]] std::int64_t due_after(microseconds wait, waiting_line::clock::time_point now) {
+    return std::chrono::ceil<microseconds>((now + wait).time_since_epoch()).count();
 }
 
-[[nodiscard]] bool has_come(std::int64_t due) noexcept {
-    return steady_clock::now().time_since_epoch() >= microseconds{due};
+[[nodiscard]] std::int64_t in_us(time_point t) noexcept {
+    return t.time_since_epoch().count();
 }
 
 /// The decision as it is when the turn has come.
@@ -41,35 +39,70 @@ void bring_to_turn(decision& d) noexcept {
 } // namespace
 
 bool waiting_line::by_turn::operator()(const reservation& a, const reservation& b) const noexcept {
-    return std::tie(a.turn, a.order) < std::tie(b.turn, b.order);
+    return std::tie(a.due, a.order) < std::tie(b.due, b.order);
 }
 
-void waiting_line::add(operation& op, const std::shared_ptr<void>& owner) noexcept {
+bool waiting_line::by_key::operator()(const reservation& a, const reservation& b) const noexcept {
+    return std::tie(a.key_digest.low, a.key_digest.high, a.order) <
+           std::tie(b.key_digest.low, b.key_digest.high, b.order);
+}
+
+/// Returns the latest reservation of the same key that still waits, if its turn is not after this
+/// one's: it is, if quota was given back in the meantime, and then this one need not wait for it.
+/// If the store's clock was set back in the meantime, its turns cannot be compared.
+const reservation* waiting_line::predecessor_of(const reservation& place) const noexcept {
+    auto after = keys_.lower_bound(place);
+    if (after == keys_.begin())
+        return nullptr;
+    const auto& latest = *--after;
+    if (latest.key_digest != place.key_digest)
+        return nullptr;
+    return latest.turn <= place.turn || place.granted < latest.granted ? &latest : nullptr;
+}
+
+bool waiting_line::has_to_wait(operation& op) const noexcept {
+    if (line_.empty() && op.result.retry_after.count() == 0)
+        return false;
     auto& place = place_of(op);
-    const auto wait = op.result.retry_after;
+    place.key_digest = place.policy->digest(place.key);
+    place.granted = in_us(op.result.server_time);
+    place.turn = in_us(op.result.server_time + op.result.retry_after);
+    place.order = taken_;
+    return op.result.retry_after.count() != 0 || predecessor_of(place) != nullptr;
+}
+
+void waiting_line::add(operation& op, clock::time_point now,
+                       const std::shared_ptr<void>& owner) noexcept {
+    auto& place = place_of(op);
     place.op = &op;
-    place.turn = (op.result.server_time + wait).time_since_epoch().count();
-    place.due = due_in(wait);
-    place.order = taken_++;
+    place.due = due_after(op.result.retry_after, now);
+    if (const auto* before = predecessor_of(place))
+        place.due = std::max(place.due, before->due);
+    ++taken_;
     line_.insert(place);
+    keys_.insert(place);
     place.in_line = true;
     set_alarm(owner);
 }
 
-void waiting_line::remove(operation& op) noexcept {
-    auto& place = place_of(op);
+void waiting_line::erase(reservation& place) noexcept {
     line_.erase(line_.iterator_to(place));
+    keys_.erase(keys_.iterator_to(place));
     place.in_line = false;
+}
+
+void waiting_line::remove(operation& op) noexcept {
+    erase(place_of(op));
     if (line_.empty())
         alarm_.clear();
 }
 
-operation_list waiting_line::take_due(const std::shared_ptr<void>& owner) noexcept {
+operation_list waiting_line::take_due(clock::time_point now,
+                                      const std::shared_ptr<void>& owner) noexcept {
     auto due = operation_list{};
-    while (!line_.empty() && has_come(line_.begin()->due)) {
+    while (!line_.empty() && microseconds{line_.begin()->due} <= now.time_since_epoch()) {
         auto& place = *line_.begin();
-        line_.erase(line_.begin());
-        place.in_line = false;
+        erase(place);
         place.served = true;
         bring_to_turn(place.op->result);
         due.push_back(*place.op);
@@ -86,6 +119,7 @@ operation_list waiting_line::take_all() noexcept {
         all.push_back(*place.op);
     }
     line_.clear();
+    keys_.clear();
     alarm_.clear();
     return all;
 }

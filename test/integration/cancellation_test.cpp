@@ -110,6 +110,29 @@ struct fixture {
         });
     }
 
+    /// The same for calls whose requests were sent before they were cancelled.
+    void finish_sent() {
+        test::run_until(l.context, [this] {
+            return std::ranges::all_of(
+                trials, [](const auto& t) { return t->ended() != 0 || t->is_kept_once_sent(); });
+        });
+    }
+    /// A `wait` that was not cancelled has its place in line now.
+    void end_kept_waits() {
+        l.run([this]() -> asio::awaitable<void> {
+            for (const auto& t : trials)
+                if (t->kind() == kind_of_call::wait && t->is_kept_once_sent())
+                    co_await end_kept_wait(*t);
+        });
+        finish();
+    }
+    static asio::awaitable<void> end_kept_wait(trial& t) {
+        const auto found = co_await t.look();
+        BOOST_TEST(found == trace::made);
+        BOOST_TEST(t.ended() == 0);
+        t.cancel(asio::cancellation_type::terminal);
+    }
+
     /// Each has completed once with the code, and left the trace.
     template<class Code, class Trace>
     void check(Code code_of, Trace trace_of) {
@@ -249,7 +272,7 @@ BOOST_DATA_TEST_CASE(what_waits_for_others_to_be_answered_is_not_sent, ways) {
         nothing);
 }
 
-BOOST_DATA_TEST_CASE(on_the_wire_the_wait_ends_at_once_and_the_call_is_made, ways) {
+BOOST_DATA_TEST_CASE(once_sent_a_call_ends_at_once_and_is_made_unless_cancelled_as_total, ways) {
     auto f = fixture{sample};
     f.make_trials();
     f.prepare();
@@ -257,15 +280,21 @@ BOOST_DATA_TEST_CASE(on_the_wire_the_wait_ends_at_once_and_the_call_is_made, way
     f.start();
     test::run_until(f.l.context, [&] { return f.sent() == f.size_of_all(); });
     f.cancel();
-    f.finish(); // while the server says nothing
+    f.finish_sent(); // while the server says nothing
+    for (const auto& t : f.trials)
+        BOOST_TEST(t->ended() == (t->is_kept_once_sent() ? 0 : 1));
     f.server.cont();
     // What a place held is given back when its answer has come, which is before that to a look.
     f.l.run([&]() -> asio::awaitable<void> {
         (void)co_await f.l.limiter.peek("behind them all", sample.rules);
         (void)co_await f.l.limiter.peek("and what they caused", sample.rules);
     });
+    f.end_kept_waits();
     f.check(
-        [](const trial& t) { return t.kind() == kind_of_call::ready ? answered(t) : aborted(t); },
+        [](const trial& t) {
+            const auto goes_on = t.kind() == kind_of_call::ready || t.is_kept_once_sent();
+            return goes_on ? answered(t) : aborted(t);
+        },
         of_a_call_given_up);
     BOOST_TEST(f.l.limiter.statistics().reconnects == 0U);
 }
@@ -289,8 +318,9 @@ BOOST_DATA_TEST_CASE(a_call_that_has_been_answered_is_not_cancelled_any_more, wa
         });
         t.start();
     }
-    f.finish();
+    f.finish_sent();
     BOOST_TEST(cancelled == f.trials.size());
+    f.end_kept_waits();
     f.check(code_of_answered, of_a_call_given_up);
 }
 
@@ -304,6 +334,8 @@ BOOST_AUTO_TEST_CASE(in_process_a_call_has_been_answered_when_it_starts) {
             t.start();
             t.cancel(test::every_cancellation.at(i / test::every_kind.size()));
             BOOST_TEST(t.ended() == 0);
+            if (t.kind() == kind_of_call::wait && t.is_kept_once_sent())
+                co_await fixture::end_kept_wait(t);
             co_await test::until([&] { return t.ended() != 0; });
             const auto found = co_await t.look();
             BOOST_TEST_CONTEXT(t.kind()) {
@@ -342,6 +374,11 @@ BOOST_AUTO_TEST_CASE(of_many_checks_those_are_cancelled_that_have_no_answer) {
         test::run_until(f.l.context, [&] { return f.sent() == sent + 1; });
         ++sent;
         give_up.emit(type);
+        if (type == asio::cancellation_type::total) { // one of them has its answer
+            f.turn();
+            BOOST_TEST(ended == 0);
+            give_up.emit(asio::cancellation_type::terminal);
+        }
         test::run_until(f.l.context, [&] { return ended != 0; });
         BOOST_TEST(ended == 1);
         BOOST_TEST(code == asio::error::operation_aborted);
@@ -376,6 +413,8 @@ BOOST_DATA_TEST_CASE(a_place_in_line_is_given_back, in_process) {
             BOOST_TEST(t.ended() == 0);
             t.cancel(test::every_cancellation.at(i));
             BOOST_TEST(t.ended() == 0);
+            if (t.is_kept_once_sent())
+                co_await fixture::end_kept_wait(t);
             co_await test::until([&] { return t.ended() != 0; });
             const auto found = co_await t.look();
             BOOST_TEST(t.ended() == 1);

@@ -6,6 +6,7 @@
 #ifndef COLIMIT_TEST_SUPPORT_FAKE_OPERATION_HPP
 #define COLIMIT_TEST_SUPPORT_FAKE_OPERATION_HPP
 
+#include <colimit/config.hpp>
 #include <colimit/detail/operation.hpp>
 #include <engine/memory_engine.hpp>
 
@@ -19,7 +20,8 @@ namespace colimit::test {
 /// An operation refers to an engine; this one is never asked anything.
 [[nodiscard]] inline detail::engine& no_engine() {
     static boost::asio::io_context context;
-    static auto engine = std::make_shared<detail::memory_engine>(context.get_executor(), 1);
+    static auto engine =
+        std::make_shared<detail::memory_engine>(context.get_executor(), config{.memory_keys = 1});
     return *engine;
 }
 

@@ -72,7 +72,16 @@ class trial {
     void start();
     /// A call that leaves together with this one, and is answered before it where `start` follows.
     void start_neighbour(std::function<void()> on_answer);
-    void cancel(boost::asio::cancellation_type type) { signal_.emit(type); }
+    void cancel(boost::asio::cancellation_type type) {
+        cancelled_as_ = type;
+        signal_.emit(type);
+    }
+    /// Returns whether it was last cancelled as `total`, which promises that there is no effect,
+    /// and may have one: if its request was sent, it is not cancelled.
+    [[nodiscard]] bool is_kept_once_sent() const noexcept {
+        return cancelled_as_ == boost::asio::cancellation_type::total &&
+               kind_ != kind_of_call::peek && kind_ != kind_of_call::ready;
+    }
     /// Asks the store what became of it. Once and seen can be asked once only.
     boost::asio::awaitable<trace> look();
 
@@ -103,6 +112,7 @@ class trial {
     policy rules_;
     std::vector<check> checks_;
     boost::asio::cancellation_signal signal_;
+    boost::asio::cancellation_type cancelled_as_ = boost::asio::cancellation_type::none;
     std::shared_ptr<int> ended_ = std::make_shared<int>(0);
     error_code code_;
 };

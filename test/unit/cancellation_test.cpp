@@ -11,6 +11,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -107,9 +108,12 @@ BOOST_FIXTURE_TEST_CASE(before_there_is_a_connection_too, fixture) {
     BOOST_TEST(left("k") == 5);
 }
 
-BOOST_FIXTURE_TEST_CASE(after_the_bytes_left_every_type_ends_the_call_at_once, fixture) {
+BOOST_FIXTURE_TEST_CASE(after_the_bytes_left_terminal_and_partial_end_the_call_at_once, fixture) {
+    using asio::cancellation_type;
     auto charged = 0;
-    for (const auto type : all_types) {
+    for (const auto type :
+         {cancellation_type::terminal, cancellation_type::partial,
+          cancellation_type::total | cancellation_type::partial, cancellation_type::all}) {
         auto signal = asio::cancellation_signal{};
         ended = 0;
         answers = false;
@@ -124,6 +128,71 @@ BOOST_FIXTURE_TEST_CASE(after_the_bytes_left_every_type_ends_the_call_at_once, f
         BOOST_TEST(ended == 1);
     }
     BOOST_TEST(peer.connections() == 1);
+}
+
+// It promises that there is no effect, which is not known any more.
+BOOST_FIXTURE_TEST_CASE(after_the_bytes_left_total_does_nothing, fixture) {
+    auto signal = asio::cancellation_signal{};
+    answers = false;
+    allow("k", signal);
+    test::run_until(context, [&] { return !seen.empty(); });
+    signal.emit(asio::cancellation_type::total);
+    signal.emit(asio::cancellation_type::none);
+    context.poll();
+    BOOST_TEST(ended == 0);
+    answers = true;
+    test::run_until(context, [&] { return ended != 0; });
+    BOOST_TEST((code.value() == error_code{}));
+    BOOST_TEST(left("k") == 4);
+    BOOST_TEST(ended == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(after_the_bytes_left_total_ends_a_peek_because_it_has_no_effect, fixture) {
+    auto signal = asio::cancellation_signal{};
+    answers = false;
+    limiter.peek("k", five,
+                 asio::bind_cancellation_slot(signal.slot(), [this](error_code ec, decision) {
+                     ++ended;
+                     code = ec;
+                 }));
+    test::run_until(context, [&] { return !seen.empty(); });
+    signal.emit(asio::cancellation_type::total);
+    test::run_until(context, [&] { return ended != 0; });
+    BOOST_TEST((code.value() == asio::error::operation_aborted));
+    answers = true;
+    BOOST_TEST(left("k") == 5);
+}
+
+// One check is sent and one is not: cancelling the second alone would be a part of the effect.
+BOOST_FIXTURE_TEST_CASE(total_cancels_many_checks_together_or_not_at_all, fixture) {
+    auto signal = asio::cancellation_signal{};
+    auto checks = std::vector<check>{{.key = "a", .policy = five},
+                                     {.key = "b", .policy = policy{"other", gcra(5, 1h)}}};
+    const auto start = [&] {
+        ended = 0;
+        limiter.allow_many(checks,
+                           asio::bind_cancellation_slot(signal.slot(), [this](error_code ec) {
+                               ++ended;
+                               code = ec;
+                           }));
+    };
+    start();
+    signal.emit(asio::cancellation_type::total);
+    test::run_until(context, [&] { return ended != 0; });
+    BOOST_TEST((code.value() == asio::error::operation_aborted));
+    BOOST_TEST(seen.empty());
+
+    answers = false;
+    start();
+    test::run_until(context, [&] { return !seen.empty(); });
+    signal.emit(asio::cancellation_type::total);
+    context.poll();
+    BOOST_TEST(ended == 0);
+    signal.emit(asio::cancellation_type::partial);
+    test::run_until(context, [&] { return ended != 0; });
+    BOOST_TEST((code.value() == asio::error::operation_aborted));
+    answers = true;
+    BOOST_TEST(left("k") == 5);
 }
 
 BOOST_FIXTURE_TEST_CASE(one_of_several_calls_of_a_batch_can_go_alone, fixture) {

@@ -72,6 +72,8 @@ BOOST_AUTO_TEST_CASE(bounds_stay_in_their_ranges) {
     using size = std::size_t;
     check_range(&config::max_in_flight, size{1}, size{16'777'216},
                 "config::max_in_flight must be 1 to 16777216");
+    check_range(&config::max_waiting, size{1}, size{16'777'216},
+                "config::max_waiting must be 1 to 16777216");
     check_range(&config::batch_size, size{1}, size{1'024}, "config::batch_size must be 1 to 1024");
     check_range(&config::batches_in_flight, size{1}, size{64},
                 "config::batches_in_flight must be 1 to 64");

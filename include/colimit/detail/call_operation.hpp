@@ -14,9 +14,10 @@
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/prefer.hpp>
 
 #include <array>
 #include <cstddef>
@@ -44,7 +45,6 @@ struct call {
         together, ///< all checks or none
     };
 
-    detail::engine* engine = nullptr;
     shape kind = shape::ready;
     std::string_view key{};
     /// Of key and policy, where it is known already.
@@ -54,16 +54,20 @@ struct call {
     std::span<check> checks{};
 };
 
-[[nodiscard]] void* allocate(engine& e, std::size_t bytes);
-void deallocate(engine& e, void* memory, std::size_t bytes) noexcept;
 [[nodiscard]] const asio::any_io_executor& executor_of(const engine& e) noexcept;
-/// Whether handlers may run, and calls may be made, in several threads at once.
-[[nodiscard]] bool serves_threads(const engine& e) noexcept;
-[[nodiscard]] std::shared_ptr<const void> keep_alive(const engine& e);
+/// The memory and the lock of the engine's calls. They outlive the engine and its context as long
+/// as a call refers to them.
+[[nodiscard]] std::shared_ptr<call_pool> pool_of(const engine& e) noexcept;
+[[nodiscard]] call_pool& pool_reference(const engine& e) noexcept;
+[[nodiscard]] void* allocate(call_pool& pool, std::size_t bytes);
+void deallocate(call_pool& pool, void* memory, std::size_t bytes) noexcept;
+/// Returns whether handlers may run, and calls may be made, in several threads at once.
+[[nodiscard]] bool serves_threads(const call_pool& pool) noexcept;
 /// Takes the operation; it is finished later, never from within.
 void start(operation& op, const call& c) noexcept;
-/// Completes the operation with operation_aborted, if a store still holds it.
-void cancel(operation& op) noexcept;
+/// Completes the operation with operation_aborted, if a store still holds it and `type` allows it.
+/// Does nothing after the operation has left its engine.
+void cancel(operation& op, asio::cancellation_type type) noexcept;
 
 /// What a handler takes besides the error code.
 struct whole_decision {
@@ -79,33 +83,52 @@ struct was_seen {
     }
 };
 
+/// Where the memory of calls with such a handler comes from. It is obtained while the handler is
+/// whole, because a handler that was moved from may have no allocator any more; and it is used
+/// while the handler lives, because the allocator may refer to what the handler owns.
+template<class Call, class Handler>
+class memory_source {
+    using allocator = typename std::allocator_traits<
+        asio::associated_allocator_t<Handler>>::template rebind_alloc<Call>;
+
+  public:
+    memory_source(call_pool& pool, const Handler& handler)
+        : pool_(pool), allocator_(asio::get_associated_allocator(handler)) {}
+
+    [[nodiscard]] void* allocate() {
+        if constexpr (is_pooled)
+            return detail::allocate(pool_, sizeof(Call));
+        else
+            return std::allocator_traits<allocator>::allocate(allocator_, 1);
+    }
+
+    void deallocate(void* memory) noexcept {
+        if constexpr (is_pooled)
+            detail::deallocate(pool_, memory, sizeof(Call));
+        else
+            std::allocator_traits<allocator>::deallocate(allocator_, static_cast<Call*>(memory), 1);
+    }
+
+  private:
+    static constexpr auto is_pooled = std::is_same_v<allocator, std::allocator<Call>>;
+
+    call_pool& pool_;
+    [[no_unique_address]] allocator allocator_;
+};
+
 /// `HasDecision`: the handler takes what `Projection` makes of the operation, besides the code.
 template<class Handler, bool HasDecision, class Projection>
 class call_operation final : public operation {
   public:
-    static void launch(Handler handler, const call& c) {
-        using allocator = typename std::allocator_traits<
-            asio::associated_allocator_t<Handler>>::template rebind_alloc<call_operation>;
-        constexpr auto pooled = std::is_same_v<allocator, std::allocator<call_operation>>;
+    static void launch(engine& e, Handler handler, const call& c) {
+        auto source = memory_source<call_operation, Handler>{pool_reference(e), handler};
+        auto* memory = source.allocate();
         call_operation* self = nullptr;
-        if constexpr (pooled) {
-            auto* memory = allocate(*c.engine, sizeof(call_operation));
-            try {
-                self = ::new (memory) call_operation(*c.engine, std::move(handler));
-            } catch (...) {
-                deallocate(*c.engine, memory, sizeof(call_operation));
-                throw;
-            }
-        } else {
-            auto from = allocator{asio::get_associated_allocator(handler)};
-            auto* memory = std::allocator_traits<allocator>::allocate(from, 1);
-            try {
-                self = ::new (static_cast<void*>(memory))
-                    call_operation(*c.engine, std::move(handler));
-            } catch (...) {
-                std::allocator_traits<allocator>::deallocate(from, memory, 1);
-                throw;
-            }
+        try {
+            self = ::new (memory) call_operation(e, std::move(handler));
+        } catch (...) {
+            source.deallocate(memory);
+            throw;
         }
         self->connect_slot();
         start(*self, c);
@@ -115,10 +138,21 @@ class call_operation final : public operation {
     using executor = asio::associated_executor_t<Handler, asio::any_io_executor>;
     using work_guard = asio::executor_work_guard<executor>;
 
-    call_operation(detail::engine& e, Handler&& handler)
-        : operation(e, &call_operation::finish_call), handler_(std::move(handler)) {
-        if (!runs_on_engine(e))
-            work_.emplace(asio::get_associated_executor(handler_, executor_of(e)));
+    /// Only the guard may throw, and it comes before the handler is moved.
+    call_operation(engine& e, Handler&& handler)
+        : operation(e, &call_operation::finish_call), work_(work_of(e, handler)),
+          handler_(std::move(handler)) {
+        pool = &pool_reference(e);
+    }
+
+    /// Keeps the handler's executor working, unless that is the limiter's own.
+    [[nodiscard]] static std::optional<work_guard> work_of(const engine& e,
+                                                           const Handler& handler) {
+        const auto own = asio::get_associated_executor(handler, executor_of(e));
+        if constexpr (std::is_same_v<executor, asio::any_io_executor>)
+            if (own == executor_of(e))
+                return std::nullopt;
+        return work_guard{own};
     }
 
     /// What it throws (bad_alloc) is thrown by the initiating function: there is no call then.
@@ -127,41 +161,30 @@ class call_operation final : public operation {
         if (!slot.is_connected())
             return;
         try {
-            slot.assign([this](asio::cancellation_type) { cancel(*this); });
+            slot.assign([this](asio::cancellation_type type) { cancel(*this, type); });
         } catch (...) {
-            free_memory();
+            (void)end();
             throw;
         }
     }
 
-    /// Whether the handler may be called from the limiter's own executor.
-    [[nodiscard]] bool runs_on_engine(const detail::engine& e) const noexcept {
-        if constexpr (std::is_same_v<executor, asio::any_io_executor>)
-            return asio::get_associated_executor(handler_, executor_of(e)) == executor_of(e);
-        else
-            return false;
+    /// Destroys the call, frees its memory and returns its handler.
+    [[nodiscard]] Handler end() {
+        auto* memory = static_cast<void*>(this);
+        auto source = memory_source<call_operation, Handler>{*pool, handler_};
+        auto handler = std::move(handler_);
+        this->~call_operation();
+        source.deallocate(memory);
+        return handler;
     }
 
-    void free_memory() noexcept {
-        using allocator = typename std::allocator_traits<
-            asio::associated_allocator_t<Handler>>::template rebind_alloc<call_operation>;
-        if constexpr (std::is_same_v<allocator, std::allocator<call_operation>>) {
-            auto& e = *owner;
-            this->~call_operation();
-            deallocate(e, this, sizeof(call_operation));
-        } else {
-            auto from = allocator{asio::get_associated_allocator(handler_)};
-            this->~call_operation();
-            std::allocator_traits<allocator>::deallocate(from, this, 1);
-        }
-    }
-
-    /// The end of a call on its way to its handler's executor.
+    /// A completion on its way to its handler's executor. It may get there, or be dropped there,
+    /// after the limiter and its context are gone, so it refers to neither.
     class passage {
       public:
-        explicit passage(call_operation& self) : engine_(keep_alive(*self.owner)), self_(&self) {}
+        explicit passage(call_operation& self) : pool_(pool_of(*self.owner)), self_(&self) {}
         passage(passage&& other) noexcept
-            : engine_(std::move(other.engine_)), self_(std::exchange(other.self_, nullptr)) {}
+            : pool_(std::move(other.pool_)), self_(std::exchange(other.self_, nullptr)) {}
         passage& operator=(passage&&) = delete;
         ~passage() {
             if (self_ != nullptr)
@@ -171,69 +194,77 @@ class call_operation final : public operation {
         void operator()() { std::exchange(self_, nullptr)->finish_here(true); }
 
       private:
-        std::shared_ptr<const void> engine_;
+        std::shared_ptr<call_pool> pool_;
         call_operation* self_;
     };
 
     static void finish_call(operation* base, bool invoke) {
         auto* self = static_cast<call_operation*>(base);
-        if (!invoke || !self->work_ || !serves_threads(*self->owner))
+        if (!invoke || !self->work_ || !serves_threads(*self->pool))
             return self->finish_here(invoke);
         // In another thread the handler's slot may be emitted just now: it is the executor that
         // keeps the two apart.
         self->passes_ = true;
-        asio::dispatch(asio::get_associated_executor(self->handler_, executor_of(*self->owner)),
-                       passage{*self});
+        const auto to = self->work_->get_executor();
+        asio::dispatch(to, passage{*self});
     }
 
     void finish_here(bool invoke) {
-        auto* self = this;
-        auto slot = asio::get_associated_cancellation_slot(self->handler_);
+        auto slot = asio::get_associated_cancellation_slot(handler_);
         if (slot.is_connected())
             slot.clear();
-        auto handler = std::move(self->handler_);
         if (!invoke) {
-            self->free_memory();
+            (void)end();
             return;
         }
-        const auto ec = self->ec;
-        const auto work = std::move(self->work_); // until the handler has been handed over
-        const auto is_there = !work || self->passes_;
+        const auto code = ec;
+        const auto work = std::move(work_); // until the handler has been handed over
+        const auto* elsewhere = work && !passes_ ? &*work : nullptr;
         if constexpr (HasDecision) {
-            const auto result = Projection{}(*self);
-            self->free_memory();
-            deliver(std::move(handler), is_there, ec, result);
+            const auto result_of_call = Projection{}(*this);
+            deliver(end(), elsewhere, code, result_of_call);
         } else {
-            self->free_memory();
-            deliver(std::move(handler), is_there, ec);
+            deliver(end(), elsewhere, code);
         }
     }
 
+    /// @param elsewhere the handler's executor, if that is still to be gone to
     template<class... Results>
-    static void deliver(Handler&& handler, bool is_there, error_code ec,
+    static void deliver(Handler&& handler, const work_guard* elsewhere, error_code code,
                         const Results&... results) {
-        if (is_there) {
-            std::move(handler)(ec, results...);
+        if (elsewhere == nullptr) {
+            std::move(handler)(code, results...);
             return;
         }
-        // By the handler alone: with the executor as an argument of its own it would go there
-        // twice.
-        asio::dispatch(asio::append(std::move(handler), ec, results...));
+        // Bound, because an executor that is an argument of its own would be gone to twice.
+        asio::dispatch(asio::bind_executor(elsewhere->get_executor(),
+                                           asio::append(std::move(handler), code, results...)));
     }
 
-    Handler handler_;
     std::optional<work_guard> work_; ///< only for handlers that run elsewhere
-    bool passes_ = false;            ///< its end is at the handler's executor
+    Handler handler_;
+    bool passes_ = false; ///< it is completed at the handler's executor
 };
 
-/// What `async_initiate` calls.
+/// What `async_initiate` calls. It has an executor because tokens such as `asio::cancel_after`
+/// make a timer of their own.
 template<bool HasDecision, class Projection = whole_decision>
-struct initiation {
+class initiation {
+  public:
+    using executor_type = asio::any_io_executor;
+
+    explicit initiation(engine* e) noexcept : engine_(e) {}
+
+    [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(*engine_); }
+
     template<class Handler>
     void operator()(Handler&& handler, const call& c) const {
         call_operation<std::decay_t<Handler>, HasDecision, Projection>::launch(
-            std::forward<Handler>(handler), c);
+            *engine_, std::forward<Handler>(handler), c);
     }
+
+  private:
+    engine* engine_;
 };
 
 } // namespace colimit::detail

@@ -20,6 +20,7 @@
 namespace colimit::detail {
 
 class engine; // the body of a limiter, in src/engine
+struct call_pool;
 struct policy_data;
 
 /// What a verb of several steps keeps with its call.
@@ -56,6 +57,8 @@ struct operation {
     operation& operator=(const operation&) = delete;
 
     detail::engine* owner;
+    /// Where its memory comes from, if it has a handler.
+    call_pool* pool = nullptr;
     /// Gives the memory back, then invokes the handler (or drops it).
     finish_function finish;
     operation* next = nullptr;
@@ -64,6 +67,7 @@ struct operation {
     void* place = nullptr;
     std::uint32_t index = 0;   ///< in that place
     bool is_question = false;  ///< rather than several of them, or none
+    bool has_left = false;     ///< the engine no longer knows it; guarded by the engine's lock
     std::int64_t deadline = 0; ///< microseconds of the limiter's steady clock
     std::int64_t sent_at = 0;  ///< by the same clock, not later than its first byte left
     detail::place_in_cache denied_at;

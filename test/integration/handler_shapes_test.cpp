@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Handlers of every shape with every verb, in process and on a server, to every end: the call
+// completes, the limiter is destroyed, or the context is. The handler is called once or not at all,
+// nothing of it stays, and its allocator is used as long as what it refers to is there.
+
+#include <boost/test/unit_test.hpp>
+
+#include <support/handler_shapes.hpp>
+#include <support/live_limiter.hpp>
+#include <support/trial.hpp>
+
+#include <boost/asio/strand.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using test::ending;
+using test::kind_of_call;
+
+using shapes = std::tuple<test::plain_shape, test::shared_arena_shape, test::unique_arena_shape,
+                          test::everything_shape, test::bound_shape, test::erased_shape,
+                          test::erased_everything_shape>;
+
+enum class finale : std::uint8_t {
+    completed,
+    limiter_destroyed,
+    context_destroyed_first_of_all, ///< with the limiter in it
+    context_destroyed,              ///< after the limiter
+    cancelled,
+};
+constexpr auto finales = {finale::completed, finale::limiter_destroyed,
+                          finale::context_destroyed_first_of_all, finale::context_destroyed,
+                          finale::cancelled};
+
+const auto five = policy{"five", gcra(5, 1h)};
+const auto filter = bloom_filter{"filter", {.capacity = 100, .error_rate = 0.01}};
+
+template<class Shape>
+void start(limiter& l, kind_of_call kind, std::vector<check>& checks, ending& e) {
+    using decides = limiter::signature;
+    switch (kind) {
+    case kind_of_call::allow:
+        return l.allow("k", five, Shape::template make<decides>(e));
+    case kind_of_call::peek:
+        return l.peek("k", five, Shape::template make<decides>(e));
+    case kind_of_call::charge:
+        return l.charge("k", five, Shape::template make<decides>(e));
+    case kind_of_call::refund:
+        return l.refund("k", five, Shape::template make<decides>(e));
+    case kind_of_call::reset:
+        return l.reset("k", five, Shape::template make<decides>(e));
+    case kind_of_call::block:
+        return l.block("blocked", five, 1h, Shape::template make<decides>(e));
+    case kind_of_call::wait:
+        return l.wait("w", five, {.max_wait = 366 * 24h}, Shape::template make<decides>(e));
+    case kind_of_call::once:
+        return l.once("id", 1h, Shape::template make<decides>(e));
+    case kind_of_call::seen:
+        return l.seen("id", filter, Shape::template make<void(error_code, bool)>(e));
+    case kind_of_call::allow_many:
+        return l.allow_many(checks, Shape::template make<void(error_code)>(e));
+    case kind_of_call::allow_all:
+        return l.allow_all(checks, Shape::template make<decides>(e));
+    case kind_of_call::ready:
+        return l.ready(Shape::template make<void(error_code)>(e));
+    }
+}
+
+template<class Shape>
+void play(const std::string& server, kind_of_call kind, finale end, bool thread_safe) {
+    auto e = ending{};
+    auto checks = std::vector<check>{{.key = "a", .policy = five}, {.key = "b", .policy = five}};
+    {
+        auto context = asio::io_context{};
+        e.executor = asio::make_strand(context);
+        auto settings = config{};
+        settings.server = server;
+        settings.timeout = 30s;
+        settings.thread_safe = thread_safe;
+        auto l = std::make_unique<limiter>(context.get_executor(), settings);
+        start<Shape>(*l, kind, checks, e);
+        BOOST_TEST(e.calls == 0);
+        switch (end) {
+        case finale::cancelled:
+            e.signal.emit(asio::cancellation_type::terminal);
+            [[fallthrough]];
+        case finale::completed:
+            test::run_until(context, [&] { return e.calls != 0; });
+            break;
+        case finale::limiter_destroyed:
+            l.reset();
+            test::run_until(context, [&] { return e.calls != 0; });
+            break;
+        case finale::context_destroyed_first_of_all:
+            asio::post(context, [kept = std::move(l)] {});
+            break;
+        case finale::context_destroyed:
+            break;
+        }
+        l.reset();
+        e.executor = {};
+    }
+    const auto is_dropped =
+        end == finale::context_destroyed || end == finale::context_destroyed_first_of_all;
+    BOOST_TEST(e.calls == (is_dropped ? 0 : 1));
+    BOOST_TEST(e.handlers == 0);
+    BOOST_TEST(e.arenas == 0);
+    BOOST_TEST(e.early_arenas == 0);
+    if (end == finale::completed)
+        BOOST_TEST((e.code == error_code{}));
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(handler_shapes)
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(every_verb_and_end_leaves_nothing_of_a_handler, Shape, shapes) {
+    const auto redis = test::redis_server{};
+    for (const auto& server : {std::string{"memory:"}, redis.address()})
+        for (const auto kind : test::every_kind)
+            for (const auto end : finales)
+                for (const auto thread_safe : {false, true})
+                    BOOST_TEST_CONTEXT(server << ", " << kind << ", end " << static_cast<int>(end)
+                                              << ", thread_safe " << thread_safe)
+    play<Shape>(server, kind, end, thread_safe);
+}
+
+// Not in a function of the limiter, where exceptions of handlers would end the program.
+BOOST_AUTO_TEST_CASE_TEMPLATE(what_a_handler_throws_leaves_run, Shape, shapes) {
+    for (const auto thread_safe : {false, true}) {
+        auto context = asio::io_context{};
+        auto settings = config{};
+        settings.thread_safe = thread_safe;
+        auto l = limiter{context.get_executor(), settings};
+        auto e = ending{};
+        e.executor = context.get_executor();
+        e.on_call = [] { throw std::runtime_error{"from a handler"}; };
+        l.allow("k", five, Shape::template make<limiter::signature>(e));
+        BOOST_CHECK_THROW(context.run(), std::runtime_error);
+        BOOST_TEST(e.calls == 1);
+        BOOST_TEST(e.handlers == 0);
+        e.executor = {};
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
