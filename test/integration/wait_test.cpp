@@ -284,6 +284,46 @@ BOOST_DATA_TEST_CASE(a_blocked_key_is_not_waited_for, in_process) {
     });
 }
 
+BOOST_DATA_TEST_CASE(a_call_more_than_may_wait_is_refused_and_charges_nothing, in_process) {
+    auto f = fixture{sample};
+    auto l = live{f.address(), [](config& c) {
+                      c.max_waiting = 2;
+                      c.on_failure = failure_mode::allow;
+                  }};
+    l.run([&]() -> asio::awaitable<void> {
+        (void)co_await l.limiter.allow("k", slow);
+        // However these end, they wait no longer.
+        for (const auto& o :
+             {wait_options{.max_wait = -1us}, wait_options{.max_wait = 1us},
+              wait_options{.cost = 0, .max_wait = 0us}, wait_options{.max_wait = 24h}}) {
+            auto one = waiter{l.limiter, "k", slow, o};
+            auto other = waiter{l.limiter, "k", slow, o};
+            other.cancel();
+            one.cancel();
+            co_await test::until([&] { return one.is_over() && other.is_over(); });
+        }
+        co_await l.limiter.reset("k", slow);
+        (void)co_await l.limiter.allow("k", slow);
+
+        auto first = waiter{l.limiter, "k", slow, {.max_wait = 24h}};
+        auto second = waiter{l.limiter, "k", slow, {.max_wait = 24h}};
+        auto third = waiter{l.limiter, "k", slow, {.max_wait = 24h}};
+        co_await test::until([&] { return third.is_over(); });
+        BOOST_TEST((third.ec == errc::too_many_in_flight));
+        co_await check_owed(l, 3h);
+        auto fourth = waiter{l.limiter, "another key, which need not wait", slow};
+        co_await test::until([&] { return fourth.is_over(); });
+        BOOST_TEST((fourth.ec == errc::too_many_in_flight));
+        second.cancel();
+        co_await check_owed(l, 2h);
+        auto fifth = waiter{l.limiter, "k", slow, {.max_wait = 24h}};
+        co_await check_owed(l, 3h);
+        BOOST_TEST(!fifth.is_over());
+        l.limiter.close();
+        co_await test::until([&] { return first.is_over() && fifth.is_over(); });
+    });
+}
+
 BOOST_AUTO_TEST_CASE(two_limiters_on_one_server_share_one_line) {
     auto f = fixture{false};
     auto other = limiter{f.l->context.get_executor(), f.address()};

@@ -6,9 +6,11 @@
 #include <support/redis_server.hpp>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,17 +58,28 @@ constexpr int attempts = 8;
 }
 
 /// In the child: becomes the server, or ends.
-[[noreturn]] void become(char* const* words, pid_t parent) noexcept {
+[[noreturn]] void become(char* const* words, char* const* settings, pid_t parent) noexcept {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL); // no test leaves a server behind, however it ends
     if (::getppid() == parent)
-        ::execvp(words[0], words);
+        ::execvpe(words[0], words, settings);
     ::_exit(127);
+}
+
+/// As exec wants them.
+[[nodiscard]] std::vector<char*> pointers_to(std::vector<std::string>& words) {
+    auto pointers = std::vector<char*>{};
+    for (auto& w : words)
+        pointers.push_back(w.data());
+    pointers.push_back(nullptr);
+    return pointers;
 }
 
 } // namespace
 
 redis_server::redis_server(options wanted) : wanted_(std::move(wanted)), folder_(fresh_folder()) {
     try {
+        if (wanted_.can_step_clock)
+            set_clock({});
         start();
     } catch (...) {
         std::filesystem::remove_all(folder_);
@@ -113,6 +126,29 @@ std::vector<std::string> redis_server::arguments() const {
     return words;
 }
 
+std::vector<std::string> redis_server::environment() const {
+    auto variables = std::vector<std::string>{};
+    for (auto* const* at = environ; *at != nullptr; ++at)
+        variables.emplace_back(*at);
+    if (wanted_.can_step_clock) {
+        variables.emplace_back("LD_PRELOAD=" COLIMIT_TEST_CLOCK);
+        variables.emplace_back("COLIMIT_CLOCK_FILE=" + folder_ + "/clock");
+    }
+    return variables;
+}
+
+/// The server has the file mapped, so it is changed in place.
+void redis_server::set_clock(std::chrono::microseconds offset) {
+    const auto us = std::int64_t{offset.count()};
+    const auto name = folder_ + "/clock";
+    const auto file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    const auto written = file < 0 ? -1 : ::pwrite(file, &us, sizeof us, 0);
+    if (file >= 0)
+        ::close(file);
+    if (written != sizeof us)
+        throw std::runtime_error{"cannot write " + name};
+}
+
 std::string redis_server::log() const {
     auto file = std::ifstream{folder_ + "/log"};
     return {std::istreambuf_iterator<char>{file}, {}};
@@ -128,16 +164,15 @@ bool redis_server::has_ended() {
 /// False when the server ended before it answered.
 bool redis_server::launch() {
     auto words = arguments();
-    auto pointers = std::vector<char*>{};
-    for (auto& w : words)
-        pointers.push_back(w.data());
-    pointers.push_back(nullptr);
+    auto pointers = pointers_to(words);
+    auto variables = environment();
+    auto settings = pointers_to(variables);
     const auto parent = ::getpid();
     pid_ = ::fork();
     if (pid_ < 0)
         throw std::runtime_error{"fork failed"};
     if (pid_ == 0)
-        become(pointers.data(), parent);
+        become(pointers.data(), settings.data(), parent);
     for (auto left = 10'000ms; left > 0ms; left -= 2ms) {
         if (has_ended())
             return false;

@@ -17,6 +17,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@ struct redis_server_options {
     std::optional<identity> tls = {};
     /// Whose certificates it takes, if clients must have one.
     std::string tls_clients = {};
+    /// `set_clock` may be called.
+    bool can_step_clock = false;
     /// Further arguments of redis-server: `{"--requirepass", "secret"}`.
     std::vector<std::string> arguments = {};
 };
@@ -58,6 +61,9 @@ class redis_server {
     /// A connection to its socket, without a password.
     [[nodiscard]] raw_client connect() const { return raw_client{unix_address()}; }
 
+    /// Sets the server's clock forward, or back, compared to this machine's: in all by `offset`.
+    void set_clock(std::chrono::microseconds offset);
+
     /// Ends it at once, as a crash would; its connections are reset. All it knew is gone.
     void kill();
     /// Starts it again, empty, on the same socket and port.
@@ -75,6 +81,7 @@ class redis_server {
     [[nodiscard]] bool launch();
     [[nodiscard]] bool has_ended();
     [[nodiscard]] std::vector<std::string> arguments() const;
+    [[nodiscard]] std::vector<std::string> environment() const;
 
     options wanted_;
     std::string folder_;
