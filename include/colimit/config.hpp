@@ -70,7 +70,9 @@ struct config {
     /// share counters need the same one.
     std::string prefix = "colimit";
 
-    /// From the start of a call to its completion at the latest: 1 ms to 1 h.
+    /// From the start of a call to its completion at the latest: 1 ms to 1 h. A call that was not
+    /// sent by then never is. If handlers kept the executor busy for longer, a call whose reply had
+    /// arrived meanwhile still completes with it, and expired calls are not taken for an outage.
     std::chrono::milliseconds timeout{100};
 
     /// For connecting to the server, the handshake of TLS, and the greeting, together: 1 ms to 1 h.

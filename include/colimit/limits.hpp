@@ -27,8 +27,9 @@ inline constexpr std::size_t plain_key_bytes = 256;
 inline constexpr std::size_t key_bytes = std::size_t{64} * 1024;
 
 /// Misses in a row after which a server is not asked any more but probed: turns of the loop in
-/// which calls passed their deadline, connections that were lost or could not be made, replies that
-/// say that the server is busy. One slow moment is not an outage; five are.
+/// which calls passed their deadline though they had been sent in time, connections that were lost
+/// or could not be made, replies that say that the server is busy. One slow moment is not an
+/// outage; five are.
 inline constexpr int breaker_misses = 5;
 
 /// Probes in a row that a server must answer in time before it is asked again.

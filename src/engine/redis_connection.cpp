@@ -5,11 +5,21 @@
 
 #include <engine/redis_engine.hpp>
 #include <engine/redis_settings.hpp>
+#include <engine/soon.hpp>
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 
 namespace colimit::detail {
+namespace {
+
+/// Looks for what has arrived before something that is due happens. A look reads up to 64 KiB, so
+/// this covers every reply that a full limiter may have missed; and a server that sends without end
+/// cannot keep calls from their deadlines.
+constexpr int most_looks = 256;
+
+} // namespace
 
 // The connection
 
@@ -91,23 +101,69 @@ std::int64_t redis_engine::silence_ends() const noexcept {
     return calls_->expects_reply() || breaker_.is_probing() ? heard_ + silence_limit_ : no_time;
 }
 
+std::int64_t redis_engine::next_event() const noexcept {
+    return std::min({calls_->next_deadline().value_or(no_time),
+                     session_.wake_at().value_or(no_time), silence_ends(), probe_due()});
+}
+
 void redis_engine::set_alarm() noexcept {
-    if (is_closed())
+    if (is_closed() || is_looking_)
         return;
-    const auto at = std::min({calls_->next_deadline().value_or(no_time),
-                              session_.wake_at().value_or(no_time), silence_ends(), probe_due()});
+    const auto at = next_event();
     if (at != no_time && !alarm_.rings_by(at))
         alarm_.set(at, shared_from_this());
 }
 
+/// A reply is not missing because this process was too busy to read it. So what has arrived is read
+/// before a deadline ends a call, or the connection.
 void redis_engine::on_time() {
+    const std::lock_guard guard{lock()};
+    if (is_closed() || is_looking_)
+        return;
+    if (next_event() > steady_now())
+        return set_alarm();
+    is_looking_ = true;
+    looks_ = quiet_looks_ = 0;
+    look_again();
+}
+
+void redis_engine::look_again() {
+    seen_completions_ = stream_.completions();
+    try {
+        post_soon(own_executor(), look_memory_, [to = shared_from_this(), this] { look(); });
+    } catch (const std::bad_alloc&) { // only a strand takes memory of its own
+        act_on_time();
+    }
+}
+
+/// One iteration of the event loop later. What had been received when the last look was posted has
+/// ended an operation since, or can be read now, or waits as a handler behind this one and ends an
+/// operation before the next look. So two looks that find nothing have seen everything.
+void redis_engine::look() {
     const std::lock_guard guard{lock()};
     if (is_closed())
         return;
+    const auto is_quiet = stream_.completions() == seen_completions_ && !stream_.has_unread();
+    quiet_looks_ = is_quiet ? quiet_looks_ + 1 : 0;
+    if (quiet_looks_ < 2 && ++looks_ < most_looks)
+        return look_again();
+    act_on_time();
+}
+
+/// Whether calls that expired now are a miss of the server. A call that this process itself sent
+/// late, or not at all, says nothing about the server.
+bool redis_engine::is_server_late() const noexcept {
+    if (session_.state() != redis::session_state::ready)
+        return true;
+    return calls_->expects_reply() && now_ - calls_->oldest_sent_at() >= timeout_ / 2;
+}
+
+void redis_engine::act_on_time() {
+    is_looking_ = false;
     now_ = steady_now();
     const auto is_ready = session_.state() == redis::session_state::ready;
     calls_->expire(now_, is_ready ? errc::deadline_exceeded : session_.trouble());
-    if (!calls_->done.empty())
+    if (!calls_->done.empty() && is_server_late())
         breaker_.miss(now_);
     attempt([this] { obey(session_.wake(now_)); });
     if (now_ >= silence_ends())

@@ -60,8 +60,7 @@ void redis_engine::open() {
 /// False when the call would wait in vain, and was told so.
 bool redis_engine::begin_turn(operation& op) {
     schedule_turn();
-    if (!std::exchange(clock_is_read_, true))
-        now_ = steady_now();
+    now_ = steady_now(); // an earlier handler of this event-loop iteration may have run for long
     op.deadline = now_ + timeout_;
     if (!breaker_.is_open() && session_.not_ready_before() < op.deadline)
         return true;
@@ -230,7 +229,7 @@ void redis_engine::schedule_turn() noexcept {
 
 void redis_engine::end_turn() {
     const std::lock_guard guard{lock()};
-    turn_scheduled_ = clock_is_read_ = false;
+    turn_scheduled_ = false;
     pump();
     set_alarm();
 }
@@ -244,7 +243,6 @@ void redis_engine::run_within_turn(operation_list& row) {
         return set_alarm();
     }
     const auto posted = std::exchange(turn_scheduled_, true);
-    clock_is_read_ = false;
     try {
         run(std::move(row));
     } catch (...) {
@@ -253,18 +251,22 @@ void redis_engine::run_within_turn(operation_list& row) {
         throw;
     }
     turn_scheduled_ = posted;
-    clock_is_read_ = false;
     pump();
     set_alarm();
 }
 
+/// Handlers may have run for long since the clock was read: a call whose deadline has passed
+/// meanwhile is not sent.
 void redis_engine::pump() {
     if (writing_ || session_.state() != redis::session_state::ready)
         return;
+    if (!breaker_.is_open() && !calls_->wants_to_write())
+        return;
+    now_ = steady_now();
     if (breaker_.is_open())
         return attempt([this] { probe(); });
-    if (!calls_->wants_to_write())
-        return;
+    if (calls_->expire_unsent(now_))
+        complete_all(calls_->done);
     if (!calls_->expects_reply())
         heard_ = now_;
     attempt([this] {
@@ -290,6 +292,7 @@ void redis_engine::on_write(std::uint64_t connection, error_code ec, std::size_t
     writing_ = false;
     confirmed_ += bytes;
     if (ec) {
+        now_ = steady_now();
         handed_ = confirmed_;
         return lose_connection(ec);
     }

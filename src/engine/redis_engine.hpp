@@ -5,7 +5,8 @@
 //
 //   begin  -> calls.submit -> (one turn of the loop) -> pump -> stream.write
 //   stream.read_some -> decoder -> session while greeting, the queue afterwards -> handlers
-//   timer: the next of deadline, session.wake_at, and a server that owes replies and is silent
+//   timer: the next of deadline, session.wake_at, and a server that owes replies and is silent;
+//          before it acts, everything that has arrived is read
 
 #ifndef COLIMIT_ENGINE_REDIS_ENGINE_HPP
 #define COLIMIT_ENGINE_REDIS_ENGINE_HPP
@@ -61,6 +62,11 @@ class redis_engine final : public engine, private redis::stream_events {
     void on_read(std::uint64_t connection, error_code ec, std::size_t bytes) override;
     void on_write(std::uint64_t connection, error_code ec, std::size_t bytes) override;
     void on_time();
+    void look_again();
+    void look();
+    void act_on_time();
+    [[nodiscard]] std::int64_t next_event() const noexcept;
+    [[nodiscard]] bool is_server_late() const noexcept;
 
     /// Does a step of a connection, which may throw. What it needs and cannot have, memory or a
     /// thread that resolves names, is missing as the connection is: it is given up, and tried again
@@ -128,7 +134,12 @@ class redis_engine final : public engine, private redis::stream_events {
     alarm alarm_;
     redis::handler_memory turn_memory_;
     bool turn_scheduled_ = false;
-    bool clock_is_read_ = false; ///< for the calls of this turn
+
+    redis::handler_memory look_memory_;
+    bool is_looking_ = false;            ///< for what has arrived, before something is due
+    int looks_ = 0;                      ///< so far
+    int quiet_looks_ = 0;                ///< of these, the last ones that found nothing
+    std::uint64_t seen_completions_ = 0; ///< of the stream, at the last look
 
     std::uint64_t bytes_out_ = 0;
     std::uint64_t bytes_in_ = 0;

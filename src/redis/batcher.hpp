@@ -58,6 +58,9 @@ class batcher final : public call_queue {
     [[nodiscard]] bool is_full() const noexcept override { return is_full_; }
     void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
     [[nodiscard]] bool expects_reply() const noexcept override { return !in_flight_.empty(); }
+    [[nodiscard]] std::int64_t oldest_sent_at() const noexcept override {
+        return in_flight_.front().sent_at;
+    }
     [[nodiscard]] std::optional<remedy> read_reply(const resp::decoder& reply,
                                                    std::string_view bytes) override;
     void lose_connection(std::uint64_t sent) override;

@@ -30,6 +30,21 @@ void call_queue::expire(std::int64_t now, errc unsent) {
     drop_abandoned();
 }
 
+bool call_queue::expire_unsent(std::int64_t now) {
+    auto any = false;
+    for (auto* op = by_deadline_.front(); op != nullptr && op->deadline <= now;) {
+        auto* next = op->next;
+        if (!is_sent(*op)) {
+            withdraw(*op, errc::deadline_exceeded);
+            any = true;
+        }
+        op = next;
+    }
+    if (any)
+        drop_abandoned();
+    return any;
+}
+
 std::optional<std::int64_t> call_queue::next_deadline() const noexcept {
     if (by_deadline_.empty())
         return std::nullopt;

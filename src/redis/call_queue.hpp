@@ -72,6 +72,10 @@ class call_queue {
     /// encoded, and as `errc::outcome_unknown` where their bytes may have left.
     void expire(std::int64_t now, errc unsent);
 
+    /// Ends with `errc::deadline_exceeded` only those of them that were not encoded, so that a call
+    /// whose deadline has passed is never sent. Returns whether there were any.
+    bool expire_unsent(std::int64_t now);
+
     /// The deadline that passes next.
     [[nodiscard]] std::optional<std::int64_t> next_deadline() const noexcept;
 
@@ -89,6 +93,8 @@ class call_queue {
 
     /// Replies are owed.
     [[nodiscard]] virtual bool expects_reply() const noexcept = 0;
+    /// If replies are owed, the time at which the oldest request among them was written.
+    [[nodiscard]] virtual std::int64_t oldest_sent_at() const noexcept = 0;
     /// Takes the next reply of the connection. Nothing when it is not one that can stand here: the
     /// connection cannot be trusted any more.
     [[nodiscard]] virtual std::optional<remedy> read_reply(const resp::decoder& reply,

@@ -74,12 +74,13 @@ void stream::connect_to(const tcp::resolver::results_type& endpoints, listener t
 void stream::read_some(listener to, std::span<char> into) {
     if (secure_)
         return read_tls(std::move(to), into);
-    socket_.async_read_some(
-        asio::buffer(into.data(), into.size()),
-        asio::bind_allocator(handler_allocator<char>{read_memory_},
-                             [to = std::move(to), id = connection_](error_code ec, std::size_t n) {
-                                 to->on_read(id, ec, n);
-                             }));
+    socket_.async_read_some(asio::buffer(into.data(), into.size()),
+                            asio::bind_allocator(handler_allocator<char>{read_memory_},
+                                                 [this, to = std::move(to),
+                                                  id = connection_](error_code ec, std::size_t n) {
+                                                     ++completions_;
+                                                     to->on_read(id, ec, n);
+                                                 }));
 }
 
 void stream::write(listener to, std::string_view bytes) {
@@ -91,6 +92,11 @@ void stream::write(listener to, std::string_view bytes) {
                              [to = std::move(to), id = connection_](error_code ec, std::size_t n) {
                                  to->on_write(id, ec, n);
                              }));
+}
+
+bool stream::has_unread() const noexcept {
+    auto ec = error_code{};
+    return socket_.available(ec) != 0 && !ec;
 }
 
 void stream::close() noexcept {

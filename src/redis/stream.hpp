@@ -58,6 +58,10 @@ class stream {
     void connect(listener to);
     void read_some(listener to, std::span<char> into);
     void write(listener to, std::string_view bytes);
+    /// How many operations of sockets have ended so far.
+    [[nodiscard]] std::uint64_t completions() const noexcept { return completions_; }
+    /// Whether the system has received bytes that no operation has taken yet.
+    [[nodiscard]] bool has_unread() const noexcept;
     /// Closes; whatever is outstanding completes for a connection that is no more.
     void close() noexcept;
 
@@ -88,6 +92,7 @@ class stream {
     std::shared_ptr<tcp::socket> connecting_;
     boost::asio::generic::stream_protocol::socket socket_;
     std::uint64_t connection_ = 1;
+    std::uint64_t completions_ = 0;
     handler_memory read_memory_;
     handler_memory write_memory_;
 };

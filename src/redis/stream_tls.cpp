@@ -92,6 +92,7 @@ void stream::receive_handshake(const listener& to) {
             [this, to, id = connection_, with = secure_](error_code ec, std::size_t n) {
                 if (id != connection_)
                     return;
+                ++completions_;
                 if (!ec)
                     ec = guarded([&] { return with->link.receive(n), error_code{}; });
                 if (ec)
@@ -107,12 +108,14 @@ void stream::read_tls(listener to, std::span<char> into) {
     const auto n = secure_->link.decrypt(into, failure);
     if (n == 0 && !failure)
         return receive_tls(std::move(to), into);
-    socket_.async_read_some(asio::mutable_buffer{},
-                            asio::bind_allocator(handler_allocator<char>{read_memory_},
-                                                 [to = std::move(to), id = connection_, failure,
-                                                  n](error_code /*none*/, std::size_t /*none*/) {
-                                                     to->on_read(id, failure, n);
-                                                 }));
+    socket_.async_read_some(
+        asio::mutable_buffer{},
+        asio::bind_allocator(handler_allocator<char>{read_memory_},
+                             [this, to = std::move(to), id = connection_, failure,
+                              n](error_code /*none*/, std::size_t /*none*/) {
+                                 ++completions_;
+                                 to->on_read(id, failure, n);
+                             }));
 }
 
 void stream::receive_tls(listener to, std::span<char> into) {
@@ -122,6 +125,7 @@ void stream::receive_tls(listener to, std::span<char> into) {
                                                   with = secure_](error_code ec, std::size_t n) {
                                                      if (id != connection_)
                                                          return;
+                                                     ++completions_;
                                                      auto got = std::size_t{0};
                                                      auto is_waiting = false;
                                                      if (!ec)

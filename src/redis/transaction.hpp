@@ -90,6 +90,7 @@ class transaction {
     }
 
     std::uint64_t sent_from = 0; ///< the place of its first byte in the connection's stream
+    std::int64_t sent_at = 0;    ///< not later than that byte left
     bool encoded = false;        ///< no more calls are taken, and it may be on its way
 
   private:

@@ -125,6 +125,7 @@ bool transactor::is_full() const noexcept {
 void transactor::write_repairs(std::string& out, std::uint64_t stream_position) {
     auto row = take_spare(spare_without_calls_);
     row.front().sent_from = stream_position;
+    row.front().sent_at = context_.here;
     row.front().encode_repairs(out, context_);
     in_flight_.splice(in_flight_.end(), row);
 }
@@ -138,6 +139,7 @@ void transactor::write(std::string& out, std::uint64_t stream_position, std::int
     while (!waiting_.empty() && flying_ < settings_.batches_in_flight) {
         auto& row = waiting_.front();
         row.sent_from = stream_position + (out.size() - begin);
+        row.sent_at = context_.here;
         try {
             row.encode(out, context_);
         } catch (...) {
