@@ -21,6 +21,10 @@ using std::chrono::milliseconds;
     return std::to_string(value.count()) + " ms";
 }
 
+[[nodiscard]] std::string text_of(std::chrono::seconds value) {
+    return std::to_string(value.count()) + " s";
+}
+
 template<class Integer>
 [[nodiscard]] std::string text_of(Integer value) {
     return std::to_string(value);
@@ -46,10 +50,11 @@ void check_times(const config& settings) {
                     "config::reconnect_most must be at least config::reconnect_least (" +
                         text_of(settings.reconnect_least) + "), is " +
                         text_of(settings.reconnect_most)};
-    if (const auto age = settings.deny_cache_max_age; age < least || age > most)
-        throw error{errc::invalid_config, "config::deny_cache_max_age: out of range (got " +
-                                              text_of(age) + ", expected " + text_of(least) +
-                                              " to " + text_of(most) + ")"};
+    check("deny_cache_max_age", settings.deny_cache_max_age, least, most);
+    check("ping_interval", settings.ping_interval, milliseconds{0}, most);
+    check("tcp_keep_alive", settings.tcp_keep_alive, std::chrono::seconds{0},
+          std::chrono::seconds{std::chrono::hours{1}});
+    check("tcp_user_timeout", settings.tcp_user_timeout, milliseconds{0}, most);
     check("minimum_ttl", settings.minimum_ttl, milliseconds{0},
           milliseconds{std::chrono::hours{24} * 366});
 }

@@ -76,7 +76,27 @@ struct config {
     std::chrono::milliseconds timeout{100};
 
     /// For connecting to the server, the handshake of TLS, and the greeting, together: 1 ms to 1 h.
+    /// If the name of a host has several addresses they are tried in turn, each for an equal share
+    /// of it, and the next attempt begins with the addresses that have not failed.
     std::chrono::milliseconds connect_timeout{1000};
+
+    /// A connection on which no reply is outstanding, and which has been idle for this long, is
+    /// checked with a PING: 1 ms to 1 h, or 0 for never. A PING, or a call that was made after half
+    /// a second of idleness, that is not answered within `timeout`, but at least
+    /// `limits::ping_timeout`, ends the connection, and a new one is made. So a connection that a
+    /// firewall or a load balancer has dropped is replaced before a call has to find out, usually.
+    /// A busy connection is never sent a PING. An ACL that denies PING disables the checks.
+    std::chrono::milliseconds ping_interval{500};
+
+    /// With TCP, the idle time after which the system sends keep-alive probes: 1 s to 1 h, or 0 for
+    /// none. Three probes, at intervals of a third of it, that are not acknowledged end the
+    /// connection. `ping_interval` notices earlier; this is for limiters without it.
+    std::chrono::seconds tcp_keep_alive{15};
+
+    /// With TCP, how long sent data may stay unacknowledged by the server's system before the
+    /// connection ends (TCP_USER_TIMEOUT of Linux; no effect elsewhere): 1 ms to 1 h, or 0 for the
+    /// system's own limit, about 15 min. A server that is frozen or busy still acknowledges.
+    std::chrono::milliseconds tcp_user_timeout{1000};
 
     /// The pauses between attempts to connect, and between probes of a server that does not answer,
     /// grow from the first to the second, each jittered between half and all of it: 1 ms to 1 h,

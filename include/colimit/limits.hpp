@@ -35,6 +35,11 @@ inline constexpr int breaker_misses = 5;
 /// Probes in a row that a server must answer in time before it is asked again.
 inline constexpr int breaker_probes = 2;
 
+/// How long a connection that was idle may stay silent at least before it is replaced, if
+/// `config::timeout` is shorter: a server that forks to save a large data set is silent for a
+/// quarter of a second and is not lost.
+inline constexpr std::chrono::milliseconds ping_timeout{250};
+
 /// Bytes of one part of a `key` that are written as they are; a digest stands for a longer one, so
 /// that the others stay readable.
 inline constexpr std::size_t key_part_bytes = 128;

@@ -28,7 +28,7 @@ void redis_engine::obey(redis::action what) {
     case redis::action::nothing:
         return;
     case redis::action::connect:
-        return stream_.connect(self());
+        return stream_.connect(self(), time_at(*session_.wake_at()));
     case redis::action::send:
         return greet();
     case redis::action::serve:
@@ -49,6 +49,7 @@ void redis_engine::on_connect(std::uint64_t connection, error_code ec) {
     greeting_due_ = false;
     begin_ = end_ = 0;
     decoder_.reset();
+    may_ping_ = true;
     attempt([this] { obey(session_.connected()); });
     if (connection == stream_.connection())
         attempt([this] { start_read(); });
@@ -68,12 +69,14 @@ void redis_engine::greet() {
 void redis_engine::serve() {
     ++served_;
     breaker_.close();
+    stream_.keep_address();
     calls_->begin_connection(session_.facts());
     end_ready_waiters({});
     pump();
 }
 
 void redis_engine::lose_connection(redis::remedy why) {
+    stream_.leave_address();
     obey(session_.lost(now_, why));
 }
 
@@ -83,7 +86,7 @@ void redis_engine::lose_connection(error_code why) {
 
 void redis_engine::disconnect() {
     stream_.close();
-    writing_ = false;
+    writing_ = ping_is_owed_ = is_doubted_ = false;
     breaker_.lose_connection();
     breaker_.miss(now_);
     calls_->lose_connection(handed_);
@@ -98,12 +101,15 @@ void redis_engine::disconnect() {
 // Time
 
 std::int64_t redis_engine::silence_ends() const noexcept {
-    return calls_->expects_reply() || breaker_.is_probing() ? heard_ + silence_limit_ : no_time;
+    if (!owes_reply())
+        return no_time;
+    return heard_ + (is_doubted_ ? doubt_limit_ : silence_limit_);
 }
 
 std::int64_t redis_engine::next_event() const noexcept {
     return std::min({calls_->next_deadline().value_or(no_time),
-                     session_.wake_at().value_or(no_time), silence_ends(), probe_due()});
+                     session_.wake_at().value_or(no_time), silence_ends(), probe_due(),
+                     ping_due()});
 }
 
 void redis_engine::set_alarm() noexcept {
@@ -168,6 +174,8 @@ void redis_engine::act_on_time() {
     attempt([this] { obey(session_.wake(now_)); });
     if (now_ >= silence_ends())
         lose_connection(redis::remedy::reconnect);
+    if (now_ >= ping_due())
+        attempt([this] { ping(); });
     run_within_turn(noted());
 }
 

@@ -29,15 +29,23 @@ constexpr std::size_t read_bytes = std::size_t{64} * 1024;
 /// worth waiting for on the same connection.
 constexpr std::int64_t least_silence = 2'000'000;
 
+/// Calls of one turn share a reading of the clock as long as that changes their deadlines by less
+/// than this part of the timeout.
+constexpr std::int64_t precision = 20;
+
 } // namespace
 
 redis_engine::redis_engine(const asio::any_io_executor& executor, const config& settings,
                            const redis::address& where)
     : engine(executor, settings),
-      silence_limit_(std::max(5 * in_us(settings.timeout), least_silence)), fallback_(settings),
+      silence_limit_(std::max(5 * in_us(settings.timeout), least_silence)),
+      doubt_limit_(in_us(std::max(settings.timeout, limits::ping_timeout))),
+      ping_interval_(in_us(settings.ping_interval)), fallback_(settings),
       session_(session_settings_of(settings, where)), breaker_(breaker_settings_of(settings)),
-      calls_(make_queue(settings)), stream_(own_executor(), where, tls_context_of(settings, where)),
-      in_(read_bytes), alarm_(own_executor(), lock(), [this] { on_time(); }) {
+      calls_(make_queue(settings)),
+      stream_(own_executor(), where, tls_context_of(settings, where), tcp_options_of(settings)),
+      in_(read_bytes), alarm_(own_executor(), lock(), [this] { on_time(); }),
+      ticks_(in_us(settings.timeout) / precision) {
     timeout_ = in_us(settings.timeout);
     if (settings.deny_cache != 0 && settings.mode == mode::script)
         denials_.emplace(settings.deny_cache, in_us(settings.deny_cache_max_age), steady_now);
@@ -60,7 +68,10 @@ void redis_engine::open() {
 /// False when the call would wait in vain, and was told so.
 bool redis_engine::begin_turn(operation& op) {
     schedule_turn();
-    now_ = steady_now(); // an earlier handler of this event-loop iteration may have run for long
+    // An earlier handler of this turn may have run for long.
+    const auto has_moved_on = ticks_.has_moved_on();
+    if (!std::exchange(clock_is_read_, true) || has_moved_on)
+        now_ = steady_now();
     op.deadline = now_ + timeout_;
     if (!breaker_.is_open() && session_.not_ready_before() < op.deadline)
         return true;
@@ -229,7 +240,7 @@ void redis_engine::schedule_turn() noexcept {
 
 void redis_engine::end_turn() {
     const std::lock_guard guard{lock()};
-    turn_scheduled_ = false;
+    turn_scheduled_ = clock_is_read_ = false;
     pump();
     set_alarm();
 }
@@ -243,6 +254,7 @@ void redis_engine::run_within_turn(operation_list& row) {
         return set_alarm();
     }
     const auto posted = std::exchange(turn_scheduled_, true);
+    clock_is_read_ = false;
     try {
         run(std::move(row));
     } catch (...) {
@@ -251,6 +263,7 @@ void redis_engine::run_within_turn(operation_list& row) {
         throw;
     }
     turn_scheduled_ = posted;
+    clock_is_read_ = false;
     pump();
     set_alarm();
 }
@@ -267,11 +280,12 @@ void redis_engine::pump() {
         return attempt([this] { probe(); });
     if (calls_->expire_unsent(now_))
         complete_all(calls_->done);
-    if (!calls_->expects_reply())
-        heard_ = now_;
     attempt([this] {
         out_.clear();
+        const auto is_first = !owes_reply();
         calls_->write(out_, handed_, now_);
+        if (is_first && !out_.empty())
+            await_reply();
         start_write();
     });
 }
@@ -325,6 +339,7 @@ void redis_engine::on_read(std::uint64_t connection, error_code ec, std::size_t 
     if (ec)
         return lose_connection(ec);
     heard_ = now_;
+    is_doubted_ = false;
     end_ += bytes;
     bytes_in_ += bytes;
     attempt([this] { read_replies(); });
@@ -365,7 +380,9 @@ bool redis_engine::read_reply(std::string_view bytes) {
             breaker_.miss(now_); // it is there and loads its data
         return true;
     }
-    const auto needs = breaker_.is_probing() ? end_probe(bytes) : read_answer(bytes);
+    const auto needs = ping_is_owed_           ? end_ping(bytes)
+                       : breaker_.is_probing() ? end_probe(bytes)
+                                               : read_answer(bytes);
     if (needs < redis::remedy::reconnect)
         return true;
     lose_connection(needs);

@@ -16,6 +16,7 @@
 #include <engine/deny_cache.hpp>
 #include <engine/engine.hpp>
 #include <engine/fallback.hpp>
+#include <engine/tick_watch.hpp>
 #include <redis/breaker.hpp>
 #include <redis/call_queue.hpp>
 #include <redis/handler_memory.hpp>
@@ -106,12 +107,19 @@ class redis_engine final : public engine, private redis::stream_events {
     void probe();
     [[nodiscard]] redis::remedy end_probe(std::string_view bytes);
     [[nodiscard]] std::int64_t probe_due() const noexcept;
+    void await_reply() noexcept;
+    [[nodiscard]] bool owes_reply() const noexcept;
+    void ping();
+    [[nodiscard]] redis::remedy end_ping(std::string_view bytes);
+    [[nodiscard]] std::int64_t ping_due() const noexcept;
     void end_ready_waiters(error_code ec);
     [[nodiscard]] redis::stream::listener self();
 
     static constexpr auto no_time = std::numeric_limits<std::int64_t>::max();
 
     std::int64_t silence_limit_;
+    std::int64_t doubt_limit_;   ///< the same for a connection that was idle before
+    std::int64_t ping_interval_; ///< 0: never
     fallback fallback_;
     redis::session session_;
     redis::breaker breaker_;
@@ -127,13 +135,18 @@ class redis_engine final : public engine, private redis::stream_events {
     bool greeting_due_ = false; ///< as soon as nothing is being written
 
     std::vector<char> in_;
-    std::size_t begin_ = 0; ///< of the reply that is being read
-    std::size_t end_ = 0;   ///< of what was received
-    std::int64_t heard_ = 0;
+    std::size_t begin_ = 0;     ///< of the reply that is being read
+    std::size_t end_ = 0;       ///< of what was received
+    std::int64_t heard_ = 0;    ///< when bytes came, or the server began to owe a reply
+    bool is_doubted_ = false;   ///< the connection was idle when the server began to owe a reply
+    bool ping_is_owed_ = false; ///< the next reply is that to a PING of an idle connection
+    bool may_ping_ = true;      ///< the server has not denied it on this connection
 
     alarm alarm_;
     redis::handler_memory turn_memory_;
     bool turn_scheduled_ = false;
+    bool clock_is_read_ = false; ///< in this turn
+    tick_watch ticks_;
 
     redis::handler_memory look_memory_;
     bool is_looking_ = false;            ///< for what has arrived, before something is due

@@ -9,6 +9,12 @@
 #include <string_view>
 
 namespace colimit::detail {
+namespace {
+
+/// Microseconds after which a silent connection is no longer known to be alive.
+constexpr std::int64_t doubtful_idleness = 500'000;
+
+} // namespace
 
 /// The next reply to calls, and what it asks for.
 redis::remedy redis_engine::read_answer(std::string_view bytes) {
@@ -31,6 +37,7 @@ void redis_engine::probe() {
         return;
     breaker_.begin_probe(now_);
     heard_ = now_;
+    is_doubted_ = false;
     out_.clear();
     redis::resp::append_command(out_, {"PING"});
     start_write();
@@ -49,8 +56,47 @@ redis::remedy redis_engine::end_probe(std::string_view bytes) {
 /// A server that owes replies needs no probe: when they come, they are one.
 std::int64_t redis_engine::probe_due() const noexcept {
     const auto may_probe =
-        session_.state() == redis::session_state::ready && !writing_ && !calls_->expects_reply();
+        session_.state() == redis::session_state::ready && !writing_ && !owes_reply();
     return may_probe ? breaker_.probe_at().value_or(no_time) : no_time;
+}
+
+bool redis_engine::owes_reply() const noexcept {
+    return calls_->expects_reply() || ping_is_owed_ || breaker_.is_probing();
+}
+
+/// The server begins to owe a reply. A connection that was idle before may have been dropped
+/// silently, so the server has less time to prove the contrary.
+void redis_engine::await_reply() noexcept {
+    is_doubted_ = now_ - heard_ >= doubtful_idleness;
+    heard_ = now_;
+}
+
+/// Checks an idle connection. Calls that come meanwhile are sent behind the PING; nothing was owed
+/// before it, so the next reply is its own.
+void redis_engine::ping() {
+    heard_ = now_;
+    is_doubted_ = ping_is_owed_ = true;
+    out_.clear();
+    redis::resp::append_command(out_, {"PING"});
+    start_write();
+}
+
+redis::remedy redis_engine::end_ping(std::string_view bytes) {
+    const auto& first = decoder_.nodes().front();
+    if (first.kind == redis::resp::kind::push)
+        return redis::remedy::keep;
+    ping_is_owed_ = false;
+    if (first.kind != redis::resp::kind::error)
+        return redis::remedy::keep;
+    const auto text = decoder_.text(first, bytes);
+    may_ping_ = !text.starts_with("NOPERM");
+    return may_ping_ ? redis::classify(text).remedy : redis::remedy::keep;
+}
+
+std::int64_t redis_engine::ping_due() const noexcept {
+    const auto is_idle = session_.state() == redis::session_state::ready && !writing_ &&
+                         !owes_reply() && !breaker_.is_open();
+    return is_idle && may_ping_ && ping_interval_ != 0 ? heard_ + ping_interval_ : no_time;
 }
 
 } // namespace colimit::detail

@@ -10,6 +10,7 @@
 #include <redis/breaker.hpp>
 #include <redis/call_queue.hpp>
 #include <redis/session.hpp>
+#include <redis/stream.hpp>
 #include <redis/tls_context.hpp>
 
 #include <chrono>
@@ -21,6 +22,10 @@ namespace colimit::detail {
 /// Microseconds of the clock that is never set.
 [[nodiscard]] std::int64_t steady_now() noexcept;
 
+[[nodiscard]] inline std::chrono::steady_clock::time_point time_at(std::int64_t us) noexcept {
+    return std::chrono::steady_clock::time_point{std::chrono::microseconds{us}};
+}
+
 [[nodiscard]] inline std::int64_t in_us(std::chrono::milliseconds t) noexcept {
     return std::chrono::microseconds{t}.count();
 }
@@ -28,6 +33,10 @@ namespace colimit::detail {
 [[nodiscard]] redis::session_settings session_settings_of(const config& c, const redis::address& a);
 
 [[nodiscard]] redis::breaker_settings breaker_settings_of(const config& c);
+
+[[nodiscard]] inline redis::tcp_options tcp_options_of(const config& c) noexcept {
+    return {.keep_alive = c.tcp_keep_alive, .user_timeout = c.tcp_user_timeout};
+}
 
 /// Null where the address is not one of TLS.
 /// @throws colimit::error with `errc::invalid_config` for files that are not what they should be.

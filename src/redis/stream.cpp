@@ -2,15 +2,19 @@
 //
 // The socket, without TLS.
 
+#include <redis/guarded.hpp>
 #include <redis/stream.hpp>
+
+#include <netinet/tcp.h>
 
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/connect.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -18,10 +22,40 @@ namespace colimit::redis {
 
 namespace asio = boost::asio;
 
-stream::stream(const executor& ex, redis::address where, std::unique_ptr<const tls_context> tls)
-    : where_(std::move(where)), tls_(std::move(tls)), socket_(ex) {}
+namespace {
 
-void stream::connect(listener to) {
+template<int Level, int Name>
+void set(asio::ip::tcp::socket& socket, std::int64_t value) {
+    auto ignored = error_code{}; // a socket without the option is of use too
+    const auto number = static_cast<int>(value);
+    (void)socket.set_option(asio::detail::socket_option::integer<Level, Name>{number}, ignored);
+}
+
+void apply(const tcp_options& options, asio::ip::tcp::socket& socket) {
+    set<IPPROTO_TCP, TCP_NODELAY>(socket, 1);
+    if (const auto idle = options.keep_alive.count(); idle != 0) {
+        constexpr auto probes = 3;
+        set<SOL_SOCKET, SO_KEEPALIVE>(socket, 1);
+#ifdef TCP_KEEPIDLE
+        set<IPPROTO_TCP, TCP_KEEPIDLE>(socket, idle);
+        set<IPPROTO_TCP, TCP_KEEPINTVL>(socket, std::max(idle / probes, std::int64_t{1}));
+        set<IPPROTO_TCP, TCP_KEEPCNT>(socket, probes);
+#endif
+    }
+#ifdef TCP_USER_TIMEOUT
+    if (const auto most = options.user_timeout.count(); most != 0)
+        set<IPPROTO_TCP, TCP_USER_TIMEOUT>(socket, most);
+#endif
+}
+
+} // namespace
+
+stream::stream(const executor& ex, redis::address where, std::unique_ptr<const tls_context> tls,
+               tcp_options tcp)
+    : where_(std::move(where)), tls_(std::move(tls)), tcp_(tcp), share_(ex), socket_(ex) {}
+
+void stream::connect(listener to, std::chrono::steady_clock::time_point give_up) {
+    give_up_ = give_up;
     if (where_.kind == address::kind::unix_socket)
         connect_unix(std::move(to));
     else
@@ -40,35 +74,97 @@ void stream::connect_tcp(listener to) {
     auto ec = error_code{};
     const auto literal = asio::ip::make_address(where_.host, ec);
     if (!ec)
-        return connect_to(tcp::resolver::results_type::create(tcp::endpoint{literal, where_.port},
-                                                              where_.host, ""),
-                          std::move(to));
+        return connect_to({tcp::endpoint{literal, where_.port}}, to);
     resolver_.emplace(socket_.get_executor());
-    resolver_->async_resolve(
-        where_.host, std::to_string(where_.port),
-        [this, to = std::move(to),
-         id = connection_](error_code failure, const tcp::resolver::results_type& found) mutable {
-            if (id != connection_ || failure)
-                return to->on_connect(id, failure);
-            connect_to(found, std::move(to));
-        });
+    resolver_->async_resolve(where_.host, std::to_string(where_.port),
+                             [this, to = std::move(to), id = connection_](
+                                 error_code failure, const tcp::resolver::results_type& found) {
+                                 if (id != connection_)
+                                     return;
+                                 if (!failure)
+                                     failure = guarded([&] {
+                                         connect_to({found.begin(), found.end()}, to);
+                                         return error_code{};
+                                     });
+                                 if (failure)
+                                     to->on_connect(id, failure);
+                             });
 }
 
-void stream::connect_to(const tcp::resolver::results_type& endpoints, listener to) {
+/// What failed is tried last, the latest failure at the very end.
+void stream::connect_to(std::vector<tcp::endpoint> found, const listener& to) {
+    const auto is_gone = [&found](const tcp::endpoint& e) {
+        return std::ranges::find(found, e) == found.end();
+    };
+    std::erase_if(failed_, is_gone);
+    failed_.reserve(found.size()); // to note a failure takes no memory
+    const auto rank = [this](const tcp::endpoint& e) {
+        const auto at = std::ranges::find(failed_, e);
+        return at == failed_.end() ? 0 : 1 + (at - failed_.begin());
+    };
+    std::ranges::stable_sort(found, {}, rank);
+    endpoints_ = std::move(found);
+    next_endpoint_ = 0;
+    try_next(to);
+}
+
+void stream::connect_next(const listener& to, error_code last) {
+    connecting_.reset();
+    if (next_endpoint_ < endpoints_.size())
+        last = guarded([&] { return try_next(to), error_code{}; });
+    if (last)
+        to->on_connect(connection_, last);
+}
+
+void stream::try_next(const listener& to) {
+    current_ = endpoints_.at(next_endpoint_++);
+    leave_address(); // until it is known to work
     connecting_ = std::make_shared<tcp::socket>(socket_.get_executor());
-    asio::async_connect(*connecting_, endpoints,
-                        [this, to = std::move(to), id = connection_,
-                         open = connecting_](error_code ec, const tcp::endpoint& /*which*/) {
-                            if (id == connection_ && !ec) {
-                                auto ignored = error_code{};
-                                (void)open->set_option(tcp::no_delay{true}, ignored);
-                                socket_ = std::move(*open);
-                                connecting_.reset();
-                                if (tls_)
-                                    return begin_tls(to);
-                            }
-                            to->on_connect(id, ec);
-                        });
+    end_share_after_its_time(to);
+    connecting_->async_connect(current_,
+                               [this, to, id = connection_, open = connecting_](error_code ec) {
+                                   if (id == connection_ && open == connecting_)
+                                       on_tcp_connect(to, ec);
+                               });
+}
+
+/// The last address has what is left, and the caller sees to its end.
+void stream::end_share_after_its_time(const listener& to) {
+    const auto left = endpoints_.size() + 1 - next_endpoint_;
+    if (left == 1)
+        return;
+    const auto now = std::chrono::steady_clock::now();
+    share_.expires_at(now + (give_up_ - now) / static_cast<std::int64_t>(left));
+    share_.async_wait([this, to, id = connection_, open = connecting_](error_code /*cancelled*/) {
+        if (id != connection_ || open != connecting_ ||
+            std::chrono::steady_clock::now() < share_.expiry())
+            return;
+        auto ignored = error_code{};
+        (void)open->close(ignored);
+        connect_next(to, asio::error::timed_out);
+    });
+}
+
+void stream::on_tcp_connect(const listener& to, error_code ec) {
+    share_.cancel();
+    if (ec)
+        return connect_next(to, ec);
+    apply(tcp_, *connecting_);
+    socket_ = std::move(*connecting_);
+    connecting_.reset();
+    if (tls_)
+        return begin_tls(to);
+    to->on_connect(connection_, {});
+}
+
+void stream::keep_address() noexcept {
+    std::erase(failed_, current_);
+}
+
+void stream::leave_address() noexcept {
+    std::erase(failed_, current_);
+    if (failed_.size() < failed_.capacity())
+        failed_.push_back(current_);
 }
 
 void stream::read_some(listener to, std::span<char> into) {
@@ -103,6 +199,7 @@ void stream::close() noexcept {
     ++connection_;
     auto ignored = error_code{};
     resolver_.reset(); // to cancel it would take memory
+    share_.cancel();
     if (connecting_)
         (void)connecting_->close(ignored);
     connecting_.reset();

@@ -15,13 +15,16 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace colimit::redis {
 
@@ -44,18 +47,31 @@ class stream_events {
     ~stream_events() = default;
 };
 
+/// Options of a TCP socket; 0 leaves what the system does by default.
+struct tcp_options {
+    std::chrono::seconds keep_alive{0};        ///< idle time before a keep-alive probe
+    std::chrono::milliseconds user_timeout{0}; ///< how long sent data may stay unacknowledged
+};
+
 class stream {
   public:
     using executor = boost::asio::any_io_executor;
     using listener = std::shared_ptr<stream_events>;
 
     /// @param tls for addresses that ask for it, else null
-    stream(const executor& ex, redis::address where, std::unique_ptr<const tls_context> tls);
+    stream(const executor& ex, redis::address where, std::unique_ptr<const tls_context> tls,
+           tcp_options tcp = {});
 
     /// The number of the connection that is open or being made.
     [[nodiscard]] std::uint64_t connection() const noexcept { return connection_; }
 
-    void connect(listener to);
+    /// Tries the addresses of the host one after the other, those that failed before last. Each
+    /// has an equal share of the time that is left until `give_up`, when the caller closes.
+    void connect(listener to, std::chrono::steady_clock::time_point give_up);
+    /// The server at the current address does what it is asked: it is tried first next time.
+    void keep_address() noexcept;
+    /// It does not, or is silent: the others are tried first next time.
+    void leave_address() noexcept;
     void read_some(listener to, std::span<char> into);
     void write(listener to, std::string_view bytes);
     /// How many operations of sockets have ended so far.
@@ -71,7 +87,11 @@ class stream {
 
     void connect_tcp(listener to);
     void connect_unix(listener to);
-    void connect_to(const tcp::resolver::results_type& endpoints, listener to);
+    void connect_to(std::vector<tcp::endpoint> found, const listener& to);
+    void connect_next(const listener& to, error_code last);
+    void try_next(const listener& to);
+    void end_share_after_its_time(const listener& to);
+    void on_tcp_connect(const listener& to, error_code ec);
 
     // With TLS (stream_tls.cpp)
     void begin_tls(const listener& to);
@@ -86,8 +106,15 @@ class stream {
 
     redis::address where_;
     std::unique_ptr<const tls_context> tls_;
-    std::shared_ptr<secure_part> secure_;   ///< of this connection, if it is by TLS
+    std::shared_ptr<secure_part> secure_; ///< of this connection, if it is by TLS
+    tcp_options tcp_;
     std::optional<tcp::resolver> resolver_; ///< while it is asked
+    std::vector<tcp::endpoint> endpoints_;  ///< of this attempt, in the order of trying
+    std::size_t next_endpoint_ = 0;
+    std::vector<tcp::endpoint> failed_; ///< since they worked last; the latest is the last one
+    tcp::endpoint current_;             ///< that is tried or connected
+    std::chrono::steady_clock::time_point give_up_;
+    boost::asio::steady_timer share_;
     /// Until it is connected; then the socket is handed over.
     std::shared_ptr<tcp::socket> connecting_;
     boost::asio::generic::stream_protocol::socket socket_;

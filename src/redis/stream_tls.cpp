@@ -6,16 +6,15 @@
 //
 // Nothing is thrown into the context's loop: a step that finds no memory ends the connection.
 
+#include <redis/guarded.hpp>
 #include <redis/stream.hpp>
 #include <redis/tls_link.hpp>
 
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/error.hpp>
 #include <boost/asio/write.hpp>
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 namespace colimit::redis {
@@ -39,16 +38,6 @@ namespace {
 [[nodiscard]] asio::mutable_buffer room_of(tls_link& link) noexcept {
     const auto room = link.room();
     return {room.data(), room.size()};
-}
-
-/// Does a step, and makes an error of what it throws.
-template<class Step>
-[[nodiscard]] error_code guarded(Step step) noexcept {
-    try {
-        return step();
-    } catch (const std::exception&) {
-        return asio::error::no_memory;
-    }
 }
 
 } // namespace

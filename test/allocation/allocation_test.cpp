@@ -119,6 +119,7 @@ class meter {
     c.server = server;
     c.mode = how;
     c.timeout = 10s;
+    c.ping_interval = 0ms; // only what the test asks for is sent
     c.deny_cache = 0;
     c.batch_size = 256; // for all callers, or how many batches wait would be a matter of chance
     return c;

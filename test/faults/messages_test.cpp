@@ -42,6 +42,7 @@ struct scene {
         auto c = config{};
         c.server = proxy.address();
         c.timeout = 10s;
+        c.ping_interval = 0ms; // only what the test asks for is sent
         c.connect_timeout = 10s;
         c.reconnect_least = 1ms;
         c.reconnect_most = 5ms;

@@ -51,6 +51,7 @@ const auto ids = bloom_filter{"ids", {.capacity = 1'000'000, .error_rate = 0.000
     made.server = server;
     made.mode = c.mode;
     made.timeout = 10s;
+    made.ping_interval = 0ms; // only what the test asks for is sent
     made.connect_timeout = 10s;
     errors_come_through(made);
     return made;

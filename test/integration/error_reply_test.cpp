@@ -45,6 +45,7 @@ struct outcome_of {
         auto settings = config{};
         settings.server = peer.address();
         settings.timeout = 10s;
+        settings.ping_interval = 0ms; // only what the test asks for is sent
         settings.reconnect_most = 10ms;
         settings.on_failure = failure_mode::error;
         auto limiter = colimit::limiter{context.get_executor(), settings};

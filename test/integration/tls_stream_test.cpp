@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(
     auto other_end = std::thread{
         [&, go_on = has_heard.get_future()]() mutable { server.serve(std::move(go_on)); }};
     auto talks = std::make_shared<talker>(context, stream, text, std::move(has_heard));
-    stream.connect(talks);
+    stream.connect(talks, std::chrono::steady_clock::now() + std::chrono::seconds{60});
     context.run_for(std::chrono::seconds{60});
     BOOST_TEST(talks->writes == 2);
     stream.close();

@@ -68,6 +68,7 @@ struct hindered {
         s.trusted()(c);
         c.server = proxy.address();
         c.timeout = 2s;
+        c.ping_interval = 0ms; // only what the test asks for is sent
         c.reconnect_most = 20ms;
         c.on_failure = failure_mode::error;
         if (adjust)

@@ -57,7 +57,8 @@ struct live {
     explicit live(const std::string& server) : live(server, [](config&) {}) {}
 
     /// Calls may take two seconds, so that a loaded machine is not taken for a dead server, and end
-    /// with the error where there is one; `adjust(config&)` says otherwise.
+    /// with the error where there is one, and no PING is sent to an idle connection;
+    /// `adjust(config&)` says otherwise.
     template<class Adjust>
     live(const std::string& server, Adjust adjust)
         : context(1), limiter(context.get_executor(), settings(server, adjust)) {}
@@ -103,6 +104,7 @@ struct live {
         c.server = server;
         c.timeout = std::chrono::seconds{2};
         c.on_failure = failure_mode::error;
+        c.ping_interval = std::chrono::milliseconds{0};
         adjust(c);
         return c;
     }

@@ -46,6 +46,7 @@ struct fixture {
         auto c = config{};
         c.server = peer.address();
         c.timeout = 30s;
+        c.ping_interval = 0ms; // only what the test asks for is sent
         return c;
     }
 

@@ -54,6 +54,12 @@ BOOST_AUTO_TEST_CASE(times_are_1_ms_to_1_h) {
     check_range(&config::connect_timeout, 1ms, milliseconds{1h}, "config::connect_timeout" + range);
     check_range(&config::reconnect_least, 1ms, milliseconds{1h}, "config::reconnect_least" + range);
     check_range(&config::reconnect_most, 1ms, milliseconds{1h}, "config::reconnect_most" + range);
+    const std::string or_none = " must be 0 ms to 3600000 ms";
+    check_range(&config::ping_interval, 0ms, milliseconds{1h}, "config::ping_interval" + or_none);
+    check_range(&config::tcp_user_timeout, 0ms, milliseconds{1h},
+                "config::tcp_user_timeout" + or_none);
+    check_range(&config::tcp_keep_alive, 0s, std::chrono::seconds{1h},
+                "config::tcp_keep_alive must be 0 s to 3600 s");
     check_range(&config::minimum_ttl, 0ms, milliseconds{24h * 366},
                 "config::minimum_ttl must be 0 ms to 31622400000 ms");
 }
