@@ -33,9 +33,9 @@ template<class Integer>
 template<class Value>
 void check(std::string_view member, Value value, Value least, Value most) {
     if (value < least || value > most)
-        throw error{errc::invalid_config, "config::" + std::string{member} + " must be " +
-                                              text_of(least) + " to " + text_of(most) + ", is " +
-                                              text_of(value)};
+        throw error{errc::invalid_config,
+                    "config::" + std::string{member} + ": out of range (got " + text_of(value) +
+                        ", expected " + text_of(least) + " to " + text_of(most) + ")"};
 }
 
 void check_times(const config& settings) {
@@ -47,9 +47,9 @@ void check_times(const config& settings) {
     check("reconnect_most", settings.reconnect_most, least, most);
     if (settings.reconnect_most < settings.reconnect_least)
         throw error{errc::invalid_config,
-                    "config::reconnect_most must be at least config::reconnect_least (" +
-                        text_of(settings.reconnect_least) + "), is " +
-                        text_of(settings.reconnect_most)};
+                    "config::reconnect_most: less than config::reconnect_least (got " +
+                        text_of(settings.reconnect_most) + ", expected at least " +
+                        text_of(settings.reconnect_least) + ")"};
     check("deny_cache_max_age", settings.deny_cache_max_age, least, most);
     check("ping_interval", settings.ping_interval, milliseconds{0}, most);
     check("tcp_keep_alive", settings.tcp_keep_alive, std::chrono::seconds{0},

@@ -25,7 +25,8 @@ using std::chrono::milliseconds;
 }
 
 template<class Value>
-void check_range(Value config::* member, Value least, Value most, const std::string& range) {
+void check_range(Value config::* member, Value least, Value most, const std::string& option,
+                 const std::string& range) {
     auto settings = config{};
     settings.reconnect_least = 1ms;
     settings.reconnect_most = 1h;
@@ -36,8 +37,10 @@ void check_range(Value config::* member, Value least, Value most, const std::str
     const auto one = Value{1};
     BOOST_TEST(reason_with(least) == "not refused");
     BOOST_TEST(reason_with(most) == "not refused");
-    BOOST_TEST(reason_with(least - one).starts_with(range + ", is "));
-    BOOST_TEST(reason_with(most + one).starts_with(range + ", is "));
+    for (const auto& refused : {reason_with(least - one), reason_with(most + one)}) {
+        BOOST_TEST(refused.starts_with(option + ": out of range (got "));
+        BOOST_TEST(refused.ends_with(", expected " + range + ")"));
+    }
 }
 
 } // namespace
@@ -49,69 +52,66 @@ BOOST_AUTO_TEST_CASE(the_defaults_are_valid) {
 }
 
 BOOST_AUTO_TEST_CASE(times_are_1_ms_to_1_h) {
-    const std::string range = " must be 1 ms to 3600000 ms";
-    check_range(&config::timeout, 1ms, milliseconds{1h}, "config::timeout" + range);
-    check_range(&config::connect_timeout, 1ms, milliseconds{1h}, "config::connect_timeout" + range);
-    check_range(&config::reconnect_least, 1ms, milliseconds{1h}, "config::reconnect_least" + range);
-    check_range(&config::reconnect_most, 1ms, milliseconds{1h}, "config::reconnect_most" + range);
-    const std::string or_none = " must be 0 ms to 3600000 ms";
-    check_range(&config::ping_interval, 0ms, milliseconds{1h}, "config::ping_interval" + or_none);
-    check_range(&config::tcp_user_timeout, 0ms, milliseconds{1h},
-                "config::tcp_user_timeout" + or_none);
-    check_range(&config::tcp_keep_alive, 0s, std::chrono::seconds{1h},
-                "config::tcp_keep_alive must be 0 s to 3600 s");
-    check_range(&config::minimum_ttl, 0ms, milliseconds{24h * 366},
-                "config::minimum_ttl must be 0 ms to 31622400000 ms");
-}
-
-BOOST_AUTO_TEST_CASE(a_denial_is_remembered_for_1_ms_to_1_h) {
-    const std::string problem = "config::deny_cache_max_age: out of range (got ";
-    const std::string expected = " ms, expected 1 ms to 3600000 ms)";
-    BOOST_TEST(reason({.deny_cache_max_age = 1ms}) == "not refused");
-    BOOST_TEST(reason({.deny_cache_max_age = 1h}) == "not refused");
-    BOOST_TEST(reason({.deny_cache_max_age = 0ms}) == problem + "0" + expected);
-    BOOST_TEST(reason({.deny_cache_max_age = -1ms}) == problem + "-1" + expected);
-    BOOST_TEST(reason({.deny_cache_max_age = 1h + 1ms}) == problem + "3600001" + expected);
+    const std::string range = "1 ms to 3600000 ms";
+    check_range(&config::timeout, 1ms, milliseconds{1h}, "config::timeout", range);
+    check_range(&config::connect_timeout, 1ms, milliseconds{1h}, "config::connect_timeout", range);
+    check_range(&config::reconnect_least, 1ms, milliseconds{1h}, "config::reconnect_least", range);
+    check_range(&config::reconnect_most, 1ms, milliseconds{1h}, "config::reconnect_most", range);
+    check_range(&config::deny_cache_max_age, 1ms, milliseconds{1h}, "config::deny_cache_max_age",
+                range);
+    const std::string or_none = "0 ms to 3600000 ms";
+    check_range(&config::ping_interval, 0ms, milliseconds{1h}, "config::ping_interval", or_none);
+    check_range(&config::tcp_user_timeout, 0ms, milliseconds{1h}, "config::tcp_user_timeout",
+                or_none);
+    check_range(&config::tcp_keep_alive, 0s, std::chrono::seconds{1h}, "config::tcp_keep_alive",
+                "0 s to 3600 s");
+    check_range(&config::minimum_ttl, 0ms, milliseconds{24h * 366}, "config::minimum_ttl",
+                "0 ms to 31622400000 ms");
 }
 
 BOOST_AUTO_TEST_CASE(bounds_stay_in_their_ranges) {
     using size = std::size_t;
-    check_range(&config::max_in_flight, size{1}, size{16'777'216},
-                "config::max_in_flight must be 1 to 16777216");
-    check_range(&config::max_waiting, size{1}, size{16'777'216},
-                "config::max_waiting must be 1 to 16777216");
-    check_range(&config::batch_size, size{1}, size{1'024}, "config::batch_size must be 1 to 1024");
-    check_range(&config::batches_in_flight, size{1}, size{64},
-                "config::batches_in_flight must be 1 to 64");
-    check_range(&config::memory_keys, size{1}, size{1'073'741'824},
-                "config::memory_keys must be 1 to 1073741824");
-    check_range(&config::resp, 2, 3, "config::resp must be 2 to 3");
+    check_range(&config::max_in_flight, size{1}, size{16'777'216}, "config::max_in_flight",
+                "1 to 16777216");
+    check_range(&config::max_waiting, size{1}, size{16'777'216}, "config::max_waiting",
+                "1 to 16777216");
+    check_range(&config::batch_size, size{1}, size{1'024}, "config::batch_size", "1 to 1024");
+    check_range(&config::batches_in_flight, size{1}, size{64}, "config::batches_in_flight",
+                "1 to 64");
+    check_range(&config::memory_keys, size{1}, size{1'073'741'824}, "config::memory_keys",
+                "1 to 1073741824");
+    check_range(&config::resp, 2, 3, "config::resp", "2 to 3");
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_names_the_member_its_range_and_its_value) {
-    BOOST_TEST(reason({.timeout = 0ms}) == "config::timeout must be 1 ms to 3600000 ms, is 0 ms");
-    BOOST_TEST(reason({.timeout = -5ms}) == "config::timeout must be 1 ms to 3600000 ms, is -5 ms");
-    BOOST_TEST(reason({.max_in_flight = static_cast<std::size_t>(-1)}) ==
-               "config::max_in_flight must be 1 to 16777216, is 18446744073709551615");
+    BOOST_TEST(reason({.timeout = 0ms}) ==
+               "config::timeout: out of range (got 0 ms, expected 1 ms to 3600000 ms)");
+    BOOST_TEST(reason({.timeout = -5ms}) ==
+               "config::timeout: out of range (got -5 ms, expected 1 ms to 3600000 ms)");
+    BOOST_TEST(
+        reason({.max_in_flight = static_cast<std::size_t>(-1)}) ==
+        "config::max_in_flight: out of range (got 18446744073709551615, expected 1 to 16777216)");
 }
 
 BOOST_AUTO_TEST_CASE(the_pauses_between_attempts_do_not_shrink) {
     BOOST_TEST(reason({.reconnect_least = 10ms, .reconnect_most = 10ms}) == "not refused");
     BOOST_TEST(reason({.reconnect_least = 10ms, .reconnect_most = 9ms}) ==
-               "config::reconnect_most must be at least config::reconnect_least (10 ms), is 9 ms");
+               "config::reconnect_most: less than config::reconnect_least (got 9 ms, "
+               "expected at least 10 ms)");
 }
 
 BOOST_AUTO_TEST_CASE(a_share_is_a_part_of_one) {
     BOOST_TEST(reason({.local_share = {1, 1'000'000}}) == "not refused");
     BOOST_TEST(reason({.local_share = {4, 4}}) == "not refused");
     BOOST_TEST(reason({.local_share = {5, 4}}) ==
-               "config::local_share.numerator must be 1 to 4, is 5");
+               "config::local_share.numerator: out of range (got 5, expected 1 to 4)");
     BOOST_TEST(reason({.local_share = {0, 4}}) ==
-               "config::local_share.numerator must be 1 to 4, is 0");
+               "config::local_share.numerator: out of range (got 0, expected 1 to 4)");
     BOOST_TEST(reason({.local_share = {1, 0}}) ==
-               "config::local_share.denominator must be 1 to 1000000, is 0");
-    BOOST_TEST(reason({.local_share = {1, 1'000'001}}) ==
-               "config::local_share.denominator must be 1 to 1000000, is 1000001");
+               "config::local_share.denominator: out of range (got 0, expected 1 to 1000000)");
+    BOOST_TEST(
+        reason({.local_share = {1, 1'000'001}}) ==
+        "config::local_share.denominator: out of range (got 1000001, expected 1 to 1000000)");
 }
 
 BOOST_AUTO_TEST_CASE(a_prefix_is_a_name) {
