@@ -209,6 +209,7 @@ end
 
 -- A key from its first call to its last.
 local key_at, begin_key, call_key, end_key
+local is_large -- the current plan has a log or sketches
 
 do
     local facts_before
@@ -234,7 +235,7 @@ do
         key_at, facts_before = k, facts and #facts or 0
         load(values[first + k - 1])
         if stale and exists and #values[first + k - 1] > LONGEST then shorten(k) end
-        if not exists and (has_log or #sketches > 0) and is_foreign(k) then
+        if not exists and is_large and is_foreign(k) then
             return note(first + k - 1, 'c')
         end
         if has_log then
@@ -246,11 +247,10 @@ do
     local function is_well(k) return not statuses or statuses[first + k - 1] == '.' end
 
     call_key = function(k, times, verb, cost, at_least, member)
-        if times > 1 and verb == ALLOW and at_least == cost and cost > 0 and not has_log
-            and #sketches == 0 and is_well(k) then
+        if times > 1 and verb == ALLOW and at_least == cost and cost > 0 and not is_large
+            and is_well(k) then
             return allow_times(cost, times)
         end
-        local is_large = has_log or #sketches > 0
         for _ = 1, times do
             if not is_well(k) then return end
             local failed
@@ -269,9 +269,12 @@ do
         key_at = nil
         if is_well(k) then
             if changed then
-                local failed
-                if #sketches > 0 then failed = catch(save, k) else save(k) end
-                if failed then note(first + k - 1, 'e', failed) end
+                if is_large then
+                    local failed = catch(save, k)
+                    if failed then note(first + k - 1, 'e', failed) end
+                else
+                    save(k)
+                end
             elseif not exists and is_foreign(k) then
                 note(first + k - 1, 'c')
             end
@@ -288,7 +291,8 @@ local groups = {}
 
 local function begin_plan()
     logs.survey()
-    if has_log or #sketches > 0 then find_oom() end
+    is_large = has_log or #sketches > 0
+    if is_large then find_oom() end
 end
 
 local function use(group)

@@ -60,7 +60,7 @@ do
         log_key = key
         local last = guarded('ZRANGE', key, '-1', '-1', 'WITHSCORES')
         if last.err then return last.err end
-        total, newest = weights(last), tonumber(last[2] or 0)
+        total, newest = weights(last), whole(tonumber(last[2] or 0), MOST)
     end
 
     -- Until its newest event has gone.
@@ -118,8 +118,11 @@ do
         for i = 1, rules do
             if kind[i] == LOG then
                 gone[i] = total == 0 and 0 or weight_before(period[i])
-                debt[i] = whole(total - gone[i], MOST_WEIGHT)
-                t[i] = debt[i] == 0 and 0 or whole(newest, now)
+                debt[i] = total - gone[i]
+                if debt[i] < 0 or debt[i] > MOST_WEIGHT then
+                    debt[i] = whole(debt[i], MOST_WEIGHT)
+                end
+                t[i] = debt[i] == 0 and 0 or min(newest, now)
                 local over = debt[i] + amount - full[i]
                 own_capacity[i] = amount > full[i] and 0 or fits_at(i, over)
                 own_num[i] = amount > full[i] and 0 or any and fits_at(i, over + refused) or 0

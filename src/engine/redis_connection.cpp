@@ -8,6 +8,7 @@
 #include <engine/soon.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <new>
 
@@ -177,6 +178,17 @@ void redis_engine::act_on_time() {
     if (now_ >= ping_due())
         attempt([this] { ping(); });
     run_within_turn(noted());
+}
+
+/// Takes what has arrived of a string that is longer than any that a reply may have out of the
+/// buffer. Returns false if there is nothing of it.
+bool redis_engine::drop_surplus() noexcept {
+    const auto at = begin_ + decoder_.consumed();
+    const auto count = std::min(decoder_.surplus(), end_ - at);
+    std::memmove(in_.data() + at, in_.data() + at + count, end_ - at - count);
+    end_ -= count;
+    decoder_.cut(count);
+    return count != 0;
 }
 
 } // namespace colimit::detail

@@ -44,7 +44,8 @@ redis_engine::redis_engine(const asio::any_io_executor& executor, const config& 
       session_(session_settings_of(settings, where)), breaker_(breaker_settings_of(settings)),
       calls_(make_queue(settings)),
       stream_(own_executor(), where, tls_context_of(settings, where), tcp_options_of(settings)),
-      in_(read_bytes), alarm_(own_executor(), lock(), [this] { on_time(); }),
+      decoder_(long_bulks_of(settings)), in_(read_bytes),
+      alarm_(own_executor(), lock(), [this] { on_time(); }),
       ticks_(in_us(settings.timeout) / precision) {
     timeout_ = in_us(settings.timeout);
     if (settings.deny_cache != 0 && settings.mode == mode::script)
@@ -357,8 +358,10 @@ void redis_engine::read_replies() {
     while (begin_ != end_) {
         const auto bytes = std::string_view{in_.data() + begin_, end_ - begin_};
         const auto progress = decoder_.feed(bytes);
-        if (progress == redis::resp::progress::need_more)
+        if (progress == redis::resp::progress::need_more && !drop_surplus())
             return;
+        if (progress == redis::resp::progress::need_more)
+            continue;
         if (progress == redis::resp::progress::malformed)
             return lose_connection(redis::remedy::reconnect);
         const auto size = decoder_.consumed();

@@ -93,6 +93,7 @@ class redis_engine final : public engine, private redis::stream_events {
     void start_write();
     void start_read();
     void read_replies();
+    [[nodiscard]] bool drop_surplus() noexcept;
     [[nodiscard]] bool read_reply(std::string_view bytes);
     void obey(redis::action what);
     void greet();

@@ -9,6 +9,7 @@
 #include <redis/address.hpp>
 #include <redis/breaker.hpp>
 #include <redis/call_queue.hpp>
+#include <redis/resp.hpp>
 #include <redis/session.hpp>
 #include <redis/stream.hpp>
 #include <redis/tls_context.hpp>
@@ -36,6 +37,14 @@ namespace colimit::detail {
 
 [[nodiscard]] inline redis::tcp_options tcp_options_of(const config& c) noexcept {
     return {.keep_alive = c.tcp_keep_alive, .user_timeout = c.tcp_user_timeout};
+}
+
+/// Commands of transactions answer with members of sorted sets, and those of a set that is not a
+/// log may be long. Scripts answer with states.
+[[nodiscard]] inline redis::resp::decoder::long_bulks long_bulks_of(const config& c) noexcept {
+    using redis::resp::decoder;
+    return c.mode == mode::transaction ? decoder::long_bulks::empty
+                                       : decoder::long_bulks::malformed;
 }
 
 /// Null where the address is not one of TLS.

@@ -63,9 +63,10 @@ bool drop(std::string_view& text, std::string_view any_of) noexcept {
 progress decoder::feed(std::string_view bytes) {
     const auto readable = bytes.substr(0, reply_bytes);
     assert(readable.size() >= at_);
-    while (state_ == progress::need_more && at_ < readable.size() && take_value(readable)) {
+    while (state_ == progress::need_more && surplus_ == 0 && at_ < readable.size() &&
+           take_value(readable)) {
     }
-    if (state_ == progress::need_more && readable.size() == reply_bytes)
+    if (state_ == progress::need_more && surplus_ == 0 && readable.size() == reply_bytes)
         fail(reply_bytes, "the reply is longer than 1 MiB");
     return state_;
 }
@@ -91,6 +92,7 @@ void decoder::reset() noexcept {
     state_ = progress::need_more;
     violation_ = {};
     position_ = 0;
+    surplus_ = 0;
 }
 
 bool decoder::take_value(std::string_view bytes) {
@@ -141,15 +143,17 @@ bool decoder::take_bulk(std::string_view bytes, kind k) {
         return append(kind::null, at_ + 1, 0, 0) && end_value(end);
     if (size < 0)
         return fail(at_ + 1, "a negative length");
-    if (size > static_cast<std::int64_t>(bulk_bytes))
+    const auto is_long = size > static_cast<std::int64_t>(bulk_bytes);
+    if (is_long && (k != kind::bulk || long_bulks_ == long_bulks::malformed))
         return fail(at_ + 1, "a bulk string longer than 64 KiB");
     if (size < 4 && k == kind::verbatim)
         return fail(at_ + 1, "a verbatim string without a format");
-    if (!append(k, end, static_cast<std::size_t>(size), 0))
+    if (!append(k, end, is_long ? 0 : static_cast<std::size_t>(size), 0))
         return false;
     at_ = end;
     in_body_ = true;
-    return take_body(bytes);
+    surplus_ = is_long ? static_cast<std::size_t>(size) : 0;
+    return !is_long && take_body(bytes);
 }
 
 bool decoder::take_body(std::string_view bytes) {

@@ -82,10 +82,27 @@ enum class progress : std::uint8_t { need_more, complete, malformed };
 /// the reply. Streamed strings and containers, which no server sends, are refused.
 class decoder {
   public:
+    decoder() = default;
+
+    /// What becomes of bulk strings longer than `bulk_bytes`.
+    enum class long_bulks : std::uint8_t {
+        malformed,
+        empty, ///< their bytes are left out, see `surplus`
+    };
+    explicit decoder(long_bulks become) noexcept : long_bulks_(become) {}
+
     /// `bytes` are all that were received since the end of the previous reply: the same beginning
     /// on each call, though the buffer may have moved, and perhaps replies behind this one. A reply
     /// that is complete stays so until `next`, one that is malformed until `reset`.
     progress feed(std::string_view bytes);
+
+    /// Bytes from `consumed()` on that belong to a long bulk string: they have no place in the
+    /// reply. The caller takes those that have arrived out of `bytes`, says so by `cut`, and feeds
+    /// what is left. 0 unless long bulk strings are to be empty, and `feed` asked for more.
+    [[nodiscard]] std::size_t surplus() const noexcept { return surplus_; }
+
+    /// `count` bytes were taken out, at most `surplus()`.
+    void cut(std::size_t count) noexcept { surplus_ -= count; }
 
     /// Bytes of the complete reply.
     [[nodiscard]] std::size_t consumed() const noexcept { return at_; }
@@ -149,6 +166,8 @@ class decoder {
     progress state_ = progress::need_more;
     std::string_view violation_;
     std::size_t position_ = 0;
+    std::size_t surplus_ = 0;
+    long_bulks long_bulks_ = long_bulks::malformed;
 };
 
 /// The header of an array of `count` elements, which the caller appends.

@@ -247,6 +247,33 @@ BOOST_AUTO_TEST_CASE(all_or_nothing_reads_a_long_value_as_no_state) {
     }
 }
 
+/// Without scripts: a sorted set that is not a log answers with its members.
+BOOST_AUTO_TEST_CASE(a_transaction_reads_long_members_and_goes_on) {
+    const redis_server server;
+    auto look = server.connect();
+    auto l = live{server.address(), [](config& c) { c.mode = mode::transaction; }};
+    l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
+    const auto p = policy{"log", sliding_log(5, 1h), sliding_log(9, 1h).named("b")};
+    constexpr std::string_view keys[] = {"good1", "bad", "good2"};
+    for (const auto v : {verb::peek, verb::allow, verb::charge, verb::refund, verb::reset})
+        for (const auto type : types)
+            for (const auto size : {std::size_t{65'536}, std::size_t{65'537}, long_size}) {
+                look.must({"FLUSHALL"});
+                auto first = results{1};
+                call(l, verb::allow, "bad", p, first.into(0));
+                first.wait(l);
+                plant(look, places_of(look, "bad").at(0), type, size);
+                auto got = results{3};
+                for (std::size_t i = 0; i < 3; ++i)
+                    call(l, v, keys[i], p, got.into(i));
+                got.wait(l);
+                for (std::size_t i = 0; i < 3; ++i)
+                    BOOST_TEST((!*got.codes[i] || (i == 1 && *got.codes[i] == errc::key_conflict)),
+                               type << " of " << size << ": " << got.codes[i]->message());
+            }
+    BOOST_TEST(l.limiter.statistics().reconnects == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(an_id_and_a_filter_know_any_value_from_theirs) {
     auto f = foreign_values{};
     const auto filter = bloom_filter{"filter", {.capacity = 1'000}};
