@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -152,6 +153,10 @@ class call_operation final : public operation {
         if constexpr (std::is_same_v<executor, asio::any_io_executor>)
             if (own == executor_of(e))
                 return std::nullopt;
+        // Where there is no memory for it, an executor of an erased type is empty.
+        if constexpr (std::is_constructible_v<bool, const executor&>)
+            if (!own)
+                throw std::bad_alloc{};
         return work_guard{own};
     }
 
