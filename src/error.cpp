@@ -3,6 +3,7 @@
 // The words of the error codes, and what to do about each.
 
 #include <colimit/error.hpp>
+#include <error_category.hpp>
 
 namespace colimit {
 namespace {
@@ -20,7 +21,8 @@ namespace {
     case errc::server_error:
         return "the server refused the command; nothing was charged";
     case errc::bad_reply:
-        return "the server's reply does not belong to this request";
+        return "the server is not a Redis server, or TLS is on at one end only; nothing was "
+               "charged";
     case errc::key_conflict:
         return "the server holds something else under this key; it was not touched";
     case errc::corrupt_state:
@@ -41,6 +43,8 @@ namespace {
         return "the key is longer than 65536 bytes";
     case errc::invalid_config:
         return "the configuration is invalid";
+    case errc::wrong_node:
+        return "the server is a cluster node that does not serve the key; nothing was charged";
     }
     return "unknown colimit error";
 }
@@ -53,7 +57,6 @@ namespace {
     case errc::server_error:
         return condition::retry_later;
     case errc::outcome_unknown:
-    case errc::bad_reply:
         return condition::maybe_charged;
     case errc::closed:
         return condition::stop;
@@ -61,16 +64,6 @@ namespace {
         return condition::fix_the_cause;
     }
 }
-
-class code_category final : public boost::system::error_category {
-  public:
-    [[nodiscard]] const char* name() const noexcept override { return "colimit"; }
-    [[nodiscard]] std::string message(int value) const override { return text_of(value); }
-    [[nodiscard]] boost::system::error_condition
-    default_error_condition(int value) const noexcept override {
-        return make_error_condition(condition_of(value));
-    }
-};
 
 class condition_texts final : public boost::system::error_category {
   public:
@@ -92,8 +85,17 @@ class condition_texts final : public boost::system::error_category {
 
 } // namespace
 
+std::string detail::code_category::message(int value) const {
+    return text_of(value);
+}
+
+boost::system::error_condition
+detail::code_category::default_error_condition(int value) const noexcept {
+    return make_error_condition(condition_of(value));
+}
+
 const boost::system::error_category& error_category() noexcept {
-    static const code_category instance;
+    static const detail::code_category instance;
     return instance;
 }
 

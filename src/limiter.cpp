@@ -64,6 +64,14 @@ statistics limiter::statistics() const {
     return engine_->statistics();
 }
 
+std::optional<problem> limiter::last_error() const {
+    return engine_->last_error();
+}
+
+health limiter::health() const {
+    return engine_->health();
+}
+
 void limiter::close() noexcept {
     if (engine_)
         engine_->close();

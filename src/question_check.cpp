@@ -3,6 +3,7 @@
 // Calls that make no sense, and why. One list for both questions, so that none is refused without a
 // reason.
 
+#include <call_fault.hpp>
 #include <policy_data.hpp>
 #include <question_check.hpp>
 
@@ -11,18 +12,6 @@
 
 namespace colimit::detail {
 namespace {
-
-enum class fault : std::uint8_t {
-    none,
-    cost,
-    duration,
-    at_least,
-    max_wait,
-    packed,
-    rules,
-    member,
-    time
-};
 
 [[nodiscard]] bool is_within(std::int64_t value, std::int64_t most) noexcept {
     return value >= 0 && value <= most;
@@ -58,22 +47,36 @@ enum class fault : std::uint8_t {
     if (rules.packed && (q.verb == verb::block || q.verb == verb::reserve))
         return fault::packed;
     if (q.verb == verb::reserve && !rules.can_reserve)
-        return fault::rules;
-    if (q.member.size() > limits::key_bytes ||
-        (rules.has_distinct && !q.has_member && counts_member(q)))
-        return fault::member;
+        return fault::not_reservable;
+    if (q.member.size() > limits::key_bytes)
+        return fault::member_size;
+    if (rules.has_distinct && !q.has_member && counts_member(q))
+        return fault::member_missing;
     return q.now >= store_clock && q.now <= limits::latest_time ? fault::none : fault::time;
 }
 
-[[nodiscard]] std::string range(std::int64_t most, std::int64_t is) {
-    return " must be 0 to " + std::to_string(most) + ", is " + std::to_string(is);
+/// The first rule that is not a continuous bucket.
+[[nodiscard]] faulty_rule find_not_reservable(const core::plan& rules) noexcept {
+    const auto all = rules.rules();
+    const auto found = std::ranges::find_if(
+        all, [](const core::limit& l) { return l.kind != core::kind::bucket; });
+    if (found == all.end())
+        return {}; // a policy without rules, which has no such verb
+    return {static_cast<std::size_t>(found - all.begin()), found->kind};
 }
 
-[[nodiscard]] std::string what_is_wrong_with_member(const question& q) {
-    if (q.has_member)
-        return "the member has " + std::to_string(q.member.size()) + " bytes; at most " +
-               std::to_string(limits::key_bytes) + " are allowed";
-    return "the policy has a distinct rule: say which member";
+/// The value that is wrong, where it is a number.
+[[nodiscard]] std::string value_of(fault f, const question& q) {
+    switch (f) {
+    case fault::cost:
+        return std::to_string(q.cost);
+    case fault::at_least:
+        return std::to_string(q.at_least);
+    case fault::member_size:
+        return std::to_string(q.member.size());
+    default:
+        return {};
+    }
 }
 
 /// Whether two checks are about one state.
@@ -83,6 +86,24 @@ enum class fault : std::uint8_t {
     return a.key == b.key && first.name == second.name && first.prefix("") == second.prefix("");
 }
 
+/// The error of a check among those before it.
+[[nodiscard]] error_code error_of_check(std::span<check> checks,
+                                        std::span<check>::iterator one) noexcept {
+    const auto& rules = one->policy.data()->plan;
+    if (rules.packed)
+        return error_of(fault::checks_packed);
+    if (const auto asked = ask(verb::allow, one->options); !is_valid(asked, rules))
+        return error_of_question(asked, rules);
+    if (one->options.now != checks.front().options.now)
+        return error_of(fault::checks_time);
+    if (one->key.size() > limits::key_bytes)
+        return errc::invalid_key;
+    if (std::any_of(checks.begin(), one,
+                    [one](const check& other) { return same_state(*one, other); }))
+        return error_of(fault::checks_same_state);
+    return {};
+}
+
 } // namespace
 
 bool is_valid_in_full(const question& q, const core::plan& rules) noexcept {
@@ -90,51 +111,31 @@ bool is_valid_in_full(const question& q, const core::plan& rules) noexcept {
 }
 
 std::string what_is_wrong_with(const question& q, const core::plan& rules) {
-    switch (fault_in(q, rules)) {
-    case fault::none:
-        return {};
-    case fault::cost:
-        return "the cost" + range(limits::exact_integer, q.cost);
-    case fault::duration:
-        return "the duration must be a whole number of microseconds, 0 to 100 years";
-    case fault::at_least:
-        return "at_least" + range(q.cost, q.at_least);
-    case fault::max_wait:
-        return "max_wait must be 0 to 366 days";
-    case fault::packed:
-        return "a packed state is kept until it recovers from the limit, no longer: there is no "
-               "block and no wait";
-    case fault::rules:
-        return "only buckets that are repaid continuously can reserve a place";
-    case fault::member:
-        return what_is_wrong_with_member(q);
-    case fault::time:
-        break;
-    }
-    return "the time must lie between 1970 and 2112";
+    const auto found = fault_in(q, rules);
+    return found == fault::none ? ""
+                                : text_of(found, find_not_reservable(rules), value_of(found, q));
+}
+
+error_code error_of_question(const question& q, const core::plan& rules) noexcept {
+    const auto found = fault_in(q, rules);
+    return found == fault::none ? error_code{} : error_of(found, find_not_reservable(rules));
 }
 
 void check_key(std::string_view key) {
     if (key.size() > limits::key_bytes)
-        throw error{errc::invalid_key, "the key has " + std::to_string(key.size()) +
-                                           " bytes; at most " + std::to_string(limits::key_bytes) +
-                                           " are allowed"};
+        throw error{errc::invalid_key, "key: too long (got " + std::to_string(key.size()) +
+                                           " bytes, expected at most " +
+                                           std::to_string(limits::key_bytes) + ")"};
 }
 
-error_code error_of_checks(std::span<const check> checks) noexcept {
+error_code error_of_checks(std::span<check> checks) noexcept {
     if (checks.empty() || checks.size() > limits::checks_together)
-        return errc::invalid_argument;
-    for (auto one = checks.begin(); one != checks.end(); ++one) {
-        const auto& rules = one->policy.data()->plan;
-        if (rules.packed || !is_valid(ask(verb::allow, one->options), rules) ||
-            one->options.now != checks.front().options.now)
-            return errc::invalid_argument;
-        if (one->key.size() > limits::key_bytes)
-            return errc::invalid_key;
-        if (std::any_of(checks.begin(), one,
-                        [one](const check& other) { return same_state(*one, other); }))
-            return errc::invalid_argument;
-    }
+        return error_of(fault::checks_count);
+    for (auto one = checks.begin(); one != checks.end(); ++one)
+        if (const auto wrong = error_of_check(checks, one); wrong) {
+            one->ec = wrong;
+            return wrong;
+        }
     return {};
 }
 

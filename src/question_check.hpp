@@ -41,8 +41,12 @@ inline void check_question(const question& q, const core::plan& rules) {
 /// @throws colimit::error with errc::invalid_key where it is too long
 void check_key(std::string_view key);
 
-/// The error of checks that cannot be made together; none where they can.
-[[nodiscard]] error_code error_of_checks(std::span<const check> checks) noexcept;
+/// The error of a question that is not valid; its message says why.
+[[nodiscard]] error_code error_of_question(const question& q, const core::plan& rules) noexcept;
+
+/// The error of checks that cannot be made together; none where they can. The check that has the
+/// fault has it in its `ec` too.
+[[nodiscard]] error_code error_of_checks(std::span<check> checks) noexcept;
 
 } // namespace colimit::detail
 

@@ -5,12 +5,14 @@
 #ifndef COLIMIT_CONFIG_HPP
 #define COLIMIT_CONFIG_HPP
 
+#include <colimit/diagnostics.hpp>
 #include <colimit/failure_mode.hpp>
 #include <colimit/tls.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace colimit {
@@ -188,6 +190,15 @@ struct config {
 
     /// The protocol version to ask for, 2 or 3. A server that does not know 3 is spoken to in 2.
     int resp = 3;
+
+    /// Called for each `event`, for a log; empty by default. Not for `memory:`, which has none.
+    ///
+    /// It is posted to the limiter's executor (with `thread_safe` to a strand of it), so it never
+    /// runs within a call or under the limiter's lock, and events arrive one after another in their
+    /// order. It may call any function of the limiter, which may be closed or gone by then. What it
+    /// throws is thrown out of the context's `run`, as from a handler. An event for which there is
+    /// no memory is lost. Without a function, events cost nothing.
+    std::function<void(const event&)> on_event{};
 };
 
 } // namespace colimit

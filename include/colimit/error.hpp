@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What can go wrong (errc), and what to do about it (condition). A refusal by a limit is not here:
-// that is a decision, a value. Errors say that there is no decision.
+// that is a decision, a value. Errors say that there is no decision. What the server said, and
+// when, is in `limiter::last_error`; the events of `config::on_event` tell it at once
+// (diagnostics.hpp).
 
 #ifndef COLIMIT_ERROR_HPP
 #define COLIMIT_ERROR_HPP
@@ -31,7 +33,8 @@ enum class errc {
     /// The server refused the command: out of memory, not enough replicas, unknown. Nothing was
     /// charged.
     server_error,
-    /// The server's reply is not one that this request can have. The connection is closed.
+    /// Not a Redis server, or not in this protocol: an HTTP server, a TLS server behind a
+    /// `redis://` address or a plain one behind `rediss://`. Nothing was charged.
     bad_reply,
     /// Under this key the server holds something that is not colimit's. It was not touched.
     key_conflict,
@@ -46,14 +49,20 @@ enum class errc {
     untrusted_server,
     /// The limiter was closed or destroyed. A request that had not left charged nothing.
     closed,
-    /// A cost, a clock or another argument of a call is out of its range.
+    /// A cost, a clock or another argument of a call is out of its range, or the policy has no such
+    /// verb. `message()` of the code that the call ends with says which argument or rule, what is
+    /// wrong and what is allowed.
     invalid_argument,
-    /// A policy, rule or rule text makes no sense; the exception says which rule and why.
+    /// A policy, rule or rule text makes no sense, or the mode has no such rule; the exception, or
+    /// `message()` of the code that the call ends with, says which rule and why.
     invalid_policy,
     /// A key is longer than `limits::key_bytes`.
     invalid_key,
     /// A configuration or server address makes no sense; the exception says what and where.
     invalid_config,
+    /// The server is a node of a cluster that does not serve the key's hash slot: the reply was
+    /// MOVED, ASK or CROSSSLOT, or no node serves the slot. Nothing was charged.
+    wrong_node,
 };
 
 /// What to do about it. `ec == condition::retry_later` asks the question for every code at once.

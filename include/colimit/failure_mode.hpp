@@ -17,8 +17,8 @@ namespace colimit {
 ///
 /// Other errors come through in every mode, because no other store would make them good: what the
 /// caller has to change (`invalid_argument`, `invalid_key`, `key_conflict`, `auth_failed`, which
-/// is also a missing permission, `untrusted_server`), `corrupt_state`, `closed`, a call that was
-/// cancelled.
+/// is also a missing permission, `untrusted_server`, `bad_reply`, `wrong_node`), `corrupt_state`,
+/// `closed`, a call that was cancelled.
 ///
 /// The verbs that move quota or ask for it are answered: `allow`, `peek`, `charge`, `refund`,
 /// `wait`, `once`, `seen`, `allow_many` and `allow_all`. `reset` and `block` always end with the

@@ -11,6 +11,7 @@
 #include <colimit/config.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/detail/call_operation.hpp>
+#include <colimit/diagnostics.hpp>
 #include <colimit/error.hpp>
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
@@ -23,6 +24,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -68,13 +70,13 @@ concept code_token = boost::asio::completion_token_for<Token, void(error_code)>;
 /// a table of every verb and moment.
 ///
 /// @par Missing memory
-/// A verb may throw `std::bad_alloc`; nothing was asked then, and the handler is destroyed. A call
-/// may end with `boost::system::errc::not_enough_memory`, and has charged nothing, or as one whose
-/// connection is lost. The limiter goes on when there is memory again.
+/// A verb may throw `std::bad_alloc`; then no request was made, and the handler is destroyed. A
+/// call may end with `boost::system::errc::not_enough_memory` (nothing charged), or as if its
+/// connection was lost. The limiter goes on when there is memory again.
 ///
 /// @par Errors
-/// `colimit::errc`, where `config::on_failure` does not decide instead. `invalid_argument` for
-/// numbers out of the ranges of `options.hpp`, `invalid_key` for a key above 64 KiB.
+/// `colimit::errc`, where `config::on_failure` does not decide instead. The message of an
+/// `invalid_argument` or `invalid_policy` says which argument or rule it is, and what is allowed.
 ///
 /// @par Threads
 /// A limiter is confined to its executor: use it from the one thread that runs its context, or from
@@ -100,7 +102,7 @@ class limiter {
     limiter(executor_type executor, std::string_view server);
     limiter(executor_type executor, const config& settings);
 
-    /// Ends every call with `errc::closed`; their handlers run on the executor afterwards.
+    /// As `close`.
     ~limiter();
     limiter(limiter&&) noexcept = default;
     limiter& operator=(limiter&& other) noexcept;
@@ -109,8 +111,8 @@ class limiter {
 
     [[nodiscard]] executor_type get_executor() const noexcept;
 
-    /// Checks all rules at one instant, atomically, and charges the cost if all of them allow;
-    /// otherwise it charges nothing. With `.at_least` a part of the cost may be granted.
+    /// Checks all rules atomically and charges the cost if all of them allow; otherwise it charges
+    /// nothing. With `.at_least` a part of the cost may be granted.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto allow(std::string_view key, const policy& p, const check_options& options,
                Token&& token = Token{}) {
@@ -316,11 +318,10 @@ class limiter {
         return seen(id, f, reset_options{}, std::forward<Token>(token));
     }
 
-    /// Many checks in one round trip, each as `allow` and on its own. Completes with
+    /// Many checks in one round trip, each as an `allow` of its own. Completes with
     /// `void(error_code)` when all are answered; each check then has its `ec` and `result`. The
-    /// checks must live until then. Cancelled, those that were not answered have
-    /// `asio::error::operation_aborted`, and the call too if there are any; the same with
-    /// `errc::closed` when the limiter is closed.
+    /// checks must live until then. If the call is cancelled or the limiter closed, the call and
+    /// the checks without an answer have `operation_aborted` or `errc::closed`.
     template<detail::code_token Token = boost::asio::deferred_t>
     auto allow_many(std::span<check> checks, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(
@@ -328,13 +329,12 @@ class limiter {
             detail::call{.kind = detail::call::shape::many, .checks = checks});
     }
 
-    /// Several keys at once, such as a user, a tenant and everybody: allows all checks or, if one
-    /// does not fit, charges none of them, atomically. The decision is that of the check that says
-    /// most: the refusal with the longest wait, else the grant with the least remaining. Each check
-    /// has its own in `result`; where another one refused, `granted` is 0.
-    ///
-    /// 1 to 64 checks, all by one clock, no two of them for one key under one policy:
-    /// `errc::invalid_argument`. On a cluster the keys must live on one node.
+    /// Several keys at once, such as a user and a tenant: allows all checks or, if one does not
+    /// fit, charges none of them, atomically. The decision is that of the most restrictive check:
+    /// the denial with the longest wait, else the grant with the least remaining. Each check has
+    /// its own in `result`; where another one denied, `granted` is 0. 1 to 64 checks, all by one
+    /// clock, no two for one key under one policy, on a cluster all in one slot: else
+    /// `invalid_argument`.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto allow_all(std::span<check> checks, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, signature>(
@@ -343,22 +343,26 @@ class limiter {
     }
 
     /// Completes with `void(error_code)` when the store has answered once since the last connection
-    /// was made; at once for `memory:`. The call waits as long as that takes: it has no deadline.
-    /// Fails with `errc::auth_failed` when the server refuses the credentials, with
-    /// `errc::untrusted_server` when its certificate is not accepted, and with `errc::closed`.
+    /// was made; at once for `memory:`. The call has no deadline. Fails with `errc::auth_failed`,
+    /// `untrusted_server`, `bad_reply` and `closed`; `last_error` says more.
     template<detail::code_token Token = boost::asio::deferred_t>
     auto ready(Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(
             detail::initiation<false>{engine_.get()}, token, detail::call{});
     }
 
-    /// Ends every call with `errc::closed`, closes the connection and lets the context run out.
-    /// Later calls get `errc::closed` too. Closing twice does nothing.
+    /// Ends every call with `errc::closed`, also later ones, closes the connection and lets the
+    /// context run out. Closing twice does nothing.
     void close() noexcept;
 
-    /// What this limiter has done since it was made, also after `close`. Copies some 2 KB. Counted
-    /// where other things are done anyway, so that it costs a call nothing that can be measured.
+    /// What this limiter has done since it was made, also after `close`. Copies some 2 KB.
     [[nodiscard]] colimit::statistics statistics() const;
+
+    /// The last problem with the server, also if it is over; nullopt if there was none. A call's
+    /// own error code, not this, tells which of its arguments is invalid.
+    [[nodiscard]] std::optional<problem> last_error() const;
+    /// Whether the server decides calls, and since when.
+    [[nodiscard]] colimit::health health() const;
 
   private:
     template<detail::decision_token Token>

@@ -107,7 +107,7 @@ struct statistics {
 
     /// Failures by their code: `of(errc)`. Codes of other libraries, such as those of memory that
     /// ran out, are in the first.
-    std::array<std::uint64_t, 16> errors{};
+    std::array<std::uint64_t, 17> errors{};
     [[nodiscard]] std::uint64_t of(errc code) const noexcept {
         return errors[static_cast<std::size_t>(code)];
     }

@@ -78,6 +78,8 @@ engine::~engine() {
 
 void engine::open() {
     registration_ = std::make_unique<registration>(*this);
+    state_ = find_state();
+    state_since_ = std::chrono::system_clock::now();
 }
 
 void engine::close() noexcept {
@@ -88,6 +90,7 @@ void engine::close() noexcept {
 void engine::close_locked() noexcept {
     if (std::exchange(closed_, true))
         return;
+    track_state();
     shut(errc::closed);
     for (auto* line : {&line_, &line_instead_}) {
         auto waiting = line->take_all();
@@ -145,7 +148,7 @@ void engine::start_locked(operation& op, const call& c) noexcept {
 
 void engine::start_one(operation& op, const call& c) {
     if (!is_valid(c.asked, (*c.policy)->plan))
-        return complete(op, errc::invalid_argument);
+        return complete(op, error_of_question(c.asked, (*c.policy)->plan));
     if (c.key.size() > limits::key_bytes)
         return complete(op, errc::invalid_key);
     if (c.asked.verb == verb::reserve) {
@@ -260,13 +263,6 @@ void engine::count_end(operation& op) noexcept {
     ++counted_.failed;
     const auto is_ours = op.ec.category() == error_category();
     ++counted_.errors[is_ours ? static_cast<std::size_t>(op.ec.value()) : 0];
-}
-
-colimit::statistics engine::statistics() const {
-    const std::lock_guard guard{lock_};
-    auto all = counted_;
-    report(all);
-    return all;
 }
 
 std::shared_ptr<call_pool> pool_of(const engine& e) noexcept {

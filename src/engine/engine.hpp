@@ -16,6 +16,7 @@
 
 #include <colimit/config.hpp>
 #include <colimit/detail/call_operation.hpp>
+#include <colimit/diagnostics.hpp>
 #include <colimit/error.hpp>
 #include <colimit/statistics.hpp>
 #include <engine/call_pool.hpp>
@@ -26,9 +27,11 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace colimit::detail {
 
@@ -61,6 +64,8 @@ class engine : public std::enable_shared_from_this<engine> {
     void give_back_locked(const reservation& place, std::int64_t cost, std::int64_t end) noexcept;
 
     [[nodiscard]] colimit::statistics statistics() const;
+    [[nodiscard]] std::optional<problem> last_error() const;
+    [[nodiscard]] colimit::health health() const;
 
     [[nodiscard]] const asio::any_io_executor& executor() const noexcept { return executor_; }
     [[nodiscard]] const std::shared_ptr<call_pool>& calls() const noexcept { return calls_; }
@@ -88,6 +93,12 @@ class engine : public std::enable_shared_from_this<engine> {
     virtual void withdraw(operation& op, error_code why) = 0;
     /// Adds what the store has counted itself.
     virtual void report(colimit::statistics& /*into*/) const {}
+    /// The last problem with the store.
+    [[nodiscard]] virtual std::optional<problem> find_problem() const { return std::nullopt; }
+    /// The state of an engine that is not closed. A store in this process is always ready.
+    [[nodiscard]] virtual health_state find_state() const noexcept { return health_state::ready; }
+    /// Records the state as it is now, if it has changed.
+    void track_state() noexcept;
     /// Decides a call that ended with an error, if somebody else is to.
     virtual void answer_instead(operation& /*op*/) noexcept {}
     /// As `give_back`, for a place that `answer_instead` gave.
@@ -144,6 +155,8 @@ class engine : public std::enable_shared_from_this<engine> {
     std::size_t max_waits_;
     waiting_line line_;
     colimit::statistics counted_;
+    health_state state_ = health_state::connecting;
+    std::chrono::system_clock::time_point state_since_;
     /// By another clock: places that `answer_instead` gave.
     waiting_line line_instead_;
     std::unique_ptr<registration> registration_;

@@ -29,6 +29,7 @@ void redis_engine::obey(redis::action what) {
     case redis::action::nothing:
         return;
     case redis::action::connect:
+        silence_checked_ = false;
         return stream_.connect(self(), time_at(*session_.wake_at()));
     case redis::action::send:
         return greet();
@@ -44,8 +45,10 @@ void redis_engine::on_connect(std::uint64_t connection, error_code ec) {
     if (connection != stream_.connection() || is_closed())
         return;
     now_ = steady_now();
-    if (ec)
+    if (ec) {
+        note_connect_failure(ec);
         return lose_connection(ec);
+    }
     handed_ = confirmed_ = 0;
     greeting_due_ = false;
     begin_ = end_ = 0;
@@ -110,12 +113,13 @@ std::int64_t redis_engine::silence_ends() const noexcept {
 std::int64_t redis_engine::next_event() const noexcept {
     return std::min({calls_->next_deadline().value_or(no_time),
                      session_.wake_at().value_or(no_time), silence_ends(), probe_due(),
-                     ping_due()});
+                     ping_due(), provoke_at()});
 }
 
 void redis_engine::set_alarm() noexcept {
     if (is_closed() || is_looking_)
         return;
+    track_state();
     const auto at = next_event();
     if (at != no_time && !alarm_.rings_by(at))
         alarm_.set(at, shared_from_this());
@@ -170,11 +174,20 @@ void redis_engine::act_on_time() {
     now_ = steady_now();
     const auto is_ready = session_.state() == redis::session_state::ready;
     calls_->expire(now_, is_ready ? errc::deadline_exceeded : session_.trouble());
-    if (!calls_->done.empty() && is_server_late())
+    if (!calls_->done.empty() && is_server_late()) {
+        if (is_ready)
+            note_timeout("the server did not reply within config::timeout");
         breaker_.miss(now_);
+    }
+    if (session_.is_too_late(now_))
+        note_late_connection();
+    if (now_ >= provoke_at())
+        attempt([this] { check_silence(); });
     attempt([this] { obey(session_.wake(now_)); });
-    if (now_ >= silence_ends())
+    if (now_ >= silence_ends()) {
+        note_timeout("the server is silent although it owes replies; the connection was closed");
         lose_connection(redis::remedy::reconnect);
+    }
     if (now_ >= ping_due())
         attempt([this] { ping(); });
     run_within_turn(noted());

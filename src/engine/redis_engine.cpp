@@ -37,7 +37,7 @@ constexpr std::int64_t precision = 20;
 
 redis_engine::redis_engine(const asio::any_io_executor& executor, const config& settings,
                            const redis::address& where)
-    : engine(executor, settings),
+    : engine(executor, settings), problems_(where.password),
       silence_limit_(std::max(5 * in_us(settings.timeout), least_silence)),
       doubt_limit_(in_us(std::max(settings.timeout, limits::ping_timeout))),
       ping_interval_(in_us(settings.ping_interval)), fallback_(settings),
@@ -47,6 +47,8 @@ redis_engine::redis_engine(const asio::any_io_executor& executor, const config& 
       decoder_(long_bulks_of(settings)), in_(read_bytes),
       alarm_(own_executor(), lock(), [this] { on_time(); }),
       ticks_(in_us(settings.timeout) / precision) {
+    session_.report_to(problems_);
+    calls_->report_to(problems_);
     timeout_ = in_us(settings.timeout);
     if (settings.deny_cache != 0 && settings.mode == mode::script)
         denials_.emplace(settings.deny_cache, in_us(settings.deny_cache_max_age), steady_now);
@@ -309,6 +311,7 @@ void redis_engine::on_write(std::uint64_t connection, error_code ec, std::size_t
     if (ec) {
         now_ = steady_now();
         handed_ = confirmed_;
+        note_lost_connection(ec);
         return lose_connection(ec);
     }
     if (greeting_due_)
@@ -337,8 +340,10 @@ void redis_engine::on_read(std::uint64_t connection, error_code ec, std::size_t 
     if (connection != stream_.connection() || is_closed())
         return;
     now_ = steady_now();
-    if (ec)
+    if (ec) {
+        note_lost_connection(ec);
         return lose_connection(ec);
+    }
     heard_ = now_;
     is_doubted_ = false;
     end_ += bytes;
@@ -363,7 +368,7 @@ void redis_engine::read_replies() {
         if (progress == redis::resp::progress::need_more)
             continue;
         if (progress == redis::resp::progress::malformed)
-            return lose_connection(redis::remedy::reconnect);
+            return lose_to_malformed_reply(bytes);
         const auto size = decoder_.consumed();
         if (!read_reply(bytes.substr(0, size)))
             return;

@@ -16,6 +16,7 @@
 #include <engine/deny_cache.hpp>
 #include <engine/engine.hpp>
 #include <engine/fallback.hpp>
+#include <engine/problem_log.hpp>
 #include <engine/tick_watch.hpp>
 #include <redis/breaker.hpp>
 #include <redis/call_queue.hpp>
@@ -58,6 +59,8 @@ class redis_engine final : public engine, private redis::stream_events {
     }
     void shut(error_code why) override;
     void report(colimit::statistics& into) const override;
+    [[nodiscard]] std::optional<problem> find_problem() const override { return problems_.last(); }
+    [[nodiscard]] health_state find_state() const noexcept override;
 
     void on_connect(std::uint64_t connection, error_code ec) override;
     void on_read(std::uint64_t connection, error_code ec, std::size_t bytes) override;
@@ -102,6 +105,13 @@ class redis_engine final : public engine, private redis::stream_events {
     void close_stream() noexcept;
     void lose_connection(redis::remedy why);
     void lose_connection(error_code why);
+    void note_connect_failure(error_code why) noexcept;
+    void note_lost_connection(error_code why) noexcept;
+    void lose_to_malformed_reply(std::string_view bytes);
+    void note_late_connection() noexcept;
+    [[nodiscard]] std::int64_t provoke_at() const noexcept;
+    void check_silence();
+    void note_timeout(std::string_view text) noexcept;
     void set_alarm() noexcept;
     [[nodiscard]] std::int64_t silence_ends() const noexcept;
     [[nodiscard]] redis::remedy read_answer(std::string_view bytes);
@@ -118,6 +128,7 @@ class redis_engine final : public engine, private redis::stream_events {
 
     static constexpr auto no_time = std::numeric_limits<std::int64_t>::max();
 
+    problem_log problems_;
     std::int64_t silence_limit_;
     std::int64_t doubt_limit_;   ///< the same for a connection that was idle before
     std::int64_t ping_interval_; ///< 0: never
@@ -133,6 +144,7 @@ class redis_engine final : public engine, private redis::stream_events {
     std::uint64_t handed_ = 0;    ///< bytes given to the socket on this connection
     std::uint64_t confirmed_ = 0; ///< of these, surely sent
     bool writing_ = false;
+    bool silence_checked_ = false;
     bool greeting_due_ = false; ///< as soon as nothing is being written
 
     std::vector<char> in_;

@@ -19,6 +19,8 @@ constexpr std::int64_t doubtful_idleness = 500'000;
 /// The next reply to calls, and what it asks for.
 redis::remedy redis_engine::read_answer(std::string_view bytes) {
     const auto needs = calls_->read_reply(decoder_, bytes);
+    if (!needs)
+        problems_.note(errc::unavailable, phase::reply, "a reply that belongs to another request");
     if (needs == redis::remedy::keep) {
         session_.served();
         if (!calls_->done.empty()) // it found its callers, so it was in time
@@ -50,7 +52,12 @@ redis::remedy redis_engine::end_probe(std::string_view bytes) {
         return redis::remedy::keep;
     const auto is_error = first.kind == redis::resp::kind::error;
     breaker_.end_probe(!is_error, now_);
-    return is_error ? redis::classify(decoder_.text(first, bytes)).remedy : redis::remedy::keep;
+    if (!is_error)
+        return redis::remedy::keep;
+    const auto text = decoder_.text(first, bytes);
+    const auto meaning = redis::classify(text);
+    problems_.note(meaning.code, phase::reply, text);
+    return meaning.remedy;
 }
 
 /// A server that owes replies needs no probe: when they come, they are one.

@@ -36,6 +36,7 @@ redis::session_settings session_settings_of(const config& c, const redis::addres
             .reconnect_least = in_us(c.reconnect_least),
             .reconnect_most = in_us(c.reconnect_most),
             .refused_pause = 4 * in_us(c.reconnect_most),
+            .plain_tcp = a.kind == redis::address::kind::tcp && !a.tls,
             .seed = std::random_device{}()};
 }
 

@@ -48,8 +48,10 @@ batch::batch(std::size_t most_keys)
     scratch_.reserve(std::max<std::size_t>(2 * most_keys_, 512)); // counts of calls, or a key
 }
 
-void batch::start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce) {
+void batch::start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce,
+                  std::size_t group) {
     policy_ = policy;
+    group_ = group;
     clock_ = clock;
     nonce_ = nonce;
     keys_.clear();
@@ -177,11 +179,18 @@ void batch::add(detail::operation& op, std::string_view prefix, std::string_view
 void batch::add_call(detail::operation& op, std::string_view prefix, std::string_view key) {
     const auto hash = key_hash(key);
     make_key(prefix, *policy_, key, hash);
+    insert_call(op, op.asked, hash, [this](one_call& c) { keep_member(c); });
+}
+
+/// Inserts a call for the key whose name is in scratch_.
+template<class KeepMember>
+void batch::insert_call(detail::operation& op, const detail::question& asked, std::uint64_t hash,
+                        KeepMember keep) {
     const auto made = static_cast<std::uint32_t>(calls_.size());
-    calls_.push_back({.op = nullptr, .asked = op.asked, .entry = no_entry, .next = no_entry});
+    calls_.push_back({.op = nullptr, .asked = asked, .entry = no_entry, .next = no_entry});
     auto place = no_entry;
     try {
-        keep_member(calls_.back());
+        keep(calls_.back());
         place = find_or_append(hash);
     } catch (...) {
         calls_.pop_back();
@@ -189,7 +198,7 @@ void batch::add_call(detail::operation& op, std::string_view prefix, std::string
     }
     auto& e = entries_[place];
     (e.first_call == no_entry ? e.first_call : calls_[e.last_call].next) = made;
-    plain_ = plain_ && is_plain(op.asked) && !has_members(*policy_);
+    plain_ = plain_ && is_plain(asked) && !has_members(*policy_);
     e.last_call = made;
     ++e.live;
     ++live_;
@@ -197,6 +206,50 @@ void batch::add_call(detail::operation& op, std::string_view prefix, std::string
     calls_[made].op = &op;
     op.place = this;
     op.index = made;
+}
+
+/// Takes a call over. The name of its key and its member are kept as they were made.
+void batch::adopt(batch& from, std::uint32_t index) {
+    auto& c = from.calls_[index];
+    auto& e = from.entries_[c.entry];
+    if (entries_.empty()) {
+        prefix_ = from.prefix_;
+        names_ = from.names_;
+    }
+    scratch_.assign(from.key_bytes(e));
+    family_at_ = e.family_at;
+    insert_call(*c.op, c.asked, e.hash, [&](one_call& made) {
+        made.member_offset = static_cast<std::uint32_t>(members_.size());
+        members_.append(from.member_of(c));
+        made.member_size = static_cast<std::uint32_t>(members_.size()) - made.member_offset;
+    });
+    c.op = nullptr;
+    c.withdrawn = true;
+    --e.live;
+    --from.live_;
+}
+
+std::size_t batch::group_of(const detail::policy_data& p, std::string_view key) {
+    if (p.filter)
+        return tag_of(
+            key_hash(std::to_string(core::mark_of(*p.filter, detail::id_digest_of(key)).block)));
+    const auto hash = key_hash(key);
+    return p.plan.packed ? row_of(hash) * (tag_count / row_count) : tag_of(hash);
+}
+
+std::size_t batch::group_of(const entry& e) const noexcept {
+    return policy_->plan.packed ? row_of(e.hash) * (tag_count / row_count) : tag_of(e.hash);
+}
+
+std::optional<std::size_t> batch::common_group() const noexcept {
+    auto found = any_group;
+    for (const auto& e : entries_) {
+        const auto its = group_of(e);
+        if (e.live != 0 && found != any_group && its != found)
+            return std::nullopt;
+        found = e.live != 0 ? its : found;
+    }
+    return found;
 }
 
 bool batch::add_checks(detail::operation& op, std::string_view prefix) {

@@ -36,11 +36,35 @@ class batch {
     batch(const batch&) = delete;
     batch& operator=(const batch&) = delete;
 
-    /// Empties the batch, keeping its memory, and gives it a policy and a clock.
-    void start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce);
+    /// The group of a batch whose keys may be in any hash slot.
+    static constexpr std::size_t any_group = tag_count;
+    /// The number of the tag that the names of a key's states have: on a cluster, only keys of one
+    /// group may be in a batch.
+    [[nodiscard]] static std::size_t group_of(const detail::policy_data& p, std::string_view key);
+
+    /// Empties the batch, keeping its memory, and gives it a policy, a clock and a group.
+    void start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce,
+               std::size_t group = any_group);
 
     [[nodiscard]] bool fits(const policy_pointer& policy, std::int64_t clock) const noexcept {
         return is_for(policy, clock) && !is_full();
+    }
+    [[nodiscard]] std::size_t group() const noexcept { return group_; }
+    /// The group of all keys of calls that wait; nullopt if they are in several.
+    [[nodiscard]] std::optional<std::size_t> common_group() const noexcept;
+    [[nodiscard]] bool is_joint() const noexcept { return !joint_.empty(); }
+    [[nodiscard]] std::int64_t clock() const noexcept { return clock_; }
+
+    /// Moves each call that waits, in order, to the batch that `target(group)` returns, which has
+    /// the same policy and clock and is not full, and calls `moved()` after each. If something
+    /// throws (bad_alloc), each call is in exactly one batch.
+    template<class Target, class Moved>
+    void move_calls(Target target, Moved moved) {
+        for (std::uint32_t i = 0; i < calls_.size(); ++i)
+            if (calls_[i].op != nullptr) {
+                target(group_of(entries_[calls_[i].entry])).adopt(*this, i);
+                moved();
+            }
     }
     /// Whether it takes no more keys. It may still take calls for those that it has.
     [[nodiscard]] bool is_full() const noexcept;
@@ -101,6 +125,13 @@ class batch {
         live_ = 0;
     }
 
+    /// What the last reply said of a key that failed; the text is in the bytes of the reply.
+    struct key_failure {
+        errc code;
+        std::string_view text;
+    };
+    std::optional<key_failure> failure;
+
     std::uint64_t sent_from = 0;      ///< the place of its first byte in the connection's stream
     std::int64_t sent_at = 0;         ///< not later than that byte left
     std::uint32_t replies_before = 0; ///< that answer other commands, such as SCRIPT LOAD
@@ -148,7 +179,11 @@ class batch {
     /// What a call's facts take in a reply.
     [[nodiscard]] static std::size_t fact_bytes(const detail::policy_data& p) noexcept;
 
-    [[nodiscard]] bool is_joint() const noexcept { return !joint_.empty(); }
+    [[nodiscard]] std::size_t group_of(const entry& e) const noexcept;
+    void adopt(batch& from, std::uint32_t index);
+    template<class KeepMember>
+    void insert_call(detail::operation& op, const detail::question& asked, std::uint64_t hash,
+                     KeepMember keep);
     [[nodiscard]] const detail::policy_data& policy_of(std::size_t entry) const noexcept {
         return is_joint() ? *joint_[entry] : *policy_;
     }
@@ -192,6 +227,7 @@ class batch {
     }
 
     policy_pointer policy_;
+    std::size_t group_ = any_group;
     std::int64_t clock_ = 0;
     std::uint64_t nonce_ = 0;
     std::string keys_; ///< each as `$size\r\nbytes\r\n`

@@ -174,6 +174,7 @@ std::optional<remedy> batch::read_reply(const resp::decoder& reply, std::string_
         (header->statuses != "-" && header->statuses.size() != sent_.keys))
         return std::nullopt;
 
+    failure.reset();
     auto from = answers{
         .facts = nodes.size() == values + 3U ? reply.text(nodes[values + 1U], bytes) : "",
         .now = clock_ == detail::store_clock ? header->seconds * 1'000'000 + header->microseconds
@@ -203,13 +204,16 @@ std::optional<remedy> batch::read_reply(const resp::decoder& reply, std::string_
         const auto meaning =
             status == 'c' ? reply_error{errc::key_conflict, remedy::keep} : classify(text);
         worst = std::max(worst, meaning.remedy);
+        failure = {meaning.code, status == 'c' ? "a key holds a value of another type" : text};
         is_joint() ? fail_all(meaning.code) : fail(e, meaning.code);
     }
     if (is_joint() && !failed)
         from.granted = decide_checks(from.now);
     const auto facts_of_nobody = !from.facts.empty() && !(is_joint() && failed);
-    if (facts_of_nobody || (!failed && from.granted != header->granted))
+    if (facts_of_nobody || (!failed && from.granted != header->granted)) {
+        failure = {errc::corrupt_state, "the script and this process decided differently"};
         fail_all(errc::corrupt_state);
+    }
     return worst;
 }
 

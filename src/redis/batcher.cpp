@@ -3,10 +3,12 @@
 // The way of a call through the batches. Each call is in exactly one batch until it is done, and
 // each batch in exactly one of waiting_, in_flight_ and spare_.
 
+#include <call_fault.hpp>
 #include <redis/batcher.hpp>
 
 #include <algorithm>
 #include <new>
+#include <span>
 #include <utility>
 
 namespace colimit::redis {
@@ -15,6 +17,19 @@ namespace {
 /// How many waiting batches are searched for a call's key. A thousand callers fill two or three
 /// behind those in flight; where there are many, each call would pay for all.
 constexpr std::size_t most_searched = 8;
+
+/// Where the newest batch of a policy and a group is found.
+[[nodiscard]] std::uint64_t open_key(const detail::policy_data& p, std::size_t group) noexcept {
+    return p.fingerprint + group * 0x9e3779b97f4a7c15U;
+}
+
+/// Whether keys of checks are in several hash slots.
+[[nodiscard]] bool have_several_groups(std::span<const check> checks) {
+    return std::ranges::any_of(checks,
+                               [first = tag_of(key_hash(checks.front().key))](const check& c) {
+                                   return tag_of(key_hash(c.key)) != first;
+                               });
+}
 
 } // namespace
 
@@ -42,19 +57,24 @@ batch* batcher::waiting_with(const policy_pointer& policy, std::int64_t clock,
 batch& batcher::batch_for(const policy_pointer& policy, std::int64_t clock, std::string_view key) {
     if (auto* with = waiting_with(policy, clock, key); with != nullptr)
         return *with;
-    auto& open = open_[policy->fingerprint];
+    return open_batch(policy, clock,
+                      is_cluster_ ? batch::group_of(*policy, key) : batch::any_group);
+}
+
+batch& batcher::open_batch(const policy_pointer& policy, std::int64_t clock, std::size_t group) {
+    auto& open = open_[open_key(*policy, group)];
     if (open != nullptr && open->fits(policy, clock))
         return *open;
     if (spare_.empty())
         spare_.emplace_back(settings_.batch_size);
     waiting_.splice(waiting_.end(), spare_, spare_.begin());
     open = &waiting_.back();
-    open->start(policy, clock, nonce_++);
+    open->start(policy, clock, nonce_++, group);
     return *open;
 }
 
 void batcher::close_to_calls(const batch& b) {
-    const auto found = open_.find(b.policy()->fingerprint);
+    const auto found = open_.find(open_key(*b.policy(), b.group()));
     if (found != open_.end() && found->second == &b)
         open_.erase(found);
 }
@@ -83,7 +103,42 @@ error_code batcher::submit(detail::operation& op, std::string_view key,
     return {};
 }
 
+/// A node of a cluster takes only keys of one hash slot in a script call. Batches that waited
+/// before that was known are divided.
+void batcher::begin_connection(const server_facts& server) {
+    is_cluster_ = server.is_cluster;
+    if (is_cluster_)
+        regroup();
+}
+
+void batcher::regroup() {
+    open_.clear();
+    auto old = std::exchange(waiting_, {});
+    try {
+        while (!old.empty()) {
+            if (auto& b = old.front(); !b.common_group()) {
+                b.is_joint() ? end_batch(b, detail::error_of(detail::fault::checks_slots))
+                             : regroup(b);
+                retire(old);
+            } else {
+                waiting_.splice(waiting_.end(), old, old.begin());
+            }
+        }
+    } catch (...) {
+        waiting_.splice(waiting_.end(), old);
+        throw;
+    }
+}
+
+void batcher::regroup(batch& b) {
+    b.move_calls(
+        [&](std::size_t group) -> batch& { return open_batch(b.policy(), b.clock(), group); },
+        [this] { ++calls_; });
+}
+
 error_code batcher::submit_checks(detail::operation& op) {
+    if (is_cluster_ && have_several_groups(op.checks))
+        return detail::error_of(detail::fault::checks_slots);
     if (calls_ + op.checks.size() > settings_.max_in_flight)
         drop_abandoned();
     if (calls_ + op.checks.size() > settings_.max_in_flight)
@@ -97,7 +152,7 @@ error_code batcher::submit_checks(detail::operation& op) {
         if (!b.add_checks(op, settings_.prefix)) {
             b.start(op.checks.front().policy.data(), op.asked.now, 0);
             spare_.splice(spare_.begin(), made);
-            return errc::invalid_argument;
+            return detail::error_of(detail::fault::checks_same_state);
         }
         waiting_.splice(waiting_.end(), made);
     } catch (const std::bad_alloc&) {
@@ -167,7 +222,8 @@ void batcher::count(const batch& b) noexcept {
 }
 
 remedy batcher::fail_head(const resp::decoder& reply, std::string_view bytes) {
-    const auto meaning = classify(reply.text(reply.nodes().front(), bytes));
+    const auto text = reply.text(reply.nodes().front(), bytes);
+    const auto meaning = classify(text);
     auto& b = in_flight_.front();
     if (meaning.remedy == remedy::resend_with_script && !b.with_script) {
         b.with_script = true;
@@ -177,6 +233,7 @@ remedy batcher::fail_head(const resp::decoder& reply, std::string_view bytes) {
         waiting_.splice(place, in_flight_, in_flight_.begin());
         return remedy::resend_with_script;
     }
+    note(meaning.code, phase::script, text);
     end_batch(b, meaning.code);
     retire(in_flight_);
     return meaning.remedy;
@@ -198,6 +255,8 @@ std::optional<remedy> batcher::read_reply(const resp::decoder& reply, std::strin
     const auto needs = head.read_reply(reply, bytes);
     if (!needs)
         return std::nullopt;
+    if (const auto& failure = head.failure; failure)
+        note(failure->code, phase::script, failure->text);
     head.release([this, at = head.sent_at](detail::operation& op) {
         op.sent_at = at;
         finish(op);

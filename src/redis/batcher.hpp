@@ -54,6 +54,7 @@ class batcher final : public call_queue {
     [[nodiscard]] bool is_sent(const detail::operation& op) const noexcept override;
     void substitute(detail::operation& op, detail::operation& by) noexcept override;
 
+    void begin_connection(const server_facts& server) override;
     [[nodiscard]] bool wants_to_write() const noexcept override;
     [[nodiscard]] bool is_full() const noexcept override { return is_full_; }
     void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
@@ -80,6 +81,10 @@ class batcher final : public call_queue {
                                    std::string_view key);
     [[nodiscard]] batch* waiting_with(const policy_pointer& policy, std::int64_t clock,
                                       std::string_view key);
+    [[nodiscard]] batch& open_batch(const policy_pointer& policy, std::int64_t clock,
+                                    std::size_t group);
+    void regroup();
+    void regroup(batch& b);
     void close_to_calls(const batch& b);
     void count(const batch& b) noexcept;
     void retire(batches& from);
@@ -93,7 +98,8 @@ class batcher final : public call_queue {
     batches waiting_;
     batches in_flight_;
     batches spare_;
-    /// The newest waiting batch of a policy that takes keys.
+    bool is_cluster_ = false; ///< a batch may only have keys of one group
+    /// The newest waiting batch of a policy, and of a group, that takes keys.
     boost::unordered_flat_map<std::uint64_t, batch*> open_;
     bool is_full_ = false;  ///< a batch that waits, whichever it is
     std::size_t calls_ = 0; ///< in all batches, also those that nobody waits for any more

@@ -11,6 +11,7 @@
 #include <colimit/error.hpp>
 #include <operation_list.hpp>
 #include <policy_data.hpp>
+#include <redis/error_sink.hpp>
 #include <redis/reply_error.hpp>
 #include <redis/resp.hpp>
 #include <redis/server_facts.hpp>
@@ -108,6 +109,9 @@ class call_queue {
     /// Ends everything.
     virtual void fail_all(error_code why) = 0;
 
+    /// Where error replies are reported. The sink outlives the queue.
+    void report_to(error_sink& to) noexcept { errors_ = &to; }
+
     batch_counters counted;
 
     /// Calls that have come to their end, with `ec` or `result` set.
@@ -123,7 +127,15 @@ class call_queue {
     /// it pile up.
     virtual void drop_abandoned() = 0;
 
+    void note(errc code, phase where, std::string_view text) noexcept {
+        if (errors_ != nullptr)
+            errors_->note(code, where, text);
+    }
+
     detail::operation_list by_deadline_;
+
+  private:
+    error_sink* errors_ = nullptr;
 };
 
 } // namespace colimit::redis

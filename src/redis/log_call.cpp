@@ -3,6 +3,7 @@
 // The commands of a call are a row of steps, which is worked out once for asking and once more for
 // reading the answers.
 
+#include <call_fault.hpp>
 #include <redis/log_call.hpp>
 #include <redis/reply_error.hpp>
 
@@ -321,15 +322,24 @@ void add_own_time(const log_call& c, std::int64_t newest, decision& answer) noex
 } // namespace
 
 error_code error_of_log_call(const core::plan& rules, const core::question& asked) {
+    using detail::error_of;
+    using detail::fault;
     if (asked.verb > verb::reset)
-        return errc::invalid_argument;
-    const auto is_log = [](const core::limit& l) { return l.kind == core::kind::log; };
-    if (rules.size == 0 || !std::ranges::all_of(rules.all(), is_log)) // 0: a Bloom filter
-        return errc::invalid_policy;
+        return error_of(fault::multi_verb);
+    if (rules.size == 0) // of a Bloom filter
+        return error_of(fault::multi_no_rules);
+    const auto all = rules.all();
+    const auto strange =
+        std::ranges::find_if(all, [](const core::limit& l) { return l.kind != core::kind::log; });
+    if (strange != all.end() && strange->kind == core::kind::hold)
+        return error_of(fault::multi_cooldown);
+    if (strange != all.end())
+        return error_of(fault::multi_rule,
+                        {static_cast<std::size_t>(strange - all.begin()), strange->kind});
     if (members_of(rules, asked) > limits::log_events)
-        return errc::invalid_argument;
+        return error_of(fault::multi_cost);
     if (rules.counts_refused && asked.verb == verb::allow && asked.at_least != asked.cost)
-        return errc::invalid_argument;
+        return error_of(fault::multi_partial);
     return {};
 }
 

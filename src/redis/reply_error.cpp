@@ -26,8 +26,10 @@ constexpr std::array rows{
     row{"MISCONF", {errc::server_error, remedy::keep}},
     row{"NOREPLICAS", {errc::server_error, remedy::keep}},
     row{"EXECABORT", {errc::server_error, remedy::keep}},
-    row{"MOVED", {errc::server_error, remedy::keep}},
-    row{"ASK", {errc::server_error, remedy::keep}},
+    row{"MOVED", {errc::wrong_node, remedy::keep}},
+    row{"ASK", {errc::wrong_node, remedy::keep}},
+    row{"CROSSSLOT", {errc::wrong_node, remedy::keep}},
+    row{"CLUSTERDOWN Hash slot not served", {errc::wrong_node, remedy::keep}},
     row{"TRYAGAIN", {errc::server_error, remedy::keep}},
     row{"CLUSTERDOWN", {errc::unavailable, remedy::hold_off}},
     row{"WRONGTYPE", {errc::key_conflict, remedy::keep}},
@@ -36,19 +38,65 @@ constexpr std::array rows{
     row{"WRONGPASS", {errc::auth_failed, remedy::reconnect_late}},
     row{"NOPERM", {errc::auth_failed, remedy::keep}},
     row{"ERR The user executing the script", {errc::auth_failed, remedy::keep}},
+    row{"The user executing the script", {errc::auth_failed, remedy::keep}}, // before 7.0
+    row{"ERR Script attempted to access", {errc::wrong_node, remedy::keep}},
+    row{"Lua script attempted to access", {errc::wrong_node, remedy::keep}}, // before 7.0
+    row{"DENIED", {errc::auth_failed, remedy::reconnect_late}},              // protected mode
     row{"ERR max number of clients", {errc::unavailable, remedy::reconnect_late}},
     row{"ERR invalid password", {errc::auth_failed, remedy::reconnect_late}},
     row{"ERR unknown command", {errc::server_error, remedy::keep}},
 };
 
+[[nodiscard]] const row* find_row(std::string_view text) noexcept {
+    const auto* found =
+        std::ranges::find_if(rows, [text](const row& r) { return text.starts_with(r.begin); });
+    return found != rows.end() ? found : nullptr;
+}
+
+/// The error of a command within a script, as Redis before 7.0 reports it: behind one or two places
+/// in the script, perhaps with the mark of the protocol, such as
+///
+///     ERR Error running script (call to f_1f2e): @user_script:12: @user_script: 12: -READONLY You
+///     ...
+///
+/// Empty if `text` is not of this form.
+[[nodiscard]] std::string_view error_within(std::string_view text) noexcept {
+    constexpr std::string_view place = "@user_script:";
+    if (!text.starts_with(place) && !text.starts_with("ERR Error running script") &&
+        !text.starts_with("ERR Error compiling script"))
+        return {};
+    const auto at = text.rfind(place);
+    if (at == std::string_view::npos)
+        return {};
+    text.remove_prefix(at + place.size());
+    const auto end_of_line_number = text.find_first_not_of(" 0123456789");
+    if (end_of_line_number == std::string_view::npos || text[end_of_line_number] != ':')
+        return {};
+    text.remove_prefix(end_of_line_number + 1);
+    text.remove_prefix(std::min(text.find_first_not_of(" -"), text.size()));
+    return text;
+}
+
+/// Whether a script that ends with this error has written nothing: the server refuses such commands
+/// before the first write of a script only.
+[[nodiscard]] bool ran_nothing(const row& found) noexcept {
+    return found.begin == "READONLY" || found.begin == "OOM" || found.begin == "MISCONF" ||
+           found.meaning.code == errc::auth_failed;
+}
+
 } // namespace
 
 reply_error classify(std::string_view text) noexcept {
-    const auto* found = std::ranges::find_if(
-        rows, [text](const row& r) { return text.substr(0, r.begin.size()) == r.begin; });
-    if (found != rows.end())
+    if (const auto* found = find_row(text))
         return found->meaning;
     const auto from_script = text.find("script") != std::string_view::npos;
+    const auto within = error_within(text);
+    const auto* found = within.empty() ? nullptr : find_row(within);
+    // An error that the script has caught and returned begins with the place; one that ended the
+    // script may have come after writes.
+    const auto was_caught = !text.starts_with("ERR");
+    if (found != nullptr && (was_caught || ran_nothing(*found)))
+        return found->meaning;
     return {from_script ? errc::outcome_unknown : errc::server_error, remedy::keep};
 }
 

@@ -7,6 +7,7 @@
 #include <redis/time_reply.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 namespace colimit::redis {
@@ -33,6 +34,26 @@ constexpr std::size_t run_id_characters = 16;
     return end == std::string_view::npos && id.size() == run_id_characters ? id
                                                                            : std::string_view{};
 }
+
+/// Whether the reply to HELLO, a map, has the mode of a cluster.
+[[nodiscard]] bool is_cluster_in_hello(const resp::decoder& reply, std::string_view bytes) {
+    const auto nodes = reply.nodes();
+    for (std::size_t i = 1; i + 1 < nodes.size(); ++i)
+        if (reply.text(nodes[i], bytes) == "mode" && reply.text(nodes[i + 1], bytes) == "cluster")
+            return true;
+    return false;
+}
+
+/// The start of a TLS handshake with one cipher suite. A TLS server replies by a record, if only by
+/// an alert.
+constexpr std::string_view client_hello{
+    "\x16\x03\x01\x00\x2d\x01\x00\x00\x29\x03\x03"
+    "colimit asks whether this is TLS\x00\x00\x02\xc0\x2f\x01\x00",
+    50};
+
+/// A silent loss is followed by the question for TLS at first, and then rarely: a plain server that
+/// gets it does not reply within `connect_timeout`.
+constexpr int losses_between_questions = 16;
 
 } // namespace
 
@@ -68,6 +89,7 @@ action session::start(std::int64_t now) {
 
 action session::connected() {
     introduced_ = false;
+    facts_.is_cluster = false;
     state_ = session_state::greeting;
     connected_ = true;
     return action::send;
@@ -76,6 +98,8 @@ action session::connected() {
 void session::greeting(std::string& out) {
     step_count_ = steps_done_ = 0;
     finding_ = finding::fine;
+    if (asks_for_tls())
+        return (void)out.append(client_hello);
     if (introduced_) {
         resp::append_command(out, {"SCRIPT", "LOAD", check_script.body});
         ++script_loads_;
@@ -103,6 +127,10 @@ void session::greeting(std::string& out) {
         resp::append_command(out, {"PING"});
         expect(step::ping);
     }
+    if (protocol_ == 2) { // HELLO would have told whether it is a cluster
+        resp::append_command(out, {"INFO", "server"});
+        expect(step::info);
+    }
 }
 
 void session::ask_for_facts(std::string& out) {
@@ -125,8 +153,14 @@ bool session::note_fact(step s, const resp::decoder& reply, std::string_view byt
         client_id_ = first.integer;
         return first.kind == resp::kind::integer;
     }
-    if (s == step::info)
-        run_id_ = run_id_in(reply.text(first, bytes));
+    if (s == step::hello)
+        facts_.is_cluster = is_cluster_in_hello(reply, bytes);
+    if (s == step::info) {
+        const auto info = reply.text(first, bytes);
+        run_id_ = run_id_in(info);
+        facts_.is_cluster =
+            facts_.is_cluster || info.find("\nredis_mode:cluster") != std::string_view::npos;
+    }
     if (s != step::time)
         return true;
     const auto time = read_time(reply, bytes);
@@ -150,6 +184,7 @@ void session::note_error(step s, std::string_view text) {
     if (finding_ == finding::old_server)
         return; // what followed the HELLO was not meant for such a server
     const auto meaning = classify(text);
+    note(meaning.code, text);
     const auto passes = begins_with_any(text, {"LOADING", "BUSY", "MASTERDOWN"});
     finding_ = std::max(finding_, passes ? finding::not_yet : finding::refused);
     if (passes)
@@ -166,9 +201,13 @@ action session::read_reply(const resp::decoder& reply, std::string_view bytes, s
     const auto& first = reply.nodes().front();
     if (first.kind == resp::kind::push)
         return action::nothing;
-    if (steps_done_ == step_count_)
+    if (steps_done_ == step_count_) {
+        note(errc::unavailable, "a reply to no command");
         return lost(now);
+    }
     const auto s = steps_[steps_done_++];
+    if (s == step::hello && first.kind == resp::kind::simple)
+        return refuse_stranger(now, bytes); // an e-mail server, for instance
     if (first.kind == resp::kind::error || first.kind == resp::kind::blob_error)
         note_error(s, reply.text(first, bytes));
     else if (!note_fact(s, reply, bytes, now))
@@ -182,6 +221,7 @@ action session::end_greeting(std::int64_t now) {
         if (!settings_.transactions && !std::exchange(introduced_, true))
             return action::send;
         state_ = session_state::ready;
+        was_ready_ = true;
         trouble_ = errc::unavailable;
         return action::serve;
     case finding::old_server:
@@ -198,8 +238,43 @@ action session::end_greeting(std::int64_t now) {
     return lost(now, refusal_, trouble_);
 }
 
+/// A server that expects TLS closes connections without a reply. Whether it is one, only the start
+/// of a TLS handshake shows.
+bool session::asks_for_tls() const noexcept {
+    return settings_.plain_tcp && !introduced_ && !was_ready_ &&
+           (speaks_tls_ || silent_losses_ % losses_between_questions == 1);
+}
+
+action session::read_garbage(std::int64_t now, std::string_view bytes) {
+    if (!introduced_ && steps_done_ == 0)
+        return refuse_stranger(now, bytes);
+    note(errc::unavailable, "a malformed reply");
+    return lost(now);
+}
+
+/// The first reply shows that this is not a Redis server, or not in this protocol.
+action session::refuse_stranger(std::int64_t now, std::string_view bytes) {
+    constexpr auto is_record = [](char c) { return c == '\x15' || c == '\x16'; };
+    constexpr std::size_t longest_quote = 120;
+    speaks_tls_ = !bytes.empty() && is_record(bytes.front());
+    if (speaks_tls_) {
+        note(errc::bad_reply, "the server speaks TLS; use a rediss:// address");
+    } else {
+        const auto line = bytes.substr(0, std::min(bytes.find_first_of("\r\n"), longest_quote));
+        auto text = std::array<char, 200>{};
+        const auto size = std::snprintf(text.data(), text.size(), // NOLINT: bounded
+                                        "not a Redis server; it replied: %.*s",
+                                        static_cast<int>(line.size()), line.data());
+        note(errc::bad_reply, {text.data(), static_cast<std::size_t>(std::max(size, 0))});
+    }
+    return lost(now, remedy::reconnect_late, errc::bad_reply);
+}
+
 action session::lost(std::int64_t now, error_code why) {
-    for (const auto refusal : {errc::auth_failed, errc::untrusted_server})
+    // A server that refuses the first command may close before it replies to the others.
+    if (state_ == session_state::greeting && finding_ == finding::refused)
+        return lost(now, refusal_, trouble_);
+    for (const auto refusal : {errc::auth_failed, errc::untrusted_server, errc::bad_reply})
         if (why == refusal)
             return lost(now, remedy::reconnect_late, refusal);
     return lost(now);
@@ -208,6 +283,9 @@ action session::lost(std::int64_t now, error_code why) {
 action session::lost(std::int64_t now, remedy why, errc trouble) {
     if (state_ == session_state::closed)
         return action::nothing;
+    const auto is_silent = state_ == session_state::greeting && steps_done_ == 0 && !introduced_;
+    silent_losses_ = is_silent && trouble == errc::unavailable ? silent_losses_ + 1 : 0;
+    speaks_tls_ = speaks_tls_ && trouble == errc::bad_reply;
     connected_ = false;
     protocol_ = settings_.protocol;
     trouble_ = trouble;
@@ -219,7 +297,11 @@ action session::wake(std::int64_t now) {
     const auto at = wake_at();
     if (!at || now < *at)
         return action::nothing;
-    return state_ == session_state::waiting ? start(now) : lost(now);
+    if (state_ == session_state::waiting)
+        return start(now);
+    const auto what = lost(now);
+    silent_losses_ = 0; // a server that hangs expects nothing else than one that replies
+    return what;
 }
 
 /// Waits between half and all of the present pause; the next one will be twice as long.

@@ -19,6 +19,7 @@
 #define COLIMIT_REDIS_SESSION_HPP
 
 #include <colimit/error.hpp>
+#include <redis/error_sink.hpp>
 #include <redis/reply_error.hpp>
 #include <redis/resp.hpp>
 #include <redis/server_facts.hpp>
@@ -43,6 +44,7 @@ struct session_settings {
     std::int64_t reconnect_least = 10'000;
     std::int64_t reconnect_most = 250'000;
     std::int64_t refused_pause = 1'000'000; ///< after a server that is full or refuses us
+    bool plain_tcp = false;                 ///< it may be a port that expects TLS
     std::uint32_t seed = 1;                 ///< of the jitter
 };
 
@@ -64,12 +66,24 @@ class session {
     [[nodiscard]] session_state state() const noexcept { return state_; }
     /// When `wake` is to be called, if at all.
     [[nodiscard]] std::optional<std::int64_t> wake_at() const noexcept;
-    /// Why there is no ready connection: `unavailable`, `auth_failed`, `untrusted_server` or
-    /// `server_error`.
+    /// Why there is no ready connection: `unavailable`, `auth_failed`, `untrusted_server`,
+    /// `bad_reply` or `server_error`.
     [[nodiscard]] errc trouble() const noexcept { return trouble_; }
-    /// The server and we do not accept each other. Somebody has to change that.
+    /// Authentication or verification failed, or this is not a Redis server: retrying is useless
+    /// until the configuration changes.
     [[nodiscard]] bool is_refused() const noexcept {
-        return trouble_ == errc::auth_failed || trouble_ == errc::untrusted_server;
+        return trouble_ == errc::auth_failed || trouble_ == errc::untrusted_server ||
+               trouble_ == errc::bad_reply;
+    }
+    /// Whether `wake` will give up the attempt to connect: it has taken too long.
+    [[nodiscard]] bool is_too_late(std::int64_t now) const noexcept {
+        return (state_ == session_state::connecting || state_ == session_state::greeting) &&
+               now >= due_;
+    }
+    /// While connecting: when the server has been silent for so long that a plain-text server is
+    /// likely, if it should be speaking TLS.
+    [[nodiscard]] std::int64_t suspicious_at() const noexcept {
+        return due_ - settings_.connect_timeout / 4;
     }
     /// No connection will be ready before this time (in the past while one is being made).
     [[nodiscard]] std::int64_t not_ready_before() const noexcept;
@@ -81,6 +95,8 @@ class session {
     /// The next reply while greeting.
     [[nodiscard]] action read_reply(const resp::decoder& reply, std::string_view bytes,
                                     std::int64_t now);
+    /// What came instead of a reply while greeting. If it is the first, this is not a Redis server.
+    [[nodiscard]] action read_garbage(std::int64_t now, std::string_view bytes);
     /// The connection is lost, could not be made, or is of no more use.
     [[nodiscard]] action lost(std::int64_t now, remedy why = remedy::reconnect,
                               errc trouble = errc::unavailable);
@@ -94,6 +110,8 @@ class session {
     [[nodiscard]] const server_facts& facts() const noexcept { return facts_; }
     /// How often the script was sent.
     [[nodiscard]] std::uint64_t script_loads() const noexcept { return script_loads_; }
+    /// Where problems of the handshake are reported. The sink outlives the session.
+    void report_to(error_sink& to) noexcept { errors_ = &to; }
     void close() noexcept { state_ = session_state::closed; }
 
   private:
@@ -104,9 +122,20 @@ class session {
     void note_error(step s, std::string_view text);
     [[nodiscard]] bool note_fact(step s, const resp::decoder& reply, std::string_view bytes,
                                  std::int64_t now);
+    [[nodiscard]] action refuse_stranger(std::int64_t now, std::string_view bytes);
     [[nodiscard]] action end_greeting(std::int64_t now);
     void pause(std::int64_t now, bool refused);
+    [[nodiscard]] bool asks_for_tls() const noexcept;
 
+    void note(errc code, std::string_view text) noexcept {
+        if (errors_ != nullptr)
+            errors_->note(code, phase::handshake, text);
+    }
+
+    error_sink* errors_ = nullptr;
+    int silent_losses_ = 0;   ///< connections in a row that ended before the first reply
+    bool speaks_tls_ = false; ///< the server has replied to a TLS handshake
+    bool was_ready_ = false;
     session_settings settings_;
     session_state state_ = session_state::idle;
     errc trouble_ = errc::unavailable;

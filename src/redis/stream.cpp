@@ -64,6 +64,7 @@ void stream::connect(listener to, std::chrono::steady_clock::time_point give_up)
 
 void stream::connect_unix(listener to) {
     // Longer paths than the system takes are refused when the address is read.
+    reached_ = phase::connect;
     const auto endpoint = asio::local::stream_protocol::endpoint{where_.path};
     socket_.async_connect(endpoint, [to = std::move(to), id = connection_](error_code ec) {
         to->on_connect(id, ec);
@@ -71,6 +72,7 @@ void stream::connect_unix(listener to) {
 }
 
 void stream::connect_tcp(listener to) {
+    reached_ = phase::resolve;
     auto ec = error_code{};
     const auto literal = asio::ip::make_address(where_.host, ec);
     if (!ec)
@@ -119,6 +121,7 @@ void stream::connect_next(const listener& to, error_code last) {
 void stream::try_next(const listener& to) {
     current_ = endpoints_.at(next_endpoint_++);
     leave_address(); // until it is known to work
+    reached_ = phase::connect;
     connecting_ = std::make_shared<tcp::socket>(socket_.get_executor());
     end_share_after_its_time(to);
     connecting_->async_connect(current_,

@@ -7,6 +7,7 @@
 #ifndef COLIMIT_REDIS_STREAM_HPP
 #define COLIMIT_REDIS_STREAM_HPP
 
+#include <colimit/diagnostics.hpp>
 #include <colimit/error.hpp>
 #include <redis/address.hpp>
 #include <redis/handler_memory.hpp>
@@ -35,9 +36,9 @@ class stream_events {
     stream_events(const stream_events&) = delete;
     stream_events& operator=(const stream_events&) = delete;
 
-    /// With TLS, when the server has proved who it is. `errc::untrusted_server` or `auth_failed`,
-    /// here and in the following, is a refusal by one of both, which stays until somebody changes
-    /// its cause; any other error is a connection that is not there.
+    /// With TLS, when the server has proved who it is. `errc::untrusted_server`, `auth_failed`
+    /// or `bad_reply` (not TLS), here and in the following, is a refusal by one of both, which
+    /// stays until its cause changes; any other error is a connection that is not there.
     virtual void on_connect(std::uint64_t connection, error_code ec) = 0;
     virtual void on_read(std::uint64_t connection, error_code ec, std::size_t bytes) = 0;
     /// With an error, at most so many bytes can have reached the server.
@@ -64,6 +65,17 @@ class stream {
 
     /// The number of the connection that is open or being made.
     [[nodiscard]] std::uint64_t connection() const noexcept { return connection_; }
+    /// How far the connection has come: resolve, connect or tls.
+    [[nodiscard]] colimit::phase reached() const noexcept { return reached_; }
+    /// Why TLS failed, in the words of OpenSSL or of a server that does not speak TLS; else empty.
+    [[nodiscard]] std::string_view tls_failure() const noexcept;
+    [[nodiscard]] const redis::address& where() const noexcept { return where_; }
+
+    /// Whether a TLS handshake has begun and the server has said nothing.
+    [[nodiscard]] bool is_silent_in_tls() const noexcept;
+    /// Makes a plain-text Redis server reply that takes the start of the TLS handshake for the
+    /// beginning of a long line. A TLS server ends the connection.
+    void provoke(const listener& to);
 
     /// Tries the addresses of the host one after the other, those that failed before last. Each
     /// has an equal share of the time that is left until `give_up`, when the caller closes.
@@ -119,6 +131,7 @@ class stream {
     std::shared_ptr<tcp::socket> connecting_;
     boost::asio::generic::stream_protocol::socket socket_;
     std::uint64_t connection_ = 1;
+    colimit::phase reached_ = colimit::phase::connect;
     std::uint64_t completions_ = 0;
     handler_memory read_memory_;
     handler_memory write_memory_;

@@ -12,9 +12,11 @@
 
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/write.hpp>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace colimit::redis {
@@ -31,9 +33,14 @@ struct stream::secure_part {
     bool is_sending = false;
     std::size_t owed = 0; ///< the size of the write that is to be told of
     std::size_t left = 0; ///< bytes that were sent since that write began
+    std::string provocation;
 };
 
 namespace {
+
+/// Redis and Valkey refuse an unfinished line that is longer. (A line end alone does not help: they
+/// search for it only up to the first zero byte.)
+constexpr std::size_t longest_inline_command = std::size_t{64} * 1024;
 
 [[nodiscard]] asio::mutable_buffer room_of(tls_link& link) noexcept {
     const auto room = link.room();
@@ -43,6 +50,7 @@ namespace {
 } // namespace
 
 void stream::begin_tls(const listener& to) {
+    reached_ = phase::tls;
     const auto ec = guarded([&] {
         secure_ = std::make_shared<secure_part>(*tls_);
         return error_code{};
@@ -62,6 +70,9 @@ void stream::shake_hands(const listener& to) {
             send(to);
             receive_handshake(to);
         }
+        // What a server replies to the provocation says nothing of certificates.
+        if (!secure_->provocation.empty() && failure && failure != errc::bad_reply)
+            failure = asio::error::timed_out;
         return failure;
     });
     const auto id = connection_;
@@ -71,6 +82,22 @@ void stream::shake_hands(const listener& to) {
         return;
     if (const auto failure = guarded([&] { return send(to), error_code{}; }))
         to->on_write(id, failure, 0);
+}
+
+std::string_view stream::tls_failure() const noexcept {
+    return secure_ ? secure_->link.words() : std::string_view{};
+}
+
+bool stream::is_silent_in_tls() const noexcept {
+    return secure_ && !secure_->is_open && !secure_->is_sending && !secure_->link.has_received() &&
+           secure_->provocation.empty();
+}
+
+void stream::provoke(const listener& to) {
+    secure_->provocation.assign(longest_inline_command, '\n');
+    asio::async_write(
+        socket_, asio::buffer(secure_->provocation),
+        [to, with = secure_](error_code /*the read ends too*/, std::size_t /*bytes*/) {});
 }
 
 void stream::receive_handshake(const listener& to) {

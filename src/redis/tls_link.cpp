@@ -60,14 +60,41 @@ error_code tls_link::note_failure(int result) noexcept {
     if (what == SSL_ERROR_WANT_READ)
         return {};
     auto is_refused = false;
-    while (const auto failure = ERR_get_error())
+    while (const auto failure = ERR_get_error()) {
         is_refused = is_refused || is_refusal(failure);
-    const auto is_verified = SSL_get_verify_mode(connection_.get()) == SSL_VERIFY_NONE ||
-                             SSL_get_verify_result(connection_.get()) == X509_V_OK;
+        const auto* reason = ERR_reason_error_string(failure);
+        keep_words("TLS: ", reason != nullptr ? reason : "error");
+    }
+    if (is_plain_text()) {
+        const auto all = std::string_view{heard_.data(), heard_size_};
+        keep_words("the server does not speak TLS; it replied: ",
+                   all.substr(0, all.find_first_of("\r\n")));
+        return failure_ = errc::bad_reply;
+    }
+    const auto verified = SSL_get_verify_result(connection_.get());
+    const auto is_verified =
+        SSL_get_verify_mode(connection_.get()) == SSL_VERIFY_NONE || verified == X509_V_OK;
+    if (!is_verified)
+        keep_words("server certificate: ", X509_verify_cert_error_string(verified));
     failure_ = !is_verified ? errc::untrusted_server
                : is_refused ? errc::auth_failed
                             : errc::unavailable;
     return failure_;
+}
+
+void tls_link::keep_words(const char* before, std::string_view words) noexcept {
+    words_size_ = 0;
+    for (const auto part : {std::string_view{before}, words}) {
+        const auto size = std::min(part.size(), words_.size() - words_size_);
+        std::copy_n(part.begin(), size, words_.begin() + static_cast<std::ptrdiff_t>(words_size_));
+        words_size_ += size;
+    }
+}
+
+/// A server that speaks TLS begins with a record of a handshake or an alert.
+bool tls_link::is_plain_text() const noexcept {
+    return !is_open_ && heard_size_ != 0 && heard_[0] != SSL3_RT_HANDSHAKE &&
+           heard_[0] != SSL3_RT_ALERT;
 }
 
 bool tls_link::shake_hands(error_code& ec) noexcept {
@@ -81,6 +108,11 @@ bool tls_link::shake_hands(error_code& ec) noexcept {
 
 void tls_link::receive(std::size_t bytes) {
     std::size_t taken = 0;
+    if (!is_open_ && heard_size_ < heard_.size()) {
+        const auto size = std::min(bytes, heard_.size() - heard_size_);
+        std::copy_n(in_.begin(), size, heard_.begin() + static_cast<std::ptrdiff_t>(heard_size_));
+        heard_size_ += size;
+    }
     if (bytes != 0 && BIO_write_ex(from_server_, in_.data(), bytes, &taken) != 1) {
         ERR_clear_error();
         throw std::bad_alloc{};

@@ -33,7 +33,8 @@ namespace colimit::redis {
 ///
 ///   - `untrusted_server`: its certificate is not one that the options accept;
 ///   - `auth_failed`: it does not accept ours, or wants one, or refuses to speak TLS with us;
-///   - `unavailable`: it has ended the connection, or what came is no TLS.
+///   - `bad_reply`: its first bytes are not TLS;
+///   - `unavailable`: it has ended the connection, or bytes were damaged.
 class tls_link {
   public:
     /// @throws std::bad_alloc
@@ -46,6 +47,11 @@ class tls_link {
     [[nodiscard]] std::span<char> room() noexcept { return in_; }
     /// @throws std::bad_alloc
     void receive(std::size_t bytes);
+    [[nodiscard]] bool has_received() const noexcept { return heard_size_ != 0; }
+
+    /// Why it failed, in the words of OpenSSL, or the first line of a server that does not speak
+    /// TLS; empty if it has not failed.
+    [[nodiscard]] std::string_view words() const noexcept { return {words_.data(), words_size_}; }
 
     /// What the server has said, as far as it fits; 0 when more must be received first. A failure
     /// is told when all that came before it has been handed out.
@@ -66,6 +72,13 @@ class tls_link {
     std::unique_ptr<ssl_st, tls_deleter> connection_;
     bio_st* from_server_ = nullptr; ///< both belong to the connection
     bio_st* to_server_ = nullptr;
+    void keep_words(const char* before, std::string_view words) noexcept;
+    [[nodiscard]] bool is_plain_text() const noexcept;
+
+    std::array<char, 100> heard_{}; ///< the first bytes of the server
+    std::size_t heard_size_ = 0;
+    std::array<char, 200> words_{};
+    std::size_t words_size_ = 0;
     error_code failure_; ///< it cannot be used any more
     bool is_open_ = false;
     /// Of the size of a record. What is in one read, and what was left of the last, always fits

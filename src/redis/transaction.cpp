@@ -174,6 +174,8 @@ std::optional<transaction::progress> transaction::read_reply(const resp::decoder
                                                              std::string_view bytes,
                                                              transaction_context& with) {
     auto made = progress{};
+    if (is_error(reply))
+        made.failure = error_in(reply, bytes).code;
     if (head_ != 0) {
         if (!read_head(reply, bytes, with))
             return std::nullopt;

@@ -3,6 +3,7 @@
 // The way of a call through the rows. Each call is in exactly one row until it is done, and each
 // row in exactly one of waiting_, in_flight_ and spare_.
 
+#include <call_fault.hpp>
 #include <redis/transactor.hpp>
 
 #include <algorithm>
@@ -78,7 +79,7 @@ error_code transactor::submit(detail::operation& op, std::string_view key,
 }
 
 error_code transactor::submit_checks(detail::operation& /*op*/) {
-    return errc::invalid_argument;
+    return detail::error_of(detail::fault::multi_together);
 }
 
 void transactor::withdraw(detail::operation& op, error_code why) {
@@ -163,6 +164,10 @@ std::optional<remedy> transactor::read_reply(const resp::decoder& reply, std::st
     const auto made = row.read_reply(reply, bytes, context_);
     if (!made)
         return std::nullopt;
+    // EXECABORT only follows the error that says why.
+    const auto text = reply.text(reply.nodes().front(), bytes);
+    if (made->failure && !text.starts_with("EXECABORT"))
+        note(*made->failure, phase::reply, text);
     if (made->answered != nullptr)
         finish(*made->answered);
     if (made->is_over) {

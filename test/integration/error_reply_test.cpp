@@ -85,11 +85,9 @@ BOOST_AUTO_TEST_SUITE(error_replies)
 
 BOOST_AUTO_TEST_CASE(what_was_not_run_may_be_asked_again_later) {
     using enum condition;
-    expect("MOVED 3999 127.0.0.1:6381", errc::server_error, retry_later, true);
-    expect("ASK 3999 127.0.0.1:6381", errc::server_error, retry_later, true);
     expect("TRYAGAIN Multiple keys request during rehashing of slot", errc::server_error,
            retry_later, true);
-    expect("CLUSTERDOWN Hash slot not served", errc::unavailable, retry_later, true);
+    expect("CLUSTERDOWN The cluster is down", errc::unavailable, retry_later, true);
     expect("LOADING Redis is loading the dataset in memory", errc::unavailable, retry_later, true);
     expect("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
            errc::unavailable, retry_later, true);
@@ -118,6 +116,11 @@ BOOST_AUTO_TEST_CASE(what_must_be_changed_first_is_told_apart) {
            errc::auth_failed, fix_the_cause, true);
     expect("WRONGTYPE Operation against a key holding the wrong kind of value", errc::key_conflict,
            fix_the_cause, true);
+    expect("MOVED 3999 127.0.0.1:6381", errc::wrong_node, fix_the_cause, true);
+    expect("ASK 3999 127.0.0.1:6381", errc::wrong_node, fix_the_cause, true);
+    expect("CROSSSLOT Keys in request don't hash to the same slot", errc::wrong_node, fix_the_cause,
+           true);
+    expect("CLUSTERDOWN Hash slot not served", errc::wrong_node, fix_the_cause, true);
 }
 
 BOOST_AUTO_TEST_CASE(an_error_of_the_script_itself_may_have_charged) {

@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(an_old_server_without_hello_is_spoken_to_in_resp2) {
         const auto [ec, d] = co_await p.allow("k");
         BOOST_TEST(!ec);
     });
-    BOOST_TEST((commands == std::vector<std::string>{"HELLO", "PING", "SCRIPT"}));
+    BOOST_TEST((commands == std::vector<std::string>{"HELLO", "PING", "INFO", "SCRIPT"}));
     BOOST_TEST(p.peer.connections() == 1);
 }
 

@@ -129,11 +129,11 @@ BOOST_AUTO_TEST_CASE(what_no_limiter_would_take_is_refused_when_it_is_prepared) 
     const auto longest = std::string(limits::key_bytes, 'k');
     BOOST_TEST(prepared_key(longest, ten).key() == longest);
     BOOST_TEST(refusal(errc::invalid_key, [&] { return prepared_key{longest + "k", ten}; }) ==
-               "the key has 65537 bytes; at most 65536 are allowed");
+               "key: too long (got 65537 bytes, expected at most 65536)");
     auto l = local_limiter{};
     const auto k = prepared_key{"k", ten};
     BOOST_TEST(refusal(errc::invalid_argument, [&] { return l.allow(k, {.cost = -1}); }) ==
-               "the cost must be 0 to 9007199254740991, is -1");
+               "cost: out of range (got -1, expected 0 to 9007199254740991)");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -78,7 +78,8 @@ BOOST_AUTO_TEST_CASE(a_distinct_rule_wants_to_know_which_member) {
     auto limiter = local_limiter{100};
     const auto wrong = [](const colimit::error& e) {
         return e.code() == errc::invalid_argument &&
-               e.reason() == "the policy has a distinct rule: say which member";
+               e.reason() == "member: missing, and the policy has a distinct rule (expected "
+                             "check_options::member)";
     };
     BOOST_CHECK_EXCEPTION(limiter.allow("k", two), colimit::error, wrong);
     BOOST_CHECK_EXCEPTION(limiter.peek("k", two), colimit::error, wrong);

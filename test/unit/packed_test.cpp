@@ -112,8 +112,8 @@ BOOST_AUTO_TEST_CASE(who_would_owe_for_longer_is_refused_with_the_reason) {
         const auto asked = detail::question{.verb = verb, .cost = 1, .at_least = 1};
         BOOST_TEST(!detail::is_valid(asked, plan));
         BOOST_TEST(detail::what_is_wrong_with(asked, plan) ==
-                   "a packed state is kept until it recovers from the limit, no longer: there is "
-                   "no block and no wait");
+                   "policy: block and wait keep state for longer than packed storage does "
+                   "(expected a policy without storage::packed)");
     }
     BOOST_TEST(detail::is_valid({.verb = detail::verb::charge, .cost = 100, .at_least = 0}, plan));
 }

@@ -7,6 +7,7 @@
 
 #include <redis/reply_error.hpp>
 
+#include <string>
 #include <string_view>
 
 namespace {
@@ -63,9 +64,14 @@ BOOST_AUTO_TEST_CASE(a_refused_write_is_an_error_of_the_server) {
           remedy::keep);
 }
 
-BOOST_AUTO_TEST_CASE(a_cluster_that_this_limiter_does_not_route_in_is_an_error_of_the_server) {
-    check("MOVED 3999 127.0.0.1:6381", errc::server_error, remedy::keep);
-    check("ASK 3999 127.0.0.1:6381", errc::server_error, remedy::keep);
+BOOST_AUTO_TEST_CASE(a_cluster_node_that_does_not_serve_the_key_is_a_cause_to_be_fixed) {
+    check("MOVED 3999 127.0.0.1:6381", errc::wrong_node, remedy::keep);
+    check("ASK 3999 127.0.0.1:6381", errc::wrong_node, remedy::keep);
+    check("CROSSSLOT Keys in request don't hash to the same slot", errc::wrong_node, remedy::keep);
+    check("CLUSTERDOWN Hash slot not served", errc::wrong_node, remedy::keep);
+    check("ERR Script attempted to access a non local key in a cluster node script: 0123, on "
+          "@user_script:1.",
+          errc::wrong_node, remedy::keep);
     check("TRYAGAIN Multiple keys request during rehashing of slot", errc::server_error,
           remedy::keep);
 }
@@ -111,6 +117,62 @@ BOOST_AUTO_TEST_CASE(another_error_of_a_command_ran_nothing) {
     check("ERR wrong number of arguments for 'get' command", errc::server_error, remedy::keep);
     check("", errc::server_error, remedy::keep);
     check("noscript", errc::outcome_unknown, remedy::keep); // it is said in capitals or not at all
+}
+
+// Redis before 7.0 wraps the errors of commands within scripts.
+
+BOOST_AUTO_TEST_CASE(an_error_that_a_script_of_redis_6_has_caught_is_read) {
+    const auto caught = [](const std::string& error) { return "@user_script: 12: " + error; };
+    check(caught("-READONLY You can't write against a read only replica.\r\n"), errc::unavailable,
+          remedy::reconnect);
+    check(caught("-OOM command not allowed when used memory > 'maxmemory'.\r\n"),
+          errc::server_error, remedy::keep);
+    check(caught("-MISCONF Redis is configured to save RDB snapshots"), errc::server_error,
+          remedy::keep);
+    check(caught("-CLUSTERDOWN Hash slot not served"), errc::wrong_node, remedy::keep);
+    check(caught("Lua script attempted to access a non local key in a cluster node"),
+          errc::wrong_node, remedy::keep);
+    check(caught("The user executing the script can't run this command or subcommand"),
+          errc::auth_failed, remedy::keep);
+    check(caught("The user executing the script can't access at least one of the keys mentioned in "
+                 "the command arguments"),
+          errc::auth_failed, remedy::keep);
+    check(caught("WRONGTYPE Operation against a key holding the wrong kind of value"),
+          errc::key_conflict, remedy::keep);
+    check(caught("Unknown Redis command called from Lua script"), errc::outcome_unknown,
+          remedy::keep);
+}
+
+BOOST_AUTO_TEST_CASE(an_error_that_ended_a_script_of_redis_6_is_read) {
+    const auto raised = [](const std::string& error) {
+        return "ERR Error running script (call to f_0123456789): @user_script:12: "
+               "@user_script: 12: " +
+               error;
+    };
+    check(raised("-READONLY You can't write against a read only replica."), errc::unavailable,
+          remedy::reconnect);
+    check(raised("-OOM command not allowed when used memory > 'maxmemory'."), errc::server_error,
+          remedy::keep);
+    check(raised("-MISCONF Redis is configured to save RDB snapshots"), errc::server_error,
+          remedy::keep);
+    check(raised("The user executing the script can't run this command or subcommand"),
+          errc::auth_failed, remedy::keep);
+    // Commands before it may have written.
+    check(raised("WRONGTYPE Operation against a key holding the wrong kind of value"),
+          errc::outcome_unknown, remedy::keep);
+    check("ERR Error running script (call to f_0123): @user_script:12: user_script:12: boom",
+          errc::outcome_unknown, remedy::keep);
+    check("ERR Error running script (call to f_0123): @user_script:", errc::outcome_unknown,
+          remedy::keep);
+    check("ERR Error running script (call to f_0123): @user_script:7", errc::outcome_unknown,
+          remedy::keep);
+    check("ERR Error running script (call to f_0123): @user_script:7:", errc::outcome_unknown,
+          remedy::keep);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_in_protected_mode_refuses_clients) {
+    check("DENIED Redis is running in protected mode because protected mode is enabled",
+          errc::auth_failed, remedy::reconnect_late);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

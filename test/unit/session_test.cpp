@@ -114,14 +114,16 @@ BOOST_AUTO_TEST_CASE(resp2_is_greeted_without_a_hello) {
     auto plain = connection{{.user = "", .password = "", .protocol = 2}};
     (void)plain.session.start(plain.now);
     (void)plain.session.connected();
-    BOOST_TEST((plain.greeting() == std::vector<test::command>{{"PING"}}));
-    plain.introduce("+PONG\r\n");
+    BOOST_TEST((plain.greeting() == std::vector<test::command>{{"PING"}, {"INFO", "server"}}));
+    BOOST_TEST((plain.reply("+PONG\r\n") == action::nothing));
+    plain.introduce("-NOPERM this user has no permissions to run the 'info' command\r\n");
     BOOST_TEST((plain.reply(sha) == action::serve));
 
     auto c = connection{{.user = "me", .password = "pw", .database = 1, .protocol = 2}};
     (void)c.session.start(c.now);
     (void)c.session.connected();
-    BOOST_TEST((c.greeting() == std::vector<test::command>{{"AUTH", "me", "pw"}, {"SELECT", "1"}}));
+    BOOST_TEST((c.greeting() == std::vector<test::command>{
+                                    {"AUTH", "me", "pw"}, {"SELECT", "1"}, {"INFO", "server"}}));
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_does_not_know_hello_is_greeted_again_in_resp2) {
@@ -133,8 +135,10 @@ BOOST_AUTO_TEST_CASE(a_server_that_does_not_know_hello_is_greeted_again_in_resp2
         c.open();
         BOOST_TEST((c.reply(answer) == action::send));
         BOOST_TEST((c.session.state() == session_state::greeting));
-        BOOST_TEST((c.greeting() == std::vector<test::command>{{"AUTH", "default", "pw"}}));
-        c.introduce(ok);
+        BOOST_TEST((c.greeting() ==
+                    std::vector<test::command>{{"AUTH", "default", "pw"}, {"INFO", "server"}}));
+        BOOST_TEST((c.reply(ok) == action::nothing));
+        c.introduce("$0\r\n\r\n");
         BOOST_TEST((c.reply(sha) == action::serve));
     }
 }
@@ -144,7 +148,8 @@ BOOST_AUTO_TEST_CASE(the_next_connection_is_tried_in_resp3_again) {
     c.open();
     (void)c.reply("-ERR unknown command 'HELLO'\r\n");
     (void)c.greeting();
-    c.introduce("+PONG\r\n");
+    BOOST_TEST((c.reply("+PONG\r\n") == action::nothing));
+    c.introduce("$0\r\n\r\n");
     BOOST_TEST((c.reply(sha) == action::serve));
     BOOST_TEST((c.session.lost(c.now) == action::disconnect));
     c.now = c.session.wake_at().value();
@@ -396,6 +401,92 @@ BOOST_AUTO_TEST_CASE(who_is_refused_by_tls_waits_long_and_says_why) {
             (c.session.lost(c.now, make_error_code(errc::unavailable)) == action::disconnect));
         BOOST_TEST(!c.session.is_refused());
     }
+}
+
+// Servers that are not Redis
+
+BOOST_AUTO_TEST_CASE(the_first_reply_tells_a_stranger_and_a_later_one_does_not) {
+    for (const std::string_view bytes : {"HTTP/1.1 400 Bad Request\r\n", "\x15\x03\x01", "220 x"}) {
+        auto c = connection{};
+        c.open();
+        BOOST_TEST((c.session.read_garbage(c.now, bytes) == action::disconnect));
+        BOOST_TEST((c.session.trouble() == errc::bad_reply));
+        BOOST_TEST(c.session.is_refused());
+    }
+    auto popular = connection{};
+    popular.open();
+    BOOST_TEST((popular.reply("+OK POP3 ready\r\n") == action::disconnect));
+    BOOST_TEST((popular.session.trouble() == errc::bad_reply));
+
+    auto known = connection{};
+    known.open();
+    known.introduce(hello);
+    BOOST_TEST((known.session.read_garbage(known.now, "HTTP/1.1 400\r\n") == action::disconnect));
+    BOOST_TEST((known.session.trouble() == errc::unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(a_port_that_closes_silently_is_asked_for_tls_until_it_has_been_ready) {
+    const auto is_hello = [](std::string_view sent) { return sent.starts_with("\x16\x03\x01"); };
+    const auto next = [](connection& c) {
+        auto out = std::string{};
+        c.now = c.session.wake_at().value();
+        BOOST_TEST((c.session.wake(c.now) == action::connect));
+        BOOST_TEST((c.session.connected() == action::send));
+        c.session.greeting(out);
+        return out;
+    };
+    const auto reset =
+        error_code{boost::system::errc::connection_reset, boost::system::generic_category()};
+    auto c = connection{{.user = "", .password = "", .plain_tcp = true}};
+    c.open();
+    BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
+    BOOST_TEST(is_hello(next(c)));
+    // It speaks TLS, and is asked in this way until that ends.
+    BOOST_TEST((c.session.read_garbage(c.now, "\x15\x03\x01") == action::disconnect));
+    BOOST_TEST((c.session.trouble() == errc::bad_reply));
+    BOOST_TEST(is_hello(next(c)));
+    BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
+    BOOST_TEST((c.session.trouble() == errc::unavailable));
+
+    auto silent =
+        connection{{.user = "", .password = "", .plain_tcp = true}}; // a timeout is no reason
+    silent.open();
+    silent.now += 1'000'000;
+    BOOST_TEST((silent.session.wake(silent.now) == action::disconnect));
+    BOOST_TEST(!is_hello(next(silent)));
+
+    auto known = connection{{.user = "", .password = "", .plain_tcp = true}};
+    known.make_ready();
+    BOOST_TEST((known.session.lost(known.now, reset) == action::disconnect));
+    (void)next(known);
+    BOOST_TEST((known.session.lost(known.now, reset) == action::disconnect));
+    BOOST_TEST(!is_hello(next(known)));
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_is_kept_when_the_server_closes_before_its_other_replies) {
+    auto c = connection{{.user = "", .password = "", .database = 3}};
+    c.open();
+    BOOST_TEST((c.reply("-DENIED Redis is running in protected mode\r\n") == action::nothing));
+    const auto end =
+        error_code{boost::system::errc::connection_reset, boost::system::generic_category()};
+    BOOST_TEST((c.session.lost(c.now, end) == action::disconnect));
+    BOOST_TEST((c.session.trouble() == errc::auth_failed));
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_is_told_by_hello_or_by_info) {
+    auto c = connection{};
+    c.open();
+    c.introduce("%2\r\n$6\r\nserver\r\n$5\r\nredis\r\n$4\r\nmode\r\n$7\r\ncluster\r\n");
+    BOOST_TEST(c.session.facts().is_cluster);
+    auto alone = connection{};
+    alone.open();
+    alone.introduce("%2\r\n$6\r\nserver\r\n$7\r\ncluster\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n");
+    BOOST_TEST(!alone.session.facts().is_cluster);
+    auto old = connection{{.user = "", .password = "", .protocol = 2}};
+    old.open();
+    BOOST_TEST((old.reply("+PONG\r\n") == action::nothing));
+    old.introduce("$30\r\n# Server\r\nredis_mode:cluster\r\n\r\n");
+    BOOST_TEST(old.session.facts().is_cluster);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

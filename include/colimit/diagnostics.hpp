@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Why a limiter cannot reach its server, or why the server refuses commands: the last problem with
+// the server's own words, the state of the connection, and events.
+
+#ifndef COLIMIT_DIAGNOSTICS_HPP
+#define COLIMIT_DIAGNOSTICS_HPP
+
+#include <colimit/error.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace colimit {
+
+/// The phase in which something failed.
+enum class phase : std::uint8_t {
+    resolve,   ///< the address of the host
+    connect,   ///< TCP or the unix socket
+    tls,       ///< the TLS handshake
+    handshake, ///< authentication, SELECT, and the check of the user's permissions
+    script,    ///< loading or running a script
+    reply,     ///< a missing or malformed reply, or an error reply to another command
+};
+
+/// One problem, as `limiter::last_error` returns it.
+struct problem {
+    errc code = errc::unavailable;
+    colimit::phase phase = colimit::phase::connect;
+    /// The words of the server, of the operating system or of OpenSSL: at most
+    /// `limits::problem_bytes` bytes of printable ASCII. Other bytes are escaped as `\xNN`. It may
+    /// contain names of keys, never the password.
+    std::string text;
+    /// When it happened first without another problem in between, and when it happened last.
+    std::chrono::system_clock::time_point first{};
+    std::chrono::system_clock::time_point last{};
+    /// How often it happened from `first` to `last`: connections and replies, not calls.
+    std::uint64_t count = 1;
+};
+
+/// Whether calls are decided by the server.
+enum class health_state : std::uint8_t {
+    connecting, ///< there is no connection yet, and calls wait for it
+    ready,      ///< the server decides calls
+    degraded,   ///< the circuit breaker is open: failure modes decide calls
+    refused,    ///< see `errc::auth_failed`, `untrusted_server` and `bad_reply`
+    closed,     ///< the limiter was closed
+};
+
+/// The state of a limiter, as `limiter::health` returns it.
+struct health {
+    health_state state = health_state::connecting;
+    std::chrono::system_clock::time_point since{};
+    /// As `limiter::last_error`. It stays when the problem is over.
+    std::optional<problem> last_problem;
+};
+
+/// What `config::on_event` is called for.
+enum class event_kind : std::uint8_t {
+    connected,         ///< a connection is ready to serve
+    disconnected,      ///< a connection that was ready is lost; `cause` says why, if it is known
+    breaker_opened,    ///< the server is not asked any more
+    breaker_closed,    ///< the server is asked again
+    fallback_started,  ///< the failure mode has decided a call that an error would have ended
+    fallback_ended,    ///< the server has decided a call again
+    script_loaded,     ///< a script was sent to the server
+    permission_denied, ///< the user may not run a command, or may not touch a key
+};
+
+/// What happened to a limiter.
+struct event {
+    event_kind kind = event_kind::connected;
+    std::chrono::system_clock::time_point at{};
+    /// The last problem, where one explains the event.
+    std::optional<problem> cause;
+};
+
+/// `resolve`, `connect`, `TLS`, `handshake`, `script` or `reply`.
+[[nodiscard]] std::string_view to_string(phase p) noexcept;
+/// `connecting`, `ready`, `degraded`, `refused` or `closed`.
+[[nodiscard]] std::string_view to_string(health_state s) noexcept;
+/// One line, such as `script: the server refused ...: OOM command not allowed (3 times)`.
+[[nodiscard]] std::string to_string(const problem& p);
+/// The name of the enumerator with spaces, such as `breaker opened`.
+[[nodiscard]] std::string_view to_string(event_kind k) noexcept;
+/// The kind and, if there is one, the cause.
+[[nodiscard]] std::string to_string(const event& e);
+
+std::ostream& operator<<(std::ostream& out, phase p);
+std::ostream& operator<<(std::ostream& out, health_state s);
+std::ostream& operator<<(std::ostream& out, const problem& p);
+std::ostream& operator<<(std::ostream& out, event_kind k);
+std::ostream& operator<<(std::ostream& out, const event& e);
+
+} // namespace colimit
+
+#endif

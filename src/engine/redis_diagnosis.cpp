@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the engine reports of its connection: why it could not be made, why it was lost, and the
+// state that follows from it.
+
+#include <engine/redis_engine.hpp>
+
+#include <exception>
+#include <string>
+
+namespace colimit::detail {
+namespace {
+
+/// The server as a message names it.
+[[nodiscard]] std::string name_of(const redis::address& where) {
+    if (where.kind == redis::address::kind::unix_socket)
+        return where.path;
+    return where.host + ":" + std::to_string(where.port);
+}
+
+/// Makes a text and records it, if there is memory for it.
+template<class Text>
+void note(problem_log& to, errc code, phase where, Text text) noexcept {
+    try {
+        to.note(code, where, text());
+    } catch (const std::exception&) {
+        to.note(code, where, "out of memory");
+    }
+}
+
+/// The code of a refusal, else `unavailable`.
+[[nodiscard]] errc code_of(error_code why) noexcept {
+    for (const auto refusal : {errc::auth_failed, errc::untrusted_server, errc::bad_reply})
+        if (why == refusal)
+            return refusal;
+    return errc::unavailable;
+}
+
+} // namespace
+
+health_state redis_engine::find_state() const noexcept {
+    if (session_.is_refused())
+        return health_state::refused;
+    if (breaker_.is_open())
+        return health_state::degraded;
+    return session_.state() == redis::session_state::ready ? health_state::ready
+                                                           : health_state::connecting;
+}
+
+void redis_engine::note_connect_failure(error_code why) noexcept {
+    note(problems_, code_of(why), stream_.reached(), [&] {
+        const auto tls = stream_.tls_failure();
+        return name_of(stream_.where()) + ": " + (tls.empty() ? why.message() : std::string{tls});
+    });
+}
+
+void redis_engine::note_late_connection() noexcept {
+    const auto is_greeting = session_.state() == redis::session_state::greeting;
+    const auto where = is_greeting ? phase::handshake : stream_.reached();
+    note(problems_, errc::unavailable, where, [&] {
+        return name_of(stream_.where()) + (is_greeting
+                                               ? ": no reply within config::connect_timeout"
+                                               : ": no connection within config::connect_timeout");
+    });
+}
+
+void redis_engine::note_lost_connection(error_code why) noexcept {
+    const auto is_ready = session_.state() == redis::session_state::ready;
+    note(problems_, code_of(why), is_ready ? phase::reply : phase::handshake, [&] {
+        const auto tls = stream_.tls_failure();
+        return "the connection was lost: " + (tls.empty() ? why.message() : std::string{tls});
+    });
+}
+
+void redis_engine::note_timeout(std::string_view text) noexcept {
+    problems_.note(errc::unavailable, phase::reply, text);
+}
+
+void redis_engine::lose_to_malformed_reply(std::string_view bytes) {
+    if (session_.state() != redis::session_state::ready)
+        return obey(session_.read_garbage(now_, bytes));
+    problems_.note(errc::unavailable, phase::reply, "a malformed reply");
+    lose_connection(redis::remedy::reconnect);
+}
+
+/// When it is looked into whether a server that should speak TLS is silent, once per connection.
+std::int64_t redis_engine::provoke_at() const noexcept {
+    const auto may_provoke = session_.state() == redis::session_state::connecting &&
+                             stream_.where().tls && !silence_checked_;
+    return may_provoke ? session_.suspicious_at() : no_time;
+}
+
+void redis_engine::check_silence() {
+    silence_checked_ = true;
+    if (stream_.is_silent_in_tls())
+        stream_.provoke(self());
+}
+
+} // namespace colimit::detail

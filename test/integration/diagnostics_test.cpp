@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What last_error and health say of servers that cannot be reached or refuse: the phase, and words
+// that lead to the cause.
+
+#include <boost/test/unit_test.hpp>
+
+#include <support/live_limiter.hpp>
+#include <support/scripted_peer.hpp>
+#include <support/tcp_responder.hpp>
+#include <support/tls_server.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using test::live;
+
+const auto rules = policy{"p", gcra(100, 1h)};
+
+[[nodiscard]] bool has(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+/// The last problem, or one that no test expects.
+[[nodiscard]] problem last_of(const limiter& l) {
+    return l.last_error().value_or(problem{.code = errc::closed, .text = "no problem at all"});
+}
+
+void check_last(const limiter& l, errc code, phase where, std::string_view part) {
+    const auto p = last_of(l);
+    BOOST_TEST((p.code == code), to_string(p));
+    BOOST_TEST(p.phase == where, to_string(p));
+    BOOST_TEST(has(p.text, part), to_string(p));
+    BOOST_TEST((p.first <= p.last));
+    BOOST_TEST(p.count >= 1U);
+}
+
+/// Waits until a problem with this text has been reported.
+asio::awaitable<void> until_reported(const limiter& l, std::string_view part) {
+    co_await test::until([&] { return has(last_of(l).text, part); });
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(diagnostics)
+
+BOOST_AUTO_TEST_CASE(a_healthy_limiter_reports_no_problem) {
+    auto server = test::redis_server{};
+    for (const auto& address : {server.address(), std::string{"memory:"}}) {
+        auto l = live{address};
+        const auto before = std::chrono::system_clock::now();
+        l.run([&]() -> asio::awaitable<void> {
+            co_await l.limiter.ready();
+            (void)co_await l.limiter.allow("k", rules);
+        });
+        BOOST_TEST(!l.limiter.last_error());
+        BOOST_TEST(l.limiter.health().state == health_state::ready);
+        BOOST_TEST((l.limiter.health().since <= std::chrono::system_clock::now()));
+        BOOST_TEST((l.limiter.health().since >= before - 1min));
+        l.limiter.close();
+        BOOST_TEST(l.limiter.health().state == health_state::closed);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_name_that_does_not_resolve_is_named) {
+    auto l = live{"redis://no-such-host.invalid:6379"};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await until_reported(l.limiter, "no-such-host.invalid:6379: Host not found");
+    });
+    check_last(l.limiter, errc::unavailable, phase::resolve, "no-such-host.invalid");
+    BOOST_TEST(l.limiter.health().state != health_state::ready);
+}
+
+BOOST_AUTO_TEST_CASE(a_port_without_a_server_is_named_and_attempts_are_counted) {
+    auto l = live{"redis://127.0.0.1:1", [](config& c) { c.reconnect_most = 20ms; }};
+    BOOST_TEST(l.limiter.health().state == health_state::connecting);
+    l.run([&]() -> asio::awaitable<void> {
+        co_await test::until([&] { return last_of(l.limiter).count >= 6; });
+        co_await test::until([&] { return l.limiter.health().state == health_state::degraded; });
+    });
+    check_last(l.limiter, errc::unavailable, phase::connect, "127.0.0.1:1: Connection refused");
+    BOOST_TEST((l.limiter.health().last_problem.value().first < last_of(l.limiter).last));
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_password_is_reported_without_the_password) {
+    auto server = test::redis_server{{.arguments = {"--requirepass", "right-one"}}};
+    for (const auto resp : {2, 3}) {
+        auto l =
+            live{"unix://wrong-secret@" + server.socket(), [resp](config& c) { c.resp = resp; }};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto ec = co_await l.ready();
+            BOOST_TEST((ec == errc::auth_failed));
+        });
+        check_last(l.limiter, errc::auth_failed, phase::handshake, "WRONGPASS");
+        BOOST_TEST(!has(last_of(l.limiter).text, "wrong-secret"));
+        BOOST_TEST(l.limiter.health().state == health_state::refused);
+    }
+    auto l = live{server.address()};
+    l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
+    check_last(l.limiter, errc::auth_failed, phase::handshake, "NOAUTH");
+}
+
+BOOST_AUTO_TEST_CASE(an_old_server_that_repeats_the_arguments_reveals_no_password) {
+    auto context = asio::io_context{1};
+    auto peer =
+        test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
+                                (void)co_await c.next();
+                                co_await c.send("-NOPERM `HELLO` hidden-secret, with args "
+                                                "beginning with: `3` `AUTH` `hidden-se\r\n");
+                                (void)co_await c.next();
+                            }};
+    auto settings = config{};
+    settings.server = "unix://hidden-secret@" + peer.address().substr(5);
+    auto l = limiter{context.get_executor(), settings};
+    test::run(context, [&]() -> asio::awaitable<void> { co_await until_reported(l, "NOPERM"); });
+    BOOST_TEST(last_of(l).text == "NOPERM `HELLO` ***,");
+}
+
+BOOST_AUTO_TEST_CASE(error_replies_to_calls_are_reported_in_the_words_of_the_server) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    auto l = live{server.address()};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.limiter.ready();
+        look.must({"CONFIG", "SET", "maxmemory", "1"});
+        for (auto i = 0; i < 3; ++i) {
+            const auto [ec, d] = co_await l.allow("k", rules);
+            BOOST_TEST((ec == errc::server_error));
+        }
+        BOOST_TEST(last_of(l.limiter).count == 3U);
+        look.must({"CONFIG", "SET", "maxmemory", "0"});
+        co_await l.limiter.allow("k", rules);
+    });
+    check_last(l.limiter, errc::server_error, phase::script, "OOM command not allowed");
+    BOOST_TEST(l.limiter.health().state == health_state::ready);
+}
+
+BOOST_AUTO_TEST_CASE(error_replies_in_transaction_mode_are_reported) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    auto l = live{server.address(), [](config& c) { c.mode = mode::transaction; }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.limiter.ready();
+        look.must({"CONFIG", "SET", "maxmemory", "1"});
+        const auto [ec, d] = co_await l.allow("k", policy{"log", sliding_log(5, 1h)});
+        BOOST_TEST((ec == errc::server_error));
+    });
+    check_last(l.limiter, errc::server_error, phase::reply, "OOM command not allowed");
+}
+
+BOOST_AUTO_TEST_CASE(a_foreign_value_is_reported) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    auto l = live{server.address()};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.limiter.allow("k", rules);
+        const auto name = look.keys().at(0);
+        look.must({"DEL", name});
+        look.must({"RPUSH", name, "x"});
+        const auto [ec, d] = co_await l.allow("k", rules);
+        BOOST_TEST((ec == errc::key_conflict));
+    });
+    check_last(l.limiter, errc::key_conflict, phase::script, "another type");
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_connection_and_a_silent_server_are_reported) {
+    auto server = test::redis_server{};
+    auto l = live{server.address(), [](config& c) { c.timeout = 50ms; }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        server.stop();
+        (void)co_await l.allow("k", rules);
+        check_last(l.limiter, errc::unavailable, phase::reply, "did not reply within");
+        server.cont();
+        co_await l.until_it_works("k", rules);
+        server.kill();
+        co_await until_reported(l.limiter, "the connection was lost");
+        co_await until_reported(l.limiter, server.socket() + ": Connection refused");
+    });
+}
+
+// Servers that are not Redis, or not with TLS
+
+namespace {
+
+void check_stranger(const std::string& sentence, bool greets, const std::string& scheme,
+                    phase where, std::string_view words) {
+    auto context = asio::io_context{1};
+    auto stranger = test::tcp_responder{context, sentence, greets};
+    for (const auto instead : {failure_mode::local, failure_mode::allow, failure_mode::error}) {
+        auto settings = config{};
+        settings.server = stranger.address(scheme);
+        settings.on_failure = instead;
+        settings.timeout = 10s;
+        settings.connect_timeout = 10s;
+        settings.reconnect_most = 1h; // the call does not wait for the next attempt
+        auto l = limiter{context.get_executor(), settings};
+        test::run(context, [&]() -> asio::awaitable<void> {
+            auto ec = error_code{};
+            co_await l.ready(asio::redirect_error(asio::use_awaitable, ec));
+            BOOST_TEST((ec == errc::bad_reply), ec.message());
+            const auto [call, d] = co_await l.allow("k", rules, asio::as_tuple(asio::deferred));
+            BOOST_TEST((call == errc::bad_reply), call.message());
+            BOOST_TEST((call == condition::fix_the_cause));
+        });
+        check_last(l, errc::bad_reply, where, words);
+        BOOST_TEST(l.health().state == health_state::refused);
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_server_that_is_not_redis_is_a_bad_reply_in_every_failure_mode) {
+    const auto http = std::string{"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"};
+    check_stranger(http, false, "redis", phase::handshake, "HTTP/1.1 400 Bad Request");
+    check_stranger("<!DOCTYPE HTML>\r\n", false, "redis", phase::handshake, "<!DOCTYPE HTML>");
+    check_stranger("220 mail.example.org ESMTP\r\n", true, "redis", phase::handshake, "220 mail");
+    check_stranger("SSH-2.0-OpenSSH_9.2\r\n", true, "redis", phase::handshake, "SSH-2.0");
+    check_stranger("+OK POP3 ready\r\n", true, "redis", phase::handshake, "+OK POP3");
+    check_stranger(http, false, "rediss", phase::tls, "HTTP/1.1 400 Bad Request");
+    check_stranger("SSH-2.0-OpenSSH_9.2\r\n", true, "rediss", phase::tls, "does not speak TLS");
+}
+
+BOOST_AUTO_TEST_CASE(tls_against_a_plain_server_is_a_bad_reply) {
+    auto server = test::redis_server{{.tcp = true}};
+    for (const std::string arguments : {"", "secret"}) {
+        if (!arguments.empty())
+            server.connect().must({"CONFIG", "SET", "requirepass", arguments});
+        auto l = live{"rediss://127.0.0.1:" + std::to_string(server.port()),
+                      [](config& c) { c.reconnect_most = 1h; }};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto ec = co_await l.ready();
+            BOOST_TEST((ec == errc::bad_reply), ec.message());
+        });
+        check_last(l.limiter, errc::bad_reply, phase::tls, "does not speak TLS; it replied: -");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_plain_connection_to_a_tls_server_is_a_bad_reply) {
+    auto server = test::tls_server{};
+    for (const auto resp : {2, 3}) {
+        auto l =
+            live{"redis://127.0.0.1:" + std::to_string(server.server.port()), [resp](config& c) {
+                     c.reconnect_most = 1h;
+                     c.resp = resp;
+                 }};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto ec = co_await l.ready();
+            BOOST_TEST((ec == errc::bad_reply), ec.message());
+        });
+        check_last(l.limiter, errc::bad_reply, phase::handshake, "use a rediss:// address");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_silent_server_behind_tls_is_unavailable_and_no_stranger) {
+    auto server = test::tls_server{};
+    server.server.stop(); // the kernel takes connections and bytes
+    auto l = live{server.address(), [&](config& c) {
+                      server.trusted()(c);
+                      c.connect_timeout = 200ms;
+                  }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await until_reported(l.limiter, "no connection within config::connect_timeout");
+        check_last(l.limiter, errc::unavailable, phase::tls, "127.0.0.1");
+        server.server.cont();
+        co_await l.until_it_works("k", rules);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_that_is_not_accepted_is_explained) {
+    const auto say = [](const test::tls_server& server, auto adjust, std::string_view words) {
+        auto l = live{server.address(), [&](config& c) {
+                          server.trusted()(c);
+                          adjust(c);
+                      }};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto ec = co_await l.ready();
+            BOOST_TEST((ec == errc::untrusted_server), ec.message());
+        });
+        check_last(l.limiter, errc::untrusted_server, phase::tls, words);
+    };
+    const auto expired = test::tls_server{{.from = -48h, .until = -24h}};
+    say(expired, [](config&) {}, "certificate has expired");
+    const auto fine = test::tls_server{};
+    say(fine, [](config& c) { c.tls.name = "other.example.org"; }, "ostname mismatch");
+    say(fine, [](config& c) { c.tls.authorities = {}; }, "certificate");
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_client_certificate_is_explained) {
+    const auto server = test::tls_server{{}, {}, true};
+    auto l = live{server.address(), server.trusted()};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto ec = co_await l.ready();
+        BOOST_TEST((ec == errc::auth_failed), ec.message());
+    });
+    BOOST_TEST(has(last_of(l.limiter).text, "certificate required"), to_string(last_of(l.limiter)));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

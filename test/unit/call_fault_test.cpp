@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Each fault of a call's arguments is the code that it was, with a message that says which argument
+// or rule it is, what is wrong and what is allowed.
+
+#include <boost/test/unit_test.hpp>
+
+#include <call_fault.hpp>
+#include <colimit/limiter.hpp>
+#include <policy_data.hpp>
+#include <redis/log_call.hpp>
+#include <support/coroutine_run.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+using namespace std::chrono_literals;
+using namespace colimit;
+using detail::fault;
+namespace asio = boost::asio;
+
+namespace {
+
+const auto bucket = policy{"bucket", gcra(5, 1s)};
+const auto window = policy{"window", gcra(5, 1s), fixed_window(5, 1min)};
+
+[[nodiscard]] std::string in_transaction_mode(const policy& p, detail::question asked) {
+    const auto ec = redis::error_of_log_call(p.data()->plan, asked);
+    BOOST_TEST((ec == errc::invalid_policy || ec == errc::invalid_argument));
+    return ec.message();
+}
+
+/// An in-process limiter and the code that a call ends with.
+struct trial {
+    asio::io_context context{1};
+    limiter l{context.get_executor(), "memory:"};
+
+    template<class Call>
+    void check(Call call, const std::string& message) {
+        test::run(context, [&]() -> asio::awaitable<void> {
+            const auto [ec, d] = co_await call(l, asio::as_tuple(asio::use_awaitable));
+            BOOST_TEST((ec == errc::invalid_argument), ec.message());
+            BOOST_TEST((ec == make_error_code(errc::invalid_argument)));
+            BOOST_TEST((ec.category() == error_category()));
+            BOOST_TEST((ec == condition::fix_the_cause));
+            BOOST_TEST(ec.message() == message);
+        });
+    }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(call_faults)
+
+BOOST_AUTO_TEST_CASE(a_call_ends_with_the_reason) {
+    auto t = trial{};
+    t.check([](limiter& l, auto token) { return l.allow("k", bucket, {.cost = -1}, token); },
+            "cost: out of range (expected 0 to 9007199254740991)");
+    t.check([](limiter& l, auto token) { return l.allow("k", bucket, {.at_least = 2}, token); },
+            "at_least: out of range (expected 0 to the cost)");
+    t.check([](limiter& l, auto token) { return l.wait("k", bucket, {.max_wait = -1s}, token); },
+            "max_wait: out of range (expected 0 to 366 days)");
+    t.check([](limiter& l, auto token) { return l.wait("k", window, token); },
+            "policy: wait cannot reserve from rule 2, a fixed_window (expected continuous buckets: "
+            "gcra, cell, token_bucket, leaky_bucket)");
+    t.check([](limiter& l, auto token) { return l.block("k", bucket, -1s, token); },
+            "duration: out of range (expected a whole number of microseconds, 0 to 100 years)");
+    t.check(
+        [](limiter& l, auto token) {
+            return l.allow("k", policy{"d", distinct(5, 1h)}, check_options{}, token);
+        },
+        "member: missing, and the policy has a distinct rule (expected check_options::member)");
+    t.check(
+        [](limiter& l, auto token) {
+            return l.block("k", policy{"q", gcra(5, 1s)}.stored(storage::packed), 1s, token);
+        },
+        "policy: block and wait keep state for longer than packed storage does (expected a policy "
+        "without storage::packed)");
+    t.check([](limiter& l,
+               auto token) { return l.allow("k", bucket, {.now = time_point{} - 1s}, token); },
+            "now: out of range (expected 1970 to 2112)");
+}
+
+BOOST_AUTO_TEST_CASE(checks_together_say_which_of_them_has_which_fault) {
+    const auto packed = policy{"q", gcra(5, 1s)}.stored(storage::packed);
+    const auto other_time = check_options{.now = time_point{5s}};
+    struct sample {
+        std::vector<check> checks;
+        std::string message;
+        std::size_t at;
+    };
+    auto samples = std::vector<sample>{
+        {{}, "checks: wrong number (expected 1 to 64)", 0},
+        {{{.key = "a", .policy = bucket}, {.key = "a", .policy = packed}},
+         "checks: allow_all cannot use packed storage (expected policies without storage::packed)",
+         1},
+        {{{.key = "a", .policy = bucket}, {.key = "b", .policy = bucket, .options = other_time}},
+         "checks: several values of now (expected one for all checks)",
+         1},
+        {{{.key = "a", .policy = bucket}, {.key = "a", .policy = bucket}},
+         "checks: two are for one key under one policy (expected one check per key and policy)",
+         1},
+        {{{.key = "a", .policy = bucket, .options = {.cost = -1}}},
+         "cost: out of range (expected 0 to 9007199254740991)",
+         0}};
+    auto t = trial{};
+    for (auto& s : samples) {
+        t.check([&](limiter& l, auto token) { return l.allow_all(s.checks, token); }, s.message);
+        for (std::size_t i = 0; i < s.checks.size(); ++i) // the checks behind it were not looked at
+            BOOST_TEST((s.checks[i].ec == errc::invalid_argument) == (i == s.at));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(transaction_mode_says_which_rule_and_why) {
+    using detail::verb;
+    BOOST_TEST(in_transaction_mode(policy{"p", sliding_log(5, 1s), gcra(5, 1s)}, {}) ==
+               "mode::transaction: rule 2, a continuous bucket (gcra, cell, token_bucket or "
+               "leaky_bucket) needs a script (expected sliding_log rules only)");
+    BOOST_TEST(in_transaction_mode(window, {}).find("rule 1, ") != std::string::npos);
+    BOOST_TEST(in_transaction_mode(policy{"p", sliding_log(5, 1s)}.prevent_duplicate(1s), {}) ==
+               "mode::transaction: prevent_duplicate needs a script (expected sliding_log rules "
+               "only)");
+    const auto log = policy{"p", sliding_log(5, 1s).count_refused()};
+    BOOST_TEST(in_transaction_mode(log, {.verb = verb::block}) ==
+               "mode::transaction: this verb needs a script (expected allow, peek, charge, refund, "
+               "reset or allow_many)");
+    BOOST_TEST(in_transaction_mode(log, {.verb = verb::charge, .cost = 100'001}) ==
+               "cost: too many events for mode::transaction (expected 0 to 100000)");
+    BOOST_TEST(in_transaction_mode(log, {.cost = 5, .at_least = 1})
+                   .starts_with("at_least: a policy with count_refused makes no partial grants"));
+}
+
+BOOST_AUTO_TEST_CASE(every_fault_of_every_rule_has_a_message_and_is_the_code_that_it_was) {
+    for (auto f = 1; f <= static_cast<int>(fault::multi_partial); ++f)
+        for (std::size_t rule = 0; rule < limits::rules_per_policy; ++rule)
+            for (auto kind = 0; kind <= static_cast<int>(core::kind::hold); ++kind) {
+                const auto ec =
+                    detail::error_of(static_cast<fault>(f), {rule, static_cast<core::kind>(kind)});
+                BOOST_TEST((ec == errc::invalid_argument || ec == errc::invalid_policy));
+                BOOST_TEST((ec == condition::fix_the_cause));
+                BOOST_TEST(ec.message().find("(expected ") != std::string::npos);
+            }
+    const auto plain = make_error_code(errc::closed);
+    BOOST_TEST((plain.category() == detail::error_of(fault::cost).category()));
+    BOOST_TEST((detail::error_of(fault::cost) != errc::invalid_policy));
+    BOOST_TEST(detail::error_of(fault::cost).category().message(plain.value()) == plain.message());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
