@@ -54,6 +54,15 @@ std::string refusal(const colimit::decision& d) {
     return text.data();
 }
 
+/// Each event of the limiter is a line of the log: connections, the circuit breaker, what the
+/// server does not permit.
+colimit::config settings_for(const std::string& store) {
+    colimit::config settings;
+    settings.server = store;
+    settings.on_event = [](const colimit::event& e) { std::cerr << "limiter: " << e << '\n'; };
+    return settings;
+}
+
 /// Reads come to their end; what is written still goes out.
 void half_close(tcp::socket& socket) {
     error_code ec;
@@ -64,7 +73,7 @@ class echo_server {
   public:
     echo_server(asio::io_context& context, std::uint16_t port, const std::string& store,
                 const std::vector<colimit::rule>& rules)
-        : limiter_(context.get_executor(), store),
+        : limiter_(context.get_executor(), settings_for(store)),
           lines_(colimit::policy{"lines", rules}.on_failure(colimit::failure_mode::allow)),
           acceptor_(context, {tcp::v6(), port}), signals_(context, SIGINT, SIGTERM) {}
 

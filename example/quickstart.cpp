@@ -60,7 +60,11 @@ asio::awaitable<void> show(colimit::limiter& limiter) {
 int main(int argc, char** argv) {
     try {
         asio::io_context context;
-        colimit::limiter limiter{context.get_executor(), argc > 1 ? argv[1] : "memory:"};
+        colimit::config settings;
+        settings.server = argc > 1 ? argv[1] : "memory:";
+        // Why a server cannot be reached, which permission is missing: in the server's own words.
+        settings.on_event = [](const colimit::event& e) { std::cerr << "limiter: " << e << '\n'; };
+        colimit::limiter limiter{context.get_executor(), settings};
         std::exception_ptr failure;
         asio::co_spawn(context, show(limiter), [&](const std::exception_ptr& e) {
             failure = e;

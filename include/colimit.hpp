@@ -9,6 +9,7 @@
 #include <colimit/cell.hpp>
 #include <colimit/config.hpp>
 #include <colimit/decision.hpp>
+#include <colimit/diagnostics.hpp>
 #include <colimit/error.hpp>
 #include <colimit/failure_mode.hpp>
 #include <colimit/json.hpp>

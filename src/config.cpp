@@ -117,9 +117,9 @@ void validate(const tls& options, bool is_used) {
         if (m.is_given && !is_used)
             refuse_tls(m.name, "config::server is not a rediss:// address");
     if (options.accept_any_certificate && members[0].is_given)
-        refuse_tls("authorities", "accept_any_certificate would not look at it");
+        refuse_tls("authorities", "it has no effect with accept_any_certificate");
     if (options.accept_any_certificate && members[1].is_given)
-        refuse_tls("name", "accept_any_certificate would not look at it");
+        refuse_tls("name", "it has no effect with accept_any_certificate");
     if (options.certificate.empty() != options.key.empty())
         refuse_tls(options.key.empty() ? "certificate" : "key",
                    options.key.empty() ? "key is not" : "certificate is not");

@@ -31,13 +31,12 @@ bool problem_log::bounded_text::append(std::string_view part) noexcept {
     return true;
 }
 
-problem_log::bounded_text problem_log::printable(std::string_view text) const noexcept {
+void problem_log::append_printable(bounded_text& out, std::string_view text) const noexcept {
     constexpr std::string_view ellipsis = "...";
     text = text.substr(0, text.find(arguments_begin));
     while (!text.empty() && (text.back() == '\r' || text.back() == '\n' || text.back() == ' '))
         text.remove_suffix(1);
-    auto out = bounded_text{};
-    auto room_for_ellipsis = std::size_t{0}; // the last place at which it fits
+    auto room_for_ellipsis = out.size; // the last place at which it fits
     while (!text.empty()) {
         auto taken = std::size_t{1};
         auto fits = true;
@@ -59,11 +58,15 @@ problem_log::bounded_text problem_log::printable(std::string_view text) const no
             room_for_ellipsis = out.size;
         text.remove_prefix(taken);
     }
-    return out;
 }
 
 void problem_log::note(errc code, phase where, std::string_view text) noexcept {
-    const auto shown = printable(text);
+    auto shown = bounded_text{};
+    append_printable(shown, text);
+    // Redis 7.0 does not say which command a script was not allowed to run.
+    if (code == errc::auth_failed && where == phase::script && !denied_.empty() &&
+        shown.append("; denied commands: "))
+        append_printable(shown, denied_);
     last_ = clock::now();
     if (count_ != 0 && code_ == code && phase_ == where && text_.view() == shown.view()) {
         ++count_;
@@ -74,6 +77,8 @@ void problem_log::note(errc code, phase where, std::string_view text) noexcept {
     text_ = shown;
     first_ = last_;
     count_ = 1;
+    denial_ = denial_ ||
+              (code == errc::auth_failed && (where == phase::script || text.starts_with("NOPERM")));
 }
 
 std::optional<problem> problem_log::last() const {

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace colimit::detail {
 
@@ -28,6 +29,12 @@ class problem_log final : public redis::error_sink {
     void note(errc code, phase where, std::string_view text) noexcept override;
 
     [[nodiscard]] std::optional<problem> last() const;
+
+    /// Whether a denied command or key has been noted since the last call, as a new problem.
+    [[nodiscard]] bool take_denial() noexcept { return std::exchange(denial_, false); }
+
+    /// Commands that the user may not run: what is added to a denial that names none.
+    void name_denied(std::string commands) { denied_ = std::move(commands); }
 
   private:
     using clock = std::chrono::system_clock;
@@ -41,15 +48,17 @@ class problem_log final : public redis::error_sink {
         bool append(std::string_view part) noexcept;
     };
 
-    [[nodiscard]] bounded_text printable(std::string_view text) const noexcept;
+    void append_printable(bounded_text& out, std::string_view text) const noexcept;
 
     std::string password_;
+    std::string denied_;
     errc code_{};
     phase phase_{};
     bounded_text text_;
     clock::time_point first_;
     clock::time_point last_;
     std::uint64_t count_ = 0;
+    bool denial_ = false;
 };
 
 } // namespace colimit::detail

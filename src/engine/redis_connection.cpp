@@ -11,6 +11,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace colimit::detail {
 namespace {
@@ -72,6 +73,9 @@ void redis_engine::greet() {
 
 void redis_engine::serve() {
     ++served_;
+    problems_.name_denied(session_.denied_commands());
+    is_serving_ = true;
+    send_event(event_kind::connected);
     breaker_.close();
     stream_.keep_address();
     calls_->begin_connection(session_.facts());
@@ -90,6 +94,8 @@ void redis_engine::lose_connection(error_code why) {
 
 void redis_engine::disconnect() {
     stream_.close();
+    if (std::exchange(is_serving_, false))
+        send_event_with_cause(event_kind::disconnected);
     writing_ = ping_is_owed_ = is_doubted_ = false;
     breaker_.lose_connection();
     breaker_.miss(now_);
@@ -112,14 +118,16 @@ std::int64_t redis_engine::silence_ends() const noexcept {
 
 std::int64_t redis_engine::next_event() const noexcept {
     return std::min({calls_->next_deadline().value_or(no_time),
-                     session_.wake_at().value_or(no_time), silence_ends(), probe_due(),
-                     ping_due(), provoke_at()});
+                     session_.wake_at().value_or(no_time), silence_ends(), probe_due(), ping_due(),
+                     provoke_at()});
 }
 
 void redis_engine::set_alarm() noexcept {
     if (is_closed() || is_looking_)
         return;
     track_state();
+    if (events_)
+        send_events();
     const auto at = next_event();
     if (at != no_time && !alarm_.rings_by(at))
         alarm_.set(at, shared_from_this());

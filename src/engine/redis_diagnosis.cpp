@@ -7,6 +7,7 @@
 
 #include <exception>
 #include <string>
+#include <utility>
 
 namespace colimit::detail {
 namespace {
@@ -94,6 +95,41 @@ void redis_engine::check_silence() {
     silence_checked_ = true;
     if (stream_.is_silent_in_tls())
         stream_.provoke(self());
+}
+
+void redis_engine::answer_instead(operation& op) noexcept {
+    const auto why = op.ec;
+    fallback_.answer(op);
+    if (!why || op.ec || std::exchange(is_falling_back_, true))
+        return;
+    send_event_with_cause(event_kind::fallback_started);
+}
+
+// Events. Nothing is posted when the limiter is closed: its context may be going away.
+
+void redis_engine::send_event(event_kind kind) const noexcept {
+    if (!is_closed())
+        events_.send(kind);
+}
+
+void redis_engine::send_event_with_cause(event_kind kind) const noexcept {
+    if (!is_closed())
+        events_.send(kind, [this] { return problems_.last(); });
+}
+
+/// Those that are found by looking, at the end of each event-loop iteration.
+void redis_engine::send_events() noexcept {
+    const auto loads = calls_->counted.script_loads + session_.script_loads();
+    if (loads != std::exchange(loads_sent_, loads))
+        send_event(event_kind::script_loaded);
+    if (problems_.take_denial())
+        send_event_with_cause(event_kind::permission_denied);
+    if (breaker_.is_open() == std::exchange(is_breaker_open_, breaker_.is_open()))
+        return;
+    if (is_breaker_open_)
+        send_event_with_cause(event_kind::breaker_opened);
+    else
+        send_event(event_kind::breaker_closed);
 }
 
 } // namespace colimit::detail

@@ -15,6 +15,7 @@
 #include <engine/alarm.hpp>
 #include <engine/deny_cache.hpp>
 #include <engine/engine.hpp>
+#include <engine/event_sender.hpp>
 #include <engine/fallback.hpp>
 #include <engine/problem_log.hpp>
 #include <engine/tick_watch.hpp>
@@ -52,7 +53,7 @@ class redis_engine final : public engine, private redis::stream_events {
         return op.place != &ready_waiters_ && calls_->is_sent(op);
     }
     void withdraw(operation& op, error_code why) override;
-    void answer_instead(operation& op) noexcept override { fallback_.answer(op); }
+    void answer_instead(operation& op) noexcept override;
     void give_back_instead(const reservation& place, std::int64_t cost,
                            std::int64_t end) noexcept override {
         fallback_.unreserve(place, cost, end);
@@ -111,6 +112,9 @@ class redis_engine final : public engine, private redis::stream_events {
     void note_late_connection() noexcept;
     [[nodiscard]] std::int64_t provoke_at() const noexcept;
     void check_silence();
+    void send_event(event_kind kind) const noexcept;
+    void send_event_with_cause(event_kind kind) const noexcept;
+    void send_events() noexcept;
     void note_timeout(std::string_view text) noexcept;
     void set_alarm() noexcept;
     [[nodiscard]] std::int64_t silence_ends() const noexcept;
@@ -129,6 +133,11 @@ class redis_engine final : public engine, private redis::stream_events {
     static constexpr auto no_time = std::numeric_limits<std::int64_t>::max();
 
     problem_log problems_;
+    event_sender events_;
+    bool is_serving_ = false;      ///< what the last event said of the connection,
+    bool is_breaker_open_ = false; ///< of the breaker,
+    bool is_falling_back_ = false; ///< and of the failure modes
+    std::uint64_t loads_sent_ = 0;
     std::int64_t silence_limit_;
     std::int64_t doubt_limit_;   ///< the same for a connection that was idle before
     std::int64_t ping_interval_; ///< 0: never

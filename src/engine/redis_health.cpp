@@ -23,8 +23,13 @@ redis::remedy redis_engine::read_answer(std::string_view bytes) {
         problems_.note(errc::unavailable, phase::reply, "a reply that belongs to another request");
     if (needs == redis::remedy::keep) {
         session_.served();
-        if (!calls_->done.empty()) // it found its callers, so it was in time
+        if (!calls_->done.empty()) { // it found its callers, so it was in time
             breaker_.hit();
+            if (is_falling_back_ && !calls_->done.front()->ec) {
+                is_falling_back_ = false;
+                send_event(event_kind::fallback_ended);
+            }
+        }
     }
     if (needs == redis::remedy::hold_off)
         breaker_.miss(now_);

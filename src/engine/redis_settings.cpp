@@ -4,6 +4,7 @@
 
 #include <engine/redis_settings.hpp>
 #include <redis/batcher.hpp>
+#include <redis/key.hpp>
 #include <redis/transactor.hpp>
 
 #include <random>
@@ -30,6 +31,7 @@ redis::session_settings session_settings_of(const config& c, const redis::addres
     return {.user = a.user,
             .password = a.password,
             .database = a.database,
+            .probe_key = c.prefix + ":{" + std::string{redis::tag(0)} + "}:probe",
             .protocol = c.resp,
             .transactions = c.mode == mode::transaction,
             .connect_timeout = in_us(c.connect_timeout),

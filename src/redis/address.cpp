@@ -22,7 +22,7 @@ constexpr std::size_t longest_host = 253;
 /// sockaddr_un has 108 bytes for a path and the zero after it.
 constexpr std::size_t longest_path = 107;
 constexpr std::string_view forms =
-    "memory:, redis://[user:password@]host[:port][/db], rediss:// (the same by TLS) or "
+    "memory:, redis://[user:password@]host[:port][/db], rediss:// (the same over TLS) or "
     "unix:/path[?db=N]";
 
 /// A piece of the address and the place of its first character.
@@ -82,25 +82,42 @@ struct part {
     return out;
 }
 
-[[nodiscard]] std::int64_t read_number(part number, std::string_view what, std::int64_t least,
-                                       std::int64_t most) {
-    const auto allowed = "the " + std::string{what} + " must be " + std::to_string(least) + " to " +
-                         std::to_string(most);
+/// What a number in the address is. Where a password may stand in its place, its text is not shown.
+struct number_kind {
+    std::string_view name;
+    std::int64_t least;
+    std::int64_t most;
+    bool may_be_secret;
+    std::string_view hint; ///< what else may be wrong
+};
+
+[[nodiscard]] std::int64_t read_number(part number, const number_kind& kind) {
+    const auto expected = "expected " + std::to_string(kind.least) + " to " +
+                          std::to_string(kind.most) + ")" + std::string{kind.hint};
+    const auto name = std::string{kind.name};
     const auto strange = std::ranges::find_if_not(number.text, is_digit);
     if (strange != number.text.end())
         refuse(number.at + static_cast<std::size_t>(strange - number.text.begin()),
-               allowed + ", here is a character that is no digit");
+               name + ": not a digit (" + expected);
     if (number.text.empty())
-        refuse(number.at, allowed + ", is empty");
+        refuse(number.at, name + ": empty (" + expected);
     auto value = std::int64_t{0};
     const auto digits = number.text;
     const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (read.ec != std::errc{} || value < least || value > most) {
-        const auto shown = number.text.size() <= std::to_string(most).size();
-        refuse(number.at, allowed + (shown ? ", is " + std::string{number.text} : ""));
+    if (read.ec != std::errc{} || value < kind.least || value > kind.most) {
+        const auto shown =
+            !kind.may_be_secret && number.text.size() <= std::to_string(kind.most).size();
+        refuse(number.at, name + ": out of range (" +
+                              (shown ? "got " + std::string{number.text} + ", " : "") + expected);
     }
     return value;
 }
+
+constexpr auto database_kind = number_kind{"database", 0, most_database, false, ""};
+constexpr auto port_kind = number_kind{"port", 1, 65'535, false, ""};
+/// Without credentials before the host, `user:12345` may be what was meant to be credentials.
+constexpr auto port_or_password = number_kind{
+    "port", 1, 65'535, true, "; if this is a password, '@' and the host must follow it"};
 
 /// What stands before the `@`.
 void read_credentials(part credentials, address& out) {
@@ -136,8 +153,8 @@ void check_host(part host, bool is_ipv6) {
     const auto strange = std::ranges::find_if_not(host.text, belongs);
     if (strange != host.text.end())
         refuse(host.at + static_cast<std::size_t>(strange - host.text.begin()),
-               is_ipv6 ? "this character is in no IPv6 address, which has [0-9A-Fa-f:.]"
-                       : "this character is in no host, which has [A-Za-z0-9._-]");
+               is_ipv6 ? "invalid character in IPv6 address (allowed: 0-9 A-F a-f : .)"
+                       : "invalid character in host name (allowed: A-Z a-z 0-9 . _ -)");
     if (is_ipv6 && host.text.find(':') == npos)
         refuse(host.at, "expected an IPv6 address in the brackets");
 }
@@ -168,18 +185,20 @@ void read_redis(part rest, address& out) {
     const auto tail = rest.from(slash);
     if (tail.text.find('@') != npos)
         refuse(tail.at, "a '/' in a user or password must be written %2F");
+    const auto has_credentials = rest.until(slash).text.find('@') != npos;
     const auto [host, port] = split_host(after_credentials(rest.until(slash), out));
     out.host = host.text;
     if (!port.text.empty())
-        out.port = static_cast<std::uint16_t>(read_number(port.from(1), "port", 1, 65'535));
+        out.port = static_cast<std::uint16_t>(
+            read_number(port.from(1), has_credentials ? port_kind : port_or_password));
     if (tail.text.size() > 1)
-        out.database = static_cast<int>(read_number(tail.from(1), "database", 0, most_database));
+        out.database = static_cast<int>(read_number(tail.from(1), database_kind));
 }
 
 void read_query(part query, address& out) {
     if (!query.text.starts_with("db="))
         refuse(query.at, "expected db=N (a '?' in the path must be written %3F)");
-    out.database = static_cast<int>(read_number(query.from(3), "database", 0, most_database));
+    out.database = static_cast<int>(read_number(query.from(3), database_kind));
 }
 
 void read_unix(part rest, address& out) {

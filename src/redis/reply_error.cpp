@@ -21,7 +21,7 @@ constexpr std::array rows{
     row{"LOADING", {errc::unavailable, remedy::hold_off}},
     row{"BUSY", {errc::unavailable, remedy::hold_off}},
     row{"MASTERDOWN", {errc::unavailable, remedy::hold_off}},
-    row{"READONLY", {errc::unavailable, remedy::reconnect}},
+    row{"READONLY", {errc::unavailable, remedy::leave_read_only}},
     row{"OOM", {errc::server_error, remedy::keep}},
     row{"MISCONF", {errc::server_error, remedy::keep}},
     row{"NOREPLICAS", {errc::server_error, remedy::keep}},

@@ -23,6 +23,8 @@ enum class remedy : std::uint8_t {
     resend_with_script,
     /// This connection is of no more use: close it and connect again.
     reconnect,
+    /// As `reconnect`: the server is read-only, and another one may be at its address soon.
+    leave_read_only,
     /// As `reconnect`, but after a longer pause: the server is full or refuses us.
     reconnect_late,
 };

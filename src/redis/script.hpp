@@ -16,5 +16,6 @@ struct script {
 
 extern const script check_script;
 extern const script seen_script;
+extern const script permissions_script;
 
 } // namespace colimit::redis

@@ -103,7 +103,12 @@ void session::greeting(std::string& out) {
     if (introduced_) {
         resp::append_command(out, {"SCRIPT", "LOAD", check_script.body});
         ++script_loads_;
-        return expect(step::load);
+        expect(step::load);
+        // By EVALSHA, as calls are; EVAL is only needed when a server has forgotten the script.
+        resp::append_command(out, {"SCRIPT", "LOAD", permissions_script.body});
+        expect(step::load);
+        resp::append_command(out, {"EVALSHA", permissions_script.sha1, "1", settings_.probe_key});
+        return expect(step::permissions);
     }
     const auto has_credentials = !settings_.user.empty() || !settings_.password.empty();
     const auto user = settings_.user.empty() ? std::string_view{"default"} : settings_.user;
@@ -192,9 +197,36 @@ void session::note_error(step s, std::string_view text) {
     trouble_ = meaning.code == errc::auth_failed || meaning.code == errc::unavailable
                    ? meaning.code
                    : errc::server_error;
-    refusal_ = meaning.remedy == remedy::reconnect_late || trouble_ != errc::unavailable
-                   ? remedy::reconnect_late
-                   : remedy::reconnect;
+    const auto is_late = meaning.remedy == remedy::reconnect_late ||
+                         meaning.remedy == remedy::leave_read_only || trouble_ != errc::unavailable;
+    refusal_ = is_late ? remedy::reconnect_late : remedy::reconnect;
+}
+
+/// A server that cannot run this script now may run others later, except where it says that the
+/// user may not, or that it is busy.
+void session::note_permission_error(std::string_view text) {
+    const auto meaning = classify(text);
+    if (meaning.code == errc::auth_failed || meaning.remedy == remedy::hold_off)
+        note_error(step::permissions, text);
+}
+
+/// Refuses a server on which no check can be made. One that a call found read-only must be writable
+/// again; others may be asked with `peek`.
+void session::read_permissions(const resp::decoder& reply, std::string_view bytes) {
+    const auto nodes = reply.nodes();
+    if (nodes.size() != 4)
+        return;
+    const auto needed = reply.text(nodes[1], bytes);
+    const auto written = reply.text(nodes[3], bytes);
+    denied_ = reply.text(nodes[2], bytes);
+    if (!needed.empty())
+        note_error(step::permissions, "NOPERM the user has no permissions to run " +
+                                          std::string{needed} +
+                                          (denied_.empty() ? "" : ", nor " + denied_));
+    if (classify(written).remedy != remedy::leave_read_only)
+        writes_failed_ = false;
+    else if (writes_failed_)
+        note_error(step::permissions, written);
 }
 
 action session::read_reply(const resp::decoder& reply, std::string_view bytes, std::int64_t now) {
@@ -208,7 +240,10 @@ action session::read_reply(const resp::decoder& reply, std::string_view bytes, s
     const auto s = steps_[steps_done_++];
     if (s == step::hello && first.kind == resp::kind::simple)
         return refuse_stranger(now, bytes); // an e-mail server, for instance
-    if (first.kind == resp::kind::error || first.kind == resp::kind::blob_error)
+    const auto is_error = first.kind == resp::kind::error || first.kind == resp::kind::blob_error;
+    if (s == step::permissions)
+        is_error ? note_permission_error(reply.text(first, bytes)) : read_permissions(reply, bytes);
+    else if (is_error)
         note_error(s, reply.text(first, bytes));
     else if (!note_fact(s, reply, bytes, now))
         note_error(s, "ERR a reply to another question");
@@ -286,6 +321,7 @@ action session::lost(std::int64_t now, remedy why, errc trouble) {
     const auto is_silent = state_ == session_state::greeting && steps_done_ == 0 && !introduced_;
     silent_losses_ = is_silent && trouble == errc::unavailable ? silent_losses_ + 1 : 0;
     speaks_tls_ = speaks_tls_ && trouble == errc::bad_reply;
+    writes_failed_ = writes_failed_ || why == remedy::leave_read_only;
     connected_ = false;
     protocol_ = settings_.protocol;
     trouble_ = trouble;

@@ -38,6 +38,7 @@ struct session_settings {
     std::string user;
     std::string password;
     int database = 0;
+    std::string probe_key = {}; ///< under the prefix, of no policy: permissions are tried with it
     int protocol = 3;
     bool transactions = false;                ///< no script is loaded; what MULTI needs is asked
     std::int64_t connect_timeout = 1'000'000; ///< microseconds, as the following
@@ -108,6 +109,9 @@ class session {
     void served() noexcept { pause_ = settings_.reconnect_least; }
     /// Of the server, where transactions are used and the connection is ready.
     [[nodiscard]] const server_facts& facts() const noexcept { return facts_; }
+    /// Commands that the user may not run, though not all calls need them, as far as the server
+    /// tells; separated by spaces.
+    [[nodiscard]] const std::string& denied_commands() const noexcept { return denied_; }
     /// How often the script was sent.
     [[nodiscard]] std::uint64_t script_loads() const noexcept { return script_loads_; }
     /// Where problems of the handshake are reported. The sink outlives the session.
@@ -115,11 +119,24 @@ class session {
     void close() noexcept { state_ = session_state::closed; }
 
   private:
-    enum class step : std::uint8_t { hello, auth, select, ping, load, echo, identity, info, time };
+    enum class step : std::uint8_t {
+        hello,
+        auth,
+        select,
+        ping,
+        load,
+        echo,
+        identity,
+        info,
+        time,
+        permissions
+    };
 
     void expect(step s) noexcept { steps_[step_count_++] = s; }
     void ask_for_facts(std::string& out);
     void note_error(step s, std::string_view text);
+    void note_permission_error(std::string_view text);
+    void read_permissions(const resp::decoder& reply, std::string_view bytes);
     [[nodiscard]] bool note_fact(step s, const resp::decoder& reply, std::string_view bytes,
                                  std::int64_t now);
     [[nodiscard]] action refuse_stranger(std::int64_t now, std::string_view bytes);
@@ -136,6 +153,8 @@ class session {
     int silent_losses_ = 0;   ///< connections in a row that ended before the first reply
     bool speaks_tls_ = false; ///< the server has replied to a TLS handshake
     bool was_ready_ = false;
+    bool writes_failed_ = false; ///< the server before this connection was read-only
+    std::string denied_;
     session_settings settings_;
     session_state state_ = session_state::idle;
     errc trouble_ = errc::unavailable;

@@ -10,10 +10,14 @@
 #include <support/tcp_responder.hpp>
 #include <support/tls_server.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -301,6 +305,202 @@ BOOST_AUTO_TEST_CASE(a_missing_client_certificate_is_explained) {
         BOOST_TEST((ec == errc::auth_failed), ec.message());
     });
     BOOST_TEST(has(last_of(l.limiter).text, "certificate required"), to_string(last_of(l.limiter)));
+}
+
+// Permissions
+
+BOOST_AUTO_TEST_CASE(a_user_without_a_command_or_key_that_every_check_needs_is_refused_by_name) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    const auto add = [&](std::string_view name, std::string_view keys, std::string_view minus) {
+        look.must({"ACL", "SETUSER", name, "on", ">pw", keys, "+@all", minus});
+    };
+    add("notime", "~*", "-time");
+    add("nomget", "~*", "-mget");
+    add("noevalsha", "~*", "-evalsha");
+    add("noscript", "~*", "-script");
+    add("otherkeys", "~other:*", "-get");
+    const auto refused = [&](const std::string& user, std::string_view words) {
+        for (const auto instead : {failure_mode::local, failure_mode::error}) {
+            auto l = live{"unix://" + user + ":pw@" + server.socket(),
+                          [instead](config& c) { c.on_failure = instead; }};
+            l.run([&]() -> asio::awaitable<void> {
+                auto ec = co_await l.ready();
+                BOOST_TEST((ec == errc::auth_failed), ec.message());
+            });
+            check_last(l.limiter, errc::auth_failed, phase::handshake, words);
+            BOOST_TEST(l.limiter.health().state == health_state::refused);
+        }
+    };
+    refused("notime", "no permissions to run TIME");
+    refused("nomget", "no permissions to run MGET");
+    refused("noevalsha", "'evalsha'");
+    refused("noscript", "'script|load'");
+    refused("otherkeys", "keys");
+    BOOST_TEST(look.dbsize() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_user_with_just_the_rights_that_checks_need_is_ready) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"ACL", "SETUSER", "plain", "on", ">pw", "~colimit:*", "-@all", "+hello",
+               "+script|load", "+evalsha", "+time", "+mget", "+set", "+setrange", "+select"});
+    auto l = live{"unix://plain:pw@" + server.socket()};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto ec = co_await l.ready();
+        BOOST_TEST(!ec, ec.message());
+        const auto d = co_await l.limiter.allow("k", rules);
+        BOOST_TEST(d.remaining == 99);
+    });
+    BOOST_TEST(!l.limiter.last_error());
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_an_acl_denies_within_a_script_is_named) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"ACL", "SETUSER", "noset", "on", ">pw", "~*", "+@all", "-set"});
+    auto l = live{"unix://noset:pw@" + server.socket()};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto ec = co_await l.ready();
+        BOOST_TEST(!ec, ec.message()); // peek works
+        const auto [denied, d] = co_await l.allow("k", rules);
+        BOOST_TEST((denied == errc::auth_failed), denied.message());
+    });
+    check_last(l.limiter, errc::auth_failed, phase::script, "denied commands: SET");
+}
+
+// Read-only servers
+
+BOOST_AUTO_TEST_CASE(a_read_only_server_opens_the_breaker_and_is_used_when_it_is_writable) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    auto l = live{server.address(), [](config& c) { c.reconnect_most = 10ms; }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        look.must({"REPLICAOF", "127.0.0.1", "1"});
+        const auto served = l.limiter.statistics().reconnects;
+        (void)co_await l.allow("k", rules);
+        co_await test::until([&] {
+            return l.limiter.health().state == health_state::degraded &&
+                   last_of(l.limiter).count >= 10;
+        });
+        check_last(l.limiter, errc::unavailable, phase::handshake, "READONLY");
+        BOOST_TEST(l.limiter.statistics().reconnects == served); // no connection was served
+        BOOST_TEST(l.limiter.statistics().breaker_openings == 1U);
+        look.must({"REPLICAOF", "NO", "ONE"});
+        co_await l.until_it_works("k", rules);
+        co_await test::until([&] { return l.limiter.health().state == health_state::ready; });
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_read_only_server_can_be_peeked_at) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"REPLICAOF", "127.0.0.1", "1"});
+    auto l = live{server.address()};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.limiter.ready();
+        const auto d = co_await l.limiter.peek("k", rules);
+        BOOST_TEST(d.remaining == 100);
+    });
+    BOOST_TEST(!l.limiter.last_error());
+}
+
+// Events
+
+namespace {
+
+[[nodiscard]] int count(const std::vector<event>& all, event_kind kind) {
+    return static_cast<int>(std::ranges::count(all, kind, &event::kind));
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(an_outage_is_told_by_its_events_in_order) {
+    using enum event_kind;
+    auto server = test::redis_server{};
+    for (const auto threads : {false, true}) {
+        auto seen = std::vector<event>{};
+        auto l = live{server.address(), [&](config& c) {
+                          c.on_failure = failure_mode::local;
+                          c.reconnect_most = 10ms;
+                          c.timeout = 100ms;
+                          c.thread_safe = threads;
+                          c.on_event = [&](const event& e) { seen.push_back(e); };
+                      }};
+        BOOST_TEST(seen.empty()); // nothing is called from within
+        l.run([&]() -> asio::awaitable<void> {
+            co_await l.limiter.ready();
+            (void)co_await l.allow("k", rules);
+            co_await test::until([&] { return count(seen, script_loaded) == 1; });
+            BOOST_TEST(count(seen, connected) == 1);
+            server.kill();
+            co_await test::until([&] { return count(seen, breaker_opened) == 1; });
+            const auto [ec, d] = co_await l.allow("k", rules);
+            BOOST_TEST((d.origin == origin::fallback));
+            co_await test::until([&] { return count(seen, fallback_started) == 1; });
+            server.start();
+            co_await test::until([&] { return count(seen, breaker_closed) == 1; });
+            co_await test::until([&] { return count(seen, connected) == 2; });
+            auto by_server = false;
+            while (!by_server) {
+                const auto [fine, now] = co_await l.allow("k", rules);
+                by_server = now.origin == origin::store;
+            }
+            co_await test::until([&] { return count(seen, fallback_ended) == 1; });
+        });
+        BOOST_TEST(count(seen, disconnected) == 1);
+        BOOST_TEST(count(seen, fallback_started) == 1);
+        BOOST_TEST(count(seen, permission_denied) == 0);
+        const auto at = [&](event_kind kind) {
+            return std::ranges::find(seen, kind, &event::kind);
+        };
+        BOOST_TEST((at(disconnected) < at(breaker_opened)));
+        BOOST_TEST((at(breaker_opened) < at(fallback_started)));
+        BOOST_TEST((at(fallback_started) < at(breaker_closed)));
+        BOOST_TEST((at(breaker_closed) < at(fallback_ended)));
+        BOOST_TEST(has(to_string(*at(disconnected)), "the connection was lost"));
+        BOOST_TEST(has(to_string(*at(breaker_opened)), "Connection refused"));
+        BOOST_TEST(std::ranges::is_sorted(seen, {}, &event::at));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_denied_command_is_an_event_once) {
+    auto server = test::redis_server{};
+    server.connect().must({"ACL", "SETUSER", "noset", "on", ">pw", "~*", "+@all", "-set"});
+    auto seen = std::vector<event>{};
+    auto l = live{"unix://noset:pw@" + server.socket(),
+                  [&](config& c) { c.on_event = [&](const event& e) { seen.push_back(e); }; }};
+    l.run([&]() -> asio::awaitable<void> {
+        for (auto i = 0; i < 3; ++i)
+            (void)co_await l.allow("k", rules);
+        co_await test::until([&] { return count(seen, event_kind::permission_denied) != 0; });
+        (void)co_await l.allow("k", rules);
+    });
+    BOOST_TEST(count(seen, event_kind::permission_denied) == 1);
+    BOOST_TEST(has(to_string(seen.back()), "denied commands: SET"));
+}
+
+BOOST_AUTO_TEST_CASE(an_event_may_use_close_and_destroy_the_limiter_and_may_throw) {
+    auto server = test::redis_server{};
+    auto context = asio::io_context{1};
+    auto l = std::unique_ptr<limiter>{};
+    auto settings = config{};
+    settings.server = server.address();
+    settings.on_event = [&](const event& e) {
+        if (e.kind != event_kind::connected)
+            return;
+        BOOST_TEST(l->health().state == health_state::ready);
+        l->allow("k", rules, [](error_code ec, const decision&) {
+            BOOST_TEST((ec == errc::closed), ec.message());
+        });
+        l.reset();
+        throw std::runtime_error{"from an event"};
+    };
+    l = std::make_unique<limiter>(context.get_executor(), settings);
+    BOOST_CHECK_THROW(context.run(), std::runtime_error);
+    context.run(); // and goes on to its end
+    BOOST_TEST(!l);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -65,6 +65,10 @@ BOOST_AUTO_TEST_CASE(replies_that_trickle_in_single_bytes_are_read) {
         co_await c.trickle(test::hello_reply);
         (void)co_await c.next();
         co_await c.trickle(test::load_reply);
+        (void)co_await c.next();
+        co_await c.trickle(test::load_reply);
+        (void)co_await c.next();
+        co_await c.trickle(test::permissions_reply);
         for (;;) {
             const auto words = co_await c.next();
             const auto answer = script.answer(words);
@@ -176,8 +180,9 @@ BOOST_AUTO_TEST_CASE(an_old_server_without_hello_is_spoken_to_in_resp2) {
         for (auto known = false; !known;) {
             const auto words = co_await c.next();
             commands.push_back(words.at(0));
-            known = words.at(0) == "SCRIPT";
-            const auto answer = words.at(0) == "HELLO"
+            known = words.at(0) == "EVALSHA";
+            const auto answer = known ? test::permissions_reply
+                                : words.at(0) == "HELLO"
                                     ? std::string_view{"-ERR unknown command `HELLO`\r\n"}
                                     : test::load_reply;
             co_await c.send(answer);
@@ -188,7 +193,8 @@ BOOST_AUTO_TEST_CASE(an_old_server_without_hello_is_spoken_to_in_resp2) {
         const auto [ec, d] = co_await p.allow("k");
         BOOST_TEST(!ec);
     });
-    BOOST_TEST((commands == std::vector<std::string>{"HELLO", "PING", "INFO", "SCRIPT"}));
+    BOOST_TEST((commands ==
+                std::vector<std::string>{"HELLO", "PING", "INFO", "SCRIPT", "SCRIPT", "EVALSHA"}));
     BOOST_TEST(p.peer.connections() == 1);
 }
 

@@ -30,6 +30,7 @@
 namespace colimit::test {
 
 inline constexpr std::string_view hello_reply = "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n";
+inline constexpr std::string_view permissions_reply = "*3\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n";
 inline constexpr std::string_view load_reply =
     "$40\r\n0123456789012345678901234567890123456789\r\n";
 
@@ -73,10 +74,11 @@ class peer_connection {
     asio::awaitable<void> greet() {
         for (auto last = false; !last;) {
             const auto words = co_await next();
-            last = words.at(0) == "SCRIPT";
-            const auto answer = last                     ? load_reply
-                                : words.at(0) == "HELLO" ? hello_reply
-                                                         : std::string_view{"+OK\r\n"};
+            last = words.at(0) == "EVALSHA"; // that of the permissions
+            const auto answer = last                      ? permissions_reply
+                                : words.at(0) == "SCRIPT" ? load_reply
+                                : words.at(0) == "HELLO"  ? hello_reply
+                                                          : std::string_view{"+OK\r\n"};
             co_await send(answer);
         }
     }

@@ -323,7 +323,7 @@ BOOST_FIXTURE_TEST_CASE(an_error_of_one_key_says_what_becomes_of_the_connection,
     reply.values[1] = "OOM command not allowed";
     reply.values[2] = "READONLY You can't write against a read only replica.";
     reply.statuses = ".ee";
-    BOOST_TEST((read(reply.bytes()) == redis::remedy::reconnect));
+    BOOST_TEST((read(reply.bytes()) == redis::remedy::leave_read_only));
     BOOST_TEST(good.is_allowed());
     BOOST_TEST(full.ended(errc::server_error));
     BOOST_TEST(demoted.ended(errc::unavailable));

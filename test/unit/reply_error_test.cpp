@@ -44,10 +44,10 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_busy_with_itself_ran_nothing_and_stays_con
 
 BOOST_AUTO_TEST_CASE(a_demoted_master_is_left) {
     check("READONLY You can't write against a read only replica.", errc::unavailable,
-          remedy::reconnect);
+          remedy::leave_read_only);
     check("READONLY You can't write against a read only replica. script: 0123456789, on "
           "@user_script:207.",
-          errc::unavailable, remedy::reconnect);
+          errc::unavailable, remedy::leave_read_only);
 }
 
 BOOST_AUTO_TEST_CASE(a_refused_write_is_an_error_of_the_server) {
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(another_error_of_a_command_ran_nothing) {
 BOOST_AUTO_TEST_CASE(an_error_that_a_script_of_redis_6_has_caught_is_read) {
     const auto caught = [](const std::string& error) { return "@user_script: 12: " + error; };
     check(caught("-READONLY You can't write against a read only replica.\r\n"), errc::unavailable,
-          remedy::reconnect);
+          remedy::leave_read_only);
     check(caught("-OOM command not allowed when used memory > 'maxmemory'.\r\n"),
           errc::server_error, remedy::keep);
     check(caught("-MISCONF Redis is configured to save RDB snapshots"), errc::server_error,
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(an_error_that_ended_a_script_of_redis_6_is_read) {
                error;
     };
     check(raised("-READONLY You can't write against a read only replica."), errc::unavailable,
-          remedy::reconnect);
+          remedy::leave_read_only);
     check(raised("-OOM command not allowed when used memory > 'maxmemory'."), errc::server_error,
           remedy::keep);
     check(raised("-MISCONF Redis is configured to save RDB snapshots"), errc::server_error,

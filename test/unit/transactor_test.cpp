@@ -258,7 +258,7 @@ BOOST_FIXTURE_TEST_CASE(an_aborted_transaction_was_not_run_and_the_error_before_
     BOOST_TEST((reply_counted(1) == redis::remedy::keep));
     BOOST_TEST(fine.is_allowed());
     BOOST_TEST((reply(abort("-READONLY You can't write against a read only replica.\r\n")) ==
-                redis::remedy::reconnect));
+                redis::remedy::leave_read_only));
     BOOST_TEST(demoted.ended(errc::unavailable));
     BOOST_TEST(!queue.expects_reply());
     BOOST_TEST(!queue.wants_to_write());
