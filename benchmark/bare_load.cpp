@@ -71,7 +71,9 @@ class bare_gatherer {
         });
     }
 
-    /// On so many different keys: one that came twice would be made twice.
+    /// On so many different keys: one that came twice would be made twice. Their names are as long
+    /// as colimit's: three bytes less put them into a smaller size class of the server's allocator,
+    /// which then needs 5 % less time per check.
     void write_request(std::size_t size) {
         ++calls_;
         request_.clear();
@@ -86,7 +88,7 @@ class bare_gatherer {
             last_used_[number] = calls_;
             const auto key = keys_.text_of(number);
             key_text_.clear();
-            redis::append_key(key_text_, {"bare", asked_.name(), key, redis::key_hash(key)});
+            redis::append_key(key_text_, {"colimit", asked_.name(), key, redis::key_hash(key)});
             resp::append_bulk(request_, key_text_);
         }
         resp::append_bulk(request_, asked_.data()->wire);

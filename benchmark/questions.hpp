@@ -35,6 +35,8 @@ measurement bare_idle(const conditions& c);
 measurement redis_idle(const conditions& c);
 measurement bare_load(const conditions& c, double share);
 measurement latency(const conditions& c, double share);
+measurement bare_stall(const conditions& c);
+measurement latency_stall(const conditions& c);
 measurement memory_uniform(const conditions& c);
 measurement memory_hot(const conditions& c);
 measurement memory_prepared(const conditions& c);
@@ -81,6 +83,8 @@ inline constexpr auto questions = std::to_array<question>({
     {"latency_50", latency_at<50>, "bare_50", ratio_of::p99_latency, needs::most_per_s},
     {"bare_75", bare_at<75>, "", ratio_of::p99_latency, needs::most_per_s},
     {"latency_75", latency_at<75>, "bare_75", ratio_of::p99_latency, needs::most_per_s},
+    {"bare_stall", bare_stall, "", ratio_of::p99_latency, needs::most_per_s},
+    {"latency_stall", latency_stall, "bare_stall", ratio_of::p99_latency, needs::most_per_s},
     {"memory_uniform", memory_uniform, ""},
     {"memory_hot", memory_hot, ""},
     {"memory_prepared", memory_prepared, "memory_hot"},

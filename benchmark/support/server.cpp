@@ -60,6 +60,10 @@ std::string server::version() const {
     return info("server", "redis_version");
 }
 
+int server::process() const {
+    return std::stoi(info("server", "process_id"));
+}
+
 void server::forget_keys() const {
     ask({"FLUSHALL", "SYNC"});
 }

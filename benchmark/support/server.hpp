@@ -24,6 +24,7 @@ class server {
     /// The processor time that it has used, in the kernel too.
     [[nodiscard]] double cpu_seconds() const;
     [[nodiscard]] std::string version() const;
+    [[nodiscard]] int process() const;
     /// Forgets all keys, so that those of one question cost the next one nothing.
     void forget_keys() const;
     /// Returns the script's SHA-1.

@@ -282,7 +282,8 @@ void redis_engine::pump() {
     now_ = steady_now();
     if (breaker_.is_open())
         return attempt([this] { probe(); });
-    if (calls_->expire_unsent(now_))
+    const auto is_reading = !calls_->done.empty(); // what is done is seen to by on_read then
+    if (calls_->expire_unsent(now_) && !is_reading)
         complete_all(calls_->done);
     attempt([this] {
         out_.clear();
@@ -359,8 +360,11 @@ void redis_engine::on_read(std::uint64_t connection, error_code ec, std::size_t 
     run_within_turn(calls_->done);
 }
 
-/// Reads all complete replies, as long as the connection is there.
+/// Reads all complete replies, as long as the connection is there. If many calls wait, the first
+/// reply makes room for a batch, which leaves at once: the server works on it while the other
+/// replies are read and their handlers run.
 void redis_engine::read_replies() {
+    const auto connection = stream_.connection();
     while (begin_ != end_) {
         const auto bytes = std::string_view{in_.data() + begin_, end_ - begin_};
         const auto progress = decoder_.feed(bytes);
@@ -375,6 +379,10 @@ void redis_engine::read_replies() {
             return;
         begin_ += size;
         decoder_.next();
+        if (calls_->has_backlog() && !breaker_.is_open())
+            pump();
+        if (connection != stream_.connection())
+            return;
     }
 }
 

@@ -57,6 +57,7 @@ class batcher final : public call_queue {
     void begin_connection(const server_facts& server) override;
     [[nodiscard]] bool wants_to_write() const noexcept override;
     [[nodiscard]] bool is_full() const noexcept override { return is_full_; }
+    [[nodiscard]] bool has_backlog() const noexcept override { return waiting_.size() > 1; }
     void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
     [[nodiscard]] bool expects_reply() const noexcept override { return !in_flight_.empty(); }
     [[nodiscard]] std::int64_t oldest_sent_at() const noexcept override {

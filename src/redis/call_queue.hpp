@@ -87,6 +87,8 @@ class call_queue {
     /// Something has come to take no more calls since the last `write`: nothing is gained by
     /// waiting longer.
     [[nodiscard]] virtual bool is_full() const noexcept = 0;
+    /// More waits than one batch: there is work for the server as soon as it has room for it.
+    [[nodiscard]] virtual bool has_backlog() const noexcept = 0;
     /// Appends what may fly now; `stream_position` is that of the first byte appended, and `now`
     /// not later than it leaves. What it throws (bad_alloc) leaves calls that may be taken to have
     /// been sent only where lose_connection says so.

@@ -55,6 +55,7 @@ class transactor final : public call_queue {
     void begin_connection(const server_facts& server) override;
     [[nodiscard]] bool wants_to_write() const noexcept override;
     [[nodiscard]] bool is_full() const noexcept override;
+    [[nodiscard]] bool has_backlog() const noexcept override { return waiting_.size() > 1; }
     void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
     [[nodiscard]] bool expects_reply() const noexcept override { return !in_flight_.empty(); }
     [[nodiscard]] std::int64_t oldest_sent_at() const noexcept override {

@@ -297,6 +297,42 @@ BOOST_FIXTURE_TEST_CASE(a_deadline_after_the_bytes_left_is_outcome_unknown_unles
     BOOST_TEST(batcher.expects_reply());
 }
 
+BOOST_FIXTURE_TEST_CASE(what_is_not_sent_can_expire_while_what_is_sent_waits_for_its_reply,
+                        fixture) {
+    auto server = script_double{rules};
+    auto& sent = ask("a");
+    const auto first = write_calls().at(0);
+    auto& late = ask("b");
+    auto& in_time = ask("c");
+    sent.deadline = 100;
+    late.deadline = 200;
+    in_time.deadline = 300;
+    BOOST_TEST(!batcher.expire_unsent(199));
+    BOOST_TEST(batcher.done.empty());
+    BOOST_TEST(batcher.expire_unsent(200));
+    BOOST_TEST(late.ended(errc::deadline_exceeded));
+    BOOST_TEST(take_done().size() == 1U);
+    const auto second = write_calls();
+    BOOST_REQUIRE(second.size() == 1U);
+    BOOST_TEST(second[0].keys.size() == 1U);
+    BOOST_TEST((reply(server.answer(first).bytes()) == redis::remedy::keep));
+    BOOST_TEST((reply(server.answer(second[0]).bytes()) == redis::remedy::keep));
+    BOOST_TEST(sent.is_allowed());
+    BOOST_TEST(in_time.is_allowed());
+}
+
+BOOST_FIXTURE_TEST_CASE(there_is_a_backlog_as_long_as_more_than_one_batch_waits, small) {
+    ask("a");
+    ask("b");
+    BOOST_TEST(!batcher.has_backlog());
+    for (const auto* key : {"c", "d", "e", "f", "g"})
+        ask(key);
+    BOOST_TEST(batcher.has_backlog());
+    BOOST_TEST(write_calls().size() == 2U);
+    BOOST_TEST(batcher.has_backlog());
+    batcher.fail_all(errc::closed);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_push_answers_nothing, fixture) {
     auto server = script_double{rules};
     auto& op = ask("a");
