@@ -9,6 +9,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -123,6 +124,19 @@ BOOST_AUTO_TEST_CASE(what_a_refused_call_recorded_is_removed_again) {
     BOOST_TEST(allow(l, "k", five).remaining == 0);
     const auto ttl = s.look.pttl(s.name_of(five, "k"));
     BOOST_TEST(ttl > 60'000);
+}
+
+BOOST_AUTO_TEST_CASE(a_refund_gives_back_as_many_events_as_it_says) {
+    auto s = scriptless{};
+    auto l = s.open();
+    const policy five{"five", sliding_log(5, 1h)};
+    (void)allow(l, "k", five, {.cost = 5});
+    auto left = std::int64_t{5};
+    for (const std::int64_t cost : {1, 0, 2, 1, 3}) {
+        (void)must(l, [&](auto h) { l.limiter.refund("k", five, {.cost = cost}, h); });
+        left = std::max<std::int64_t>(left - cost, 0);
+        BOOST_TEST(s.events(five, "k") == left);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_key_ends_a_second_after_its_period) {
