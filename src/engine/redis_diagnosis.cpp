@@ -5,6 +5,8 @@
 
 #include <engine/redis_engine.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <utility>
@@ -38,6 +40,21 @@ void note(problem_log& to, errc code, phase where, Text text) noexcept {
 }
 
 } // namespace
+
+void redis_engine::report(colimit::statistics& into) const {
+    const auto& sent = calls_->counted;
+    into.batches = sent.batches;
+    into.batch_calls = sent.calls;
+    into.batch_keys = sent.keys;
+    into.largest_batch = sent.largest;
+    into.merged = sent.merged;
+    into.script_loads = sent.script_loads + session_.script_loads();
+    into.bytes_out = bytes_out_;
+    into.bytes_in = bytes_in_;
+    into.cached_denials = denials_ ? denials_->size() : 0;
+    into.reconnects = std::max<std::uint64_t>(served_, 1) - 1;
+    into.breaker_openings = breaker_.openings();
+}
 
 health_state redis_engine::find_state() const noexcept {
     if (session_.is_refused())

@@ -206,21 +206,6 @@ void redis_engine::close_stream() noexcept {
     }
 }
 
-void redis_engine::report(colimit::statistics& into) const {
-    const auto& sent = calls_->counted;
-    into.batches = sent.batches;
-    into.batch_calls = sent.calls;
-    into.batch_keys = sent.keys;
-    into.largest_batch = sent.largest;
-    into.merged = sent.merged;
-    into.script_loads = sent.script_loads + session_.script_loads();
-    into.bytes_out = bytes_out_;
-    into.bytes_in = bytes_in_;
-    into.cached_denials = denials_ ? denials_->size() : 0;
-    into.reconnects = std::max<std::uint64_t>(served_, 1) - 1;
-    into.breaker_openings = breaker_.openings();
-}
-
 void redis_engine::end_ready_waiters(error_code ec) {
     while (auto* op = ready_waiters_.pop_front()) {
         op->place = nullptr;
