@@ -28,9 +28,10 @@ using test::shortage;
 
 const auto five = policy{"five", gcra(5, 1h)};
 
+// Not with an erased type: its executor is copied by functions of Asio that must not throw, so that
+// Asio itself ends the program (Boost 1.81).
 using shapes = std::tuple<test::plain_shape, test::shared_arena_shape, test::unique_arena_shape,
-                          test::everything_shape, test::bound_shape, test::erased_shape,
-                          test::erased_everything_shape>;
+                          test::everything_shape, test::bound_shape>;
 
 /// Returns whether the allocation of this number was made, and failed.
 template<class Shape>
