@@ -52,7 +52,7 @@ waiting_line& engine::line_of(const operation& op) noexcept {
     return op.result.origin == origin::fallback ? line_instead_ : line_;
 }
 
-/// Whether a call that the store has answered waits for its turn now.
+/// Returns whether a call that the store has decided has to wait for its turn from now on.
 bool engine::keeps_waiting(operation& op) {
     if (op.asked.verb != verb::reserve || op.ec || op.attached == nullptr)
         return false;
@@ -84,7 +84,7 @@ void engine::serve_line() {
 
 namespace {
 
-/// A call that nobody waits for: gives a place back.
+/// Releases a place; its result is not needed.
 struct returned_place final : operation {
     returned_place(engine& e, const reservation& from, std::int64_t cost, std::int64_t end)
         : operation(e, &finish_call), place(from.key, from.policy) {

@@ -29,7 +29,7 @@ std::atomic<std::int64_t> ahead{0};
 
 } // namespace
 
-/// In the place of the C library's, for this program.
+/// Replaces the function of the C library in this program.
 extern "C" int clock_gettime(clockid_t id, timespec* into) noexcept {
     const auto result = ::syscall(SYS_clock_gettime, id, into);
     if (id == CLOCK_REALTIME)
