@@ -38,6 +38,8 @@ enum class mode : std::uint8_t {
     ///   - A cost of n is n members of a sorted set, some 80 bytes each. `charge`, and `allow`
     ///     where all rules are shadows, take at most `limits::log_events`, and a policy that counts
     ///     refused calls makes no partial grants: `errc::invalid_argument`.
+    ///   - A policy that counts refused calls keeps the newest 2 * limit + 16 events: a refund of
+    ///     more than these gives back what older charges owe, too.
     ///   - A clock of the server that is set back by more than a period and a minute makes it
     ///     forget what was counted; set back by less, that counts for as much longer.
     ///
