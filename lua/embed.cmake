@@ -3,7 +3,8 @@
 #
 #     cmake -D OUTPUT=scripts.cpp -P embed.cmake -- check plan.lua do fast.lua end seen seen.lua ...
 #
-# Indentation is left out, as a script is sent on every new connection; lines keep their numbers.
+# Indentation and comments are left out, as a script is sent on every new connection; lines keep
+# their numbers.
 #
 # The bytes go into raw string literals, cut at line ends so that none exceeds what every compiler
 # takes (16 KB); adjacent literals are one string again.
@@ -92,6 +93,7 @@ foreach(i RANGE ${last})
     endif()
     file(READ "${path}" part)
     string(REGEX REPLACE "\n +" "\n" part "${part}")
+    string(REGEX REPLACE "\n--[^\n]*" "\n" part "${part}")
     string(APPEND body "${part}")
 endforeach()
 append_script("${name}" "${body}")

@@ -39,12 +39,13 @@ do
         if wants_write or stale then
             changed, stale, erased = true, false, false
             gives_back = gives_back and gives
+            versions.show_as_stored()
         end
     end
 
     -- What prevent_duplicate counts from.
     local function start_duplicate_hold()
-        if n > rules then start_hold(n, period[n]) end
+        if n > rules then versions.restart_hold(n) end
         return n > rules
     end
 
@@ -100,8 +101,8 @@ do
     end
 
     local function reserve(cost, max_wait)
+        local surplus = versions.owe_whole()
         local fits, never = judge(cost, cost)
-        if never then return end
         local wait = 0
         for i = 1, rules do
             local over = cost * num[i] - (full[i] - debt[i]) -- in this order: no sum is above 2^53
@@ -110,13 +111,17 @@ do
                 wait = max(wait, u == 1 and units or u * (floor(now / u) + units) - now)
             end
         end
-        if held_up() or wait > max_wait then return note_change(false) end
+        if never or held_up() or wait > max_wait then
+            for i = 1, rules do versions.show(i, debt[i] - surplus[i], debt[i]) end
+            return not never and note_change(false)
+        end
         granted = granted + 1
         for i = 1, rules do
             local u = unit[i]
             local units = floor((now + wait) / u) - floor(now / u)
             debt[i] = max(debt[i], units > floor(most[i] / den[i]) and most[i] or units * den[i])
             add[BUCKET](i, cost)
+            if debt[i] > full[i] then own_capacity[i] = 0 end
         end
         start_duplicate_hold()
         note_change(true)
@@ -142,9 +147,9 @@ do
         end
         for i = 1, rules do
             if kind[i] ~= LOG then
-                local before = debt[i]
+                local before, capacity_before = debt[i], own_capacity[i]
                 change[kind[i]](i, cost)
-                any = any or debt[i] ~= before
+                any = any or debt[i] ~= before or own_capacity[i] ~= capacity_before
             end
         end
         -- Where nothing is owed any more, the next use is a first one.
@@ -248,7 +253,7 @@ do
 
     call_key = function(k, times, verb, cost, at_least, member)
         if times > 1 and verb == ALLOW and at_least == cost and cost > 0 and not is_large
-            and is_well(k) then
+            and is_well(k) and not versions.has_surplus() then
             return allow_times(cost, times)
         end
         for _ = 1, times do

@@ -125,6 +125,7 @@ do
 
     -- Writes the state of key k.
     save = function(k)
+        versions.fold()
         local key, value = KEYS[base + k], values[first + k - 1]
         local matters, kept = lives_for()
         if moved then

@@ -6,13 +6,8 @@ local t, debt, own_num, own_capacity = {}, {}, {}, {}
 -- fitting: the largest amount up to `amount` that there is room for, or less if that is not much.
 local bring, fitting, add, take = {}, {}, {}, {}
 
-local function convert(i)
-    if own_num[i] == num[i] and own_capacity[i] == capacity[i] then return false end
-    local tokens = ceil(debt[i] / own_num[i])
-    debt[i] = tokens >= capacity[i] and full[i] or tokens * num[i]
-    own_num[i], own_capacity[i] = num[i], capacity[i]
-    return true
-end
+-- What is stored with other numbers, as in src/core/versions.hpp.
+local versions = {}
 
 local function start_bucket(i, at)
     t[i], debt[i], own_num[i], own_capacity[i] = at, max(initial[i], 0), num[i], capacity[i]
@@ -23,7 +18,9 @@ bring[BUCKET] = function(i)
     local u = unit[i]
     local now_units = u == 1 and now or floor(now / u)
     if own_num[i] == 0 then return start_bucket(i, now_units * u) end
-    local converted = convert(i)
+    if own_num[i] ~= num[i] or own_capacity[i] ~= capacity[i] then
+        return versions.bring_bucket(i, now_units, u)
+    end
     local ahead = t[i] > now
     -- Without a unit boundary between, nothing has been repaid.
     local elapsed = ahead and 0 or max(0, now_units - (u == 1 and t[i] or ceil(t[i] / u)))
@@ -34,7 +31,7 @@ bring[BUCKET] = function(i)
     end
     debt[i] = elapsed >= recovers and 0 or owed - elapsed * den[i]
     t[i] = now_units * u
-    return converted or ahead
+    return ahead
 end
 
 fitting[BUCKET] = function(i, amount)
@@ -44,10 +41,12 @@ fitting[BUCKET] = function(i, amount)
 end
 
 add[BUCKET] = function(i, cost)
+    if own_capacity[i] <= 0 then return versions.charge(i, cost * num[i]) end
     if debt[i] < most[i] then debt[i] = min(most[i], debt[i] + cost * num[i]) end
 end
 
 take[BUCKET] = function(i, cost)
+    if own_capacity[i] <= 0 then return versions.refund(i, cost * num[i]) end
     debt[i] = max(0, debt[i] - cost * num[i])
 end
 
@@ -63,9 +62,9 @@ end
 -- t is the next boundary.
 bring[STEPWISE] = function(i)
     if own_num[i] == 0 then return start_steps(i) end
-    local continuous_before = own_num[i] ~= num[i]
-    local converted = convert(i)
-    if continuous_before then t[i] = next_boundary(i, min(t[i], now)) end
+    if own_num[i] ~= num[i] or own_capacity[i] ~= capacity[i] then
+        return versions.bring_steps(i)
+    end
     local owed = min(debt[i], most[i])
     local found, ahead = t[i], now < t[i]
     local steps, p = 0, period[i]
@@ -85,7 +84,7 @@ bring[STEPWISE] = function(i)
     end
     debt[i] = steps >= owed_steps and 0 or owed - steps * step[i]
     if debt[i] == 0 and initial[i] < 0 then start_steps(i) end
-    return converted or moved
+    return moved
 end
 
 -- Where a token is one tick.
@@ -93,12 +92,22 @@ fitting[STEPWISE] = function(i, amount)
     return min(amount, full[i] - debt[i])
 end
 
-add[STEPWISE] = function(i, cost)
+add[WINDOW] = function(i, cost)
     if debt[i] < most[i] then debt[i] = min(most[i], debt[i] + cost) end
 end
 
-take[STEPWISE] = function(i, cost)
+take[WINDOW] = function(i, cost)
     debt[i] = max(0, debt[i] - cost)
+end
+
+add[STEPWISE] = function(i, cost)
+    if own_capacity[i] <= 0 then return versions.charge(i, cost) end
+    add[WINDOW](i, cost)
+end
+
+take[STEPWISE] = function(i, cost)
+    if own_capacity[i] <= 0 then return versions.refund(i, cost) end
+    take[WINDOW](i, cost)
 end
 
 bring[ALIGNED], fitting[ALIGNED] = bring[STEPWISE], fitting[STEPWISE]
@@ -162,7 +171,7 @@ end
 
 bring[FROM_FIRST], bring[CALENDAR], bring[DISTINCT] = bring[WINDOW], bring[WINDOW], bring[WINDOW]
 for _, one in ipairs({WINDOW, FROM_FIRST, CALENDAR, COUNTER, LOG}) do
-    fitting[one], add[one], take[one] = fitting[STEPWISE], add[STEPWISE], take[STEPWISE]
+    fitting[one], add[one], take[one] = fitting[STEPWISE], add[WINDOW], take[WINDOW]
 end
 
 bring[COUNTER] = function(i)
@@ -203,10 +212,21 @@ bring[HOLD] = function(i)
         start_hold(i, 0)
         return false
     end
+    if own_capacity[i] < 0 then return false end
     local ahead = t[i] > now
-    local rest = ahead and debt[i] or max(0, debt[i] - (now - t[i]))
-    start_hold(i, min(rest, period[i]))
-    return ahead or rest > period[i]
+    local passed = ahead and 0 or now - t[i]
+    local all = min(debt[i], CENTURY)
+    local left, counts = max(0, all - passed), max(0, min(all, period[i]) - passed)
+    start_hold(i, counts)
+    if left > counts then own_capacity[i] = counts - left end
+    return ahead
+end
+
+-- After a grant. What another version still counts goes on.
+versions.restart_hold = function(i)
+    local left = versions.whole(i)
+    start_hold(i, period[i])
+    if left > period[i] then own_capacity[i] = period[i] - left end
 end
 
 -- How long after now the slot's state recovers, and for how long it matters.

@@ -32,6 +32,7 @@ local BUCKET, STEPWISE, ALIGNED, WINDOW, FROM_FIRST = 0, 1, 2, 3, 4
 local CALENDAR, COUNTER, LOG, DISTINCT, HOLD = 5, 6, 7, 8, 9
 local MOST = 9007199254740991
 local SECOND = 1000000
+local STEPS = 4503599627370496 -- `num` of a stepped bucket is this and its period
 local HEAD, FIXED, SLOT = 8, 20, 36 -- bytes of a value: its head, a slot's first part, all of it
 local BRIEF = SLOT - FIXED
 local LONGEST = HEAD + 10 * SLOT
@@ -66,7 +67,7 @@ local function read_plan(at)
             offset[i], initial[i], calendar[i], at = unpack_bytes('<I4BBdddddddddd', ARGV[1], at)
         shadow[i] = flags % 2 == 1
         counts_refused[i] = flags >= 2
-        full[i] = capacity[i] * num[i]
+        full[i] = num[i] > STEPS and capacity[i] or capacity[i] * num[i]
         if kind[i] == LOG then
             has_log = true
         else

@@ -176,7 +176,8 @@ if packed then
             if value == false then
                 erase_state(row, k)
             elseif value then
-                if is_ours and #value == HEAD + SLOT then
+                if is_ours and #value == HEAD + SLOT
+                    and string.sub(value, HEAD + 1, HEAD + FIXED) == numbers then
                     value = string.sub(value, HEAD + FIXED + 1)
                 elseif not is_ours and #value == BRIEF then
                     value = pack('<d', 0) .. numbers .. value

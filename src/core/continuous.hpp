@@ -9,6 +9,7 @@
 
 #include <core/integers.hpp>
 #include <core/state.hpp>
+#include <core/versions.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,26 +17,14 @@
 namespace colimit::core {
 
 struct continuous {
-    /// Writes the debt in the ticks of `l`, if it was counted with other numbers: whole tokens,
-    /// rounded up, and no more than the bucket holds, so that a change neither forgives nor locks
-    /// out.
-    [[nodiscard]] static bool convert(const limit& l, rule_state& s) noexcept {
-        if (s.num == l.num && s.capacity == l.capacity)
-            return false;
-        const auto tokens = ceil_div(s.debt, s.num);
-        s.debt = tokens >= l.capacity ? l.full : tokens * l.num;
-        s.num = l.num;
-        s.capacity = l.capacity;
-        return true;
-    }
-
     [[nodiscard]] static bool bring_to_now(const limit& l, rule_state& s,
                                            std::int64_t now) noexcept {
         const auto now_units = in_units(now, l.unit);
         const auto now_floor = now_units * l.unit;
         if (s.num == 0)
             return start(l, s, now_floor);
-        const auto converted = convert(l, s);
+        if (s.num != l.num || s.capacity != l.capacity) [[unlikely]]
+            return bring_other(l, s, now);
         const auto ahead = s.t > now;
         const auto elapsed =
             ahead ? 0
@@ -47,7 +36,7 @@ struct continuous {
             return start(l, s, now_floor);
         s.debt = elapsed >= recovers_in ? 0 : s.debt - elapsed * l.den;
         s.t = now_floor;
-        return converted || ahead;
+        return ahead;
     }
 
     [[nodiscard]] static std::int64_t room(const limit& l, const rule_state& s) noexcept {
@@ -68,17 +57,18 @@ struct continuous {
 
     /// Adds without asking, up to where `charge` saturates; a debt that is above already stays.
     static void add(const limit& l, rule_state& s, std::int64_t cost) noexcept {
-        if (s.debt >= l.most)
-            return;
-        // A cost that the bucket could hold is below 2^53 ticks: no division is needed to be safe.
-        if (cost <= l.capacity)
-            s.debt = std::min(l.most, s.debt + cost * l.num);
-        else
-            s.debt = cost > (l.most - s.debt) / l.num ? l.most : s.debt + cost * l.num;
+        if (s.capacity <= 0) [[unlikely]]
+            return versions::owe(l, s, sum(l, s.debt, cost, l.most),
+                                 sum(l, versions::whole(s), cost, most_of_other(l)));
+        s.debt = sum(l, s.debt, cost, l.most);
     }
 
     static void take(const limit& l, rule_state& s, std::int64_t cost) noexcept {
-        s.debt = cost >= ceil_div(s.debt, l.num) ? 0 : s.debt - cost * l.num;
+        const auto owed = versions::whole(s);
+        const auto left = cost >= ceil_div(owed, l.num) ? 0 : owed - cost * l.num;
+        if (s.capacity <= 0) [[unlikely]]
+            return versions::owe(l, s, 0, left);
+        s.debt = left;
     }
 
     /// Charges as at `turn`, when the debt of before will have been repaid that far.
@@ -88,6 +78,8 @@ struct continuous {
         const auto repaid = wait > l.most / l.den ? l.most : wait * l.den;
         s.debt = std::max(s.debt, repaid);
         add(l, s, cost);
+        if (s.debt > l.full)
+            s.capacity = 0;
     }
 
     [[nodiscard]] static std::int64_t reset_after(const limit& l, const rule_state& s,
@@ -107,6 +99,58 @@ struct continuous {
     }
 
   private:
+    /// Debt that another version of the policy may have left saturates there.
+    [[nodiscard]] static std::int64_t most_of_other(const limit& l) noexcept {
+        const auto longest = limits::longest_debt.count() / l.unit;
+        return std::max(l.most, l.den > most_ticks / longest ? most_ticks : longest * l.den);
+    }
+
+    [[nodiscard]] static std::int64_t sum(const limit& l, std::int64_t debt, std::int64_t cost,
+                                          std::int64_t most) noexcept {
+        if (debt >= most)
+            return debt;
+        // A cost that the bucket could hold is below 2^53 ticks: no division is needed to be safe.
+        if (cost <= l.capacity)
+            return std::min(most, debt + cost * l.num);
+        return cost > (most - debt) / l.num ? most : debt + cost * l.num;
+    }
+
+    /// The debt in the ticks of `l`; the fraction of a token is rounded up.
+    [[nodiscard]] static std::int64_t in_ticks(const limit& l, const rule_state& s) noexcept {
+        const auto from = versions::ticks_per_token(s.num);
+        const auto most = most_of_other(l);
+        if (from == l.num)
+            return std::min(s.debt, most);
+        const auto tokens = s.debt / from;
+        if (tokens > most / l.num)
+            return most;
+        const auto ticks = tokens * l.num;
+        return std::min(most, ticks + ceil_share(s.debt % from, from, l.num));
+    }
+
+    [[nodiscard]] static std::int64_t repaid(const limit& l, std::int64_t debt,
+                                             std::int64_t elapsed) noexcept {
+        return elapsed >= ceil_div(debt, l.den) ? 0 : debt - elapsed * l.den;
+    }
+
+    /// Reads a state that was stored with other numbers, see versions.hpp.
+    [[nodiscard]] static bool bring_other(const limit& l, rule_state& s,
+                                          std::int64_t now) noexcept {
+        if (s.capacity < 0) // it is at now
+            return false;
+        const auto now_units = in_units(now, l.unit);
+        const auto ahead = s.t > now;
+        const auto since = l.unit == 1 ? s.t : ceil_div(s.t, l.unit);
+        const auto elapsed = ahead ? 0 : std::max<std::int64_t>(0, now_units - since);
+        const auto owed = in_ticks(l, s);
+        if (l.initial != starts_full && elapsed - ceil_div(owed, l.den) >= ceil_div(l.full, l.den))
+            return start(l, s, now_units * l.unit);
+        const auto counted = versions::counted(l, s, owed);
+        s.t = now_units * l.unit;
+        versions::show(l, s, repaid(l, counted, elapsed), repaid(l, owed, elapsed));
+        return ahead;
+    }
+
     /// A key that is not there, or has been full for as long as it takes to fill.
     [[nodiscard]] static bool start(const limit& l, rule_state& s,
                                     std::int64_t now_floor) noexcept {

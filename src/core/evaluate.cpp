@@ -6,8 +6,10 @@
 #include <core/evaluate.hpp>
 #include <core/hold.hpp>
 #include <core/kinds.hpp>
+#include <core/versions.hpp>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace colimit::core {
@@ -74,15 +76,19 @@ class deciding {
 
     /// A place in the future, if it is near enough.
     [[nodiscard]] bool reserve() noexcept {
+        const auto surplus = owe_whole();
         judge(asked_.cost, asked_.cost);
-        if (answer_.outcome == outcome::never || held_up().reason != reason::rule)
-            return false;
         auto wait = microseconds{0};
         for (std::uint32_t i = 0; i < rules_.size; ++i)
             if (!rules_.limits[i].shadow)
                 wait = std::max(wait, answer_.rules[i].retry_after);
-        if (wait.count() > asked_.at_least)
+        if (answer_.outcome == outcome::never || held_up().reason != reason::rule ||
+            wait.count() > asked_.at_least) {
+            for (std::uint32_t i = 0; i < rules_.size; ++i)
+                versions::show(rules_.limits[i], states_[i], states_[i].debt - surplus[i],
+                               states_[i].debt);
             return false;
+        }
         answer_.outcome = outcome::allowed;
         answer_.granted = asked_.cost;
         turn_ = wait;
@@ -126,8 +132,12 @@ class deciding {
         take_numbers_of_binding();
     }
 
-    /// A state in which nothing is owed is the same as none.
-    [[nodiscard]] effect effect_of_change() const noexcept {
+    /// What is to be done with the states, which are as they are stored then. One in which nothing
+    /// is owed is the same as none.
+    [[nodiscard]] effect effect_of_change() noexcept {
+        for (std::uint32_t i = 0; i < rules_.slots; ++i)
+            kinds::fold(rules_.limits[i], states_[i]);
+        hold::fold(what_.block);
         if (what_.block.debt != 0)
             return effect::store;
         for (std::uint32_t i = 0; i < rules_.slots; ++i)
@@ -145,6 +155,19 @@ class deciding {
     static constexpr std::int64_t longest_block = limits::longest_recovery.count();
 
     [[nodiscard]] std::int64_t now() const noexcept { return asked_.now; }
+
+    /// A place is for after all that other numbers have left, too. Returns what that is.
+    [[nodiscard]] std::array<std::int64_t, limits::rules_per_policy> owe_whole() noexcept {
+        auto surplus = std::array<std::int64_t, limits::rules_per_policy>{};
+        for (std::uint32_t i = 0; i < rules_.size; ++i) {
+            auto& s = states_[i];
+            surplus[i] = versions::whole(s) - s.debt;
+            s.debt += surplus[i];
+            if (s.capacity < 0)
+                s.capacity = rules_.limits[i].capacity;
+        }
+        return surplus;
+    }
 
     /// The hold after a duplicate, or the block, whichever lasts longer; none in a shadow policy.
     [[nodiscard]] holding held_up() const noexcept {
@@ -190,7 +213,7 @@ class deciding {
     [[nodiscard]] bool start_hold() noexcept {
         if (rules_.slots == rules_.size)
             return false;
-        hold::start(states_[rules_.size], rules_.limits[rules_.size].period, now());
+        hold::restart(states_[rules_.size], rules_.limits[rules_.size].period, now());
         return true;
     }
 
@@ -223,14 +246,14 @@ class deciding {
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             const auto& l = rules_.limits[i];
             auto& s = states_[i];
-            const auto before = s.debt;
+            const auto before = s;
             if (l.kind == kind::log) // the store has done it
                 continue;
             if (asked_.verb == verb::charge)
                 kinds::add(l, s, asked_.cost, now());
             else
                 kinds::take(l, s, asked_.cost);
-            changed = changed || s.debt != before;
+            changed = changed || s.debt != before.debt || s.capacity != before.capacity;
         }
         // Where nothing is owed any more, the next use is a first one.
         if (asked_.verb != verb::charge)

@@ -5,6 +5,7 @@
 #ifndef COLIMIT_CORE_INTEGERS_HPP
 #define COLIMIT_CORE_INTEGERS_HPP
 
+#include <algorithm>
 #include <cstdint>
 
 namespace colimit::core {
@@ -22,6 +23,19 @@ namespace colimit::core {
 
 [[nodiscard]] constexpr std::int64_t in_units(std::int64_t us, std::int64_t unit) noexcept {
     return unit == 1 ? us : us / unit;
+}
+
+/// part * to / from, rounded up; above by at most 2^-25 of `to`. With `part` below `from` and both
+/// `from` and `to` at most 2^52: the fraction is rounded up to one whose divisor has 26 bits.
+[[nodiscard]] constexpr std::int64_t ceil_share(std::int64_t part, std::int64_t from,
+                                                std::int64_t to) noexcept {
+    constexpr auto widest = std::int64_t{1} << 26;
+    if (from > widest) {
+        const auto step = ceil_div(from, widest);
+        from /= step;
+        part = std::min(ceil_div(part, step), from);
+    }
+    return part * (to / from) + ceil_div(part * (to % from), from);
 }
 
 /// From units to microseconds: exact in the unit, from `now` rounded down to it.

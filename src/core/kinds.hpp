@@ -158,6 +158,20 @@ inline void take(const limit& l, rule_state& s, std::int64_t cost) noexcept {
     }
 }
 
+/// The state as it is stored, of one that a call has worked on.
+inline void fold(const limit& l, rule_state& s) noexcept {
+    switch (l.kind) {
+    case kind::bucket:
+    case kind::stepwise:
+    case kind::aligned:
+        return versions::fold(l, s);
+    case kind::hold:
+        return hold::fold(s);
+    default:
+        return;
+    }
+}
+
 /// What is left, rounded down; negative after `charge` took more than there was.
 [[nodiscard]] inline std::int64_t balance(const limit& l, const rule_state& s,
                                           std::int64_t now) noexcept {

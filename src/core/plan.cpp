@@ -19,7 +19,6 @@ namespace {
 constexpr std::int64_t units[] = {1, 1'000, 1'000'000};
 
 /// Where `charge` stops at the latest, so that a debt and one token more stay exact.
-constexpr std::int64_t most_ticks = std::int64_t{1} << 52;
 
 /// Whether a times b is at most `most`; b is at least 1.
 [[nodiscard]] constexpr bool product_fits(std::int64_t a, std::int64_t b,
@@ -185,6 +184,7 @@ void check_recovery(const std::string& where, bool too_long) {
     const auto tokens =
         product_fits(longest, r.count(), most_ticks) ? longest * r.count() : most_ticks;
     return {.capacity = r.capacity(),
+            .num = steps_mark + period,
             .full = r.capacity(),
             .most = std::max(r.capacity(), tokens),
             .period = period,
@@ -249,7 +249,7 @@ void check_recovery(const std::string& where, bool too_long) {
     made.tag = state_tag(family_of(made.kind), r.name());
     made.shadow = r.is_shadow() || shadow;
     if (r.has_initial())
-        made.initial = made.full - r.initial() * made.num;
+        made.initial = (r.capacity() - r.initial()) * (made.full / r.capacity());
     return made;
 }
 

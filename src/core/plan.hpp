@@ -40,12 +40,18 @@ inline constexpr auto kind_count = static_cast<std::size_t>(kind::hold) + 1;
 /// The start of a key that has no state: nothing is owed, and nothing is kept of that.
 inline constexpr std::int64_t starts_full = -1;
 
+/// Debt of a bucket saturates there at the latest.
+inline constexpr std::int64_t most_ticks = std::int64_t{1} << 52;
+/// Where the count comes back at once, `num` is the period above this mark: so a state tells which
+/// steps its time belongs to. No continuous bucket has as many ticks per token.
+inline constexpr std::int64_t steps_mark = most_ticks;
+
 /// A rule. Debt of a bucket is counted in ticks: a token weighs `num` of them, and `den` are repaid
 /// per unit of time, so num/den is the time of one token, reduced. Where the count comes back at
 /// once, and in windows, a token is one tick.
 struct limit {
     std::int64_t capacity;              ///< tokens
-    std::int64_t num = 1;               ///< ticks a token
+    std::int64_t num = 1;               ///< ticks per token, or steps_mark + period
     std::int64_t den = 1;               ///< ticks repaid per unit
     std::int64_t unit = 1;              ///< 1, 1'000 or 1'000'000 microseconds
     std::int64_t full = 0;              ///< capacity * num: the debt at which nothing is left

@@ -4,17 +4,18 @@
 //
 //   kind              t                    debt          num             capacity
 //   ----------------  -------------------  ------------  --------------  -----------------
-//   bucket            debt is as of then   ticks owed    ticks a token   tokens that fit
-//   stepwise, aligned the next boundary    tokens owed   1               tokens that fit
+//   bucket            debt is as of then   ticks owed    ticks a token   tokens that fit, or 0
+//   stepwise, aligned the next boundary    tokens owed   2^52 + period   tokens that fit
 //   windows           end of the window    used          1               1
 //   counter           end of the window    used          its period      used in the previous
 //   distinct          end of the window    members       *               1
 //   hold              the last grant       us to wait    1               1
 //   log               *                    *             *               *
 //
-// Times are in microseconds. A bucket's numbers come along, so that it can be read by a rule whose
-// numbers have changed since. Logs and sketches are more than numbers; what marks them (*) is not
-// stored but told to the arithmetic by the store, for the call at hand:
+// Times are in microseconds. A bucket's numbers come along, so that it can be read by a rule with
+// other numbers: versions.hpp explains how, and why its capacity may be larger than that of any
+// rule. Logs and sketches are more than numbers; what marks them (*) is not stored but told to the
+// arithmetic by the store, for the call at hand:
 //
 //   distinct          num: members if the call's were counted
 //   log               t: the newest event (0: none); debt: used; capacity: when `at_least` fits

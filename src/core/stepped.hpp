@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A bucket whose count comes back all at once: at each period since its first use (stepwise), or
-// at multiples of the period (aligned). Debt is in whole tokens, `t` is the next boundary: whatever
-// period it was charged under, nothing comes back before that, and later only as the rule says now.
+// at multiples of the period (aligned). Debt is in whole tokens, `t` is the next boundary. A state
+// that another period has left is repaid from where that period's steps ended.
 
 #ifndef COLIMIT_CORE_STEPPED_HPP
 #define COLIMIT_CORE_STEPPED_HPP
 
-#include <core/continuous.hpp>
 #include <core/integers.hpp>
 #include <core/state.hpp>
+#include <core/versions.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -21,10 +21,8 @@ struct stepped {
                                            std::int64_t now) noexcept {
         if (s.num == 0)
             return start(l, s, now);
-        const auto continuous_before = s.num != l.num;
-        const auto converted = continuous::convert(l, s);
-        if (continuous_before) // its time is when it owed that much
-            s.t = next_boundary(l, std::min(s.t, now));
+        if (s.num != l.num || s.capacity != l.capacity) [[unlikely]]
+            return bring_other(l, s, now);
         s.debt = std::min(s.debt, l.most);
         const auto found = s.t;
         const auto ahead = now < s.t;
@@ -46,7 +44,7 @@ struct stepped {
         // Nothing is owed: the next use is a first one.
         if (s.debt == 0 && l.initial == starts_full)
             (void)start(l, s, now);
-        return converted || moved;
+        return moved;
     }
 
     [[nodiscard]] static std::int64_t room(const limit& l, const rule_state& s) noexcept {
@@ -60,12 +58,17 @@ struct stepped {
     }
 
     static void add(const limit& l, rule_state& s, std::int64_t cost) noexcept {
-        if (s.debt < l.most)
-            s.debt = cost > l.most - s.debt ? l.most : s.debt + cost;
+        if (s.capacity <= 0) [[unlikely]]
+            return versions::owe(l, s, sum(s.debt, cost, l.most),
+                                 sum(versions::whole(s), cost, most_of_other(l)));
+        s.debt = sum(s.debt, cost, l.most);
     }
 
-    static void take(const limit& /*l*/, rule_state& s, std::int64_t cost) noexcept {
-        s.debt = std::max<std::int64_t>(0, s.debt - cost);
+    static void take(const limit& l, rule_state& s, std::int64_t cost) noexcept {
+        const auto left = std::max<std::int64_t>(0, versions::whole(s) - cost);
+        if (s.capacity <= 0) [[unlikely]]
+            return versions::owe(l, s, 0, left);
+        s.debt = left;
     }
 
     [[nodiscard]] static std::int64_t reset_after(const limit& l, const rule_state& s,
@@ -80,6 +83,62 @@ struct stepped {
     }
 
   private:
+    [[nodiscard]] static std::int64_t sum(std::int64_t debt, std::int64_t cost,
+                                          std::int64_t most) noexcept {
+        return debt >= most ? debt : cost > most - debt ? most : debt + cost;
+    }
+
+    /// Debt that another version of the policy may have left saturates there.
+    [[nodiscard]] static std::int64_t most_of_other(const limit& l) noexcept {
+        const auto longest = limits::longest_debt.count() / l.period;
+        return std::max(l.most, longest != 0 && l.count > most_ticks / longest ? most_ticks
+                                                                               : longest * l.count);
+    }
+
+    /// The first boundary of this rule that may repay a state of other numbers: a whole period
+    /// after the last boundary of the state, and not before its next one, as it is not known when
+    /// in between it was charged. So no time is repaid by two rules.
+    [[nodiscard]] static std::int64_t first_boundary(const limit& l, const rule_state& s,
+                                                     std::int64_t now) noexcept {
+        const auto period = s.num - steps_mark;
+        const auto first = period <= 0         ? std::min(s.t, now) + l.period
+                           : period < l.period ? s.t + (l.period - period)
+                                               : s.t;
+        return l.kind == kind::aligned ? ceil_div(first, l.period) * l.period : first;
+    }
+
+    /// Reads a state that was stored with other numbers, see versions.hpp. A boundary that is
+    /// further away than any of this rule's is moved, as after a clock step.
+    [[nodiscard]] static bool bring_other(const limit& l, rule_state& s,
+                                          std::int64_t now) noexcept {
+        if (s.capacity < 0) // it is at now
+            return false;
+        const auto tokens = ceil_div(s.debt, versions::ticks_per_token(s.num));
+        const auto owed = std::min(tokens, most_of_other(l));
+        const auto counted = versions::counted(l, s, owed);
+        const auto first = first_boundary(l, s, now);
+        const auto next = next_boundary(l, now);
+        const auto moved = first > (l.kind == kind::aligned ? next + l.period : next);
+        const auto steps = now < first ? 0 : (now - first) / l.period + 1;
+        const auto owed_steps = ceil_div(owed, l.count);
+        if (l.initial != starts_full && steps - owed_steps >= ceil_div(l.full, l.count))
+            return start(l, s, now);
+        if (steps >= owed_steps && l.initial == starts_full) {
+            (void)start(l, s, now);
+            return moved;
+        }
+        s.t = moved ? next : first + steps * l.period;
+        versions::show(l, s, repaid(l, counted, steps), repaid(l, owed, steps));
+        if (s.t > next) // two periods after the last boundary
+            s.num = std::min(l.num + l.period, limits::exact_integer);
+        return moved;
+    }
+
+    [[nodiscard]] static std::int64_t repaid(const limit& l, std::int64_t debt,
+                                             std::int64_t steps) noexcept {
+        return steps >= ceil_div(debt, l.count) ? 0 : debt - steps * l.count;
+    }
+
     /// After `at`; stepwise if the bucket is first used then.
     [[nodiscard]] static std::int64_t next_boundary(const limit& l, std::int64_t at) noexcept {
         return l.kind == kind::aligned ? (at / l.period + 1) * l.period : at + l.period;

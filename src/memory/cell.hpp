@@ -21,6 +21,7 @@
 #include <core/state.hpp>
 #include <memory/siphash.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -90,9 +91,8 @@ static_assert(sizeof(void*) == sizeof(std::int64_t));
     return std::bit_cast<core::hyperloglog*>(c.state.num);
 }
 
-/// When the state in the cell was written at the earliest. Where a token is one tick the state may
-/// be of a bucket that is repaid by steps: its time is that of the next one, and nobody here knows
-/// how long a step is.
+/// When the state in the cell was written at the earliest. The time of a bucket that is repaid by
+/// steps is that of the next one.
 [[nodiscard]] inline std::int64_t written_after(const cell& c) noexcept {
     switch (what_holds(c.tag)) {
     case holds::window:
@@ -101,7 +101,7 @@ static_assert(sizeof(void*) == sizeof(std::int64_t));
     case holds::counter:
         return c.state.t - c.state.num;
     case holds::bucket:
-        return c.state.num == 1 ? 0 : c.state.t;
+        return c.state.t - std::max<std::int64_t>(0, c.state.num - core::steps_mark);
     default:
         return c.state.t;
     }

@@ -3,6 +3,7 @@
 // A call whose states are all numbers: find them, let the arithmetic decide, do to the cells what
 // it says. Calls with logs and sketches are in large_call.cpp.
 
+#include <core/kinds.hpp>
 #include <core/log_facts.hpp>
 #include <core/window.hpp>
 #include <memory/call_states.hpp>
@@ -31,6 +32,8 @@ void bring_to_now(const core::plan& rules, contents& c, std::int64_t now) noexce
             (void)core::window::bring_to_now(rules.limits[i], c.states[i], now);
     auto shown = decision{};
     (void)core::evaluate(rules, c.states, c.held, {.verb = core::verb::peek, .now = now}, shown);
+    for (std::uint32_t i = 0; i < rules.slots; ++i)
+        core::kinds::fold(rules.limits[i], c.states[i]);
 }
 
 } // namespace

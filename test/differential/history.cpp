@@ -34,13 +34,16 @@ class story {
         told_.packed = packed;
         meddled_with_ = !packed || dice_.percent(50);
         told_.versions = random_versions(dice_, server_clock, packed);
+        side_by_side_ = dice_.percent(40);
         now_ = first_time();
     }
 
     [[nodiscard]] history tell() {
         for (auto calls = std::size_t{0}; calls < calls_of_history;
              calls += told_.steps.back().calls.size()) {
-            if (dice_.percent(6) && version_ + 1 < told_.versions.size())
+            if (side_by_side_ && dice_.percent(50))
+                version_ = dice_.below(told_.versions.size());
+            else if (dice_.percent(6) && version_ + 1 < told_.versions.size())
                 version_ = dice_.percent(80) ? version_ + 1 : dice_.below(told_.versions.size());
             told_.steps.push_back(next_step());
         }
@@ -315,7 +318,8 @@ class story {
     std::int64_t now_ = 0;
     std::size_t version_ = 0;
     int pauses_ = 0;
-    bool meddled_with_ = true; ///< by others
+    bool meddled_with_ = true;  ///< by others
+    bool side_by_side_ = false; ///< versions run at the same time, rather than one after another
 };
 
 } // namespace

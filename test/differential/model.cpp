@@ -123,6 +123,7 @@ std::int64_t model::recovery_time(const core::plan& rules, std::size_t key,
     for (std::uint32_t i = 0; i < rules.slots; ++i) {
         auto& s = state.states[i];
         (void)bring(rules.limits[i], s, now);
+        core::kinds::fold(rules.limits[i], s);
         longest = std::max(longest, core::kinds::matters_for(rules.limits[i], s, now));
     }
     if (state.block.num != 0)

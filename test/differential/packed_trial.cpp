@@ -199,7 +199,7 @@ void packed_trial::expect_row(const step& s, const sent_batch& sent, std::size_t
                 compare_dropped(rules, row);
             known.open(rules, now_, told_.server_clock ? 0 : least_ttl_ms, !told_.server_clock);
         }
-        known.write(field_of(key), *value, brief);
+        known.write(rules, field_of(key), *value, brief);
         // What somebody else has written may hold for longer, and is kept so long or not.
         if (const auto matters = model_.recovery_time(rules, key, now_);
             matters > rules.generation && !planted_)

@@ -85,11 +85,13 @@ void row_model::open(const core::plan& rules, std::int64_t now, std::int64_t lea
     hashes_[new_hash].lives_for = lives;
 }
 
-void row_model::write(const std::string& field, const std::string& value, bool brief) {
+void row_model::write(const core::plan& rules, const std::string& field, const std::string& value,
+                      bool brief) {
     const auto whole = std::string_view{value};
-    const auto has_one_slot = value.size() == 8 + numbers_bytes + brief_bytes;
+    const auto has_own_numbers = value.size() == 8 + numbers_bytes + brief_bytes &&
+                                 whole.substr(8, numbers_bytes) == numbers_of(rules);
     hashes_[new_hash].fields[field] =
-        brief && has_one_slot ? whole.substr(8 + numbers_bytes) : whole;
+        brief && has_own_numbers ? whole.substr(8 + numbers_bytes) : whole;
 }
 
 void row_model::erase(const std::string& field) {

@@ -48,7 +48,8 @@ class row_model {
     void open(const core::plan& rules, std::int64_t now, std::int64_t least_ms, bool supplied);
     /// @param value whole
     /// @param brief as `is_brief` said before the batch
-    void write(const std::string& field, const std::string& value, bool brief);
+    void write(const core::plan& rules, const std::string& field, const std::string& value,
+               bool brief);
     void erase(const std::string& field);
 
   private:

@@ -90,7 +90,7 @@ BOOST_DATA_TEST_CASE(a_changed_time_of_duplicates_locks_out_no_longer_than_the_n
                      every_store()) {
     auto s = open_store(sample);
     s->allow("k", ten.prevent_duplicate(1h), {.now = at(0)});
-    BOOST_TEST(s->peek("k", no_twins, {.now = at(second)}).retry_after.count() == 5 * second);
+    BOOST_TEST(s->peek("k", no_twins, {.now = at(second)}).retry_after.count() == 4 * second);
     BOOST_TEST(s->peek("k", ten, {.now = at(second)}).outcome == outcome::allowed);
 }
 

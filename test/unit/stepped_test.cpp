@@ -142,11 +142,14 @@ BOOST_AUTO_TEST_CASE(continuous_and_stepped_buckets_read_each_others_debt) {
     BOOST_TEST(k.peek(0).remaining == 10);
 }
 
-BOOST_AUTO_TEST_CASE(an_aligned_bucket_counts_the_boundaries_since_the_last_use_of_another_kind) {
+BOOST_AUTO_TEST_CASE(an_aligned_bucket_repays_another_kind_at_the_boundary_after_a_whole_period) {
     auto k = key_of(token_bucket(10, 4, 10s), start + 9 * second);
     k.allow(10);
     k = under(k, aligned);
     k.now += 2 * second; // over one boundary, though not for a period
+    BOOST_TEST(k.peek(0).remaining == 0);
+    BOOST_TEST(k.peek(1).retry_after.count() == 9 * second);
+    k.now += 9 * second;
     BOOST_TEST(k.peek(0).remaining == 4);
 }
 

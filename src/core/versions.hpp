@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Debt that was stored with other numbers. Two versions of a policy may run side by side, and what
+// they admit together in any interval W must be at most max(capacity) + max(rate) * W: the bound of
+// a bucket V with the larger numbers of both. The stored debt is never below that of V:
+//
+//     whole      the stored debt in the rule's own ticks, rounded up, repaid at the rule's own rate
+//     view       the same, but as of the stored time not above the rule's capacity
+//     surplus    whole - view
+//
+// The view decides. So a lower limit denies a client no longer than it needs to recover itself, and
+// because view and surplus follow from what is stored, a denial has nothing to write. A grant that
+// the view has room for is not above what has been repaid since, so V stays within its capacity
+// too.
+//
+// A change of the debt changes the whole. What fits the rule's capacity afterwards is stored with
+// the rule's own numbers. A larger whole is stored with the whole tokens in it as the capacity,
+// which no version of the policy mistakes for its own full bucket. Debt above the capacity that
+// `wait` has reserved is stored with a capacity of 0, and no version reads less of it.
+//
+// While a call works on a state, `debt` is the view and a negative capacity is the surplus.
+
+#ifndef COLIMIT_CORE_VERSIONS_HPP
+#define COLIMIT_CORE_VERSIONS_HPP
+
+#include <core/integers.hpp>
+#include <core/state.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace colimit::core::versions {
+
+/// Ticks per token of a bucket's state.
+[[nodiscard]] constexpr std::int64_t ticks_per_token(std::int64_t num) noexcept {
+    return num > steps_mark ? 1 : num;
+}
+
+/// All that is owed, of a state that a call works on.
+[[nodiscard]] constexpr std::int64_t whole(const rule_state& s) noexcept {
+    return s.capacity < 0 ? s.debt - s.capacity : s.debt;
+}
+
+constexpr void show(const limit& l, rule_state& s, std::int64_t view, std::int64_t whole) noexcept {
+    const auto is_reserved = s.capacity == 0 && view > l.full;
+    s.debt = view;
+    s.num = l.num;
+    s.capacity = whole > view ? view - whole : is_reserved ? 0 : l.capacity;
+}
+
+/// What counts of the whole at first, as of when it was stored.
+[[nodiscard]] constexpr std::int64_t counted(const limit& l, const rule_state& s,
+                                             std::int64_t whole) noexcept {
+    return s.capacity == 0 ? whole : std::min(whole, l.full);
+}
+
+/// After a change. A view that was charged above the capacity makes the rule owe the whole.
+constexpr void owe(const limit& l, rule_state& s, std::int64_t view, std::int64_t whole) noexcept {
+    show(l, s, view > l.full ? whole : counted(l, s, whole), whole);
+}
+
+/// The state as it is stored.
+constexpr void fold(const limit& l, rule_state& s) noexcept {
+    if (s.capacity >= 0)
+        return;
+    s.debt -= s.capacity;
+    s.capacity = s.debt <= l.full ? l.capacity : ceil_div(s.debt, ticks_per_token(s.num));
+}
+
+} // namespace colimit::core::versions
+
+#endif
