@@ -138,6 +138,7 @@ do
         if packed then
             if matters then
                 written[k], gave_back[k] = encoded(0), gives_back
+                rows.matters[k] = min(matters, CENTURY)
             elseif value then
                 written[k] = false
             end

@@ -1,17 +1,21 @@
 -- Packed states: a row of hashes has a field for each of its keys. Who writes first after a
 -- generation begins a new hash, and the one before becomes the old one: what is in neither of them
--- has recovered. So no key needs an end of its own, nor a promise in its value.
+-- has recovered. So no key needs an end of its own, nor a promise in its value. Versions of a policy
+-- may have different generations: a hash remembers the longest that was written under it, and stays
+-- for as long, and so does the old one.
 --
 -- The head of a hash is its field without a name: since when it is the new one, until when it
--- surely lives (f64 each), and the numbers (tag:u32, num and capacity, f64) that the brief values
--- of its fields have: those are t and debt alone. Values of other numbers, of several rules or of
--- counters are whole. A head is long: a hash of up to 512 short fields would be a list to the
+-- surely lives (f64 each), the numbers (tag:u32, num and capacity, f64) that the brief values of its
+-- fields have, which are t and debt alone, and the longest generation of its states and of those in
+-- the old hash when it began (f64 each). Values of other numbers, of several rules or of counters
+-- are whole. A head is long: a hash of up to 512 short fields would be a list to the
 -- server, which it searches from its beginning.
 local FIELDS = 6 -- arguments before the first field
-local HEAD_FORMAT, HEAD_SIZE, FILLER = '<ddc' .. FIXED, 80, string.rep('\0', 44)
+local HEAD_FORMAT, HEAD_SIZE, FILLER = '<ddc' .. FIXED .. 'dd', 80, string.rep('\0', 28)
 local rows = {}    -- first and last key, the two hashes, what was found, what the head says
 -- By key: the bytes, or false where there is no state any more; whether it gives something back.
 local written, gave_back = {}, {}
+rows.matters = {} -- by key, for how long what is written matters
 
 -- The plan's own numbers; none where values are never brief.
 local numbers = string.rep('\0', FIXED)
@@ -27,10 +31,13 @@ if packed then
         for k = row.first, row.last do note(k, 'e', done.err) end
     end
 
+    local function span_of(us) return us >= 0 and us <= CENTURY and us % 1 == 0 and us or 0 end
+
     -- A hash that has lost its head has the plan's numbers, and begins anew.
-    local function read_head(head)
-        if head and #head == HEAD_SIZE then return unpack_bytes(HEAD_FORMAT, head) end
-        return -1, 0, numbers
+    rows.read_head = function(head)
+        if not head or #head ~= HEAD_SIZE then return -1, 0, numbers, 0, 0 end
+        local since, ends, others, longest, before = unpack_bytes(HEAD_FORMAT, head)
+        return since, ends, others, span_of(longest), span_of(before)
     end
 
     -- Brief values of other numbers are made whole.
@@ -46,10 +53,11 @@ if packed then
         local from = FIELDS + row.first
         local found = guarded('HMGET', row.new, '', unpack(ARGV, from, FIELDS + row.last))
         if found.err then return found end
-        local since, ends, others = read_head(found[1])
-        row.numbers, row.since = others, since
-        row.is_open = since >= 0 and since <= now and now - since < generation
-            and ends >= now + generation
+        local since, ends, others, longest, before = rows.read_head(found[1])
+        row.numbers, row.since, row.longest, row.before = others, since, longest, before
+        local lasts = max(generation, longest, before)
+        row.is_open = since >= 0 and since <= now and now - since < lasts
+            and longest >= generation and ends >= now + lasts
         if others ~= numbers then make_whole(found, others) end
         found[1] = false
         local fields, places
@@ -62,7 +70,7 @@ if packed then
         if not places then return found end
         local older = guarded('HMGET', row.old, unpack(fields))
         if older.err then return older end
-        since, ends, others = read_head(older[1])
+        since, ends, others = rows.read_head(older[1])
         if others ~= numbers then make_whole(older, others) end
         for i = 2, #places do found[places[i]] = older[i] end
         return found
@@ -75,7 +83,7 @@ if packed then
             -- With all that it will have, as a table that grows costs more.
             local row = {first = from, last = from + size - 1, new = KEYS[place],
                 old = KEYS[place + 1], found = false, numbers = false, since = -1,
-                is_open = false}
+                longest = 0, before = 0, is_open = false}
             row.found = read_row(row)
             if row.found.err then
                 fail_row(row, row.found)
@@ -104,23 +112,35 @@ local bytes = {}
 
 local write_states
 if packed then
+    -- Makes the old hash go and the new one old. Returns an error, or for how long the old hash must
+    -- stay yet.
+    local function turn_row(row)
+        if find_oom() then return {err = oom} end
+        local done = guarded('HMGET', row.old, '') -- something else is not ours to delete
+        if done.err then return done end
+        local _, _, _, longest = rows.read_head(done[1])
+        if now - row.since < longest then return nil, longest end
+        done = guarded('UNLINK', row.old)
+        if type(done) == 'number' then done = guarded('RENAME', row.new, row.old) end
+        if done.err then return done end
+        row.since, row.numbers, row.before, row.longest = now, numbers, row.longest, 0
+    end
+
     -- Sees to it that there is a new hash of this generation, and that it lives as long as it is
-    -- to: what must be written for that goes to `bytes`. Answers an error, or how to set its end.
-    local function open_row(row)
-        local since, ends = row.since
+    -- to: what must be written for that goes to `bytes`. Returns an error, or how to set its end.
+    local function open_row(row, matters)
+        local since = row.since
         if not (since >= 0 and since <= now) then -- there is none, or the clock was set back
-            since = now
-        elseif now - since >= generation then
-            if find_oom() then return {err = oom} end
-            local done = guarded('HLEN', row.old) -- something else is not ours to delete
-            if type(done) == 'number' then done = guarded('UNLINK', row.old) end
-            if type(done) == 'number' then done = guarded('RENAME', row.new, row.old) end
-            if done.err then return done end
-            since, row.numbers = now, numbers
+            row.since = now
+        elseif now - since >= max(generation, row.longest, row.before) then
+            local done, stays = turn_row(row)
+            if done then return done end
+            row.before = stays or row.before
         end
-        local option, at
-        option, at, ends = lifetime(2 * generation)
-        bytes[1], bytes[2] = '', pack(HEAD_FORMAT, since, ends, row.numbers) .. FILLER
+        row.longest = max(row.longest, matters)
+        local option, at, ends = lifetime(2 * max(row.longest, row.before))
+        bytes[1], bytes[2] = '', pack(HEAD_FORMAT, row.since, ends, row.numbers, row.longest,
+            row.before) .. FILLER
         row.is_open = true
         return nil, option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', at
     end
@@ -135,10 +155,11 @@ if packed then
         return type(done) == 'table' and done.err
     end
 
-    write_states = function(row, last)
+    write_states = function(row, last, matters)
         local first, done, option, at = 3
-        if not row.is_open then
-            first, done, option, at = 1, open_row(row)
+        matters = max(generation, matters or 0)
+        if not row.is_open or matters > row.longest then
+            first, done, option, at = 1, open_row(row, matters)
         end
         if not done then
             done = oom and {err = oom} or guarded('HSET', row.new, unpack(bytes, first, last))
@@ -170,7 +191,7 @@ if packed then
 
     -- Values come whole from the general way and brief from the others.
     local function write_row(row)
-        local last, is_ours = 2, may_be_brief and row.numbers == numbers
+        local last, matters, is_ours = 2, 0, may_be_brief and row.numbers == numbers
         for k = row.first, row.last do
             local value = written[k]
             if value == false then
@@ -183,10 +204,10 @@ if packed then
                     value = pack('<d', 0) .. numbers .. value
                 end
                 bytes[last + 1], bytes[last + 2] = ARGV[FIELDS + k], value
-                last = last + 2
+                last, matters = last + 2, max(matters, rows.matters[k] or 0)
             end
         end
-        if last > 2 then write_states(row, last) end
+        if last > 2 then write_states(row, last, matters) end
     end
 
     write_rows = function()

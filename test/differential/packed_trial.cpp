@@ -177,7 +177,8 @@ void packed_trial::expect_row(const step& s, const sent_batch& sent, std::size_t
         !known[row_model::new_hash].foreign && (!no_old || std::ranges::all_of(keys, is_new));
     const auto turns = known.turns(rules, now_);
     const auto brief = known.is_brief(rules);
-    auto opened = false;
+    auto writes = std::vector<std::size_t>{};
+    auto longest = std::int64_t{0};
     for (const auto key : keys) // before any is written: a new generation drops the old hash
         model_[key].value = known.find(rules, field_of(key));
     for (const auto key : keys) {
@@ -194,18 +195,21 @@ void packed_trial::expect_row(const step& s, const sent_batch& sent, std::size_t
             known.erase(field_of(key));
             continue;
         }
-        if (!std::exchange(opened, true)) {
-            if (turns)
-                compare_dropped(rules, row);
-            known.open(rules, now_, told_.server_clock ? 0 : least_ttl_ms, !told_.server_clock);
-        }
-        known.write(rules, field_of(key), *value, brief);
-        // What somebody else has written may hold for longer, and is kept so long or not.
-        if (const auto matters = model_.recovery_time(rules, key, now_);
-            matters > rules.generation && !planted_)
+        writes.push_back(key);
+        const auto matters = model_.recovery_time(rules, key, now_);
+        longest = std::max(longest, std::min(matters, limits::longest_recovery.count()));
+        // What is stored with other numbers may matter for longer.
+        if (matters > rules.generation && !planted_ && told_.versions.size() == 1)
             report("key " + std::to_string(key) + " matters for " + std::to_string(matters) +
                    " us, longer than a generation");
     }
+    if (writes.empty())
+        return;
+    if (turns)
+        compare_dropped(rules, row);
+    known.open(rules, now_, longest, told_.server_clock ? 0 : least_ttl_ms, !told_.server_clock);
+    for (const auto key : writes)
+        known.write(rules, field_of(key), *model_[key].value, brief);
 }
 
 std::vector<decision> packed_trial::answers_for(const step& s, std::size_t key, bool& changed) {

@@ -7,6 +7,7 @@
 #include <redis/wire.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,14 @@ constexpr std::size_t brief_bytes = 16;
 [[nodiscard]] std::string numbers_of(const core::plan& rules) {
     const auto own = redis::encode_brief_numbers(rules);
     return own.empty() ? std::string(numbers_bytes, '\0') : own;
+}
+
+/// A time as a head has it; what is not a whole number of microseconds up to a century is 0.
+[[nodiscard]] double span_at(const std::string& head, std::size_t place) {
+    auto us = 0.0;
+    std::memcpy(&us, head.data() + place, sizeof us);
+    const auto fits = us >= 0 && us <= static_cast<double>(limits::longest_recovery.count());
+    return fits && us == std::floor(us) ? us : 0;
 }
 
 } // namespace
@@ -53,34 +62,52 @@ row_model::head row_model::read_head(const core::plan& rules, std::size_t hash) 
     std::memcpy(&read.since, found->second.data(), 8);
     std::memcpy(&read.ends, found->second.data() + 8, 8);
     read.numbers = found->second.substr(numbers_at, numbers_bytes);
+    read.longest = span_at(found->second, numbers_at + numbers_bytes);
+    read.before = span_at(found->second, numbers_at + numbers_bytes + 8);
     return read;
+}
+
+double row_model::head::lasts(const core::plan& rules) const {
+    return std::max({static_cast<double>(rules.generation), longest, before});
 }
 
 bool row_model::turns(const core::plan& rules, std::int64_t now) const {
     const auto h = read_head(rules, new_hash);
     const auto at = static_cast<double>(now);
-    return h.since >= 0 && h.since <= at && at - h.since >= static_cast<double>(rules.generation);
+    return h.since >= 0 && h.since <= at && at - h.since >= h.lasts(rules);
 }
 
-void row_model::open(const core::plan& rules, std::int64_t now, std::int64_t least_ms,
-                     bool supplied) {
+void row_model::open(const core::plan& rules, std::int64_t now, std::int64_t matters,
+                     std::int64_t least_ms, bool supplied) {
     const auto at = static_cast<double>(now);
-    auto [since, ends, numbers] = read_head(rules, new_hash);
-    if (turns(rules, now)) {
-        hashes_[old_hash] = std::exchange(hashes_[new_hash], {});
-        since = at;
-        numbers = numbers_of(rules);
-    } else if (!(since >= 0 && since <= at)) {
-        since = at;
-    } else if (ends >= at + static_cast<double>(rules.generation)) {
+    const auto own = static_cast<double>(std::max(rules.generation, matters));
+    auto h = read_head(rules, new_hash);
+    if (!(h.since >= 0 && h.since <= at)) {
+        h.since = at;
+    } else if (at - h.since >= h.lasts(rules)) {
+        const auto stays = read_head(rules, old_hash).longest;
+        if (at - h.since < stays) {
+            h.before = stays;
+        } else {
+            hashes_[old_hash] = std::exchange(hashes_[new_hash], {});
+            h = {.since = at, .numbers = numbers_of(rules), .longest = 0, .before = h.longest};
+        }
+    } else if (h.longest >= own && h.ends >= at + h.lasts(rules)) {
         return;
     }
-    const auto lives = std::max(2 * rules.generation / 1000 + 1000, least_ms);
-    ends = supplied ? 0 : static_cast<double>((now / 1000 + lives) * 1000);
+    h.longest = std::max(h.longest, own);
+    const auto lives_us = static_cast<std::int64_t>(2 * std::max(h.longest, h.before));
+    const auto lives = std::max(lives_us / 1000 + 1000, least_ms);
+    h.ends = supplied ? 0 : static_cast<double>((now / 1000 + lives) * 1000);
     auto bytes = std::string(head_bytes, '\0');
-    std::memcpy(bytes.data(), &since, 8);
-    std::memcpy(bytes.data() + 8, &ends, 8);
-    bytes.replace(numbers_at, numbers_bytes, numbers);
+    const auto put = [&](std::size_t place, double number) {
+        std::memcpy(bytes.data() + place, &number, sizeof number);
+    };
+    put(0, h.since);
+    put(8, h.ends);
+    bytes.replace(numbers_at, numbers_bytes, h.numbers);
+    put(numbers_at + numbers_bytes, h.longest);
+    put(numbers_at + numbers_bytes + 8, h.before);
     hashes_[new_hash].fields[""] = bytes;
     hashes_[new_hash].lives_for = lives;
 }

@@ -43,9 +43,11 @@ class row_model {
     [[nodiscard]] bool turns(const core::plan& rules, std::int64_t now) const;
 
     /// Before the first write of a batch: a new generation begins, if it is time.
+    /// @param matters for how long what is written matters
     /// @param least_ms how long it lives at least
     /// @param supplied the time is no server's: nothing is promised
-    void open(const core::plan& rules, std::int64_t now, std::int64_t least_ms, bool supplied);
+    void open(const core::plan& rules, std::int64_t now, std::int64_t matters,
+              std::int64_t least_ms, bool supplied);
     /// @param value whole
     /// @param brief as `is_brief` said before the batch
     void write(const core::plan& rules, const std::string& field, const std::string& value,
@@ -57,6 +59,10 @@ class row_model {
         double since = -1;
         double ends = 0;
         std::string numbers; ///< the plan's, where there is no head
+        double longest = 0;  ///< generation of its states, and of those in the old hash
+        double before = 0;
+
+        [[nodiscard]] double lasts(const core::plan& rules) const;
     };
     [[nodiscard]] head read_head(const core::plan& rules, std::size_t hash) const;
 

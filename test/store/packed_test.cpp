@@ -337,6 +337,42 @@ BOOST_AUTO_TEST_CASE(a_clock_that_was_set_back_begins_a_generation_with_what_is_
     BOOST_TEST(has("a", "old"));
 }
 
+/// Two versions whose generations are an hour and a second.
+const policy slow = policy{"p", gcra(10, 1h)}.stored(storage::packed);
+const policy quick = policy{"p", gcra(10, 1s)}.stored(storage::packed);
+
+BOOST_AUTO_TEST_CASE(a_version_with_a_shorter_generation_keeps_what_the_other_has_stored) {
+    auto s = open_store(resp3);
+    const auto keys = keys_of_a_row(2);
+    auto granted = std::int64_t{0};
+    for (int i = 0; i < 240; ++i) {
+        const auto now = at(i * second / 2);
+        granted += s->allow(keys[0], slow, {.now = now}).granted;
+        s->allow(keys[1], quick, {.now = now});
+    }
+    BOOST_TEST(granted == 10);
+}
+
+BOOST_AUTO_TEST_CASE(a_generation_is_short_again_when_nothing_needs_the_longer_one) {
+    auto s = open_store(resp3);
+    const auto keys = keys_of_a_row(2);
+    s->allow(keys[0], slow, {.now = at(0)});
+    s->allow(keys[1], quick, {.now = at(second)});
+    BOOST_TEST(!has(keys[0], "old"));
+    const auto first = 3600 * second; // the slow version's hash becomes the old one
+    s->allow(keys[1], quick, {.now = at(first)});
+    BOOST_TEST(has(keys[0], "old"));
+    s->allow(keys[1], quick, {.now = at(first + 2 * second)});
+    BOOST_TEST(has(keys[0], "old"));
+    s->allow(keys[1], quick, {.now = at(2 * first)});
+    BOOST_TEST(!has(keys[0], "old"));
+    s->allow(keys[0], quick, {.now = at(2 * first + second)});
+    s->allow(keys[1], quick, {.now = at(2 * first + 2 * second)});
+    BOOST_TEST(has(keys[0], "old"));
+    s->allow(keys[1], quick, {.now = at(2 * first + 3 * second)});
+    BOOST_TEST(!has(keys[0], "old"));
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE_END()
