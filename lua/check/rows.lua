@@ -1,14 +1,14 @@
--- Packed states: a row of hashes has a field for each of its keys. Who writes first after a
+-- Packed states: a row of hashes has a field for each of its keys. The first write after a
 -- generation begins a new hash, and the one before becomes the old one: what is in neither of them
--- has recovered. So no key needs an end of its own, nor a promise in its value. Versions of a policy
--- may have different generations: a hash remembers the longest that was written under it, and stays
--- for as long, and so does the old one.
+-- has recovered. So no key needs an end of its own, nor a promise in its value. Versions of a
+-- policy may have different generations: a hash remembers the longest that was written under it,
+-- and stays for as long, and so does the old one.
 --
 -- The head of a hash is its field without a name: since when it is the new one, until when it
--- surely lives (f64 each), the numbers (tag:u32, num and capacity, f64) that the brief values of its
--- fields have, which are t and debt alone, and the longest generation of its states and of those in
--- the old hash when it began (f64 each). Values of other numbers, of several rules or of counters
--- are whole. A head is long: a hash of up to 512 short fields would be a list to the
+-- surely lives (f64 each), the numbers (tag:u32, num and capacity, f64) that the brief values of
+-- its fields have, which are t and debt alone, and the longest generation of its states and of
+-- those in the old hash when it began (f64 each). Values of other numbers, of several rules or of
+-- counters are whole. A head is long: a hash of up to 512 short fields would be a list to the
 -- server, which it searches from its beginning.
 local FIELDS = 6 -- arguments before the first field
 local HEAD_FORMAT, HEAD_SIZE, FILLER = '<ddc' .. FIXED .. 'dd', 80, string.rep('\0', 28)
@@ -112,8 +112,8 @@ local bytes = {}
 
 local write_states
 if packed then
-    -- Makes the old hash go and the new one old. Returns an error, or for how long the old hash must
-    -- stay yet.
+    -- Drops the old hash and makes the new one old. Returns an error, or the generation of the old
+    -- hash if it must stay yet.
     local function turn_row(row)
         if find_oom() then return {err = oom} end
         local done = guarded('HMGET', row.old, '') -- something else is not ours to delete
