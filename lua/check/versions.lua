@@ -55,7 +55,9 @@ do
     end
 
     local function owe(i, view, whole)
+        local found = own_num[i] -- tells whose boundary an aligned bucket waits for
         show(i, view > full[i] and whole or counted(i, whole), whole)
+        own_num[i] = found
     end
 
     local function sum(owed, ticks, largest)

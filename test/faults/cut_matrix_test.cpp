@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(ids_that_are_asked_of_a_filter_cut_anywhere_end_as_the_table_says) {
-    cut(test::seen_conversation(), 2);
+    cut(test::seen_conversation(), test::script_handshake);
 }
 
 BOOST_AUTO_TEST_CASE(transactions_cut_anywhere_end_as_the_table_says) {

@@ -313,18 +313,19 @@ class one_trial {
 
 conversation allow_conversation() {
     return {.name = "allow",
-            .calls = {{"aaa", &bucket, 11, 2},
-                      {"bbcc", &bucket, 100, 2},
-                      {"ddddee", &bucket, 3'000, 2},
-                      {"log", &record_of_all, 3, 3}},
-            .greeting = 2};
+            .calls = {{"aaa", &bucket, 11, script_handshake},
+                      {"bbcc", &bucket, 100, script_handshake},
+                      {"ddddee", &bucket, 3'000, script_handshake},
+                      {"log", &record_of_all, 3, script_handshake + 1}},
+            .greeting = script_handshake};
 }
 
 conversation seen_conversation() {
-    return {.name = "seen",
-            .calls = {{"aaa", nullptr, 0, 2}, {"bbcc", nullptr, 0, 2}},
-            .greeting = 2,
-            .seen = true};
+    return {
+        .name = "seen",
+        .calls = {{"aaa", nullptr, 0, script_handshake}, {"bbcc", nullptr, 0, script_handshake}},
+        .greeting = script_handshake,
+        .seen = true};
 }
 
 conversation transaction_conversation() {

@@ -26,7 +26,7 @@ using test::live;
 const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
 
 /// Commands of a greeting.
-constexpr std::size_t greeting = 2;
+constexpr auto greeting = test::script_handshake;
 
 /// Swallows what the client sends on its first connection, from a command on.
 [[nodiscard]] test::fault_proxy::plan swallows_from(std::size_t command) {

@@ -61,6 +61,10 @@ struct fault {
     std::chrono::microseconds pace = std::chrono::milliseconds{5};
 };
 
+/// Messages of the handshake, each way, where scripts are used: HELLO, SCRIPT LOAD of `check` and
+/// of the script that asks for permissions, and its EVALSHA.
+inline constexpr std::size_t script_handshake = 4;
+
 /// Anywhere in the first messages behind a greeting. Never a flipped bit: a request that says
 /// something else is decided as it says, so nothing would hold of any decision.
 [[nodiscard]] fault random_fault(std::mt19937_64& random);

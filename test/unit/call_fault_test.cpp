@@ -26,6 +26,8 @@ namespace {
 
 const auto bucket = policy{"bucket", gcra(5, 1s)};
 const auto window = policy{"window", gcra(5, 1s), fixed_window(5, 1min)};
+const auto members = policy{"members", distinct(5, 1h)};
+const auto together = policy{"together", gcra(5, 1s)}.stored(storage::packed);
 
 [[nodiscard]] std::string in_transaction_mode(const policy& p, detail::question asked) {
     const auto ec = redis::error_of_log_call(p.data()->plan, asked);
@@ -68,15 +70,10 @@ BOOST_AUTO_TEST_CASE(a_call_ends_with_the_reason) {
             "gcra, cell, token_bucket, leaky_bucket)");
     t.check([](limiter& l, auto token) { return l.block("k", bucket, -1s, token); },
             "duration: out of range (expected a whole number of microseconds, 0 to 100 years)");
+    t.check([](limiter& l, auto token) { return l.allow("k", members, check_options{}, token); },
+            "member: missing, and the policy has a distinct rule (expected check_options::member)");
     t.check(
-        [](limiter& l, auto token) {
-            return l.allow("k", policy{"d", distinct(5, 1h)}, check_options{}, token);
-        },
-        "member: missing, and the policy has a distinct rule (expected check_options::member)");
-    t.check(
-        [](limiter& l, auto token) {
-            return l.block("k", policy{"q", gcra(5, 1s)}.stored(storage::packed), 1s, token);
-        },
+        [](limiter& l, auto token) { return l.block("k", together, 1s, token); },
         "policy: block and wait keep state for longer than packed storage does (expected a policy "
         "without storage::packed)");
     t.check([](limiter& l,
