@@ -278,7 +278,7 @@ fault random_fault(std::mt19937_64& random) {
                    fault_kind::drop,  fault_kind::duplicate, fault_kind::swap};
     return {.kind = kinds[below(kinds.size())],
             .way = static_cast<way>(below(2)),
-            .message = 2 + below(200),
+            .message = script_handshake + below(200),
             .byte = below(400),
             .bit = static_cast<unsigned>(below(8)),
             .pieces = 1 + below(50)};
