@@ -100,11 +100,10 @@ void stream::connect_to(std::vector<tcp::endpoint> found, const listener& to) {
     };
     std::erase_if(failed_, is_gone);
     failed_.reserve(found.size()); // to note a failure takes no memory
-    const auto rank = [this](const tcp::endpoint& e) {
-        const auto at = std::ranges::find(failed_, e);
-        return at == failed_.end() ? 0 : 1 + (at - failed_.begin());
-    };
-    std::ranges::stable_sort(found, {}, rank);
+    for (const auto& e : failed_) {
+        const auto at = std::ranges::find(found, e);
+        std::rotate(at, at + 1, found.end());
+    }
     endpoints_ = std::move(found);
     next_endpoint_ = 0;
     try_next(to);

@@ -148,17 +148,17 @@ BOOST_AUTO_TEST_CASE(a_server_that_comes_to_be_trusted_is_asked_again) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(a_server_without_tls_is_unavailable) {
+BOOST_AUTO_TEST_CASE(a_server_without_tls_is_a_bad_reply) {
     auto plain = test::redis_server{{.tcp = true}};
     auto l = live{"rediss://127.0.0.1:" + std::to_string(plain.port()), [](config& c) {
-                      c.connect_timeout = 50ms; // it waits for the end of a line, for ever
+                      c.connect_timeout = 50ms; // in which it is sent line ends, too
                       c.timeout = 200ms;
                   }};
     l.run([&]() -> asio::awaitable<void> {
         for (auto i = 0; i < 3; ++i) {
             const auto begin = steady::now();
             const auto [ec, d] = co_await l.allow("k", rules);
-            BOOST_TEST((ec == errc::unavailable), ec.message());
+            BOOST_TEST((ec == errc::bad_reply), ec.message());
             BOOST_TEST((steady::now() - begin < 200ms + lateness));
         }
     });
@@ -205,7 +205,9 @@ BOOST_AUTO_TEST_CASE(a_handshake_that_stalls_or_trickles_ends_by_its_deadline_an
             });
             BOOST_TEST(h.has_struck());
             BOOST_TEST(h.proxy.connections() >= 2);
-            BOOST_TEST((steady::now() - begin >= 290ms));
+            // Three quarters of it: a server that has said nothing is then sent line ends, which
+            // end a handshake.
+            BOOST_TEST((steady::now() - begin >= 220ms));
         }
 }
 
