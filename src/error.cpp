@@ -83,6 +83,8 @@ class condition_texts final : public boost::system::error_category {
     }
 };
 
+class plain_category final : public detail::code_category {};
+
 } // namespace
 
 std::string detail::code_category::message(int value) const {
@@ -95,7 +97,7 @@ detail::code_category::default_error_condition(int value) const noexcept {
 }
 
 const boost::system::error_category& error_category() noexcept {
-    static const detail::code_category instance;
+    static const plain_category instance;
     return instance;
 }
 

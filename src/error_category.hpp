@@ -20,6 +20,9 @@ class code_category : public boost::system::error_category {
     [[nodiscard]] std::string message(int value) const override;
     [[nodiscard]] boost::system::error_condition
     default_error_condition(int value) const noexcept override;
+
+  protected:
+    ~code_category() = default;
 };
 
 } // namespace colimit::detail

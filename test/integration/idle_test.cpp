@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -40,13 +41,12 @@ constexpr auto greeting = test::script_handshake;
 
 /// A limiter behind a proxy on the limiter's own context.
 struct proxied {
-    template<class Adjust>
-    proxied(test::fault_proxy::plan plan, Adjust adjust)
+    proxied(test::fault_proxy::plan plan, const std::function<void(config&)>& adjust)
         : proxy(context, server.address(), std::move(plan)),
           limiter(context.get_executor(), settings(proxy, adjust)) {}
 
-    template<class Adjust>
-    static config settings(const test::fault_proxy& proxy, Adjust adjust) {
+    static config settings(const test::fault_proxy& proxy,
+                           const std::function<void(config&)>& adjust) {
         auto c = config{};
         c.server = proxy.address();
         c.timeout = 1s;
