@@ -178,7 +178,7 @@ struct plain_operation : detail::operation {
 /// A full batch from the calls to their decisions, in items of one call.
 void batch_there_and_back(State& state, const policy& p) {
     auto context = boost::asio::io_context{1};
-    auto engine = detail::memory_engine{context.get_executor(), 1};
+    auto engine = detail::memory_engine{context.get_executor(), config{.memory_keys = 1}};
     auto calls = std::deque<plain_operation>{};
     for (auto i = std::size_t{0}; i < batch_size; ++i)
         calls.emplace_back(engine);
