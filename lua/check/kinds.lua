@@ -101,7 +101,7 @@ take[WINDOW] = function(i, cost)
 end
 
 add[STEPWISE] = function(i, cost)
-    if own_capacity[i] <= 0 then return versions.charge(i, cost) end
+    if own_capacity[i] <= 0 or own_num[i] ~= num[i] then return versions.charge(i, cost) end
     add[WINDOW](i, cost)
 end
 

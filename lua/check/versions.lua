@@ -56,7 +56,7 @@ do
 
     local function owe(i, view, whole)
         local found = own_num[i] -- tells whose boundary an aligned bucket waits for
-        show(i, view > full[i] and whole or counted(i, whole), whole)
+        show(i, view > full[i] and found == num[i] and whole or counted(i, whole), whole)
         own_num[i] = found
     end
 

@@ -58,7 +58,7 @@ struct stepped {
     }
 
     static void add(const limit& l, rule_state& s, std::int64_t cost) noexcept {
-        if (s.capacity <= 0) [[unlikely]]
+        if (s.capacity <= 0 || s.num != l.num) [[unlikely]]
             return versions::owe(l, s, sum(s.debt, cost, l.most),
                                  sum(versions::whole(s), cost, most_of_other(l)));
         s.debt = sum(s.debt, cost, l.most);

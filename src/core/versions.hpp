@@ -57,7 +57,7 @@ constexpr void show(const limit& l, rule_state& s, std::int64_t view, std::int64
 /// After a change. A view that was charged above the capacity makes the rule owe the whole.
 constexpr void owe(const limit& l, rule_state& s, std::int64_t view, std::int64_t whole) noexcept {
     const auto num = s.num; // tells whose boundary an aligned bucket waits for
-    show(l, s, view > l.full ? whole : counted(l, s, whole), whole);
+    show(l, s, view > l.full && num == l.num ? whole : counted(l, s, whole), whole);
     s.num = num;
 }
 
