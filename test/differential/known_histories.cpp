@@ -251,12 +251,27 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
     return told;
 }
 
+/// An aligned bucket finds debt that a continuous one left, waits for the boundary after the next,
+/// and is charged above its capacity: the second call of the batch must see what the next batch
+/// will.
+[[nodiscard]] history a_charge_of_what_a_continuous_bucket_left(std::int64_t ahead) {
+    const auto period = std::chrono::microseconds{1'377};
+    return {.versions = {policy{"p", token_bucket(46, 1'673, period).named("k")},
+                         policy{"p", token_bucket(2, 1'673, period).aligned().named("k")}},
+            .steps = {
+                {.calls = {{0, {verb::allow, 2, 2, noon + ahead}, 0}}},
+                {.calls = {{0, {verb::charge, 1, 1, noon}, 1}, {0, {verb::allow, 0, 0, noon}, 1}}},
+            }};
+}
+
 } // namespace
 
 std::vector<history> known_histories() {
     constexpr auto hour = std::chrono::hours{1};
     const auto full = token_bucket(5, 1, hour).initially(5);
-    return {almost_regular_values(policy{"p", gcra(5, hour)}),
+    return {a_charge_of_what_a_continuous_bucket_left(0),
+            a_charge_of_what_a_continuous_bucket_left(5'000),
+            almost_regular_values(policy{"p", gcra(5, hour)}),
             almost_regular_values(policy{"p", gcra(5, hour).named("a"), gcra(7, hour).named("b")}),
             almost_regular_values(policy{"p", gcra(7, hour).named("a"), gcra(5, hour).named("b"),
                                          gcra(6, hour).named("c")}),
