@@ -39,6 +39,22 @@ struct batch::answers {
 
     /// Reads the facts of a call of the plan; false when there are none, or no numbers.
     [[nodiscard]] bool take_facts(const core::plan& rules, core::key_state& state) noexcept {
+        if (!rules.has_distinct)
+            return take(rules, state);
+        const auto found = state.states;
+        if (!take(rules, state))
+            return false;
+        // Where the script moved a window after a clock step, it stored the whole value.
+        for (std::size_t i = 0; i < rules.size; ++i) {
+            const auto& s = found[i];
+            if (rules.limits[i].kind == core::kind::distinct && s.num != 0 && s.debt != 0 &&
+                s.t > now && s.t != state.states[i].t)
+                state.stale = true;
+        }
+        return true;
+    }
+
+    [[nodiscard]] bool take(const core::plan& rules, core::key_state& state) noexcept {
         const auto size = redis::fact_bytes(rules);
         if (facts.size() < size || !decode_facts(rules, facts, state.states))
             return false;
