@@ -61,6 +61,8 @@ std::size_t append_key(std::string& out, const key_parts& parts);
 /// little more than half the instructions.
 class key_names {
   public:
+    /// Memory for so many bytes before a key's own.
+    void reserve(std::size_t bytes) { head_.reserve(bytes); }
     void start(std::string_view prefix, std::string_view policy);
     std::size_t append(std::string& out, std::string_view key, std::uint64_t hash) const;
 

@@ -77,6 +77,7 @@ class meter {
     /// Before each call; false when there have been enough.
     [[nodiscard]] bool next() {
         if (calls_ == warm_up) {
+            test::trace_next_allocation();
             before_ = test::allocations();
             openssl_before_ = of_openssl;
         }
@@ -100,6 +101,8 @@ class meter {
         if (openssl != 0)
             std::cout << ", and " << openssl_taken_ << " by OpenSSL";
         std::cout << '\n';
+        if (own != 0)
+            test::print_traced_allocation(std::cout);
         BOOST_TEST(own == 0);
         BOOST_TEST(openssl_taken_ <= openssl);
     }

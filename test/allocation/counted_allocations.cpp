@@ -5,16 +5,30 @@
 
 #include <allocation/counted_allocations.hpp>
 
+#include <execinfo.h>
+
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
+#include <ostream>
 
 namespace {
 
 std::atomic<std::int64_t> count{0};
 
+/// Where the first allocation came from since somebody asked for it.
+enum class trace { off, armed, taken };
+std::atomic<trace> state{trace::off};
+std::array<void*, 48> frames{};
+int depth = 0;
+
 void note() noexcept {
     count.fetch_add(1, std::memory_order_relaxed);
+    auto armed = trace::armed;
+    if (state.compare_exchange_strong(armed, trace::taken, std::memory_order_relaxed))
+        depth = ::backtrace(frames.data(), static_cast<int>(frames.size()));
 }
 
 } // namespace
@@ -23,6 +37,21 @@ namespace colimit::test {
 
 std::int64_t allocations() noexcept {
     return count.load(std::memory_order_relaxed);
+}
+
+void trace_next_allocation() noexcept {
+    state = trace::off;
+    depth = ::backtrace(frames.data(), 1); // loads what it needs now
+    state = trace::armed;
+}
+
+void print_traced_allocation(std::ostream& out) {
+    if (state.exchange(trace::off) != trace::taken)
+        return;
+    char** names = ::backtrace_symbols(frames.data(), depth);
+    for (int i = 0; i < depth; ++i)
+        out << "  " << names[i] << '\n';
+    std::free(names); // NOLINT(cppcoreguidelines-no-malloc): the C library's
 }
 
 } // namespace colimit::test
