@@ -10,7 +10,7 @@ local bring, fitting, add, take = {}, {}, {}, {}
 local versions = {}
 
 local function start_bucket(i, at)
-    t[i], debt[i], own_num[i], own_capacity[i] = at, max(initial[i], 0), num[i], capacity[i]
+    t[i], debt[i], own_num[i], own_capacity[i] = at, max(initial[i], 0), num[i], marked[i]
     return initial[i] >= 0
 end
 
@@ -18,7 +18,7 @@ bring[BUCKET] = function(i)
     local u = unit[i]
     local now_units = u == 1 and now or floor(now / u)
     if own_num[i] == 0 then return start_bucket(i, now_units * u) end
-    if own_num[i] ~= num[i] or own_capacity[i] ~= capacity[i] then
+    if own_num[i] ~= num[i] or own_capacity[i] ~= marked[i] then
         return versions.bring_bucket(i, now_units, u)
     end
     local ahead = t[i] > now
@@ -49,69 +49,6 @@ take[BUCKET] = function(i, cost)
     if own_capacity[i] <= 0 then return versions.refund(i, cost * num[i]) end
     debt[i] = max(0, debt[i] - cost * num[i])
 end
-
--- After `at`; stepwise if the bucket is first used then.
-local function next_boundary(i, at)
-    return kind[i] == ALIGNED and (floor(at / period[i]) + 1) * period[i] or at + period[i]
-end
-
-local function start_steps(i)
-    return start_bucket(i, next_boundary(i, now))
-end
-
--- t is the next boundary.
-bring[STEPWISE] = function(i)
-    if own_num[i] == 0 then return start_steps(i) end
-    if own_num[i] ~= num[i] or own_capacity[i] ~= capacity[i] then
-        return versions.bring_steps(i)
-    end
-    local owed = min(debt[i], most[i])
-    local found, ahead = t[i], now < t[i]
-    local steps, p = 0, period[i]
-    if kind[i] == ALIGNED then
-        steps = ahead and 0 or floor(now / p) - ceil(t[i] / p) + 1
-        t[i] = next_boundary(i, now)
-    elseif ahead then
-        t[i] = min(t[i], next_boundary(i, now))
-    else
-        steps = floor((now - t[i]) / p) + 1
-        t[i] = t[i] + steps * p
-    end
-    local moved = ahead and t[i] ~= found
-    local owed_steps = ceil(owed / step[i])
-    if initial[i] >= 0 and steps - owed_steps >= ceil(full[i] / step[i]) then
-        return start_steps(i)
-    end
-    debt[i] = steps >= owed_steps and 0 or owed - steps * step[i]
-    if debt[i] == 0 and initial[i] < 0 then start_steps(i) end
-    return moved
-end
-
--- Where a token is one tick.
-fitting[STEPWISE] = function(i, amount)
-    return min(amount, full[i] - debt[i])
-end
-
-add[WINDOW] = function(i, cost)
-    if debt[i] < most[i] then debt[i] = min(most[i], debt[i] + cost) end
-end
-
-take[WINDOW] = function(i, cost)
-    debt[i] = max(0, debt[i] - cost)
-end
-
-add[STEPWISE] = function(i, cost)
-    if own_capacity[i] <= 0 or own_num[i] ~= num[i] then return versions.charge(i, cost) end
-    add[WINDOW](i, cost)
-end
-
-take[STEPWISE] = function(i, cost)
-    if own_capacity[i] <= 0 then return versions.refund(i, cost) end
-    take[WINDOW](i, cost)
-end
-
-bring[ALIGNED], fitting[ALIGNED] = bring[STEPWISE], fitting[STEPWISE]
-add[ALIGNED], take[ALIGNED] = add[STEPWISE], take[STEPWISE]
 
 local DAY = 86400 * SECOND
 local calendar_end
@@ -151,47 +88,145 @@ do
     }
 end
 
-local function window_end(i, stored_end)
-    if kind[i] == CALENDAR then
-        local days = floor((now + offset[i]) / DAY)
+-- After `at`; a period after it where windows and steps begin with the first use.
+local function next_boundary(i, at)
+    local k, p = kind[i], period[i] * unit[i]
+    if k == CALENDAR then
+        local days = floor((at + offset[i]) / DAY)
         return calendar_end[calendar[i]](days) * DAY - offset[i]
-    elseif kind[i] == FROM_FIRST then
-        return stored_end and min(stored_end, now + period[i]) or now + period[i]
     end
-    return (floor(now / period[i]) + 1) * period[i]
+    return (k == STEPWISE or k == FROM_FIRST) and at + p or (floor(at / p) + 1) * p
 end
 
-bring[WINDOW] = function(i)
-    local counts = own_num[i] ~= 0 and debt[i] ~= 0 and now < t[i]
-    local ends = window_end(i, counts and t[i])
-    local moved = counts and t[i] ~= ends
-    t[i], debt[i], own_num[i], own_capacity[i] = ends, counts and min(debt[i], most[i]) or 0, 1, 1
+local function start_steps(i)
+    return start_bucket(i, next_boundary(i, now))
+end
+
+-- t is the next boundary.
+bring[STEPWISE] = function(i)
+    if own_num[i] == 0 then return start_steps(i) end
+    if own_num[i] ~= num[i] or own_capacity[i] ~= marked[i] then
+        return versions.bring_steps(i)
+    end
+    local owed = min(debt[i], most[i])
+    local found, ahead = t[i], now < t[i]
+    local steps, p = 0, period[i]
+    if kind[i] == ALIGNED then
+        steps = ahead and 0 or floor(now / p) - ceil(t[i] / p) + 1
+        t[i] = next_boundary(i, now)
+    elseif ahead then
+        t[i] = min(t[i], next_boundary(i, now))
+    else
+        steps = floor((now - t[i]) / p) + 1
+        t[i] = t[i] + steps * p
+    end
+    local moved = ahead and t[i] ~= found
+    local owed_steps = ceil(owed / step[i])
+    if initial[i] >= 0 and steps - owed_steps >= ceil(full[i] / step[i]) then
+        return start_steps(i)
+    end
+    debt[i] = steps >= owed_steps and 0 or owed - steps * step[i]
+    if debt[i] == 0 and initial[i] < 0 then start_steps(i) end
     return moved
 end
 
-bring[FROM_FIRST], bring[CALENDAR], bring[DISTINCT] = bring[WINDOW], bring[WINDOW], bring[WINDOW]
-for _, one in ipairs({WINDOW, FROM_FIRST, CALENDAR, COUNTER, LOG}) do
-    fitting[one], add[one], take[one] = fitting[STEPWISE], add[WINDOW], take[WINDOW]
+-- Where a token is one tick.
+fitting[STEPWISE] = function(i, amount)
+    return min(amount, full[i] - debt[i])
+end
+
+add[LOG] = function(i, cost)
+    if debt[i] < most[i] then debt[i] = min(most[i], debt[i] + cost) end
+end
+
+take[LOG] = function() end
+
+add[STEPWISE] = function(i, cost)
+    if own_capacity[i] <= 0 or own_num[i] ~= num[i] then return versions.charge(i, cost) end
+    add[LOG](i, cost)
+end
+
+local function take_plain(i, cost) debt[i] = max(0, debt[i] - cost) end
+
+take[STEPWISE] = function(i, cost)
+    if own_capacity[i] <= 0 then return versions.refund(i, cost) end
+    take_plain(i, cost)
+end
+
+-- What counts goes on to the end of the current window.
+local function bring_window(i, own)
+    local counts = own_num[i] ~= 0 and debt[i] ~= 0 and now < t[i]
+    local ends = next_boundary(i, now)
+    if counts and kind[i] == FROM_FIRST then ends = min(t[i], ends) end
+    local moved = counts and t[i] ~= ends
+    t[i], debt[i], own_num[i], own_capacity[i] = ends, counts and min(debt[i], most[i]) or 0, own, 1
+    return moved
+end
+
+bring[WINDOW] = function(i)
+    if own_num[i] ~= 0 and (own_num[i] ~= num[i] or own_capacity[i] ~= 1) then
+        return versions.bring_steps(i)
+    end
+    return bring_window(i, num[i])
+end
+
+bring[DISTINCT] = function(i) return bring_window(i, 1) end
+
+bring[ALIGNED], bring[FROM_FIRST], bring[CALENDAR] = bring[STEPWISE], bring[WINDOW], bring[WINDOW]
+for _, one in ipairs({ALIGNED, WINDOW, FROM_FIRST, CALENDAR}) do
+    fitting[one], add[one], take[one] = fitting[STEPWISE], add[STEPWISE], take[STEPWISE]
+end
+fitting[LOG] = fitting[STEPWISE]
+
+-- What a counter of another period has left, as a stepped bucket has it.
+local function is_others_count(i) return own_num[i] > STEPS end
+
+local function bring_others_count(i)
+    if not is_others_count(i) then
+        local current, length = now < t[i], own_num[i]
+        local previous = current and min(own_capacity[i], most[i]) or 0
+        local used = (current or now - t[i] < length) and min(debt[i], most[i]) or 0
+        if not current then t[i] = t[i] + length end
+        debt[i] = used + min(previous, most[i] - used)
+        own_num[i], own_capacity[i] = STEPS + length, 1
+    end
+    local moved = versions.bring_steps(i)
+    if debt[i] == 0 and own_capacity[i] >= 0 then
+        t[i], own_num[i], own_capacity[i] = next_boundary(i, now), period[i] * unit[i], 0
+    end
+    return moved
 end
 
 bring[COUNTER] = function(i)
     local p = period[i] * unit[i]
+    if own_num[i] ~= 0 and own_num[i] ~= p then return bring_others_count(i) end
     local ends = (floor(now / p) + 1) * p
     local used, previous = 0, 0
     if own_num[i] ~= 0 and now < t[i] then
         used, previous = min(debt[i], most[i]), min(own_capacity[i], most[i])
-    elseif own_num[i] ~= 0 and now - t[i] < own_num[i] then
+    elseif own_num[i] ~= 0 and now - t[i] < p then
         previous = min(debt[i], most[i])
     end
-    local moved = (used ~= 0 or previous ~= 0) and (own_num[i] ~= p or t[i] > ends)
+    local moved = (used ~= 0 or previous ~= 0) and t[i] > ends
     t[i], debt[i], own_num[i], own_capacity[i] = ends, used, p, previous
     return moved
 end
 
 fitting[COUNTER] = function(i, amount)
+    if is_others_count(i) then return fitting[STEPWISE](i, amount) end
     local window_left = t[i] / unit[i] - floor(now / unit[i])
     local space = (full[i] - debt[i]) * period[i] - own_capacity[i] * window_left
     return min(amount, floor(space / period[i]))
+end
+
+add[COUNTER] = function(i, cost)
+    if is_others_count(i) then return versions.charge(i, cost) end
+    add[LOG](i, cost)
+end
+
+take[COUNTER] = function(i, cost)
+    if is_others_count(i) then return take[STEPWISE](i, cost) end
+    take_plain(i, cost)
 end
 
 -- own_num: the members if the call's were counted.
@@ -238,7 +273,7 @@ local function reset_after(i)
         return u * (floor(now / u) + units) - now
     elseif k == STEPWISE or k == ALIGNED then
         return debt[i] == 0 and 0 or t[i] + (ceil(debt[i] / step[i]) - 1) * period[i] - now
-    elseif k == COUNTER then
+    elseif k == COUNTER and not is_others_count(i) then
         if debt[i] ~= 0 then return t[i] + period[i] * unit[i] - now end
         return own_capacity[i] ~= 0 and t[i] - now or 0
     elseif k == HOLD then
@@ -248,7 +283,11 @@ local function reset_after(i)
 end
 
 local function matters_for(i)
-    if initial[i] < 0 or (kind[i] ~= BUCKET and kind[i] ~= STEPWISE and kind[i] ~= ALIGNED) then
+    local k = kind[i]
+    if (k >= WINDOW and k <= CALENDAR and own_capacity[i] ~= 1)
+        or (k == COUNTER and is_others_count(i)) then
+        return t[i] + (ceil(debt[i] / step[i]) - 1) * period[i] * unit[i] - now
+    elseif initial[i] < 0 or (kind[i] ~= BUCKET and kind[i] ~= STEPWISE and kind[i] ~= ALIGNED) then
         if kind[i] == BUCKET then return ceil(debt[i] / den[i]) * unit[i] end
         return reset_after(i)
     elseif kind[i] == BUCKET then
@@ -259,5 +298,6 @@ end
 
 -- The same as no state.
 local function is_blank(i)
-    return debt[i] == 0 and initial[i] < 0 and (kind[i] ~= COUNTER or own_capacity[i] == 0)
+    return debt[i] == 0 and initial[i] < 0
+        and (kind[i] ~= COUNTER or own_capacity[i] == 0 or is_others_count(i))
 end

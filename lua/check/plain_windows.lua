@@ -1,7 +1,7 @@
 -- The same for a fixed window, aligned or from the first charge.
 if has_one_slot and (kind[1] == WINDOW or kind[1] == FROM_FIRST) then
     local full1, most1, aligned = full[1], most[1], kind[1] == WINDOW
-    local fixed = pack('<I4dd', tag[1], 1, 1)
+    local fixed = pack('<I4dd', tag[1], num[1], 1)
     local latest = now + period[1] -- a window that begins now ends then
     if aligned then latest = (floor(now / period[1]) + 1) * period[1] end
     local format, size = whole, value_size

@@ -53,6 +53,7 @@ local rules, n, refuses_nobody, packed, generation
 local tag, kind, shadow, counts_refused = {}, {}, {}, {}
 local capacity, num, den, unit, most, full = {}, {}, {}, {}, {}, {}
 local period, step, offset, initial, calendar = {}, {}, {}, {}, {}
+local marked = {} -- the capacity that a slot's own states have
 -- Slots that are stored in the value, and those that have a sketch.
 local stored, sketches, has_log, value_size
 
@@ -68,6 +69,7 @@ local function read_plan(at)
         shadow[i] = flags % 2 == 1
         counts_refused[i] = flags >= 2
         full[i] = num[i] > STEPS and capacity[i] or capacity[i] * num[i]
+        marked[i] = kind[i] <= ALIGNED and capacity[i] or 1
         if kind[i] == LOG then
             has_log = true
         else

@@ -21,8 +21,7 @@ rows.matters = {} -- by key, for how long what is written matters
 local numbers = string.rep('\0', FIXED)
 local may_be_brief = packed and n == 1 and kind[1] ~= COUNTER
 if may_be_brief then
-    local counts_ticks = kind[1] == BUCKET or kind[1] == STEPWISE or kind[1] == ALIGNED
-    numbers = pack('<I4dd', tag[1], counts_ticks and num[1] or 1, counts_ticks and capacity[1] or 1)
+    numbers = pack('<I4dd', tag[1], num[1], marked[1])
 end
 
 local read_rows

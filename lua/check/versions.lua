@@ -11,9 +11,9 @@ do
     -- Where debt that was stored with other numbers saturates.
     local function most_of_other(i)
         local each = counts_steps(i) and step[i] or den[i]
-        local longest = floor(YEAR / (counts_steps(i) and period[i] or unit[i]))
-        if longest > 0 and each > floor(STEPS / longest) then return max(most[i], STEPS) end
-        return max(most[i], longest * each)
+        local longest = floor(YEAR / (counts_steps(i) and period[i] * unit[i] or unit[i]))
+        if longest > 0 and each > floor(STEPS / longest) then return max(full[i], STEPS) end
+        return max(full[i], longest * each)
     end
 
     -- part * to / from, rounded up; no product is above 2^53.
@@ -47,7 +47,7 @@ do
     local function show(i, view, whole)
         local is_reserved = own_capacity[i] == 0 and view > full[i]
         debt[i], own_num[i] = view, num[i]
-        own_capacity[i] = whole > view and view - whole or is_reserved and 0 or capacity[i]
+        own_capacity[i] = whole > view and view - whole or is_reserved and 0 or marked[i]
     end
 
     local function whole_of(i)
@@ -56,7 +56,8 @@ do
 
     local function owe(i, view, whole)
         local found = own_num[i] -- tells whose boundary an aligned bucket waits for
-        show(i, view > full[i] and found == num[i] and whole or counted(i, whole), whole)
+        local all = view > full[i] and found == num[i] and kind[i] <= ALIGNED
+        show(i, all and whole or counted(i, whole), whole)
         own_num[i] = found
     end
 
@@ -85,24 +86,33 @@ do
         return ahead
     end
 
+    local function ends_windows(i)
+        local k = kind[i]
+        return k == WINDOW or k == CALENDAR or k == COUNTER
+    end
+
     -- The first boundary that may repay the state.
     local function first_boundary(i)
-        local old, p = own_num[i] - STEPS, period[i]
+        local old, p, k = own_num[i] - STEPS, period[i] * unit[i], kind[i]
         local first = t[i]
+        if ends_windows(i) and old > 0 and old < p then
+            return next_boundary(i, max(first - old, 0))
+        end
         if old <= 0 then
             first = min(first, now) + p
         elseif old < p then
             first = first + (p - old)
         end
-        return kind[i] == ALIGNED and ceil(first / p) * p or first
+        if k == STEPWISE or k == FROM_FIRST then return first end
+        return next_boundary(i, max(first, 1) - 1)
     end
 
     versions.bring_steps = function(i)
         if own_capacity[i] < 0 then return false end -- it is at now
-        local p, each = period[i], step[i]
+        local p, each, k = period[i] * unit[i], step[i], kind[i]
         local owed = min(ceil(debt[i] / ticks_per_token(own_num[i])), most_of_other(i))
         local first, following = first_boundary(i), next_boundary(i, now)
-        local moved = first > (kind[i] == ALIGNED and following + p or following)
+        local moved = first > (k == ALIGNED and following + p or following)
         local steps = now < first and 0 or floor((now - first) / p) + 1
         local owed_steps = ceil(owed / each)
         if initial[i] >= 0 and steps - owed_steps >= ceil(full[i] / each) then
@@ -111,7 +121,7 @@ do
             start_steps(i)
             return moved
         end
-        t[i] = moved and following or first + steps * p
+        t[i] = (moved or ends_windows(i)) and following or first + steps * p
         show(i, repaid(counted(i, owed), steps, each), repaid(owed, steps, each))
         if t[i] > following then own_num[i] = min(num[i] + p, MOST) end
         return moved
@@ -123,7 +133,7 @@ do
         for i = 1, rules do
             surplus[i] = whole_of(i) - debt[i]
             debt[i] = debt[i] + surplus[i]
-            if own_capacity[i] < 0 then own_capacity[i] = capacity[i] end
+            if own_capacity[i] < 0 then own_capacity[i] = marked[i] end
         end
         return surplus
     end
@@ -131,7 +141,7 @@ do
     -- Whether a grant may leave less room than it takes.
     versions.has_surplus = function()
         for i = 1, rules do
-            if kind[i] <= ALIGNED and own_capacity[i] < 0 then return true end
+            if kind[i] <= COUNTER and own_capacity[i] < 0 then return true end
         end
         return false
     end
@@ -139,7 +149,7 @@ do
     local function each_surplus(change)
         for i = 1, n + 1 do
             local k = i > n and HOLD or kind[i]
-            if (k <= ALIGNED or k == HOLD) and own_num[i] ~= 0 and own_capacity[i] < 0 then
+            if (k <= COUNTER or k == HOLD) and own_num[i] ~= 0 and own_capacity[i] < 0 then
                 change(i, k == HOLD, whole_of(i))
             end
         end
@@ -149,7 +159,7 @@ do
     versions.show_as_stored = function()
         each_surplus(function(i, is_hold, whole)
             debt[i] = min(whole, is_hold and period[i] or full[i])
-            own_capacity[i] = whole > debt[i] and debt[i] - whole or is_hold and 1 or capacity[i]
+            own_capacity[i] = whole > debt[i] and debt[i] - whole or is_hold and 1 or marked[i]
         end)
     end
 
@@ -157,7 +167,7 @@ do
     versions.fold = function()
         each_surplus(function(i, is_hold, whole)
             debt[i] = whole
-            own_capacity[i] = is_hold and 1 or whole <= full[i] and capacity[i]
+            own_capacity[i] = is_hold and 1 or whole <= full[i] and marked[i]
                 or ceil(whole / ticks_per_token(own_num[i]))
         end)
     end

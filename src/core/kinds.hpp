@@ -119,11 +119,10 @@ inline void add(const limit& l, rule_state& s, std::int64_t cost, std::int64_t n
         return continuous::add(l, s, cost);
     case kind::stepwise:
     case kind::aligned:
-        return stepped::add(l, s, cost);
     case kind::window:
     case kind::from_first:
     case kind::calendar:
-        return window::add(l, s, cost);
+        return stepped::add(l, s, cost);
     case kind::counter:
         return counter::add(l, s, cost);
     case kind::log:
@@ -144,11 +143,10 @@ inline void take(const limit& l, rule_state& s, std::int64_t cost) noexcept {
         return continuous::take(l, s, cost);
     case kind::stepwise:
     case kind::aligned:
-        return stepped::take(l, s, cost);
     case kind::window:
     case kind::from_first:
     case kind::calendar:
-        return window::take(l, s, cost);
+        return stepped::take(l, s, cost);
     case kind::counter:
         return counter::take(l, s, cost);
     case kind::log:
@@ -164,6 +162,10 @@ inline void fold(const limit& l, rule_state& s) noexcept {
     case kind::bucket:
     case kind::stepwise:
     case kind::aligned:
+    case kind::window:
+    case kind::from_first:
+    case kind::calendar:
+    case kind::counter:
         return versions::fold(l, s);
     case kind::hold:
         return hold::fold(s);
@@ -233,6 +235,12 @@ inline void fold(const limit& l, rule_state& s) noexcept {
     case kind::stepwise:
     case kind::aligned:
         return stepped::matters_for(l, s, now);
+    case kind::window:
+    case kind::from_first:
+    case kind::calendar:
+        return window::matters_for(l, s, now);
+    case kind::counter:
+        return counter::matters_for(l, s, now);
     case kind::log:
         return 0;
     default:

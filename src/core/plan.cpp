@@ -191,14 +191,39 @@ void check_recovery(const std::string& where, bool too_long) {
             .count = r.count()};
 }
 
-/// A window, aligned or from the first charge, or of a calendar.
+/// The longest month and year.
+constexpr std::int64_t day = 86'400'000'000;
+constexpr std::int64_t longest_calendar[] = {day, 7 * day, 31 * day, 366 * day};
+
+/// A window, aligned or from the first charge.
 [[nodiscard]] limit make_window(const rule& r) {
     return {.capacity = r.count(),
+            .num = steps_mark + r.period().count(),
             .full = r.count(),
             .most = std::max(r.count(), most_ticks),
             .period = r.period().count(),
+            .count = r.count()};
+}
+
+/// A window of a calendar. Windows of another offset are others: each has microseconds of its own
+/// above the length.
+[[nodiscard]] limit make_calendar(const rule& r) {
+    const auto longest = longest_calendar[static_cast<std::size_t>(r.unit())];
+    return {.capacity = r.count(),
+            .num = steps_mark + longest + 1 + (r.utc_offset() + limits::utc_offset).count(),
+            .full = r.count(),
+            .most = std::max(r.count(), most_ticks),
+            .period = longest,
+            .count = r.count(),
             .offset = std::chrono::microseconds{r.utc_offset()}.count(),
             .calendar = r.unit()};
+}
+
+/// A window of different members: what is stored of it has no numbers.
+[[nodiscard]] limit make_distinct(const rule& r) {
+    auto made = make_window(r);
+    made.num = 1;
+    return made;
 }
 
 /// A counter in the finest unit in which limit times period stays exact.
@@ -209,10 +234,12 @@ void check_recovery(const std::string& where, bool too_long) {
             !product_fits(r.count(), period, limits::exact_integer))
             continue;
         return {.capacity = r.count(),
+                .num = steps_mark + r.period().count(),
                 .unit = unit,
                 .full = r.count(),
                 .most = std::max(r.count(), most_ticks / period),
-                .period = period};
+                .period = period,
+                .count = r.count()};
     }
     refuse(where, "limit times period is too large to be counted exactly: choose a smaller limit, "
                   "or a period of whole milliseconds or seconds");
@@ -237,6 +264,10 @@ void check_recovery(const std::string& where, bool too_long) {
         return make_counter(where, r);
     case kind::log:
         return make_log(r);
+    case kind::calendar:
+        return make_calendar(r);
+    case kind::distinct:
+        return make_distinct(r);
     default:
         return make_window(r);
     }
@@ -279,10 +310,6 @@ void check_recovery(const std::string& where, bool too_long) {
     refuse(where, "its state cannot be told from that of rule '" + std::string{earlier.name()} +
                       "', whose name happens to have the same 32-bit tag; choose another name");
 }
-
-/// The longest month and year.
-constexpr std::int64_t day = 86'400'000'000;
-constexpr std::int64_t longest_calendar[] = {day, 7 * day, 31 * day, 366 * day};
 
 /// A packed state is dropped when it has recovered from the limit. So nobody may owe more, and what
 /// is more than numbers cannot be packed.
@@ -376,8 +403,6 @@ std::int64_t full_recovery(const limit& l) noexcept {
     case kind::stepwise:
     case kind::aligned:
         return ((l.full - 1) / l.count + 1) * l.period;
-    case kind::calendar:
-        return longest_calendar[static_cast<std::size_t>(l.calendar)];
     case kind::counter:
         return 2 * l.period * l.unit;
     default:

@@ -37,13 +37,17 @@ enum class kind : std::uint8_t {
 /// How many there are: `hold` stays the last one.
 inline constexpr auto kind_count = static_cast<std::size_t>(kind::hold) + 1;
 
+[[nodiscard]] constexpr bool is_bucket(kind k) noexcept {
+    return k == kind::bucket || k == kind::stepwise || k == kind::aligned;
+}
+
 /// The start of a key that has no state: nothing is owed, and nothing is kept of that.
 inline constexpr std::int64_t starts_full = -1;
 
 /// Debt of a bucket saturates there at the latest.
 inline constexpr std::int64_t most_ticks = std::int64_t{1} << 52;
 /// Where the count comes back at once, `num` is the period above this mark: so a state tells which
-/// steps its time belongs to. No continuous bucket has as many ticks per token.
+/// steps, or which windows, its time belongs to. No continuous bucket has as many ticks per token.
 inline constexpr std::int64_t steps_mark = most_ticks;
 
 /// A rule. Debt of a bucket is counted in ticks: a token weighs `num` of them, and `den` are repaid
@@ -56,8 +60,8 @@ struct limit {
     std::int64_t unit = 1;              ///< 1, 1'000 or 1'000'000 microseconds
     std::int64_t full = 0;              ///< capacity * num: the debt at which nothing is left
     std::int64_t most = 0;              ///< where `charge` stops adding debt
-    std::int64_t period = 0;            ///< units; not of continuous buckets and calendars
-    std::int64_t count = 0;             ///< tokens that come back at once
+    std::int64_t period = 0;            ///< units; not of continuous buckets; of calendars the longest
+    std::int64_t count = 0;             ///< tokens that come back at once; not of logs
     std::int64_t offset = 0;            ///< of a calendar: microseconds ahead of UTC
     std::int64_t initial = starts_full; ///< ticks that a new key owes
     std::uint32_t tag = 0;              ///< finds the rule's state, by its family and name

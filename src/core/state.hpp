@@ -6,15 +6,15 @@
 //   ----------------  -------------------  ------------  --------------  -----------------
 //   bucket            debt is as of then   ticks owed    ticks a token   tokens that fit, or 0
 //   stepwise, aligned the next boundary    tokens owed   2^52 + period   tokens that fit
-//   windows           end of the window    used          1               1
+//   windows           end of the window    used          2^52 + period   1
 //   counter           end of the window    used          its period      used in the previous
 //   distinct          end of the window    members       *               1
 //   hold              the last grant       us to wait    1               1
 //   log               *                    *             *               *
 //
-// Times are in microseconds. A bucket's numbers come along, so that it can be read by a rule with
-// other numbers: versions.hpp explains how, and why its capacity may be larger than that of any
-// rule. Logs and sketches are more than numbers; what marks them (*) is not stored but told to the
+// Times are in microseconds. The numbers of buckets and windows come along, so that they can be
+// read by a rule with other numbers: versions.hpp explains how, and why a capacity may be larger
+// than that of any rule. Windows and counters then keep what a stepped bucket keeps. Logs and sketches are more than numbers; what marks them (*) is not stored but told to the
 // arithmetic by the store, for the call at hand:
 //
 //   distinct          num: members if the call's were counted
@@ -39,6 +39,11 @@ struct rule_state {
 
     friend bool operator==(const rule_state&, const rule_state&) = default;
 };
+
+/// The capacity that the rule's own states have.
+[[nodiscard]] constexpr std::int64_t stored_capacity(const limit& l) noexcept {
+    return is_bucket(l.kind) ? l.capacity : 1;
+}
 
 /// What the store holds for a key besides the states of its rules.
 struct held {

@@ -2,11 +2,13 @@
 //
 // A bucket whose count comes back all at once: at each period since its first use (stepwise), or
 // at multiples of the period (aligned). Debt is in whole tokens, `t` is the next boundary. A state
-// that another period has left is repaid from where that period's steps ended.
+// that another period has left is repaid from where that period's steps ended. Windows and counters
+// read such a state as a bucket of their limit would, so this file has that part of them, too.
 
 #ifndef COLIMIT_CORE_STEPPED_HPP
 #define COLIMIT_CORE_STEPPED_HPP
 
+#include <core/civil.hpp>
 #include <core/integers.hpp>
 #include <core/state.hpp>
 #include <core/versions.hpp>
@@ -59,9 +61,13 @@ struct stepped {
 
     static void add(const limit& l, rule_state& s, std::int64_t cost) noexcept {
         if (s.capacity <= 0 || s.num != l.num) [[unlikely]]
-            return versions::owe(l, s, sum(s.debt, cost, l.most),
-                                 sum(versions::whole(s), cost, most_of_other(l)));
+            return add_to_other(l, s, cost);
         s.debt = sum(s.debt, cost, l.most);
+    }
+
+    static void add_to_other(const limit& l, rule_state& s, std::int64_t cost) noexcept {
+        versions::owe(l, s, sum(s.debt, cost, l.most),
+                      sum(versions::whole(s), cost, most_of_other(l)));
     }
 
     static void take(const limit& l, rule_state& s, std::int64_t cost) noexcept {
@@ -79,32 +85,7 @@ struct stepped {
     [[nodiscard]] static std::int64_t matters_for(const limit& l, const rule_state& s,
                                                   std::int64_t now) noexcept {
         const auto fill = l.initial == starts_full ? 0 : ceil_div(l.full, l.count);
-        return s.t + (ceil_div(s.debt, l.count) + fill - 1) * l.period - now;
-    }
-
-  private:
-    [[nodiscard]] static std::int64_t sum(std::int64_t debt, std::int64_t cost,
-                                          std::int64_t most) noexcept {
-        return debt >= most ? debt : cost > most - debt ? most : debt + cost;
-    }
-
-    /// Debt that another version of the policy may have left saturates there.
-    [[nodiscard]] static std::int64_t most_of_other(const limit& l) noexcept {
-        const auto longest = limits::longest_debt.count() / l.period;
-        return std::max(l.most, longest != 0 && l.count > most_ticks / longest ? most_ticks
-                                                                               : longest * l.count);
-    }
-
-    /// The first boundary of this rule that may repay a state of other numbers: a whole period
-    /// after the last boundary of the state, and not before its next one, as it is not known when
-    /// in between it was charged. So no time is repaid by two rules.
-    [[nodiscard]] static std::int64_t first_boundary(const limit& l, const rule_state& s,
-                                                     std::int64_t now) noexcept {
-        const auto period = s.num - steps_mark;
-        const auto first = period <= 0         ? std::min(s.t, now) + l.period
-                           : period < l.period ? s.t + (l.period - period)
-                                               : s.t;
-        return l.kind == kind::aligned ? ceil_div(first, l.period) * l.period : first;
+        return s.t + (ceil_div(s.debt, l.count) + fill - 1) * period_of(l) - now;
     }
 
     /// Reads a state that was stored with other numbers, see versions.hpp. A boundary that is
@@ -118,8 +99,8 @@ struct stepped {
         const auto counted = versions::counted(l, s, owed);
         const auto first = first_boundary(l, s, now);
         const auto next = next_boundary(l, now);
-        const auto moved = first > (l.kind == kind::aligned ? next + l.period : next);
-        const auto steps = now < first ? 0 : (now - first) / l.period + 1;
+        const auto moved = first > (l.kind == kind::aligned ? next_boundary(l, next) : next);
+        const auto steps = now < first ? 0 : (now - first) / period_of(l) + 1;
         const auto owed_steps = ceil_div(owed, l.count);
         if (l.initial != starts_full && steps - owed_steps >= ceil_div(l.full, l.count))
             return start(l, s, now);
@@ -127,11 +108,59 @@ struct stepped {
             (void)start(l, s, now);
             return moved;
         }
-        s.t = moved ? next : first + steps * l.period;
+        s.t = moved || ends_windows(l) ? next : first + steps * l.period;
         versions::show(l, s, repaid(l, counted, steps), repaid(l, owed, steps));
         if (s.t > next) // two periods after the last boundary
-            s.num = std::min(l.num + l.period, limits::exact_integer);
+            s.num = std::min(l.num + period_of(l), limits::exact_integer);
         return moved;
+    }
+
+    /// After `at`; a period after it where windows and steps begin with the first use.
+    [[nodiscard]] static std::int64_t next_boundary(const limit& l, std::int64_t at) noexcept {
+        if (l.kind == kind::calendar)
+            return calendar_end(l.calendar, l.offset, at);
+        return is_aligned(l) ? (at / period_of(l) + 1) * period_of(l) : at + l.period;
+    }
+
+  private:
+    [[nodiscard]] static bool is_aligned(const limit& l) noexcept {
+        return l.kind != kind::stepwise && l.kind != kind::from_first;
+    }
+
+    [[nodiscard]] static bool ends_windows(const limit& l) noexcept {
+        return l.kind == kind::window || l.kind == kind::calendar || l.kind == kind::counter;
+    }
+
+    [[nodiscard]] static std::int64_t period_of(const limit& l) noexcept {
+        return l.period * l.unit;
+    }
+
+    [[nodiscard]] static std::int64_t sum(std::int64_t debt, std::int64_t cost,
+                                          std::int64_t most) noexcept {
+        return debt >= most ? debt : cost > most - debt ? most : debt + cost;
+    }
+
+    /// Debt that another version of the policy may have left saturates there.
+    [[nodiscard]] static std::int64_t most_of_other(const limit& l) noexcept {
+        const auto longest = limits::longest_debt.count() / period_of(l);
+        return std::max(l.full, longest != 0 && l.count > most_ticks / longest ? most_ticks
+                                                                               : longest * l.count);
+    }
+
+    /// The first boundary of this rule that may repay a state of other numbers: a whole period
+    /// after the last boundary of the state, and not before its next one, as it is not known when
+    /// in between it was charged. So no time is repaid by two rules. Windows that end together for
+    /// all keys promise that end: what a shorter one has used counts in the window it began in.
+    [[nodiscard]] static std::int64_t first_boundary(const limit& l, const rule_state& s,
+                                                     std::int64_t now) noexcept {
+        const auto period = s.num - steps_mark;
+        const auto own = period_of(l);
+        if (ends_windows(l) && period > 0 && period < own)
+            return next_boundary(l, std::max<std::int64_t>(s.t - period, 0));
+        const auto first = period <= 0    ? std::min(s.t, now) + own
+                           : period < own ? s.t + (own - period)
+                                          : s.t;
+        return is_aligned(l) ? next_boundary(l, std::max<std::int64_t>(first, 1) - 1) : first;
     }
 
     [[nodiscard]] static std::int64_t repaid(const limit& l, std::int64_t debt,
@@ -139,16 +168,11 @@ struct stepped {
         return steps >= ceil_div(debt, l.count) ? 0 : debt - steps * l.count;
     }
 
-    /// After `at`; stepwise if the bucket is first used then.
-    [[nodiscard]] static std::int64_t next_boundary(const limit& l, std::int64_t at) noexcept {
-        return l.kind == kind::aligned ? (at / l.period + 1) * l.period : at + l.period;
-    }
-
     [[nodiscard]] static bool start(const limit& l, rule_state& s, std::int64_t now) noexcept {
         s = {.t = next_boundary(l, now),
              .debt = std::max<std::int64_t>(l.initial, 0),
              .num = l.num,
-             .capacity = l.capacity};
+             .capacity = stored_capacity(l)};
         return l.initial != starts_full;
     }
 };

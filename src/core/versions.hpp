@@ -45,7 +45,7 @@ constexpr void show(const limit& l, rule_state& s, std::int64_t view, std::int64
     const auto is_reserved = s.capacity == 0 && view > l.full;
     s.debt = view;
     s.num = l.num;
-    s.capacity = whole > view ? view - whole : is_reserved ? 0 : l.capacity;
+    s.capacity = whole > view ? view - whole : is_reserved ? 0 : stored_capacity(l);
 }
 
 /// What counts of the whole at first, as of when it was stored.
@@ -54,10 +54,12 @@ constexpr void show(const limit& l, rule_state& s, std::int64_t view, std::int64
     return s.capacity == 0 ? whole : std::min(whole, l.full);
 }
 
-/// After a change. A view that was charged above the capacity makes the rule owe the whole.
+/// After a change. A view that was charged above the capacity makes a bucket owe the whole; a
+/// window forgives that when it ends.
 constexpr void owe(const limit& l, rule_state& s, std::int64_t view, std::int64_t whole) noexcept {
     const auto num = s.num; // tells whose boundary an aligned bucket waits for
-    show(l, s, view > l.full && num == l.num ? whole : counted(l, s, whole), whole);
+    const auto all = view > l.full && num == l.num && is_bucket(l.kind);
+    show(l, s, all ? whole : counted(l, s, whole), whole);
     s.num = num;
 }
 
@@ -66,7 +68,7 @@ constexpr void fold(const limit& l, rule_state& s) noexcept {
     if (s.capacity >= 0)
         return;
     s.debt -= s.capacity;
-    s.capacity = s.debt <= l.full ? l.capacity : ceil_div(s.debt, ticks_per_token(s.num));
+    s.capacity = s.debt <= l.full ? stored_capacity(l) : ceil_div(s.debt, ticks_per_token(s.num));
 }
 
 } // namespace colimit::core::versions

@@ -7,7 +7,6 @@
 //
 //     holds       t                num             capacity
 //     ----------  ---------------  --------------  ---------------------------------
-//     window      as in state.hpp  1               its longest length, in the place of 1
 //     distinct    as in state.hpp  its sketch      its length
 //     log         the last event   its event log   -
 //
@@ -95,12 +94,13 @@ static_assert(sizeof(void*) == sizeof(std::int64_t));
 /// steps is that of the next one.
 [[nodiscard]] inline std::int64_t written_after(const cell& c) noexcept {
     switch (what_holds(c.tag)) {
-    case holds::window:
     case holds::distinct:
         return c.state.t - c.state.capacity;
     case holds::counter:
-        return c.state.t - c.state.num;
+        return c.state.t -
+               (c.state.num > core::steps_mark ? c.state.num - core::steps_mark : c.state.num);
     case holds::bucket:
+    case holds::window:
         return c.state.t - std::max<std::int64_t>(0, c.state.num - core::steps_mark);
     default:
         return c.state.t;

@@ -22,23 +22,13 @@ constexpr std::int64_t grace = 1'000'000;
 /// Every rule's unit divides it, so a state moved by whole seconds stays exact in its unit.
 constexpr std::int64_t second = 1'000'000;
 
-/// The longest calendar window.
-constexpr std::int64_t leap_year = second * 366 * 24 * 3'600;
-
 /// A rule's state as a cell has it.
 [[nodiscard]] core::rule_state stored(const core::limit& l, const core::rule_state& s,
                                       core::hyperloglog* sketch) noexcept {
     auto kept = s;
-    switch (what_holds(cell_tag(l))) {
-    case holds::distinct:
+    if (l.kind == core::kind::distinct) {
         kept.num = std::bit_cast<std::int64_t>(sketch);
         kept.capacity = l.period;
-        break;
-    case holds::window:
-        kept.capacity = l.kind == core::kind::calendar ? leap_year : l.period;
-        break;
-    default:
-        break;
     }
     return kept;
 }

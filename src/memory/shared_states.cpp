@@ -57,11 +57,10 @@ namespace {
     if (kind == holds::counter)
         return owing_counter(l, duration, now);
     const auto has_end = kind == holds::window || kind == holds::distinct;
-    const auto is_bucket = kind == holds::bucket;
     return {.t = has_end ? now + duration : now,
             .debt = debt_for(l, duration),
-            .num = is_bucket ? l.num : 1,
-            .capacity = is_bucket ? l.capacity : 1};
+            .num = l.num,
+            .capacity = core::stored_capacity(l)};
 }
 
 } // namespace

@@ -97,10 +97,8 @@ struct slot_writer {
 
 /// What each state of the rule has.
 void give_numbers(const core::limit& l, core::rule_state& s) noexcept {
-    const auto is_bucket = l.kind == core::kind::bucket || l.kind == core::kind::stepwise ||
-                           l.kind == core::kind::aligned;
-    s.num = is_bucket ? l.num : 1;
-    s.capacity = is_bucket ? l.capacity : 1;
+    s.num = l.num;
+    s.capacity = core::stored_capacity(l);
 }
 
 [[nodiscard]] bool has_shape(std::string_view value) noexcept {

@@ -135,16 +135,17 @@ BOOST_AUTO_TEST_CASE(counts_of_a_shorter_period_are_cut_to_what_stays_exact_in_a
     k.charge(limits::exact_integer);
     auto longer = under(k, sliding_window(10, 24h));
     const auto most = longer.plan().rules()[0].most;
-    longer.peek(0);
-    BOOST_TEST(longer.state.states[0].debt == most);
+    const auto owed_then = [&] {
+        longer = under(k, sliding_window(10, 24h));
+        BOOST_TEST(longer.peek(0).rules[0].balance == 0);
+        const auto& s = longer.state.states[0];
+        return s.debt - s.capacity;
+    };
+    BOOST_TEST(owed_then() <= most);
     k.now += second;
-    longer = under(k, sliding_window(10, 24h));
-    longer.peek(0);
-    BOOST_TEST(longer.state.states[0].capacity == most);
+    BOOST_TEST(owed_then() <= most);
     k.charge(1);
-    longer = under(k, sliding_window(10, 24h));
-    longer.peek(0);
-    BOOST_TEST(longer.state.states[0].capacity == most);
+    BOOST_TEST(owed_then() <= most);
 }
 
 BOOST_AUTO_TEST_CASE(a_window_of_a_microsecond_is_followed_by_one_in_which_it_counts) {
@@ -205,7 +206,7 @@ BOOST_AUTO_TEST_CASE(counts_go_on_under_another_limit_and_another_period) {
     BOOST_TEST(under(k, sliding_window(3, 1min)).peek(0).rules[0].balance == -2);
     auto longer = under(k, sliding_window(10, 1h));
     BOOST_TEST(!longer.allow(10).allowed());
-    BOOST_TEST((longer.last_effect == core::effect::store));
+    BOOST_TEST((longer.last_effect == core::effect::nothing));
     BOOST_TEST(longer.peek(0).rules[0].balance < 10);
     auto shorter = under(k, sliding_window(10, 10s));
     BOOST_TEST(!shorter.allow(9).allowed());

@@ -182,7 +182,9 @@ BOOST_AUTO_TEST_CASE(brief_values_leave_out_what_all_states_of_a_rule_have) {
     BOOST_TEST(numbers_of(token_bucket(3, 3, 1s).aligned()).substr(4, 8) == period);
     for (const auto& r :
          {fixed_window(5, 1s), fixed_window(5, 1s).from_first(), calendar(5, calendar_unit::day)})
-        BOOST_TEST(numbers_of(r).substr(4, 8) == bytes_of(1.0));
+        BOOST_TEST(numbers_of(r).substr(4, 8) ==
+                   bytes_of(static_cast<double>(plan_of(policy{"p", r}).limits[0].num)));
+    BOOST_TEST(numbers_of(fixed_window(5, 1s)).substr(4, 8) == period);
     BOOST_TEST(numbers_of(token_bucket(3, 3, 1s).stepwise()).substr(12) == bytes_of(3.0));
     BOOST_TEST(numbers_of(fixed_window(5, 1s)).substr(12) == bytes_of(1.0));
     BOOST_TEST(numbers_of(sliding_window(5, 1s)).empty());
