@@ -23,12 +23,14 @@ do
         return fits, never and fits < at_least
     end
 
-    local function note_facts()
+    -- `counted`: the members before a charge, from which its twin sees whether it changed anything.
+    local function note_facts(counted)
         if not has_log and #sketches == 0 then return end
         facts = facts or {}
         for i = 1, rules do
             if kind[i] == LOG or kind[i] == DISTINCT then
-                facts[#facts + 1] = pack('<dddd', t[i], debt[i], own_num[i], own_capacity[i])
+                local used = counted and counted[i] or debt[i]
+                facts[#facts + 1] = pack('<dddd', t[i], used, own_num[i], own_capacity[i])
             end
         end
     end
@@ -181,12 +183,14 @@ do
 
     -- Answers an error.
     apply = function(k, verb, cost, at_least, member)
-        local failed
+        local failed, counted
         if verb == ALLOW or verb == PEEK then
             return ask(k, verb, cost, at_least, member)
         elseif verb == RESERVE then
             return reserve(cost, at_least)
         elseif verb == CHARGE then
+            counted = {}
+            for _, i in ipairs(sketches) do counted[i] = debt[i] end
             failed = settle(k, add, cost, member)
         elseif verb == REFUND or (verb == UNRESERVE and recovery_end() == at_least) then
             failed = settle(k, take, cost)
@@ -207,7 +211,7 @@ do
         end
         if has_log then logs.tell(0, 0) end
         for _, i in ipairs(sketches) do own_num[i] = debt[i] end
-        note_facts()
+        note_facts(counted)
         return failed
     end
 end

@@ -183,11 +183,11 @@ local function is_others_count(i) return own_num[i] > STEPS end
 
 local function bring_others_count(i)
     if not is_others_count(i) then
-        local current, length = now < t[i], own_num[i]
-        local previous = current and min(own_capacity[i], most[i]) or 0
-        local used = (current or now - t[i] < length) and min(debt[i], most[i]) or 0
+        local current, length, largest = now < t[i], own_num[i], versions.most(i)
+        local previous = current and min(own_capacity[i], largest) or 0
+        local used = (current or now - t[i] < length) and min(debt[i], largest) or 0
         if not current then t[i] = t[i] + length end
-        debt[i] = used + min(previous, most[i] - used)
+        debt[i] = used + min(previous, largest - used)
         own_num[i], own_capacity[i] = STEPS + length, 1
     end
     local moved = versions.bring_steps(i)

@@ -1,31 +1,53 @@
 -- A sliding log, the twin of src/core/event_log.cpp: a sorted set, by time, of events. A member is
 -- the weight of all events up to it and its own, big-endian, so that members never collide, stand
--- in their order where times are equal, and the weight of any stretch is one subtraction. Errors of
--- its commands are raised, and caught where they are the errors of one key.
+-- in their order where times are equal, and the weight of any stretch is one subtraction. Behind
+-- these is for how long the log is kept: the longest period of the policy's versions. More than 12
+-- bytes would cost 16 in a large set. Errors of its commands are raised, and caught where they are
+-- the errors of one key.
 local logs = {}
 
 do
-    local EVENT, EVENT_SIZE = '>I7I4', 11
-    local MOST_WEIGHT = 4294967295
+    local EVENT, EVENT_SIZE = '>I6I4I2', 12
+    local MOST_TOTAL, MOST_WEIGHT = 281474976710655, 4294967295
 
-    local log_key, log_longest, log_most
+    local own_longest, own_span, log_most -- of the current plan
+    local log_key, log_longest, log_span -- how long the current log is kept
+    local found_span -- for how long it was kept before
     local total, newest -- of the current log: the weight of all its events (0: empty), last time
     local gone = {} -- for each rule: the weight of what lies before its window
 
-    function logs.survey()
-        log_longest, log_most = 0, 16
-        for i = 1, rules do
-            if kind[i] == LOG then
-                log_longest = max(log_longest, period[i])
-                log_most = max(log_most, 2 * capacity[i] + 16)
-            end
+    -- A time in two bytes, rounded up by at most 1/512: ten bits, and how far they are shifted.
+    local function span_of(us)
+        local _, width = math.frexp(us)
+        local shift = max(0, width - 10)
+        local bits = ceil(us / 2 ^ shift)
+        if bits == 1024 then shift, bits = shift + 1, 512 end
+        return shift * 1024 + bits
+    end
+
+    local function keep_for(span)
+        log_span, log_longest = span, own_longest
+        if span > own_span then
+            log_longest = min(span % 1024 * 2 ^ floor(span / 1024), CENTURY)
         end
     end
 
-    -- The weight up to the first of some events, and its own; 0 if it is not an event.
+    function logs.survey()
+        own_longest, log_most = 0, 16
+        for i = 1, rules do
+            if kind[i] == LOG then
+                own_longest = max(own_longest, period[i])
+                log_most = max(log_most, 2 * capacity[i] + 16)
+            end
+        end
+        own_span = span_of(own_longest)
+    end
+
+    -- The weight up to the first of some events, its own, and for how long it is kept; 0 if it is
+    -- not an event.
     local function weights(events)
         local member = events[1]
-        if not member or #member ~= EVENT_SIZE then return 0, 0 end
+        if not member or #member ~= EVENT_SIZE then return 0, 0, 0 end
         return unpack_bytes(EVENT, member)
     end
 
@@ -60,7 +82,10 @@ do
         log_key = key
         local last = guarded('ZRANGE', key, '-1', '-1', 'WITHSCORES')
         if last.err then return last.err end
-        total, newest = weights(last), whole(tonumber(last[2] or 0), MOST)
+        local all, _, span = weights(last)
+        total, newest = all, whole(tonumber(last[2] or 0), MOST)
+        found_span = span
+        keep_for(max(span, own_span))
     end
 
     -- Until its newest event has gone.
@@ -81,7 +106,7 @@ do
         keep_log()
         if total > 0 then
             local weight = whole(total - (up_to_first - own), MOST_WEIGHT)
-            call('ZADD', log_key, now_text, pack(EVENT, total, weight))
+            call('ZADD', log_key, now_text, pack(EVENT, total, weight, found_span))
         end
         call('ZREMRANGEBYSCORE', log_key, from, '+inf')
     end
@@ -139,11 +164,11 @@ do
         local place = surplus + floor(log_most / 8)
         local up_to_first, first_own = weights(event_at(0))
         local event = event_at(place)
-        local sum, own = weights(event)
+        local sum, own, span = weights(event)
         local weight = sum - (up_to_first - first_own)
         call('ZREMRANGEBYRANK', log_key, 0, place - 1)
         if weight > own and weight <= MOST_WEIGHT then
-            call('ZADD', log_key, event[2], pack(EVENT, sum, weight))
+            call('ZADD', log_key, event[2], pack(EVENT, sum, weight, span))
             call('ZREM', log_key, event[1])
         end
     end
@@ -153,13 +178,17 @@ do
         weight = min(weight, MOST_WEIGHT - used)
         if weight <= 0 then return end
         if find_oom() then error({err = oom}) end
-        if used == 0 then
+        if total + weight > MOST_TOTAL then -- all that counts becomes this event
             logs.empty()
+            weight = used + weight
+        elseif used == 0 then
+            logs.empty()
+            keep_for(own_span)
         else
             call('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
         end
         total, newest = total + weight, now
-        call('ZADD', log_key, now_text, pack(EVENT, total, weight))
+        call('ZADD', log_key, now_text, pack(EVENT, total, weight, log_span))
         if used + weight > log_most then merge_oldest() end -- an event weighs 1 at least
         keep_log()
     end
@@ -174,10 +203,11 @@ do
         local at = place_of(target, 0, count_events() - 1)
         local event = event_at(at)
         if not event[2] then return end
-        local sum, own = weights(event)
+        local sum, own, span = weights(event)
         call('ZREMRANGEBYRANK', log_key, at + 1, -1)
-        if sum > target then -- added before it is removed: an empty set would lose its end
-            call('ZADD', log_key, event[2], pack(EVENT, target, own - (sum - target)))
+        -- Added before it is removed: an empty set would lose its end.
+        if sum > target or span ~= log_span then
+            call('ZADD', log_key, event[2], pack(EVENT, target, own - (sum - target), log_span))
             call('ZREM', log_key, event[1])
         end
         total, newest = target, tonumber(event[2])

@@ -65,7 +65,7 @@ do
         return owed >= largest and owed or min(largest, owed + ticks)
     end
 
-    versions.show, versions.whole = show, whole_of
+    versions.show, versions.whole, versions.most = show, whole_of, most_of_other
 
     versions.charge = function(i, ticks)
         owe(i, sum(debt[i], ticks, most[i]), sum(whole_of(i), ticks, most_of_other(i)))

@@ -92,9 +92,7 @@ struct counter {
 
   private:
     /// Whether it is what another period has left, as a stepped bucket has it.
-    [[nodiscard]] static bool is_other(const rule_state& s) noexcept {
-        return s.num > steps_mark;
-    }
+    [[nodiscard]] static bool is_other(const rule_state& s) noexcept { return s.num > steps_mark; }
 
     [[nodiscard]] static bool bring_other(const limit& l, rule_state& s,
                                           std::int64_t now) noexcept {
@@ -102,10 +100,11 @@ struct counter {
             const auto current = now < s.t;
             const auto length = s.num;
             const auto counts = current || now - s.t < length;
-            const auto previous = current ? std::min(s.capacity, l.most) : 0;
-            const auto used = counts ? std::min(s.debt, l.most) : 0;
+            const auto most = stepped::most_of_other(l);
+            const auto previous = current ? std::min(s.capacity, most) : 0;
+            const auto used = counts ? std::min(s.debt, most) : 0;
             s = {.t = current ? s.t : s.t + length,
-                 .debt = used + std::min(previous, l.most - used),
+                 .debt = used + std::min(previous, most - used),
                  .num = steps_mark + length,
                  .capacity = 1};
         }

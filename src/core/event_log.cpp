@@ -2,9 +2,12 @@
 //
 // Events come at one end of the ring and go at the other; a refund takes them from where they came.
 
+#include <colimit/limits.hpp>
 #include <core/event_log.hpp>
+#include <core/integers.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <ranges>
 #include <utility>
@@ -24,6 +27,7 @@ event_log& event_log::operator=(event_log&& other) noexcept {
     first_ = other.first_;
     size_ = other.size_;
     room_ = other.room_;
+    longest_ = other.longest_;
     other.clear();
     return *this;
 }
@@ -34,6 +38,22 @@ void event_log::clear() noexcept {
     first_ = 0;
     size_ = 0;
     room_ = inline_room;
+    longest_ = 0;
+}
+
+std::uint16_t event_log::span_of(std::int64_t us) noexcept {
+    const auto width = std::bit_width(static_cast<std::uint64_t>(us));
+    const auto shift = std::max(0, static_cast<int>(width) - 10);
+    const auto bits = ceil_div(us, std::int64_t{1} << shift);
+    return static_cast<std::uint16_t>(bits == 1024 ? (shift + 1) * 1024 + 512
+                                                   : shift * 1024 + bits);
+}
+
+std::int64_t event_log::kept_for(std::int64_t period) const noexcept {
+    if (size_ == 0 || longest_ <= span_of(period))
+        return period;
+    return std::min(std::int64_t{longest_ % 1024} << (longest_ / 1024),
+                    limits::longest_recovery.count());
 }
 
 std::size_t event_log::bytes_of(std::uint32_t room) noexcept {
@@ -106,17 +126,19 @@ std::uint32_t event_log::room_for_one_more(std::uint32_t events) const noexcept 
 
 std::size_t event_log::bytes_to_record(std::int64_t now, std::int64_t keep_period,
                                        std::int64_t capacity) const noexcept {
-    const auto old = first_after(now - keep_period);
+    const auto old = first_after(now - kept_for(keep_period));
     return bytes_of(room_for_one_more(size_ - old - surplus(old, capacity)));
 }
 
 bool event_log::record(std::int64_t now, std::int64_t weight, std::int64_t keep_period,
                        std::int64_t capacity, bool may_grow) noexcept {
-    const auto cut = std::min(weight, most - used(now, keep_period));
+    const auto kept = kept_for(keep_period);
+    const auto cut = std::min(weight, most - used(now, kept));
     if (cut <= 0)
         return false;
     (void)move_to(now);
-    drop_oldest(first_after(now - keep_period));
+    drop_oldest(first_after(now - kept));
+    longest_ = std::max(span_of(keep_period), size_ == 0 ? std::uint16_t{0} : longest_);
     const auto sum = last_sum() + static_cast<std::uint64_t>(cut);
     merge_oldest(surplus(0, capacity));
     const auto room = room_for_one_more(size_);
@@ -132,7 +154,8 @@ bool event_log::refund(std::int64_t now, std::int64_t weight, std::int64_t keep_
     if (weight <= 0 || size_ == 0)
         return false;
     (void)move_to(now);
-    drop_oldest(first_after(now - keep_period));
+    drop_oldest(first_after(now - kept_for(keep_period)));
+    longest_ = std::max(span_of(keep_period), longest_);
     const auto left = static_cast<std::int64_t>(last_sum() - forgotten_) - weight;
     if (left <= 0) {
         clear();

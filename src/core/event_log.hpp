@@ -9,7 +9,8 @@
 // it will have gone, are found by bisection, and several windows share one log. An event at t
 // counts in (now - period, now]: at t + period it is gone. One from after `now`, when the clock was
 // set back, counts as if at `now`. The number of events has a bound, beyond which the oldest become
-// one: no weight is forgotten before its time.
+// one: no weight is forgotten before its time. Versions of a policy may have other periods: the log
+// remembers the longest, and keeps its events for that long.
 //
 // The ring doubles as it grows. The first two events are in the object itself, which is one cache
 // line; who has no memory for more lets the newest event take up what comes.
@@ -41,6 +42,9 @@ class event_log {
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     /// The time of the last event, even after now; 0 if there is none.
     [[nodiscard]] std::int64_t last() const noexcept { return size_ == 0 ? 0 : at(size_ - 1).t; }
+    /// How long events are kept: `period`, or a longer one that has recorded since the log was
+    /// empty, rounded up by at most 1/512.
+    [[nodiscard]] std::int64_t kept_for(std::int64_t period) const noexcept;
     /// Memory in use, the object's own included.
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_of(room_); }
 
@@ -84,6 +88,9 @@ class event_log {
     };
     static constexpr std::uint32_t inline_room = 2;
 
+    /// A time in two bytes, rounded up by at most 1/512: ten bits, and how far they are shifted.
+    [[nodiscard]] static std::uint16_t span_of(std::int64_t us) noexcept;
+
     [[nodiscard]] static std::size_t bytes_of(std::uint32_t room) noexcept;
     [[nodiscard]] const event& at(std::uint32_t i) const noexcept {
         return events()[(first_ + i) & (room_ - 1)];
@@ -113,6 +120,7 @@ class event_log {
     std::uint32_t first_ = 0;
     std::uint32_t size_ = 0;
     std::uint32_t room_ = inline_room; ///< a power of two
+    std::uint16_t longest_ = 0;        ///< the span of the longest period that was recorded with
 };
 
 } // namespace colimit::core

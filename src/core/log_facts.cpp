@@ -70,7 +70,7 @@ bool change_after(event_log& log, const plan& rules, const question& asked, cons
 }
 
 std::int64_t matters_for(const event_log& log, const plan& rules, std::int64_t now) noexcept {
-    const auto period = log_period(rules);
+    const auto period = log.kept_for(log_period(rules));
     const auto newest = log.newest(now, period);
     return newest == 0 ? 0 : newest + period - now;
 }

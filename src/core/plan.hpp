@@ -54,15 +54,15 @@ inline constexpr std::int64_t steps_mark = most_ticks;
 /// per unit of time, so num/den is the time of one token, reduced. Where the count comes back at
 /// once, and in windows, a token is one tick.
 struct limit {
-    std::int64_t capacity;              ///< tokens
-    std::int64_t num = 1;               ///< ticks per token, or steps_mark + period
-    std::int64_t den = 1;               ///< ticks repaid per unit
-    std::int64_t unit = 1;              ///< 1, 1'000 or 1'000'000 microseconds
-    std::int64_t full = 0;              ///< capacity * num: the debt at which nothing is left
-    std::int64_t most = 0;              ///< where `charge` stops adding debt
-    std::int64_t period = 0;            ///< units; not of continuous buckets; of calendars the longest
-    std::int64_t count = 0;             ///< tokens that come back at once; not of logs
-    std::int64_t offset = 0;            ///< of a calendar: microseconds ahead of UTC
+    std::int64_t capacity;   ///< tokens
+    std::int64_t num = 1;    ///< ticks per token, or steps_mark + period
+    std::int64_t den = 1;    ///< ticks repaid per unit
+    std::int64_t unit = 1;   ///< 1, 1'000 or 1'000'000 microseconds
+    std::int64_t full = 0;   ///< capacity * num: the debt at which nothing is left
+    std::int64_t most = 0;   ///< where `charge` stops adding debt
+    std::int64_t period = 0; ///< units; not of continuous buckets; of calendars the longest
+    std::int64_t count = 0;  ///< tokens that come back at once; not of logs
+    std::int64_t offset = 0; ///< of a calendar: microseconds ahead of UTC
     std::int64_t initial = starts_full; ///< ticks that a new key owes
     std::uint32_t tag = 0;              ///< finds the rule's state, by its family and name
     core::kind kind = kind::bucket;

@@ -14,8 +14,9 @@
 //
 // Times are in microseconds. The numbers of buckets and windows come along, so that they can be
 // read by a rule with other numbers: versions.hpp explains how, and why a capacity may be larger
-// than that of any rule. Windows and counters then keep what a stepped bucket keeps. Logs and sketches are more than numbers; what marks them (*) is not stored but told to the
-// arithmetic by the store, for the call at hand:
+// than that of any rule. Windows and counters then keep what a stepped bucket keeps. Logs and
+// sketches are more than numbers; what marks them (*) is not stored but told to the arithmetic by
+// the store, for the call at hand:
 //
 //   distinct          num: members if the call's were counted
 //   log               t: the newest event (0: none); debt: used; capacity: when `at_least` fits

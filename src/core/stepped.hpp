@@ -115,6 +115,13 @@ struct stepped {
         return moved;
     }
 
+    /// Debt that another version of the policy may have left saturates there.
+    [[nodiscard]] static std::int64_t most_of_other(const limit& l) noexcept {
+        const auto longest = limits::longest_debt.count() / period_of(l);
+        return std::max(l.full, longest != 0 && l.count > most_ticks / longest ? most_ticks
+                                                                               : longest * l.count);
+    }
+
     /// After `at`; a period after it where windows and steps begin with the first use.
     [[nodiscard]] static std::int64_t next_boundary(const limit& l, std::int64_t at) noexcept {
         if (l.kind == kind::calendar)
@@ -138,13 +145,6 @@ struct stepped {
     [[nodiscard]] static std::int64_t sum(std::int64_t debt, std::int64_t cost,
                                           std::int64_t most) noexcept {
         return debt >= most ? debt : cost > most - debt ? most : debt + cost;
-    }
-
-    /// Debt that another version of the policy may have left saturates there.
-    [[nodiscard]] static std::int64_t most_of_other(const limit& l) noexcept {
-        const auto longest = limits::longest_debt.count() / period_of(l);
-        return std::max(l.full, longest != 0 && l.count > most_ticks / longest ? most_ticks
-                                                                               : longest * l.count);
     }
 
     /// The first boundary of this rule that may repay a state of other numbers: a whole period

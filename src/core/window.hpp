@@ -3,7 +3,8 @@
 // Counts that start anew with each window: aligned to multiples of a period, from the first charge,
 // or of a calendar. The state is the end of its window and what was used; while that end lies ahead
 // it counts in the window that the present numbers give. What a window of another length or of
-// another kind has used is read as a stepped bucket reads it. `distinct` counts in such windows too.
+// another kind has used is read as a stepped bucket reads it. `distinct` counts in such windows
+// too.
 
 #ifndef COLIMIT_CORE_WINDOW_HPP
 #define COLIMIT_CORE_WINDOW_HPP

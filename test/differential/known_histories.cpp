@@ -264,12 +264,67 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
             }};
 }
 
+/// A member that is charged changes the state, so the wait that a longer prevent_duplicate has left
+/// is shown as it is stored then: the second call of the batch must see it.
+[[nodiscard]] history a_charged_member_beside_a_longer_gap() {
+    const auto rule = distinct(5, std::chrono::seconds{1}).named("f");
+    const auto gap = [&](int hours) {
+        return policy{"p", rule}.prevent_duplicate(std::chrono::hours{hours});
+    };
+    return {.versions = {gap(700), gap(200)},
+            .steps = {
+                {.calls = {{0, {verb::allow, 1, 1, noon, "a"}, 0}}},
+                {.calls = {{0, {verb::charge, 2, 2, noon + 600'000, "b"}, 1},
+                           {0, {verb::peek, 1, 1, noon + 600'000, "c"}, 1}}},
+            }};
+}
+
+/// A call that moves events from after now, but records nothing, does not lengthen the time for
+/// which the log is kept.
+[[nodiscard]] history a_longer_log_that_only_moves_events() {
+    const auto of = [](std::chrono::seconds period) {
+        return policy{"p", sliding_log(99, period).named("k")};
+    };
+    return {.versions = {of(std::chrono::seconds{3}), of(std::chrono::hours{240})},
+            .steps = {
+                {.calls = {{0, {verb::allow, 2, 1, noon}, 0}}},
+                {.calls = {{0, {verb::allow, 0, 0, noon - 10'000'000}, 1}}},
+                {.calls = {{0, {verb::allow, 5, 1, noon + 3'000'000'000}, 0}}},
+            }};
+}
+
+/// What windows and counters of another period have left, charged twice in a batch, refunded and
+/// read by both.
+[[nodiscard]] history another_period(rule (*make)(std::chrono::seconds period)) {
+    auto told = history{.versions = {policy{"p", make(std::chrono::seconds{60}).named("w")},
+                                     policy{"p", make(std::chrono::seconds{900}).named("w")},
+                                     policy{"p", make(std::chrono::seconds{7}).named("w")}},
+                        .steps = {}};
+    auto now = noon;
+    for (const auto version : std::vector<std::size_t>{0, 1, 2, 1, 0, 2, 2, 1}) {
+        told.steps.push_back({.calls = {{0, {verb::charge, 7, 7, now}, version},
+                                        {0, {verb::charge, 1, 1, now}, version},
+                                        {0, {verb::allow, 3, 1, now}, version}}});
+        now += 8'000'000;
+        told.steps.push_back({.calls = {{0, {verb::refund, 2, 2, now}, 2 - version}}});
+        now += 31'000'000;
+    }
+    return told;
+}
+
 } // namespace
 
 std::vector<history> known_histories() {
     constexpr auto hour = std::chrono::hours{1};
     const auto full = token_bucket(5, 1, hour).initially(5);
-    return {a_charge_of_what_a_continuous_bucket_left(0),
+    using std::chrono::seconds;
+    return {a_charged_member_beside_a_longer_gap(),
+            a_longer_log_that_only_moves_events(),
+            another_period([](seconds p) { return fixed_window(5, p); }),
+            another_period([](seconds p) { return fixed_window(5, p).from_first(); }),
+            another_period([](seconds p) { return sliding_window(5, p); }),
+            another_period([](seconds p) { return sliding_log(5, p); }),
+            a_charge_of_what_a_continuous_bucket_left(0),
             a_charge_of_what_a_continuous_bucket_left(5'000),
             almost_regular_values(policy{"p", gcra(5, hour)}),
             almost_regular_values(policy{"p", gcra(5, hour).named("a"), gcra(7, hour).named("b")}),

@@ -90,7 +90,7 @@ BOOST_DATA_TEST_CASE(foreign_types_in_the_place_of_a_sketch_are_conflicts, every
 BOOST_DATA_TEST_CASE(a_sorted_set_that_is_no_log_is_read_as_empty_and_replaced, every_redis()) {
     auto s = open_store(sample);
     const auto name = log_name_of(all, "k");
-    look().must({"ZADD", name, "1700000000000000", "not an event"});
+    look().must({"ZADD", name, "1700000000000000", "no event"});
     BOOST_TEST(s->peek("k", all, {.member = "m", .now = at(0)}).rules[1].balance == 5);
     BOOST_TEST(look().must({"ZCARD", name}).integer == 1); // a peek repairs nothing
     BOOST_TEST(s->allow("k", all, {.member = "m", .now = at(0)}).rules[1].balance == 4);

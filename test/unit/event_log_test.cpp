@@ -2,6 +2,7 @@
 //
 // event_log against a plain list of events that anybody can see is right.
 
+#include <colimit/limits.hpp>
 #include <core/event_log.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -50,11 +51,12 @@ class plain_list {
             events_.push_back({now, weight});
     }
     void record(std::int64_t now, std::int64_t weight, std::int64_t keep, std::int64_t capacity) {
-        weight = std::min(weight, event_log::most - used(now, keep));
+        weight = std::min(weight, event_log::most - used(now, kept_for(keep)));
         if (weight <= 0)
             return;
         move_to(now);
-        forget(now - keep);
+        forget(now - kept_for(keep));
+        longest_ = kept_for(keep);
         events_.push_back({now, weight});
         const auto size = static_cast<std::int64_t>(events_.size());
         if (size <= capacity)
@@ -68,7 +70,8 @@ class plain_list {
         if (weight == 0)
             return;
         move_to(now);
-        forget(now - keep);
+        forget(now - kept_for(keep));
+        longest_ = kept_for(keep);
         while (weight > 0 && !events_.empty()) {
             auto& last = events_.back();
             const auto taken = std::min(weight, last.weight);
@@ -82,6 +85,9 @@ class plain_list {
     void clear() { events_.clear(); }
 
   private:
+    [[nodiscard]] std::int64_t kept_for(std::int64_t keep) const {
+        return events_.empty() ? keep : std::max(keep, longest_);
+    }
     struct event {
         std::int64_t t;
         std::int64_t weight;
@@ -90,6 +96,7 @@ class plain_list {
         std::erase_if(events_, [&](const event& e) { return e.t <= until; });
     }
     std::deque<event> events_;
+    std::int64_t longest_ = 0; ///< below 1,024, where nothing is rounded
 };
 
 constexpr std::int64_t start = 1'700'000'000'000'000;
@@ -308,6 +315,34 @@ BOOST_AUTO_TEST_CASE(a_log_is_moved_with_all_that_it_knows) {
                            list.fits_at(now, 3, 1'000, amount));
             record(other, now += 10);
         }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_log_keeps_what_a_longer_period_counts_until_it_is_empty) {
+    constexpr auto day = std::int64_t{86'400'000'000};
+    auto log = event_log{};
+    (void)log.record(start, 5, day, many);
+    auto now = start;
+    for (int i = 0; i < 1'000; ++i)
+        (void)log.record(now += 80'000'000, 1, 60'000'000, many);
+    BOOST_TEST(log.used(now, day) == 1'005);
+    BOOST_TEST(log.kept_for(60'000'000) >= day);
+    BOOST_TEST(log.kept_for(60'000'000) <= day + day / 512);
+    (void)log.refund(now, 1, 60'000'000);
+    BOOST_TEST(log.used(now, day) == 1'004);
+    (void)log.record(now += 2 * day, 1, 60'000'000, many);
+    BOOST_TEST(log.kept_for(60'000'000) == 60'000'000);
+}
+
+BOOST_AUTO_TEST_CASE(the_time_for_which_a_log_is_kept_is_rounded_up_by_little) {
+    for (auto period = std::int64_t{2}; period <= colimit::limits::longest_recovery.count();
+         period += 1 + period / 1'000) {
+        auto log = event_log{};
+        (void)log.record(start, 1, period, many);
+        BOOST_TEST_REQUIRE(log.kept_for(period) == period);
+        const auto kept = log.kept_for(1);
+        BOOST_TEST_REQUIRE(kept >= period);
+        BOOST_TEST_REQUIRE(kept <= period + period / 512);
     }
 }
 

@@ -8,9 +8,12 @@
 #include <core/versions.hpp>
 #include <support/key_history.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <random>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -181,6 +184,48 @@ BOOST_AUTO_TEST_CASE(a_grant_with_a_shorter_gap_keeps_the_longer_one_of_the_othe
     BOOST_TEST(k.peek(1).retry_after.count() == second);
     k.policy = p.prevent_duplicate(60s);
     BOOST_TEST(k.peek(1).retry_after.count() == 59 * second);
+}
+
+/// P16, by the time of the decision: a place that `wait` reserves is up to `patience` ahead of it.
+BOOST_AUTO_TEST_CASE(P16_what_wait_reserves_counts_for_both_versions) {
+    for (unsigned seed = 1; seed <= 200; ++seed) {
+        auto random = std::mt19937_64{seed};
+        const auto up_to = [&](std::int64_t most) {
+            return std::uniform_int_distribution<std::int64_t>{0, most}(random);
+        };
+        struct numbers {
+            std::int64_t capacity;
+            std::int64_t count;
+            std::int64_t period;
+        };
+        constexpr std::int64_t periods[] = {1, 10, 60};
+        const auto next = [&] {
+            return numbers{1 + up_to(20), 1 + up_to(20), periods[up_to(2)] * second};
+        };
+        const numbers versions[] = {next(), next()};
+        const auto patience = up_to(20 * second);
+        const auto most = [&](std::int64_t length) {
+            auto rate = std::int64_t{0};
+            for (const auto& n : versions)
+                rate = std::max(rate, core::ceil_div(n.count * (length + patience), n.period));
+            return std::max(versions[0].capacity, versions[1].capacity) + rate;
+        };
+        auto k = key_of(low);
+        auto granted = std::vector<std::pair<std::int64_t, std::int64_t>>{};
+        for (int i = 0; i < 150; ++i) {
+            k.now += up_to(3) == 0 ? up_to(5 * second) : up_to(second / 10);
+            const auto& n = versions[up_to(1)];
+            use(k, token_bucket(n.capacity, n.count, std::chrono::microseconds{n.period}));
+            const auto cost = 1 + up_to(2);
+            const auto d = up_to(1) == 0 ? k.reserve(cost, patience) : k.allow(cost);
+            granted.emplace_back(k.now, d.granted);
+            auto sum = std::int64_t{0};
+            for (auto one = granted.rbegin(); one != granted.rend(); ++one) {
+                sum += one->second;
+                BOOST_TEST_REQUIRE(sum <= most(k.now - one->first), "seed " << seed);
+            }
+        }
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
