@@ -369,6 +369,79 @@ BOOST_AUTO_TEST_CASE(a_command_that_an_acl_denies_within_a_script_is_named) {
     check_last(l.limiter, errc::auth_failed, phase::script, "denied commands: SET");
 }
 
+BOOST_AUTO_TEST_CASE(a_user_without_a_command_or_key_that_transactions_need_is_refused_by_name) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    const auto refused = [&](std::string_view keys, std::string_view minus,
+                             std::string_view words) {
+        look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", keys, "+@all", minus});
+        for (const auto resp : {2, 3}) {
+            auto l = live{"unix://ann:pw@" + server.socket(), [resp](config& c) {
+                              c.mode = mode::transaction;
+                              c.resp = resp;
+                          }};
+            l.run([&]() -> asio::awaitable<void> {
+                const auto ec = co_await l.ready();
+                BOOST_TEST((ec == errc::auth_failed), ec.message());
+            });
+            check_last(l.limiter, errc::auth_failed, phase::handshake, words);
+            BOOST_TEST(l.limiter.health().state == health_state::refused);
+        }
+    };
+    for (const std::string command : {"multi", "exec", "zadd", "zremrangebyscore", "zrevrange",
+                                      "zcount", "pttl", "pexpire", "zrem", "time", "echo"})
+        refused("~*", "-" + command, "'" + command + "'");
+    refused("~*", "-multi", "; denied commands: MULTI");
+    refused("~*", "-@sortedset", "; denied commands: ZREMRANGEBYSCORE ZREVRANGE ZADD ZCOUNT ZREM");
+    refused("~other:*", "-get", "; denied commands: ZREMRANGEBYSCORE ZREVRANGE ZADD");
+    BOOST_TEST(look.dbsize() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_user_with_just_the_rights_that_transactions_need_is_ready) {
+    const auto log = policy{"log", sliding_log(1, 1h)};
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"ACL",        "SETUSER", "plain",  "on",       ">pw",
+               "~colimit:*", "-@all",   "+hello", "+echo",    "+client|id",
+               "+time",      "+multi",  "+exec",  "+zadd",    "+zremrangebyscore",
+               "+zrevrange", "+zcount", "+pttl",  "+pexpire", "+zrem"});
+    auto l =
+        live{"unix://plain:pw@" + server.socket(), [](config& c) { c.mode = mode::transaction; }};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto ec = co_await l.ready();
+        BOOST_TEST(!ec, ec.message());
+        BOOST_TEST(look.dbsize() == 0);
+        for (const auto* command : {"zadd", "pexpire", "zcount"})
+            BOOST_TEST(test::calls_of(look, command) == 0, command << " was executed");
+        auto d = co_await l.limiter.allow("k", log);
+        BOOST_TEST(d.allowed());
+        d = co_await l.limiter.allow("k", log);
+        BOOST_TEST(!d.allowed());
+    });
+    BOOST_TEST(!l.limiter.last_error());
+}
+
+BOOST_AUTO_TEST_CASE(a_read_only_server_is_ready_for_transactions_until_a_call_was_refused) {
+    const auto log = policy{"log", sliding_log(1, 1h)};
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"REPLICAOF", "127.0.0.1", "1"});
+    auto l = live{server.address(), [](config& c) {
+                      c.mode = mode::transaction;
+                      c.reconnect_most = 10ms;
+                  }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.limiter.ready();
+        const auto d = co_await l.limiter.peek("k", log);
+        BOOST_TEST(d.remaining == 1);
+        (void)co_await l.allow("k", log);
+        co_await test::until([&] { return l.limiter.health().state == health_state::degraded; });
+        check_last(l.limiter, errc::unavailable, phase::handshake, "READONLY");
+        look.must({"REPLICAOF", "NO", "ONE"});
+        co_await l.until_it_works("k", log);
+    });
+}
+
 // Read-only servers
 
 BOOST_AUTO_TEST_CASE(a_read_only_server_opens_the_breaker_and_is_used_when_it_is_writable) {
