@@ -77,8 +77,8 @@ void problem_log::note(errc code, phase where, std::string_view text) noexcept {
     text_ = shown;
     first_ = last_;
     count_ = 1;
-    denial_ = denial_ ||
-              (code == errc::auth_failed && (where == phase::script || text.starts_with("NOPERM")));
+    const auto is_denial = where == phase::script || text.find("NOPERM") != std::string_view::npos;
+    denial_ = denial_ || (code == errc::auth_failed && is_denial);
 }
 
 std::optional<problem> problem_log::last() const {

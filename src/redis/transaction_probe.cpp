@@ -59,7 +59,7 @@ std::size_t transaction_probe::append(std::string& out, std::string_view key) {
 
 bool transaction_probe::read_reply(std::string_view error) {
     const auto& t = trials.at(replies_++);
-    // That of EXEC comes after "EXECABORT Transaction discarded because of: ".
+    // EXEC is refused with "EXECABORT Transaction discarded because of: NOPERM ...".
     if (const auto at = error.find("NOPERM "); at != std::string_view::npos) {
         append_name(t.is_needed ? needed_ : others_, t.name);
         if (t.is_needed && first_refusal_.empty())

@@ -442,6 +442,34 @@ BOOST_AUTO_TEST_CASE(a_read_only_server_is_ready_for_transactions_until_a_call_w
     });
 }
 
+BOOST_AUTO_TEST_CASE(a_command_that_is_denied_after_the_handshake_is_named_without_scripts) {
+    const auto log = policy{"log", sliding_log(5, 1h)};
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    for (const std::string command : {"multi", "exec", "zadd", "zcount", "pexpire"}) {
+        look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", "~*", "+@all"});
+        auto causes = std::vector<problem>{};
+        auto l = live{"unix://ann:pw@" + server.socket(), [&](config& c) {
+                          c.mode = mode::transaction;
+                          c.on_event = [&](const event& e) {
+                              if (e.kind == event_kind::permission_denied)
+                                  causes.push_back(e.cause.value());
+                          };
+                      }};
+        l.run([&]() -> asio::awaitable<void> {
+            co_await l.until_it_works("k", log);
+            look.must({"ACL", "SETUSER", "ann", "-" + command});
+            const auto [ec, d] = co_await l.allow("k", log);
+            // Without MULTI the other commands are executed one by one.
+            BOOST_TEST((ec == (command == "multi" ? errc::outcome_unknown : errc::auth_failed)),
+                       ec.message());
+            co_await test::until([&] { return !causes.empty(); });
+        });
+        check_last(l.limiter, errc::auth_failed, phase::reply, "'" + command + "'");
+        BOOST_TEST(has(causes[0].text, "'" + command + "'"), causes[0]);
+    }
+}
+
 // Read-only servers
 
 BOOST_AUTO_TEST_CASE(a_read_only_server_opens_the_breaker_and_is_used_when_it_is_writable) {
