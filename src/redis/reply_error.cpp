@@ -39,6 +39,7 @@ constexpr std::array rows{
     row{"NOPERM", {errc::auth_failed, remedy::keep}},
     row{"ERR The user executing the script", {errc::auth_failed, remedy::keep}},
     row{"The user executing the script", {errc::auth_failed, remedy::keep}}, // before 7.0
+    row{"ERR ACL failure in script", {errc::auth_failed, remedy::keep}},     // since 7.2
     row{"ERR Script attempted to access", {errc::wrong_node, remedy::keep}},
     row{"Lua script attempted to access", {errc::wrong_node, remedy::keep}}, // before 7.0
     row{"DENIED", {errc::auth_failed, remedy::reconnect_late}},              // protected mode

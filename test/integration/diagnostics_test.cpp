@@ -46,6 +46,11 @@ void check_last(const limiter& l, errc code, phase where, std::string_view part)
     BOOST_TEST(p.count >= 1U);
 }
 
+/// Whether a denial names SET: in the words of servers since 7.2, or in what the handshake found.
+[[nodiscard]] bool names_set(std::string_view text) {
+    return has(text, "the 'set' command") || has(text, "; commands denied in the handshake: SET");
+}
+
 /// Waits until a problem with this text has been reported.
 asio::awaitable<void> until_reported(const limiter& l, std::string_view part) {
     co_await test::until([&] { return has(last_of(l).text, part); });
@@ -336,7 +341,7 @@ BOOST_AUTO_TEST_CASE(a_user_without_a_command_or_key_that_every_check_needs_is_r
     refused("nomget", "no permissions to run MGET");
     refused("noevalsha", "'evalsha'");
     refused("noscript", "'script|load'");
-    refused("otherkeys", "keys");
+    refused("otherkeys", "to access");
     BOOST_TEST(look.dbsize() == 0);
 }
 
@@ -366,7 +371,8 @@ BOOST_AUTO_TEST_CASE(a_command_that_an_acl_denies_within_a_script_is_named) {
         const auto [denied, d] = co_await l.allow("k", rules);
         BOOST_TEST((denied == errc::auth_failed), denied.message());
     });
-    check_last(l.limiter, errc::auth_failed, phase::script, "denied commands: SET");
+    check_last(l.limiter, errc::auth_failed, phase::script, "");
+    BOOST_TEST(names_set(last_of(l.limiter).text), last_of(l.limiter));
 }
 
 BOOST_AUTO_TEST_CASE(a_user_without_a_command_or_key_that_transactions_need_is_refused_by_name) {
@@ -440,6 +446,28 @@ BOOST_AUTO_TEST_CASE(a_read_only_server_is_ready_for_transactions_until_a_call_w
         look.must({"REPLICAOF", "NO", "ONE"});
         co_await l.until_it_works("k", log);
     });
+}
+
+BOOST_AUTO_TEST_CASE(
+    a_command_that_is_denied_after_the_handshake_is_told_from_those_denied_before) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    for (const std::string command : {"setrange", "mget", "time", "evalsha"}) {
+        look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", "~*", "+@all", "-pfadd"});
+        auto l = live{"unix://ann:pw@" + server.socket()};
+        l.run([&]() -> asio::awaitable<void> {
+            co_await l.until_it_works("k", rules);
+            look.must({"ACL", "SETUSER", "ann", "-" + command});
+            const auto [ec, d] = co_await l.allow("k", rules);
+            BOOST_TEST((ec == errc::auth_failed), ec.message());
+        });
+        const auto text = last_of(l.limiter).text;
+        // Before 7.2 a server does not say which command a script may not run.
+        if (has(text, "can't run this command"))
+            BOOST_TEST(has(text, "; commands denied in the handshake: PFADD"), text);
+        else
+            BOOST_TEST((has(text, "'" + command + "'") && !has(text, "PFADD")), text);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_command_that_is_denied_after_the_handshake_is_named_without_scripts) {
@@ -579,7 +607,7 @@ BOOST_AUTO_TEST_CASE(a_denied_command_is_an_event_once) {
         (void)co_await l.allow("k", rules);
     });
     BOOST_TEST(count(seen, event_kind::permission_denied) == 1);
-    BOOST_TEST(has(to_string(seen.back()), "denied commands: SET"));
+    BOOST_TEST(names_set(to_string(seen.back())), seen.back());
 }
 
 BOOST_AUTO_TEST_CASE(an_event_may_use_close_and_destroy_the_limiter_and_may_throw) {

@@ -111,6 +111,12 @@ BOOST_AUTO_TEST_CASE(a_lack_of_permission_is_told_from_a_server_that_cannot) {
     check("ERR The user executing the script can't run this command or subcommand script: "
           "0123, on @user_script:12.",
           errc::auth_failed, remedy::keep);
+    for (const std::string why : {"User ann has no permissions to run the 'setrange' command",
+                                  "No permissions to access a key"}) {
+        check("ERR ACL failure in script: " + why, errc::auth_failed, remedy::keep); // since 7.2
+        check("ERR ACL failure in script: " + why + " script: 0123, on @user_script:12.",
+              errc::auth_failed, remedy::keep);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_full_server_is_left_alone_for_a_while) {
