@@ -102,11 +102,11 @@ void session::greeting(std::string& out) {
         return (void)out.append(client_hello);
     if (introduced_) {
         resp::append_command(out, {"SCRIPT", "LOAD", check_script.body});
-        ++script_loads_;
         expect(step::load);
         // By EVALSHA, as calls are; EVAL is only needed when a server has forgotten the script.
         resp::append_command(out, {"SCRIPT", "LOAD", permissions_script.body});
         expect(step::load);
+        script_loads_ += 2;
         resp::append_command(out, {"EVALSHA", permissions_script.sha1, "1", settings_.probe_key});
         return expect(step::permissions);
     }

@@ -114,7 +114,7 @@ class session {
     /// Commands that the user may not run, though not all calls need them, as far as the server
     /// tells; separated by spaces.
     [[nodiscard]] const std::string& denied_commands() const noexcept { return denied_; }
-    /// How often the script was sent.
+    /// Scripts that were sent with SCRIPT LOAD.
     [[nodiscard]] std::uint64_t script_loads() const noexcept { return script_loads_; }
     /// Where problems of the handshake are reported. The sink outlives the session.
     void report_to(error_sink& to) noexcept { errors_ = &to; }
