@@ -43,8 +43,11 @@ enum class mode : std::uint8_t {
     ///   - A clock of the server that is set back by more than a period and a minute makes it
     ///     forget what was counted; set back by less, that counts for as much longer.
     ///
-    /// The two modes have keys of their own and share no counts. The server must allow ECHO, TIME,
-    /// CLIENT ID, MULTI, EXEC and the commands of sorted sets; INFO is used where it is allowed.
+    /// The two modes have keys of their own and share no counts. The user must be allowed ECHO,
+    /// TIME, CLIENT ID, MULTI, EXEC, ZADD, ZREM, ZREMRANGEBYSCORE, ZREVRANGE, ZCOUNT, PTTL and
+    /// PEXPIRE; without one of them `ready` fails with `errc::auth_failed`. refund, reset and
+    /// policies that count refused calls need ZREMRANGEBYRANK, too. INFO and PERSIST are used where
+    /// they are allowed.
     transaction,
 };
 

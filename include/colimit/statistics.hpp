@@ -128,7 +128,9 @@ struct statistics {
     std::uint64_t largest_batch = 0;
     /// Calls that were part of the entry of an equal call for the same key.
     std::uint64_t merged = 0;
-    /// Scripts that were sent whole: with each greeting, and when a server had forgotten one.
+    /// Scripts that were sent with SCRIPT LOAD: two per handshake, one for the checks and one for
+    /// the user's permissions, and one whenever a server did not have a script that a call needs.
+    /// The server counts the same in INFO commandstats. None in `mode::transaction`.
     std::uint64_t script_loads = 0;
     /// Bytes given to the socket, and received from it.
     std::uint64_t bytes_out = 0;

@@ -63,9 +63,9 @@ void problem_log::append_printable(bounded_text& out, std::string_view text) con
 void problem_log::note(errc code, phase where, std::string_view text) noexcept {
     auto shown = bounded_text{};
     append_printable(shown, text);
-    // Redis 7.0 does not say which command a script was not allowed to run.
-    if (code == errc::auth_failed && where == phase::script && !denied_.empty() &&
-        shown.append("; denied commands: "))
+    // Redis before 7.2 does not say which command a script was not allowed to run.
+    if (text.find("can't run this command") != std::string_view::npos && !denied_.empty() &&
+        shown.append("; commands denied in the handshake: "))
         append_printable(shown, denied_);
     last_ = clock::now();
     if (count_ != 0 && code_ == code && phase_ == where && text_.view() == shown.view()) {
@@ -77,8 +77,8 @@ void problem_log::note(errc code, phase where, std::string_view text) noexcept {
     text_ = shown;
     first_ = last_;
     count_ = 1;
-    denial_ = denial_ ||
-              (code == errc::auth_failed && (where == phase::script || text.starts_with("NOPERM")));
+    const auto is_denial = where == phase::script || text.find("NOPERM") != std::string_view::npos;
+    denial_ = denial_ || (code == errc::auth_failed && is_denial);
 }
 
 std::optional<problem> problem_log::last() const {

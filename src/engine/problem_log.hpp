@@ -33,7 +33,7 @@ class problem_log final : public redis::error_sink {
     /// Whether a denied command or key has been noted since the last call, as a new problem.
     [[nodiscard]] bool take_denial() noexcept { return std::exchange(denial_, false); }
 
-    /// Commands that the user may not run: what is added to a denial that names none.
+    /// Commands that the user could not run at the handshake; added to a denial that names none.
     void name_denied(std::string commands) { denied_ = std::move(commands); }
 
   private:

@@ -39,6 +39,7 @@ constexpr std::array rows{
     row{"NOPERM", {errc::auth_failed, remedy::keep}},
     row{"ERR The user executing the script", {errc::auth_failed, remedy::keep}},
     row{"The user executing the script", {errc::auth_failed, remedy::keep}}, // before 7.0
+    row{"ERR ACL failure in script", {errc::auth_failed, remedy::keep}},     // since 7.2
     row{"ERR Script attempted to access", {errc::wrong_node, remedy::keep}},
     row{"Lua script attempted to access", {errc::wrong_node, remedy::keep}}, // before 7.0
     row{"DENIED", {errc::auth_failed, remedy::reconnect_late}},              // protected mode
@@ -77,6 +78,20 @@ constexpr std::array rows{
     return text;
 }
 
+/// The error for which the server refused EXEC itself, as in
+///
+///     EXECABORT Transaction discarded because of: NOPERM this user has no permissions to run ...
+///
+/// Empty if `text` is not of this form.
+[[nodiscard]] std::string_view error_of_exec(std::string_view text) noexcept {
+    constexpr std::string_view begin = "EXECABORT Transaction discarded because of: ";
+    if (!text.starts_with(begin))
+        return {};
+    text.remove_prefix(begin.size());
+    text.remove_prefix(text.starts_with('-') ? 1 : 0);
+    return text;
+}
+
 /// Whether a script that ends with this error has written nothing: the server refuses such commands
 /// before the first write of a script only.
 [[nodiscard]] bool ran_nothing(const row& found) noexcept {
@@ -87,6 +102,8 @@ constexpr std::array rows{
 } // namespace
 
 reply_error classify(std::string_view text) noexcept {
+    if (const auto* refused = find_row(error_of_exec(text)))
+        return refused->meaning;
     if (const auto* found = find_row(text))
         return found->meaning;
     const auto from_script = text.find("script") != std::string_view::npos;

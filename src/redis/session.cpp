@@ -102,11 +102,11 @@ void session::greeting(std::string& out) {
         return (void)out.append(client_hello);
     if (introduced_) {
         resp::append_command(out, {"SCRIPT", "LOAD", check_script.body});
-        ++script_loads_;
         expect(step::load);
         // By EVALSHA, as calls are; EVAL is only needed when a server has forgotten the script.
         resp::append_command(out, {"SCRIPT", "LOAD", permissions_script.body});
         expect(step::load);
+        script_loads_ += 2;
         resp::append_command(out, {"EVALSHA", permissions_script.sha1, "1", settings_.probe_key});
         return expect(step::permissions);
     }
@@ -148,6 +148,8 @@ void session::ask_for_facts(std::string& out) {
     expect(step::info);
     resp::append_command(out, {"TIME"});
     expect(step::time);
+    for (auto left = probe_.append(out, settings_.probe_key); left != 0; --left)
+        expect(step::trial);
 }
 
 /// False when the reply is not one to its question.
@@ -210,23 +212,37 @@ void session::note_permission_error(std::string_view text) {
         note_error(step::permissions, text);
 }
 
-/// Refuses a server on which no check can be made. One that a call found read-only must be writable
-/// again; others may be asked with `peek`.
+/// Ends the check of what the user may run. Refuses a server on which no check can be made. One
+/// that a call found read-only must be writable again; others may be asked with `peek`.
+/// @param refusal and `written` are errors, or empty
+void session::end_probe(std::string_view refusal, std::string_view written) {
+    if (!refusal.empty())
+        note_error(step::permissions, refusal);
+    if (classify(written).remedy != remedy::leave_read_only)
+        writes_failed_ = false;
+    else if (writes_failed_)
+        note_error(step::permissions, written);
+}
+
 void session::read_permissions(const resp::decoder& reply, std::string_view bytes) {
     const auto nodes = reply.nodes();
     if (nodes.size() != 4)
         return;
     const auto needed = reply.text(nodes[1], bytes);
-    const auto written = reply.text(nodes[3], bytes);
     denied_ = reply.text(nodes[2], bytes);
-    if (!needed.empty())
-        note_error(step::permissions, "NOPERM the user has no permissions to run " +
-                                          std::string{needed} +
-                                          (denied_.empty() ? "" : ", nor " + denied_));
-    if (classify(written).remedy != remedy::leave_read_only)
-        writes_failed_ = false;
-    else if (writes_failed_)
-        note_error(step::permissions, written);
+    end_probe(needed.empty() ? ""
+                             : "NOPERM the user has no permissions to run " + std::string{needed} +
+                                   (denied_.empty() ? "" : ", nor " + denied_),
+              reply.text(nodes[3], bytes));
+}
+
+/// The next reply to the probe for transactions. Where the handshake has failed before, the probe
+/// was refused for another reason.
+void session::read_trial(std::string_view error) {
+    if (!probe_.read_reply(error) || finding_ != finding::fine)
+        return;
+    denied_ = probe_.others();
+    end_probe(probe_.refusal(), probe_.read_only());
 }
 
 action session::read_reply(const resp::decoder& reply, std::string_view bytes, std::int64_t now) {
@@ -243,6 +259,8 @@ action session::read_reply(const resp::decoder& reply, std::string_view bytes, s
     const auto is_error = first.kind == resp::kind::error || first.kind == resp::kind::blob_error;
     if (s == step::permissions)
         is_error ? note_permission_error(reply.text(first, bytes)) : read_permissions(reply, bytes);
+    else if (s == step::trial)
+        read_trial(is_error ? reply.text(first, bytes) : std::string_view{});
     else if (is_error)
         note_error(s, reply.text(first, bytes));
     else if (!note_fact(s, reply, bytes, now))

@@ -12,8 +12,9 @@
 // The greeting goes out in two writes: HELLO with the credentials and SELECT; then SCRIPT LOAD,
 // because a server hangs up on strangers who send more than 16 KB. Where scripts are off, it is one
 // write with what transactions need: ECHO (which a server that loads its data refuses, as it would
-// a call), CLIENT ID, INFO server, TIME. A server that does not know HELLO is greeted again in
-// RESP2; one that is loading its data is greeted again later, on the same connection.
+// a call), CLIENT ID, INFO server, TIME, and the probe of the user's permissions. A server that
+// does not know HELLO is greeted again in RESP2; one that is loading its data is greeted again
+// later, on the same connection.
 
 #ifndef COLIMIT_REDIS_SESSION_HPP
 #define COLIMIT_REDIS_SESSION_HPP
@@ -23,6 +24,7 @@
 #include <redis/reply_error.hpp>
 #include <redis/resp.hpp>
 #include <redis/server_facts.hpp>
+#include <redis/transaction_probe.hpp>
 
 #include <array>
 #include <cstddef>
@@ -112,7 +114,7 @@ class session {
     /// Commands that the user may not run, though not all calls need them, as far as the server
     /// tells; separated by spaces.
     [[nodiscard]] const std::string& denied_commands() const noexcept { return denied_; }
-    /// How often the script was sent.
+    /// Scripts that were sent with SCRIPT LOAD.
     [[nodiscard]] std::uint64_t script_loads() const noexcept { return script_loads_; }
     /// Where problems of the handshake are reported. The sink outlives the session.
     void report_to(error_sink& to) noexcept { errors_ = &to; }
@@ -129,7 +131,8 @@ class session {
         identity,
         info,
         time,
-        permissions
+        permissions,
+        trial
     };
 
     void expect(step s) noexcept { steps_[step_count_++] = s; }
@@ -137,6 +140,8 @@ class session {
     void note_error(step s, std::string_view text);
     void note_permission_error(std::string_view text);
     void read_permissions(const resp::decoder& reply, std::string_view bytes);
+    void read_trial(std::string_view error);
+    void end_probe(std::string_view refusal, std::string_view written);
     [[nodiscard]] bool note_fact(step s, const resp::decoder& reply, std::string_view bytes,
                                  std::int64_t now);
     [[nodiscard]] action refuse_stranger(std::int64_t now, std::string_view bytes);
@@ -161,12 +166,13 @@ class session {
     int protocol_;
     bool introduced_ = false; ///< the first part of the greeting was accepted
     bool connected_ = false;  ///< also while waiting for a server that loads its data
-    std::array<step, 6> steps_{};
+    std::array<step, 20> steps_{};
     std::size_t step_count_ = 0;
     std::size_t steps_done_ = 0;
     /// The worst that the greeting's replies had to say.
     enum class finding : std::uint8_t { fine, old_server, not_yet, refused } finding_{};
     server_facts facts_;
+    transaction_probe probe_;
     std::string run_id_; ///< its first half, if the server told it
     std::int64_t client_id_ = 0;
     remedy refusal_ = remedy::reconnect;

@@ -182,6 +182,8 @@ std::optional<transaction::progress> transaction::read_reply(const resp::decoder
     } else {
         auto& c = calls_[current_];
         if (heard_.replies == c.commands + 1) {
+            if (heard_.error)
+                made.failure.reset(); // what EXEC says follows from it
             if (!read_exec(c, reply, bytes, with, made.answered))
                 return std::nullopt;
             heard_ = {};

@@ -75,7 +75,7 @@ class transaction {
         bool is_over = false;                  ///< no more replies are owed
         detail::operation* answered = nullptr; ///< with `ec` or `result` set
         remedy needs = remedy::keep;           ///< when it is over
-        std::optional<errc> failure = {};      ///< what the reply says, if it is an error
+        std::optional<errc> failure = {};      ///< the code of an error that follows from no other
     };
     /// Takes the next reply. Nothing when it is not one to this.
     [[nodiscard]] std::optional<progress>

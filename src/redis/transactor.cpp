@@ -164,10 +164,8 @@ std::optional<remedy> transactor::read_reply(const resp::decoder& reply, std::st
     const auto made = row.read_reply(reply, bytes, context_);
     if (!made)
         return std::nullopt;
-    // EXECABORT only follows the error that says why.
-    const auto text = reply.text(reply.nodes().front(), bytes);
-    if (made->failure && !text.starts_with("EXECABORT"))
-        note(*made->failure, phase::reply, text);
+    if (made->failure)
+        note(*made->failure, phase::reply, reply.text(reply.nodes().front(), bytes));
     if (made->answered != nullptr)
         finish(*made->answered);
     if (made->is_over) {

@@ -329,12 +329,13 @@ conversation seen_conversation() {
 }
 
 conversation transaction_conversation() {
-    // HELLO, ECHO, CLIENT ID, INFO, TIME; then ECHO and TIME, and nine commands for each call.
+    // HELLO, ECHO, CLIENT ID, INFO, TIME, and 12 of the probe; then ECHO and TIME, and nine
+    // commands for each call.
     return {.name = "transaction",
             .mode = mode::transaction,
-            .calls = {{"aaa", &record_of_all, 11, 15}, {"bbcc", &record_of_all, 7, 24}},
-            .greeting = 5,
-            .clocks = {4, 6}};
+            .calls = {{"aaa", &record_of_all, 11, 27}, {"bbcc", &record_of_all, 7, 36}},
+            .greeting = 17,
+            .clocks = {4, 18}};
 }
 
 namespace {

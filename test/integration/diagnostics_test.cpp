@@ -46,6 +46,11 @@ void check_last(const limiter& l, errc code, phase where, std::string_view part)
     BOOST_TEST(p.count >= 1U);
 }
 
+/// Whether a denial names SET: in the words of servers since 7.2, or in what the handshake found.
+[[nodiscard]] bool names_set(std::string_view text) {
+    return has(text, "the 'set' command") || has(text, "; commands denied in the handshake: SET");
+}
+
 /// Waits until a problem with this text has been reported.
 asio::awaitable<void> until_reported(const limiter& l, std::string_view part) {
     co_await test::until([&] { return has(last_of(l).text, part); });
@@ -336,7 +341,7 @@ BOOST_AUTO_TEST_CASE(a_user_without_a_command_or_key_that_every_check_needs_is_r
     refused("nomget", "no permissions to run MGET");
     refused("noevalsha", "'evalsha'");
     refused("noscript", "'script|load'");
-    refused("otherkeys", "keys");
+    refused("otherkeys", "to access");
     BOOST_TEST(look.dbsize() == 0);
 }
 
@@ -366,7 +371,131 @@ BOOST_AUTO_TEST_CASE(a_command_that_an_acl_denies_within_a_script_is_named) {
         const auto [denied, d] = co_await l.allow("k", rules);
         BOOST_TEST((denied == errc::auth_failed), denied.message());
     });
-    check_last(l.limiter, errc::auth_failed, phase::script, "denied commands: SET");
+    check_last(l.limiter, errc::auth_failed, phase::script, "");
+    BOOST_TEST(names_set(last_of(l.limiter).text), last_of(l.limiter));
+}
+
+BOOST_AUTO_TEST_CASE(a_user_without_a_command_or_key_that_transactions_need_is_refused_by_name) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    const auto refused = [&](std::string_view keys, std::string_view minus,
+                             std::string_view words) {
+        look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", keys, "+@all", minus});
+        for (const auto resp : {2, 3}) {
+            auto l = live{"unix://ann:pw@" + server.socket(), [resp](config& c) {
+                              c.mode = mode::transaction;
+                              c.resp = resp;
+                          }};
+            l.run([&]() -> asio::awaitable<void> {
+                const auto ec = co_await l.ready();
+                BOOST_TEST((ec == errc::auth_failed), ec.message());
+            });
+            check_last(l.limiter, errc::auth_failed, phase::handshake, words);
+            BOOST_TEST(l.limiter.health().state == health_state::refused);
+        }
+    };
+    for (const std::string command : {"multi", "exec", "zadd", "zremrangebyscore", "zrevrange",
+                                      "zcount", "pttl", "pexpire", "zrem", "time", "echo"})
+        refused("~*", "-" + command, "'" + command + "'");
+    refused("~*", "-multi", "; denied commands: MULTI");
+    refused("~*", "-@sortedset", "; denied commands: ZREMRANGEBYSCORE ZREVRANGE ZADD ZCOUNT ZREM");
+    refused("~other:*", "-get", "; denied commands: ZREMRANGEBYSCORE ZREVRANGE ZADD");
+    BOOST_TEST(look.dbsize() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_user_with_just_the_rights_that_transactions_need_is_ready) {
+    const auto log = policy{"log", sliding_log(1, 1h)};
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"ACL",        "SETUSER", "plain",  "on",       ">pw",
+               "~colimit:*", "-@all",   "+hello", "+echo",    "+client|id",
+               "+time",      "+multi",  "+exec",  "+zadd",    "+zremrangebyscore",
+               "+zrevrange", "+zcount", "+pttl",  "+pexpire", "+zrem"});
+    auto l =
+        live{"unix://plain:pw@" + server.socket(), [](config& c) { c.mode = mode::transaction; }};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto ec = co_await l.ready();
+        BOOST_TEST(!ec, ec.message());
+        BOOST_TEST(look.dbsize() == 0);
+        for (const auto* command : {"zadd", "pexpire", "zcount"})
+            BOOST_TEST(test::calls_of(look, command) == 0, command << " was executed");
+        auto d = co_await l.limiter.allow("k", log);
+        BOOST_TEST(d.allowed());
+        d = co_await l.limiter.allow("k", log);
+        BOOST_TEST(!d.allowed());
+    });
+    BOOST_TEST(!l.limiter.last_error());
+}
+
+BOOST_AUTO_TEST_CASE(a_read_only_server_is_ready_for_transactions_until_a_call_was_refused) {
+    const auto log = policy{"log", sliding_log(1, 1h)};
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"REPLICAOF", "127.0.0.1", "1"});
+    auto l = live{server.address(), [](config& c) {
+                      c.mode = mode::transaction;
+                      c.reconnect_most = 10ms;
+                  }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.limiter.ready();
+        const auto d = co_await l.limiter.peek("k", log);
+        BOOST_TEST(d.remaining == 1);
+        (void)co_await l.allow("k", log);
+        co_await test::until([&] { return l.limiter.health().state == health_state::degraded; });
+        check_last(l.limiter, errc::unavailable, phase::handshake, "READONLY");
+        look.must({"REPLICAOF", "NO", "ONE"});
+        co_await l.until_it_works("k", log);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(
+    a_command_that_is_denied_after_the_handshake_is_told_from_those_denied_before) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    for (const std::string command : {"setrange", "mget", "time", "evalsha"}) {
+        look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", "~*", "+@all", "-pfadd"});
+        auto l = live{"unix://ann:pw@" + server.socket()};
+        l.run([&]() -> asio::awaitable<void> {
+            co_await l.until_it_works("k", rules);
+            look.must({"ACL", "SETUSER", "ann", "-" + command});
+            const auto [ec, d] = co_await l.allow("k", rules);
+            BOOST_TEST((ec == errc::auth_failed), ec.message());
+        });
+        const auto text = last_of(l.limiter).text;
+        // Before 7.2 a server does not say which command a script may not run.
+        if (has(text, "can't run this command"))
+            BOOST_TEST(has(text, "; commands denied in the handshake: PFADD"), text);
+        else
+            BOOST_TEST((has(text, "'" + command + "'") && !has(text, "PFADD")), text);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_is_denied_after_the_handshake_is_named_without_scripts) {
+    const auto log = policy{"log", sliding_log(5, 1h)};
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    for (const std::string command : {"multi", "exec", "zadd", "zcount", "pexpire"}) {
+        look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", "~*", "+@all"});
+        auto causes = std::vector<problem>{};
+        auto l = live{"unix://ann:pw@" + server.socket(), [&](config& c) {
+                          c.mode = mode::transaction;
+                          c.on_event = [&](const event& e) {
+                              if (e.kind == event_kind::permission_denied)
+                                  causes.push_back(e.cause.value());
+                          };
+                      }};
+        l.run([&]() -> asio::awaitable<void> {
+            co_await l.until_it_works("k", log);
+            look.must({"ACL", "SETUSER", "ann", "-" + command});
+            const auto [ec, d] = co_await l.allow("k", log);
+            // Without MULTI the other commands are executed one by one.
+            BOOST_TEST((ec == (command == "multi" ? errc::outcome_unknown : errc::auth_failed)),
+                       ec.message());
+            co_await test::until([&] { return !causes.empty(); });
+        });
+        check_last(l.limiter, errc::auth_failed, phase::reply, "'" + command + "'");
+        BOOST_TEST(has(causes[0].text, "'" + command + "'"), causes[0]);
+    }
 }
 
 // Read-only servers
@@ -478,7 +607,7 @@ BOOST_AUTO_TEST_CASE(a_denied_command_is_an_event_once) {
         (void)co_await l.allow("k", rules);
     });
     BOOST_TEST(count(seen, event_kind::permission_denied) == 1);
-    BOOST_TEST(has(to_string(seen.back()), "denied commands: SET"));
+    BOOST_TEST(names_set(to_string(seen.back())), seen.back());
 }
 
 BOOST_AUTO_TEST_CASE(an_event_may_use_close_and_destroy_the_limiter_and_may_throw) {

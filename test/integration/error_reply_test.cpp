@@ -114,6 +114,10 @@ BOOST_AUTO_TEST_CASE(what_must_be_changed_first_is_told_apart) {
     expect("ERR The user executing the script can't run this command or subcommand script: 0123, "
            "on @user_script:12.",
            errc::auth_failed, fix_the_cause, true);
+    expect(
+        "ERR ACL failure in script: User ann has no permissions to run the 'mget' command script: "
+        "0123, on @user_script:12.",
+        errc::auth_failed, fix_the_cause, true);
     expect("WRONGTYPE Operation against a key holding the wrong kind of value", errc::key_conflict,
            fix_the_cause, true);
     expect("MOVED 3999 127.0.0.1:6381", errc::wrong_node, fix_the_cause, true);

@@ -8,6 +8,7 @@
 
 #include <sstream>
 #include <string>
+#include <string_view>
 
 using namespace colimit;
 using detail::problem_log;
@@ -69,6 +70,28 @@ BOOST_AUTO_TEST_CASE(the_password_and_repeated_arguments_are_left_out) {
                "ERR unknown command `HELLO`,");
     BOOST_TEST(shown("an error", "err") == "an error"); // too short to be replaced
     BOOST_TEST(shown("nul\x01gap", "nul\x01") == "***gap");
+}
+
+BOOST_AUTO_TEST_CASE(a_denial_that_names_no_command_is_followed_by_those_of_the_handshake) {
+    auto log = problem_log{""};
+    log.name_denied("SET");
+    const auto shown = [&log](std::string_view text, phase where = phase::script) {
+        log.note(errc::auth_failed, where, text);
+        BOOST_TEST(log.take_denial() ==
+                   (text.find("NOPERM") != text.npos || where == phase::script));
+        return log.last().value().text;
+    };
+    const auto unnamed =
+        std::string{"ERR The user executing the script can't run this command or subcommand"};
+    BOOST_TEST(shown(unnamed) == unnamed + "; commands denied in the handshake: SET");
+    for (const std::string text :
+         {"ERR ACL failure in script: User ann has no permissions to run the 'get' command",
+          "NOPERM this user has no permissions to run the 'evalsha' command",
+          "NOPERM this user has no permissions to access one of the keys used as arguments"})
+        BOOST_TEST(shown(text) == text);
+    const auto exec = std::string{"EXECABORT Transaction discarded because of: NOPERM 'exec'"};
+    BOOST_TEST(shown(exec, phase::reply) == exec);
+    BOOST_TEST(shown("WRONGPASS no", phase::handshake) == "WRONGPASS no");
 }
 
 BOOST_AUTO_TEST_CASE(a_problem_prints_as_one_line) {

@@ -90,12 +90,33 @@ BOOST_AUTO_TEST_CASE(refused_credentials_are_tried_again_slowly_on_a_new_connect
     check("ERR invalid password", errc::auth_failed, remedy::reconnect_late);
 }
 
+BOOST_AUTO_TEST_CASE(an_exec_that_is_refused_itself_has_the_error_that_it_was_refused_for) {
+    const auto refused = [](std::string_view why) {
+        return "EXECABORT Transaction discarded because of: " + std::string{why};
+    };
+    for (const std::string mark : {"", "-"}) {
+        check(refused(mark + "NOPERM this user has no permissions to run the 'exec' command"),
+              errc::auth_failed, remedy::keep);
+        check(refused(mark + "READONLY You can't write against a read only replica."),
+              errc::unavailable, remedy::leave_read_only);
+        check(refused(mark + "LOADING Redis is loading the dataset in memory"), errc::unavailable,
+              remedy::hold_off);
+        check(refused(mark + "something new"), errc::server_error, remedy::keep);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_lack_of_permission_is_told_from_a_server_that_cannot) {
     check("NOPERM this user has no permissions to run the 'evalsha' command", errc::auth_failed,
           remedy::keep);
     check("ERR The user executing the script can't run this command or subcommand script: "
           "0123, on @user_script:12.",
           errc::auth_failed, remedy::keep);
+    for (const std::string why : {"User ann has no permissions to run the 'setrange' command",
+                                  "No permissions to access a key"}) {
+        check("ERR ACL failure in script: " + why, errc::auth_failed, remedy::keep); // since 7.2
+        check("ERR ACL failure in script: " + why + " script: 0123, on @user_script:12.",
+              errc::auth_failed, remedy::keep);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_full_server_is_left_alone_for_a_while) {

@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <redis/error_sink.hpp>
 #include <redis/script.hpp>
 #include <redis/session.hpp>
 #include <support/script_double.hpp>
@@ -29,6 +30,22 @@ constexpr std::string_view sha = "$40\r\n012345678901234567890123456789012345678
 constexpr std::string_view allowed = "*3\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n";
 constexpr std::string_view wrongpass = "-WRONGPASS invalid username-password pair\r\n";
 constexpr std::string_view loading = "-LOADING Redis is loading the dataset in memory\r\n";
+
+/// They come behind the facts that transactions need, and ask about the empty key.
+const std::vector<test::command> commands_of_probe{{"MULTI"},
+                                                   {"ZREMRANGEBYSCORE", "", "-inf", "(0"},
+                                                   {"ZREVRANGE", "", "0", "0", "WITHSCORES"},
+                                                   {"ZADD", "", "XX", "0", "m"},
+                                                   {"ZCOUNT", "", "(0", "+inf"},
+                                                   {"PTTL", ""},
+                                                   {"PEXPIRE", "", "1000"},
+                                                   {"ZREM", "", "m"},
+                                                   {"ZREMRANGEBYRANK", "", "0", "0"},
+                                                   {"PERSIST", ""},
+                                                   {"ZADD"},
+                                                   {"EXEC"}};
+
+constexpr std::string_view time_of_2023 = "*2\r\n$10\r\n1700000000\r\n$2\r\n12\r\n";
 
 struct connection {
     explicit connection(redis::session_settings s = {}) : session(std::move(s)) {}
@@ -68,6 +85,23 @@ struct connection {
         BOOST_TEST((reply(sha) == action::nothing));
         BOOST_TEST((reply(sha) == action::nothing));
         return reply(permissions);
+    }
+
+    /// The replies to the probe for transactions, of which the one to `command` is this.
+    action probe(std::string_view command = "", std::string_view answer = "") {
+        constexpr std::string_view aborted =
+            "-EXECABORT Transaction discarded because of previous errors.\r\n";
+        auto last = action::nothing;
+        for (const auto& words : commands_of_probe) {
+            BOOST_TEST((last == action::nothing));
+            const auto has_key = words.size() > 1;
+            last = reply(words[0] == command && (has_key || command != "ZADD") ? answer
+                         : words[0] == "MULTI"                                 ? ok
+                         : words[0] == "EXEC"                                  ? aborted
+                         : has_key                                             ? "+QUEUED\r\n"
+                                   : "-ERR wrong number of arguments for 'zadd' command\r\n");
+        }
+        return last;
     }
 
     void make_ready() {
@@ -237,20 +271,22 @@ BOOST_AUTO_TEST_CASE(for_transactions_no_script_is_loaded_and_the_facts_of_the_s
     auto c = connection{{.user = "", .password = "", .transactions = true}};
     (void)c.session.start(c.now);
     (void)c.session.connected();
-    BOOST_TEST(
-        (c.greeting() ==
-         std::vector<test::command>{
-             {"HELLO", "3"}, {"ECHO", "colimit"}, {"CLIENT", "ID"}, {"INFO", "server"}, {"TIME"}}));
+    auto expected = std::vector<test::command>{
+        {"HELLO", "3"}, {"ECHO", "colimit"}, {"CLIENT", "ID"}, {"INFO", "server"}, {"TIME"}};
+    expected.insert(expected.end(), commands_of_probe.begin(), commands_of_probe.end());
+    BOOST_TEST((c.greeting() == expected));
     for (const std::string_view answer :
          {hello, std::string_view{"$7\r\ncolimit\r\n"}, std::string_view{":17\r\n"},
           std::string_view{"$53\r\n# Server\r\nrun_id:0123456789abcdef0123456789abcdef01\r\n\r\n"}})
         BOOST_TEST((c.reply(answer) == action::nothing));
     c.now += 250;
-    BOOST_TEST((c.reply("*2\r\n$10\r\n1700000000\r\n$2\r\n12\r\n") == action::serve));
+    BOOST_TEST((c.reply(time_of_2023) == action::nothing));
+    c.now += 10;
+    BOOST_TEST((c.probe() == action::serve));
     BOOST_TEST(c.session.facts().origin == "0123456789abcdef.17.");
     BOOST_TEST(c.session.facts().time == 1'700'000'000'000'012);
-    BOOST_TEST(c.session.facts().asked == c.now - 250);
-    BOOST_TEST(c.session.facts().answered == c.now);
+    BOOST_TEST(c.session.facts().asked == c.now - 260);
+    BOOST_TEST(c.session.facts().answered == c.now - 10);
 }
 
 BOOST_AUTO_TEST_CASE(where_info_is_not_allowed_the_time_stands_for_the_run) {
@@ -259,8 +295,40 @@ BOOST_AUTO_TEST_CASE(where_info_is_not_allowed_the_time_stands_for_the_run) {
     for (const std::string_view answer :
          {"$7\r\ncolimit\r\n", ":3\r\n", "-NOPERM this user has no permissions to run INFO\r\n"})
         BOOST_TEST((c.reply(answer) == action::nothing));
-    BOOST_TEST((c.reply("*2\r\n$4\r\n1700\r\n$2\r\n12\r\n") == action::serve));
+    BOOST_TEST((c.reply("*2\r\n$4\r\n1700\r\n$2\r\n12\r\n") == action::nothing));
+    BOOST_TEST((c.probe() == action::serve));
     BOOST_TEST(c.session.facts().origin == "t1700000012.3.");
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_transactions_need_and_the_user_may_not_run_is_named) {
+    struct log : redis::error_sink {
+        void note(errc /*code*/, phase /*where*/, std::string_view said) noexcept override {
+            text = said;
+        }
+        std::string text;
+    };
+    const auto probe = [](std::string_view command, std::string_view answer) {
+        auto c = connection{{.user = "", .password = "", .protocol = 2, .transactions = true}};
+        auto errors = log{};
+        c.session.report_to(errors);
+        c.open();
+        for (const auto fact : {std::string_view{"$7\r\ncolimit\r\n"}, std::string_view{":3\r\n"},
+                                std::string_view{"$0\r\n\r\n"}, time_of_2023})
+            (void)c.reply(fact);
+        const auto end = c.probe(command, answer);
+        BOOST_TEST((end == (errors.text.empty() ? action::serve : action::disconnect)));
+        BOOST_TEST(
+            (c.session.trouble() == (errors.text.empty() ? errc::unavailable : errc::auth_failed)));
+        return errors.text + '|' + c.session.denied_commands();
+    };
+    BOOST_TEST(probe("PEXPIRE", "-NOPERM no 'pexpire'\r\n") ==
+               "NOPERM no 'pexpire'; denied commands: PEXPIRE|");
+    BOOST_TEST(probe("EXEC", "-EXECABORT Transaction discarded because of: NOPERM no 'exec'\r\n") ==
+               "NOPERM no 'exec'; denied commands: EXEC|");
+    BOOST_TEST(probe("PERSIST", "-NOPERM no 'persist'\r\n") == "|PERSIST");
+    BOOST_TEST(probe("ZADD", "-OOM command not allowed\r\n") == "|");
+    BOOST_TEST(probe("ZADD", "-READONLY You can't write against a read only replica.\r\n") == "|");
+    BOOST_TEST(probe("EXEC", "*0\r\n") == "|");
 }
 
 BOOST_AUTO_TEST_CASE(without_an_id_or_a_time_there_are_no_transactions) {
@@ -270,8 +338,8 @@ BOOST_AUTO_TEST_CASE(without_an_id_or_a_time_there_are_no_transactions) {
         (void)c.reply("$7\r\ncolimit\r\n");
         (void)c.reply(id);
         (void)c.reply("$0\r\n\r\n");
-        BOOST_TEST((c.reply(id == ":3\r\n" ? "*0\r\n" : "*2\r\n$1\r\n1\r\n$1\r\n2\r\n") ==
-                    action::disconnect));
+        (void)c.reply(id == ":3\r\n" ? "*0\r\n" : time_of_2023);
+        BOOST_TEST((c.probe() == action::disconnect));
         const auto expected = id.starts_with("-NOPERM") ? errc::auth_failed : errc::server_error;
         BOOST_TEST((c.session.trouble() == expected));
     }
