@@ -55,6 +55,7 @@ void redis_engine::on_connect(std::uint64_t connection, error_code ec) {
     begin_ = end_ = 0;
     decoder_.reset();
     may_ping_ = true;
+    session_.came_further(now_);
     attempt([this] { obey(session_.connected()); });
     if (connection == stream_.connection())
         attempt([this] { start_read(); });
@@ -76,16 +77,16 @@ void redis_engine::serve() {
     problems_.name_denied(session_.denied_commands());
     is_serving_ = true;
     send_event(event_kind::connected);
-    breaker_.close();
+    breaker_.greeted();
     stream_.keep_address();
     calls_->begin_connection(session_.facts());
     end_ready_waiters({});
     pump();
 }
 
-void redis_engine::lose_connection(redis::remedy why) {
+void redis_engine::lose_connection(redis::remedy why, errc trouble) {
     stream_.leave_address();
-    obey(session_.lost(now_, why));
+    obey(session_.lost(now_, why, trouble));
 }
 
 void redis_engine::lose_connection(error_code why) {
@@ -118,8 +119,8 @@ std::int64_t redis_engine::silence_ends() const noexcept {
 
 std::int64_t redis_engine::next_event() const noexcept {
     return std::min({calls_->next_deadline().value_or(no_time),
-                     session_.wake_at().value_or(no_time), silence_ends(), probe_due(), ping_due(),
-                     provoke_at()});
+                     session_.wake_at().value_or(no_time), silence_ends(), probe_due(),
+                     breaker_.probe_late_at().value_or(no_time), ping_due(), provoke_at()});
 }
 
 void redis_engine::set_alarm() noexcept {
@@ -187,6 +188,8 @@ void redis_engine::act_on_time() {
             note_timeout("the server did not reply within config::timeout");
         breaker_.miss(now_);
     }
+    if (now_ >= breaker_.probe_late_at().value_or(no_time))
+        breaker_.miss_probe();
     if (session_.is_too_late(now_))
         note_late_connection();
     if (now_ >= provoke_at())

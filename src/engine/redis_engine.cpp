@@ -199,9 +199,9 @@ void redis_engine::shut(error_code why) {
 /// The socket belongs to the strand, if there is one.
 void redis_engine::close_stream() noexcept {
     if (!lock().is_needed() || is_abandoned())
-        return stream_.close();
+        return stream_.shut_down();
     try {
-        asio::post(own_executor(), [to = shared_from_this(), this] { stream_.close(); });
+        asio::post(own_executor(), [to = shared_from_this(), this] { stream_.shut_down(); });
     } catch (const std::bad_alloc&) { // it ends when the server ends it, or the context
     }
 }
@@ -387,7 +387,10 @@ bool redis_engine::read_reply(std::string_view bytes) {
                                                : read_answer(bytes);
     if (needs < redis::remedy::reconnect)
         return true;
-    lose_connection(needs);
+    const auto& first = decoder_.nodes().front();
+    const auto is_refusal = first.kind == redis::resp::kind::error &&
+                            redis::classify(decoder_.text(first, bytes)).code == errc::auth_failed;
+    lose_connection(needs, is_refusal ? errc::auth_failed : errc::unavailable);
     return false;
 }
 

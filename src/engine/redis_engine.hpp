@@ -104,7 +104,7 @@ class redis_engine final : public engine, private redis::stream_events {
     void serve();
     void disconnect();
     void close_stream() noexcept;
-    void lose_connection(redis::remedy why);
+    void lose_connection(redis::remedy why, errc trouble = errc::unavailable);
     void lose_connection(error_code why);
     void note_connect_failure(error_code why) noexcept;
     void note_lost_connection(error_code why) noexcept;

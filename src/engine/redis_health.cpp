@@ -21,14 +21,13 @@ redis::remedy redis_engine::read_answer(std::string_view bytes) {
     const auto needs = calls_->read_reply(decoder_, bytes);
     if (!needs)
         problems_.note(errc::unavailable, phase::reply, "a reply that belongs to another request");
-    if (needs == redis::remedy::keep) {
+    // Not what only begins a transaction: a server that refuses its writes says OK to that.
+    if (needs == redis::remedy::keep && !calls_->done.empty()) { // in time, as it found its callers
         session_.served();
-        if (!calls_->done.empty()) { // it found its callers, so it was in time
-            breaker_.hit();
-            if (is_falling_back_ && !calls_->done.front()->ec) {
-                is_falling_back_ = false;
-                send_event(event_kind::fallback_ended);
-            }
+        breaker_.hit();
+        if (is_falling_back_ && !calls_->done.front()->ec) {
+            is_falling_back_ = false;
+            send_event(event_kind::fallback_ended);
         }
     }
     if (needs == redis::remedy::hold_off)
@@ -50,18 +49,20 @@ void redis_engine::probe() {
     start_write();
 }
 
-/// The reply to a probe. A server that is busy with itself is alive, but not well.
+/// The reply to a probe. A server that is busy with itself is alive, but not well. One that refuses
+/// PING alone, as its user or its configuration says, has answered as well as by PONG.
 redis::remedy redis_engine::end_probe(std::string_view bytes) {
     const auto& first = decoder_.nodes().front();
     if (first.kind == redis::resp::kind::push)
         return redis::remedy::keep;
     const auto is_error = first.kind == redis::resp::kind::error;
-    breaker_.end_probe(!is_error, now_);
-    if (!is_error)
-        return redis::remedy::keep;
-    const auto text = decoder_.text(first, bytes);
-    const auto meaning = redis::classify(text);
-    problems_.note(meaning.code, phase::reply, text);
+    const auto text = is_error ? decoder_.text(first, bytes) : std::string_view{};
+    const auto meaning =
+        is_error ? redis::classify(text) : redis::reply_error{{}, redis::remedy::keep};
+    const auto is_well = meaning.remedy == redis::remedy::keep;
+    breaker_.end_probe(is_well, now_);
+    if (!is_well)
+        problems_.note(meaning.code, phase::reply, text);
     return meaning.remedy;
 }
 
@@ -98,11 +99,13 @@ redis::remedy redis_engine::end_ping(std::string_view bytes) {
     if (first.kind == redis::resp::kind::push)
         return redis::remedy::keep;
     ping_is_owed_ = false;
-    if (first.kind != redis::resp::kind::error)
+    if (first.kind != redis::resp::kind::error) {
+        breaker_.hit();
         return redis::remedy::keep;
-    const auto text = decoder_.text(first, bytes);
-    may_ping_ = !text.starts_with("NOPERM");
-    return may_ping_ ? redis::classify(text).remedy : redis::remedy::keep;
+    }
+    const auto needs = redis::classify(decoder_.text(first, bytes)).remedy;
+    may_ping_ = needs != redis::remedy::keep; // PING alone is refused
+    return needs;
 }
 
 std::int64_t redis_engine::ping_due() const noexcept {

@@ -17,6 +17,17 @@ std::optional<std::int64_t> breaker::probe_at() const noexcept {
     return due_;
 }
 
+std::optional<std::int64_t> breaker::probe_late_at() const noexcept {
+    if (!is_probing() || is_probe_late_)
+        return std::nullopt;
+    return *probed_at_ + settings_.patience;
+}
+
+void breaker::begin_probe(std::int64_t now) noexcept {
+    probed_at_ = now;
+    is_probe_late_ = false;
+}
+
 void breaker::miss(std::int64_t now) {
     if (is_open_ || ++misses_ < settings_.misses)
         return;
@@ -38,7 +49,6 @@ void breaker::heard(std::int64_t now) noexcept {
 }
 
 void breaker::end_probe(bool served, std::int64_t now) {
-    const auto began = probed_at_.value_or(now);
     probed_at_.reset();
     if (!is_open_)
         return;
@@ -46,15 +56,18 @@ void breaker::end_probe(bool served, std::int64_t now) {
         good_ = 0;
         return pause(now);
     }
-    good_ = now - began <= settings_.patience ? good_ + 1 : 0;
+    good_ = is_probe_late_ ? 0 : good_ + 1;
     due_ = now; // also after a late one: the server is there, and the next may be in time
-    if (good_ >= settings_.probes)
-        close();
-}
-
-void breaker::close() noexcept {
+    if (good_ < settings_.probes)
+        return;
     is_open_ = false;
     misses_ = good_ = 0;
+}
+
+void breaker::greeted() noexcept {
+    is_open_ = false;
+    good_ = 0;
+    misses_ = std::min(misses_, settings_.misses - 1);
 }
 
 /// Between half and all of the present pause; the next one is twice as long.

@@ -13,6 +13,9 @@
 // It takes several misses to open and several good probes to close, so one slow moment does not
 // open it and one lucky reply does not close it. The pauses grow and are jittered; they begin small
 // again only after a call was answered in time.
+//
+// A probe is late if its reply has not arrived when its time is over, not if it is read late: the
+// event loop may have had other work. So the shell, which can look for what has arrived, says so.
 
 #ifndef COLIMIT_REDIS_BREAKER_HPP
 #define COLIMIT_REDIS_BREAKER_HPP
@@ -41,6 +44,8 @@ class breaker {
     [[nodiscard]] std::uint64_t openings() const noexcept { return openings_; }
     /// A probe is under way.
     [[nodiscard]] bool is_probing() const noexcept { return probed_at_.has_value(); }
+    /// When the probe that is under way is late, unless it is already.
+    [[nodiscard]] std::optional<std::int64_t> probe_late_at() const noexcept;
     /// When the next probe is due, if it is open and none is under way.
     [[nodiscard]] std::optional<std::int64_t> probe_at() const noexcept;
 
@@ -51,13 +56,16 @@ class breaker {
     /// The server has said something, if too late: it is asked at once how it is.
     void heard(std::int64_t now) noexcept;
 
-    void begin_probe(std::int64_t now) noexcept { probed_at_ = now; }
+    void begin_probe(std::int64_t now) noexcept;
+    /// Nothing has arrived in time.
+    void miss_probe() noexcept { is_probe_late_ = true; }
     /// @param served whether the server does what it is asked
     void end_probe(bool served, std::int64_t now);
     /// The connection is gone, and the probe with it.
     void lose_connection() noexcept { probed_at_.reset(); }
-    /// A connection has been greeted, which took several good replies.
-    void close() noexcept;
+    /// A connection has been greeted, which took several good replies. Closes, but the next miss
+    /// opens again: a server may greet and then serve nothing.
+    void greeted() noexcept;
 
   private:
     void pause(std::int64_t now);
@@ -68,6 +76,7 @@ class breaker {
     int misses_ = 0;
     int good_ = 0;
     std::optional<std::int64_t> probed_at_;
+    bool is_probe_late_ = false;
     std::int64_t due_ = 0;
     std::int64_t pause_;
     std::minstd_rand random_;

@@ -156,12 +156,24 @@ void session::ask_for_facts(std::string& out) {
 bool session::note_fact(step s, const resp::decoder& reply, std::string_view bytes,
                         std::int64_t now) {
     const auto& first = reply.nodes().front();
+    if (s == step::hello)
+        facts_.is_cluster = is_cluster_in_hello(reply, bytes);
+    switch (s) { // a server that echoes what it is sent is not Redis
+    case step::hello:
+        return first.kind == resp::kind::map;
+    case step::load:
+        return reply.text(first, bytes).size() == check_script.sha1.size();
+    case step::auth:
+    case step::select:
+    case step::ping:
+        return first.kind == resp::kind::simple;
+    default:
+        break;
+    }
     if (s == step::identity) {
         client_id_ = first.integer;
         return first.kind == resp::kind::integer;
     }
-    if (s == step::hello)
-        facts_.is_cluster = is_cluster_in_hello(reply, bytes);
     if (s == step::info) {
         const auto info = reply.text(first, bytes);
         run_id_ = run_id_in(info);
@@ -271,8 +283,10 @@ action session::read_reply(const resp::decoder& reply, std::string_view bytes, s
 action session::end_greeting(std::int64_t now) {
     switch (finding_) {
     case finding::fine:
-        if (!settings_.transactions && !std::exchange(introduced_, true))
+        if (!settings_.transactions && !std::exchange(introduced_, true)) {
+            came_further(now);
             return action::send;
+        }
         state_ = session_state::ready;
         was_ready_ = true;
         trouble_ = errc::unavailable;
@@ -280,6 +294,7 @@ action session::end_greeting(std::int64_t now) {
     case finding::old_server:
         protocol_ = 2;
         facts_.asked = now;
+        came_further(now);
         return action::send;
     case finding::not_yet:
         trouble_ = errc::unavailable;

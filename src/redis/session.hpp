@@ -26,6 +26,7 @@
 #include <redis/server_facts.hpp>
 #include <redis/transaction_probe.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -91,6 +92,11 @@ class session {
     /// No connection will be ready before this time (in the past while one is being made).
     [[nodiscard]] std::int64_t not_ready_before() const noexcept;
 
+    /// The attempt is alive: it has a quarter of `connect_timeout` from now at least, however late
+    /// this process has noticed that.
+    void came_further(std::int64_t now) noexcept {
+        due_ = std::max(due_, now + settings_.connect_timeout / 4);
+    }
     /// Leaves `idle`.
     [[nodiscard]] action start(std::int64_t now);
     [[nodiscard]] action connected();

@@ -56,6 +56,7 @@ stream::stream(const executor& ex, redis::address where, std::unique_ptr<const t
 
 void stream::connect(listener to, std::chrono::steady_clock::time_point give_up) {
     give_up_ = give_up;
+    is_closed_ = false;
     if (where_.kind == address::kind::unix_socket)
         connect_unix(std::move(to));
     else
@@ -77,20 +78,32 @@ void stream::connect_tcp(listener to) {
     const auto literal = asio::ip::make_address(where_.host, ec);
     if (!ec)
         return connect_to({tcp::endpoint{literal, where_.port}}, to);
+    if (auto found = std::exchange(resolved_, {}); !found.empty())
+        return connect_to(std::move(found), to);
+    if (!resolver_)
+        resolve(to);
+}
+
+/// A resolution goes on when the attempt for which it began is over, and serves the next one: a
+/// resolver may take longer than an attempt, each time.
+void stream::resolve(const listener& to) {
     resolver_.emplace(socket_.get_executor());
-    resolver_->async_resolve(where_.host, std::to_string(where_.port),
-                             [this, to = std::move(to), id = connection_](
-                                 error_code failure, const tcp::resolver::results_type& found) {
-                                 if (id != connection_)
-                                     return;
-                                 if (!failure)
-                                     failure = guarded([&] {
-                                         connect_to({found.begin(), found.end()}, to);
-                                         return error_code{};
-                                     });
-                                 if (failure)
-                                     to->on_connect(id, failure);
-                             });
+    resolver_->async_resolve(
+        where_.host, std::to_string(where_.port),
+        [this, to](error_code ec, const tcp::resolver::results_type& found) {
+            if (!resolver_)
+                return;
+            ++completions_;
+            resolver_.reset();
+            const auto is_awaited = reached_ == phase::resolve && !is_closed_;
+            ec = ec ? ec : guarded([&] {
+                auto all = std::vector<tcp::endpoint>{found.begin(), found.end()};
+                is_awaited ? connect_to(std::move(all), to) : resolved_.swap(all);
+                return error_code{};
+            });
+            if (ec && is_awaited)
+                to->on_connect(connection_, ec);
+        });
 }
 
 /// What failed is tried last, the latest failure at the very end.
@@ -149,6 +162,7 @@ void stream::end_share_after_its_time(const listener& to) {
 
 void stream::on_tcp_connect(const listener& to, error_code ec) {
     share_.cancel();
+    ++completions_;
     if (ec)
         return connect_next(to, ec);
     apply(tcp_, *connecting_);
@@ -197,10 +211,15 @@ bool stream::has_unread() const noexcept {
     return socket_.available(ec) != 0 && !ec;
 }
 
+void stream::shut_down() noexcept {
+    resolver_.reset(); // to cancel it would take memory
+    close();
+}
+
 void stream::close() noexcept {
     ++connection_;
+    is_closed_ = true;
     auto ignored = error_code{};
-    resolver_.reset(); // to cancel it would take memory
     share_.cancel();
     if (connecting_)
         (void)connecting_->close(ignored);

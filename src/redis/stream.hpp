@@ -90,8 +90,11 @@ class stream {
     [[nodiscard]] std::uint64_t completions() const noexcept { return completions_; }
     /// Whether the system has received bytes that no operation has taken yet.
     [[nodiscard]] bool has_unread() const noexcept;
-    /// Closes; whatever is outstanding completes for a connection that is no more.
+    /// Closes; whatever is outstanding completes for a connection that is no more. The address of
+    /// the host is still sought, for the next connection.
     void close() noexcept;
+    /// Closes for good.
+    void shut_down() noexcept;
 
   private:
     using tcp = boost::asio::ip::tcp;
@@ -99,6 +102,7 @@ class stream {
 
     void connect_tcp(listener to);
     void connect_unix(listener to);
+    void resolve(const listener& to);
     void connect_to(std::vector<tcp::endpoint> found, const listener& to);
     void connect_next(const listener& to, error_code last);
     void try_next(const listener& to);
@@ -121,6 +125,7 @@ class stream {
     std::shared_ptr<secure_part> secure_; ///< of this connection, if it is by TLS
     tcp_options tcp_;
     std::optional<tcp::resolver> resolver_; ///< while it is asked
+    std::vector<tcp::endpoint> resolved_;   ///< what it said when no attempt was under way
     std::vector<tcp::endpoint> endpoints_;  ///< of this attempt, in the order of trying
     std::size_t next_endpoint_ = 0;
     std::vector<tcp::endpoint> failed_; ///< since they worked last; the latest is the last one
@@ -131,6 +136,7 @@ class stream {
     std::shared_ptr<tcp::socket> connecting_;
     boost::asio::generic::stream_protocol::socket socket_;
     std::uint64_t connection_ = 1;
+    bool is_closed_ = true;
     colimit::phase reached_ = colimit::phase::connect;
     std::uint64_t completions_ = 0;
     handler_memory read_memory_;

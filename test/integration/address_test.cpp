@@ -23,6 +23,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,9 +37,17 @@ struct endpoint {
 /// What names stand for. Names are resolved in a thread of Asio's.
 class name_table {
   public:
-    void set(const std::string& name, std::vector<endpoint> to) {
+    void set(const std::string& name, std::vector<endpoint> to,
+             std::chrono::milliseconds time = {}) {
         const std::lock_guard guard{mutex_};
         names_[name] = std::move(to);
+        times_[name] = time;
+    }
+    /// How long it takes to find that out.
+    [[nodiscard]] std::chrono::milliseconds time_of(const std::string& name) const {
+        const std::lock_guard guard{mutex_};
+        const auto at = times_.find(name);
+        return at == times_.end() ? std::chrono::milliseconds{} : at->second;
     }
     [[nodiscard]] std::vector<endpoint> find(const std::string& name) const {
         const std::lock_guard guard{mutex_};
@@ -49,6 +58,7 @@ class name_table {
   private:
     mutable std::mutex mutex_;
     std::map<std::string, std::vector<endpoint>> names_;
+    std::map<std::string, std::chrono::milliseconds> times_;
 };
 
 name_table names;
@@ -74,6 +84,7 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
     const auto to = names.find(name == nullptr ? "" : name);
     if (to.empty())
         return real(name, service, hints, found);
+    std::this_thread::sleep_for(names.time_of(name));
     auto** end = found;
     for (const auto& e : to) {
         auto numeric = addrinfo{};
@@ -260,6 +271,14 @@ BOOST_AUTO_TEST_CASE(a_server_that_restarts_is_asked_again_before_the_other_addr
         co_await test::until([&] { return l.limiter.statistics().reconnects == 1; });
     });
     BOOST_TEST(!silent.was_tried());
+}
+
+/// The resolver begins anew with no attempt, so the time that it takes is not lost.
+BOOST_AUTO_TEST_CASE(a_name_that_takes_longer_than_an_attempt_is_found_all_the_same) {
+    auto server = test::redis_server{{.tcp = true}};
+    names.set("slow.test", {where(server)}, 700ms);
+    auto l = live{"redis://slow.test", [](config& c) { c.connect_timeout = 200ms; }};
+    BOOST_TEST(!ready(l));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

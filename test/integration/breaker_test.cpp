@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -191,6 +192,112 @@ BOOST_AUTO_TEST_CASE(a_server_whose_port_accepts_again_is_asked_again_soon) {
     BOOST_TEST_MESSAGE("back on the server after " << times.front() << " to " << times.back()
                                                    << " ms, median " << times[3] << " ms");
     BOOST_TEST(times[3] < 2'000); // 100 and something on a machine that is not busy otherwise
+}
+
+/// The breaker closes by probes, which are PINGs, and a user may be denied just these.
+BOOST_AUTO_TEST_CASE(a_server_that_refuses_ping_alone_is_asked_again) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"ACL", "SETUSER", "u", "on", ">pw", "~*", "+@all", "-ping"});
+    auto l = live{"unix://u:pw@" + server.socket(), [](config& c) {
+                      c.timeout = 500ms;
+                      c.ping_interval = 50ms;
+                  }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        server.stop();
+        co_await miss(l, 2 * limits::breaker_misses);
+        co_await l.until_code("k", rules, errc::unavailable);
+        server.cont();
+        co_await l.until_it_works("k", rules);
+    });
+    BOOST_TEST(l.limiter.statistics().breaker_openings >= 1U);
+}
+
+/// Each reply is read long after it came, but the server has replied in time.
+BOOST_AUTO_TEST_CASE(it_closes_though_the_event_loop_has_always_other_work) {
+    auto server = test::redis_server{};
+    auto l = live{server.address(), [](config& c) { c.timeout = 200ms; }};
+    auto is_over = false;
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        server.stop();
+        co_await miss(l, 2 * limits::breaker_misses);
+        co_await l.until_code("k", rules, errc::unavailable);
+        server.cont();
+        const auto work = [&]() -> asio::awaitable<void> {
+            while (!is_over) {
+                std::this_thread::sleep_for(250ms);
+                co_await asio::post(asio::deferred);
+            }
+        };
+        asio::co_spawn(l.context, work(), test::rethrow);
+        const auto end = steady::now() + test::patience;
+        auto ec = error_code{errc::unavailable};
+        while (ec && steady::now() < end) {
+            const auto [code, d] = co_await l.allow("k", rules);
+            ec = code;
+        }
+        is_over = true;
+        BOOST_TEST(!ec);
+    });
+}
+
+/// Each connection is greeted and then lost with the first call.
+BOOST_AUTO_TEST_CASE(it_opens_where_connections_are_made_and_serve_nothing) {
+    auto context = asio::io_context{1};
+    auto peer = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
+                                        co_await c.greet();
+                                        (void)co_await c.next();
+                                        c.close();
+                                    }};
+    auto settings = config{};
+    settings.server = peer.address();
+    settings.timeout = 10s;
+    settings.ping_interval = 0ms;
+    settings.on_failure = failure_mode::error;
+    auto limiter = colimit::limiter{context.get_executor(), settings};
+    test::run(context, [&]() -> asio::awaitable<void> {
+        const auto end = steady::now() + test::patience;
+        while (limiter.statistics().breaker_openings < 3 && steady::now() < end) {
+            (void)co_await limiter.allow("k", rules, asio::as_tuple(asio::deferred));
+            co_await test::pause_for(1ms);
+        }
+    });
+    BOOST_TEST(limiter.statistics().breaker_openings >= 3U);
+    // It opens with each loss after the first few.
+    BOOST_TEST(peer.connections() <= limits::breaker_misses + 4);
+}
+
+/// A transaction begins well there, and its writes are refused.
+BOOST_AUTO_TEST_CASE(a_read_only_server_opens_it_without_scripts_too) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    const auto log = policy{"log", sliding_log(1'000, 1h)};
+    auto l = live{server.address(), [](config& c) {
+                      c.mode = mode::transaction;
+                      c.ping_interval = 0ms;
+                  }};
+    const auto connections = [&] {
+        return number_after(look.must({"INFO", "stats"}).text, "total_connections_received:");
+    };
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", log);
+        const auto before = connections();
+        look.must({"REPLICAOF", "127.0.0.1", "1"});
+        const auto end = steady::now() + 3s;
+        while (steady::now() < end) {
+            const auto [ec, d] = co_await l.allow("k", log);
+            BOOST_TEST((ec == errc::unavailable));
+            co_await test::pause_for(2ms);
+        }
+        // One in half the longest pause at most, and some at the beginning.
+        const auto made = connections() - before;
+        BOOST_TEST(made <= 3'000 / (config{}.reconnect_most.count() / 2) + 10);
+        BOOST_TEST(l.limiter.statistics().breaker_openings >= 1U);
+        look.must({"REPLICAOF", "NO", "ONE"});
+        co_await l.until_it_works("k", log);
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <redis/resp.hpp>
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>
 
@@ -26,11 +27,12 @@ const auto rules = policy{"p", gcra(100, 1h)};
 
 /// A limiter and the server that a test has thought out.
 struct play {
-    explicit play(test::scripted_peer::script each)
-        : peer(context, std::move(each)), limiter(context.get_executor(), settings()) {}
+    explicit play(test::scripted_peer::script each, int resp = 3)
+        : peer(context, std::move(each)), limiter(context.get_executor(), settings(resp)) {}
 
-    config settings() const {
+    config settings(int resp = 3) const {
         auto c = config{};
+        c.resp = resp;
         c.server = peer.address();
         c.timeout = 2s;
         c.ping_interval = 0ms; // only what the test asks for is sent
@@ -157,8 +159,10 @@ BOOST_AUTO_TEST_CASE(a_server_that_loads_its_data_is_greeted_until_it_has_on_one
         for (; greetings < 4; ++greetings) {
             (void)co_await c.next();
             co_await c.send(test::hello_reply);
-            (void)co_await c.next();
-            co_await c.send(loading);
+            for (int i = 0; i < 3; ++i) { // both scripts, and the question for permissions
+                (void)co_await c.next();
+                co_await c.send(loading);
+            }
         }
         co_await c.greet();
         co_await c.serve(script);
@@ -173,6 +177,27 @@ BOOST_AUTO_TEST_CASE(a_server_that_loads_its_data_is_greeted_until_it_has_on_one
     BOOST_TEST(p.peer.connections() == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_server_that_echoes_what_it_is_sent_is_not_redis) {
+    for (const auto protocol : {3, 2}) {
+        auto p = play{[](peer_connection& c) -> asio::awaitable<void> {
+                          for (;;) {
+                              const auto words = co_await c.next();
+                              auto bytes = std::string{};
+                              redis::resp::append_array(bytes, words.size());
+                              for (const auto& word : words)
+                                  redis::resp::append_bulk(bytes, word);
+                              co_await c.send(bytes);
+                          }
+                      },
+                      protocol};
+        p.run([&]() -> asio::awaitable<void> {
+            const auto [ec, d] = co_await p.allow("k");
+            BOOST_TEST(ec != error_code{});
+        });
+        BOOST_TEST(p.limiter.health().state != health_state::ready);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(an_old_server_without_hello_is_spoken_to_in_resp2) {
     auto script = test::script_double{rules};
     auto commands = std::vector<std::string>{};
@@ -184,7 +209,8 @@ BOOST_AUTO_TEST_CASE(an_old_server_without_hello_is_spoken_to_in_resp2) {
             const auto answer = known ? test::permissions_reply
                                 : words.at(0) == "HELLO"
                                     ? std::string_view{"-ERR unknown command `HELLO`\r\n"}
-                                    : test::load_reply;
+                                : words.at(0) == "PING" ? std::string_view{"+PONG\r\n"}
+                                                        : test::load_reply;
             co_await c.send(answer);
         }
         co_await c.serve(script);

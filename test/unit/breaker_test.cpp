@@ -31,8 +31,11 @@ using colimit::redis::breaker_settings;
     return b;
 }
 
+/// A shell that looks for what has arrived as soon as the probe may be late.
 void probe(breaker& b, bool served, std::int64_t now, std::int64_t later) {
     b.begin_probe(now);
+    if (b.probe_late_at().value() < now + later)
+        b.miss_probe();
     b.end_probe(served, now + later);
 }
 
@@ -85,6 +88,39 @@ BOOST_AUTO_TEST_CASE(a_probe_that_is_answered_late_is_not_good_and_asks_for_anot
     BOOST_TEST(!b.is_open());
 }
 
+BOOST_AUTO_TEST_CASE(a_probe_that_is_read_late_is_good_unless_it_was_missed) {
+    auto b = opened(0);
+    b.begin_probe(10'000);
+    BOOST_TEST(b.probe_late_at().value() == 10'100);
+    b.end_probe(true, 70'000); // the event loop was busy, and found the reply when it looked
+    b.begin_probe(70'000);
+    b.miss_probe();
+    BOOST_TEST(!b.probe_late_at().has_value());
+    b.end_probe(true, 70'050);
+    BOOST_TEST(b.is_open());
+    for (int i = 0; i < 2; ++i) {
+        b.begin_probe(80'000);
+        b.end_probe(true, 90'000);
+    }
+    BOOST_TEST(!b.is_open());
+    BOOST_TEST(!b.probe_late_at().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(after_a_greeting_the_next_miss_opens_it_until_a_call_is_answered) {
+    auto b = opened(0);
+    for (int i = 0; i < 3; ++i) {
+        b.greeted();
+        BOOST_TEST(!b.is_open());
+        b.miss(i);
+        BOOST_TEST(b.is_open());
+    }
+    b.greeted();
+    b.hit();
+    b.miss(9);
+    b.miss(9);
+    BOOST_TEST(!b.is_open());
+}
+
 BOOST_AUTO_TEST_CASE(pauses_grow_to_their_most_and_are_jittered) {
     auto firsts = std::set<std::int64_t>{};
     auto random = std::mt19937{1};
@@ -109,11 +145,11 @@ BOOST_AUTO_TEST_CASE(pauses_begin_small_again_when_a_call_was_answered_and_not_b
     auto b = opened(0);
     for (int i = 0; i < 5; ++i)
         probe(b, false, 0, 0);
-    b.close();
+    b.greeted();
     for (int i = 0; i < 3; ++i)
         b.miss(0);
     BOOST_TEST(b.probe_at().value() >= 4'000); // it closed and served nobody
-    b.close();
+    b.greeted();
     b.hit();
     for (int i = 0; i < 3; ++i)
         b.miss(0);
