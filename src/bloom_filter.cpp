@@ -20,14 +20,15 @@ namespace {
 
 void check_settings(std::string_view name, const bloom_settings& s) {
     if (s.capacity < 1 || s.capacity > limits::filter_ids)
-        refuse(name, "the capacity must be 1 to " + std::to_string(limits::filter_ids) + ", is " +
-                         std::to_string(s.capacity));
+        refuse(name, "capacity: out of range (got " + std::to_string(s.capacity) +
+                         ", expected 1 to " + std::to_string(limits::filter_ids) + ")");
     if (std::isnan(s.error_rate) || s.error_rate < limits::least_error_rate ||
         s.error_rate > limits::most_error_rate)
-        refuse(name, "the error rate must be 0.000001 to 0.5, is " + std::to_string(s.error_rate));
+        refuse(name, "error_rate: out of range (got " + std::to_string(s.error_rate) +
+                         ", expected 0.000001 to 0.5)");
     if (s.age < limits::shortest_age || s.age > limits::longest_age)
-        refuse(name,
-               "the age must be 1 ms to 366 days, is " + std::to_string(s.age.count()) + " us");
+        refuse(name, "age: out of range (got " + std::to_string(s.age.count()) +
+                         " us, expected 1 ms to 366 days)");
 }
 
 [[nodiscard]] std::shared_ptr<const detail::policy_data>

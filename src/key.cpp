@@ -46,11 +46,11 @@ void keep_prefix(std::span<unsigned char> bytes, int bits) noexcept {
     }
 }
 
-void check_bits(int bits, int most, std::string_view what) {
+void check_bits(int bits, int most, std::string_view member) {
     if (bits < 0 || bits > most)
-        throw error{errc::invalid_argument, "the prefix of an " + std::string{what} +
-                                                " address must be 0 to " + std::to_string(most) +
-                                                " bits, is " + std::to_string(bits)};
+        throw error{errc::invalid_argument, "address_prefixes::" + std::string{member} +
+                                                ": out of range (got " + std::to_string(bits) +
+                                                ", expected 0 to " + std::to_string(most) + ")"};
 }
 
 using text_buffer = std::array<char, address_text>;
@@ -99,8 +99,8 @@ template<std::size_t Size>
 } // namespace
 
 key key::address(const ip::address& client, address_prefixes bits) {
-    check_bits(bits.v4, 32, "IPv4");
-    check_bits(bits.v6, 128, "IPv6");
+    check_bits(bits.v4, 32, "v4");
+    check_bits(bits.v6, 128, "v6");
     auto text = text_buffer{};
     auto made = key{};
     if (client.is_v4())

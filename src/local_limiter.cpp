@@ -19,9 +19,9 @@ constexpr std::size_t most_states = std::size_t{1} << 30;
 
 [[nodiscard]] std::size_t checked(std::size_t states) {
     if (states < 1 || states > most_states)
-        throw error{errc::invalid_config, "the number of states must be 1 to " +
-                                              std::to_string(most_states) + ", is " +
-                                              std::to_string(states)};
+        throw error{errc::invalid_config, "states: out of range (got " + std::to_string(states) +
+                                              ", expected 1 to " + std::to_string(most_states) +
+                                              ")"};
     return states;
 }
 

@@ -56,8 +56,9 @@ namespace colimit {
 /// not recurse.
 ///
 /// @throws colimit::error with `errc::invalid_policy`. `what()` begins with where it is: a path
-/// through the document, `policies.login.rules[1].limit: must be at least 1, is 0`, and in a text
-/// the character too, or, where the document is not JSON, `JSON, line 3, column 5: syntax error`.
+/// through the document, `policies.login.rules[1].limit: invalid value (got 0, expected at least
+/// 1)`, and in a text the character too, or, where the document is not JSON, `JSON, line 3, column
+/// 5: syntax error`.
 [[nodiscard]] policy_set parse_policies(std::string_view document);
 
 /// A document with one line a policy, rules as texts, that `parse_policies` reads as the same set.

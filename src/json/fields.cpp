@@ -53,7 +53,7 @@ void place::refuse(const std::string& reason) const {
 }
 
 void place::unexpected(std::string_view expected) const {
-    refuse("must be " + std::string{expected} + ", is " + described());
+    refuse("invalid value (got " + described() + ", expected " + std::string{expected} + ")");
 }
 
 place place::element(std::size_t i) const {

@@ -111,8 +111,8 @@ policy_set parse_policies(std::string_view document) {
     root.allow_only(known);
     const auto all = json::fields{root["policies"]}.object();
     if (all.size() > limits::policies)
-        all.refuse("must be at most " + std::to_string(limits::policies) + " policies, are " +
-                   std::to_string(all.size()));
+        all.refuse("too many (got " + std::to_string(all.size()) + ", expected at most " +
+                   std::to_string(limits::policies) + ")");
     std::vector<policy> policies;
     policies.reserve(all.size());
     for (std::size_t i = 0; i < all.size(); ++i)

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -27,10 +28,12 @@ void demand(bool holds) {
 void check_reason(const std::string& reason) {
     demand(reason.starts_with("server address, character ") && reason.size() < 256);
     demand(std::ranges::all_of(reason, [](char c) { return c >= 0x20 && c < 0x7f; }));
-    const auto shown = reason.rfind(", is ");
-    if (shown == std::string::npos || reason.ends_with(", is empty"))
+    constexpr std::string_view begin = "(got ";
+    const auto shown = reason.find(begin);
+    if (shown == std::string::npos)
         return;
-    const auto number = reason.substr(shown + 5);
+    const auto at = shown + begin.size();
+    const auto number = reason.substr(at, reason.find(", expected ", at) - at);
     demand(number.size() <= 7 &&
            std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; }));
 }

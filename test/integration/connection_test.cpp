@@ -9,6 +9,7 @@
 #include <boost/asio/detached.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 namespace {
@@ -195,6 +196,30 @@ BOOST_AUTO_TEST_CASE(resp2_gives_the_same_answers) {
     });
     auto look = server.connect();
     BOOST_TEST(look.must({"CLIENT", "LIST"}).text.find("resp=2") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_that_waited_for_a_reply_leaves_before_the_handlers_of_that_reply) {
+    auto server = test::redis_server{};
+    auto l = live{server.address(), [](config& c) { c.batches_in_flight = 1; }};
+    l.run([&]() -> asio::awaitable<void> { co_await l.limiter.ready(); });
+    const auto batches = [&] { return l.limiter.statistics().batches; };
+    auto sent_at_first_handler = std::uint64_t{0};
+    auto left = 2;
+    l.limiter.allow("first", rules, [&](error_code ec, const decision&) {
+        BOOST_TEST(!ec, ec.message());
+        sent_at_first_handler = batches();
+        --left;
+    });
+    test::run_until(l.context, [&] { return batches() == 1; });
+    BOOST_TEST(left == 2);
+    // It has no room until the reply comes, which no handler has read yet.
+    l.limiter.allow("second", rules, [&](error_code ec, const decision&) {
+        BOOST_TEST(!ec, ec.message());
+        --left;
+    });
+    test::run_until(l.context, [&] { return left == 0; });
+    BOOST_TEST(sent_at_first_handler == 2U);
+    BOOST_TEST(batches() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(where_nothing_listens_calls_are_unavailable_well_before_their_deadline) {
