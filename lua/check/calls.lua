@@ -1,6 +1,7 @@
 -- The verbs, each as in src/core/evaluate.cpp, and the way through the calls.
-local ALLOW, PEEK = 0, 1
+local ALLOW, PEEK, MOVE = 0, 1, 9 -- to move is to be refused, and to say nothing
 local allow_times, apply
+local finds_stale = false -- a call of the batch found something that a refusal must replace
 
 do
     local CHARGE, REFUND, RESET, BLOCK, RESERVE, UNRESERVE, ONCE = 2, 3, 4, 5, 6, 7, 8
@@ -207,6 +208,7 @@ do
             if first_one and cost > 0 then start_hold(n + 1, cost) end
             note_change(first_one and cost > 0)
         else
+            if has_log then logs.move_to_now() end
             note_change(false)
         end
         if has_log then logs.tell(0, 0) end
@@ -243,13 +245,15 @@ do
     begin_key = function(k)
         key_at, facts_before = k, facts and #facts or 0
         load(values[first + k - 1])
+        finds_stale = finds_stale or stale
         if stale and exists and #values[first + k - 1] > LONGEST then shorten(k) end
         if not exists and is_large and is_foreign(k) then
             return note(first + k - 1, 'c')
         end
         if has_log then
             local failed = logs.open(KEYS[base + keys + k])
-            if failed then note(first + k - 1, 'e', failed) end
+            if failed then return note(first + k - 1, 'e', failed) end
+            finds_stale = finds_stale or logs.is_ahead()
         end
     end
 
@@ -324,7 +328,7 @@ local function find_groups()
     values = redis.call('MGET', unpack(names))
 end
 
--- Makes the calls of ARGV[5], or what else is to be done with them; answers how many there are.
+-- Makes the calls of ARGV[5], or what else is to be done with them; returns how many there are.
 local function make_calls(instead)
     local calls, at, made, group = ARGV[5], 1, 0, 1
     if all_or_nothing then use(groups[1]) end
@@ -363,6 +367,12 @@ if all_or_nothing then
         make_calls()
     else
         granted = 0
+        if finds_stale and not statuses then
+            local told = facts
+            facts = nil
+            make_calls(MOVE)
+            facts = told
+        end
     end
 elseif left then
     for _, k in ipairs(left) do allow_ones(k) end

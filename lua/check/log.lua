@@ -94,6 +94,8 @@ do
         call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', log_key, at)
     end
 
+    function logs.is_ahead() return newest > now end
+
     -- Events after now count as at now, and the first call that may write makes them one event
     -- there: there may be very many. The end is set first, as Redis accepts that from a full server
     -- and then the rest, too.

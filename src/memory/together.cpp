@@ -155,10 +155,17 @@ class joint_call {
                               question_of(i, detail::verb::peek), checks_[i].result);
     }
 
+    /// A denial changes nothing, except that it moves what lies after now: the clock was set back.
     void grant_nothing() noexcept {
         for (std::size_t i = 0; i < checks_.size(); ++i) {
             release(i);
             checks_[i].result.granted = 0;
+            if (keys_[i].head == no_cell)
+                continue;
+            auto nothing = question_of(i, detail::verb::unreserve);
+            nothing.at_least = -1; // no place ends then, so none is given up
+            auto ignored = decision{};
+            store_.answer({keys_[i].id, keys_[i].head}, policy_of(i), nothing, ignored);
         }
     }
 

@@ -80,30 +80,34 @@ void stream::connect_tcp(listener to) {
         return connect_to({tcp::endpoint{literal, where_.port}}, to);
     if (auto found = std::exchange(resolved_, {}); !found.empty())
         return connect_to(std::move(found), to);
-    if (!resolver_)
+    if (resolution_.expired())
         resolve(to);
 }
 
 /// A resolution goes on when the attempt for which it began is over, and serves the next one: a
-/// resolver may take longer than an attempt, each time.
+/// resolver may take longer than an attempt, each time. It ends when its handler is gone, which
+/// need not have run.
 void stream::resolve(const listener& to) {
+    const auto mark = std::make_shared<char>();
     resolver_.emplace(socket_.get_executor());
     resolver_->async_resolve(
         where_.host, std::to_string(where_.port),
-        [this, to](error_code ec, const tcp::resolver::results_type& found) {
-            if (!resolver_)
+        [this, to, mark](error_code ec, const tcp::resolver::results_type& found) {
+            if (mark != resolution_.lock())
                 return;
             ++completions_;
-            resolver_.reset();
+            resolution_.reset();
             const auto is_awaited = reached_ == phase::resolve && !is_closed_;
-            ec = ec ? ec : guarded([&] {
-                auto all = std::vector<tcp::endpoint>{found.begin(), found.end()};
-                is_awaited ? connect_to(std::move(all), to) : resolved_.swap(all);
-                return error_code{};
-            });
+            if (!ec)
+                ec = guarded([&] {
+                    auto all = std::vector<tcp::endpoint>{found.begin(), found.end()};
+                    is_awaited ? connect_to(std::move(all), to) : resolved_.swap(all);
+                    return error_code{};
+                });
             if (ec && is_awaited)
                 to->on_connect(connection_, ec);
         });
+    resolution_ = mark;
 }
 
 /// What failed is tried last, the latest failure at the very end.
@@ -212,6 +216,7 @@ bool stream::has_unread() const noexcept {
 }
 
 void stream::shut_down() noexcept {
+    resolution_.reset();
     resolver_.reset(); // to cancel it would take memory
     close();
 }

@@ -124,9 +124,10 @@ class stream {
     std::unique_ptr<const tls_context> tls_;
     std::shared_ptr<secure_part> secure_; ///< of this connection, if it is by TLS
     tcp_options tcp_;
-    std::optional<tcp::resolver> resolver_; ///< while it is asked
-    std::vector<tcp::endpoint> resolved_;   ///< what it said when no attempt was under way
-    std::vector<tcp::endpoint> endpoints_;  ///< of this attempt, in the order of trying
+    std::optional<tcp::resolver> resolver_;
+    std::weak_ptr<char> resolution_;       ///< under way, if it lives
+    std::vector<tcp::endpoint> resolved_;  ///< what it said when no attempt was under way
+    std::vector<tcp::endpoint> endpoints_; ///< of this attempt, in the order of trying
     std::size_t next_endpoint_ = 0;
     std::vector<tcp::endpoint> failed_; ///< since they worked last; the latest is the last one
     tcp::endpoint current_;             ///< that is tried or connected

@@ -98,21 +98,29 @@ std::vector<model::joint_answer> model::answer_together(const std::vector<policy
                                                         const std::vector<key_call>& calls,
                                                         std::int64_t now) {
     auto answers = std::vector<joint_answer>(calls.size());
-    const auto ask = [&](core::verb v) {
+    const auto ask = [&](core::verb v, auto&& into) {
         for (std::size_t i = 0; i < calls.size(); ++i) {
             auto asked = calls[i].asked;
             asked.verb = v;
             asked.now = now;
-            answers[i].effect = answer(versions[calls[i].version].data()->plan, calls[i].key, asked,
-                                       answers[i].answer);
+            if (v == core::verb::unreserve)
+                asked.at_least = -1;
+            into[i].effect = answer(versions[calls[i].version].data()->plan, calls[i].key, asked,
+                                    into[i].answer);
         }
     };
-    ask(core::verb::peek);
-    if (std::ranges::all_of(answers, [](const auto& a) { return a.answer.allowed(); }))
-        ask(core::verb::allow);
-    else
-        for (auto& a : answers)
-            a.answer.granted = 0;
+    ask(core::verb::peek, answers);
+    if (std::ranges::all_of(answers, [](const auto& a) { return a.answer.allowed(); })) {
+        ask(core::verb::allow, answers);
+        return answers;
+    }
+    for (auto& a : answers)
+        a.answer.granted = 0;
+    // A place that is not there is not given up, but what lies after now is moved.
+    auto moved = answers;
+    ask(core::verb::unreserve, moved);
+    for (std::size_t i = 0; i < answers.size(); ++i)
+        answers[i].effect = moved[i].effect;
     return answers;
 }
 

@@ -47,6 +47,31 @@ BOOST_DATA_TEST_CASE(all_checks_are_charged_when_all_of_them_fit, every_limiter(
         BOOST_TEST(!c.ec);
 }
 
+/// P8: a clock that was set back lengthens no wait by the step, where no other verb is called
+/// either.
+BOOST_DATA_TEST_CASE(P8_denied_checks_take_up_a_clock_that_was_set_back, every_limiter()) {
+    for (const auto& r :
+         {gcra(1, 1min), token_bucket(1, 1, 1min).stepwise(), token_bucket(1, 1, 1min).aligned(),
+          fixed_window(1, 1min), fixed_window(1, 1min).from_first(), sliding_window(1, 1min),
+          sliding_log(1, 1min), distinct(1, 1min)}) {
+        auto s = open_store(sample);
+        const policy one{"one", r};
+        const auto ask = [&](std::int64_t seconds) {
+            auto checks = std::vector<check>{
+                {.key = "a",
+                 .policy = one,
+                 .options = {.member = "m" + std::to_string(seconds), .now = at(seconds * second)}},
+                {.key = "b", .policy = user, .options = {.now = at(seconds * second)}}};
+            const auto [ec, d] = s->allow_all(checks);
+            BOOST_TEST(!ec);
+            return d.allowed();
+        };
+        BOOST_TEST(ask(0));
+        BOOST_TEST(!ask(-3'600));
+        BOOST_TEST(ask(-3'600 + 121), to_string(r));
+    }
+}
+
 BOOST_DATA_TEST_CASE(P7_one_check_that_does_not_fit_charges_none, every_limiter()) {
     auto s = open_store(sample);
     auto first = three_checks("ann", 4);
