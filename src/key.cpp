@@ -118,8 +118,8 @@ key key::address(std::string_view client, address_prefixes bits) {
     const auto parsed = parse(client);
     if (!parsed)
         throw error{errc::invalid_key, "the address must be one of IPv4 (192.0.2.1) or IPv6 "
-                                       "(2001:db8::1), without a port or brackets; it is " +
-                                           shown(client)};
+                                       "(2001:db8::1), without a port or brackets (got " +
+                                           shown(client) + ")"};
     return address(*parsed, bits);
 }
 

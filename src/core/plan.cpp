@@ -43,7 +43,7 @@ constexpr std::int64_t units[] = {1, 1'000, 1'000'000};
 void check_range(const std::string& where, std::string_view what, std::int64_t value) {
     if (value < 1 || value > limits::exact_integer)
         refuse(where, std::string{what} + " must be 1 to " + std::to_string(limits::exact_integer) +
-                          ", is " + std::to_string(value));
+                          " (got " + std::to_string(value) + ")");
 }
 
 void check_period(const std::string& where, const rule& r) {
@@ -51,7 +51,8 @@ void check_period(const std::string& where, const rule& r) {
     if (period == detail::no_duration)
         refuse(where, "the period must be a whole number of microseconds that fits 64 bits");
     if (period < 1 || period > limits::longest_recovery.count())
-        refuse(where, "the period must be 1 us to 100 years, is " + std::to_string(period) + " us");
+        refuse(where,
+               "the period must be 1 us to 100 years (got " + std::to_string(period) + " us)");
 }
 
 /// What an algorithm does not have.
@@ -84,12 +85,13 @@ void check_numbers(const std::string& where, const rule& r) {
                           std::to_string(r.initial()));
     if (r.kind() == algorithm::sliding_log && r.count() > limits::log_events)
         refuse(where, "the limit of a sliding log, which remembers every charge, must be at most " +
-                          std::to_string(limits::log_events) + ", is " + std::to_string(r.count()));
+                          std::to_string(limits::log_events) + " (got " +
+                          std::to_string(r.count()) + ")");
     if (r.kind() != algorithm::calendar)
         check_period(where, r);
     else if (r.utc_offset() > limits::utc_offset || r.utc_offset() < -limits::utc_offset)
-        refuse(where, "the offset from UTC must be -1080 to 1080 minutes, is " +
-                          std::to_string(r.utc_offset().count()));
+        refuse(where, "the offset from UTC must be -1080 to 1080 minutes (got " +
+                          std::to_string(r.utc_offset().count()) + ")");
 }
 
 [[nodiscard]] kind kind_of(const rule& r) noexcept {
@@ -292,7 +294,7 @@ constexpr std::int64_t longest_calendar[] = {day, 7 * day, 31 * day, 366 * day};
         refuse("policy '" + std::string{policy} + "'",
                "prevent_duplicate must be a whole number of microseconds, 1 us to 366 days" +
                    (period == detail::no_duration ? std::string{}
-                                                  : ", is " + std::to_string(period) + " us"));
+                                                  : " (got " + std::to_string(period) + " us)"));
     return {.capacity = 1,
             .full = 1,
             .most = period,
