@@ -198,7 +198,7 @@ class limiter {
     /// for the reservation alone.
     ///
     /// If the call is cancelled while it waits, its place is released, unless a later one was
-    /// reserved in the meantime: then it lapses. At most `config::max_waiting` calls may be
+    /// reserved or the store's clock was set back in the meantime: then it lapses. At most `config::max_waiting` calls may be
     /// incomplete at once; one more is `errc::too_many_in_flight` and charges nothing. A step of
     /// the store's clock changes neither the order of a key's callers nor the time that a call
     /// waits once its place is reserved.

@@ -198,6 +198,20 @@ BOOST_AUTO_TEST_CASE(a_server_that_echoes_what_it_is_sent_is_not_redis) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_server_that_forgets_who_this_is_refuses) {
+    auto p = play{[](peer_connection& c) -> asio::awaitable<void> {
+        co_await c.greet();
+        (void)co_await c.next();
+        co_await c.send("-NOAUTH Authentication required.\r\n");
+        co_await c.stay_silent();
+    }};
+    p.run([&]() -> asio::awaitable<void> {
+        const auto [ec, d] = co_await p.allow("k");
+        BOOST_TEST((ec == errc::auth_failed), ec.message());
+    });
+    BOOST_TEST((p.limiter.health().state == health_state::refused));
+}
+
 BOOST_AUTO_TEST_CASE(an_old_server_without_hello_is_spoken_to_in_resp2) {
     auto script = test::script_double{rules};
     auto commands = std::vector<std::string>{};

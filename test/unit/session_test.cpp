@@ -120,6 +120,24 @@ BOOST_TEST_DONT_PRINT_LOG_VALUE(test::command)
 
 BOOST_AUTO_TEST_SUITE(sessions)
 
+/// A handler that ran for longer than `connect_timeout` is not the server's delay.
+BOOST_AUTO_TEST_CASE(an_attempt_that_came_further_has_time_for_the_next_step) {
+    auto c = connection{};
+    (void)c.session.start(c.now);
+    const auto end = c.session.wake_at().value();
+    c.session.came_further(end - 500'000);
+    BOOST_TEST(c.session.wake_at().value() == end); // there is enough left
+    c.now = end + 300'000;
+    c.session.came_further(c.now);
+    BOOST_TEST((c.session.connected() == action::send));
+    BOOST_TEST(!c.session.is_too_late(c.now));
+    BOOST_TEST(c.session.wake_at().value() == c.now + 250'000);
+    (void)c.greeting();
+    c.now += 200'000;
+    c.introduce(hello);
+    BOOST_TEST(c.session.wake_at().value() == c.now + 250'000);
+}
+
 BOOST_AUTO_TEST_CASE(it_connects_greets_and_serves) {
     auto c = connection{};
     BOOST_TEST((c.session.state() == session_state::idle));
