@@ -43,7 +43,7 @@ void event_log::clear() noexcept {
 
 std::uint16_t event_log::span_of(std::int64_t us) noexcept {
     const auto width = std::bit_width(static_cast<std::uint64_t>(us));
-    const auto shift = std::max(0, static_cast<int>(width) - 10);
+    const auto shift = std::int64_t{std::max(0, static_cast<int>(width) - 10)};
     const auto bits = ceil_div(us, std::int64_t{1} << shift);
     return static_cast<std::uint16_t>(bits == 1024 ? (shift + 1) * 1024 + 512
                                                    : shift * 1024 + bits);

@@ -60,7 +60,7 @@ void stream::connect(listener to, std::chrono::steady_clock::time_point give_up)
     if (where_.kind == address::kind::unix_socket)
         connect_unix(std::move(to));
     else
-        connect_tcp(std::move(to));
+        connect_tcp(to);
 }
 
 void stream::connect_unix(listener to) {
@@ -72,7 +72,7 @@ void stream::connect_unix(listener to) {
     });
 }
 
-void stream::connect_tcp(listener to) {
+void stream::connect_tcp(const listener& to) {
     reached_ = phase::resolve;
     auto ec = error_code{};
     const auto literal = asio::ip::make_address(where_.host, ec);

@@ -100,7 +100,7 @@ class stream {
     using tcp = boost::asio::ip::tcp;
     struct secure_part;
 
-    void connect_tcp(listener to);
+    void connect_tcp(const listener& to);
     void connect_unix(listener to);
     void resolve(const listener& to);
     void connect_to(std::vector<tcp::endpoint> found, const listener& to);
