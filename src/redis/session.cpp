@@ -107,7 +107,7 @@ void session::greeting(std::string& out) {
         resp::append_command(out, {"SCRIPT", "LOAD", permissions_script.body});
         expect(step::load);
         script_loads_ += 2;
-        resp::append_command(out, {"EVALSHA", permissions_script.sha1, "1", settings_.probe_key});
+        resp::append_command(out, {"EVALSHA", permissions_script.sha1, "0", settings_.probe_key});
         return expect(step::permissions);
     }
     const auto has_credentials = !settings_.user.empty() || !settings_.password.empty();
@@ -207,21 +207,27 @@ void session::note_error(step s, std::string_view text) {
 /// A server that cannot run this script now may run others later, except where it says that the
 /// user may not, or that it is busy.
 void session::note_permission_error(std::string_view text) {
+    if (is_key_denial(text))
+        return end_probe("", text);
     const auto meaning = classify(text);
     if (meaning.code == errc::auth_failed || meaning.remedy == remedy::hold_off)
         note_error(step::permissions, text);
 }
 
 /// Ends the check of what the user may run. Refuses a server on which no check can be made. One
-/// that a call found read-only must be writable again; others may be asked with `peek`.
-/// @param refusal and `written` are errors, or empty
-void session::end_probe(std::string_view refusal, std::string_view written) {
+/// that a call found read-only must be writable again; others may be asked with `peek`. If the user
+/// may not access the probe's key, other keys may be allowed, which only calls can show.
+/// @param refusal of a command, and `error`, which is about the key or a write; or empty
+void session::end_probe(std::string_view refusal, std::string_view error) {
+    if (is_key_denial(error))
+        note(errc::auth_failed, "the user may not access the key " + settings_.probe_key +
+                                    "; only calls can show which other keys are allowed");
     if (!refusal.empty())
         note_error(step::permissions, refusal);
-    if (classify(written).remedy != remedy::leave_read_only)
+    if (classify(error).remedy != remedy::leave_read_only)
         writes_failed_ = false;
     else if (writes_failed_)
-        note_error(step::permissions, written);
+        note_error(step::permissions, error);
 }
 
 void session::read_permissions(const resp::decoder& reply, std::string_view bytes) {
@@ -242,7 +248,7 @@ void session::read_trial(std::string_view error) {
     if (!probe_.read_reply(error) || finding_ != finding::fine)
         return;
     denied_ = probe_.others();
-    end_probe(probe_.refusal(), probe_.read_only());
+    end_probe(probe_.refusal(), probe_.error());
 }
 
 action session::read_reply(const resp::decoder& reply, std::string_view bytes, std::int64_t now) {

@@ -141,7 +141,7 @@ class session {
     void note_permission_error(std::string_view text);
     void read_permissions(const resp::decoder& reply, std::string_view bytes);
     void read_trial(std::string_view error);
-    void end_probe(std::string_view refusal, std::string_view written);
+    void end_probe(std::string_view refusal, std::string_view error);
     [[nodiscard]] bool note_fact(step s, const resp::decoder& reply, std::string_view bytes,
                                  std::int64_t now);
     [[nodiscard]] action refuse_stranger(std::int64_t now, std::string_view bytes);

@@ -70,7 +70,7 @@ struct connection {
             (greeting() == std::vector<test::command>{
                                {"SCRIPT", "LOAD", std::string{redis::check_script.body}},
                                {"SCRIPT", "LOAD", std::string{redis::permissions_script.body}},
-                               {"EVALSHA", std::string{redis::permissions_script.sha1}, "1", ""}}));
+                               {"EVALSHA", std::string{redis::permissions_script.sha1}, "0", ""}}));
     }
 
     /// Up to the point where replies to the greeting are expected.
@@ -326,9 +326,35 @@ BOOST_AUTO_TEST_CASE(a_command_that_transactions_need_and_the_user_may_not_run_i
     BOOST_TEST(probe("EXEC", "-EXECABORT Transaction discarded because of: NOPERM no 'exec'\r\n") ==
                "NOPERM no 'exec'; denied commands: EXEC|");
     BOOST_TEST(probe("PERSIST", "-NOPERM no 'persist'\r\n") == "|PERSIST");
+    BOOST_TEST(probe("MULTI", "-ERR unknown command 'MULTI', with args beginning with: \r\n") ==
+               "ERR unknown command 'MULTI'; denied commands: MULTI|");
     BOOST_TEST(probe("ZADD", "-OOM command not allowed\r\n") == "|");
     BOOST_TEST(probe("ZADD", "-READONLY You can't write against a read only replica.\r\n") == "|");
     BOOST_TEST(probe("EXEC", "*0\r\n") == "|");
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_access_is_reported_and_refuses_nobody) {
+    struct log : redis::error_sink {
+        void note(errc code, phase /*where*/, std::string_view said) noexcept override {
+            BOOST_TEST((code == errc::auth_failed));
+            text = said;
+        }
+        std::string text;
+    };
+    for (const std::string why : {"this user has no permissions to access one of the keys used as "
+                                  "arguments",
+                                  "No permissions to access a key"}) {
+        auto c = connection{{.user = "", .password = "", .protocol = 2, .transactions = true}};
+        auto errors = log{};
+        c.session.report_to(errors);
+        c.open();
+        for (const auto fact : {std::string_view{"$7\r\ncolimit\r\n"}, std::string_view{":3\r\n"},
+                                std::string_view{"$0\r\n\r\n"}, time_of_2023})
+            (void)c.reply(fact);
+        BOOST_TEST((c.probe("ZADD", "-NOPERM " + why + "\r\n") == action::serve));
+        BOOST_TEST(errors.text.starts_with("the user may not access the key"), errors.text);
+        BOOST_TEST(c.session.denied_commands().empty());
+    }
 }
 
 BOOST_AUTO_TEST_CASE(without_an_id_or_a_time_there_are_no_transactions) {
@@ -497,13 +523,17 @@ namespace {
     return out;
 }
 
+constexpr std::string_view key_denied =
+    "ERR The user executing the script can't access at least one of the keys mentioned in the "
+    "command arguments";
 constexpr std::string_view read_only = "READONLY You can't write against a read only replica.";
 
 } // namespace
 
 BOOST_AUTO_TEST_CASE(a_user_who_lacks_what_every_check_needs_is_refused) {
     for (const auto& reply :
-         {permissions("TIME", "", ""),
+         {permissions("TIME", "", ""), permissions("SET", "", key_denied),
+          std::string{"-ERR unknown command 'EVALSHA', with args beginning with: 'x'\r\n"},
           std::string{"-NOPERM this user has no permissions to run the 'evalsha' command\r\n"}}) {
         auto c = connection{};
         c.open();
@@ -515,8 +545,9 @@ BOOST_AUTO_TEST_CASE(a_user_who_lacks_what_every_check_needs_is_refused) {
 
 BOOST_AUTO_TEST_CASE(other_replies_to_the_question_for_permissions_refuse_nobody) {
     for (const std::string& reply :
-         {permissions("", "SET PFADD", ""), permissions("", "", read_only), std::string{"*0\r\n"},
-          std::string{"$2\r\nhi\r\n"}, std::string{"-NOSCRIPT No matching script\r\n"},
+         {permissions("", "HSET PFADD", ""), permissions("", "", read_only),
+          permissions("", "", key_denied), std::string{"*0\r\n"}, std::string{"$2\r\nhi\r\n"},
+          std::string{"-NOSCRIPT No matching script\r\n"},
           std::string{"-CLUSTERDOWN Hash slot not served\r\n"},
           std::string{"-MOVED 1 127.0.0.1:1\r\n"},
           std::string{"-ERR Error running script (call to f_1): @user_script:1: boom\r\n"}}) {
@@ -525,7 +556,7 @@ BOOST_AUTO_TEST_CASE(other_replies_to_the_question_for_permissions_refuse_nobody
         c.introduce(hello);
         BOOST_TEST((c.load(reply) == action::serve));
         BOOST_TEST(c.session.denied_commands() ==
-                   (reply.find("PFADD") == std::string::npos ? "" : "SET PFADD"));
+                   (reply.find("PFADD") == std::string::npos ? "" : "HSET PFADD"));
     }
 }
 
