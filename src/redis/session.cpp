@@ -51,9 +51,13 @@ constexpr std::string_view client_hello{
     "colimit asks whether this is TLS\x00\x00\x02\xc0\x2f\x01\x00",
     50};
 
-/// A silent loss is followed by the question for TLS at first, and then rarely: a plain server that
-/// gets it does not reply within `connect_timeout`.
+/// Silent losses in a row after which the question for TLS is asked, and then again after every
+/// sixteenth: a plain server that gets it does not reply, which costs the time to wait for that.
+constexpr int losses_before_question = 3;
 constexpr int losses_between_questions = 16;
+
+/// The part of `connect_timeout` in which the question must be answered.
+constexpr int question_part = 4;
 
 } // namespace
 
@@ -79,7 +83,7 @@ std::int64_t session::not_ready_before() const noexcept {
 action session::start(std::int64_t now) {
     if (state_ != session_state::idle && state_ != session_state::waiting)
         return action::nothing;
-    due_ = now + settings_.connect_timeout;
+    due_ = now + settings_.connect_timeout / (asks_for_tls() ? question_part : 1);
     facts_.asked = now;
     if (connected_)
         return connected();
@@ -301,7 +305,7 @@ action session::end_greeting(std::int64_t now) {
 /// of a TLS handshake shows.
 bool session::asks_for_tls() const noexcept {
     return settings_.plain_tcp && !introduced_ && !was_ready_ &&
-           (speaks_tls_ || silent_losses_ % losses_between_questions == 1);
+           (speaks_tls_ || silent_losses_ % losses_between_questions == losses_before_question);
 }
 
 action session::read_garbage(std::int64_t now, std::string_view bytes) {
@@ -359,8 +363,10 @@ action session::wake(std::int64_t now) {
         return action::nothing;
     if (state_ == session_state::waiting)
         return start(now);
+    const auto was_asked = state_ == session_state::greeting && asks_for_tls();
     const auto what = lost(now);
-    silent_losses_ = 0; // a server that hangs expects nothing else than one that replies
+    // A server that hangs expects nothing else than one that replies.
+    silent_losses_ = was_asked ? losses_before_question + 1 : 0;
     return what;
 }
 

@@ -78,10 +78,12 @@ class session {
         return trouble_ == errc::auth_failed || trouble_ == errc::untrusted_server ||
                trouble_ == errc::bad_reply;
     }
-    /// Whether `wake` will give up the attempt to connect: it has taken too long.
+    /// Whether `wake` will give up the attempt to connect: it has taken too long. If the server is
+    /// only asked whether it speaks TLS, silence is no problem but an answer.
     [[nodiscard]] bool is_too_late(std::int64_t now) const noexcept {
+        const auto is_asked = state_ == session_state::greeting && asks_for_tls();
         return (state_ == session_state::connecting || state_ == session_state::greeting) &&
-               now >= due_;
+               now >= due_ && !is_asked;
     }
     /// While connecting: when the server has been silent for so long that a plain-text server is
     /// likely, if it should be speaking TLS.

@@ -612,6 +612,10 @@ BOOST_AUTO_TEST_CASE(a_port_that_closes_silently_is_asked_for_tls_until_it_has_b
         error_code{boost::system::errc::connection_reset, boost::system::generic_category()};
     auto c = connection{{.user = "", .password = "", .plain_tcp = true}};
     c.open();
+    for (auto i = 0; i < 2; ++i) { // as a server does that is starting
+        BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
+        BOOST_TEST(!is_hello(next(c)));
+    }
     BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
     BOOST_TEST(is_hello(next(c)));
     // It speaks TLS, and is asked in this way until that ends.
@@ -620,6 +624,22 @@ BOOST_AUTO_TEST_CASE(a_port_that_closes_silently_is_asked_for_tls_until_it_has_b
     BOOST_TEST(is_hello(next(c)));
     BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
     BOOST_TEST((c.session.trouble() == errc::unavailable));
+
+    // A plain server does not reply, which is no problem to report and is not tried again soon.
+    auto plain = connection{{.user = "", .password = "", .plain_tcp = true}};
+    plain.open();
+    for (auto questions = 0, losses = 1; losses <= 19; ++losses) {
+        BOOST_TEST((plain.session.lost(plain.now, reset) == action::disconnect));
+        if (is_hello(next(plain))) {
+            BOOST_TEST(losses == (questions++ == 0 ? 3 : 18));
+            BOOST_TEST(plain.session.wake_at().value() == plain.now + 250'000);
+            plain.now += 250'000;
+            BOOST_TEST(!plain.session.is_too_late(plain.now));
+            BOOST_TEST((plain.session.wake(plain.now) == action::disconnect));
+            BOOST_TEST(!is_hello(next(plain)));
+        }
+        BOOST_TEST(questions == (losses < 3 ? 0 : losses < 18 ? 1 : 2));
+    }
 
     auto silent =
         connection{{.user = "", .password = "", .plain_tcp = true}}; // a timeout is no reason
