@@ -221,10 +221,29 @@ void batcher::count(const batch& b) noexcept {
     counted.script_loads += b.with_script ? 1U : 0U;
 }
 
+/// An error that only a node of a cluster replies, as not every handshake finds out. Returns
+/// whether the first batch in flight is divided: the server ran nothing of it, as its keys are in
+/// several hash slots. It comes ahead of what waits; calls for one key that were in several batches
+/// in flight may change their order.
+bool batcher::learn_of_cluster(std::string_view text) {
+    const auto was_known = std::exchange(is_cluster_, true);
+    auto& b = in_flight_.front();
+    const auto is_divided = text.starts_with("CROSSSLOT") && !b.common_group();
+    if (is_divided) {
+        b.take_back();
+        waiting_.splice(waiting_.begin(), in_flight_, in_flight_.begin());
+    }
+    if (is_divided || !was_known)
+        regroup();
+    return is_divided;
+}
+
 remedy batcher::fail_head(const resp::decoder& reply, std::string_view bytes) {
     const auto text = reply.text(reply.nodes().front(), bytes);
     const auto meaning = classify(text);
     auto& b = in_flight_.front();
+    if (meaning.code == errc::wrong_node && learn_of_cluster(text))
+        return remedy::keep;
     if (meaning.remedy == remedy::resend_with_script && !b.with_script) {
         b.with_script = true;
         b.take_back();

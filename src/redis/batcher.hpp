@@ -92,6 +92,7 @@ class batcher final : public call_queue {
     void end_batch(batch& b, error_code why);
     void end_lost_batch(batch& b);
     void drop_abandoned() override;
+    [[nodiscard]] bool learn_of_cluster(std::string_view text);
     [[nodiscard]] remedy fail_head(const resp::decoder& reply, std::string_view bytes);
 
     batcher_settings settings_;
