@@ -79,10 +79,15 @@ void batcher::close_to_calls(const batch& b) {
         open_.erase(found);
 }
 
-/// The first batch of a list is over.
+/// A batch of a list is over.
+void batcher::retire(batches& from, batches::iterator which) {
+    calls_ -= which->size();
+    spare_.splice(spare_.begin(), from, which);
+}
+
+/// The first one.
 void batcher::retire(batches& from) {
-    calls_ -= from.front().size();
-    spare_.splice(spare_.begin(), from, from.begin());
+    retire(from, from.begin());
 }
 
 error_code batcher::submit(detail::operation& op, std::string_view key,
@@ -164,7 +169,10 @@ error_code batcher::submit_checks(detail::operation& op) {
 }
 
 void batcher::withdraw(detail::operation& op, error_code why) {
-    static_cast<batch*>(op.place)->drop(op.index);
+    auto& b = *static_cast<batch*>(op.place);
+    b.drop(op.index);
+    if (b.is_abandoned() && !b.encoded)
+        note_abandoned();
     finish(op, why);
 }
 
@@ -182,10 +190,10 @@ void batcher::substitute(detail::operation& op, detail::operation& by) noexcept 
 
 /// Waiting batches whose callers have all gone.
 void batcher::drop_abandoned() {
-    while (!waiting_.empty() && waiting_.front().is_abandoned()) {
-        close_to_calls(waiting_.front());
-        retire(waiting_);
-    }
+    retire_abandoned(waiting_, [this](batches::iterator b) {
+        close_to_calls(*b);
+        retire(waiting_, b);
+    });
 }
 
 bool batcher::wants_to_write() const noexcept {
