@@ -30,8 +30,7 @@ enum class errc {
     /// `config::max_in_flight` calls, or `config::max_waiting` calls of `wait`, are incomplete.
     /// Nothing was charged.
     too_many_in_flight,
-    /// The server refused the command: out of memory, not enough replicas, unknown. Nothing was
-    /// charged.
+    /// The server refused the command: out of memory, not enough replicas. Nothing was charged.
     server_error,
     /// Not a Redis server, or not in this protocol: an HTTP server, a TLS server behind a
     /// `redis://` address or a plain one behind `rediss://`. Nothing was charged.
@@ -40,8 +39,9 @@ enum class errc {
     key_conflict,
     /// The answer of the server and the arithmetic of this process disagree about the same state.
     corrupt_state,
-    /// The server did not accept the user name or password, or does not let the user run the
-    /// commands or touch the keys that colimit needs. With TLS also: it wants a client certificate,
+    /// The server did not accept the user name or password, does not let the user run the commands
+    /// or touch the keys that colimit needs, or does not know such a command, as it was renamed or
+    /// the server is not quite Redis. With TLS also: it wants a client certificate,
     /// does not accept ours, or refuses to speak TLS with us.
     auth_failed,
     /// The server's certificate is not one that `config::tls` trusts: of another authority, for

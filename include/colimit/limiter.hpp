@@ -345,6 +345,13 @@ class limiter {
     /// Completes with `void(error_code)` when the store has answered once since the last connection
     /// was made; at once for `memory:`. The call has no deadline. Fails with `errc::auth_failed`,
     /// `untrusted_server`, `bad_reply` and `closed`; `last_error` says more.
+    ///
+    /// The handshake checks the credentials and that the server knows, and lets the user run, the
+    /// commands that a check of an ordinary policy needs: TIME, MGET, SET, EVALSHA and SCRIPT LOAD,
+    /// or with `mode::transaction` those that `mode` lists; else `auth_failed`. It refuses nothing
+    /// for other commands, such as those for logs, nor for keys, as a user may be limited to those
+    /// of some policies. It tries one key below `config::prefix`; if that is denied, `last_error`
+    /// says so. A call for a denied key ends with `auth_failed`.
     template<detail::code_token Token = boost::asio::deferred_t>
     auto ready(Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(

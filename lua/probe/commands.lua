@@ -2,16 +2,18 @@
 -- asked about (Redis 7.0 and later), or is tried on a key that does not exist where it changes
 -- nothing.
 --
---   KEYS[1]  a key under the prefix that no policy has
---   Returns  {needed, others, written}, three strings: the commands without which no check can be
---            made and the others, as far as the user may not run them with this key, separated by
---            spaces; and the error of a command that writes nothing, or ''.
-local key = KEYS[1]
+--   ARGV[1]  a key under the prefix that no policy has. It is not in KEYS, as a user who may access
+--            the keys of some policies only could not run this script then.
+--   Returns  {needed, others, error}, three strings: the commands that the checks of policies need
+--            and the others, as far as the user may not run them or the server does not know them,
+--            separated by spaces; and the error of a command that may not access the key, else that
+--            of one that writes nothing, or ''. If the key may not be accessed, `others` is empty.
+local key = ARGV[1]
 
 -- A command, and words with which it is complete.
-local NEEDED = {{'TIME'}, {'MGET', key}}
+local NEEDED = {{'TIME'}, {'MGET', key}, {'SET', key, '', 'XX'}}
 local OTHERS = {
-    {'SET', key, ''}, {'SETRANGE', key, '0', ''}, {'GET', key}, {'GETRANGE', key, '0', '0'},
+    {'SETRANGE', key, '0', ''}, {'GET', key}, {'GETRANGE', key, '0', '0'},
     {'DEL', key}, {'EXISTS', key}, {'PEXPIREAT', key, '1'}, {'PEXPIRE', key, '1'},
     {'HMGET', key, 'f'}, {'HSET', key, 'f', 'v'}, {'HDEL', key, 'f'}, {'HLEN', key},
     {'UNLINK', key}, {'RENAME', key, key}, {'ZADD', key, '1', 'm'}, {'ZCARD', key},
@@ -20,30 +22,47 @@ local OTHERS = {
     {'PFADD', key, 'm'}, {'PFCOUNT', key},
 }
 
--- Asks the server if it can be asked. What it does not know is not denied.
-local function is_allowed(command)
-    local known, allowed = pcall(redis.acl_check_cmd, unpack(command))
-    return not known or allowed
-end
+-- Asks the server whether it knows the command and, if so, whether the user may run it.
+local asks = redis.acl_check_cmd ~= nil
+local function ask(command) return pcall(redis.acl_check_cmd, unpack(command)) end
 
--- Tries the command. Only a denial counts, in the words of Redis 6 and 7 or by its code.
-local function can_run(command)
+local key_error -- of a command that may be run, but not with this key
+local function error_of(command)
     local done = redis.pcall(unpack(command))
-    if type(done) ~= 'table' or not done.err then return true end
-    return not (string.find(done.err, 'NOPERM', 1, true)
-        or string.find(done.err, 'user executing the script', 1, true))
+    local err = type(done) == 'table' and done.err or ''
+    local is_about_key = err:find('access at least one of the keys', 1, true)
+        or err:find('permissions to access a key', 1, true)
+    if is_about_key then key_error = err end
+    return err
 end
 
-local function denied(commands, allows)
+-- Tries the command, whose error distinguishes a denied command (in the words of Redis before and
+-- since 7.2), and one that was renamed, from a denied key.
+local function can_run(command)
+    local err = error_of(command)
+    return not (err:find("can't run this command", 1, true)
+        or err:find('has no permissions to run', 1, true)
+        or err:find('Unknown Redis command', 1, true))
+end
+
+local function denied(commands, is_denied)
     local names = {}
     for _, command in ipairs(commands) do
-        if not allows(command) then names[#names + 1] = command[1] end
+        if is_denied(command) then names[#names + 1] = command[1] end
     end
     return table.concat(names, ' ')
 end
 
-local asks = redis.acl_check_cmd ~= nil
-local needed = denied(NEEDED, asks and is_allowed or can_run)
-local others = asks and denied(OTHERS, is_allowed) or ''
-local written = redis.pcall('SETRANGE', key, '0', '')
-return {needed, others, type(written) == 'table' and written.err or ''}
+local needed = denied(NEEDED, function(command)
+    if asks then
+        local known, allowed = ask(command)
+        if known and allowed then return false end
+    end
+    return not can_run(command)
+end)
+local write_error = error_of({'SETRANGE', key, '0', ''})
+local others = asks and not key_error and denied(OTHERS, function(command)
+    local known, allowed = ask(command)
+    return not (known and allowed)
+end) or ''
+return {needed, others, key_error or write_error}

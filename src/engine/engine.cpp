@@ -122,7 +122,8 @@ void engine::start(operation& op, const call& c) noexcept {
 
 void engine::start_locked(operation& op, const call& c) noexcept {
     op.asked = c.asked;
-    op.is_question = c.kind != call::shape::ready && c.kind != call::shape::many;
+    const auto is_own = op.asked.verb == verb::unreserve; // releases a place, for no caller
+    op.is_question = c.kind != call::shape::ready && c.kind != call::shape::many && !is_own;
     counted_.checks += op.is_question ? 1U : 0U;
     if (closed_)
         return complete(op, errc::closed);

@@ -2,6 +2,7 @@
 //
 // In the order of `answer`.
 
+#include <core/kinds.hpp>
 #include <core/log_facts.hpp>
 #include <core/window.hpp>
 #include <memory/large_call.hpp>
@@ -158,6 +159,9 @@ bool large_call::change_log(const decision* answer) noexcept {
 void large_call::store_all(const digest& id) noexcept {
     if (shares_ && charges(asked_, out_))
         start_anew(rules_, c_.states, now());
+    for (std::uint32_t i = 0; i < rules_.slots; ++i) // of a denial that only its log records
+        core::kinds::fold(rules_.limits[i], c_.states[i]);
+    core::hold::fold(c_.held.block);
     const auto matters = std::max(core::matters_for(rules_, c_.states, c_.held, now()),
                                   core::matters_for(*log_, rules_, now()));
     const auto is_new = head_ == no_cell;

@@ -11,20 +11,12 @@
 #include <memory/process_secret.hpp>
 #include <memory/sharing.hpp>
 #include <memory/store.hpp>
+#include <memory/stricter.hpp>
 
 #include <algorithm>
 
 namespace colimit::memory {
 namespace {
-
-/// Of two states of one rule, both brought to one time, one that is no less strict than either.
-[[nodiscard]] core::rule_state stricter(const core::rule_state& a,
-                                        const core::rule_state& b) noexcept {
-    return {.t = std::max(a.t, b.t),
-            .debt = std::max(a.debt, b.debt),
-            .num = std::max(a.num, b.num),
-            .capacity = std::max(a.capacity, b.capacity)};
-}
 
 void bring_to_now(const core::plan& rules, contents& c, std::int64_t now) noexcept {
     for (std::uint32_t i = 0; i < rules.size; ++i)
@@ -34,6 +26,7 @@ void bring_to_now(const core::plan& rules, contents& c, std::int64_t now) noexce
     (void)core::evaluate(rules, c.states, c.held, {.verb = core::verb::peek, .now = now}, shown);
     for (std::uint32_t i = 0; i < rules.slots; ++i)
         core::kinds::fold(rules.limits[i], c.states[i]);
+    core::hold::fold(c.held.block);
 }
 
 } // namespace
@@ -119,8 +112,9 @@ void store::move_to_shared(std::uint32_t head, const detail::policy_data& p, con
     (void)shared_.read(id, p, now, merged, theirs);
     bring_to_now(p.plan, merged, now);
     for (std::uint32_t i = 0; i < p.plan.slots; ++i)
-        merged.states[i] = stricter(merged.states[i], c.states[i]);
-    merged.held.block = stricter(merged.held.block, c.held.block);
+        merged.states[i] = stricter(p.plan.limits[i], merged.states[i], c.states[i]);
+    if (merged.held.block.debt < c.held.block.debt)
+        merged.held.block = c.held.block;
     const auto period = core::log_period(p.plan);
     auto both = core::event_log{};
     (void)both.record(std::max(log.newest(now, period), theirs.newest(now, period)),

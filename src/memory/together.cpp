@@ -67,20 +67,21 @@ class joint_call {
         checks_[i].ec = {};
     }
 
-    /// Whether keys may fall on one shared state and write to it: for want of cells, or of memory
-    /// for a log.
+    /// Whether keys may fall on one shared state and write to it: for want of cells, which the
+    /// sketches of all keys take too, or of memory for a log.
     [[nodiscard]] bool needs_copies() noexcept {
         auto newcomers = std::size_t{0};
         auto cells = std::size_t{0};
-        auto may_want_memory = false;
+        auto may_want_more = false;
         for (std::size_t i = 0; i < checks_.size(); ++i) {
+            const auto& plan = policy_of(i).plan;
+            may_want_more = may_want_more || plan.has_log || plan.has_distinct;
             if (keys_[i].head != no_cell)
                 continue;
             ++newcomers;
-            cells += policy_of(i).plan.slots;
-            may_want_memory = may_want_memory || policy_of(i).plan.has_log;
+            cells += plan.slots + 1; // a block that it shares
         }
-        copies_ = newcomers > 1 && (may_want_memory || !store_.chains_.has_room(cells));
+        copies_ = newcomers > 1 && (may_want_more || !store_.chains_.has_room(cells));
         return copies_;
     }
 

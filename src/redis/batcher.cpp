@@ -79,10 +79,15 @@ void batcher::close_to_calls(const batch& b) {
         open_.erase(found);
 }
 
-/// The first batch of a list is over.
+/// A batch of a list is over.
+void batcher::retire(batches& from, batches::iterator which) {
+    calls_ -= which->size();
+    spare_.splice(spare_.begin(), from, which);
+}
+
+/// The first one.
 void batcher::retire(batches& from) {
-    calls_ -= from.front().size();
-    spare_.splice(spare_.begin(), from, from.begin());
+    retire(from, from.begin());
 }
 
 error_code batcher::submit(detail::operation& op, std::string_view key,
@@ -164,7 +169,10 @@ error_code batcher::submit_checks(detail::operation& op) {
 }
 
 void batcher::withdraw(detail::operation& op, error_code why) {
-    static_cast<batch*>(op.place)->drop(op.index);
+    auto& b = *static_cast<batch*>(op.place);
+    b.drop(op.index);
+    if (b.is_abandoned() && !b.encoded)
+        note_abandoned();
     finish(op, why);
 }
 
@@ -182,10 +190,10 @@ void batcher::substitute(detail::operation& op, detail::operation& by) noexcept 
 
 /// Waiting batches whose callers have all gone.
 void batcher::drop_abandoned() {
-    while (!waiting_.empty() && waiting_.front().is_abandoned()) {
-        close_to_calls(waiting_.front());
-        retire(waiting_);
-    }
+    retire_abandoned(waiting_, [this](batches::iterator b) {
+        close_to_calls(*b);
+        retire(waiting_, b);
+    });
 }
 
 bool batcher::wants_to_write() const noexcept {
@@ -221,10 +229,29 @@ void batcher::count(const batch& b) noexcept {
     counted.script_loads += b.with_script ? 1U : 0U;
 }
 
+/// An error that only a node of a cluster replies, as not every handshake finds out. Returns
+/// whether the first batch in flight is divided: the server ran nothing of it, as its keys are in
+/// several hash slots. It comes ahead of what waits; calls for one key that were in several batches
+/// in flight may change their order.
+bool batcher::learn_of_cluster(std::string_view text) {
+    const auto was_known = std::exchange(is_cluster_, true);
+    auto& b = in_flight_.front();
+    const auto is_divided = text.starts_with("CROSSSLOT") && !b.common_group();
+    if (is_divided) {
+        b.take_back();
+        waiting_.splice(waiting_.begin(), in_flight_, in_flight_.begin());
+    }
+    if (is_divided || !was_known)
+        regroup();
+    return is_divided;
+}
+
 remedy batcher::fail_head(const resp::decoder& reply, std::string_view bytes) {
     const auto text = reply.text(reply.nodes().front(), bytes);
     const auto meaning = classify(text);
     auto& b = in_flight_.front();
+    if (meaning.code == errc::wrong_node && learn_of_cluster(text))
+        return remedy::keep;
     if (meaning.remedy == remedy::resend_with_script && !b.with_script) {
         b.with_script = true;
         b.take_back();

@@ -88,10 +88,12 @@ class batcher final : public call_queue {
     void regroup(batch& b);
     void close_to_calls(const batch& b);
     void count(const batch& b) noexcept;
+    void retire(batches& from, batches::iterator which);
     void retire(batches& from);
     void end_batch(batch& b, error_code why);
     void end_lost_batch(batch& b);
     void drop_abandoned() override;
+    [[nodiscard]] bool learn_of_cluster(std::string_view text);
     [[nodiscard]] remedy fail_head(const resp::decoder& reply, std::string_view bytes);
 
     batcher_settings settings_;

@@ -17,6 +17,7 @@
 #include <redis/server_facts.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -129,6 +130,24 @@ class call_queue {
     /// it pile up.
     virtual void drop_abandoned() = 0;
 
+    /// Retires the abandoned ones of what waits: those at the front, and the others as soon as
+    /// enough calls have been withdrawn from it that looking at each of them pays. `retire(place)`
+    /// removes the one at `place`.
+    template<class List, class Retire>
+    void retire_abandoned(List& waiting, Retire retire) {
+        constexpr std::size_t looks_per_withdrawal = 16;
+        while (!waiting.empty() && waiting.front().is_abandoned())
+            retire(waiting.begin());
+        if (abandoned_ * looks_per_withdrawal < waiting.size())
+            return;
+        abandoned_ = 0;
+        for (auto next = waiting.begin(); next != waiting.end();)
+            if (const auto place = next++; place->is_abandoned())
+                retire(place);
+    }
+    /// The last caller of something that waits has gone.
+    void note_abandoned() noexcept { ++abandoned_; }
+
     void note(errc code, phase where, std::string_view text) noexcept {
         if (errors_ != nullptr)
             errors_->note(code, where, text);
@@ -137,6 +156,7 @@ class call_queue {
     detail::operation_list by_deadline_;
 
   private:
+    std::size_t abandoned_ = 0; ///< at most so many of what waits, behind the front
     error_sink* errors_ = nullptr;
 };
 

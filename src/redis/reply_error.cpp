@@ -45,7 +45,10 @@ constexpr std::array rows{
     row{"DENIED", {errc::auth_failed, remedy::reconnect_late}},              // protected mode
     row{"ERR max number of clients", {errc::unavailable, remedy::reconnect_late}},
     row{"ERR invalid password", {errc::auth_failed, remedy::reconnect_late}},
-    row{"ERR unknown command", {errc::server_error, remedy::keep}},
+    row{"ERR unknown command", {errc::auth_failed, remedy::keep}}, // renamed, for instance
+    row{"ERR unknown subcommand", {errc::auth_failed, remedy::keep}},
+    row{"ERR Unknown Redis command", {errc::auth_failed, remedy::keep}}, // within a script
+    row{"Unknown Redis command", {errc::auth_failed, remedy::keep}},     // before 7.0
 };
 
 [[nodiscard]] const row* find_row(std::string_view text) noexcept {
@@ -100,6 +103,15 @@ constexpr std::array rows{
 }
 
 } // namespace
+
+bool is_key_denial(std::string_view text) noexcept {
+    // Before 7.2: "access [at least] one of the keys"; a user's name has no spaces.
+    constexpr std::array words{std::string_view{"permissions to access one of the keys"},
+                               std::string_view{"access at least one of the keys"},
+                               std::string_view{"permissions to access a key"}};
+    return std::ranges::any_of(
+        words, [text](std::string_view w) { return text.find(w) != std::string_view::npos; });
+}
 
 reply_error classify(std::string_view text) noexcept {
     if (const auto* refused = find_row(error_of_exec(text)))

@@ -37,6 +37,9 @@ struct reply_error {
 /// @param text the error line without its mark, such as `NOSCRIPT No matching script.`
 [[nodiscard]] reply_error classify(std::string_view text) noexcept;
 
+/// Whether the user may run the command, but not access a key of it.
+[[nodiscard]] bool is_key_denial(std::string_view text) noexcept;
+
 } // namespace colimit::redis
 
 #endif

@@ -51,9 +51,13 @@ constexpr std::string_view client_hello{
     "colimit asks whether this is TLS\x00\x00\x02\xc0\x2f\x01\x00",
     50};
 
-/// A silent loss is followed by the question for TLS at first, and then rarely: a plain server that
-/// gets it does not reply within `connect_timeout`.
+/// Silent losses in a row after which the question for TLS is asked, and then again after every
+/// sixteenth: a plain server that gets it does not reply, which costs the time to wait for that.
+constexpr int losses_before_question = 3;
 constexpr int losses_between_questions = 16;
+
+/// The part of `connect_timeout` in which the question must be answered.
+constexpr int question_part = 4;
 
 } // namespace
 
@@ -79,7 +83,7 @@ std::int64_t session::not_ready_before() const noexcept {
 action session::start(std::int64_t now) {
     if (state_ != session_state::idle && state_ != session_state::waiting)
         return action::nothing;
-    due_ = now + settings_.connect_timeout;
+    due_ = now + settings_.connect_timeout / (asks_for_tls() ? question_part : 1);
     facts_.asked = now;
     if (connected_)
         return connected();
@@ -107,7 +111,7 @@ void session::greeting(std::string& out) {
         resp::append_command(out, {"SCRIPT", "LOAD", permissions_script.body});
         expect(step::load);
         script_loads_ += 2;
-        resp::append_command(out, {"EVALSHA", permissions_script.sha1, "1", settings_.probe_key});
+        resp::append_command(out, {"EVALSHA", permissions_script.sha1, "0", settings_.probe_key});
         return expect(step::permissions);
     }
     const auto has_credentials = !settings_.user.empty() || !settings_.password.empty();
@@ -219,21 +223,27 @@ void session::note_error(step s, std::string_view text) {
 /// A server that cannot run this script now may run others later, except where it says that the
 /// user may not, or that it is busy.
 void session::note_permission_error(std::string_view text) {
+    if (is_key_denial(text))
+        return end_probe("", text);
     const auto meaning = classify(text);
     if (meaning.code == errc::auth_failed || meaning.remedy == remedy::hold_off)
         note_error(step::permissions, text);
 }
 
 /// Ends the check of what the user may run. Refuses a server on which no check can be made. One
-/// that a call found read-only must be writable again; others may be asked with `peek`.
-/// @param refusal and `written` are errors, or empty
-void session::end_probe(std::string_view refusal, std::string_view written) {
+/// that a call found read-only must be writable again; others may be asked with `peek`. If the user
+/// may not access the probe's key, other keys may be allowed, which only calls can show.
+/// @param refusal of a command, and `error`, which is about the key or a write; or empty
+void session::end_probe(std::string_view refusal, std::string_view error) {
+    if (is_key_denial(error))
+        note(errc::auth_failed, "the user may not access the key " + settings_.probe_key +
+                                    "; only calls can show which other keys are allowed");
     if (!refusal.empty())
         note_error(step::permissions, refusal);
-    if (classify(written).remedy != remedy::leave_read_only)
+    if (classify(error).remedy != remedy::leave_read_only)
         writes_failed_ = false;
     else if (writes_failed_)
-        note_error(step::permissions, written);
+        note_error(step::permissions, error);
 }
 
 void session::read_permissions(const resp::decoder& reply, std::string_view bytes) {
@@ -254,7 +264,7 @@ void session::read_trial(std::string_view error) {
     if (!probe_.read_reply(error) || finding_ != finding::fine)
         return;
     denied_ = probe_.others();
-    end_probe(probe_.refusal(), probe_.read_only());
+    end_probe(probe_.refusal(), probe_.error());
 }
 
 action session::read_reply(const resp::decoder& reply, std::string_view bytes, std::int64_t now) {
@@ -310,7 +320,7 @@ action session::end_greeting(std::int64_t now) {
 /// of a TLS handshake shows.
 bool session::asks_for_tls() const noexcept {
     return settings_.plain_tcp && !introduced_ && !was_ready_ &&
-           (speaks_tls_ || silent_losses_ % losses_between_questions == 1);
+           (speaks_tls_ || silent_losses_ % losses_between_questions == losses_before_question);
 }
 
 action session::read_garbage(std::int64_t now, std::string_view bytes) {
@@ -368,8 +378,10 @@ action session::wake(std::int64_t now) {
         return action::nothing;
     if (state_ == session_state::waiting)
         return start(now);
+    const auto was_asked = state_ == session_state::greeting && asks_for_tls();
     const auto what = lost(now);
-    silent_losses_ = 0; // a server that hangs expects nothing else than one that replies
+    // A server that hangs expects nothing else than one that replies.
+    silent_losses_ = was_asked ? losses_before_question + 1 : 0;
     return what;
 }
 

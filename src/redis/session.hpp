@@ -79,10 +79,12 @@ class session {
         return trouble_ == errc::auth_failed || trouble_ == errc::untrusted_server ||
                trouble_ == errc::bad_reply;
     }
-    /// Whether `wake` will give up the attempt to connect: it has taken too long.
+    /// Whether `wake` will give up the attempt to connect: it has taken too long. If the server is
+    /// only asked whether it speaks TLS, silence is no problem but an answer.
     [[nodiscard]] bool is_too_late(std::int64_t now) const noexcept {
+        const auto is_asked = state_ == session_state::greeting && asks_for_tls();
         return (state_ == session_state::connecting || state_ == session_state::greeting) &&
-               now >= due_;
+               now >= due_ && !is_asked;
     }
     /// While connecting: when the server has been silent for so long that a plain-text server is
     /// likely, if it should be speaking TLS.
@@ -147,7 +149,7 @@ class session {
     void note_permission_error(std::string_view text);
     void read_permissions(const resp::decoder& reply, std::string_view bytes);
     void read_trial(std::string_view error);
-    void end_probe(std::string_view refusal, std::string_view written);
+    void end_probe(std::string_view refusal, std::string_view error);
     [[nodiscard]] bool note_fact(step s, const resp::decoder& reply, std::string_view bytes,
                                  std::int64_t now);
     [[nodiscard]] action refuse_stranger(std::int64_t now, std::string_view bytes);

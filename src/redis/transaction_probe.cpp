@@ -42,6 +42,17 @@ void append_name(std::string& to, std::string_view name) {
     to += name;
 }
 
+/// The part of the error that says that the user may not run the command, or that the server does
+/// not know it; empty if it says something else. EXEC is refused with "EXECABORT Transaction
+/// discarded because of: NOPERM ...".
+[[nodiscard]] std::string_view denial_in(std::string_view error) noexcept {
+    if (const auto at = error.find("NOPERM "); at != std::string_view::npos)
+        return error.substr(at);
+    if (error.starts_with("ERR unknown command"))
+        return error.substr(0, error.find(", with args"));
+    return {};
+}
+
 } // namespace
 
 std::size_t transaction_probe::append(std::string& out, std::string_view key) {
@@ -59,11 +70,12 @@ std::size_t transaction_probe::append(std::string& out, std::string_view key) {
 
 bool transaction_probe::read_reply(std::string_view error) {
     const auto& t = trials.at(replies_++);
-    // EXEC is refused with "EXECABORT Transaction discarded because of: NOPERM ...".
-    if (const auto at = error.find("NOPERM "); at != std::string_view::npos) {
+    if (is_key_denial(error)) {
+        key_error_ = error;
+    } else if (const auto denial = denial_in(error); !denial.empty()) {
         append_name(t.is_needed ? needed_ : others_, t.name);
         if (t.is_needed && first_refusal_.empty())
-            first_refusal_ = error.substr(at);
+            first_refusal_ = denial;
     } else if (classify(error).remedy == remedy::leave_read_only) {
         read_only_ = error;
     }

@@ -7,7 +7,8 @@
 // The server refuses a command without permission when it is queued. Nothing is executed, because
 // the last ZADD has no arguments and EXEC therefore aborts. DISCARD is not used, because
 // transactions do not need it and the user may not have it. If the user may not run MULTI, the
-// commands are executed, and change nothing as the key does not exist.
+// commands are executed, and change nothing as the key does not exist. A user who may not access
+// the key may run the command, as servers check that first.
 
 #ifndef COLIMIT_REDIS_TRANSACTION_PROBE_HPP
 #define COLIMIT_REDIS_TRANSACTION_PROBE_HPP
@@ -32,8 +33,10 @@ class transaction_probe {
     [[nodiscard]] std::string refusal() const;
     /// The refused commands that only some calls need, separated by spaces.
     [[nodiscard]] const std::string& others() const noexcept { return others_; }
-    /// The server's words if it is read-only; else empty.
-    [[nodiscard]] const std::string& read_only() const noexcept { return read_only_; }
+    /// The server's words if the user may not access the key or, else, if it is read-only.
+    [[nodiscard]] const std::string& error() const noexcept {
+        return key_error_.empty() ? read_only_ : key_error_;
+    }
 
   private:
     std::size_t replies_ = 0;
@@ -41,6 +44,7 @@ class transaction_probe {
     std::string needed_;
     std::string others_;
     std::string read_only_;
+    std::string key_error_;
 };
 
 } // namespace colimit::redis

@@ -51,13 +51,18 @@ transaction& transactor::row_for_call() {
     return waiting_.back();
 }
 
-/// The first row of a list is over.
-void transactor::retire(rows& from) {
-    auto& row = from.front();
+/// A row of a list is over.
+void transactor::retire(rows& from, rows::iterator which) {
+    auto& row = *which;
     auto& to = row.has_calls() ? spare_ : spare_without_calls_;
     calls_ -= row.size();
     row.start(0); // lets go of the policies
-    to.splice(to.begin(), from, from.begin());
+    to.splice(to.begin(), from, which);
+}
+
+/// The first one.
+void transactor::retire(rows& from) {
+    retire(from, from.begin());
 }
 
 error_code transactor::submit(detail::operation& op, std::string_view key,
@@ -83,7 +88,10 @@ error_code transactor::submit_checks(detail::operation& /*op*/) {
 }
 
 void transactor::withdraw(detail::operation& op, error_code why) {
-    row_of(op).drop(op.index);
+    auto& row = row_of(op);
+    row.drop(op.index);
+    if (row.is_abandoned() && !row.encoded)
+        note_abandoned();
     finish(op, why);
 }
 
@@ -106,8 +114,7 @@ void transactor::begin_connection(const server_facts& server) {
 }
 
 void transactor::drop_abandoned() {
-    while (!waiting_.empty() && waiting_.front().is_abandoned())
-        retire(waiting_);
+    retire_abandoned(waiting_, [this](rows::iterator row) { retire(waiting_, row); });
 }
 
 /// Bounded as calls are, and apart from them.

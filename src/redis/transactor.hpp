@@ -78,6 +78,7 @@ class transactor final : public call_queue {
     [[nodiscard]] rows take_spare(rows& from);
     [[nodiscard]] bool may_repair() const noexcept;
     void write_repairs(std::string& out, std::uint64_t stream_position);
+    void retire(rows& from, rows::iterator which);
     void retire(rows& from);
 
     transactor_settings settings_;

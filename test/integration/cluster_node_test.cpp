@@ -85,6 +85,24 @@ BOOST_AUTO_TEST_CASE(many_callers_on_a_cluster_of_one_node_are_decided_exactly) 
     }
 }
 
+/// By RESP 2 only INFO says that a server is a cluster; here the refusal of the first batch does.
+BOOST_AUTO_TEST_CASE(many_callers_of_a_user_without_info_are_decided_exactly) {
+    auto c = cluster{};
+    c.look.must({"ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all", "-info"});
+    auto l = live{"unix://ann:pw@" + c.server.socket(), [](config& s) {
+                      s.resp = 2;
+                      s.batch_size = 32; // several batches are refused
+                      s.on_failure = failure_mode::local;
+                  }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.limiter.ready();
+        co_await check_exact(l.limiter, policy{"bucket", gcra(1, 1h)});
+        co_await check_exact(l.limiter, policy{"log", sliding_log(1, 1h)});
+        co_await check_exact(l.limiter, policy{"packed", gcra(1, 1h)}.stored(storage::packed));
+    });
+    BOOST_TEST(!l.limiter.last_error());
+}
+
 BOOST_AUTO_TEST_CASE(members_and_ids_keep_their_keys_when_batches_are_divided) {
     auto c = cluster{};
     auto l = live{c.server.address()};

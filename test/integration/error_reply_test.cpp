@@ -93,8 +93,6 @@ BOOST_AUTO_TEST_CASE(what_was_not_run_may_be_asked_again_later) {
            errc::unavailable, retry_later, true);
     expect("EXECABORT Transaction discarded because of previous errors.", errc::server_error,
            retry_later, true);
-    expect("ERR unknown command 'EVALSHA', with args beginning with: ", errc::server_error,
-           retry_later, true);
 }
 
 BOOST_AUTO_TEST_CASE(what_ends_the_connection_is_not_asked_again_on_the_next) {
@@ -118,6 +116,8 @@ BOOST_AUTO_TEST_CASE(what_must_be_changed_first_is_told_apart) {
         "ERR ACL failure in script: User ann has no permissions to run the 'mget' command script: "
         "0123, on @user_script:12.",
         errc::auth_failed, fix_the_cause, true);
+    expect("ERR unknown command 'EVALSHA', with args beginning with: ", errc::auth_failed,
+           fix_the_cause, true);
     expect("WRONGTYPE Operation against a key holding the wrong kind of value", errc::key_conflict,
            fix_the_cause, true);
     expect("MOVED 3999 127.0.0.1:6381", errc::wrong_node, fix_the_cause, true);

@@ -131,6 +131,41 @@ BOOST_AUTO_TEST_CASE(reconnects_and_script_loads_are_counted) {
     BOOST_TEST(s.allowed + s.limited + s.failed == s.checks);
 }
 
+BOOST_AUTO_TEST_CASE(what_a_cancelled_wait_gives_back_is_no_call) {
+    look().must({"FLUSHALL"});
+    const policy one{"one", gcra(1, 1h)};
+    for (const auto& address : {server().address(), std::string{"memory:"}}) {
+        auto l = live{address};
+        l.run([&]() -> asio::awaitable<void> {
+            (void)co_await l.limiter.allow("k", one);
+            asio::cancellation_signal give_up;
+            auto code = error_code{};
+            auto is_over = false;
+            l.limiter.wait(
+                "k", one, {.max_wait = 2h},
+                asio::bind_cancellation_slot(give_up.slot(), [&](error_code ec, const decision&) {
+                    code = ec;
+                    is_over = true;
+                }));
+            // Behind the place in line, and behind its release.
+            (void)co_await l.limiter.peek("k", one);
+            give_up.emit(asio::cancellation_type::terminal);
+            co_await until([&] { return is_over; });
+            BOOST_TEST((code == asio::error::operation_aborted));
+            const auto d = co_await l.limiter.peek("k", one);
+            BOOST_TEST((d.retry_after <= 1h)); // it was released
+        });
+        const auto s = l.limiter.statistics();
+        BOOST_TEST(s.checks == 4U);
+        BOOST_TEST(s.allowed == 1U);
+        BOOST_TEST(s.limited == 2U);
+        BOOST_TEST(s.cancelled == 1U);
+        BOOST_TEST(s.failed == 0U);
+        if (address != "memory:")
+            BOOST_TEST(s.latency.count() == 4U);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(refused_and_cancelled_calls_are_counted) {
     auto l = live{server().address(), [](config& c) { c.max_in_flight = 2; }};
     l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });

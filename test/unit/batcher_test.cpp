@@ -333,6 +333,45 @@ BOOST_FIXTURE_TEST_CASE(there_is_a_backlog_as_long_as_more_than_one_batch_waits,
     batcher.fail_all(errc::closed);
 }
 
+BOOST_FIXTURE_TEST_CASE(cancelled_calls_make_room_behind_one_that_waits, small) {
+    for (const auto* key : {"a", "b", "c", "d", "e", "f", "g", "h"})
+        ask(key);
+    auto one_more = fake_operation{};
+    BOOST_TEST((submit(one_more, "i", rules) == errc::too_many_in_flight));
+    for (std::size_t i = 2; i < 8; ++i)
+        batcher.withdraw(ops[i], boost::asio::error::operation_aborted);
+    BOOST_TEST(take_done().size() == 6U);
+    for (const auto* key : {"i", "j", "k", "l", "m", "n"})
+        ask(key);
+    BOOST_TEST((submit(one_more, "o", rules) == errc::too_many_in_flight));
+    auto server = script_double{rules};
+    for (auto sent = write_calls(); !sent.empty(); sent = write_calls())
+        for (const auto& call : sent)
+            BOOST_TEST((reply(server.answer(call).bytes()) == redis::remedy::keep));
+    BOOST_TEST(server.calls() == 4);
+    for (std::size_t i = 0; i < ops.size(); ++i)
+        BOOST_TEST(ops[i].is_allowed() == (i < 2 || i >= 8));
+    BOOST_TEST(batcher.size() == 0U);
+}
+
+/// Looking for them costs less than they did.
+BOOST_FIXTURE_TEST_CASE(a_few_cancelled_batches_among_many_are_not_looked_for, fixture) {
+    auto bench = batcher_bench{{.prefix = "t", .batch_size = 1, .max_in_flight = 100}};
+    for (auto i = 0; i < 100; ++i)
+        BOOST_REQUIRE(!bench.submit(ops.emplace_back(), "k" + std::to_string(i), rules));
+    auto more = std::deque<fake_operation>(7);
+    for (std::size_t i = 0; i < 7; ++i) {
+        const auto full = bench.submit(more[i], "new" + std::to_string(i), rules);
+        BOOST_TEST(full == (i < 6 ? error_code{errc::too_many_in_flight} : error_code{}));
+        if (i < 6)
+            bench.batcher.withdraw(ops[10 * i + 5], boost::asio::error::operation_aborted);
+        if (i == 5)
+            bench.batcher.withdraw(ops[99], boost::asio::error::operation_aborted);
+    }
+    BOOST_TEST(bench.batcher.size() == 94U);
+    bench.batcher.fail_all(errc::closed);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_push_answers_nothing, fixture) {
     auto server = script_double{rules};
     auto& op = ask("a");

@@ -135,6 +135,66 @@ BOOST_FIXTURE_TEST_CASE(an_error_reply_ends_the_calls_of_its_batch_alone, fixtur
     BOOST_TEST(ops[2].is_allowed());
 }
 
+constexpr std::string_view crossslot = "-CROSSSLOT Keys in request don't hash to the same slot\r\n";
+
+/// Where neither HELLO nor INFO said that the server is a node of a cluster.
+BOOST_FIXTURE_TEST_CASE(calls_in_several_hash_slots_are_divided_once_the_server_refuses_them,
+                        batcher_bench) {
+    auto server = script_double{rules};
+    auto ops = std::deque<fake_operation>{};
+    const auto ask = [&](int i) {
+        BOOST_REQUIRE(!submit(ops.emplace_back(), "k" + std::to_string(i), rules));
+    };
+    for (auto i = 0; i < 20; ++i)
+        ask(i);
+    auto sent = write_calls();
+    BOOST_REQUIRE(sent.size() == 1U);
+    for (auto i = 20; i < 40; ++i)
+        ask(i);
+    BOOST_TEST(write_calls().size() == 1U);
+    for (auto i = 40; i < 60; ++i)
+        ask(i); // these wait
+    batcher.withdraw(ops[0], boost::asio::error::operation_aborted);
+    (void)take_done();
+    for (auto i = 0; i < 2; ++i)
+        BOOST_TEST((reply(crossslot) == redis::remedy::keep));
+    BOOST_TEST(batcher.done.empty());
+    auto made = std::size_t{0};
+    for (sent = write_calls(); !sent.empty(); sent = write_calls())
+        for (const auto& call : sent) {
+            const auto tag = [](std::string_view key) { return key.substr(0, key.find('}')); };
+            for (const auto& key : call.keys)
+                BOOST_TEST(tag(key) == tag(call.keys.front()));
+            made += call.keys.size();
+            BOOST_TEST((reply(server.answer(call).bytes()) == redis::remedy::keep));
+        }
+    BOOST_TEST(made == 59U);
+    for (auto i = std::size_t{1}; i < ops.size(); ++i)
+        BOOST_TEST(ops[i].is_allowed());
+    BOOST_TEST(batcher.size() == 0U);
+    // Nothing can be done about a batch that is in one slot.
+    ask(0);
+    (void)write();
+    BOOST_TEST((reply(crossslot) == redis::remedy::keep));
+    BOOST_TEST(ops.back().ended(errc::wrong_node));
+}
+
+BOOST_FIXTURE_TEST_CASE(calls_wait_divided_once_the_server_says_that_it_is_in_a_cluster,
+                        batcher_bench) {
+    auto ops = std::deque<fake_operation>{};
+    const auto ask = [&](int i) {
+        BOOST_REQUIRE(!submit(ops.emplace_back(), "k" + std::to_string(i), rules));
+    };
+    ask(0);
+    (void)write();
+    for (auto i = 1; i < 20; ++i)
+        ask(i);
+    BOOST_TEST((reply("-MOVED 3999 127.0.0.1:6381\r\n") == redis::remedy::keep));
+    BOOST_TEST(ops[0].ended(errc::wrong_node));
+    BOOST_TEST(write_calls().size() > 1U);
+    batcher.fail_all(errc::closed);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_reply_that_nobody_asked_for_is_not_trusted, fixture) {
     BOOST_TEST(!reply("+OK\r\n").has_value());
     BOOST_TEST(!reply("-ERR what\r\n").has_value());

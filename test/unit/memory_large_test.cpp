@@ -282,4 +282,17 @@ BOOST_AUTO_TEST_CASE(an_initial_bucket_is_kept_until_it_would_start_full_anyway)
     BOOST_TEST(store.statistics().evicted == 1U);
 }
 
+/// The denial's log is stored, and with it the states as they are stored.
+BOOST_AUTO_TEST_CASE(what_another_version_has_left_is_repaid_while_denials_are_recorded) {
+    const auto logs = sliding_log(1'000, 1h).named("log").count_refused();
+    const policy high{"p", gcra(20, 1min), logs};
+    const policy low{"p", gcra(10, 1min), logs};
+    auto store = clocked_store{100};
+    (void)store.allow("k", high, 20);
+    BOOST_TEST(!store.allow("k", low).allowed());
+    store.advance(6s);
+    BOOST_TEST(store.allow("k", low).allowed());
+    BOOST_TEST(!store.allow("k", low).allowed());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

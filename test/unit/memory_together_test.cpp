@@ -209,6 +209,60 @@ BOOST_AUTO_TEST_CASE(all_or_nothing_whatever_the_rules_and_however_few_places) {
     }
 }
 
+/// Keys that are there get their first members, which takes the cells that new keys counted on.
+class first_members {
+  public:
+    explicit first_members(std::uint64_t seed) : random_(seed) {}
+
+    /// Returns whether the call was granted.
+    [[nodiscard]] bool make_one() {
+        constexpr int places = 64;
+        auto s = memory::store{places};
+        const auto with_members = number(1, 20);
+        const auto others = number(2, 25);
+        auto used = 0;
+        auto names = std::vector<std::string>{};
+        auto checks = std::vector<check>{};
+        for (auto i = 0; i < with_members + others; ++i)
+            names.push_back(std::to_string(number(0, 1'000'000)) + '/' + std::to_string(i));
+        for (auto i = 0; i < with_members; ++i) {
+            const auto& name = names[static_cast<std::size_t>(i)];
+            if (number(0, 3) != 0) {
+                (void)ask(s, {.now = start}, name, before_);
+                ++used;
+            }
+            checks.push_back({.key = name, .policy = grown_, .options = {.member = "ann"}});
+        }
+        for (auto i = with_members; i < with_members + others; ++i)
+            checks.push_back({.key = names[static_cast<std::size_t>(i)], .policy = other_});
+        const auto left = others + number(-2, 2) + 3 * (with_members - used) * number(0, 1);
+        for (auto i = used; i < places - left; ++i)
+            (void)ask(s, {.now = start}, "taken" + std::to_string(i), other_);
+        if (number(0, 1) == 0)
+            std::ranges::shuffle(checks, random_);
+        return answer_and_check(s, checks, start);
+    }
+
+  private:
+    [[nodiscard]] int number(int least, int most) {
+        return std::uniform_int_distribution{least, most}(random_);
+    }
+
+    std::mt19937_64 random_;
+    policy before_{"grows", gcra(5, 1h)};
+    policy grown_{"grows", gcra(5, 1h), distinct(5, 1h).named("members")};
+    policy other_{"other", gcra(1, 1h)};
+};
+
+BOOST_AUTO_TEST_CASE(a_denial_changes_no_key_where_others_get_their_first_members) {
+    auto calls = first_members{1};
+    auto granted = 0;
+    for (auto i = 0; i < 1'000; ++i)
+        granted += calls.make_one() ? 1 : 0;
+    BOOST_TEST(granted > 20);
+    BOOST_TEST(granted < 980);
+}
+
 /// By the verb, in process and in the place of a server that is not there.
 BOOST_AUTO_TEST_CASE(allow_all_charges_all_keys_or_none_in_a_full_store) {
     const policy year{"year", fixed_window(1, 24h * 365)};

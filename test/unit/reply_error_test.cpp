@@ -119,6 +119,37 @@ BOOST_AUTO_TEST_CASE(a_lack_of_permission_is_told_from_a_server_that_cannot) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_command_that_the_server_does_not_know_is_not_allowed) {
+    for (const auto* text :
+         {"ERR unknown command 'EVALSHA', with args beginning with: '01' ",
+          "ERR unknown command `EVALSHA`, with args beginning with: `01`, ",
+          "ERR unknown subcommand 'LOAD'. Try SCRIPT HELP.",
+          "ERR Unknown Redis command called from script script: 0123, on @user_script:12.",
+          "ERR Error running script (call to f_0123): @user_script:12: @user_script: 12: Unknown "
+          "Redis command called from Lua script",
+          "@user_script: 12: Unknown Redis command called from Lua script"})
+        check(text, errc::auth_failed, remedy::keep);
+}
+
+BOOST_AUTO_TEST_CASE(a_denied_key_is_told_from_a_denied_command) {
+    using colimit::redis::is_key_denial;
+    for (const auto* text :
+         {"NOPERM this user has no permissions to access one of the keys used as arguments",
+          "NOPERM No permissions to access a key",
+          "ERR ACL failure in script: No permissions to access a key",
+          "The user executing the script can't access at least one of the keys mentioned in the "
+          "command arguments",
+          "ERR The user executing the script can't access at least one of the keys mentioned in "
+          "the command arguments script: 0123, on @user_script:12."})
+        BOOST_TEST(is_key_denial(text), text);
+    for (const auto* text :
+         {"", "NOPERM this user has no permissions to run the 'evalsha' command",
+          "NOPERM User access has no permissions to run the 'keys' command",
+          "The user executing the script can't run this command or subcommand",
+          "ERR ACL failure in script: User ann has no permissions to run the 'mget' command"})
+        BOOST_TEST(!is_key_denial(text), text);
+}
+
 BOOST_AUTO_TEST_CASE(a_full_server_is_left_alone_for_a_while) {
     check("ERR max number of clients reached", errc::unavailable, remedy::reconnect_late);
 }
@@ -133,8 +164,6 @@ BOOST_AUTO_TEST_CASE(another_error_of_a_script_may_have_come_half_way) {
 }
 
 BOOST_AUTO_TEST_CASE(another_error_of_a_command_ran_nothing) {
-    check("ERR unknown command 'EVALSHA', with args beginning with: ", errc::server_error,
-          remedy::keep);
     check("ERR wrong number of arguments for 'get' command", errc::server_error, remedy::keep);
     check("", errc::server_error, remedy::keep);
     check("noscript", errc::outcome_unknown, remedy::keep); // it is said in capitals or not at all
@@ -160,8 +189,8 @@ BOOST_AUTO_TEST_CASE(an_error_that_a_script_of_redis_6_has_caught_is_read) {
           errc::auth_failed, remedy::keep);
     check(caught("WRONGTYPE Operation against a key holding the wrong kind of value"),
           errc::key_conflict, remedy::keep);
-    check(caught("Unknown Redis command called from Lua script"), errc::outcome_unknown,
-          remedy::keep);
+    check(caught("Wrong number of args calling Redis command From Lua script"),
+          errc::outcome_unknown, remedy::keep);
 }
 
 BOOST_AUTO_TEST_CASE(an_error_that_ended_a_script_of_redis_6_is_read) {

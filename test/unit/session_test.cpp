@@ -70,7 +70,7 @@ struct connection {
             (greeting() == std::vector<test::command>{
                                {"SCRIPT", "LOAD", std::string{redis::check_script.body}},
                                {"SCRIPT", "LOAD", std::string{redis::permissions_script.body}},
-                               {"EVALSHA", std::string{redis::permissions_script.sha1}, "1", ""}}));
+                               {"EVALSHA", std::string{redis::permissions_script.sha1}, "0", ""}}));
     }
 
     /// Up to the point where replies to the greeting are expected.
@@ -344,9 +344,35 @@ BOOST_AUTO_TEST_CASE(a_command_that_transactions_need_and_the_user_may_not_run_i
     BOOST_TEST(probe("EXEC", "-EXECABORT Transaction discarded because of: NOPERM no 'exec'\r\n") ==
                "NOPERM no 'exec'; denied commands: EXEC|");
     BOOST_TEST(probe("PERSIST", "-NOPERM no 'persist'\r\n") == "|PERSIST");
+    BOOST_TEST(probe("MULTI", "-ERR unknown command 'MULTI', with args beginning with: \r\n") ==
+               "ERR unknown command 'MULTI'; denied commands: MULTI|");
     BOOST_TEST(probe("ZADD", "-OOM command not allowed\r\n") == "|");
     BOOST_TEST(probe("ZADD", "-READONLY You can't write against a read only replica.\r\n") == "|");
     BOOST_TEST(probe("EXEC", "*0\r\n") == "|");
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_access_is_reported_and_refuses_nobody) {
+    struct log : redis::error_sink {
+        void note(errc code, phase /*where*/, std::string_view said) noexcept override {
+            BOOST_TEST((code == errc::auth_failed));
+            text = said;
+        }
+        std::string text;
+    };
+    for (const std::string why : {"this user has no permissions to access one of the keys used as "
+                                  "arguments",
+                                  "No permissions to access a key"}) {
+        auto c = connection{{.user = "", .password = "", .protocol = 2, .transactions = true}};
+        auto errors = log{};
+        c.session.report_to(errors);
+        c.open();
+        for (const auto fact : {std::string_view{"$7\r\ncolimit\r\n"}, std::string_view{":3\r\n"},
+                                std::string_view{"$0\r\n\r\n"}, time_of_2023})
+            (void)c.reply(fact);
+        BOOST_TEST((c.probe("ZADD", "-NOPERM " + why + "\r\n") == action::serve));
+        BOOST_TEST(errors.text.starts_with("the user may not access the key"), errors.text);
+        BOOST_TEST(c.session.denied_commands().empty());
+    }
 }
 
 BOOST_AUTO_TEST_CASE(without_an_id_or_a_time_there_are_no_transactions) {
@@ -515,13 +541,17 @@ namespace {
     return out;
 }
 
+constexpr std::string_view key_denied =
+    "ERR The user executing the script can't access at least one of the keys mentioned in the "
+    "command arguments";
 constexpr std::string_view read_only = "READONLY You can't write against a read only replica.";
 
 } // namespace
 
 BOOST_AUTO_TEST_CASE(a_user_who_lacks_what_every_check_needs_is_refused) {
     for (const auto& reply :
-         {permissions("TIME", "", ""),
+         {permissions("TIME", "", ""), permissions("SET", "", key_denied),
+          std::string{"-ERR unknown command 'EVALSHA', with args beginning with: 'x'\r\n"},
           std::string{"-NOPERM this user has no permissions to run the 'evalsha' command\r\n"}}) {
         auto c = connection{};
         c.open();
@@ -533,8 +563,9 @@ BOOST_AUTO_TEST_CASE(a_user_who_lacks_what_every_check_needs_is_refused) {
 
 BOOST_AUTO_TEST_CASE(other_replies_to_the_question_for_permissions_refuse_nobody) {
     for (const std::string& reply :
-         {permissions("", "SET PFADD", ""), permissions("", "", read_only), std::string{"*0\r\n"},
-          std::string{"$2\r\nhi\r\n"}, std::string{"-NOSCRIPT No matching script\r\n"},
+         {permissions("", "HSET PFADD", ""), permissions("", "", read_only),
+          permissions("", "", key_denied), std::string{"*0\r\n"}, std::string{"$2\r\nhi\r\n"},
+          std::string{"-NOSCRIPT No matching script\r\n"},
           std::string{"-CLUSTERDOWN Hash slot not served\r\n"},
           std::string{"-MOVED 1 127.0.0.1:1\r\n"},
           std::string{"-ERR Error running script (call to f_1): @user_script:1: boom\r\n"}}) {
@@ -543,7 +574,7 @@ BOOST_AUTO_TEST_CASE(other_replies_to_the_question_for_permissions_refuse_nobody
         c.introduce(hello);
         BOOST_TEST((c.load(reply) == action::serve));
         BOOST_TEST(c.session.denied_commands() ==
-                   (reply.find("PFADD") == std::string::npos ? "" : "SET PFADD"));
+                   (reply.find("PFADD") == std::string::npos ? "" : "HSET PFADD"));
     }
 }
 
@@ -599,6 +630,10 @@ BOOST_AUTO_TEST_CASE(a_port_that_closes_silently_is_asked_for_tls_until_it_has_b
         error_code{boost::system::errc::connection_reset, boost::system::generic_category()};
     auto c = connection{{.user = "", .password = "", .plain_tcp = true}};
     c.open();
+    for (auto i = 0; i < 2; ++i) { // as a server does that is starting
+        BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
+        BOOST_TEST(!is_hello(next(c)));
+    }
     BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
     BOOST_TEST(is_hello(next(c)));
     // It speaks TLS, and is asked in this way until that ends.
@@ -607,6 +642,22 @@ BOOST_AUTO_TEST_CASE(a_port_that_closes_silently_is_asked_for_tls_until_it_has_b
     BOOST_TEST(is_hello(next(c)));
     BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
     BOOST_TEST((c.session.trouble() == errc::unavailable));
+
+    // A plain server does not reply, which is no problem to report and is not tried again soon.
+    auto plain = connection{{.user = "", .password = "", .plain_tcp = true}};
+    plain.open();
+    for (auto questions = 0, losses = 1; losses <= 19; ++losses) {
+        BOOST_TEST((plain.session.lost(plain.now, reset) == action::disconnect));
+        if (is_hello(next(plain))) {
+            BOOST_TEST(losses == (questions++ == 0 ? 3 : 18));
+            BOOST_TEST(plain.session.wake_at().value() == plain.now + 250'000);
+            plain.now += 250'000;
+            BOOST_TEST(!plain.session.is_too_late(plain.now));
+            BOOST_TEST((plain.session.wake(plain.now) == action::disconnect));
+            BOOST_TEST(!is_hello(next(plain)));
+        }
+        BOOST_TEST(questions == (losses < 3 ? 0 : losses < 18 ? 1 : 2));
+    }
 
     auto silent =
         connection{{.user = "", .password = "", .plain_tcp = true}}; // a timeout is no reason

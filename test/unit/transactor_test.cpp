@@ -402,4 +402,17 @@ BOOST_FIXTURE_TEST_CASE(rows_are_bounded_by_calls_by_members_and_by_what_flies, 
     BOOST_TEST((queue.submit(op, "k", five.data()) == errc::too_many_in_flight));
 }
 
+BOOST_AUTO_TEST_CASE(cancelled_calls_make_room_behind_one_that_waits) {
+    auto f = fixture{2};
+    for (const auto* key : {"a", "b", "c", "d", "e", "f", "g", "h"})
+        f.ask(key);
+    auto one_more = fake_operation{};
+    BOOST_TEST((f.queue.submit(one_more, "i", five.data()) == errc::too_many_in_flight));
+    for (std::size_t i = 2; i < 8; ++i)
+        f.queue.withdraw(f.ops[i], boost::asio::error::operation_aborted);
+    for (const auto* key : {"i", "j", "k", "l", "m", "n"})
+        f.ask(key);
+    BOOST_TEST((f.queue.submit(one_more, "o", five.data()) == errc::too_many_in_flight));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
