@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_the_server_does_not_know_is_not_allowed) {
         check(text, errc::auth_failed, remedy::keep);
 }
 
-BOOST_AUTO_TEST_CASE(a_denied_key_is_told_from_a_denied_command) {
+BOOST_AUTO_TEST_CASE(a_denied_key_is_distinguished_from_a_denied_command) {
     using colimit::redis::is_key_denial;
     for (const auto* text :
          {"NOPERM this user has no permissions to access one of the keys used as arguments",

@@ -351,7 +351,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_transactions_need_and_the_user_may_not_run_i
     BOOST_TEST(probe("EXEC", "*0\r\n") == "|");
 }
 
-BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_access_is_reported_and_refuses_nobody) {
+BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_access_is_reported_and_the_server_is_used) {
     struct log : redis::error_sink {
         void note(errc code, phase /*where*/, std::string_view said) noexcept override {
             BOOST_TEST((code == errc::auth_failed));
