@@ -121,7 +121,7 @@ void encode_keys(State& state) {
 BENCHMARK(encode_keys)->Apply(as_often_as_asked);
 
 /// What a key costs before anything is looked up: under what the store and the deny cache keep it,
-/// and what it is called on the server. A handle that is prepared once would save these.
+/// and what it is called on the server.
 void digest_key(State& state) {
     const auto p = thousand_an_hour();
     auto key = std::string{"user:1234567"};

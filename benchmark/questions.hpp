@@ -39,7 +39,6 @@ measurement bare_stall(const conditions& c);
 measurement latency_stall(const conditions& c);
 measurement memory_uniform(const conditions& c);
 measurement memory_hot(const conditions& c);
-measurement memory_prepared(const conditions& c);
 measurement memory_await(const conditions& c);
 
 /// At so many per cent of what redis_uniform gave in this run.
@@ -87,7 +86,6 @@ inline constexpr auto questions = std::to_array<question>({
     {"latency_stall", latency_stall, "bare_stall", ratio_of::p99_latency, needs::most_per_s},
     {"memory_uniform", memory_uniform, ""},
     {"memory_hot", memory_hot, ""},
-    {"memory_prepared", memory_prepared, "memory_hot"},
     {"memory_await", memory_await, ""},
 });
 

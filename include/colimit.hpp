@@ -20,7 +20,6 @@
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
 #include <colimit/policy_set.hpp>
-#include <colimit/prepared_key.hpp>
 #include <colimit/rule.hpp>
 #include <colimit/statistics.hpp>
 #include <colimit/storage.hpp>

@@ -39,27 +39,7 @@ decision local_limiter::answer(std::string_view key, const detail::policy_data& 
                                const detail::question& asked) {
     detail::check_question(asked, data.plan);
     detail::check_key(key);
-    return decide(data.digest(key), data, asked);
-}
-
-decision local_limiter::answer(std::string_view key, const policy& p,
-                               const detail::question& asked) {
-    return answer(key, *p.data(), asked);
-}
-
-decision local_limiter::answer(const prepared_key& key, const detail::question& asked) {
-    const auto& data = *key.policy().data();
-    detail::check_question(asked, data.plan);
-    return decide({key.digest()[0], key.digest()[1]}, data, asked);
-}
-
-decision local_limiter::answer_once(std::string_view id, const detail::question& asked) {
-    return answer(id, *detail::once_policy(), asked);
-}
-
-decision local_limiter::decide(const memory::digest& key, const detail::policy_data& data,
-                               const detail::question& asked) {
-    const auto sought = store_->seek(key);
+    const auto sought = store_->seek(data.digest(key));
     auto question = asked;
     if (question.now == detail::store_clock)
         question.now = detail::system_now();
@@ -67,6 +47,15 @@ decision local_limiter::decide(const memory::digest& key, const detail::policy_d
     store_->answer(sought, data, question, out);
     ++decided_[static_cast<std::size_t>(out.outcome)];
     return out;
+}
+
+decision local_limiter::answer(std::string_view key, const policy& p,
+                               const detail::question& asked) {
+    return answer(key, *p.data(), asked);
+}
+
+decision local_limiter::answer_once(std::string_view id, const detail::question& asked) {
+    return answer(id, *detail::once_policy(), asked);
 }
 
 bool local_limiter::seen(std::string_view id, const bloom_filter& f, const reset_options& options) {

@@ -15,7 +15,6 @@
 #include <colimit/error.hpp>
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
-#include <colimit/prepared_key.hpp>
 #include <colimit/statistics.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -198,10 +197,10 @@ class limiter {
     /// for the reservation alone.
     ///
     /// If the call is cancelled while it waits, its place is released, unless a later one was
-    /// reserved or the store's clock was set back in the meantime: then it lapses. At most `config::max_waiting` calls may be
-    /// incomplete at once; one more is `errc::too_many_in_flight` and charges nothing. A step of
-    /// the store's clock changes neither the order of a key's callers nor the time that a call
-    /// waits once its place is reserved.
+    /// reserved or the store's clock was set back in the meantime: then it lapses. At most
+    /// `config::max_waiting` calls may be incomplete at once; one more is
+    /// `errc::too_many_in_flight` and charges nothing. A step of the store's clock changes neither
+    /// the order of a key's callers nor the time that a call waits once its place is reserved.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto wait(std::string_view key, const policy& p, const wait_options& options,
               Token&& token = Token{}) {
@@ -211,73 +210,6 @@ class limiter {
     auto wait(std::string_view key, const policy& p, Token&& token = Token{}) {
         return wait(key, p, wait_options{}, std::forward<Token>(token));
     }
-
-    /// @name For a key that is prepared
-    /// The same verbs, about its policy. It must live until the call is initiated.
-    /// @{
-    template<detail::decision_token Token = boost::asio::deferred_t>
-    auto allow(const prepared_key& key, const check_options& options, Token&& token = Token{}) {
-        return initiate(key, detail::ask(detail::verb::allow, options), std::forward<Token>(token));
-    }
-    template<detail::decision_token Token = boost::asio::deferred_t>
-    auto allow(const prepared_key& key, Token&& token = Token{}) {
-        return allow(key, check_options{}, std::forward<Token>(token));
-    }
-    template<detail::decision_token Token = boost::asio::deferred_t>
-    auto peek(const prepared_key& key, const check_options& options, Token&& token = Token{}) {
-        return initiate(key, detail::ask(detail::verb::peek, options), std::forward<Token>(token));
-    }
-    template<detail::decision_token Token = boost::asio::deferred_t>
-    auto peek(const prepared_key& key, Token&& token = Token{}) {
-        return peek(key, check_options{}, std::forward<Token>(token));
-    }
-    template<detail::decision_token Token = boost::asio::deferred_t>
-    auto charge(const prepared_key& key, const charge_options& options, Token&& token = Token{}) {
-        return initiate(key, detail::ask(detail::verb::charge, options),
-                        std::forward<Token>(token));
-    }
-    template<detail::decision_token Token = boost::asio::deferred_t>
-    auto charge(const prepared_key& key, Token&& token = Token{}) {
-        return charge(key, charge_options{}, std::forward<Token>(token));
-    }
-    template<detail::decision_token Token = boost::asio::deferred_t>
-    auto refund(const prepared_key& key, const charge_options& options, Token&& token = Token{}) {
-        return initiate(key, detail::ask(detail::verb::refund, options),
-                        std::forward<Token>(token));
-    }
-    template<detail::decision_token Token = boost::asio::deferred_t>
-    auto refund(const prepared_key& key, Token&& token = Token{}) {
-        return refund(key, charge_options{}, std::forward<Token>(token));
-    }
-    template<detail::decision_token Token = boost::asio::deferred_t>
-    auto reset(const prepared_key& key, const reset_options& options, Token&& token = Token{}) {
-        return initiate(key, detail::ask(detail::verb::reset, options), std::forward<Token>(token));
-    }
-    template<detail::decision_token Token = boost::asio::deferred_t>
-    auto reset(const prepared_key& key, Token&& token = Token{}) {
-        return reset(key, reset_options{}, std::forward<Token>(token));
-    }
-    template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
-    auto block(const prepared_key& key, std::chrono::duration<Rep, Period> length,
-               const reset_options& options, Token&& token = Token{}) {
-        const auto us = detail::whole_microseconds(length);
-        return initiate(key, detail::ask(detail::verb::block, options, us),
-                        std::forward<Token>(token));
-    }
-    template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
-    auto block(const prepared_key& key, std::chrono::duration<Rep, Period> length,
-               Token&& token = Token{}) {
-        return block(key, length, reset_options{}, std::forward<Token>(token));
-    }
-    template<detail::decision_token Token = boost::asio::deferred_t>
-    auto wait(const prepared_key& key, const wait_options& options, Token&& token = Token{}) {
-        return initiate(key, detail::ask(options), std::forward<Token>(token));
-    }
-    template<detail::decision_token Token = boost::asio::deferred_t>
-    auto wait(const prepared_key& key, Token&& token = Token{}) {
-        return wait(key, wait_options{}, std::forward<Token>(token));
-    }
-    /// @}
 
     /// Allows the first caller who names `id`, and nobody else until `ttl` has passed, 0 to 100
     /// years: duplicate submissions, messages that are delivered twice. Ids are keys of their own,
@@ -379,17 +311,6 @@ class limiter {
             detail::initiation<true>{engine_.get()}, token,
             detail::call{
                 .kind = detail::call::shape::one, .key = key, .policy = &p.data(), .asked = asked});
-    }
-
-    template<detail::decision_token Token>
-    auto initiate(const prepared_key& key, const detail::question& asked, Token&& token) {
-        return boost::asio::async_initiate<Token, signature>(
-            detail::initiation<true>{engine_.get()}, token,
-            detail::call{.kind = detail::call::shape::one,
-                         .key = key.key(),
-                         .digest = &key.digest(),
-                         .policy = &key.policy().data(),
-                         .asked = asked});
     }
 
     std::shared_ptr<detail::engine> engine_;

@@ -12,7 +12,6 @@
 #include <colimit/error.hpp>
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
-#include <colimit/prepared_key.hpp>
 
 #include <array>
 #include <chrono>
@@ -106,28 +105,6 @@ class local_limiter {
         const auto us = detail::whole_microseconds(length);
         return answer(key, p, detail::ask(detail::verb::block, options, us));
     }
-    /// The same for a key that is prepared.
-    decision allow(const prepared_key& key, const check_options& options = {}) {
-        return answer(key, detail::ask(detail::verb::allow, options));
-    }
-    decision peek(const prepared_key& key, const check_options& options = {}) {
-        return answer(key, detail::ask(detail::verb::peek, options));
-    }
-    decision charge(const prepared_key& key, const charge_options& options = {}) {
-        return answer(key, detail::ask(detail::verb::charge, options));
-    }
-    decision refund(const prepared_key& key, const charge_options& options = {}) {
-        return answer(key, detail::ask(detail::verb::refund, options));
-    }
-    decision reset(const prepared_key& key, const reset_options& options = {}) {
-        return answer(key, detail::ask(detail::verb::reset, options));
-    }
-    template<class Rep, class Period>
-    decision block(const prepared_key& key, std::chrono::duration<Rep, Period> length,
-                   const reset_options& options = {}) {
-        const auto us = detail::whole_microseconds(length);
-        return answer(key, detail::ask(detail::verb::block, options, us));
-    }
 
     /// As `limiter::once`: allowed for who comes first with this id, then for nobody until the time
     /// is over, 0 to 100 years.
@@ -145,9 +122,6 @@ class local_limiter {
   private:
     decision answer(std::string_view key, const policy& p, const detail::question& asked);
     decision answer(std::string_view key, const detail::policy_data& data,
-                    const detail::question& asked);
-    decision answer(const prepared_key& key, const detail::question& asked);
-    decision decide(const memory::digest& key, const detail::policy_data& data,
                     const detail::question& asked);
     decision answer_once(std::string_view id, const detail::question& asked);
 

@@ -161,12 +161,6 @@ void engine::start_one(operation& op, const call& c) {
     begin(op, c);
 }
 
-memory::digest engine::digest_of(const call& c) {
-    if (c.digest != nullptr)
-        return {(*c.digest)[0], (*c.digest)[1]};
-    return (*c.policy)->digest(c.key);
-}
-
 void engine::start_checks(operation& op, const call& c) {
     op.checks = c.checks;
     if (c.kind == call::shape::many) {

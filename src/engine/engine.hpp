@@ -78,9 +78,6 @@ class engine : public std::enable_shared_from_this<engine> {
         return own_executor_;
     }
 
-    /// What stands for the key of a call in this process.
-    [[nodiscard]] static memory::digest digest_of(const call& c);
-
     /// Takes a checked call; it comes back through `complete`.
     virtual void begin(operation& op, const call& c) = 0;
     /// Takes `op.checks`, which are valid: all or nothing.

@@ -17,7 +17,8 @@ void memory_engine::begin(operation& op, const call& c) {
     const auto& policy = **c.policy;
     if (policy.filter)
         return begin_seen(op, c);
-    const auto sought = store_.seek(digest_of(c)); // reads ahead while the clock is read
+    const auto sought =
+        store_.seek((*c.policy)->digest(c.key)); // reads ahead while the clock is read
     if (op.asked.now == store_clock)
         op.asked.now = system_now();
     store_.answer(sought, policy, op.asked, op.result);

@@ -86,7 +86,7 @@ bool redis_engine::begin_turn(operation& op) {
 void redis_engine::begin(operation& op, const call& c) {
     const auto may_be_denied = denials_ && !(*c.policy)->filter;
     const auto is_asked_for = may_be_denied || fallback_.keeps_key(op.asked.verb, **c.policy);
-    const auto key = is_asked_for ? digest_of(c) : memory::digest{};
+    const auto key = is_asked_for ? (*c.policy)->digest(c.key) : memory::digest{};
     if (may_be_denied && denials_->answer(op, key, **c.policy))
         return complete(op);
     fallback_.keep(op, key, *c.policy);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The secret under which this process digests keys: in the store, among the denials, and where
-// nothing may be kept of the key itself. As one serves them all, a key is digested once a call, or
-// once for many calls where it is prepared.
+// nothing may be kept of the key itself. As one serves them all, a key is digested once per call.
 
 #ifndef COLIMIT_MEMORY_PROCESS_SECRET_HPP
 #define COLIMIT_MEMORY_PROCESS_SECRET_HPP

@@ -79,14 +79,11 @@ void call_each(Each& each, Start start) {
 template<class Each>
 void for_each_verb(limiter& l, std::vector<check>& checks, Each each) {
     using decides = limiter::signature;
-    static const auto prepared = prepared_key{"k", thousand};
     call_each<decides>(
         each, [&](auto&& t) { return l.allow("k", thousand, std::forward<decltype(t)>(t)); });
     call_each<decides>(each, [&](auto&& t) {
         return l.allow("k", thousand, {.cost = 2}, std::forward<decltype(t)>(t));
     });
-    call_each<decides>(each,
-                       [&](auto&& t) { return l.allow(prepared, std::forward<decltype(t)>(t)); });
     call_each<decides>(
         each, [&](auto&& t) { return l.peek("k", thousand, std::forward<decltype(t)>(t)); });
     call_each<decides>(
@@ -100,7 +97,7 @@ void for_each_verb(limiter& l, std::vector<check>& checks, Each each) {
     call_each<decides>(
         each, [&](auto&& t) { return l.wait("k", thousand, std::forward<decltype(t)>(t)); });
     call_each<decides>(each, [&](auto&& t) {
-        return l.wait(prepared, {.max_wait = 1s}, std::forward<decltype(t)>(t));
+        return l.wait("k", thousand, {.max_wait = 1s}, std::forward<decltype(t)>(t));
     });
     call_each<decides>(each,
                        [&](auto&& t) { return l.once("id", 1h, std::forward<decltype(t)>(t)); });

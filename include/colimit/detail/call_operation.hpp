@@ -48,8 +48,6 @@ struct call {
 
     shape kind = shape::ready;
     std::string_view key{};
-    /// Of key and policy, where it is known already.
-    const std::array<std::uint64_t, 2>* digest = nullptr;
     const std::shared_ptr<const policy_data>* policy = nullptr;
     detail::question asked{};
     std::span<check> checks{};
