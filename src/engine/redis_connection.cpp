@@ -74,6 +74,7 @@ void redis_engine::greet() {
 void redis_engine::serve() {
     ++served_;
     problems_.name_denied(session_.denied_commands());
+    problems_.note_permitted(0);
     is_serving_ = true;
     send_event(event_kind::connected);
     breaker_.close();
@@ -119,7 +120,7 @@ std::int64_t redis_engine::silence_ends() const noexcept {
 std::int64_t redis_engine::next_event() const noexcept {
     return std::min({calls_->next_deadline().value_or(no_time),
                      session_.wake_at().value_or(no_time), silence_ends(), probe_due(), ping_due(),
-                     provoke_at()});
+                     provoke_at(), event_due()});
 }
 
 void redis_engine::set_alarm() noexcept {

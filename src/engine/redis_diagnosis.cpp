@@ -14,10 +14,13 @@
 namespace colimit::detail {
 namespace {
 
-/// The server as a message names it.
-[[nodiscard]] std::string name_of(const redis::address& where) {
+/// The server as a message names it. The port of a host that has no address is not named: in
+/// `redis://user:12345`, where `@host` was forgotten, it is a password.
+[[nodiscard]] std::string name_of(const redis::address& where, phase reached) {
     if (where.kind == redis::address::kind::unix_socket)
         return where.path;
+    if (reached == phase::resolve)
+        return where.host;
     return where.host + ":" + std::to_string(where.port);
 }
 
@@ -25,9 +28,9 @@ namespace {
 template<class Text>
 void note(problem_log& to, errc code, phase where, Text text) noexcept {
     try {
-        to.note(code, where, text());
+        to.note_own(code, where, text());
     } catch (const std::exception&) {
-        to.note(code, where, "out of memory");
+        to.note_own(code, where, "out of memory");
     }
 }
 
@@ -68,7 +71,8 @@ health_state redis_engine::find_state() const noexcept {
 void redis_engine::note_connect_failure(error_code why) noexcept {
     note(problems_, code_of(why), stream_.reached(), [&] {
         const auto tls = stream_.tls_failure();
-        return name_of(stream_.where()) + ": " + (tls.empty() ? why.message() : std::string{tls});
+        return name_of(stream_.where(), stream_.reached()) + ": " +
+               (tls.empty() ? why.message() : std::string{tls});
     });
 }
 
@@ -76,9 +80,9 @@ void redis_engine::note_late_connection() noexcept {
     const auto is_greeting = session_.state() == redis::session_state::greeting;
     const auto where = is_greeting ? phase::handshake : stream_.reached();
     note(problems_, errc::unavailable, where, [&] {
-        return name_of(stream_.where()) + (is_greeting
-                                               ? ": no reply within config::connect_timeout"
-                                               : ": no connection within config::connect_timeout");
+        return name_of(stream_.where(), stream_.reached()) +
+               (is_greeting ? ": no reply within config::connect_timeout"
+                            : ": no connection within config::connect_timeout");
     });
 }
 
@@ -91,13 +95,13 @@ void redis_engine::note_lost_connection(error_code why) noexcept {
 }
 
 void redis_engine::note_timeout(std::string_view text) noexcept {
-    problems_.note(errc::unavailable, phase::reply, text);
+    problems_.note_own(errc::unavailable, phase::reply, text);
 }
 
 void redis_engine::lose_to_malformed_reply(std::string_view bytes) {
     if (session_.state() != redis::session_state::ready)
         return obey(session_.read_garbage(now_, bytes));
-    problems_.note(errc::unavailable, phase::reply, "a malformed reply");
+    problems_.note_own(errc::unavailable, phase::reply, "a malformed reply");
     lose_connection(redis::remedy::reconnect);
 }
 
@@ -139,14 +143,20 @@ void redis_engine::send_events() noexcept {
     const auto loads = calls_->counted.script_loads + session_.script_loads();
     if (loads != std::exchange(loads_sent_, loads))
         send_event(event_kind::script_loaded);
-    if (problems_.take_denial())
-        send_event_with_cause(event_kind::permission_denied);
+    while (const auto* denial = problems_.denials().take(now_))
+        if (!is_closed())
+            events_.send(event_kind::permission_denied, [&] { return denial->as_problem(); });
     if (breaker_.is_open() == std::exchange(is_breaker_open_, breaker_.is_open()))
         return;
     if (is_breaker_open_)
         send_event_with_cause(event_kind::breaker_opened);
     else
         send_event(event_kind::breaker_closed);
+}
+
+/// When an event has to be sent though nothing else happens.
+std::int64_t redis_engine::event_due() const noexcept {
+    return events_ ? problems_.denials().due_at().value_or(no_time) : no_time;
 }
 
 } // namespace colimit::detail

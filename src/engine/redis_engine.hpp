@@ -115,6 +115,7 @@ class redis_engine final : public engine, private redis::stream_events {
     void send_event(event_kind kind) const noexcept;
     void send_event_with_cause(event_kind kind) const noexcept;
     void send_events() noexcept;
+    [[nodiscard]] std::int64_t event_due() const noexcept;
     void note_timeout(std::string_view text) noexcept;
     void set_alarm() noexcept;
     [[nodiscard]] std::int64_t silence_ends() const noexcept;

@@ -20,7 +20,7 @@ constexpr std::int64_t doubtful_idleness = 500'000;
 redis::remedy redis_engine::read_answer(std::string_view bytes) {
     const auto needs = calls_->read_reply(decoder_, bytes);
     if (!needs)
-        problems_.note(errc::unavailable, phase::reply, "a reply that belongs to another request");
+        note_timeout("a reply that belongs to another request");
     if (needs == redis::remedy::keep) {
         session_.served();
         if (!calls_->done.empty()) { // it found its callers, so it was in time
@@ -61,7 +61,7 @@ redis::remedy redis_engine::end_probe(std::string_view bytes) {
         return redis::remedy::keep;
     const auto text = decoder_.text(first, bytes);
     const auto meaning = redis::classify(text);
-    problems_.note(meaning.code, phase::reply, text);
+    problems_.note({meaning.code, phase::reply, text});
     return meaning.remedy;
 }
 

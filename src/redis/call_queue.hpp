@@ -129,9 +129,13 @@ class call_queue {
     /// it pile up.
     virtual void drop_abandoned() = 0;
 
-    void note(errc code, phase where, std::string_view text) noexcept {
+    void note(const error_report& what) noexcept {
         if (errors_ != nullptr)
-            errors_->note(code, where, text);
+            errors_->note(what);
+    }
+    void note_permitted(const detail::policy_data& p) noexcept {
+        if (errors_ != nullptr)
+            errors_->note_permitted(p.fingerprint);
     }
 
     detail::operation_list by_deadline_;

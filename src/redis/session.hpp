@@ -149,9 +149,9 @@ class session {
     void pause(std::int64_t now, bool refused);
     [[nodiscard]] bool asks_for_tls() const noexcept;
 
-    void note(errc code, std::string_view text) noexcept {
+    void note(errc code, std::string_view text, std::string_view received = {}) noexcept {
         if (errors_ != nullptr)
-            errors_->note(code, phase::handshake, text);
+            errors_->note({code, phase::handshake, text, received});
     }
 
     error_sink* errors_ = nullptr;

@@ -84,4 +84,57 @@ BOOST_AUTO_TEST_CASE(a_handler_sees_the_state_that_its_call_has_caused) {
     });
 }
 
+// Permissions
+
+BOOST_AUTO_TEST_CASE(a_denial_in_turn_with_another_problem_is_one_event) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"ACL", "SETUSER", "ann", "on", ">pw", "~colimit:*", "+@all"});
+    const auto denied = policy{"denied", gcra(5, 1h)}.prefixed("denied");
+    auto seen = std::vector<event>{};
+    auto l = live{"unix://ann:pw@" + server.socket(), collecting(seen)};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        spoil(look, "p");
+        for (auto i = 0; i < 20; ++i) {
+            const auto [refused, none] = co_await l.allow("k", denied);
+            BOOST_TEST((refused == errc::auth_failed), refused.message());
+            const auto [conflict, nothing] = co_await l.allow("k", rules);
+            BOOST_TEST((conflict == errc::key_conflict), conflict.message());
+        }
+        co_await test::until([&] { return !seen.empty(); });
+    });
+    BOOST_TEST(count(seen, event_kind::permission_denied) == 1);
+    const auto cause = first(seen, event_kind::permission_denied).cause.value();
+    BOOST_TEST((cause.code == errc::auth_failed), cause);
+}
+
+BOOST_AUTO_TEST_CASE(a_denial_after_a_call_that_was_permitted_is_an_event_of_its_own) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    auto seen = std::vector<event>{};
+    for (const auto calls : {mode::script, mode::transaction}) {
+        seen.clear();
+        const auto p = calls == mode::script ? rules : policy{"log", sliding_log(100, 1h)};
+        const auto command = std::string{calls == mode::script ? "setrange" : "zadd"};
+        look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", "~*", "+@all"});
+        auto l = live{"unix://ann:pw@" + server.socket(),
+                      collecting(seen, [calls](config& c) { c.mode = calls; })};
+        l.run([&]() -> asio::awaitable<void> {
+            co_await l.until_it_works("k", p);
+            for (auto i = 1; i <= 2; ++i) { // the second one within a second of the first
+                look.must({"ACL", "SETUSER", "ann", "-" + command});
+                co_await l.until_code("k", p, errc::auth_failed);
+                co_await l.until_code("k", p, errc::auth_failed);
+                look.must({"ACL", "SETUSER", "ann", "+" + command});
+                co_await l.until_it_works("k", p);
+                co_await test::until(
+                    [&] { return count(seen, event_kind::permission_denied) >= i; });
+            }
+        });
+        BOOST_TEST(count(seen, event_kind::permission_denied) == 2);
+        BOOST_TEST((seen.back().at - first(seen, event_kind::permission_denied).at >= 900ms));
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

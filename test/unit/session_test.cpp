@@ -302,9 +302,7 @@ BOOST_AUTO_TEST_CASE(where_info_is_not_allowed_the_time_stands_for_the_run) {
 
 BOOST_AUTO_TEST_CASE(a_command_that_transactions_need_and_the_user_may_not_run_is_named) {
     struct log : redis::error_sink {
-        void note(errc /*code*/, phase /*where*/, std::string_view said) noexcept override {
-            text = said;
-        }
+        void note(const redis::error_report& what) noexcept override { text = what.text; }
         std::string text;
     };
     const auto probe = [](std::string_view command, std::string_view answer) {
