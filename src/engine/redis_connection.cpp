@@ -96,7 +96,7 @@ void redis_engine::lose_connection(error_code why) {
 void redis_engine::disconnect() {
     stream_.close();
     if (std::exchange(is_serving_, false))
-        send_event_with_cause(event_kind::disconnected);
+        send_event(event_kind::disconnected, [this] { return problems_.last(); });
     writing_ = ping_is_owed_ = is_doubted_ = false;
     breaker_.lose_connection();
     breaker_.miss(now_);

@@ -25,9 +25,9 @@ redis::remedy redis_engine::read_answer(std::string_view bytes) {
         session_.served();
         if (!calls_->done.empty()) { // it found its callers, so it was in time
             breaker_.hit();
-            if (is_falling_back_ && !calls_->done.front()->ec) {
-                is_falling_back_ = false;
-                send_event(event_kind::fallback_ended);
+            if (!calls_->done.front()->ec) {
+                decided_at_ = now_;
+                falling_back_.note_server();
             }
         }
     }
@@ -102,7 +102,11 @@ redis::remedy redis_engine::end_ping(std::string_view bytes) {
         return redis::remedy::keep;
     const auto text = decoder_.text(first, bytes);
     may_ping_ = !text.starts_with("NOPERM");
-    return may_ping_ ? redis::classify(text).remedy : redis::remedy::keep;
+    if (!may_ping_)
+        return redis::remedy::keep;
+    const auto meaning = redis::classify(text);
+    problems_.note({meaning.code, phase::reply, text});
+    return meaning.remedy;
 }
 
 std::int64_t redis_engine::ping_due() const noexcept {

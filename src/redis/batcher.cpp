@@ -251,6 +251,8 @@ std::optional<remedy> batcher::read_reply(const resp::decoder& reply, std::strin
     auto& head = in_flight_.front();
     if (head.replies_before != 0) {
         --head.replies_before;
+        counted.scripts_loaded +=
+            kind == resp::kind::error || kind == resp::kind::blob_error ? 0U : 1U;
         return remedy::keep;
     }
     if (kind == resp::kind::error || kind == resp::kind::blob_error)

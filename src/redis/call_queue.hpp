@@ -34,6 +34,7 @@ struct batch_counters {
     std::uint64_t largest = 0;
     std::uint64_t merged = 0;
     std::uint64_t script_loads = 0;
+    std::uint64_t scripts_loaded = 0; ///< of these, the ones that the server has taken
 
     void add(std::uint64_t more_keys, std::uint64_t more_calls) noexcept {
         ++batches;

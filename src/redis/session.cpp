@@ -106,6 +106,7 @@ void session::greeting(std::string& out) {
         resp::append_command(out, {"SCRIPT", "LOAD", permissions_script.body});
         expect(step::load);
         script_loads_ += 2;
+        loads_ = 0;
         resp::append_command(out, {"EVALSHA", permissions_script.sha1, "1", settings_.probe_key});
         return expect(step::permissions);
     }
@@ -167,6 +168,8 @@ bool session::note_fact(step s, const resp::decoder& reply, std::string_view byt
         facts_.is_cluster =
             facts_.is_cluster || info.find("\nredis_mode:cluster") != std::string_view::npos;
     }
+    if (s == step::load)
+        scripts_loaded_ += ++loads_ == 2 ? 1U : 0U;
     if (s != step::time)
         return true;
     const auto time = read_time(reply, bytes);
