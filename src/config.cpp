@@ -5,6 +5,7 @@
 #include <colimit/error.hpp>
 #include <config_check.hpp>
 #include <core/plan.hpp>
+#include <enumerator.hpp>
 
 #include <boost/asio/ip/address.hpp>
 
@@ -13,6 +14,12 @@
 #include <string_view>
 
 namespace colimit {
+
+/// Found by argument-dependent lookup, so not in the unnamed namespace.
+[[nodiscard]] static std::string_view to_string(mode m) noexcept {
+    return m == mode::script ? "script" : "transaction";
+}
+
 namespace {
 
 using std::chrono::milliseconds;
@@ -76,6 +83,15 @@ void check_bounds(const config& settings) {
     check("resp", settings.resp, 2, 3);
 }
 
+void check_enumerators(const config& settings) {
+    check_enumerator("config::mode", settings.mode, {mode::script, mode::transaction},
+                     errc::invalid_config);
+    check_enumerator(
+        "config::on_failure", settings.on_failure,
+        {failure_mode::local, failure_mode::allow, failure_mode::deny, failure_mode::error},
+        errc::invalid_config);
+}
+
 /// A host that certificates can be for. One that begins with a dot would mean any host below it.
 void check_name_of_server(const std::string& name) {
     constexpr std::size_t most = 253;
@@ -131,6 +147,7 @@ void validate(const config& settings) {
     check_times(settings);
     check_share(settings.local_share);
     check_bounds(settings);
+    check_enumerators(settings);
 }
 
 } // namespace colimit

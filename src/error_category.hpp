@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The category of `errc`. Objects of classes derived from it compare equal to it (they share its
-// id), so codes with a message of their own are the same codes to whoever compares them.
+// id), so codes with a message of their own equal the plain ones. This holds within Boost.System
+// only: as standard categories they are compared by address, which nothing here can change, since a
+// message can depend on nothing but the category and the value.
 
 #ifndef COLIMIT_SRC_ERROR_CATEGORY_HPP
 #define COLIMIT_SRC_ERROR_CATEGORY_HPP

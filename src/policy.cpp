@@ -4,6 +4,7 @@
 
 #include <colimit/error.hpp>
 #include <colimit/policy.hpp>
+#include <enumerator.hpp>
 #include <policy_data.hpp>
 #include <redis/key.hpp>
 #include <redis/wire.hpp>
@@ -16,13 +17,41 @@
 namespace colimit {
 namespace {
 
+void check_options(std::string_view name, const detail::policy_options& options) {
+    const auto where = "policy '" + std::string{name} + "': ";
+    if (options.has_prefix)
+        core::check_name(options.prefix.view(), where + "the prefix", options.prefix.fits(),
+                         errc::invalid_policy);
+    check_enumerator(
+        where + "on_failure", options.on_failure,
+        {failure_mode::local, failure_mode::allow, failure_mode::deny, failure_mode::error},
+        errc::invalid_policy);
+    check_enumerator(where + "stored", options.storage, {storage::plain, storage::packed},
+                     errc::invalid_policy);
+}
+
+void check_kinds(std::string_view policy, std::span<const rule> rules) {
+    using enum algorithm;
+    using enum calendar_unit;
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+        const auto where = policy.empty() ? std::string{"rule: "}
+                                          : "policy '" + std::string{policy} + "', rule " +
+                                                std::to_string(i + 1) + ": ";
+        check_enumerator(where + "algorithm", rules[i].kind(),
+                         {gcra, cell, token_bucket, leaky_bucket, fixed_window, calendar,
+                          sliding_window, sliding_log, distinct},
+                         errc::invalid_policy);
+        check_enumerator(where + "calendar_unit", rules[i].unit(), {day, week, month, year},
+                         errc::invalid_policy);
+    }
+}
+
 [[nodiscard]] std::shared_ptr<const detail::policy_data>
 make(std::string_view name, std::span<const rule> rules,
      const detail::policy_options& options = {}) {
     core::check_name(name, "the policy's name", true, errc::invalid_policy);
-    if (options.has_prefix)
-        core::check_name(options.prefix.view(), "policy '" + std::string{name} + "': the prefix",
-                         options.prefix.fits(), errc::invalid_policy);
+    check_options(name, options);
+    check_kinds(name, rules);
     auto data = std::make_shared<detail::policy_data>();
     data->name = name;
     data->rules.assign(rules.begin(), rules.end());
@@ -81,6 +110,7 @@ policy::policy(std::string_view name, std::span<const rule> rules) : data_(make(
 
 policy::policy(const rule& single) {
     // The rule is checked first: the text of a rule that makes no sense is no name either.
+    check_kinds("", std::span{&single, 1});
     (void)core::make_plan("", std::span{&single, 1});
     data_ = make(name_of(single), std::span{&single, 1});
 }

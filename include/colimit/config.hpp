@@ -96,8 +96,10 @@ struct config {
     std::chrono::milliseconds ping_interval{500};
 
     /// With TCP, the idle time after which the system sends keep-alive probes: 1 s to 1 h, or 0 for
-    /// none. Three probes, at intervals of a third of it, that are not acknowledged end the
-    /// connection. `ping_interval` notices earlier; this is for limiters without it.
+    /// none. On Linux, if `tcp_user_timeout` is at most that long, the connection ends if the first
+    /// probe is not acknowledged by the time of the second, a third of this later. If
+    /// `tcp_user_timeout` is 0, it ends after three probes in a row. `ping_interval` notices
+    /// earlier; this is for limiters without it.
     std::chrono::seconds tcp_keep_alive{15};
 
     /// With TCP, how long sent data may stay unacknowledged by the server's system before the

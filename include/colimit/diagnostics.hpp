@@ -33,7 +33,11 @@ struct problem {
     colimit::phase phase = colimit::phase::connect;
     /// The words of the server, of the operating system or of OpenSSL: at most
     /// `limits::problem_bytes` bytes of printable ASCII. Other bytes are escaped as `\xNN`. It may
-    /// contain names of keys, never the password.
+    /// contain names of keys and the user's name, never the password: `***` stands for it, also
+    /// where it was percent-encoded or escaped, and where the text ends within it. If it has fewer
+    /// than four characters, the words of a server that contain it are left out as a whole. (In
+    /// `redis://user:12345`, where `@host` was forgotten, `12345` is the port of the host `user`.
+    /// It is shown if there is such a host.)
     std::string text;
     /// When it happened first without another problem in between, and when it happened last.
     std::chrono::system_clock::time_point first{};
@@ -59,23 +63,32 @@ struct health {
     std::optional<problem> last_problem;
 };
 
-/// What `config::on_event` is called for.
+/// What `config::on_event` is called for. How often does not depend on the number of calls.
 enum class event_kind : std::uint8_t {
-    connected,         ///< a connection is ready to serve
-    disconnected,      ///< a connection that was ready is lost; `cause` says why, if it is known
-    breaker_opened,    ///< the server is not asked any more
-    breaker_closed,    ///< the server is asked again
-    fallback_started,  ///< the failure mode has decided a call that an error would have ended
-    fallback_ended,    ///< the server has decided a call again
-    script_loaded,     ///< a script was sent to the server
-    permission_denied, ///< the user may not run a command, or may not touch a key
+    connected,      ///< a connection is ready to serve
+    disconnected,   ///< a connection that was ready is lost; `cause` says why
+    breaker_opened, ///< the server is not asked any more; `cause` says why, if it is known
+    breaker_closed, ///< the server is asked again
+    /// The failure mode has decided a call that would have ended with `errc::unavailable`,
+    /// `deadline_exceeded`, `outcome_unknown` or `server_error`, which is the `cause`.
+    /// `too_many_in_flight` does not count: it is no outage, and `statistics` counts it.
+    fallback_started,
+    /// The server has decided a call again, and in the last second the failure mode has decided
+    /// none for one of these errors.
+    fallback_ended,
+    /// The server has taken the scripts of a handshake, or one that it had forgotten.
+    script_loaded,
+    /// The user may not run a command or touch a key; `cause` has the server's words. Once in the
+    /// same words until the server permits a call under the same policy; if it denies one again, at
+    /// most once per second.
+    permission_denied,
 };
 
 /// What happened to a limiter.
 struct event {
     event_kind kind = event_kind::connected;
     std::chrono::system_clock::time_point at{};
-    /// The last problem, where one explains the event.
+    /// The problem that led to this event; nullopt if there is none.
     std::optional<problem> cause;
 };
 

@@ -77,6 +77,11 @@ enum class condition {
     stop,
 };
 
+/// The category of `errc`. Calls end with codes of `invalid_argument` and `invalid_policy` that
+/// have a message of their own, so there are several objects of this category. They are equal, and
+/// so are `ec == errc::invalid_argument` and the like. Converted to `std::error_code` they are not:
+/// Boost.System makes a standard category of each object. So compare before the conversion, or
+/// compare with a `condition`, which works with both.
 [[nodiscard]] const boost::system::error_category& error_category() noexcept;
 [[nodiscard]] const boost::system::error_category& condition_category() noexcept;
 

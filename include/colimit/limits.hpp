@@ -106,8 +106,9 @@ inline constexpr std::size_t json_members = 1'024;
 /// 128; in memory a value takes 20 bytes beside its texts.
 inline constexpr std::size_t json_values = policies * 128;
 
-/// Bytes of the text of a `problem`: the words of a server, which may be of any length.
-inline constexpr std::size_t problem_bytes = 256;
+/// Bytes of the text of a `problem`: the words of a server, which may be of any length, with room
+/// for the names of all commands that it denies.
+inline constexpr std::size_t problem_bytes = 512;
 
 /// Characters of a server address that the parser reads.
 inline constexpr std::size_t address_bytes = 4096;

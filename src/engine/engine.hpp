@@ -65,7 +65,7 @@ class engine : public std::enable_shared_from_this<engine> {
 
     [[nodiscard]] colimit::statistics statistics() const;
     [[nodiscard]] std::optional<problem> last_error() const;
-    [[nodiscard]] colimit::health health() const;
+    [[nodiscard]] colimit::health health();
 
     [[nodiscard]] const asio::any_io_executor& executor() const noexcept { return executor_; }
     [[nodiscard]] const std::shared_ptr<call_pool>& calls() const noexcept { return calls_; }

@@ -20,8 +20,10 @@ std::optional<problem> engine::last_error() const {
     return find_problem();
 }
 
-colimit::health engine::health() const {
+/// A handler may ask before the function that changed the state has recorded it.
+colimit::health engine::health() {
     const std::lock_guard guard{lock_};
+    track_state();
     return {.state = state_, .since = state_since_, .last_problem = find_problem()};
 }
 

@@ -4,92 +4,66 @@
 
 #include <engine/problem_log.hpp>
 
-#include <algorithm>
-
 namespace colimit::detail {
 namespace {
 
-/// Shorter ones occur in ordinary words, and replacing them there would reveal them.
-constexpr std::size_t least_password = 4;
+constexpr auto npos = std::string_view::npos;
+constexpr std::string_view list_begins = "; commands denied in the handshake: ";
 
-/// What follows repeats the arguments of the command: a password or the names of keys.
-constexpr std::string_view arguments_begin = "with args beginning with";
+[[nodiscard]] problem_record record_of(errc code, phase where) noexcept {
+    const auto now = problem_record::clock::now();
+    return {.code = code, .phase = where, .text = {}, .first = now, .last = now, .count = 1};
+}
 
-[[nodiscard]] std::array<char, 4> escaped(char c) noexcept {
-    constexpr std::string_view digits = "0123456789abcdef";
-    const auto byte = static_cast<unsigned char>(c);
-    return {'\\', 'x', digits[byte >> 4U], digits[byte & 15U]};
+/// Whether a command or a key was denied, rather than a password.
+[[nodiscard]] bool is_denial(const redis::error_report& what) noexcept {
+    return what.code == errc::auth_failed &&
+           (what.phase == phase::script || what.text.find("NOPERM") != npos);
 }
 
 } // namespace
 
-bool problem_log::bounded_text::append(std::string_view part) noexcept {
-    if (part.size() > bytes.size() - size)
-        return false;
-    std::ranges::copy(part, bytes.begin() + static_cast<std::ptrdiff_t>(size));
-    size += part.size();
-    return true;
+void problem_log::record(const problem_record& made) noexcept {
+    noted_at_ = clock_();
+    if (last_.count != 0 && last_.is_same(made))
+        last_.repeat(made.last);
+    else
+        last_ = made;
 }
 
-void problem_log::append_printable(bounded_text& out, std::string_view text) const noexcept {
-    constexpr std::string_view ellipsis = "...";
-    text = text.substr(0, text.find(arguments_begin));
-    while (!text.empty() && (text.back() == '\r' || text.back() == '\n' || text.back() == ' '))
-        text.remove_suffix(1);
-    auto room_for_ellipsis = out.size; // the last place at which it fits
-    while (!text.empty()) {
-        auto taken = std::size_t{1};
-        auto fits = true;
-        if (password_.size() >= least_password && text.starts_with(password_)) {
-            taken = password_.size();
-            fits = out.append("***");
-        } else if (const auto c = text.front(); c >= ' ' && c <= '~') {
-            fits = out.append(text.substr(0, 1));
-        } else {
-            const auto hex = escaped(c);
-            fits = out.append({hex.data(), hex.size()});
-        }
-        if (!fits) {
-            out.size = room_for_ellipsis;
-            (void)out.append(ellipsis);
-            break;
-        }
-        if (out.size + ellipsis.size() <= out.bytes.size())
-            room_for_ellipsis = out.size;
-        text.remove_prefix(taken);
-    }
-}
-
-void problem_log::note(errc code, phase where, std::string_view text) noexcept {
-    auto shown = bounded_text{};
-    append_printable(shown, text);
+/// The list of commands is kept whole: the server's words make room for it.
+void problem_log::note(const redis::error_report& what) noexcept {
+    auto made = record_of(what.code, what.phase);
     // Redis before 7.2 does not say which command a script was not allowed to run.
-    if (text.find("can't run this command") != std::string_view::npos && !denied_.empty() &&
-        shown.append("; commands denied in the handshake: "))
-        append_printable(shown, denied_);
-    last_ = clock::now();
-    if (count_ != 0 && code_ == code && phase_ == where && text_.view() == shown.view()) {
-        ++count_;
-        return;
-    }
-    code_ = code;
-    phase_ = where;
-    text_ = shown;
-    first_ = last_;
-    count_ = 1;
-    const auto is_denial = where == phase::script || text.find("NOPERM") != std::string_view::npos;
-    denial_ = denial_ || (code == errc::auth_failed && is_denial);
+    const auto is_quote = !what.received.empty();
+    const auto is_unnamed = what.text.find("can't run this command") != npos && !denied_.empty();
+    const auto list = is_unnamed ? list_begins.size() + denied_.size() : 0;
+    auto& text = made.text;
+    const auto room = text.room() > list ? text.room() - list : 0;
+    is_quote ? filter_.append_own(text, what.text, room)
+             : filter_.append_words(text, what.text, room);
+    if (is_unnamed && text.append(list_begins))
+        filter_.append_own(text, denied_, text.room());
+    if (is_quote && text.append(" "))
+        filter_.append_received(text, what.received, text.room());
+    record(made);
+    if (is_denial(what))
+        denials_.note(made, what.policy, noted_at_);
+}
+
+void problem_log::note_own(errc code, phase where, std::string_view text,
+                           std::string_view detail) noexcept {
+    auto made = record_of(code, where);
+    filter_.append_own(made.text, text, made.text.room());
+    if (!detail.empty() && made.text.append(" "))
+        filter_.append_own(made.text, detail, made.text.room());
+    record(made);
 }
 
 std::optional<problem> problem_log::last() const {
-    if (count_ == 0)
+    if (last_.count == 0)
         return std::nullopt;
-    return problem{.code = code_,
-                   .phase = phase_,
-                   .text = std::string{text_.view()},
-                   .first = first_,
-                   .last = last_,
-                   .count = count_};
+    return last_.as_problem();
 }
 
 } // namespace colimit::detail

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The last problem of a limiter. Recording allocates nothing and cannot fail: the text is bounded,
-// made printable and freed of secrets when it is recorded.
+// The last problem of a limiter, and the denials among its problems. Recording allocates nothing
+// and cannot fail: the text is bounded, made printable and freed of secrets when it is recorded.
 
 #ifndef COLIMIT_ENGINE_PROBLEM_LOG_HPP
 #define COLIMIT_ENGINE_PROBLEM_LOG_HPP
 
 #include <colimit/diagnostics.hpp>
-#include <colimit/limits.hpp>
+#include <engine/denial_log.hpp>
+#include <engine/problem_record.hpp>
 #include <redis/error_sink.hpp>
 
-#include <array>
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,42 +21,45 @@ namespace colimit::detail {
 
 class problem_log final : public redis::error_sink {
   public:
-    /// @param password does not appear in any text, if it has at least four characters
-    explicit problem_log(std::string password) : password_(std::move(password)) {}
+    using steady_clock = std::int64_t (*)() noexcept;
 
-    void note(errc code, phase where, std::string_view text) noexcept override;
+    /// @param password does not appear in any text, as `text_filter` explains
+    /// @param clock microseconds of the limiter's steady clock
+    problem_log(std::string password, steady_clock clock)
+        : filter_(std::move(password)), clock_(clock) {}
+
+    void note(const redis::error_report& what) noexcept override;
+    void note_permitted(std::uint64_t policy) noexcept override { denials_.permit(policy); }
+
+    /// Records a problem in the words of this process or of the operating system.
+    /// @param detail is appended to the text after a space
+    void note_own(errc code, phase where, std::string_view text,
+                  std::string_view detail = {}) noexcept;
 
     [[nodiscard]] std::optional<problem> last() const;
 
-    /// Whether a denied command or key has been noted since the last call, as a new problem.
-    [[nodiscard]] bool take_denial() noexcept { return std::exchange(denial_, false); }
+    /// The last problem if it was noted at this time of the steady clock or later and
+    /// `explains(code)` of its code.
+    template<class Predicate>
+    [[nodiscard]] std::optional<problem> last_since(std::int64_t time, Predicate explains) const {
+        return noted_at_ >= time && explains(last_.code) ? last() : std::nullopt;
+    }
+
+    [[nodiscard]] denial_log& denials() noexcept { return denials_; }
+    [[nodiscard]] const denial_log& denials() const noexcept { return denials_; }
 
     /// Commands that the user could not run at the handshake; added to a denial that names none.
     void name_denied(std::string commands) { denied_ = std::move(commands); }
 
   private:
-    using clock = std::chrono::system_clock;
+    void record(const problem_record& made) noexcept;
 
-    struct bounded_text {
-        std::array<char, limits::problem_bytes> bytes{};
-        std::size_t size = 0;
-
-        [[nodiscard]] std::string_view view() const noexcept { return {bytes.data(), size}; }
-        /// Returns false, and appends nothing, if it does not fit.
-        bool append(std::string_view part) noexcept;
-    };
-
-    void append_printable(bounded_text& out, std::string_view text) const noexcept;
-
-    std::string password_;
+    text_filter filter_;
+    steady_clock clock_;
     std::string denied_;
-    errc code_{};
-    phase phase_{};
-    bounded_text text_;
-    clock::time_point first_;
-    clock::time_point last_;
-    std::uint64_t count_ = 0;
-    bool denial_ = false;
+    problem_record last_; ///< of count 0: none
+    std::int64_t noted_at_ = 0;
+    denial_log denials_;
 };
 
 } // namespace colimit::detail

@@ -75,6 +75,7 @@ void redis_engine::greet() {
 void redis_engine::serve() {
     ++served_;
     problems_.name_denied(session_.denied_commands());
+    problems_.note_permitted(0);
     is_serving_ = true;
     send_event(event_kind::connected);
     breaker_.greeted();
@@ -96,7 +97,7 @@ void redis_engine::lose_connection(error_code why) {
 void redis_engine::disconnect() {
     stream_.close();
     if (std::exchange(is_serving_, false))
-        send_event_with_cause(event_kind::disconnected);
+        send_event(event_kind::disconnected, [this] { return problems_.last(); });
     writing_ = ping_is_owed_ = is_doubted_ = false;
     breaker_.lose_connection();
     breaker_.miss(now_);
@@ -120,7 +121,8 @@ std::int64_t redis_engine::silence_ends() const noexcept {
 std::int64_t redis_engine::next_event() const noexcept {
     return std::min({calls_->next_deadline().value_or(no_time),
                      session_.wake_at().value_or(no_time), silence_ends(), probe_due(),
-                     breaker_.probe_late_at().value_or(no_time), ping_due(), provoke_at()});
+                     breaker_.probe_late_at().value_or(no_time), ping_due(), provoke_at(),
+                     event_due()});
 }
 
 void redis_engine::set_alarm() noexcept {

@@ -37,7 +37,7 @@ constexpr std::int64_t precision = 20;
 
 redis_engine::redis_engine(const asio::any_io_executor& executor, const config& settings,
                            const redis::address& where)
-    : engine(executor, settings), problems_(where.password),
+    : engine(executor, settings), problems_(where.password, steady_now),
       events_(own_executor(), settings.on_event),
       silence_limit_(std::max(5 * in_us(settings.timeout), least_silence)),
       doubt_limit_(in_us(std::max(settings.timeout, limits::ping_timeout))),

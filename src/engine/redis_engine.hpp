@@ -17,6 +17,7 @@
 #include <engine/engine.hpp>
 #include <engine/event_sender.hpp>
 #include <engine/fallback.hpp>
+#include <engine/fallback_period.hpp>
 #include <engine/problem_log.hpp>
 #include <engine/tick_watch.hpp>
 #include <redis/breaker.hpp>
@@ -80,7 +81,8 @@ class redis_engine final : public engine, private redis::stream_events {
     void attempt(Step step) {
         try {
             step();
-        } catch (const std::exception&) {
+        } catch (const std::exception& why) {
+            note_failed_step(why);
             lose_connection(redis::remedy::reconnect);
         }
     }
@@ -110,11 +112,19 @@ class redis_engine final : public engine, private redis::stream_events {
     void note_lost_connection(error_code why) noexcept;
     void lose_to_malformed_reply(std::string_view bytes);
     void note_late_connection() noexcept;
+    void note_failed_step(const std::exception& why) noexcept;
+    [[nodiscard]] phase reached() const noexcept;
+    [[nodiscard]] problem cause_of(const operation& op, error_code why) const;
     [[nodiscard]] std::int64_t provoke_at() const noexcept;
     void check_silence();
     void send_event(event_kind kind) const noexcept;
-    void send_event_with_cause(event_kind kind) const noexcept;
+    template<class FindCause>
+    void send_event(event_kind kind, FindCause find_cause) const noexcept {
+        if (!is_closed()) // then its context may be going away, and nothing is posted
+            events_.send(kind, find_cause);
+    }
     void send_events() noexcept;
+    [[nodiscard]] std::int64_t event_due() const noexcept;
     void note_timeout(std::string_view text) noexcept;
     void set_alarm() noexcept;
     [[nodiscard]] std::int64_t silence_ends() const noexcept;
@@ -136,8 +146,9 @@ class redis_engine final : public engine, private redis::stream_events {
     event_sender events_;
     bool is_serving_ = false;      ///< what the last event said of the connection,
     bool is_breaker_open_ = false; ///< of the breaker,
-    bool is_falling_back_ = false; ///< and of the failure modes
-    std::uint64_t loads_sent_ = 0;
+    fallback_period falling_back_; ///< and of the failure modes
+    std::uint64_t loads_reported_ = 0;
+    std::int64_t decided_at_ = 0; ///< when the server last decided a call
     std::int64_t silence_limit_;
     std::int64_t doubt_limit_;   ///< the same for a connection that was idle before
     std::int64_t ping_interval_; ///< 0: never

@@ -20,14 +20,14 @@ constexpr std::int64_t doubtful_idleness = 500'000;
 redis::remedy redis_engine::read_answer(std::string_view bytes) {
     const auto needs = calls_->read_reply(decoder_, bytes);
     if (!needs)
-        problems_.note(errc::unavailable, phase::reply, "a reply that belongs to another request");
+        note_timeout("a reply that belongs to another request");
     // Not what only begins a transaction: a server that refuses its writes says OK to that.
     if (needs == redis::remedy::keep && !calls_->done.empty()) { // in time, as it found its callers
         session_.served();
         breaker_.hit();
-        if (is_falling_back_ && !calls_->done.front()->ec) {
-            is_falling_back_ = false;
-            send_event(event_kind::fallback_ended);
+        if (!calls_->done.front()->ec) {
+            decided_at_ = now_;
+            falling_back_.note_server();
         }
     }
     if (needs == redis::remedy::hold_off)
@@ -62,7 +62,7 @@ redis::remedy redis_engine::end_probe(std::string_view bytes) {
     const auto is_well = meaning.remedy == redis::remedy::keep;
     breaker_.end_probe(is_well, now_);
     if (!is_well)
-        problems_.note(meaning.code, phase::reply, text);
+        problems_.note({meaning.code, phase::reply, text});
     return meaning.remedy;
 }
 
@@ -103,9 +103,12 @@ redis::remedy redis_engine::end_ping(std::string_view bytes) {
         breaker_.hit();
         return redis::remedy::keep;
     }
-    const auto needs = redis::classify(decoder_.text(first, bytes)).remedy;
-    may_ping_ = needs != redis::remedy::keep; // PING alone is refused
-    return needs;
+    const auto text = decoder_.text(first, bytes);
+    const auto meaning = redis::classify(text);
+    may_ping_ = meaning.remedy != redis::remedy::keep; // PING alone is refused
+    if (may_ping_)
+        problems_.note({meaning.code, phase::reply, text});
+    return meaning.remedy;
 }
 
 std::int64_t redis_engine::ping_due() const noexcept {

@@ -260,7 +260,10 @@ remedy batcher::fail_head(const resp::decoder& reply, std::string_view bytes) {
         waiting_.splice(place, in_flight_, in_flight_.begin());
         return remedy::resend_with_script;
     }
-    note(meaning.code, phase::script, text);
+    note({.code = meaning.code,
+          .phase = phase::script,
+          .text = text,
+          .policy = b.policy()->fingerprint});
     end_batch(b, meaning.code);
     retire(in_flight_);
     return meaning.remedy;
@@ -275,6 +278,8 @@ std::optional<remedy> batcher::read_reply(const resp::decoder& reply, std::strin
     auto& head = in_flight_.front();
     if (head.replies_before != 0) {
         --head.replies_before;
+        counted.scripts_loaded +=
+            kind == resp::kind::error || kind == resp::kind::blob_error ? 0U : 1U;
         return remedy::keep;
     }
     if (kind == resp::kind::error || kind == resp::kind::blob_error)
@@ -282,8 +287,14 @@ std::optional<remedy> batcher::read_reply(const resp::decoder& reply, std::strin
     const auto needs = head.read_reply(reply, bytes);
     if (!needs)
         return std::nullopt;
-    if (const auto& failure = head.failure; failure)
-        note(failure->code, phase::script, failure->text);
+    const auto& failure = head.failure;
+    if (failure)
+        note({.code = failure->code,
+              .phase = phase::script,
+              .text = failure->text,
+              .policy = head.policy()->fingerprint});
+    if (!failure || failure->code != errc::auth_failed)
+        note_permitted(*head.policy());
     head.release([this, at = head.sent_at](detail::operation& op) {
         op.sent_at = at;
         finish(op);

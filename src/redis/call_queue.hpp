@@ -35,6 +35,7 @@ struct batch_counters {
     std::uint64_t largest = 0;
     std::uint64_t merged = 0;
     std::uint64_t script_loads = 0;
+    std::uint64_t scripts_loaded = 0; ///< of these, the ones that the server has taken
 
     void add(std::uint64_t more_keys, std::uint64_t more_calls) noexcept {
         ++batches;
@@ -148,9 +149,13 @@ class call_queue {
     /// The last caller of something that waits has gone.
     void note_abandoned() noexcept { ++abandoned_; }
 
-    void note(errc code, phase where, std::string_view text) noexcept {
+    void note(const error_report& what) noexcept {
         if (errors_ != nullptr)
-            errors_->note(code, where, text);
+            errors_->note(what);
+    }
+    void note_permitted(const detail::policy_data& p) noexcept {
+        if (errors_ != nullptr)
+            errors_->note_permitted(p.fingerprint);
     }
 
     detail::operation_list by_deadline_;

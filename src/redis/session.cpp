@@ -7,7 +7,6 @@
 #include <redis/time_reply.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 namespace colimit::redis {
@@ -111,6 +110,7 @@ void session::greeting(std::string& out) {
         resp::append_command(out, {"SCRIPT", "LOAD", permissions_script.body});
         expect(step::load);
         script_loads_ += 2;
+        loads_ = 0;
         resp::append_command(out, {"EVALSHA", permissions_script.sha1, "0", settings_.probe_key});
         return expect(step::permissions);
     }
@@ -184,6 +184,8 @@ bool session::note_fact(step s, const resp::decoder& reply, std::string_view byt
         facts_.is_cluster =
             facts_.is_cluster || info.find("\nredis_mode:cluster") != std::string_view::npos;
     }
+    if (s == step::load)
+        scripts_loaded_ += ++loads_ == 2 ? 1U : 0U;
     if (s != step::time)
         return true;
     const auto time = read_time(reply, bytes);
@@ -333,18 +335,11 @@ action session::read_garbage(std::int64_t now, std::string_view bytes) {
 /// The first reply shows that this is not a Redis server, or not in this protocol.
 action session::refuse_stranger(std::int64_t now, std::string_view bytes) {
     constexpr auto is_record = [](char c) { return c == '\x15' || c == '\x16'; };
-    constexpr std::size_t longest_quote = 120;
     speaks_tls_ = !bytes.empty() && is_record(bytes.front());
-    if (speaks_tls_) {
+    if (speaks_tls_)
         note(errc::bad_reply, "the server speaks TLS; use a rediss:// address");
-    } else {
-        const auto line = bytes.substr(0, std::min(bytes.find_first_of("\r\n"), longest_quote));
-        auto text = std::array<char, 200>{};
-        const auto size = std::snprintf(text.data(), text.size(), // NOLINT: bounded
-                                        "not a Redis server; it replied: %.*s",
-                                        static_cast<int>(line.size()), line.data());
-        note(errc::bad_reply, {text.data(), static_cast<std::size_t>(std::max(size, 0))});
-    }
+    else
+        note(errc::bad_reply, "not a Redis server; it replied:", bytes);
     return lost(now, remedy::reconnect_late, errc::bad_reply);
 }
 

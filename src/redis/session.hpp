@@ -124,6 +124,8 @@ class session {
     [[nodiscard]] const std::string& denied_commands() const noexcept { return denied_; }
     /// Scripts that were sent with SCRIPT LOAD.
     [[nodiscard]] std::uint64_t script_loads() const noexcept { return script_loads_; }
+    /// Handshakes in which the server has loaded all scripts.
+    [[nodiscard]] std::uint64_t scripts_loaded() const noexcept { return scripts_loaded_; }
     /// Where problems of the handshake are reported. The sink outlives the session.
     void report_to(error_sink& to) noexcept { errors_ = &to; }
     void close() noexcept { state_ = session_state::closed; }
@@ -157,9 +159,9 @@ class session {
     void pause(std::int64_t now, bool refused);
     [[nodiscard]] bool asks_for_tls() const noexcept;
 
-    void note(errc code, std::string_view text) noexcept {
+    void note(errc code, std::string_view text, std::string_view received = {}) noexcept {
         if (errors_ != nullptr)
-            errors_->note(code, phase::handshake, text);
+            errors_->note({code, phase::handshake, text, received});
     }
 
     error_sink* errors_ = nullptr;
@@ -185,6 +187,8 @@ class session {
     std::int64_t client_id_ = 0;
     remedy refusal_ = remedy::reconnect;
     std::uint64_t script_loads_ = 0;
+    std::uint64_t scripts_loaded_ = 0;
+    int loads_ = 0; ///< in this handshake
     std::int64_t due_ = 0;
     std::int64_t pause_;
     std::minstd_rand random_;

@@ -181,6 +181,7 @@ std::optional<transaction::progress> transaction::read_reply(const resp::decoder
             return std::nullopt;
     } else {
         auto& c = calls_[current_];
+        made.policy = c.policy.get();
         if (heard_.replies == c.commands + 1) {
             if (heard_.error)
                 made.failure.reset(); // what EXEC says follows from it

@@ -76,6 +76,7 @@ class transaction {
         detail::operation* answered = nullptr; ///< with `ec` or `result` set
         remedy needs = remedy::keep;           ///< when it is over
         std::optional<errc> failure = {};      ///< the code of an error that follows from no other
+        const detail::policy_data* policy = nullptr; ///< of the call that is being answered
     };
     /// Takes the next reply. Nothing when it is not one to this.
     [[nodiscard]] std::optional<progress>

@@ -171,8 +171,14 @@ std::optional<remedy> transactor::read_reply(const resp::decoder& reply, std::st
     const auto made = row.read_reply(reply, bytes, context_);
     if (!made)
         return std::nullopt;
+    const auto* policy = made->policy;
     if (made->failure)
-        note(*made->failure, phase::reply, reply.text(reply.nodes().front(), bytes));
+        note({.code = *made->failure,
+              .phase = phase::reply,
+              .text = reply.text(reply.nodes().front(), bytes),
+              .policy = policy != nullptr ? policy->fingerprint : 0});
+    if (made->answered != nullptr && !made->answered->ec && policy != nullptr)
+        note_permitted(*policy);
     if (made->answered != nullptr)
         finish(*made->answered);
     if (made->is_over) {

@@ -83,10 +83,16 @@ BOOST_AUTO_TEST_CASE(a_healthy_limiter_reports_no_problem) {
 BOOST_AUTO_TEST_CASE(a_name_that_does_not_resolve_is_named) {
     auto l = live{"redis://no-such-host.invalid:6379"};
     l.run([&]() -> asio::awaitable<void> {
-        co_await until_reported(l.limiter, "no-such-host.invalid:6379: Host not found");
+        co_await until_reported(l.limiter, "no-such-host.invalid: Host not found");
     });
     check_last(l.limiter, errc::unavailable, phase::resolve, "no-such-host.invalid");
     BOOST_TEST(l.limiter.health().state != health_state::ready);
+}
+
+BOOST_AUTO_TEST_CASE(a_password_that_stands_where_the_port_would_is_not_shown) {
+    auto l = live{"redis://no-such-user.invalid:31415"}; // @host was forgotten
+    l.run([&]() -> asio::awaitable<void> { co_await until_reported(l.limiter, "not found"); });
+    BOOST_TEST(!has(last_of(l.limiter).text, "31415"), last_of(l.limiter));
 }
 
 BOOST_AUTO_TEST_CASE(a_port_without_a_server_is_named_and_attempts_are_counted) {
@@ -132,6 +138,33 @@ BOOST_AUTO_TEST_CASE(an_old_server_that_repeats_the_arguments_reveals_no_passwor
     auto l = limiter{context.get_executor(), settings};
     test::run(context, [&]() -> asio::awaitable<void> { co_await until_reported(l, "NOPERM"); });
     BOOST_TEST(last_of(l).text == "NOPERM `HELLO` ***,");
+}
+
+/// What is reported of a server that is not Redis and says this.
+[[nodiscard]] std::string report_of(const std::string& sentence, const std::string& credentials) {
+    auto context = asio::io_context{1};
+    auto stranger = test::tcp_responder{context, sentence};
+    auto settings = config{};
+    settings.server = "redis://" + credentials + "@" + stranger.address("redis").substr(8);
+    auto l = limiter{context.get_executor(), settings};
+    test::run(context,
+              [&]() -> asio::awaitable<void> { co_await until_reported(l, "it replied:"); });
+    return last_of(l).text;
+}
+
+BOOST_AUTO_TEST_CASE(a_stranger_that_repeats_what_it_was_sent_reveals_no_password) {
+    const auto user = std::string(88, 'u');
+    const auto long_one = report_of("500 " + user + " hunter2-secret: command not understood\r\n",
+                                    user + ":hunter2-secret");
+    BOOST_TEST(has(long_one, user + " ***: command not understood"), long_one);
+    BOOST_TEST(has(report_of("500 ab:\r\n", "ann:ab"), "(left out: "));
+    BOOST_TEST(has(report_of("500 /hunter2%2Dsecret\r\n", "hunter2-secret"), " 500 /***"));
+    BOOST_TEST(has(report_of("500 hunter2-sec", "hunter2-secret"), " 500 ***"));
+}
+
+BOOST_AUTO_TEST_CASE(a_binary_greeting_is_quoted_beyond_its_first_zero) {
+    const auto text = report_of(std::string{"\0\0\x12\4\0http2 settings", 19}, "hunter2");
+    BOOST_TEST(has(text, "it replied: \\x00\\x00\\x12\\x04\\x00http2 settings"), text);
 }
 
 BOOST_AUTO_TEST_CASE(error_replies_to_calls_are_reported_in_the_words_of_the_server) {

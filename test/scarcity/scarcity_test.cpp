@@ -368,4 +368,25 @@ BOOST_AUTO_TEST_CASE(every_allocation_may_fail_while_there_is_no_server) {
     });
 }
 
+BOOST_AUTO_TEST_CASE(a_connection_that_is_given_up_without_memory_is_a_problem) {
+    auto server = test::redis_server{};
+    auto is_reported = false;
+    for (std::int64_t n = 1; n <= 1'000 && !is_reported; ++n) {
+        auto context = asio::io_context{1};
+        auto l = std::optional<limiter>{};
+        {
+            const auto scarce = shortage{n, 1};
+            try {
+                l.emplace(context.get_executor(), settings(server.address(), mode::script));
+            } catch (const std::bad_alloc&) {
+                continue;
+            }
+            context.run_for(20ms);
+        }
+        const auto last = l->last_error();
+        is_reported = last && last->text == "the connection was given up: std::bad_alloc";
+    }
+    BOOST_TEST(is_reported);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <string>
+#include <system_error>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -49,6 +50,14 @@ struct trial {
             BOOST_TEST((ec.category() == error_category()));
             BOOST_TEST((ec == condition::fix_the_cause));
             BOOST_TEST(ec.message() == message);
+            // As documented: a standard code equals a condition, but not the code without a
+            // message.
+            const std::error_code standard = ec;
+            const std::error_code plain = make_error_code(errc::invalid_argument);
+            const std::error_condition to_fix = make_error_condition(condition::fix_the_cause);
+            BOOST_TEST((standard == to_fix));
+            BOOST_TEST((standard != plain));
+            BOOST_TEST(standard.message() == message);
         });
     }
 };

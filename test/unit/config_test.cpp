@@ -114,6 +114,17 @@ BOOST_AUTO_TEST_CASE(a_share_is_a_part_of_one) {
         "config::local_share.denominator: out of range (got 1000001, expected 1 to 1000000)");
 }
 
+BOOST_AUTO_TEST_CASE(an_enumeration_has_only_its_enumerators) {
+    using colimit::failure_mode;
+    BOOST_TEST(reason({.mode = colimit::mode::transaction, .on_failure = failure_mode::error}) ==
+               "not refused");
+    BOOST_TEST(reason({.mode = static_cast<colimit::mode>(2)}) ==
+               "config::mode: not an enumerator (got 2, expected script, transaction)");
+    BOOST_TEST(reason({.on_failure = static_cast<failure_mode>(255)}) ==
+               "config::on_failure: not an enumerator (got 255, expected local, allow, deny, "
+               "error)");
+}
+
 BOOST_AUTO_TEST_CASE(a_prefix_is_a_name) {
     BOOST_TEST(reason({.prefix = std::string(64, 'x')}) == "not refused");
     BOOST_TEST(reason({.prefix = std::string(65, 'x')}) ==

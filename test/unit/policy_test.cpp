@@ -299,4 +299,26 @@ BOOST_AUTO_TEST_CASE(names_that_happen_to_share_a_state_tag_are_refused_together
                "'rule549599', whose name happens to have the same 32-bit tag; choose another name");
 }
 
+BOOST_AUTO_TEST_CASE(an_enumeration_has_only_its_enumerators) {
+    const auto p = policy{"p", gcra(1, 1s)};
+    BOOST_TEST(test::refusal(errc::invalid_policy,
+                             [&] { return p.on_failure(static_cast<failure_mode>(4)); }) ==
+               "policy 'p': on_failure: not an enumerator (got 4, expected local, allow, deny, "
+               "error)");
+    BOOST_TEST(test::refusal(errc::invalid_policy, [&] {
+                   return p.stored(static_cast<storage>(2));
+               }) == "policy 'p': stored: not an enumerator (got 2, expected plain, packed)");
+    const auto decades = calendar(5, static_cast<calendar_unit>(4));
+    BOOST_TEST(reason("p", gcra(1, 1s), decades.named("r")) ==
+               "policy 'p', rule 2: calendar_unit: not an enumerator (got 4, expected day, week, "
+               "month, year)");
+    BOOST_TEST(test::refusal(errc::invalid_policy, [&] { return policy{decades}; }) ==
+               "rule: calendar_unit: not an enumerator (got 4, expected day, week, month, year)");
+    const auto unknown = rule{static_cast<algorithm>(9), 1, 1'000'000, 1};
+    BOOST_TEST(
+        reason("p", unknown)
+            .starts_with(
+                "policy 'p', rule 1: algorithm: not an enumerator (got 9, expected gcra, cell, "));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -320,9 +320,7 @@ BOOST_AUTO_TEST_CASE(where_info_is_not_allowed_the_time_stands_for_the_run) {
 
 BOOST_AUTO_TEST_CASE(a_command_that_transactions_need_and_the_user_may_not_run_is_named) {
     struct log : redis::error_sink {
-        void note(errc /*code*/, phase /*where*/, std::string_view said) noexcept override {
-            text = said;
-        }
+        void note(const redis::error_report& what) noexcept override { text = what.text; }
         std::string text;
     };
     const auto probe = [](std::string_view command, std::string_view answer) {
@@ -353,10 +351,11 @@ BOOST_AUTO_TEST_CASE(a_command_that_transactions_need_and_the_user_may_not_run_i
 
 BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_access_is_reported_and_the_server_is_used) {
     struct log : redis::error_sink {
-        void note(errc code, phase /*where*/, std::string_view said) noexcept override {
-            BOOST_TEST((code == errc::auth_failed));
-            text = said;
+        void note(const redis::error_report& what) noexcept override {
+            BOOST_TEST((what.code == errc::auth_failed));
+            text = what.text;
         }
+        void note_permitted(std::uint64_t /*policy*/) noexcept override {}
         std::string text;
     };
     for (const std::string why : {"this user has no permissions to access one of the keys used as "

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// When events are sent, and how often: one per incident, with the cause of this incident, and none
+// for what is no incident.
+
+#include <boost/test/unit_test.hpp>
+
+#include <support/live_limiter.hpp>
+#include <support/scripted_peer.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using test::live;
+
+const auto rules = policy{"p", gcra(100'000, 1h)};
+
+[[nodiscard]] int count(const std::vector<event>& all, event_kind kind) {
+    return static_cast<int>(std::ranges::count(all, kind, &event::kind));
+}
+
+[[nodiscard]] const event& first(const std::vector<event>& all, event_kind kind) {
+    const auto found = std::ranges::find(all, kind, &event::kind);
+    BOOST_REQUIRE((found != all.end()));
+    return *found;
+}
+
+/// Puts events into `seen`, and lets a failure mode decide.
+[[nodiscard]] auto collecting(std::vector<event>& seen, std::function<void(config&)> more = {}) {
+    return [&seen, more](config& c) {
+        c.on_event = [&seen](const event& e) { seen.push_back(e); };
+        c.on_failure = failure_mode::local;
+        c.deny_cache = 0;
+        if (more)
+            more(c);
+    };
+}
+
+/// Makes the state of a key a value of another type.
+void spoil(test::raw_client& look, std::string_view part_of_name) {
+    for (const auto& name : look.keys())
+        if (name.find(part_of_name) != std::string::npos) {
+            look.must({"DEL", name});
+            look.must({"RPUSH", name, "x"});
+        }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(diagnostics_events)
+
+BOOST_AUTO_TEST_CASE(calls_above_max_in_flight_are_no_outage) {
+    auto server = test::redis_server{};
+    auto seen = std::vector<event>{};
+    auto l = live{server.address(), collecting(seen, [](config& c) { c.max_in_flight = 4; })};
+    auto instead = 0;
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.limiter.ready();
+        for (auto i = 0; i < 100; ++i) {
+            auto left = 8;
+            for (auto j = 0; j < 8; ++j)
+                l.limiter.allow("k" + std::to_string(j), rules, [&](error_code, const decision& d) {
+                    instead += d.origin == origin::fallback ? 1 : 0;
+                    --left;
+                });
+            co_await test::until([&] { return left == 0; });
+        }
+    });
+    BOOST_TEST(instead > 0);
+    BOOST_TEST(count(seen, event_kind::fallback_started) == 0);
+    BOOST_TEST(count(seen, event_kind::fallback_ended) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(calls_that_the_server_refuses_among_others_are_one_period) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    auto seen = std::vector<event>{};
+    auto l = live{server.address(), collecting(seen)};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.limiter.ready();
+        look.must({"CONFIG", "SET", "maxmemory", "1"});
+        for (auto i = 0; i < 20; ++i) {
+            const auto [ec, d] = co_await l.allow("k", rules);
+            BOOST_TEST((d.origin == origin::fallback));
+            const auto peeked = co_await l.limiter.peek("k", rules);
+            BOOST_TEST((peeked.origin == origin::store));
+        }
+        BOOST_TEST(count(seen, event_kind::fallback_ended) == 0);
+        look.must({"CONFIG", "SET", "maxmemory", "0"});
+        co_await l.limiter.allow("k", rules);
+        co_await test::until([&] { return count(seen, event_kind::fallback_ended) == 1; });
+    });
+    BOOST_TEST(count(seen, event_kind::fallback_started) == 1);
+    const auto cause = first(seen, event_kind::fallback_started).cause.value();
+    BOOST_TEST(cause.text.starts_with("OOM"), cause);
+}
+
+BOOST_AUTO_TEST_CASE(the_cause_is_that_of_the_call_and_not_an_earlier_problem) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    auto seen = std::vector<event>{};
+    auto l = live{server.address(), collecting(seen, [](config& c) { c.timeout = 300ms; })};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        spoil(look, "p");
+        const auto [conflict, none] = co_await l.allow("k", rules);
+        BOOST_TEST((conflict == errc::key_conflict));
+        auto left = 1;
+        l.limiter.allow("other", rules, [&](error_code, const decision& d) {
+            BOOST_TEST((d.origin == origin::fallback));
+            --left;
+        });
+        std::this_thread::sleep_for(400ms); // its deadline passes before it is sent
+        co_await test::until([&] { return left == 0; });
+        co_await test::until([&] { return count(seen, event_kind::fallback_started) == 1; });
+    });
+    const auto cause = first(seen, event_kind::fallback_started).cause.value();
+    BOOST_TEST((cause.code == errc::deadline_exceeded), cause);
+    BOOST_TEST(cause.text == "");
+    BOOST_TEST((l.limiter.last_error()->code == errc::key_conflict));
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_an_error_reply_to_a_ping_ends_has_a_cause) {
+    auto context = asio::io_context{1};
+    auto seen = std::vector<event>{};
+    auto peer = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
+                                        co_await c.greet();
+                                        (void)co_await c.next(); // PING
+                                        co_await c.send("-NOAUTH Authentication required.\r\n");
+                                        co_await c.stay_silent();
+                                    }};
+    auto settings = config{};
+    settings.server = peer.address();
+    collecting(seen, [](config& c) { c.ping_interval = 20ms; })(settings);
+    auto l = limiter{context.get_executor(), settings};
+    test::run(context, [&]() -> asio::awaitable<void> {
+        co_await test::until([&] { return count(seen, event_kind::disconnected) == 1; });
+    });
+    const auto& cause = first(seen, event_kind::disconnected).cause;
+    BOOST_REQUIRE(cause.has_value());
+    BOOST_TEST(cause->text == "NOAUTH Authentication required.");
+    BOOST_TEST((cause->code == errc::auth_failed));
+}
+
+BOOST_AUTO_TEST_CASE(a_script_is_loaded_when_the_server_has_taken_it) {
+    auto context = asio::io_context{1};
+    auto seen = std::vector<event>{};
+    auto peer = test::scripted_peer{
+        context, [](test::peer_connection& c) -> asio::awaitable<void> {
+            (void)co_await c.next(); // HELLO
+            co_await c.send(test::hello_reply);
+            for (auto i = 0; i < 11; ++i) { // two scripts, the permissions, HELLO, ...
+                const auto words = co_await c.next();
+                const auto busy = std::string_view{"-BUSY Redis is busy running a script.\r\n"};
+                const auto reply = words.at(0) == "HELLO" ? test::hello_reply : busy;
+                co_await c.send(reply);
+            }
+            co_await c.greet();
+            co_await c.stay_silent();
+        }};
+    auto settings = config{};
+    settings.server = peer.address();
+    settings.timeout = 10s;
+    collecting(seen, [](config& c) { c.reconnect_most = 10ms; })(settings);
+    auto l = limiter{context.get_executor(), settings};
+    test::run(context, [&]() -> asio::awaitable<void> {
+        co_await test::until([&] { return l.statistics().script_loads >= 2; });
+        co_await test::until([&] { return l.last_error().has_value(); });
+        BOOST_TEST(count(seen, event_kind::script_loaded) == 0);
+        co_await test::until([&] { return count(seen, event_kind::connected) == 1; });
+    });
+    BOOST_TEST(count(seen, event_kind::script_loaded) == 1);
+    BOOST_TEST(l.statistics().script_loads > 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_sees_the_state_that_its_call_has_caused) {
+    auto server = test::redis_server{};
+    auto l = live{server.address(), [](config& c) {
+                      c.on_failure = failure_mode::local;
+                      c.timeout = 50ms;
+                  }};
+    auto checked = 0;
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        server.stop();
+        while (checked == 0) {
+            auto left = 1;
+            l.limiter.allow("k", rules, [&](error_code, const decision&) {
+                --left;
+                if (l.limiter.statistics().breaker_openings == 0)
+                    return;
+                BOOST_TEST(l.limiter.health().state == health_state::degraded);
+                ++checked;
+            });
+            co_await test::until([&] { return left == 0; });
+        }
+        server.cont();
+    });
+}
+
+// Permissions
+
+BOOST_AUTO_TEST_CASE(a_denial_in_turn_with_another_problem_is_one_event) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"ACL", "SETUSER", "ann", "on", ">pw", "~colimit:*", "+@all"});
+    const auto denied = policy{"denied", gcra(5, 1h)}.prefixed("denied");
+    auto seen = std::vector<event>{};
+    auto l = live{"unix://ann:pw@" + server.socket(), collecting(seen)};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        spoil(look, "p");
+        for (auto i = 0; i < 20; ++i) {
+            const auto [refused, none] = co_await l.allow("k", denied);
+            BOOST_TEST((refused == errc::auth_failed), refused.message());
+            const auto [conflict, nothing] = co_await l.allow("k", rules);
+            BOOST_TEST((conflict == errc::key_conflict), conflict.message());
+        }
+        co_await test::until([&] { return !seen.empty(); });
+    });
+    BOOST_TEST(count(seen, event_kind::permission_denied) == 1);
+    const auto cause = first(seen, event_kind::permission_denied).cause.value();
+    BOOST_TEST((cause.code == errc::auth_failed), cause);
+}
+
+BOOST_AUTO_TEST_CASE(a_denial_after_a_call_that_was_permitted_is_an_event_of_its_own) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    auto seen = std::vector<event>{};
+    for (const auto calls : {mode::script, mode::transaction}) {
+        seen.clear();
+        const auto p = calls == mode::script ? rules : policy{"log", sliding_log(100, 1h)};
+        const auto command = std::string{calls == mode::script ? "setrange" : "zadd"};
+        look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", "~*", "+@all"});
+        auto l = live{"unix://ann:pw@" + server.socket(),
+                      collecting(seen, [calls](config& c) { c.mode = calls; })};
+        l.run([&]() -> asio::awaitable<void> {
+            co_await l.until_it_works("k", p);
+            for (auto i = 1; i <= 2; ++i) { // the second one within a second of the first
+                look.must({"ACL", "SETUSER", "ann", "-" + command});
+                co_await l.until_code("k", p, errc::auth_failed);
+                co_await l.until_code("k", p, errc::auth_failed);
+                look.must({"ACL", "SETUSER", "ann", "+" + command});
+                co_await l.until_it_works("k", p);
+                co_await test::until(
+                    [&] { return count(seen, event_kind::permission_denied) >= i; });
+            }
+        });
+        BOOST_TEST(count(seen, event_kind::permission_denied) == 2);
+        BOOST_TEST((seen.back().at - first(seen, event_kind::permission_denied).at >= 900ms));
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
