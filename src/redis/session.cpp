@@ -156,39 +156,39 @@ void session::ask_for_facts(std::string& out) {
         expect(step::trial);
 }
 
-/// False when the reply is not one to its question.
+/// Returns false if the reply is not one to its question: a server that echoes what it is sent is
+/// not Redis.
 bool session::note_fact(step s, const resp::decoder& reply, std::string_view bytes,
                         std::int64_t now) {
     const auto& first = reply.nodes().front();
-    if (s == step::hello)
-        facts_.is_cluster = is_cluster_in_hello(reply, bytes);
-    switch (s) { // a server that echoes what it is sent is not Redis
+    const auto text = reply.text(first, bytes);
+    switch (s) {
     case step::hello:
+        facts_.is_cluster = is_cluster_in_hello(reply, bytes);
         return first.kind == resp::kind::map;
-    case step::load:
-        return reply.text(first, bytes).size() == check_script.sha1.size();
     case step::auth:
     case step::select:
     case step::ping:
         return first.kind == resp::kind::simple;
-    default:
-        break;
-    }
-    if (s == step::identity) {
+    case step::load:
+        scripts_loaded_ += ++loads_ == 2 ? 1U : 0U;
+        return text.size() == check_script.sha1.size();
+    case step::identity:
         client_id_ = first.integer;
         return first.kind == resp::kind::integer;
-    }
-    if (s == step::info) {
-        const auto info = reply.text(first, bytes);
-        run_id_ = run_id_in(info);
+    case step::info:
+        run_id_ = run_id_in(text);
         facts_.is_cluster =
-            facts_.is_cluster || info.find("\nredis_mode:cluster") != std::string_view::npos;
-    }
-    if (s == step::load)
-        scripts_loaded_ += ++loads_ == 2 ? 1U : 0U;
-    if (s != step::time)
+            facts_.is_cluster || text.find("\nredis_mode:cluster") != std::string_view::npos;
         return true;
-    const auto time = read_time(reply, bytes);
+    case step::time:
+        return note_time(read_time(reply, bytes), now);
+    default:
+        return true;
+    }
+}
+
+bool session::note_time(std::optional<std::int64_t> time, std::int64_t now) {
     facts_.time = time.value_or(0);
     facts_.answered = now;
     // Without INFO the time of this greeting stands for the run.

@@ -154,6 +154,7 @@ class session {
     void end_probe(std::string_view refusal, std::string_view error);
     [[nodiscard]] bool note_fact(step s, const resp::decoder& reply, std::string_view bytes,
                                  std::int64_t now);
+    [[nodiscard]] bool note_time(std::optional<std::int64_t> time, std::int64_t now);
     [[nodiscard]] action refuse_stranger(std::int64_t now, std::string_view bytes);
     [[nodiscard]] action end_greeting(std::int64_t now);
     void pause(std::int64_t now, bool refused);
