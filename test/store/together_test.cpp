@@ -57,11 +57,11 @@ BOOST_DATA_TEST_CASE(P8_denied_checks_take_up_a_clock_that_was_set_back, every_l
         auto s = open_store(sample);
         const policy one{"one", r};
         const auto ask = [&](std::int64_t seconds) {
+            const auto member = "m" + std::to_string(seconds);
+            const auto now = at(seconds * second);
             auto checks = std::vector<check>{
-                {.key = "a",
-                 .policy = one,
-                 .options = {.member = "m" + std::to_string(seconds), .now = at(seconds * second)}},
-                {.key = "b", .policy = user, .options = {.now = at(seconds * second)}}};
+                {.key = "a", .policy = one, .options = {.member = member, .now = now}},
+                {.key = "b", .policy = user, .options = {.now = now}}};
             const auto [ec, d] = s->allow_all(checks);
             BOOST_TEST(!ec);
             return d.allowed();
