@@ -7,14 +7,15 @@
 //     build/benchmark/colimit_micro [--benchmark_filter=REGEX]
 
 #include <core/evaluate.hpp>
-#include <engine/memory_engine.hpp>
-#include <memory/siphash.hpp>
+#include <hash/fnv1a.hpp>
+#include <hash/siphash.hpp>
+#include <limiter/memory_engine.hpp>
 #include <memory/store.hpp>
-#include <policy_data.hpp>
-#include <redis/batcher.hpp>
-#include <redis/key.hpp>
-#include <redis/resp.hpp>
-#include <redis/wire.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/protocol/key.hpp>
+#include <redis/protocol/resp.hpp>
+#include <redis/queue/batcher.hpp>
+#include <redis/script/wire.hpp>
 #include <support/allocation_count.hpp>
 #include <support/random_key.hpp>
 #include <support/rules.hpp>
@@ -142,7 +143,7 @@ void name_key(State& state) {
     while (state.KeepRunning()) {
         DoNotOptimize(key.data());
         out.clear();
-        names.append(out, key, redis::key_hash(key));
+        names.append(out, key, hash::fnv1a_64(key));
         DoNotOptimize(out.data());
     }
 }

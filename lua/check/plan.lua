@@ -7,7 +7,7 @@
 -- KEYS      for each plan: the different keys of the batch; if it has a log, their logs; for each
 --           `distinct` rule, their sketches. Where the plan is packed: for each row that has keys
 --           of the batch, its new hash and its old one
--- ARGV[1]   the plan, see src/redis/wire.hpp; for `all or nothing` several, one after another
+-- ARGV[1]   the plan, see src/core/plan_bytes.hpp; for `all or nothing` several, one after another
 -- ARGV[2]   nonce, returned as it is, so that no reply is taken for another request's
 -- ARGV[3]   the time in microseconds, or '' for the server's clock
 -- ARGV[4]   the least time to live of a key, in milliseconds

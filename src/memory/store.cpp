@@ -6,9 +6,9 @@
 #include <core/kinds.hpp>
 #include <core/log_facts.hpp>
 #include <core/window.hpp>
+#include <hash/process_secret.hpp>
 #include <memory/call_states.hpp>
 #include <memory/large_call.hpp>
-#include <memory/process_secret.hpp>
 #include <memory/sharing.hpp>
 #include <memory/store.hpp>
 #include <memory/stricter.hpp>
@@ -32,7 +32,7 @@ void bring_to_now(const core::plan& rules, contents& c, std::int64_t now) noexce
 } // namespace
 
 store::store(std::size_t states) : chains_(states) {
-    (void)process_secret();
+    (void)hash::process_secret();
 }
 
 void store::answer(const sought& key, const detail::policy_data& p, const core::question& asked,
@@ -62,7 +62,7 @@ void store::answer(const sought& key, const detail::policy_data& p, const core::
     }
 }
 
-void store::answer_newcomer(const digest& id, const detail::policy_data& p,
+void store::answer_newcomer(const hash::digest& id, const detail::policy_data& p,
                             const core::question& asked, contents& c, decision& out) noexcept {
     auto log = core::event_log{};
     const auto shares = shared_.read(id, p, asked.now, c, log);

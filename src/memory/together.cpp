@@ -48,7 +48,7 @@ class joint_call {
 
   private:
     struct key {
-        digest id;
+        hash::digest id;
         std::uint32_t head; ///< its chain, or none
         std::int64_t recovered_at;
         std::size_t reserved; ///< cells

@@ -6,9 +6,9 @@
 
 #include <colimit/bloom_filter.hpp>
 #include <colimit/policy.hpp>
-#include <redis/batcher.hpp>
-#include <redis/session.hpp>
-#include <redis/transactor.hpp>
+#include <redis/connection/session.hpp>
+#include <redis/queue/batcher.hpp>
+#include <redis/queue/transactor.hpp>
 #include <support/fake_operation.hpp>
 
 #include <array>

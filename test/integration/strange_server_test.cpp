@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <redis/resp.hpp>
+#include <redis/protocol/resp.hpp>
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>
 

@@ -6,7 +6,7 @@
 #include <support/raw_client.hpp>
 #include <support/redis_server.hpp>
 
-#include <redis/script.hpp>
+#include <redis/protocol/script.hpp>
 
 #include <boost/test/unit_test.hpp>
 

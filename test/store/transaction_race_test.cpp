@@ -5,7 +5,7 @@
 
 #include "stores.hpp"
 
-#include <redis/transactor.hpp>
+#include <redis/queue/transactor.hpp>
 #include <support/fake_operation.hpp>
 #include <support/live_limiter.hpp>
 

@@ -8,7 +8,7 @@
 
 #include <colimit/config.hpp>
 #include <colimit/detail/operation.hpp>
-#include <engine/memory_engine.hpp>
+#include <limiter/memory_engine.hpp>
 
 #include <boost/asio/io_context.hpp>
 

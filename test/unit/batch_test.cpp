@@ -4,8 +4,8 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <redis/batch.hpp>
-#include <redis/script.hpp>
+#include <redis/protocol/script.hpp>
+#include <redis/script/batch.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
 

@@ -4,9 +4,9 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <redis/error_sink.hpp>
-#include <redis/script.hpp>
-#include <redis/session.hpp>
+#include <redis/connection/session.hpp>
+#include <redis/protocol/error_sink.hpp>
+#include <redis/protocol/script.hpp>
 #include <support/script_double.hpp>
 
 #include <cstdint>

@@ -3,9 +3,10 @@
 // Calls as transactions: the bytes they become, what is made of the replies, and what follows.
 
 #include <boost/test/unit_test.hpp>
+#include <hash/fnv1a.hpp>
 
-#include <redis/key.hpp>
-#include <redis/transactor.hpp>
+#include <redis/protocol/key.hpp>
+#include <redis/queue/transactor.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
 
@@ -115,7 +116,7 @@ struct narrow : fixture {
 
 const std::string name = [] {
     auto out = std::string{};
-    const auto at = redis::append_key(out, {"t", "p", "k", redis::key_hash("k")});
+    const auto at = redis::append_key(out, {"t", "p", "k", hash::fnv1a_64("k")});
     return out.insert(at, "t");
 }();
 

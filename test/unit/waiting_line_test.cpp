@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <engine/waiting_line.hpp>
+#include <limiter/waiting_line.hpp>
 #include <support/fake_operation.hpp>
 
 #include <boost/asio/io_context.hpp>
