@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The limiter itself: which engine it is, and its end.
+// The limiter itself: which store is behind it, and its end.
 
 #include <api/config_check.hpp>
 #include <colimit/limiter.hpp>
 #include <colimit/limits.hpp>
-#include <limiter/memory_engine.hpp>
-#include <limiter/redis_engine.hpp>
+#include <limiter/limiter_core.hpp>
+#include <limiter/memory_backend.hpp>
+#include <limiter/redis_backend.hpp>
 #include <redis/connection/address.hpp>
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -22,17 +24,17 @@ namespace {
     return settings;
 }
 
-[[nodiscard]] std::shared_ptr<detail::engine> make_engine(boost::asio::any_io_executor executor,
-                                                          const config& settings) {
+[[nodiscard]] std::shared_ptr<detail::limiter_core> make_core(boost::asio::any_io_executor executor,
+                                                              const config& settings) {
     validate(settings);
     const auto where = redis::parse_address(settings.server);
     validate(settings.tls, where.tls);
-    auto made = std::shared_ptr<detail::engine>{};
-    if (where.kind == redis::address::kind::memory)
-        made = std::make_shared<detail::memory_engine>(std::move(executor), settings);
+    const auto has_server = where.kind != redis::address::kind::memory;
+    auto made = std::make_shared<detail::limiter_core>(std::move(executor), settings, has_server);
+    if (has_server)
+        made->open(std::make_unique<detail::redis_backend>(*made, settings, where));
     else
-        made = std::make_shared<detail::redis_engine>(std::move(executor), settings, where);
-    made->open();
+        made->open(std::make_unique<detail::memory_backend>(*made, settings.memory_keys));
     return made;
 }
 
@@ -42,7 +44,7 @@ limiter::limiter(executor_type executor, std::string_view server)
     : limiter(std::move(executor), config_of(server)) {}
 
 limiter::limiter(executor_type executor, const config& settings)
-    : engine_(make_engine(std::move(executor), settings)) {}
+    : core_(make_core(std::move(executor), settings)) {}
 
 limiter::~limiter() {
     close();
@@ -51,30 +53,30 @@ limiter::~limiter() {
 limiter& limiter::operator=(limiter&& other) noexcept {
     if (this != &other) {
         close();
-        engine_ = std::move(other.engine_);
+        core_ = std::move(other.core_);
     }
     return *this;
 }
 
 limiter::executor_type limiter::get_executor() const noexcept {
-    return engine_->executor();
+    return core_->executor();
 }
 
 statistics limiter::statistics() const {
-    return engine_->statistics();
+    return core_->statistics();
 }
 
 std::optional<problem> limiter::last_error() const {
-    return engine_->last_error();
+    return core_->last_error();
 }
 
 health limiter::health() const {
-    return engine_->health();
+    return core_->health();
 }
 
 void limiter::close() noexcept {
-    if (engine_)
-        engine_->close();
+    if (core_)
+        core_->close();
 }
 
 } // namespace colimit

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The part of an engine that its calls need until their handlers have been called. A completion
+// The part of a limiter that its calls need until their handlers have been called. A completion
 // that is dispatched to another executor may get there after the limiter and its context have been
-// destroyed. It keeps this part alive, and not the engine, whose timers, sockets and strand must
+// destroyed. It keeps this part alive, and not the rest, whose timers, sockets and strand must
 // not outlive their context.
 
 #ifndef COLIMIT_ASYNC_CALL_POOL_HPP
@@ -16,7 +16,7 @@ namespace colimit::detail {
 struct call_pool {
     explicit call_pool(bool thread_safe) : lock(thread_safe), memory(thread_safe) {}
 
-    thread_lock lock; ///< of the engine, and of `operation::has_left`
+    thread_lock lock; ///< of the limiter, and of `operation::has_left`
     node_pool memory;
 };
 

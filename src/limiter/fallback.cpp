@@ -3,9 +3,9 @@
 // The in-process store behind a server, and the modes that need no store.
 
 #include <base/system_clock.hpp>
-#include <limiter/engine.hpp>
 #include <limiter/fallback.hpp>
 #include <limiter/kept_checks.hpp>
+#include <limiter/limiter_core.hpp>
 #include <memory/together.hpp>
 #include <policy/scaled_policy.hpp>
 

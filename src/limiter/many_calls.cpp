@@ -11,8 +11,8 @@
 namespace colimit::detail {
 
 struct many_calls::child final : operation {
-    child(engine& e, many_calls& a, check& into)
-        : operation(e, &many_calls::finish), all(a), answered(into) {}
+    child(limiter_core& core, many_calls& a, check& into)
+        : operation(core, &many_calls::finish), all(a), answered(into) {}
 
     many_calls& all;
     check& answered;
@@ -24,12 +24,12 @@ void many_calls::start() {
     const auto give_back = [this](operation* op) {
         auto* made = static_cast<child*>(op);
         made->~child();
-        engine_.pool().deallocate(made, sizeof(child));
+        core_.pool().deallocate(made, sizeof(child));
     };
     try {
         for (auto& c : parent_.checks)
-            waiting_.push_back(*::new (engine_.pool().allocate(sizeof(child)))
-                                   child(engine_, *this, c));
+            waiting_.push_back(*::new (core_.pool().allocate(sizeof(child)))
+                                   child(core_, *this, c));
     } catch (...) {
         while (auto* op = waiting_.pop_front())
             give_back(op);
@@ -43,17 +43,17 @@ void many_calls::start() {
             first_->newer = one;
         first_ = one;
         const auto& asked = one->answered;
-        engine_.start_locked(*one, {.kind = call::shape::one,
-                                    .key = asked.key,
-                                    .policy = &asked.policy.data(),
-                                    .asked = ask(verb::allow, asked.options)});
+        core_.start_locked(*one, {.kind = call_kind::one,
+                                  .key = asked.key,
+                                  .policy = &asked.policy.data(),
+                                  .asked = ask(verb::allow, asked.options)});
     }
 }
 
 void many_calls::cancel() noexcept {
     for (auto* one = first_; one != nullptr;) {
-        auto* next = one->older; // cancelling ends nothing before the engine's next turn
-        engine_.cancel_locked(*one, asio::cancellation_type::terminal);
+        auto* next = one->older; // cancelling ends nothing before the next event-loop iteration
+        core_.cancel_locked(*one, asio::cancellation_type::terminal);
         one = next;
     }
 }
@@ -62,7 +62,7 @@ bool many_calls::may_have_effect() const noexcept {
     if (left_ != parent_.checks.size())
         return true;
     for (const auto* one = first_; one != nullptr; one = one->older)
-        if (engine_.may_have_effect_locked(*one))
+        if (core_.may_have_effect_locked(*one))
             return true;
     return false;
 }
@@ -76,18 +76,18 @@ void many_calls::finish(operation* base, bool invoke) {
     }
     auto& parent = all.parent_;
     {
-        const std::lock_guard guard{all.engine_.lock()};
+        const std::lock_guard guard{all.core_.lock()};
         if (one->ec == asio::error::operation_aborted || one->ec == errc::closed)
             all.cut_short_ = one->ec;
         (one->newer != nullptr ? one->newer->older : all.first_) = one->older;
         if (one->older != nullptr)
             one->older->newer = one->newer;
         one->~child();
-        all.engine_.pool().deallocate(one, sizeof(child));
+        all.core_.pool().deallocate(one, sizeof(child));
         if (--all.left_ != 0)
             return;
         if (invoke)
-            return all.engine_.complete_from_children_locked(parent, all.cut_short_);
+            return all.core_.complete(parent, all.cut_short_);
     }
     parent.finish(&parent, false);
 }

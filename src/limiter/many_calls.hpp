@@ -5,7 +5,7 @@
 #ifndef COLIMIT_LIMITER_MANY_CALLS_HPP
 #define COLIMIT_LIMITER_MANY_CALLS_HPP
 
-#include <limiter/engine.hpp>
+#include <limiter/limiter_core.hpp>
 
 #include <cstddef>
 
@@ -13,7 +13,7 @@ namespace colimit::detail {
 
 class many_calls final : public attachment {
   public:
-    many_calls(engine& e, operation& parent) : engine_(e), parent_(parent) {}
+    many_calls(limiter_core& core, operation& parent) : core_(core), parent_(parent) {}
 
     /// Starts a call for each check. The parent is completed when all are done.
     void start();
@@ -27,7 +27,7 @@ class many_calls final : public attachment {
 
     static void finish(operation* base, bool invoke);
 
-    engine& engine_;
+    limiter_core& core_;
     operation& parent_;
     operation_list waiting_; ///< children that were made and not started
     child* first_ = nullptr; ///< of those under way

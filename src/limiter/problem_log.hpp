@@ -31,10 +31,8 @@ class problem_log final : public redis::error_sink {
     void note(const redis::error_report& what) noexcept override;
     void note_permitted(std::uint64_t policy) noexcept override { denials_.permit(policy); }
 
-    /// Records a problem in the words of this process or of the operating system.
-    /// @param detail is appended to the text after a space
     void note_own(errc code, phase where, std::string_view text,
-                  std::string_view detail = {}) noexcept;
+                  std::string_view detail) noexcept override;
 
     [[nodiscard]] std::optional<problem> last() const;
 

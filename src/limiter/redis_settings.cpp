@@ -2,10 +2,11 @@
 //
 // Configuration in, parts out; and the clock that all of them go by.
 
+#include <base/steady_clock.hpp>
 #include <limiter/redis_settings.hpp>
+#include <redis/multi/transactor.hpp>
 #include <redis/protocol/key.hpp>
-#include <redis/queue/batcher.hpp>
-#include <redis/queue/transactor.hpp>
+#include <redis/script/batcher.hpp>
 
 #include <random>
 
@@ -18,16 +19,8 @@ namespace {
     return std::uint64_t{random()} << 20U;
 }
 
-} // namespace
-
-std::int64_t steady_now() noexcept {
-    using std::chrono::steady_clock;
-    return std::chrono::duration_cast<std::chrono::microseconds>(
-               steady_clock::now().time_since_epoch())
-        .count();
-}
-
-redis::session_settings session_settings_of(const config& c, const redis::address& a) {
+[[nodiscard]] redis::session_settings session_settings_of(const config& c,
+                                                          const redis::address& a) {
     return {.user = a.user,
             .password = a.password,
             .database = a.database,
@@ -42,7 +35,7 @@ redis::session_settings session_settings_of(const config& c, const redis::addres
             .seed = std::random_device{}()};
 }
 
-redis::breaker_settings breaker_settings_of(const config& c) {
+[[nodiscard]] redis::breaker_settings breaker_settings_of(const config& c) {
     return {.misses = limits::breaker_misses,
             .probes = limits::breaker_probes,
             .patience = in_us(c.timeout),
@@ -51,8 +44,26 @@ redis::breaker_settings breaker_settings_of(const config& c) {
             .seed = std::random_device{}()};
 }
 
-std::unique_ptr<const redis::tls_context> tls_context_of(const config& c, const redis::address& a) {
-    return a.tls ? std::make_unique<const redis::tls_context>(c.tls, a.host) : nullptr;
+/// Commands of transactions answer with members of sorted sets, and those of a set that is not a
+/// log may be long. Scripts answer with states.
+[[nodiscard]] redis::resp::decoder::long_bulks long_bulks_of(const config& c) noexcept {
+    using redis::resp::decoder;
+    return c.mode == mode::transaction ? decoder::long_bulks::empty
+                                       : decoder::long_bulks::malformed;
+}
+
+} // namespace
+
+redis::connection_settings connection_settings_of(const config& c, const redis::address& a) {
+    return {.session = session_settings_of(c, a),
+            .breaker = breaker_settings_of(c),
+            .where = a,
+            .tls = a.tls ? std::make_unique<const redis::tls_context>(c.tls, a.host) : nullptr,
+            .tcp = {.keep_alive = c.tcp_keep_alive, .user_timeout = c.tcp_user_timeout},
+            .long_bulks = long_bulks_of(c),
+            .timeout = in_us(c.timeout),
+            .ping_timeout = in_us(limits::ping_timeout),
+            .ping_interval = in_us(c.ping_interval)};
 }
 
 std::unique_ptr<redis::call_queue> make_queue(const config& c) {

@@ -35,10 +35,10 @@ struct reservation final : attachment, turn_hook, key_hook {
     std::int64_t turn = 0;    ///< by the store's clock
     std::uint64_t order = 0;  ///< of reservation
     std::int64_t due = 0;     ///< by the steady clock of this process
-    bool in_line = false;
+    bool is_queued = false;
     bool served = false;
-    bool is_instead = false; ///< not given by the store that was asked first
-    bool cancelled = false;  ///< after the store had answered, and before it came to the line
+    bool is_from_fallback = false; ///< not given by the store that was asked first
+    bool cancelled = false;        ///< after the store had answered, and before it came to the line
 };
 
 } // namespace colimit::detail

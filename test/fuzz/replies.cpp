@@ -7,8 +7,8 @@
 #include <colimit/bloom_filter.hpp>
 #include <colimit/policy.hpp>
 #include <redis/connection/session.hpp>
-#include <redis/queue/batcher.hpp>
-#include <redis/queue/transactor.hpp>
+#include <redis/multi/transactor.hpp>
+#include <redis/script/batcher.hpp>
 #include <support/fake_operation.hpp>
 
 #include <array>

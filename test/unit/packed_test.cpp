@@ -182,7 +182,7 @@ struct two_rows {
         auto reader = redis::resp::decoder{};
         BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
         const auto is_one = batch.read_reply(reader, bytes).has_value();
-        batch.release([](detail::operation& op) { op.place = nullptr; });
+        batch.release([](detail::operation& op) { op.is_held = false; });
         return is_one;
     }
 
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(rows_of_several_keys_follow_each_other) {
     const auto bytes = reply.bytes();
     BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
     BOOST_TEST(batch.read_reply(reader, bytes).has_value());
-    batch.release([](detail::operation& op) { op.place = nullptr; });
+    batch.release([](detail::operation& op) { op.is_held = false; });
     for (const auto& op : ops)
         BOOST_TEST(op.result.remaining == 1);
 }

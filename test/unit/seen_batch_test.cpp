@@ -53,7 +53,7 @@ struct fixture {
         BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
         const auto needs = batch.read_reply(reader, bytes);
         if (needs)
-            batch.release([](detail::operation& op) { op.place = nullptr; });
+            batch.release([](detail::operation& op) { op.is_held = false; });
         return needs;
     }
 

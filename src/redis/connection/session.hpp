@@ -63,6 +63,12 @@ enum class action : std::uint8_t {
     disconnect, ///< close the connection if there is one; the session waits
 };
 
+/// Whether the server and the limiter do not accept each other: that stays until the configuration
+/// changes.
+[[nodiscard]] constexpr bool is_refusal(errc code) noexcept {
+    return code == errc::auth_failed || code == errc::untrusted_server || code == errc::bad_reply;
+}
+
 class session {
   public:
     explicit session(session_settings settings);
@@ -75,10 +81,7 @@ class session {
     [[nodiscard]] errc trouble() const noexcept { return trouble_; }
     /// Authentication or verification failed, or this is not a Redis server: retrying is useless
     /// until the configuration changes.
-    [[nodiscard]] bool is_refused() const noexcept {
-        return trouble_ == errc::auth_failed || trouble_ == errc::untrusted_server ||
-               trouble_ == errc::bad_reply;
-    }
+    [[nodiscard]] bool is_refused() const noexcept { return is_refusal(trouble_); }
     /// Whether `wake` will give up the attempt to connect: it has taken too long. If the server is
     /// only asked whether it speaks TLS, silence is no problem but an answer.
     [[nodiscard]] bool is_too_late(std::int64_t now) const noexcept {

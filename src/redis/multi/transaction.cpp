@@ -78,8 +78,7 @@ void transaction::add(detail::operation& op, std::string_view prefix, std::strin
                       .members = members});
     members_ += members;
     ++live_;
-    op.place = this;
-    op.index = static_cast<std::uint32_t>(calls_.size() - 1);
+    hold(op, static_cast<std::uint32_t>(calls_.size() - 1));
 }
 
 void transaction::drop(std::uint32_t index) noexcept {

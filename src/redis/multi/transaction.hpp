@@ -17,6 +17,7 @@
 #include <redis/multi/server_clock.hpp>
 #include <redis/protocol/reply_error.hpp>
 #include <redis/protocol/resp.hpp>
+#include <redis/queue/call_batch.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -43,11 +44,9 @@ struct transaction_context {
     std::uint32_t repair_count = 0;
 };
 
-class transaction {
+class transaction final : public call_batch {
   public:
     explicit transaction(std::size_t most_calls);
-    transaction(const transaction&) = delete;
-    transaction& operator=(const transaction&) = delete;
 
     /// Empties it, keeping its memory.
     void start(std::uint64_t nonce);
@@ -56,14 +55,14 @@ class transaction {
     void add(detail::operation& op, std::string_view prefix, std::string_view key,
              const policy_pointer& policy);
 
-    /// The answer to call `index` is for another operation.
-    void substitute(std::uint32_t index, detail::operation& by) noexcept { calls_[index].op = &by; }
-    /// Forgets the caller of call `index`. A call that was not encoded yet is not made at all.
-    void drop(std::uint32_t index) noexcept;
+    void substitute(std::uint32_t index, detail::operation& by) noexcept override {
+        calls_[index].op = &by;
+    }
+    void drop(std::uint32_t index) noexcept override;
+    [[nodiscard]] bool is_abandoned() const noexcept override { return live_ == 0; }
     /// Nothing of it has left: it is to be encoded again, without the calls that nobody waits for.
     void take_back() noexcept;
 
-    [[nodiscard]] bool is_abandoned() const noexcept { return live_ == 0; }
     [[nodiscard]] bool has_calls() const noexcept { return !calls_.empty(); }
     [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
 
@@ -93,7 +92,6 @@ class transaction {
 
     std::uint64_t sent_from = 0; ///< the place of its first byte in the connection's stream
     std::int64_t sent_at = 0;    ///< not later than that byte left
-    bool encoded = false;        ///< no more calls are taken, and it may be on its way
 
   private:
     struct one_call {

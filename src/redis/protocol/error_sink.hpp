@@ -34,6 +34,11 @@ class error_sink {
 
     virtual void note(const error_report& what) noexcept = 0;
 
+    /// A problem in the words of this process or of the operating system.
+    /// @param detail is appended to the text after a space
+    virtual void note_own(errc /*code*/, phase /*where*/, std::string_view /*text*/,
+                          std::string_view /*detail*/) noexcept {}
+
     /// The server has permitted calls under the policy with this fingerprint; 0: the handshake.
     virtual void note_permitted(std::uint64_t /*policy*/) noexcept {}
 

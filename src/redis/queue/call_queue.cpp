@@ -4,11 +4,31 @@
 
 #include <redis/queue/call_queue.hpp>
 
+#include <utility>
+
 namespace colimit::redis {
+
+void call_queue::withdraw(detail::operation& op, error_code why) {
+    auto& b = *op.batch;
+    b.drop(op.index);
+    if (b.is_abandoned() && !b.encoded)
+        ++abandoned_;
+    finish(op, why);
+}
+
+void call_queue::substitute(detail::operation& op, detail::operation& by) noexcept {
+    by.batch = std::exchange(op.batch, nullptr);
+    by.is_held = std::exchange(op.is_held, false);
+    by.index = op.index;
+    by.deadline = op.deadline;
+    by.batch->substitute(by.index, by);
+    by_deadline_.replace(op, by);
+}
 
 void call_queue::finish(detail::operation& op) {
     by_deadline_.remove(op);
-    op.place = nullptr;
+    op.batch = nullptr;
+    op.is_held = false;
     done.push_back(op);
 }
 
@@ -21,13 +41,16 @@ void call_queue::finish_lost(detail::operation& op) {
     finish(op, op.asked.verb == detail::verb::peek ? errc::unavailable : errc::outcome_unknown);
 }
 
-void call_queue::expire(std::int64_t now, errc unsent) {
+bool call_queue::expire(std::int64_t now, errc unsent) {
+    auto any = false;
     auto* op = by_deadline_.front();
     for (; op != nullptr && op->deadline <= now; op = by_deadline_.front()) {
         const auto asks_only = op->asked.verb == detail::verb::peek;
         withdraw(*op, is_sent(*op) && !asks_only ? errc::outcome_unknown : unsent);
+        any = true;
     }
     drop_abandoned();
+    return any;
 }
 
 bool call_queue::expire_unsent(std::int64_t now) {

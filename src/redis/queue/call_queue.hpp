@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What lies between calls and the bytes of a connection, as the engine sees it: two kinds of it ask
-// a server in two ways, the batcher by a script and the transactor by MULTI. Here is what they
-// share: who waits, until when, and what has come to its end.
+// What lies between calls and the bytes of a connection, as the limiter sees it. Two kinds of it
+// ask a server: the batcher by a script and the transactor with MULTI. This part is what they
+// share: callers, their deadlines and how they come to their end.
 
 #ifndef COLIMIT_REDIS_QUEUE_CALL_QUEUE_HPP
 #define COLIMIT_REDIS_QUEUE_CALL_QUEUE_HPP
@@ -11,10 +11,9 @@
 #include <colimit/detail/operation.hpp>
 #include <colimit/error.hpp>
 #include <policy/policy_data.hpp>
+#include <redis/connection/requests.hpp>
 #include <redis/protocol/error_sink.hpp>
-#include <redis/protocol/reply_error.hpp>
-#include <redis/protocol/resp.hpp>
-#include <redis/protocol/server_facts.hpp>
+#include <redis/queue/call_batch.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -45,13 +44,8 @@ struct batch_counters {
     }
 };
 
-class call_queue {
+class call_queue : public requests {
   public:
-    call_queue() = default;
-    call_queue(const call_queue&) = delete;
-    call_queue& operator=(const call_queue&) = delete;
-    virtual ~call_queue() = default;
-
     /// Takes a call, until it comes back in `done`. Calls are submitted in the order of their
     /// deadlines. An error means that it was not taken.
     [[nodiscard]] virtual error_code submit(detail::operation& op, std::string_view key,
@@ -63,53 +57,24 @@ class call_queue {
 
     /// A caller gives up: the call comes back in `done` at once with this code. Where it was
     /// encoded already it may have been charged, and its reply will be read and dropped.
-    virtual void withdraw(detail::operation& op, error_code why) = 0;
+    void withdraw(detail::operation& op, error_code why);
 
     /// Whether the bytes of a call that was taken may have left.
-    [[nodiscard]] virtual bool is_sent(const detail::operation& op) const noexcept = 0;
+    [[nodiscard]] static bool is_sent(const detail::operation& op) noexcept {
+        return op.batch->encoded;
+    }
 
     /// Another operation gets the answer, and the deadline, instead.
-    virtual void substitute(detail::operation& op, detail::operation& by) noexcept = 0;
+    void substitute(detail::operation& op, detail::operation& by) noexcept;
 
-    /// Ends the calls whose deadline is at or before `now`: with `unsent` where they were not
-    /// encoded, and as `errc::outcome_unknown` where their bytes may have left.
-    void expire(std::int64_t now, errc unsent);
+    bool expire(std::int64_t now, errc unsent) final;
+    bool expire_unsent(std::int64_t now) final;
+    [[nodiscard]] std::optional<std::int64_t> next_deadline() const noexcept final;
+    [[nodiscard]] bool has_ended() const noexcept final { return !done.empty(); }
 
-    /// Ends with `errc::deadline_exceeded` only those of them that were not encoded, so that a call
-    /// whose deadline has passed is never sent. Returns whether there were any.
-    bool expire_unsent(std::int64_t now);
-
-    /// The deadline that passes next.
-    [[nodiscard]] std::optional<std::int64_t> next_deadline() const noexcept;
-
-    /// A connection begins, and this is what its greeting found out.
-    virtual void begin_connection(const server_facts& /*server*/) {}
-
-    [[nodiscard]] virtual bool wants_to_write() const noexcept = 0;
     /// Something has come to take no more calls since the last `write`: nothing is gained by
     /// waiting longer.
     [[nodiscard]] virtual bool is_full() const noexcept = 0;
-    /// More waits than one batch: there is work for the server as soon as it has room for it.
-    [[nodiscard]] virtual bool has_backlog() const noexcept = 0;
-    /// Appends what may fly now; `stream_position` is that of the first byte appended, and `now`
-    /// not later than it leaves. What it throws (bad_alloc) leaves calls that may be taken to have
-    /// been sent only where lose_connection says so.
-    virtual void write(std::string& out, std::uint64_t stream_position, std::int64_t now) = 0;
-
-    /// Replies are owed.
-    [[nodiscard]] virtual bool expects_reply() const noexcept = 0;
-    /// If replies are owed, the time at which the oldest request among them was written.
-    [[nodiscard]] virtual std::int64_t oldest_sent_at() const noexcept = 0;
-    /// Takes the next reply of the connection. Nothing when it is not one that can stand here: the
-    /// connection cannot be trusted any more.
-    [[nodiscard]] virtual std::optional<remedy> read_reply(const resp::decoder& reply,
-                                                           std::string_view bytes) = 0;
-
-    /// The connection is gone after `sent` bytes: what had not begun to leave waits for the next
-    /// connection, what had ends as `errc::outcome_unknown`, or as `errc::unavailable` where it
-    /// only asked.
-    virtual void lose_connection(std::uint64_t sent) = 0;
-
     /// Ends everything.
     virtual void fail_all(error_code why) = 0;
 
@@ -146,8 +111,6 @@ class call_queue {
             if (const auto place = next++; place->is_abandoned())
                 retire(place);
     }
-    /// The last caller of something that waits has gone.
-    void note_abandoned() noexcept { ++abandoned_; }
 
     void note(const error_report& what) noexcept {
         if (errors_ != nullptr)

@@ -208,8 +208,7 @@ void batch::insert_call(detail::operation& op, const detail::question& asked, st
     ++live_;
     calls_[made].entry = place;
     calls_[made].op = &op;
-    op.place = this;
-    op.index = made;
+    hold(op, made);
 }
 
 /// Takes a call over. The name of its key and its member are kept as they were made.
@@ -278,8 +277,7 @@ bool batch::add_checks(detail::operation& op, std::string_view prefix) {
     }
     calls_.front().op = &op;
     live_ = 1;
-    op.place = this;
-    op.index = 0;
+    hold(op, 0);
     return true;
 }
 

@@ -14,6 +14,7 @@
 #include <redis/protocol/key.hpp>
 #include <redis/protocol/reply_error.hpp>
 #include <redis/protocol/resp.hpp>
+#include <redis/queue/call_batch.hpp>
 
 #include <array>
 #include <cstddef>
@@ -29,12 +30,10 @@ namespace colimit::redis {
 
 using detail::policy_pointer;
 
-class batch {
+class batch final : public call_batch {
   public:
     /// @param most_keys different keys it takes, 1 to 1,024
     explicit batch(std::size_t most_keys);
-    batch(const batch&) = delete;
-    batch& operator=(const batch&) = delete;
 
     /// The group of a batch whose keys may be in any hash slot.
     static constexpr std::size_t any_group = tag_count;
@@ -82,18 +81,16 @@ class batch {
     /// ask for one key under one policy.
     [[nodiscard]] bool add_checks(detail::operation& op, std::string_view prefix);
 
-    /// The answer to call `index` is for another operation.
-    void substitute(std::uint32_t index, detail::operation& by) noexcept { calls_[index].op = &by; }
-
-    /// Forgets the caller of call `index`. A call that was not encoded yet is not made at all.
-    void drop(std::uint32_t index) noexcept;
+    void substitute(std::uint32_t index, detail::operation& by) noexcept override {
+        calls_[index].op = &by;
+    }
+    void drop(std::uint32_t index) noexcept override;
+    [[nodiscard]] bool is_abandoned() const noexcept override { return live_ == 0; }
 
     /// The server ran nothing of it: it is to be encoded again, without the calls that nobody waits
     /// for.
     void take_back() noexcept;
 
-    /// Whether nobody waits for it and nothing has to be sent.
-    [[nodiscard]] bool is_abandoned() const noexcept { return live_ == 0; }
     [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
     [[nodiscard]] const policy_pointer& policy() const noexcept { return policy_; }
 
@@ -135,7 +132,6 @@ class batch {
     std::uint64_t sent_from = 0;      ///< the place of its first byte in the connection's stream
     std::int64_t sent_at = 0;         ///< not later than that byte left
     std::uint32_t replies_before = 0; ///< that answer other commands, such as SCRIPT LOAD
-    bool encoded = false;             ///< no more calls are taken, and it may be on its way
     bool with_script = false;         ///< the server lacks the script: send its text along
 
   private:

@@ -2,7 +2,7 @@
 //
 // One alarm for the first of the line.
 
-#include <limiter/waiting_line.hpp>
+#include <limiter/wait_queue.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +14,7 @@ namespace {
 using std::chrono::microseconds;
 
 /// Rounded up, so that a call is not served a part of a microsecond early.
-[[nodiscard]] std::int64_t due_after(microseconds wait, waiting_line::clock::time_point now) {
+[[nodiscard]] std::int64_t due_after(microseconds wait, wait_queue::clock::time_point now) {
     return std::chrono::ceil<microseconds>((now + wait).time_since_epoch()).count();
 }
 
@@ -38,11 +38,11 @@ void bring_to_turn(decision& d) noexcept {
 
 } // namespace
 
-bool waiting_line::by_turn::operator()(const reservation& a, const reservation& b) const noexcept {
+bool wait_queue::by_turn::operator()(const reservation& a, const reservation& b) const noexcept {
     return std::tie(a.due, a.order) < std::tie(b.due, b.order);
 }
 
-bool waiting_line::by_key::operator()(const reservation& a, const reservation& b) const noexcept {
+bool wait_queue::by_key::operator()(const reservation& a, const reservation& b) const noexcept {
     return std::tie(a.key_digest.low, a.key_digest.high, a.order) <
            std::tie(b.key_digest.low, b.key_digest.high, b.order);
 }
@@ -50,7 +50,7 @@ bool waiting_line::by_key::operator()(const reservation& a, const reservation& b
 /// Returns the latest reservation of the same key that still waits, if its turn is not after this
 /// one's: it is, if quota was given back in the meantime, and then this one need not wait for it.
 /// If the store's clock was set back in the meantime, its turns cannot be compared.
-const reservation* waiting_line::predecessor_of(const reservation& place) const noexcept {
+const reservation* wait_queue::predecessor_of(const reservation& place) const noexcept {
     auto after = keys_.lower_bound(place);
     if (after == keys_.begin())
         return nullptr;
@@ -60,7 +60,7 @@ const reservation* waiting_line::predecessor_of(const reservation& place) const 
     return latest.turn <= place.turn || place.granted < latest.granted ? &latest : nullptr;
 }
 
-bool waiting_line::has_to_wait(operation& op) const noexcept {
+bool wait_queue::has_to_wait(operation& op) const noexcept {
     if (line_.empty() && op.result.retry_after.count() == 0)
         return false;
     auto& place = place_of(op);
@@ -71,8 +71,8 @@ bool waiting_line::has_to_wait(operation& op) const noexcept {
     return op.result.retry_after.count() != 0 || predecessor_of(place) != nullptr;
 }
 
-void waiting_line::add(operation& op, clock::time_point now,
-                       const std::shared_ptr<void>& owner) noexcept {
+void wait_queue::add(operation& op, clock::time_point now,
+                     const std::shared_ptr<void>& owner) noexcept {
     auto& place = place_of(op);
     place.op = &op;
     place.due = due_after(op.result.retry_after, now);
@@ -81,24 +81,24 @@ void waiting_line::add(operation& op, clock::time_point now,
     ++taken_;
     line_.insert(place);
     keys_.insert(place);
-    place.in_line = true;
+    place.is_queued = true;
     set_alarm(owner);
 }
 
-void waiting_line::erase(reservation& place) noexcept {
+void wait_queue::erase(reservation& place) noexcept {
     line_.erase(line_.iterator_to(place));
     keys_.erase(keys_.iterator_to(place));
-    place.in_line = false;
+    place.is_queued = false;
 }
 
-void waiting_line::remove(operation& op) noexcept {
+void wait_queue::remove(operation& op) noexcept {
     erase(place_of(op));
     if (line_.empty())
         alarm_.clear();
 }
 
-operation_list waiting_line::take_due(clock::time_point now,
-                                      const std::shared_ptr<void>& owner) noexcept {
+operation_list wait_queue::take_due(clock::time_point now,
+                                    const std::shared_ptr<void>& owner) noexcept {
     auto due = operation_list{};
     while (!line_.empty() && microseconds{line_.begin()->due} <= now.time_since_epoch()) {
         auto& place = *line_.begin();
@@ -111,10 +111,10 @@ operation_list waiting_line::take_due(clock::time_point now,
     return due;
 }
 
-operation_list waiting_line::take_all() noexcept {
+operation_list wait_queue::take_all() noexcept {
     auto all = operation_list{};
     for (auto& place : line_) {
-        place.in_line = false;
+        place.is_queued = false;
         place.served = true;
         all.push_back(*place.op);
     }
@@ -124,7 +124,7 @@ operation_list waiting_line::take_all() noexcept {
     return all;
 }
 
-void waiting_line::set_alarm(const std::shared_ptr<void>& owner) noexcept {
+void wait_queue::set_alarm(const std::shared_ptr<void>& owner) noexcept {
     if (!line_.empty())
         alarm_.set(line_.begin()->due, owner);
 }

@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <limiter/waiting_line.hpp>
+#include <limiter/wait_queue.hpp>
 #include <support/fake_operation.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace colimit;
 using detail::reservation;
-using detail::waiting_line;
+using detail::wait_queue;
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
@@ -31,8 +31,8 @@ const auto others = policy{"q", gcra(1, 1s)};
 struct fixture {
     ~fixture() { (void)line.take_all(); }
 
-    static waiting_line::clock::time_point at(nanoseconds t) {
-        return waiting_line::clock::time_point{t};
+    static wait_queue::clock::time_point at(nanoseconds t) {
+        return wait_queue::clock::time_point{t};
     }
 
     /// A call that is granted a place, `wait` from now, at `store` by the store's clock.
@@ -74,12 +74,12 @@ struct fixture {
     detail::thread_lock lock{false};
     std::shared_ptr<void> owner = std::make_shared<int>(0);
     std::deque<test::fake_operation> operations;
-    waiting_line line{context.get_executor(), lock, [] {}};
+    wait_queue line{context.get_executor(), lock, [] {}};
 };
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(waiting_lines)
+BOOST_AUTO_TEST_SUITE(wait_queues)
 
 BOOST_FIXTURE_TEST_CASE(calls_are_served_as_they_become_due, fixture) {
     BOOST_TEST(add(0s, "a", 100s, 3s));

@@ -5,8 +5,8 @@
 // key keep the order in which they reserved, although their replies travelled for different times:
 // a call is due no earlier than its predecessor.
 
-#ifndef COLIMIT_LIMITER_WAITING_LINE_HPP
-#define COLIMIT_LIMITER_WAITING_LINE_HPP
+#ifndef COLIMIT_LIMITER_WAIT_QUEUE_HPP
+#define COLIMIT_LIMITER_WAIT_QUEUE_HPP
 
 #include <async/alarm.hpp>
 #include <async/operation_list.hpp>
@@ -23,13 +23,13 @@
 
 namespace colimit::detail {
 
-class waiting_line {
+class wait_queue {
   public:
     using clock = std::chrono::steady_clock;
 
     /// @param on_due called when a turn may have come: take_due returns whose
-    waiting_line(const boost::asio::any_io_executor& executor, thread_lock& lock,
-                 std::function<void()> on_due)
+    wait_queue(const boost::asio::any_io_executor& executor, thread_lock& lock,
+               std::function<void()> on_due)
         : alarm_(executor, lock, std::move(on_due)) {}
 
     /// Returns whether a call that was granted a place has to wait: its turn is in the future, or a

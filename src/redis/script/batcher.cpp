@@ -5,7 +5,7 @@
 
 #include <core/call_fault.hpp>
 #include <hash/fnv1a.hpp>
-#include <redis/queue/batcher.hpp>
+#include <redis/script/batcher.hpp>
 
 #include <algorithm>
 #include <new>
@@ -167,26 +167,6 @@ error_code batcher::submit_checks(detail::operation& op) {
     calls_ += op.checks.size();
     by_deadline_.push_back(op);
     return {};
-}
-
-void batcher::withdraw(detail::operation& op, error_code why) {
-    auto& b = *static_cast<batch*>(op.place);
-    b.drop(op.index);
-    if (b.is_abandoned() && !b.encoded)
-        note_abandoned();
-    finish(op, why);
-}
-
-bool batcher::is_sent(const detail::operation& op) const noexcept {
-    return static_cast<const batch*>(op.place)->encoded;
-}
-
-void batcher::substitute(detail::operation& op, detail::operation& by) noexcept {
-    static_cast<batch*>(op.place)->substitute(op.index, by);
-    by.place = std::exchange(op.place, nullptr);
-    by.index = op.index;
-    by.deadline = op.deadline;
-    by_deadline_.replace(op, by);
 }
 
 /// Waiting batches whose callers have all gone.

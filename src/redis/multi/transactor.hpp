@@ -10,8 +10,8 @@
 //
 // What a refused call recorded is removed in the next write, which waits for no turn of the calls.
 
-#ifndef COLIMIT_REDIS_QUEUE_TRANSACTOR_HPP
-#define COLIMIT_REDIS_QUEUE_TRANSACTOR_HPP
+#ifndef COLIMIT_REDIS_MULTI_TRANSACTOR_HPP
+#define COLIMIT_REDIS_MULTI_TRANSACTOR_HPP
 
 #include <redis/multi/transaction.hpp>
 #include <redis/queue/call_queue.hpp>
@@ -48,9 +48,6 @@ class transactor final : public call_queue {
                                     const policy_pointer& policy) override;
     /// Checks on several keys cannot be made together here.
     [[nodiscard]] error_code submit_checks(detail::operation& op) override;
-    void withdraw(detail::operation& op, error_code why) override;
-    [[nodiscard]] bool is_sent(const detail::operation& op) const noexcept override;
-    void substitute(detail::operation& op, detail::operation& by) noexcept override;
 
     void begin_connection(const server_facts& server) override;
     [[nodiscard]] bool wants_to_write() const noexcept override;

@@ -4,7 +4,7 @@
 // row in exactly one of waiting_, in_flight_ and spare_.
 
 #include <core/call_fault.hpp>
-#include <redis/queue/transactor.hpp>
+#include <redis/multi/transactor.hpp>
 
 #include <algorithm>
 #include <new>
@@ -15,10 +15,6 @@ namespace {
 
 /// The removals that a busy turn leaves: more costs an allocation, once.
 constexpr std::size_t usual_repair_bytes = std::size_t{32} * 1024;
-
-[[nodiscard]] transaction& row_of(const detail::operation& op) noexcept {
-    return *static_cast<transaction*>(op.place);
-}
 
 } // namespace
 
@@ -85,26 +81,6 @@ error_code transactor::submit(detail::operation& op, std::string_view key,
 
 error_code transactor::submit_checks(detail::operation& /*op*/) {
     return detail::error_of(detail::fault::multi_together);
-}
-
-void transactor::withdraw(detail::operation& op, error_code why) {
-    auto& row = row_of(op);
-    row.drop(op.index);
-    if (row.is_abandoned() && !row.encoded)
-        note_abandoned();
-    finish(op, why);
-}
-
-bool transactor::is_sent(const detail::operation& op) const noexcept {
-    return row_of(op).encoded;
-}
-
-void transactor::substitute(detail::operation& op, detail::operation& by) noexcept {
-    row_of(op).substitute(op.index, by);
-    by.place = std::exchange(op.place, nullptr);
-    by.index = op.index;
-    by.deadline = op.deadline;
-    by_deadline_.replace(op, by);
 }
 
 void transactor::begin_connection(const server_facts& server) {

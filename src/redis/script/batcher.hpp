@@ -12,8 +12,8 @@
 // While `batches_in_flight` batches fly, the next one fills: the size of a batch follows the load
 // by itself, and an idle limiter sends at once.
 
-#ifndef COLIMIT_REDIS_QUEUE_BATCHER_HPP
-#define COLIMIT_REDIS_QUEUE_BATCHER_HPP
+#ifndef COLIMIT_REDIS_SCRIPT_BATCHER_HPP
+#define COLIMIT_REDIS_SCRIPT_BATCHER_HPP
 
 #include <colimit/detail/operation.hpp>
 #include <colimit/error.hpp>
@@ -50,9 +50,6 @@ class batcher final : public call_queue {
     [[nodiscard]] error_code submit(detail::operation& op, std::string_view key,
                                     const policy_pointer& policy) override;
     [[nodiscard]] error_code submit_checks(detail::operation& op) override;
-    void withdraw(detail::operation& op, error_code why) override;
-    [[nodiscard]] bool is_sent(const detail::operation& op) const noexcept override;
-    void substitute(detail::operation& op, detail::operation& by) noexcept override;
 
     void begin_connection(const server_facts& server) override;
     [[nodiscard]] bool wants_to_write() const noexcept override;
