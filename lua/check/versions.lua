@@ -95,12 +95,9 @@ do
     local function first_boundary(i)
         local old, p, k = own_num[i] - STEPS, period[i] * unit[i], kind[i]
         local first = t[i]
-        if ends_windows(i) and old > 0 and old < p then
-            return next_boundary(i, max(first - old, 0))
-        end
         if old <= 0 then
             first = min(first, now) + p
-        elseif old < p then
+        elseif old < p and not ends_windows(i) then
             first = first + (p - old)
         end
         if k == STEPWISE or k == FROM_FIRST then return first end
@@ -112,7 +109,8 @@ do
         local p, each, k = period[i] * unit[i], step[i], kind[i]
         local owed = min(ceil(debt[i] / ticks_per_token(own_num[i])), most_of_other(i))
         local first, following = first_boundary(i), next_boundary(i, now)
-        local moved = first > (k == ALIGNED and following + p or following)
+        local furthest = k == ALIGNED and following + p or following
+        local moved = first > furthest
         local steps = now < first and 0 or floor((now - first) / p) + 1
         local owed_steps = ceil(owed / each)
         if initial[i] >= 0 and steps - owed_steps >= ceil(full[i] / each) then
@@ -121,7 +119,7 @@ do
             start_steps(i)
             return moved
         end
-        t[i] = (moved or ends_windows(i)) and following or first + steps * p
+        t[i] = ends_windows(i) and following or min(first + steps * p, furthest)
         show(i, repaid(counted(i, owed), steps, each), repaid(owed, steps, each))
         if t[i] > following then own_num[i] = min(num[i] + p, MOST) end
         return moved

@@ -84,12 +84,10 @@ void check_bounds(const config& settings) {
 }
 
 void check_enumerators(const config& settings) {
-    check_enumerator("config::mode", settings.mode, {mode::script, mode::transaction},
-                     errc::invalid_config);
-    check_enumerator(
-        "config::on_failure", settings.on_failure,
-        {failure_mode::local, failure_mode::allow, failure_mode::deny, failure_mode::error},
-        errc::invalid_config);
+    check_enumerator([] { return "config::mode"; }, settings.mode,
+                     {mode::script, mode::transaction}, errc::invalid_config);
+    check_failure_mode([] { return "config::on_failure"; }, settings.on_failure,
+                       errc::invalid_config);
 }
 
 /// A host that certificates can be for. One that begins with a dot would mean any host below it.

@@ -19,15 +19,14 @@ namespace colimit {
 namespace {
 
 void check_options(std::string_view name, const detail::policy_options& options) {
-    const auto where = "policy '" + std::string{name} + "': ";
+    const auto named = [name](const char* option) {
+        return [name, option] { return "policy '" + std::string{name} + "': " + option; };
+    };
     if (options.has_prefix)
-        core::check_name(options.prefix.view(), where + "the prefix", options.prefix.fits(),
+        core::check_name(options.prefix.view(), named("the prefix")(), options.prefix.fits(),
                          errc::invalid_policy);
-    check_enumerator(
-        where + "on_failure", options.on_failure,
-        {failure_mode::local, failure_mode::allow, failure_mode::deny, failure_mode::error},
-        errc::invalid_policy);
-    check_enumerator(where + "stored", options.storage, {storage::plain, storage::packed},
+    check_failure_mode(named("on_failure"), options.on_failure, errc::invalid_policy);
+    check_enumerator(named("stored"), options.storage, {storage::plain, storage::packed},
                      errc::invalid_policy);
 }
 
@@ -35,14 +34,19 @@ void check_kinds(std::string_view policy, std::span<const rule> rules) {
     using enum algorithm;
     using enum calendar_unit;
     for (std::size_t i = 0; i < rules.size(); ++i) {
-        const auto where = policy.empty() ? std::string{"rule: "}
-                                          : "policy '" + std::string{policy} + "', rule " +
-                                                std::to_string(i + 1) + ": ";
-        check_enumerator(where + "algorithm", rules[i].kind(),
+        const auto named = [policy, i](const char* option) {
+            return [policy, i, option] {
+                return (policy.empty() ? std::string{"rule: "}
+                                       : "policy '" + std::string{policy} + "', rule " +
+                                             std::to_string(i + 1) + ": ") +
+                       option;
+            };
+        };
+        check_enumerator(named("algorithm"), rules[i].kind(),
                          {gcra, cell, token_bucket, leaky_bucket, fixed_window, calendar,
                           sliding_window, sliding_log, distinct},
                          errc::invalid_policy);
-        check_enumerator(where + "calendar_unit", rules[i].unit(), {day, week, month, year},
+        check_enumerator(named("calendar_unit"), rules[i].unit(), {day, week, month, year},
                          errc::invalid_policy);
     }
 }

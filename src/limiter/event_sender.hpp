@@ -11,9 +11,9 @@
 #include <boost/asio/post.hpp>
 
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -38,7 +38,7 @@ class event_sender {
             auto what =
                 event{.kind = kind, .at = std::chrono::system_clock::now(), .cause = find_cause()};
             boost::asio::post(executor_, [to = to_, what = std::move(what)] { (*to)(what); });
-        } catch (const std::bad_alloc&) { // the event is lost, as documented
+        } catch (const std::exception&) { // the event is lost, as documented
         }
     }
     void send(event_kind kind) const noexcept {

@@ -35,7 +35,7 @@ class fallback_period {
     }
 
     /// The server has decided a call.
-    void note_server() noexcept { is_server_back_ = is_open_; }
+    void note_server() noexcept { is_server_back_ = true; }
 
     [[nodiscard]] std::int64_t ends_at() const noexcept {
         return is_open_ && is_server_back_ ? latest_ + quiet_time : never;
@@ -45,7 +45,7 @@ class fallback_period {
     [[nodiscard]] bool end(std::int64_t now) noexcept {
         if (now < ends_at())
             return false;
-        is_open_ = is_server_back_ = false;
+        is_open_ = false;
         return true;
     }
 

@@ -79,7 +79,8 @@ void redis_reports::send_due(const present& p) noexcept {
         return send(event_kind::breaker_closed);
     send(event_kind::breaker_opened, [this] {
         return problems_.last_since(decided_at_, [](errc code) {
-            return code == errc::unavailable || redis::is_refusal(code);
+            return code == errc::unavailable || code == errc::server_error ||
+                   redis::is_refusal(code);
         });
     });
 }

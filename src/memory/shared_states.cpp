@@ -114,7 +114,7 @@ bool shared_states::read(const hash::digest& id, const detail::policy_data& p, s
             return core::rule_state{.t = std::min(now, s.owed.since),
                                     .debt = core::log_capacity(p.plan)};
         });
-        (void)log.record(all.t, all.debt, core::log_period(p.plan), 1);
+        (void)log.record(all.t, all.debt, std::max(core::log_period(p.plan), all.num), 1);
     }
     c.held.block = state_of(block_tag, s.held_up.left(now), [&](std::int64_t left) {
         return core::rule_state{.t = now, .debt = left, .num = 1, .capacity = 1};
@@ -148,11 +148,11 @@ void shared_states::write(const hash::digest& id, const detail::policy_data& p, 
     for (std::uint32_t i = 0; i < p.plan.slots; ++i)
         if (p.plan.limits[i].kind != core::kind::log)
             put(cell_tag(p.plan.limits[i]), c.states[i], matters);
-    if (p.plan.has_log && !log.is_empty())
-        put(log_tag,
-            {.t = log.newest(now, core::log_period(p.plan)),
-             .debt = log.used(now, core::log_period(p.plan))},
+    if (p.plan.has_log && !log.is_empty()) {
+        const auto kept = log.kept_for(core::log_period(p.plan));
+        put(log_tag, {.t = log.newest(now, kept), .debt = log.used(now, kept), .num = kept},
             core::matters_for(log, p.plan, now));
+    }
     if (c.held.block.debt > 0)
         put(block_tag, c.held.block, c.held.block.debt);
 }

@@ -69,14 +69,15 @@ class store {
     }
 
     /// The second half, with the same policy and no other call between. `asked` is valid and its
-    /// clock is set.
-    void answer(const sought& key, const detail::policy_data& p, const core::question& asked,
+    /// clock is set. Returns whether a denial would have to replace what is stored, where it can
+    /// tell: the state lies after now, or was no state.
+    bool answer(const sought& key, const detail::policy_data& p, const core::question& asked,
                 decision& out) noexcept;
 
     /// Both halves. The key is at most limits::key_bytes.
     void answer(std::string_view key, const detail::policy_data& p, const core::question& asked,
                 decision& out) {
-        answer(seek(p.digest(key)), p, asked, out);
+        (void)answer(seek(p.digest(key)), p, asked, out);
     }
 
     [[nodiscard]] local_statistics statistics() const noexcept;

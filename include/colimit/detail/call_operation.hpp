@@ -19,7 +19,6 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -288,8 +288,16 @@ action session::read_reply(const resp::decoder& reply, std::string_view bytes, s
     else if (is_error)
         note_error(s, reply.text(first, bytes));
     else if (!note_fact(s, reply, bytes, now))
-        note_error(s, "ERR a reply to another question");
+        refuse_reply();
     return steps_done_ == step_count_ ? end_greeting(now) : action::nothing;
+}
+
+/// The server replies with a value of another type than the command has: it is not Redis.
+void session::refuse_reply() {
+    note(errc::bad_reply, "not a Redis server; it replied with a value of another type");
+    finding_ = finding::refused;
+    trouble_ = errc::bad_reply;
+    refusal_ = remedy::reconnect_late;
 }
 
 action session::end_greeting(std::int64_t now) {

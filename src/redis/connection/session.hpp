@@ -152,6 +152,7 @@ class session {
     void ask_for_facts(std::string& out);
     void note_error(step s, std::string_view text);
     void note_permission_error(std::string_view text);
+    void refuse_reply();
     void read_permissions(const resp::decoder& reply, std::string_view bytes);
     void read_trial(std::string_view error);
     void end_probe(std::string_view refusal, std::string_view error);

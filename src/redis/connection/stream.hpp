@@ -18,6 +18,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -66,6 +67,7 @@ class stream {
     /// The number of the connection that is open or being made.
     [[nodiscard]] std::uint64_t connection() const noexcept { return connection_; }
     /// How far the connection has come: resolve, connect or tls.
+    /// Any thread may ask.
     [[nodiscard]] colimit::phase reached() const noexcept { return reached_; }
     /// Why TLS failed, in the words of OpenSSL or of a server that does not speak TLS; else empty.
     [[nodiscard]] std::string_view tls_failure() const noexcept;
@@ -138,7 +140,7 @@ class stream {
     boost::asio::generic::stream_protocol::socket socket_;
     std::uint64_t connection_ = 1;
     bool is_closed_ = true;
-    colimit::phase reached_ = colimit::phase::connect;
+    std::atomic<colimit::phase> reached_{colimit::phase::connect};
     std::uint64_t completions_ = 0;
     detail::handler_memory read_memory_;
     detail::handler_memory write_memory_;
