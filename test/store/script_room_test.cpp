@@ -16,7 +16,7 @@ namespace {
 
 using namespace colimit;
 
-constexpr int spare_locals = 40;
+constexpr int spare_locals = 60;
 
 [[nodiscard]] std::string with_more_locals(const redis::script& script, int more) {
     std::string text;
@@ -36,7 +36,7 @@ void check_room(test::raw_client& server, const redis::script& script) {
 
 BOOST_AUTO_TEST_SUITE(script_room)
 
-BOOST_AUTO_TEST_CASE(each_script_has_room_for_forty_more_locals) {
+BOOST_AUTO_TEST_CASE(each_script_has_room_for_sixty_more_locals) {
     const test::redis_server server;
     auto client = server.connect();
     check_room(client, redis::check_script);
