@@ -65,6 +65,11 @@ expect_error("@a@\n" "\n--@block a\n1\n--@block c\n2\n" ""
     "t/one.lua: no hole asks for the block 'c'")
 expect_error("@a@\n" "" "\n--@block a\n1\n--@block a\n2\n" "t/two.lua: the block 'a' occurs twice")
 expect_error("@a@\n" "\n--@block a\n@b@\n" "\n--@block b\n@a@\n" "a block asks for itself")
+expect_error("@a@\n" "\n--@block a\n1\n--@ block c\n2\n" ""
+    "t/one.lua: '--@ block c' does not begin")
+expect_error("@a@\n" "\n--@blockade\n1\n" "" "t/one.lua: '--@blockade' does not begin")
+expect_error("@a@ @B@\n" "\n--@block a\n1\n" ""
+    "t.lua.in:one:two: an @ that is not part of a hole")
 file(REMOVE ${folder}/t/two.lua)
 embed_template(said)
 if(code EQUAL 0 OR NOT said MATCHES "t/two.lua: the file does not exist")
