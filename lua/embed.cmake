@@ -1,10 +1,16 @@
 # Writes OUTPUT, a C++ source that holds each script given after `--`, its name followed by its
-# parts, as a constant with its SHA-1; `do` and `end` among the parts begin and end a block of Lua:
+# parts, as a constant with its SHA-1. `do` and `end` among the parts begin and end a block of Lua,
+# `function` and `end` a function that is called at once:
 #
 #     cmake -D OUTPUT=scripts.cpp -P embed.cmake -- check plan.lua do fast.lua end seen seen.lua ...
 #
+# A part may be made from a template: `fast.lua.in:packed:bucket` is fast.lua.in, in which each hole
+# `@NAME@` is filled with the block NAME of the sheet fast/bucket.lua, or if that has none, of
+# fast/packed.lua. A block is what follows the line `--@block NAME` in a sheet; it may have holes,
+# too. A hole without a block, and a block that no hole asks for, is an error.
+#
 # Indentation and comments are left out, as a script is sent on every new connection; lines keep
-# their numbers.
+# their numbers. The whole text of each script, for readers, is written to NAME.lua beside OUTPUT.
 #
 # The bytes go into raw string literals, cut at line ends so that none exceeds what every compiler
 # takes (16 KB); adjacent literals are one string again.
@@ -48,6 +54,93 @@ function(raw_literals path body result)
     set(${result} "${literals}" PARENT_SCOPE)
 endfunction()
 
+# Fails unless the bytes are text: CMake would lose what follows a NUL byte, compilers what a
+# carriage return says.
+function(read_text path result)
+    if(NOT EXISTS "${path}")
+        message(FATAL_ERROR "${path}: the file does not exist")
+    endif()
+    file(READ "${path}" hex HEX)
+    string(REGEX MATCHALL ".." bytes "${hex}")
+    if(bytes STREQUAL "" OR "00" IN_LIST bytes OR "0d" IN_LIST bytes)
+        message(FATAL_ERROR "${path}: a script is non-empty text without NUL and carriage return")
+    endif()
+    file(READ "${path}" text)
+    set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
+# Sets `block_NAME` for each block of a sheet, whose names must be among `known`. Text is never made
+# a list, as Lua's semicolons and brackets would divide and join its elements.
+function(read_sheet path known)
+    read_text("${path}" rest)
+    string(PREPEND rest "\n")
+    set(names "")
+    set(marker "\n--@block ")
+    string(FIND "${rest}" "${marker}" at)
+    string(SUBSTRING "${rest}" 0 ${at} block)
+    while(TRUE)
+        if(block MATCHES "--@[^\n]*")
+            message(FATAL_ERROR "${path}: '${CMAKE_MATCH_0}' does not begin a block")
+        elseif(at EQUAL -1)
+            break()
+        endif()
+        string(LENGTH "${marker}" size)
+        math(EXPR at "${at} + ${size}")
+        string(SUBSTRING "${rest}" ${at} -1 rest)
+        string(FIND "${rest}" "\n" line_end)
+        string(SUBSTRING "${rest}" 0 ${line_end} name)
+        string(SUBSTRING "${rest}" ${line_end} -1 rest)
+        string(FIND "${rest}" "${marker}" at)
+        string(SUBSTRING "${rest}" 0 ${at} block)
+        if(NOT name IN_LIST known)
+            message(FATAL_ERROR "${path}: no hole asks for the block '${name}'")
+        elseif(name IN_LIST names)
+            message(FATAL_ERROR "${path}: the block '${name}' occurs twice")
+        endif()
+        list(APPEND names "${name}")
+        string(REGEX REPLACE "^\n+" "" block "${block}")
+        string(REGEX REPLACE "\n+$" "" block "${block}")
+        set(block_${name} "${block}" PARENT_SCOPE)
+    endwhile()
+endfunction()
+
+# The text of `TEMPLATE.lua.in:SHEET:SHEET...`.
+function(fill_template part result)
+    string(REPLACE ":" ";" sheets "${part}")
+    list(POP_FRONT sheets template)
+    string(REGEX REPLACE "\\.lua\\.in$" "" folder "${template}")
+    read_text("${template}" text)
+    string(REGEX REPLACE "^(--[^\n]*\n)+" "-- ${part}\n" text "${text}")
+    file(GLOB every_sheet "${folder}/*.lua")
+    set(known "${text}")
+    foreach(path IN LISTS every_sheet)
+        read_text("${path}" sheet)
+        string(APPEND known "${sheet}")
+    endforeach()
+    string(REGEX MATCHALL "@[a-z_]+@" known "${known}")
+    list(TRANSFORM known REPLACE "@" "")
+    foreach(sheet IN LISTS sheets)
+        read_sheet("${folder}/${sheet}.lua" "${known}")
+    endforeach()
+    # A block that asks for itself would never end.
+    foreach(_ RANGE 200)
+        if(NOT text MATCHES "@")
+            set(${result} "${text}" PARENT_SCOPE)
+            return()
+        elseif(NOT text MATCHES "(^|\n)( *)[^\n@]*@([a-z_]+)@")
+            message(FATAL_ERROR "${part}: an @ that is not part of a hole")
+        endif()
+        set(indentation "${CMAKE_MATCH_2}")
+        set(name "${CMAKE_MATCH_3}")
+        if(NOT DEFINED block_${name})
+            message(FATAL_ERROR "${part}: no sheet has the block '${name}'")
+        endif()
+        string(REPLACE "\n" "\n${indentation}" block "${block_${name}}")
+        string(REPLACE "@${name}@" "${block}" text "${text}")
+    endforeach()
+    message(FATAL_ERROR "${part}: a block asks for itself, '${name}' or another one")
+endfunction()
+
 set(text "// Generated by lua/embed.cmake.\n#include \"redis/protocol/script.hpp\"\n\n")
 string(APPEND text "using namespace std::string_view_literals;\n")
 
@@ -55,6 +148,12 @@ function(append_script name body)
     if(name STREQUAL "")
         return()
     endif()
+    cmake_path(GET OUTPUT PARENT_PATH folder)
+    file(WRITE "${folder}/${name}.lua" "${body}")
+    string(REGEX REPLACE "\n +" "\n" body "${body}")
+    string(REGEX REPLACE "\n--[^\n]*" "\n" body "${body}")
+    # A comment behind code; what has a quote or a bracket behind it might be in a text.
+    string(REGEX REPLACE " +-- [^]'\"\n]*\n" "\n" body "${body}")
     string(SHA1 sha1 "${body}")
     raw_literals("${name}" "${body}" literals)
     # The qualified name makes the compiler insist on the declaration in script.hpp.
@@ -75,25 +174,28 @@ foreach(i RANGE ${last})
         continue()
     endif()
     set(path "${CMAKE_ARGV${i}}")
-    if(path STREQUAL "do" OR path STREQUAL "end")
-        string(APPEND body "${path}\n")
+    if(path STREQUAL "do")
+        set(closing "end\n")
+        string(APPEND body "do\n")
+        continue()
+    elseif(path STREQUAL "function")
+        set(closing "end part() end\n")
+        string(APPEND body "do local function part()\n")
+        continue()
+    elseif(path STREQUAL "end")
+        string(APPEND body "${closing}")
         continue()
     endif()
-    if(NOT path MATCHES "\\.lua$")
+    if(path MATCHES "\\.lua$")
+        read_text("${path}" part)
+    elseif(path MATCHES "\\.lua\\.in:")
+        fill_template("${path}" part)
+    else()
         append_script("${name}" "${body}")
         set(name "${path}")
+        set(part "")
         set(body "")
-        continue()
     endif()
-    # CMake would lose what follows a NUL byte, compilers what a carriage return says.
-    file(READ "${path}" hex HEX)
-    string(REGEX MATCHALL ".." bytes "${hex}")
-    if(bytes STREQUAL "" OR "00" IN_LIST bytes OR "0d" IN_LIST bytes)
-        message(FATAL_ERROR "${path}: a script is non-empty text without NUL and carriage return")
-    endif()
-    file(READ "${path}" part)
-    string(REGEX REPLACE "\n +" "\n" part "${part}")
-    string(REGEX REPLACE "\n--[^\n]*" "\n" part "${part}")
     string(APPEND body "${part}")
 endforeach()
 append_script("${name}" "${body}")

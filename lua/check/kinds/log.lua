@@ -1,11 +1,9 @@
--- A sliding log, the twin of src/core/event_log.cpp: a sorted set, by time, of events. A member is
--- the weight of all events up to it and its own, big-endian, so that members never collide, stand
--- in their order where times are equal, and the weight of any stretch is one subtraction. Behind
--- these is for how long the log is kept: the longest period of the policy's versions. More than 12
--- bytes would cost 16 in a large set. Errors of its commands are raised, and caught where they are
--- the errors of one key.
-local logs = {}
-
+-- A sliding log, the twin of src/core/event_log.cpp, in a key of its own: a sorted set, by time, of
+-- events. A member is the weight of all events up to it and its own, big-endian, so that members
+-- never collide, stand in their order where times are equal, and the weight of any stretch is one
+-- subtraction. Behind these is for how long the log is kept: the longest period of the policy's
+-- versions. More than 12 bytes would cost 16 in a large set. Errors of its commands are raised, and
+-- caught where they are the errors of one key.
 do
     local EVENT, EVENT_SIZE = '>I6I4I2', 12
     local MOST_TOTAL, MOST_WEIGHT = 281474976710655, 4294967295
@@ -138,10 +136,10 @@ do
         return whole(tonumber(event[2] or now), now) + period[i]
     end
 
-    -- What the log says to each of its rules, in the place of a state.
-    function logs.tell(amount, refused)
+    -- What the log says to each of its rules, instead of a state.
+    function logs.report(amount, denied)
         local any = false
-        for i = 1, rules do any = any or counts_refused[i] end
+        for i = 1, rules do any = any or counts_denied[i] end
         for i = 1, rules do
             if kind[i] == LOG then
                 gone[i] = total == 0 and 0 or weight_before(period[i])
@@ -152,7 +150,7 @@ do
                 t[i] = debt[i] == 0 and 0 or min(newest, now)
                 local over = debt[i] + amount - full[i]
                 own_capacity[i] = amount > full[i] and 0 or fits_at(i, over)
-                own_num[i] = amount > full[i] and 0 or any and fits_at(i, over + refused) or 0
+                own_num[i] = amount > full[i] and 0 or any and fits_at(i, over + denied) or 0
             end
         end
     end
@@ -215,4 +213,8 @@ do
         total, newest = target, tonumber(event[2])
         keep_log()
     end
+
+    kinds[LOG] = {available = kinds[STEPWISE].available, charge = kinds.add,
+        refund = function() end, reset_after = kinds[WINDOW].reset_after, is_reported = true,
+        is_elsewhere = true}
 end
