@@ -1,5 +1,5 @@
 -- The kinds of rules: a table for each, in a file of its own below kinds/, which is the twin of one
--- in src/core. The functions, all of them about slot i:
+-- in src/core/kinds. The functions, all of them about slot i:
 --
 --   advance(i)            brings the state to `now`; returns whether what is stored must be
 --                         replaced even by a denial

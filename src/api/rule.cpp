@@ -3,6 +3,7 @@
 // Rules as text, in the form that text.cpp reads back.
 
 #include <colimit/rule.hpp>
+#include <core/algorithms.hpp>
 #include <rule_text/cursor.hpp>
 #include <rule_text/times.hpp>
 
@@ -11,7 +12,7 @@ namespace {
 
 /// `/s`, `/10s`; ` per month utc+8`, and ` per day calendar`, since `per day` is a fixed period.
 [[nodiscard]] std::string period_text(const rule& r) {
-    if (r.kind() == algorithm::calendar) {
+    if (core::traits_of(r.kind()).has(core::feature::calendar)) {
         const auto per = " per " + std::string{to_string(r.unit())};
         if (r.utc_offset() != std::chrono::minutes{0})
             return per + " " + text::utc_offset_text(r.utc_offset());
@@ -30,27 +31,7 @@ namespace {
 } // namespace
 
 std::string_view to_string(algorithm a) noexcept {
-    switch (a) {
-    case algorithm::gcra:
-        return "gcra";
-    case algorithm::cell:
-        return "cell";
-    case algorithm::token_bucket:
-        return "token_bucket";
-    case algorithm::leaky_bucket:
-        return "leaky_bucket";
-    case algorithm::fixed_window:
-        return "fixed_window";
-    case algorithm::calendar:
-        return "calendar";
-    case algorithm::sliding_window:
-        return "sliding_window";
-    case algorithm::sliding_log:
-        return "sliding_log";
-    case algorithm::distinct:
-        return "distinct";
-    }
-    return "unknown";
+    return core::traits_of(a).name;
 }
 
 std::string_view to_string(calendar_unit u) noexcept {

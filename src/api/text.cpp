@@ -121,13 +121,16 @@ class refinement_reader {
     const auto calendar = r.utc_offset || !period.us;
     const auto kind = r.kind.value_or(calendar ? algorithm::calendar : algorithm::gcra);
     const std::string word{to_string(kind)};
-    if (kind == algorithm::calendar && !period.unit)
-        text.refuse(period.at, "a calendar rule is per day, week, month or year");
-    if (kind != algorithm::calendar && !period.us)
+    if (core::traits_of(kind).has(core::feature::calendar)) {
+        if (!period.unit)
+            text.refuse(period.at, "a calendar rule is per day, week, month or year");
+        return kind;
+    }
+    if (!period.us)
         text.refuse(period.at, "a " + std::string{to_string(*period.unit)} +
                                    " is for calendar rules; " + word +
                                    " needs a period such as 7d");
-    if (kind != algorithm::calendar && r.utc_offset)
+    if (r.utc_offset)
         text.refuse(r.utc_at, "utc is for calendar rules, not for " + word);
     return kind;
 }

@@ -5,6 +5,9 @@
 #include <base/error_category.hpp>
 #include <colimit/limits.hpp>
 #include <core/call_fault.hpp>
+#include <core/rule_kind.hpp>
+
+#include <boost/assert.hpp>
 
 #include <array>
 #include <string_view>
@@ -14,34 +17,7 @@ namespace colimit::detail {
 namespace {
 
 constexpr std::size_t fault_count = static_cast<std::size_t>(fault::multi_partial) + 1;
-constexpr std::size_t kind_count = static_cast<std::size_t>(core::kind::hold) + 1;
-
-/// As the functions that make such rules.
-[[nodiscard]] std::string_view name_of(core::kind k) noexcept {
-    switch (k) {
-    case core::kind::bucket:
-        return "a continuous bucket (gcra, cell, token_bucket or leaky_bucket)";
-    case core::kind::stepwise:
-        return "a bucket with stepwise()";
-    case core::kind::aligned:
-        return "a bucket with aligned()";
-    case core::kind::window:
-        return "a fixed_window";
-    case core::kind::from_first:
-        return "a fixed_window with from_first()";
-    case core::kind::calendar:
-        return "a calendar rule";
-    case core::kind::counter:
-        return "a sliding_window";
-    case core::kind::log:
-        return "a sliding_log";
-    case core::kind::distinct:
-        return "a distinct rule";
-    case core::kind::hold:
-        break;
-    }
-    return "prevent_duplicate";
-}
+using core::kind_count;
 
 struct words {
     std::string problem;
@@ -143,6 +119,7 @@ using all_rules = std::make_index_sequence<limits::rules_per_policy * kind_count
 } // namespace
 
 error_code error_of(fault f, faulty_rule which) noexcept {
+    BOOST_ASSERT(f != fault::none && which.index < limits::rules_per_policy);
     static const auto simple = categories_of_faults(all_faults{});
     static const auto reserving = categories_of_rules(fault::not_reservable, all_rules{});
     static const auto in_multi = categories_of_rules(fault::multi_rule, all_rules{});
@@ -156,8 +133,8 @@ error_code error_of(fault f, faulty_rule which) noexcept {
 }
 
 std::string text_of(fault f, faulty_rule which, const std::string& got) {
-    const auto rule =
-        "rule " + std::to_string(which.index + 1) + ", " + std::string{name_of(which.kind)};
+    const auto rule = "rule " + std::to_string(which.index + 1) + ", " +
+                      std::string{core::description_of(which.kind)};
     const auto said = words_of(f, rule);
     return said.problem + (got.empty() ? " (" : " (got " + got + ", ") + "expected " +
            said.expected + ")";

@@ -46,7 +46,7 @@ enum class fault : std::uint8_t {
 /// A rule of a policy, for the faults that are of a rule.
 struct faulty_rule {
     std::size_t index = 0; ///< from 0
-    core::kind kind = core::kind::bucket;
+    core::kind kind{};
 };
 
 /// @param f not `none`

@@ -2,11 +2,12 @@
 //
 // All rules at one instant: what each says, what they say together, and what is charged.
 
-#include <core/continuous.hpp>
 #include <core/evaluate.hpp>
-#include <core/hold.hpp>
-#include <core/kinds.hpp>
+#include <core/rule_kind.hpp>
+#include <core/verb_traits.hpp>
 #include <core/versions.hpp>
+
+#include <boost/assert.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@
 namespace colimit::core {
 namespace {
 
+using kinds::lockout;
 using std::chrono::microseconds;
 using states_span = std::span<rule_state>;
 
@@ -42,7 +44,7 @@ using states_span = std::span<rule_state>;
 }
 
 /// What refuses besides the rules, and for how long.
-struct holding {
+struct active_lockout {
     colimit::reason reason = reason::rule;
     microseconds wait{};
 };
@@ -55,18 +57,18 @@ class deciding {
         : rules_(rules), states_(states), what_(what), asked_(asked), answer_(answer) {}
 
     /// Brings everything to now. True when what is stored must be replaced even by a refusal.
-    [[nodiscard]] bool bring_all() noexcept {
+    [[nodiscard]] bool advance_all() noexcept {
         auto repaired = what_.stale;
         for (std::uint32_t i = 0; i < rules_.slots; ++i)
-            repaired = kinds::bring_to_now(rules_.limits[i], states_[i], now()) || repaired;
+            repaired = advance(rules_.limits[i], states_[i], now()) || repaired;
         if (what_.block.num != 0)
-            repaired = hold::bring_to_now(longest_block, what_.block, now()) || repaired;
+            repaired = lockout::advance_up_to(longest_block, what_.block, now()) || repaired;
         return repaired;
     }
 
     /// `allow` and `peek`: decides, and charges what `allow` grants. True when the state changed.
     [[nodiscard]] bool decide() noexcept {
-        judge(asked_.cost, asked_.at_least);
+        evaluate_rules(asked_.cost, asked_.at_least);
         if (asked_.verb == verb::peek)
             return false;
         if (!answer_.allowed())
@@ -77,12 +79,12 @@ class deciding {
     /// A place in the future, if it is near enough.
     [[nodiscard]] bool reserve() noexcept {
         const auto surplus = owe_whole();
-        judge(asked_.cost, asked_.cost);
+        evaluate_rules(asked_.cost, asked_.cost);
         auto wait = microseconds{0};
         for (std::uint32_t i = 0; i < rules_.size; ++i)
             if (!rules_.limits[i].shadow)
                 wait = std::max(wait, answer_.rules[i].retry_after);
-        if (answer_.outcome == outcome::never || held_up().reason != reason::rule ||
+        if (answer_.outcome == outcome::never || find_lockout().reason != reason::rule ||
             wait.count() > asked_.at_least) {
             for (std::uint32_t i = 0; i < rules_.size; ++i)
                 versions::show(rules_.limits[i], states_[i], states_[i].debt - surplus[i],
@@ -93,26 +95,26 @@ class deciding {
         answer_.granted = asked_.cost;
         turn_ = wait;
         for (std::uint32_t i = 0; i < rules_.size; ++i)
-            continuous::reserve(rules_.limits[i], states_[i], asked_.cost, now(),
-                                now() + wait.count());
-        (void)start_hold();
+            kinds::bucket::reserve(rules_.limits[i], states_[i], asked_.cost, now(),
+                                   now() + wait.count());
+        (void)start_lockout();
         return true;
     }
 
     /// Verbs that ask nothing: change the state and answer as a peek of cost 0 afterwards.
-    [[nodiscard]] bool settle() noexcept {
+    [[nodiscard]] bool adjust() noexcept {
         const auto changed = change();
-        judge(0, 0);
+        evaluate_rules(0, 0);
         return changed;
     }
 
     /// `once`: who comes first finds no block, and leaves one.
-    [[nodiscard]] bool take_first() noexcept {
-        judge(0, 0);
+    [[nodiscard]] bool claim() noexcept {
+        evaluate_rules(0, 0);
         answer_.granted = answer_.allowed() ? 1 : 0;
         if (!answer_.allowed() || asked_.cost == 0)
             return false;
-        hold::start(what_.block, asked_.cost, now());
+        lockout::start(what_.block, asked_.cost, now());
         return true;
     }
 
@@ -124,8 +126,10 @@ class deciding {
             const auto& l = rules_.limits[i];
             auto& status = answer_.rules[i];
             status.limit = l.capacity;
-            status.balance = kinds::balance(l, states_[i], now());
-            status.reset_after = kinds::reset_after(l, states_[i], now());
+            visit(l.kind, [&]<class K>(K) {
+                status.balance = K::balance(l, states_[i], now());
+                status.reset_after = microseconds{K::reset_after(l, states_[i], now())};
+            });
             status.resolution = microseconds{l.unit};
         }
         answer_.binding = binding_rule(rules_, answer_);
@@ -135,15 +139,16 @@ class deciding {
     /// What is to be done with the states, which are as they are stored then. One in which nothing
     /// is owed is the same as none.
     [[nodiscard]] effect effect_of_change() noexcept {
-        for (std::uint32_t i = 0; i < rules_.slots; ++i)
-            kinds::fold(rules_.limits[i], states_[i]);
-        hold::fold(what_.block);
-        if (what_.block.debt != 0)
-            return effect::store;
-        for (std::uint32_t i = 0; i < rules_.slots; ++i)
-            if (!kinds::is_blank(rules_.limits[i], states_[i]))
-                return effect::store;
-        return what_.exists ? effect::erase : effect::nothing;
+        lockout::fold(what_.block);
+        auto any = what_.block.debt != 0;
+        for (std::uint32_t i = 0; i < rules_.slots; ++i) {
+            const auto& l = rules_.limits[i];
+            visit(l.kind, [&]<class K>(K) {
+                K::fold(l, states_[i]);
+                any = any || !K::is_full(l, states_[i]);
+            });
+        }
+        return any ? effect::store : what_.exists ? effect::erase : effect::nothing;
     }
 
     void forget() noexcept {
@@ -169,9 +174,10 @@ class deciding {
         return surplus;
     }
 
-    /// The hold after a duplicate, or the block, whichever lasts longer; none in a shadow policy.
-    [[nodiscard]] holding held_up() const noexcept {
-        auto found = holding{};
+    /// The lockout after a duplicate, or the block, whichever lasts longer; none in a shadow
+    /// policy.
+    [[nodiscard]] active_lockout find_lockout() const noexcept {
+        auto found = active_lockout{};
         if (rules_.shadow)
             return found;
         if (rules_.slots > rules_.size && states_[rules_.size].debt > 0)
@@ -183,19 +189,23 @@ class deciding {
 
     /// The outcome, what is granted, and what each rule says to it, as the state is before any
     /// charge.
-    void judge(std::int64_t cost, std::int64_t at_least) noexcept {
+    void evaluate_rules(std::int64_t cost, std::int64_t at_least) noexcept {
         auto fits = cost;
         auto too_much = false;
         answer_.rules.clear();
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             const auto& l = rules_.limits[i];
-            answer_.rules.append().retry_after = kinds::wait_for(l, states_[i], at_least, now());
-            if (l.shadow)
-                continue;
-            fits = kinds::fitting(l, states_[i], fits, now());
-            too_much = too_much || at_least > l.capacity;
+            const auto is_above = at_least > l.capacity;
+            auto& wait = answer_.rules.append().retry_after;
+            visit(l.kind, [&]<class K>(K) {
+                wait = is_above ? never_again
+                                : microseconds{K::wait_for(l, states_[i], at_least, now())};
+                if (!l.shadow)
+                    fits = K::available(l, states_[i], fits, now());
+            });
+            too_much = too_much || (is_above && !l.shadow);
         }
-        if (held_up().reason != reason::rule)
+        if (find_lockout().reason != reason::rule)
             fits = nothing_fits;
         const auto granted = fits >= at_least;
         answer_.outcome = granted ? outcome::allowed : too_much ? outcome::never : outcome::limited;
@@ -205,15 +215,15 @@ class deciding {
     [[nodiscard]] bool grant(std::int64_t amount) noexcept {
         if (amount > 0)
             for (std::uint32_t i = 0; i < rules_.size; ++i)
-                kinds::add(rules_.limits[i], states_[i], amount, now());
-        return start_hold() || amount > 0;
+                core::charge(rules_.limits[i], states_[i], amount, now());
+        return start_lockout() || amount > 0;
     }
 
     /// What `prevent_duplicate` counts from.
-    [[nodiscard]] bool start_hold() noexcept {
+    [[nodiscard]] bool start_lockout() noexcept {
         if (rules_.slots == rules_.size)
             return false;
-        hold::restart(states_[rules_.size], rules_.limits[rules_.size].period, now());
+        lockout::restart(states_[rules_.size], rules_.limits[rules_.size].period, now());
         return true;
     }
 
@@ -223,12 +233,12 @@ class deciding {
             return false;
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             const auto& l = rules_.limits[i];
-            if (l.kind != kind::log)
+            if (!is_log(l))
                 continue;
             if (asked_.at_least <= l.capacity)
-                answer_.rules[i].retry_after = kinds::until(states_[i].num, now());
+                answer_.rules[i].retry_after = microseconds{until(states_[i].num, now())};
             if (asked_.cost > 0)
-                kinds::add(l, states_[i], asked_.cost, now());
+                core::charge(l, states_[i], asked_.cost, now());
         }
         return false; // nothing of what is stored here
     }
@@ -238,7 +248,7 @@ class deciding {
         if (asked_.verb == verb::block) {
             changed = asked_.cost > what_.block.debt;
             if (changed)
-                hold::start(what_.block, asked_.cost, now());
+                lockout::start(what_.block, asked_.cost, now());
             return changed;
         }
         if (asked_.verb == verb::unreserve && recovery_end() != asked_.at_least)
@@ -247,25 +257,24 @@ class deciding {
             const auto& l = rules_.limits[i];
             auto& s = states_[i];
             const auto before = s;
-            if (l.kind == kind::log) // the store has done it
+            if (is_log(l)) // the store has done it
                 continue;
             if (asked_.verb == verb::charge)
-                kinds::add(l, s, asked_.cost, now());
+                core::charge(l, s, asked_.cost, now());
             else
-                kinds::take(l, s, asked_.cost);
+                core::refund(l, s, asked_.cost);
             changed = changed || s.debt != before.debt || s.capacity != before.capacity;
         }
         // Where nothing is owed any more, the next use is a first one.
         if (asked_.verb != verb::charge)
-            (void)bring_all();
+            (void)advance_all();
         return changed;
     }
 
     [[nodiscard]] std::int64_t recovery_end() const noexcept {
         auto longest = std::int64_t{0};
         for (std::uint32_t i = 0; i < rules_.size; ++i)
-            longest =
-                std::max(longest, kinds::reset_after(rules_.limits[i], states_[i], now()).count());
+            longest = std::max(longest, core::reset_after(rules_.limits[i], states_[i], now()));
         return now() + longest;
     }
 
@@ -279,7 +288,7 @@ class deciding {
         if (answer_.allowed())
             return;
         answer_.retry_after = bound.retry_after;
-        const auto other = held_up();
+        const auto other = find_lockout();
         if (other.reason == reason::rule || other.wait <= bound.retry_after)
             return;
         answer_.reason = asked_.verb == verb::once ? reason::duplicate : other.reason;
@@ -301,10 +310,12 @@ class deciding {
 
 effect evaluate(const plan& rules, std::span<rule_state> states, held& what, const question& asked,
                 decision& answer) noexcept {
+    BOOST_ASSERT(asked.now >= 0 && asked.cost >= 0);
+    BOOST_ASSERT(states.size() >= rules.slots);
     auto call = deciding{rules, states, what, asked, answer};
     if (asked.verb == verb::reset)
         call.forget();
-    const auto repaired = call.bring_all();
+    const auto repaired = call.advance_all();
 
     auto changed = false;
     switch (asked.verb) {
@@ -316,14 +327,14 @@ effect evaluate(const plan& rules, std::span<rule_state> states, held& what, con
         changed = call.reserve();
         break;
     case verb::once:
-        changed = call.take_first();
+        changed = call.claim();
         break;
     case verb::reset:
     case verb::charge:
     case verb::refund:
     case verb::block:
     case verb::unreserve:
-        changed = call.settle();
+        changed = call.adjust();
         break;
     }
     call.report();
@@ -349,12 +360,11 @@ effect evaluate(const plan& rules, key_state& state, const question& asked,
     return evaluate(rules, std::span{state.states.data(), rules.slots}, state, asked, answer);
 }
 
-std::int64_t matters_for(const plan& rules, std::span<const rule_state> states, const held& what,
-                         std::int64_t now) noexcept {
+std::int64_t lifetime(const plan& rules, std::span<const rule_state> states, const held& what,
+                      std::int64_t now) noexcept {
     auto longest = what.block.debt;
-    for (std::uint32_t i = 0; i < rules.slots; ++i) {
-        longest = std::max(longest, kinds::matters_for(rules.limits[i], states[i], now));
-    }
+    for (std::uint32_t i = 0; i < rules.slots; ++i)
+        longest = std::max(longest, lifetime(rules.limits[i], states[i], now));
     return longest;
 }
 

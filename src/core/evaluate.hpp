@@ -35,8 +35,8 @@ enum class effect : std::uint8_t { nothing, store, erase };
 
 /// How long after `now`, at which the states are, they still matter: until the last of them is as
 /// good as none.
-[[nodiscard]] std::int64_t matters_for(const plan& rules, std::span<const rule_state> states,
-                                       const held& what, std::int64_t now) noexcept;
+[[nodiscard]] std::int64_t lifetime(const plan& rules, std::span<const rule_state> states,
+                                    const held& what, std::int64_t now) noexcept;
 
 /// When a place that `reserve` granted will have been repaid by all rules: what `unreserve` asks
 /// for.

@@ -3,16 +3,13 @@
 // Between a log and the arithmetic.
 
 #include <core/log_facts.hpp>
+#include <core/rule_kind.hpp>
+#include <core/verb_traits.hpp>
 
 #include <algorithm>
 
 namespace colimit::core {
 namespace {
-
-/// Whether the answer depends on what fits, rather than on what is left.
-[[nodiscard]] bool asks(verb v) noexcept {
-    return v == verb::allow || v == verb::peek;
-}
 
 [[nodiscard]] bool record(event_log& log, const plan& rules, const question& asked,
                           std::int64_t weight, bool may_grow) noexcept {
@@ -23,7 +20,7 @@ namespace {
 
 bool change_before(event_log& log, const plan& rules, const question& asked,
                    bool may_grow) noexcept {
-    if (asks(asked.verb))
+    if (traits_of(asked.verb).tests_amount)
         return false;
     const auto moved = log.move_to(asked.now);
     switch (asked.verb) {
@@ -42,11 +39,11 @@ bool change_before(event_log& log, const plan& rules, const question& asked,
 void tell(const event_log& log, const plan& rules, const question& asked,
           std::span<rule_state> states) noexcept {
     const auto now = asked.now;
-    const auto amount = asks(asked.verb) ? asked.at_least : 0;
+    const auto amount = traits_of(asked.verb).tests_amount ? asked.at_least : 0;
     const auto longest = log_period(rules);
     for (std::uint32_t i = 0; i < rules.size; ++i) {
         const auto& l = rules.limits[i];
-        if (l.kind != kind::log)
+        if (!is_log(l))
             continue;
         const auto used = log.used(now, l.period);
         const auto fits_at = log.fits_at(now, l.full, l.period, amount);
@@ -69,7 +66,7 @@ bool change_after(event_log& log, const plan& rules, const question& asked, cons
     return record(log, rules, asked, weight, may_grow) || moved;
 }
 
-std::int64_t matters_for(const event_log& log, const plan& rules, std::int64_t now) noexcept {
+std::int64_t lifetime(const event_log& log, const plan& rules, std::int64_t now) noexcept {
     const auto period = log.kept_for(log_period(rules));
     const auto newest = log.newest(now, period);
     return newest == 0 ? 0 : newest + period - now;

@@ -29,8 +29,8 @@ void tell(const event_log& log, const plan& rules, const question& asked,
                                 const decision& answer, bool may_grow = true) noexcept;
 
 /// For how long after `now` events still matter.
-[[nodiscard]] std::int64_t matters_for(const event_log& log, const plan& rules,
-                                       std::int64_t now) noexcept;
+[[nodiscard]] std::int64_t lifetime(const event_log& log, const plan& rules,
+                                    std::int64_t now) noexcept;
 
 } // namespace colimit::core
 

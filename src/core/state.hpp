@@ -9,7 +9,7 @@
 //   windows           end of the window    used          2^52 + period   1
 //   counter           end of the window    used          its period      used in the previous
 //   distinct          end of the window    members       *               1
-//   hold              the last grant       us to wait    1               1
+//   lockout           when it began        us to wait    1               1
 //   log               *                    *             *               *
 //
 // Times are in microseconds. The numbers of buckets and windows come along, so that they can be
@@ -25,8 +25,10 @@
 #ifndef COLIMIT_CORE_STATE_HPP
 #define COLIMIT_CORE_STATE_HPP
 
+#include <core/limit.hpp>
 #include <core/plan.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -41,10 +43,31 @@ struct rule_state {
     friend bool operator==(const rule_state&, const rule_state&) = default;
 };
 
-/// The capacity that the rule's own states have.
-[[nodiscard]] constexpr std::int64_t stored_capacity(const limit& l) noexcept {
-    return is_bucket(l.kind) ? l.capacity : 1;
+/// Each number the larger of two.
+[[nodiscard]] constexpr rule_state larger(const rule_state& a, const rule_state& b) noexcept {
+    return {.t = std::max(a.t, b.t),
+            .debt = std::max(a.debt, b.debt),
+            .num = std::max(a.num, b.num),
+            .capacity = std::max(a.capacity, b.capacity)};
 }
+
+/// Nothing fits, not even a cost of 0.
+inline constexpr std::int64_t nothing_fits = -1;
+
+/// What of `amount` there is room for.
+[[nodiscard]] constexpr std::int64_t fitting(std::int64_t amount, std::int64_t room) noexcept {
+    return std::max(std::min(amount, room), nothing_fits);
+}
+
+/// From now to a time that a store says. A server may say what cannot be: what has passed is now.
+[[nodiscard]] constexpr std::int64_t until(std::int64_t at, std::int64_t now) noexcept {
+    return std::max<std::int64_t>(at - now, 0);
+}
+
+/// What a store keeps of a rule: the numbers above; nothing, as its events are in the key's log; or
+/// numbers and a sketch. Of the last two it reports to the arithmetic what it finds, call by call,
+/// and they cannot be packed.
+enum class state_form : std::uint8_t { numbers, log, sketch };
 
 /// What the store holds for a key besides the states of its rules.
 struct held {

@@ -45,7 +45,7 @@ constexpr void show(const limit& l, rule_state& s, std::int64_t view, std::int64
     const auto is_reserved = s.capacity == 0 && view > l.full;
     s.debt = view;
     s.num = l.num;
-    s.capacity = whole > view ? view - whole : is_reserved ? 0 : stored_capacity(l);
+    s.capacity = whole > view ? view - whole : is_reserved ? 0 : l.marked;
 }
 
 /// What counts of the whole at first, as of when it was stored.
@@ -56,9 +56,10 @@ constexpr void show(const limit& l, rule_state& s, std::int64_t view, std::int64
 
 /// After a change. A view that was charged above the capacity makes a bucket owe the whole; a
 /// window forgives that when it ends.
-constexpr void owe(const limit& l, rule_state& s, std::int64_t view, std::int64_t whole) noexcept {
+constexpr void owe(const limit& l, rule_state& s, std::int64_t view, std::int64_t whole,
+                   bool is_bucket) noexcept {
     const auto num = s.num; // tells whose boundary an aligned bucket waits for
-    const auto all = view > l.full && num == l.num && is_bucket(l.kind);
+    const auto all = view > l.full && num == l.num && is_bucket;
     show(l, s, all ? whole : counted(l, s, whole), whole);
     s.num = num;
 }
@@ -68,7 +69,44 @@ constexpr void fold(const limit& l, rule_state& s) noexcept {
     if (s.capacity >= 0)
         return;
     s.debt -= s.capacity;
-    s.capacity = s.debt <= l.full ? stored_capacity(l) : ceil_div(s.debt, ticks_per_token(s.num));
+    s.capacity = s.debt <= l.full ? l.marked : ceil_div(s.debt, ticks_per_token(s.num));
+}
+
+/// When a stored state was written at the earliest: the time of one that is repaid in steps is its
+/// next boundary.
+[[nodiscard]] constexpr std::int64_t written_after(const rule_state& s) noexcept {
+    return s.t - std::max<std::int64_t>(0, s.num - steps_mark);
+}
+
+/// Whether a stored state has the rule's own form, of which all counts.
+[[nodiscard]] constexpr bool is_own(const limit& l, const rule_state& s) noexcept {
+    return s.num == l.num && s.capacity == l.marked;
+}
+
+/// At no time less strict than either of two states. Of the form of another version no more counts
+/// than the rule's capacity, except where it stands for a reservation.
+/// @param is_own whether a state has the rule's own form
+[[nodiscard]] constexpr rule_state stricter_of_others(const limit& l, const rule_state& a,
+                                                      const rule_state& b, auto is_own) noexcept {
+    const auto counts_above = [&](const rule_state& s) {
+        return s.debt > l.full && (s.capacity == 0 || is_own(s));
+    };
+    auto both = larger(a, b);
+    if (counts_above(a) || counts_above(b))
+        both.capacity = 0;
+    else if (both.debt <= l.full)
+        both.capacity = l.marked;
+    else
+        both.capacity = ceil_div(both.debt, ticks_per_token(both.num));
+    return both;
+}
+
+/// The same where states of the rule's own form may be among them.
+[[nodiscard]] constexpr rule_state stricter(const limit& l, const rule_state& a,
+                                            const rule_state& b) noexcept {
+    if (is_own(l, a) && is_own(l, b))
+        return larger(a, b);
+    return stricter_of_others(l, a, b, [&l](const rule_state& s) { return is_own(l, s); });
 }
 
 } // namespace colimit::core::versions

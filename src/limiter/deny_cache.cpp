@@ -2,6 +2,7 @@
 //
 // Which denials are remembered, which questions they answer, and with what.
 
+#include <core/verb_traits.hpp>
 #include <limiter/deny_cache.hpp>
 
 #include <algorithm>
@@ -31,10 +32,6 @@ constexpr std::size_t most_ways = 8;
 /// A refused call that is counted as well has to be made, and a member may be an old one.
 [[nodiscard]] bool is_remembered(const policy_data& p, std::int64_t clock) noexcept {
     return clock == store_clock && !p.plan.has_distinct && !p.plan.counts_refused;
-}
-
-[[nodiscard]] bool only_asks(verb v) noexcept {
-    return v == verb::allow || v == verb::peek;
 }
 
 [[nodiscard]] place_in_cache place_of(const hash::digest& key, const policy_data& p) noexcept {
@@ -101,7 +98,7 @@ place_in_cache deny_cache::begin_check(const hash::digest& key, const policy_dat
 
 bool deny_cache::answer(operation& op, const hash::digest& key, const policy_data& p) noexcept {
     auto& at = op.denied_at = place_of(key, p);
-    const auto asks = only_asks(op.asked.verb);
+    const auto asks = core::traits_of(op.asked.verb).tests_amount;
     at.is_open = is_remembered(p, op.asked.now);
     at.changes = changes_of(at) += asks ? 0U : 1U;
     const auto i = find(at);
@@ -141,8 +138,8 @@ bool deny_cache::answer(operation& op, const hash::digest& key, const policy_dat
 
 void deny_cache::note(const operation& op, std::int64_t heard_at) noexcept {
     if (op.denied_at.is_known)
-        learn(op.denied_at, {.may_change = op.asked.verb != verb::peek,
-                             .may_replace = only_asks(op.asked.verb),
+        learn(op.denied_at, {.may_change = !core::traits_of(op.asked.verb).only_asks,
+                             .may_replace = core::traits_of(op.asked.verb).tests_amount,
                              .may_be_kept = op.asked.verb == verb::allow,
                              .at_least = op.asked.at_least,
                              .sent_at = op.sent_at,

@@ -3,6 +3,7 @@
 // The in-process store behind a server, and the modes that need no store.
 
 #include <base/system_clock.hpp>
+#include <core/verb_traits.hpp>
 #include <limiter/fallback.hpp>
 #include <limiter/kept_checks.hpp>
 #include <limiter/limiter_core.hpp>
@@ -44,10 +45,6 @@ namespace {
     return rank(a) < rank(b) ? b : a;
 }
 
-[[nodiscard]] bool moves_quota(verb v) noexcept {
-    return v != verb::reset && v != verb::block && v != verb::unreserve;
-}
-
 /// See failure_mode.
 [[nodiscard]] bool may_be_decided_here(error_code why) noexcept {
     return why == condition::retry_later || why == condition::maybe_charged;
@@ -87,11 +84,10 @@ void report(const core::plan& rules, bool allowed, decision& d) noexcept {
 
 [[nodiscard]] decision nobodys(bool allowed, const policy_data& p, const question& asked,
                                std::chrono::microseconds ask_again) noexcept {
-    const auto grants = asked.verb != verb::charge && asked.verb != verb::refund;
     auto d = decision{};
     d.outcome = allowed ? outcome::allowed : outcome::limited;
     d.origin = allowed ? origin::fail_open : origin::fail_closed;
-    if (allowed && grants)
+    if (allowed && core::traits_of(asked.verb).is_granted)
         d.granted = asked.verb == verb::once ? 1 : asked.cost;
     if (!allowed)
         d.retry_after = ask_again;
@@ -112,7 +108,7 @@ failure_mode fallback::mode_of(const policy_data& p) const noexcept {
 
 /// Of a call on its own.
 failure_mode fallback::mode_for(verb v, const policy_data& p) const noexcept {
-    return moves_quota(v) ? mode_of(p) : failure_mode::error;
+    return core::traits_of(v).moves_quota ? mode_of(p) : failure_mode::error;
 }
 
 memory::store& fallback::store() {

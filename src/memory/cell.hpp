@@ -3,11 +3,11 @@
 // What is kept of a key: a chain of cells of one cache line each, a cell for each of its numbered
 // states, one for its log and one while it is blocked. What a cell holds is said by the low bits of
 // its tag, so that the search for a place, which knows no policies, can tell how old a state is and
-// what else it owns:
+// what else it owns. These bits name a block or the first kind of rule of the state's family:
 //
-//     holds       t                num             capacity
+//     of          t                num             capacity
 //     ----------  ---------------  --------------  ---------------------------------
-//     distinct    as in state.hpp  its sketch      its length
+//     distinct    as in state.hpp  its sketch      its period
 //     log         the last event   its event log   -
 //
 // Logs and sketches lie elsewhere in memory, and count as so many cells as they are large.
@@ -17,14 +17,16 @@
 
 #include <core/event_log.hpp>
 #include <core/hyperloglog.hpp>
+#include <core/rule_kind.hpp>
 #include <core/state.hpp>
 #include <hash/siphash.hpp>
 
-#include <algorithm>
+#include <boost/assert.hpp>
+
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <span>
 
@@ -42,30 +44,45 @@ struct alignas(64) cell {
 };
 static_assert(sizeof(cell) == 64);
 
-/// The low bits of a tag. `block` stays the last one.
-enum class holds : std::uint32_t { nothing, bucket, window, counter, distinct, hold, log, block };
-inline constexpr std::uint32_t holds_bits = 15;
-static_assert(static_cast<std::uint32_t>(holds::block) <= holds_bits, "a tag needs more low bits");
+/// The low bits of a tag: one of these, or the number of a kind above `nothing`.
+inline constexpr std::uint32_t cell_bits = 15;
+inline constexpr std::uint32_t nothing = 0;
+inline constexpr std::uint32_t block_tag = cell_bits;
+static_assert(core::kind_count < block_tag, "a tag needs more low bits");
 
-[[nodiscard]] constexpr holds what_holds(std::uint32_t tag) noexcept {
-    return static_cast<holds>(tag & holds_bits);
+/// The low bits of the cells of each kind: kinds that read each other's state have the same.
+inline constexpr auto bits_of_kind = [] {
+    std::array<std::uint32_t, core::kind_count> made{};
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        auto first = std::size_t{0};
+        while (core::family_of(static_cast<core::kind>(first)) !=
+               core::family_of(static_cast<core::kind>(i)))
+            ++first;
+        made[i] = nothing + 1 + static_cast<std::uint32_t>(first);
+    }
+    return made;
+}();
+
+[[nodiscard]] constexpr std::uint32_t bits_of(core::kind k) noexcept {
+    return bits_of_kind[static_cast<std::size_t>(k)];
 }
 
-/// The tags of what a key has once, whatever its rules are called.
-inline constexpr auto log_tag = static_cast<std::uint32_t>(holds::log);
-inline constexpr auto block_tag = static_cast<std::uint32_t>(holds::block);
+/// The tag of a log: a key has one, whatever its rules are called.
+inline constexpr auto log_tag = bits_of(core::kind::log);
 
-/// By core::kind. Kinds that read each other's state are one.
-inline constexpr holds held_by_kind[] = {
-    holds::bucket, holds::bucket,  holds::bucket, holds::window,   holds::window,
-    holds::window, holds::counter, holds::log,    holds::distinct, holds::hold};
-static_assert(std::size(held_by_kind) == core::kind_count, "one entry per core::kind");
+[[nodiscard]] constexpr bool has_state_of(std::uint32_t tag, core::kind k) noexcept {
+    return (tag & cell_bits) == bits_of(k);
+}
+
+/// Whether the cell denies for a time, whatever is asked.
+[[nodiscard]] constexpr bool has_lockout(std::uint32_t tag) noexcept {
+    return tag == block_tag || has_state_of(tag, core::kind::lockout);
+}
 
 /// The tag of a rule's cell. Two rules of a policy whose tags differ in the low bits only keep
 /// their states apart by the order in which they lie.
 [[nodiscard]] inline std::uint32_t cell_tag(const core::limit& l) noexcept {
-    return (l.tag & ~holds_bits) |
-           static_cast<std::uint32_t>(held_by_kind[static_cast<std::size_t>(l.kind)]);
+    return (l.tag & ~cell_bits) | bits_of(l.kind);
 }
 
 /// A key's state while a call works on it.
@@ -90,21 +107,14 @@ static_assert(sizeof(void*) == sizeof(std::int64_t));
     return std::bit_cast<core::hyperloglog*>(c.state.num);
 }
 
-/// When the state in the cell was written at the earliest. The time of a bucket that is repaid by
-/// steps is that of the next one.
+/// When the state in the cell was written at the earliest.
 [[nodiscard]] inline std::int64_t written_after(const cell& c) noexcept {
-    switch (what_holds(c.tag)) {
-    case holds::distinct:
-        return c.state.t - c.state.capacity;
-    case holds::counter:
-        return c.state.t -
-               (c.state.num > core::steps_mark ? c.state.num - core::steps_mark : c.state.num);
-    case holds::bucket:
-    case holds::window:
-        return c.state.t - std::max<std::int64_t>(0, c.state.num - core::steps_mark);
-    default:
-        return c.state.t;
-    }
+    const auto bits = c.tag & cell_bits;
+    BOOST_ASSERT(bits != nothing);
+    if (bits == block_tag)
+        return core::kinds::lockout::written_after(c.state);
+    return core::visit(static_cast<core::kind>(bits - nothing - 1),
+                       [&]<class K>(K) { return K::written_after(c.state); });
 }
 
 } // namespace colimit::memory

@@ -26,7 +26,7 @@ constexpr std::int64_t second = 1'000'000;
 [[nodiscard]] core::rule_state stored(const core::limit& l, const core::rule_state& s,
                                       core::hyperloglog* sketch) noexcept {
     auto kept = s;
-    if (l.kind == core::kind::distinct) {
+    if (core::has_sketch(l)) {
         kept.num = std::bit_cast<std::int64_t>(sketch);
         kept.capacity = l.period;
     }
@@ -80,7 +80,7 @@ chains::~chains() {
 void chains::read_chain(std::uint32_t head, const core::plan& rules, contents& c) const noexcept {
     const auto put = [&](std::uint32_t rule, const cell& from) {
         c.states[rule] = from.state;
-        if (rules.limits[rule].kind != core::kind::distinct)
+        if (!core::has_sketch(rules.limits[rule]))
             return;
         c.states[rule].num = c.states[rule].capacity = 1;
         c.sketches[rule] = sketch_in(from);
@@ -89,7 +89,7 @@ void chains::read_chain(std::uint32_t head, const core::plan& rules, contents& c
     auto expected = std::uint32_t{0};
     for (auto i = head; i != no_cell; i = cells_[i].next, ++expected) {
         const auto& from = cells_[i];
-        while (expected < rules.slots && rules.limits[expected].kind == core::kind::log)
+        while (expected < rules.slots && core::is_log(rules.limits[expected]))
             ++expected;
         if (expected < rules.slots && cell_tag(rules.limits[expected]) == from.tag) {
             put(expected, from);
@@ -109,7 +109,7 @@ std::size_t chains::cells_of(const core::plan& rules, const contents& c) noexcep
     auto count = std::size_t{rules.slots} + (c.held.block.debt > 0 ? 1 : 0);
     if (rules.has_log)
         for (const auto& l : rules.rules())
-            count -= l.kind == core::kind::log ? 1 : 0;
+            count -= core::is_log(l) ? 1U : 0U;
     return count + (rules.has_log && c.log != nullptr ? 1 : 0);
 }
 
@@ -141,9 +141,9 @@ void chains::write_chain(std::uint32_t head, const core::plan& rules, const cont
     auto to = writer{cells_, head};
     for (std::uint32_t rule = 0; rule < rules.slots; ++rule) {
         const auto& l = rules.limits[rule];
-        if (l.kind == core::kind::log)
+        if (core::is_log(l))
             continue;
-        auto* sketch = l.kind == core::kind::distinct ? c.sketches[rule] : nullptr;
+        auto* sketch = core::has_sketch(l) ? c.sketches[rule] : nullptr;
         to.put(cell_tag(l), stored(l, c.states[rule], sketch));
     }
     if (rules.has_log && c.log != nullptr)
@@ -169,9 +169,9 @@ void chains::release(const cell& c) noexcept {
         cells_.change_outside(cells_for(owned->bytes()), 0);
         delete owned; // NOLINT(cppcoreguidelines-owning-memory): the cell owns it
     };
-    if (what_holds(c.tag) == holds::log)
+    if (has_state_of(c.tag, core::kind::log))
         drop(log_in(c));
-    else if (what_holds(c.tag) == holds::distinct)
+    else if (has_state_of(c.tag, core::kind::distinct))
         drop(sketch_in(c));
 }
 
@@ -180,7 +180,7 @@ void chains::release_unclaimed(std::uint32_t head, const contents& c) noexcept {
     for (auto i = head; i != no_cell; i = cells_[i].next) {
         const auto& one = cells_[i];
         const auto is_claimed =
-            what_holds(one.tag) == holds::log
+            has_state_of(one.tag, core::kind::log)
                 ? log_in(one) == c.log
                 : std::ranges::find(c.sketches, sketch_in(one)) != c.sketches.end();
         if (!is_claimed)

@@ -85,7 +85,7 @@ class chains {
     /// be written in place.
     [[nodiscard]] bool is_one_bucket(std::uint32_t head, const core::plan& rules) const noexcept {
         const auto& c = cells_[head];
-        return rules.slots == 1 && c.next == no_cell && what_holds(c.tag) == holds::bucket &&
+        return rules.slots == 1 && c.next == no_cell && has_state_of(c.tag, core::kind::bucket) &&
                c.tag == cell_tag(rules.limits[0]);
     }
     void overwrite(std::uint32_t head, const core::rule_state& s,

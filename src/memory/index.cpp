@@ -4,11 +4,15 @@
 
 #include <memory/index.hpp>
 
+#include <boost/assert.hpp>
+
 #include <algorithm>
 
 namespace colimit::memory {
 
 void index::insert(const hash::digest& id, std::uint32_t cell) noexcept {
+    BOOST_ASSERT(cell < cell_mask_);
+    BOOST_ASSERT(find(id, [cell](std::uint32_t other) { return other == cell; }) == no_cell);
     for (auto place = home(id);; place = next(place)) {
         auto& b = buckets_[place];
         const auto free = std::ranges::find(b.entries, 0U);
@@ -30,6 +34,7 @@ void index::erase(const hash::digest& id, std::uint32_t cell) noexcept {
             *last = 0;
             return;
         }
+        BOOST_ASSERT(b.passed != 0);
         --b.passed;
     }
 }

@@ -18,6 +18,8 @@
 #include <base/zeroed_array.hpp>
 #include <hash/siphash.hpp>
 
+#include <boost/assert.hpp>
+
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -33,7 +35,9 @@ class index {
     /// At most `capacity` entries, of cells below `capacity`; at most 2^30.
     explicit index(std::size_t capacity)
         : cell_mask_((std::uint32_t{1} << std::bit_width(capacity)) - 1),
-          buckets_(capacity / used_per_bucket + 1) {}
+          buckets_(capacity / used_per_bucket + 1) {
+        BOOST_ASSERT(capacity >= 1 && capacity <= std::size_t{1} << 30);
+    }
 
     /// The first cell for which `is_it(cell)` holds, of those that may have this digest.
     template<class Predicate>

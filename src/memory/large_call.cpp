@@ -2,9 +2,9 @@
 //
 // In the order of `answer`.
 
-#include <core/kinds.hpp>
 #include <core/log_facts.hpp>
-#include <core/window.hpp>
+#include <core/rule_kind.hpp>
+#include <core/verb_traits.hpp>
 #include <memory/large_call.hpp>
 #include <memory/sharing.hpp>
 
@@ -14,12 +14,11 @@
 
 namespace colimit::memory {
 
-using core::verb;
-
 large_call::large_call(store& s, const detail::policy_data& p, const core::question& asked,
                        decision& out) noexcept
     : store_(s), policy_(p), rules_(p.plan), asked_(asked), out_(out), memory_(p.plan.slots),
-      c_{.states = memory_.all(), .sketches = sketches_}, may_add_(asked.verb != verb::peek) {}
+      c_{.states = memory_.all(), .sketches = sketches_},
+      may_add_(!core::traits_of(asked.verb).only_asks) {}
 
 std::size_t large_call::prepare(const hash::digest& id, std::uint32_t head) noexcept {
     may_add_ = true;
@@ -64,14 +63,14 @@ void large_call::read(const hash::digest& id) noexcept {
 
 /// Whether a member is to be counted, if only to see how many there would be.
 bool large_call::counts_member() const noexcept {
-    return asked_.has_member && asked_.cost > 0 &&
-           (asked_.verb == verb::allow || asked_.verb == verb::peek || asked_.verb == verb::charge);
+    return asked_.has_member && asked_.cost > 0 && core::traits_of(asked_.verb).counts_member;
 }
 
 /// Whether the answer adds a member to the sketches.
 bool large_call::adds_member() const noexcept {
+    const auto& verb = core::traits_of(asked_.verb);
     return rules_.has_distinct && counts_member() &&
-           (asked_.verb == verb::charge || (asked_.verb == verb::allow && out_.granted > 0));
+           (verb.charges_always || (!verb.only_asks && out_.granted > 0));
 }
 
 /// Brings the windows of `distinct` rules to now and says what they would count.
@@ -83,9 +82,9 @@ void large_call::tell_members() noexcept {
     for (std::uint32_t i = 0; i < rules_.size; ++i) {
         const auto& l = rules_.limits[i];
         auto& s = c_.states[i];
-        if (l.kind != core::kind::distinct)
+        if (!core::has_sketch(l))
             continue;
-        if (core::window::bring_to_now(l, s, now()))
+        if (core::kinds::distinct::advance_window(l, s, now()))
             c_.held.stale = true;
         s.num = s.debt;
         if (!counts_member())
@@ -144,9 +143,9 @@ bool large_call::change_log(const decision* answer) noexcept {
     if (!rules_.has_log)
         return false;
     const auto records = answer == nullptr
-                             ? asked_.verb == verb::charge
+                             ? core::traits_of(asked_.verb).charges_always
                              : answer->granted > 0 || (rules_.counts_refused && !answer->allowed());
-    const auto grows = records && asked_.verb != verb::peek && may_grow();
+    const auto grows = records && !core::traits_of(asked_.verb).only_asks && may_grow();
     const auto before = cells_for(log_->bytes());
     const auto changed = answer == nullptr
                              ? core::change_before(*log_, rules_, asked_, grows)
@@ -160,10 +159,10 @@ void large_call::store_all(const hash::digest& id) noexcept {
     if (shares_ && charges(asked_, out_))
         start_anew(rules_, c_.states, now());
     for (std::uint32_t i = 0; i < rules_.slots; ++i) // of a denial that only its log records
-        core::kinds::fold(rules_.limits[i], c_.states[i]);
-    core::hold::fold(c_.held.block);
-    const auto matters = std::max(core::matters_for(rules_, c_.states, c_.held, now()),
-                                  core::matters_for(*log_, rules_, now()));
+        core::fold(rules_.limits[i], c_.states[i]);
+    core::kinds::lockout::fold(c_.held.block);
+    const auto matters = std::max(core::lifetime(rules_, c_.states, c_.held, now()),
+                                  core::lifetime(*log_, rules_, now()));
     const auto is_new = head_ == no_cell;
     if (matters <= 0) {
         if (!is_new)
@@ -212,7 +211,7 @@ bool large_call::own_log() noexcept {
 /// Leaves in the sketches what the states tell of: the cells forget those that are null.
 void large_call::settle_sketches() noexcept {
     for (std::uint32_t i = 0; i < rules_.size; ++i) {
-        if (rules_.limits[i].kind != core::kind::distinct)
+        if (!core::has_sketch(rules_.limits[i]))
             continue;
         auto*& sketch = sketches_[i];
         if (adds_member())

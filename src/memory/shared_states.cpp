@@ -20,49 +20,6 @@ namespace {
     return recovered_at - std::max(t, now);
 }
 
-/// How much a rule owes that must not recover before `duration` from now. Windows owe more than
-/// they have: not even a cost of 0 fits. That lasts for one window, and longer they never owe.
-[[nodiscard]] std::int64_t debt_for(const core::limit& l, std::int64_t duration) noexcept {
-    const auto ticks = [&](std::int64_t steps, std::int64_t each) {
-        return steps > l.most / each ? l.most : steps * each;
-    };
-    switch (l.kind) {
-    case core::kind::bucket:
-        return ticks((duration - 1) / l.unit + 1, l.den);
-    case core::kind::stepwise:
-    case core::kind::aligned: // where now is a boundary, at which one count comes back
-        return ticks((duration - 1) / l.period + 2, l.count);
-    case core::kind::hold: // held_up tells of it
-        return 0;
-    default:
-        return l.full + 1;
-    }
-}
-
-/// A counter of which one window is as full as any can be: the one before, if what it owes is over
-/// with this one, or else this one. What was given up may have been more than the limit, and goes
-/// on counting as it fades.
-[[nodiscard]] core::rule_state owing_counter(const core::limit& l, std::int64_t duration,
-                                             std::int64_t now) noexcept {
-    const auto period = l.period * l.unit;
-    const auto end = (now / period + 1) * period;
-    const auto fades = now + duration <= end;
-    return {.t = end, .debt = fades ? 0 : l.most, .num = period, .capacity = fades ? l.most : 0};
-}
-
-/// A state that recovers `duration` from now and not before, as far as the rule can owe as long.
-[[nodiscard]] core::rule_state owing(const core::limit& l, std::int64_t duration,
-                                     std::int64_t now) noexcept {
-    const auto kind = what_holds(cell_tag(l));
-    if (kind == holds::counter)
-        return owing_counter(l, duration, now);
-    const auto has_end = kind == holds::window || kind == holds::distinct;
-    return {.t = has_end ? now + duration : now,
-            .debt = debt_for(l, duration),
-            .num = l.num,
-            .capacity = core::stored_capacity(l)};
-}
-
 } // namespace
 
 const shared_states::set& shared_states::set_for(const hash::digest& id) const noexcept {
@@ -104,9 +61,9 @@ bool shared_states::read(const hash::digest& id, const detail::policy_data& p, s
     };
     for (std::uint32_t i = 0; i < p.plan.slots; ++i) {
         const auto& l = p.plan.limits[i];
-        if (l.kind != core::kind::log)
-            c.states[i] =
-                state_of(cell_tag(l), owed, [&](std::int64_t left) { return owing(l, left, now); });
+        if (!core::is_log(l))
+            c.states[i] = state_of(cell_tag(l), owed,
+                                   [&](std::int64_t left) { return core::owing(l, left, now); });
     }
     if (p.plan.has_log) {
         // What was given up was no newer than the note of it.
@@ -116,7 +73,7 @@ bool shared_states::read(const hash::digest& id, const detail::policy_data& p, s
         });
         (void)log.record(all.t, all.debt, std::max(core::log_period(p.plan), all.num), 1);
     }
-    c.held.block = state_of(block_tag, s.held_up.left(now), [&](std::int64_t left) {
+    c.held.block = state_of(block_tag, s.locked_out.left(now), [&](std::int64_t left) {
         return core::rule_state{.t = now, .debt = left, .num = 1, .capacity = 1};
     });
     return counts;
@@ -126,8 +83,7 @@ shared_states::slot& shared_states::make(set& s, const hash::digest& policy, std
                                          std::int64_t now) noexcept {
     auto& chosen = *std::ranges::min_element(s.slots, {}, &slot::recovered_at);
     if (chosen.recovered_at > now) {
-        const auto what = what_holds(chosen.tag);
-        (what == holds::hold || what == holds::block ? s.held_up : s.owed).add(chosen, now);
+        (has_lockout(chosen.tag) ? s.locked_out : s.owed).add(chosen, now);
     }
     chosen.policy = policy;
     chosen.tag = tag;
@@ -144,14 +100,14 @@ void shared_states::write(const hash::digest& id, const detail::policy_data& p, 
         target.recovered_at = now + matters;
         target.written_at = now;
     };
-    const auto matters = core::matters_for(p.plan, c.states, core::held{}, now);
+    const auto matters = core::lifetime(p.plan, c.states, core::held{}, now);
     for (std::uint32_t i = 0; i < p.plan.slots; ++i)
-        if (p.plan.limits[i].kind != core::kind::log)
+        if (!core::is_log(p.plan.limits[i]))
             put(cell_tag(p.plan.limits[i]), c.states[i], matters);
     if (p.plan.has_log && !log.is_empty()) {
         const auto kept = log.kept_for(core::log_period(p.plan));
         put(log_tag, {.t = log.newest(now, kept), .debt = log.used(now, kept), .num = kept},
-            core::matters_for(log, p.plan, now));
+            core::lifetime(log, p.plan, now));
     }
     if (c.held.block.debt > 0)
         put(block_tag, c.held.block, c.held.block.debt);

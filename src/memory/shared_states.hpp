@@ -7,10 +7,10 @@
 // The digest of key and policy chooses one of 1,024 sets of 10 slots; a slot belongs to one rule of
 // one policy, to its log or to its block. Ten slots are enough for any policy. When policies that
 // need more together overflow onto one set, the slot that would recover first is given to who asks,
-// and the set remembers until when it would have counted (`owed`, and `held_up` for what refuses
-// everybody): before then a rule that finds no slot of its own starts with what is repaid at that
-// time and not before. No debt is ever forgotten, and the table has one size for any number of
-// policies.
+// and the set remembers until when it would have counted (`owed`, and `locked_out` for what
+// denies every call): before then a rule that finds no slot of its own starts with what is repaid
+// at that time and not before. No debt is ever forgotten, and the table has one size for any number
+// of policies.
 //
 // A log is one event here, of all that is used, at the time of the newest. Members cannot be
 // counted together: who comes without a place to a `distinct` rule is refused until its window
@@ -54,7 +54,7 @@ class shared_states {
     struct set {
         std::array<slot, core::most_slots + 1> slots;
         note owed;
-        note held_up;
+        note locked_out;
     };
 
     /// Fills in what counts for the key, its log into `log`, which is empty; false when nothing

@@ -6,6 +6,8 @@
 #define COLIMIT_MEMORY_SHARING_HPP
 
 #include <core/evaluate.hpp>
+#include <core/rule_kind.hpp>
+#include <core/verb_traits.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -15,14 +17,13 @@ namespace colimit::memory {
 
 /// What is there belongs to others too: who would give something back gets the answer of a peek.
 [[nodiscard]] inline core::question as_sharer(const core::question& asked) noexcept {
-    using core::verb;
-    if (asked.verb != verb::refund && asked.verb != verb::reset && asked.verb != verb::unreserve)
+    if (!core::traits_of(asked.verb).gives_back)
         return asked;
-    return {.verb = verb::peek, .cost = 0, .at_least = 0, .now = asked.now};
+    return {.verb = core::verb::peek, .cost = 0, .at_least = 0, .now = asked.now};
 }
 
 [[nodiscard]] inline bool charges(const core::question& asked, const decision& answer) noexcept {
-    return answer.granted > 0 || asked.verb == core::verb::charge;
+    return answer.granted > 0 || core::traits_of(asked.verb).charges_always;
 }
 
 /// Whether a new key with something to store gets a place of its own: not for a refusal of a shared
@@ -37,8 +38,7 @@ namespace colimit::memory {
 inline void start_anew(const core::plan& rules, std::span<core::rule_state> states,
                        std::int64_t now) noexcept {
     for (std::uint32_t i = 0; i < rules.slots; ++i)
-        if (rules.limits[i].kind == core::kind::from_first ||
-            rules.limits[i].kind == core::kind::stepwise)
+        if (core::starts_at_use(rules.limits[i].kind))
             states[i].t = std::max(states[i].t, now + rules.limits[i].period);
 }
 

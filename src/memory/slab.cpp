@@ -4,6 +4,8 @@
 
 #include <memory/slab.hpp>
 
+#include <boost/assert.hpp>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -54,6 +56,7 @@ bool slab::has_room(std::size_t count, std::size_t outside) noexcept {
 }
 
 std::uint32_t slab::take() noexcept {
+    BOOST_ASSERT(free_ != no_cell || touched_ < chunks_.size() * chunk_cells);
     if (free_ == no_cell)
         return touched_++;
     const auto taken = free_;

@@ -3,30 +3,31 @@
 // A call whose states are all numbers: find them, let the arithmetic decide, do to the cells what
 // it says. Calls with logs and sketches are in large_call.cpp.
 
-#include <core/kinds.hpp>
 #include <core/log_facts.hpp>
-#include <core/window.hpp>
+#include <core/rule_kind.hpp>
 #include <hash/process_secret.hpp>
 #include <memory/call_states.hpp>
 #include <memory/large_call.hpp>
 #include <memory/sharing.hpp>
 #include <memory/store.hpp>
-#include <memory/stricter.hpp>
+#include <policy/question_check.hpp>
+
+#include <boost/assert.hpp>
 
 #include <algorithm>
 
 namespace colimit::memory {
 namespace {
 
-void bring_to_now(const core::plan& rules, contents& c, std::int64_t now) noexcept {
+void advance(const core::plan& rules, contents& c, std::int64_t now) noexcept {
     for (std::uint32_t i = 0; i < rules.size; ++i)
-        if (rules.limits[i].kind == core::kind::distinct)
-            (void)core::window::bring_to_now(rules.limits[i], c.states[i], now);
+        if (core::has_sketch(rules.limits[i]))
+            (void)core::kinds::distinct::advance_window(rules.limits[i], c.states[i], now);
     auto shown = decision{};
     (void)core::evaluate(rules, c.states, c.held, {.verb = core::verb::peek, .now = now}, shown);
     for (std::uint32_t i = 0; i < rules.slots; ++i)
-        core::kinds::fold(rules.limits[i], c.states[i]);
-    core::hold::fold(c.held.block);
+        core::fold(rules.limits[i], c.states[i]);
+    core::kinds::lockout::fold(c.held.block);
 }
 
 } // namespace
@@ -37,6 +38,7 @@ store::store(std::size_t states) : chains_(states) {
 
 bool store::answer(const sought& key, const detail::policy_data& p, const core::question& asked,
                    decision& out) noexcept {
+    BOOST_ASSERT(detail::is_valid(asked, p.plan) && asked.now != detail::store_clock);
     const auto head = chains_.find(key.id, key.likely);
     if (p.plan.has_log || p.plan.has_distinct) {
         large_call{*this, p, asked, out}.answer(key.id, head);
@@ -76,8 +78,7 @@ void store::answer_newcomer(const hash::digest& id, const detail::policy_data& p
         if (takes_place(asked, shares, out)) {
             chains_.look_around(now);
             if (chains_.make_room(chains::cells_of(p.plan, c), 0, now, no_cell)) {
-                chains_.insert(id, p.plan, c,
-                               now + core::matters_for(p.plan, c.states, c.held, now));
+                chains_.insert(id, p.plan, c, now + core::lifetime(p.plan, c.states, c.held, now));
                 return;
             }
         }
@@ -89,7 +90,7 @@ void store::answer_newcomer(const hash::digest& id, const detail::policy_data& p
 
 void store::write(std::uint32_t head, const detail::policy_data& p, const contents& c,
                   std::int64_t now) noexcept {
-    const auto recovered_at = now + core::matters_for(p.plan, c.states, c.held, now);
+    const auto recovered_at = now + core::lifetime(p.plan, c.states, c.held, now);
     if (c.held.block.debt == 0 && chains_.is_one_bucket(head, p.plan)) {
         chains_.overwrite(head, c.states[0], recovered_at);
         return;
@@ -111,9 +112,9 @@ void store::move_to_shared(std::uint32_t head, const detail::policy_data& p, con
     auto merged = contents{.states = memory.all()};
     auto theirs = core::event_log{};
     (void)shared_.read(id, p, now, merged, theirs);
-    bring_to_now(p.plan, merged, now);
+    advance(p.plan, merged, now);
     for (std::uint32_t i = 0; i < p.plan.slots; ++i)
-        merged.states[i] = stricter(p.plan.limits[i], merged.states[i], c.states[i]);
+        merged.states[i] = core::stricter(p.plan.limits[i], merged.states[i], c.states[i]);
     if (merged.held.block.debt < c.held.block.debt)
         merged.held.block = c.held.block;
     const auto period = core::log_period(p.plan);

@@ -41,6 +41,8 @@
 #include <memory/shared_states.hpp>
 #include <policy/policy_data.hpp>
 
+#include <boost/assert.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -77,6 +79,7 @@ class store {
     /// Both halves. The key is at most limits::key_bytes.
     void answer(std::string_view key, const detail::policy_data& p, const core::question& asked,
                 decision& out) {
+        BOOST_ASSERT(key.size() <= limits::key_bytes);
         (void)answer(seek(p.digest(key)), p, asked, out);
     }
 

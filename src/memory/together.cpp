@@ -13,9 +13,10 @@
 #include <memory/large_call.hpp>
 #include <memory/together.hpp>
 
+#include <boost/assert.hpp>
+
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstddef>
 #include <utility>
 
@@ -124,7 +125,7 @@ class joint_call {
         release(i);
         store_.answer({keys_[i].id, keys_[i].head}, policy_of(i),
                       question_of(i, detail::verb::allow), checks_[i].result);
-        assert(keys_[i].head == no_cell || checks_[i].result.allowed());
+        BOOST_ASSERT(keys_[i].head == no_cell || checks_[i].result.allowed());
     }
 
     /// False when one was denied, and all is as it was.

@@ -4,6 +4,8 @@
 // reason.
 
 #include <core/call_fault.hpp>
+#include <core/rule_kind.hpp>
+#include <core/verb_traits.hpp>
 #include <policy/policy_data.hpp>
 #include <policy/question_check.hpp>
 
@@ -18,48 +20,37 @@ namespace {
 }
 
 [[nodiscard]] fault fault_in_numbers(const question& q) noexcept {
-    switch (q.verb) {
-    case verb::block:
-    case verb::once:
+    if (core::traits_of(q.verb).has_duration)
         return is_within(q.cost, limits::longest_recovery.count()) ? fault::none : fault::duration;
-    case verb::reserve:
+    if (q.verb == verb::reserve) {
         if (!is_within(q.at_least, limits::longest_debt.count()))
             return fault::max_wait;
-        break;
-    case verb::unreserve:
-        break;
-    default:
+    } else if (q.verb != verb::unreserve) {
         if (is_within(q.cost, limits::exact_integer) && !is_within(q.at_least, q.cost))
             return fault::at_least;
-        break;
     }
     return is_within(q.cost, limits::exact_integer) ? fault::none : fault::cost;
-}
-
-/// Whether the verb counts a member. Who asks for nothing counts nobody.
-[[nodiscard]] bool counts_member(const question& q) noexcept {
-    return q.cost > 0 && (q.verb == verb::allow || q.verb == verb::peek || q.verb == verb::charge);
 }
 
 [[nodiscard]] fault fault_in(const question& q, const core::plan& rules) noexcept {
     if (const auto found = fault_in_numbers(q); found != fault::none)
         return found;
-    if (rules.packed && (q.verb == verb::block || q.verb == verb::reserve))
+    if (rules.packed && core::traits_of(q.verb).outlasts_limits)
         return fault::packed;
     if (q.verb == verb::reserve && !rules.can_reserve)
         return fault::not_reservable;
     if (q.member.size() > limits::key_bytes)
         return fault::member_size;
-    if (rules.has_distinct && !q.has_member && counts_member(q))
+    if (rules.has_distinct && !q.has_member && q.cost > 0 && core::traits_of(q.verb).counts_member)
         return fault::member_missing;
     return q.now >= store_clock && q.now <= limits::latest_time ? fault::none : fault::time;
 }
 
-/// The first rule that is not a continuous bucket.
+/// The first rule from which `wait` cannot reserve.
 [[nodiscard]] faulty_rule find_not_reservable(const core::plan& rules) noexcept {
     const auto all = rules.rules();
-    const auto found = std::ranges::find_if(
-        all, [](const core::limit& l) { return l.kind != core::kind::bucket; });
+    const auto found =
+        std::ranges::find_if(all, [](const core::limit& l) { return !core::can_reserve(l.kind); });
     if (found == all.end())
         return {}; // a policy without rules, which has no such verb
     return {static_cast<std::size_t>(found - all.begin()), found->kind};

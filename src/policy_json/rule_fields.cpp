@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which fields a rule may have is a table, by algorithm; what they mean is said once each.
+// Which fields a rule may have is a table, by what its algorithm has; what they mean is said once
+// each.
 
 #include <colimit/limits.hpp>
+#include <core/algorithms.hpp>
 #include <core/plan.hpp>
 #include <policy_json/rule_fields.hpp>
 #include <rule_text/times.hpp>
-#include <rule_text/words.hpp>
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 #include <ranges>
 #include <string>
@@ -18,40 +20,27 @@
 namespace colimit::json {
 namespace {
 
-[[nodiscard]] constexpr bool is_any(algorithm) noexcept {
-    return true;
-}
-
-template<algorithm One>
-[[nodiscard]] constexpr bool is(algorithm a) noexcept {
-    return a == One;
-}
-
-[[nodiscard]] constexpr bool has_period(algorithm a) noexcept {
-    return a != algorithm::calendar;
-}
+using core::feature;
 
 struct rule_field {
     std::string_view name;
-    bool (*is_of)(algorithm) noexcept;
-    std::string_view kinds;
+    std::optional<feature> only_with{};
 };
 
-constexpr std::array<rule_field, 14> rule_fields{
-    {{"algorithm", is_any, ""},
-     {"limit", is_any, ""},
-     {"count", is_bucket, "buckets"},
-     {"period", has_period, "rules with a period"},
-     {"unit", is<algorithm::calendar>, "calendar"},
-     {"utc_offset", is<algorithm::calendar>, "calendar"},
-     {"burst", is_bucket, "buckets"},
-     {"capacity", is_bucket, "buckets"},
-     {"refill", is_bucket, "buckets"},
-     {"initially", is_bucket, "buckets"},
-     {"from_first", is<algorithm::fixed_window>, "fixed_window"},
-     {"count_refused", is<algorithm::sliding_log>, "sliding_log"},
-     {"shadow", is_any, ""},
-     {"name", is_any, ""}}};
+constexpr std::array<rule_field, 14> rule_fields{{{"algorithm"},
+                                                  {"limit"},
+                                                  {"count", feature::refill},
+                                                  {"period", feature::period},
+                                                  {"unit", feature::calendar},
+                                                  {"utc_offset", feature::calendar},
+                                                  {"burst", feature::refill},
+                                                  {"capacity", feature::refill},
+                                                  {"refill", feature::refill},
+                                                  {"initially", feature::refill},
+                                                  {"from_first", feature::from_first},
+                                                  {"count_refused", feature::count_refused},
+                                                  {"shadow"},
+                                                  {"name"}}};
 
 constexpr auto field_names = [] {
     std::array<std::string_view, rule_fields.size()> names;
@@ -64,8 +53,8 @@ template<class Values, class Name>
 [[nodiscard]] auto choice(const place& p, const Values& values, Name name_of) {
     const auto expected = "one of " + text::listed(values | std::views::transform(name_of));
     const auto word = p.text(expected);
-    for (const auto value : values)
-        if (text::same_word(word, name_of(value)))
+    for (const auto& value : values)
+        if (text::same_word(word, std::invoke(name_of, value)))
             return value;
     p.unexpected(expected);
 }
@@ -73,8 +62,7 @@ template<class Values, class Name>
 [[nodiscard]] algorithm algorithm_of(const fields& f) {
     if (!f.has("algorithm"))
         return algorithm::gcra;
-    return choice(f["algorithm"], text::algorithms,
-                  [](algorithm a) { return colimit::to_string(a); });
+    return choice(f["algorithm"], core::algorithms, &core::algorithm_traits::name).algorithm;
 }
 
 [[nodiscard]] calendar_unit unit_of(const fields& f) {
@@ -95,9 +83,9 @@ template<class Values, class Name>
 void check_fields(const fields& f, algorithm kind) {
     f.allow_only(field_names);
     for (const auto& known : rule_fields)
-        if (f.has(known.name) && !known.is_of(kind))
-            f[known.name].refuse("is for " + std::string{known.kinds} + ", not for " +
-                                 std::string{to_string(kind)});
+        if (known.only_with && f.has(known.name) && !core::traits_of(kind).has(*known.only_with))
+            f[known.name].refuse("is for " + std::string{owners_of(*known.only_with)} +
+                                 ", not for " + std::string{to_string(kind)});
 }
 
 /// What has two names is given by one of them.
@@ -121,7 +109,7 @@ void check_fields(const fields& f, algorithm kind) {
 
 [[nodiscard]] rule numbers_of(const fields& f, algorithm kind) {
     const auto limit = limit_of(f);
-    if (kind != algorithm::calendar)
+    if (core::traits_of(kind).has(feature::period))
         return {kind, limit, f["period"].duration(), limit};
     const auto unit = unit_of(f);
     if (!f.has("utc_offset"))

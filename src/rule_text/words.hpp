@@ -5,10 +5,9 @@
 #ifndef COLIMIT_RULE_TEXT_WORDS_HPP
 #define COLIMIT_RULE_TEXT_WORDS_HPP
 
-#include <colimit/rule.hpp>
+#include <core/algorithms.hpp>
 #include <rule_text/cursor.hpp>
 
-#include <array>
 #include <optional>
 #include <ranges>
 #include <string>
@@ -16,21 +15,15 @@
 
 namespace colimit::text {
 
-inline constexpr std::array algorithms{
-    algorithm::gcra,           algorithm::cell,         algorithm::token_bucket,
-    algorithm::leaky_bucket,   algorithm::fixed_window, algorithm::calendar,
-    algorithm::sliding_window, algorithm::sliding_log,  algorithm::distinct};
-
 [[nodiscard]] inline std::optional<algorithm> algorithm_of(std::string_view word) noexcept {
-    for (const auto kind : algorithms)
-        if (same_word(word, colimit::to_string(kind)))
-            return kind;
+    for (const auto& known : core::algorithms)
+        if (same_word(word, known.name))
+            return known.algorithm;
     return std::nullopt;
 }
 
 [[nodiscard]] inline std::string listed_algorithms() {
-    return listed(algorithms |
-                  std::views::transform([](algorithm a) { return colimit::to_string(a); }));
+    return listed(core::algorithms | std::views::transform(&core::algorithm_traits::name));
 }
 
 } // namespace colimit::text

@@ -10,6 +10,7 @@
 #include "random_bytes.hpp"
 #include "random_policy.hpp"
 
+#include <core/rule_kind.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/script/wire.hpp>
 

@@ -5,6 +5,7 @@
 #include "known_histories.hpp"
 
 #include <colimit/limits.hpp>
+#include <core/rule_kind.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/script/wire.hpp>
 

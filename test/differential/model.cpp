@@ -4,8 +4,8 @@
 
 #include "model.hpp"
 
-#include <core/kinds.hpp>
 #include <core/log_facts.hpp>
+#include <core/rule_kind.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/script/wire.hpp>
 
@@ -17,8 +17,8 @@ namespace colimit::differential {
 namespace {
 
 [[nodiscard]] bool bring(const core::limit& l, core::rule_state& s, std::int64_t now) {
-    return l.kind == core::kind::distinct ? core::window::bring_to_now(l, s, now)
-                                          : core::kinds::bring_to_now(l, s, now);
+    return l.kind == core::kind::distinct ? core::kinds::distinct::advance_window(l, s, now)
+                                          : core::advance(l, s, now);
 }
 
 [[nodiscard]] core::hyperloglog& sketch(model_key& known, std::uint32_t tag) {
@@ -131,11 +131,12 @@ std::int64_t model::recovery_time(const core::plan& rules, std::size_t key,
     for (std::uint32_t i = 0; i < rules.slots; ++i) {
         auto& s = state.states[i];
         (void)bring(rules.limits[i], s, now);
-        core::kinds::fold(rules.limits[i], s);
-        longest = std::max(longest, core::kinds::matters_for(rules.limits[i], s, now));
+        core::fold(rules.limits[i], s);
+        longest = std::max(longest, core::lifetime(rules.limits[i], s, now));
     }
     if (state.block.num != 0)
-        (void)core::hold::bring_to_now(limits::longest_recovery.count(), state.block, now);
+        (void)core::kinds::lockout::advance_up_to(limits::longest_recovery.count(), state.block,
+                                                  now);
     return std::max(longest, state.block.debt);
 }
 

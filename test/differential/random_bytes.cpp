@@ -6,6 +6,7 @@
 #include "random_bytes.hpp"
 
 #include <colimit/limits.hpp>
+#include <core/rule_kind.hpp>
 #include <redis/script/wire.hpp>
 
 #include <algorithm>

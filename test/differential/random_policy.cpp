@@ -7,6 +7,7 @@
 
 #include <colimit/error.hpp>
 #include <core/plan.hpp>
+#include <core/rule_kind.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -7,6 +7,7 @@
 
 #include "trial.hpp"
 
+#include <core/rule_kind.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/protocol/reply_header.hpp>
 #include <redis/script/wire.hpp>

@@ -3,6 +3,7 @@
 // What a trial sends: the batches, what others do to the keys, and the looks at the keys after each
 // step.
 
+#include <core/rule_kind.hpp>
 #include <hash/fnv1a.hpp>
 
 #include "trial.hpp"

@@ -4,6 +4,7 @@
 // or rule it is, what is wrong and what is allowed.
 
 #include <boost/test/unit_test.hpp>
+#include <core/rule_kind.hpp>
 
 #include <colimit/limiter.hpp>
 #include <core/call_fault.hpp>
@@ -142,7 +143,7 @@ BOOST_AUTO_TEST_CASE(transaction_mode_says_which_rule_and_why) {
 BOOST_AUTO_TEST_CASE(every_fault_of_every_rule_has_a_message_and_is_the_code_that_it_was) {
     for (auto f = 1; f <= static_cast<int>(fault::multi_partial); ++f)
         for (std::size_t rule = 0; rule < limits::rules_per_policy; ++rule)
-            for (auto kind = 0; kind <= static_cast<int>(core::kind::hold); ++kind) {
+            for (auto kind = 0; kind <= static_cast<int>(core::kind::lockout); ++kind) {
                 const auto ec =
                     detail::error_of(static_cast<fault>(f), {rule, static_cast<core::kind>(kind)});
                 BOOST_TEST((ec == errc::invalid_argument || ec == errc::invalid_policy));

@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_shorter_prevent_duplicate_shortens_the_hold_that_is_there
 BOOST_AUTO_TEST_CASE(a_hold_is_kept_as_long_as_it_lasts) {
     auto k = sms();
     k.allow();
-    BOOST_TEST(core::matters_for(k.plan(), k.state.states, k.state, k.now) == 5 * second);
+    BOOST_TEST(core::lifetime(k.plan(), k.state.states, k.state, k.now) == 5 * second);
 }
 
 BOOST_AUTO_TEST_CASE(a_blocked_key_is_refused_until_the_block_ends) {
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_blocked_key_is_refused_until_the_block_ends) {
     BOOST_TEST((d.reason == reason::block));
     BOOST_TEST(d.retry_after.count() == 60 * second);
     BOOST_TEST((k.last_effect == core::effect::store));
-    BOOST_TEST(core::matters_for(k.plan(), k.state.states, k.state, k.now) == 60 * second);
+    BOOST_TEST(core::lifetime(k.plan(), k.state.states, k.state, k.now) == 60 * second);
     k.now += 60 * second - 1;
     BOOST_TEST(k.allow(0).retry_after.count() == 1);
     BOOST_TEST(!k.peek().allowed());

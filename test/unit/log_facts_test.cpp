@@ -35,8 +35,8 @@ class logged_key {
     }
     decision allow(std::int64_t cost = 1) { return ask(verb::allow, cost); }
     /// For how long the key's value is kept; the log has an end of its own.
-    [[nodiscard]] std::int64_t value_matters_for() const {
-        return core::matters_for(policy_.data()->plan, state_.states, state_, now);
+    [[nodiscard]] std::int64_t value_lifetime() const {
+        return core::lifetime(policy_.data()->plan, state_.states, state_, now);
     }
 
     std::int64_t now = 1'700'000'000'000'000;
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_log_lets_its_limit_through_in_any_window) {
     ++key.now;
     BOOST_TEST(key.allow().allowed());
     BOOST_TEST(!key.allow().allowed());
-    BOOST_TEST(key.value_matters_for() == 0);
+    BOOST_TEST(key.value_lifetime() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(several_windows_share_one_log) {
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_call_says_whether_it_changed_the_log) {
 BOOST_AUTO_TEST_CASE(a_log_matters_until_its_newest_event_has_left_the_longest_window) {
     const auto rules = policy{"p", sliding_log(3, 1s).named("s"), sliding_log(9, 5s).named("m")};
     auto key = logged_key{rules};
-    const auto matters = [&] { return core::matters_for(key.log, rules.data()->plan, key.now); };
+    const auto matters = [&] { return core::lifetime(key.log, rules.data()->plan, key.now); };
     BOOST_TEST(matters() == 0);
     (void)key.allow();
     BOOST_TEST(matters() == 5 * second);

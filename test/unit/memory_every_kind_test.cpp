@@ -8,7 +8,7 @@
 
 #include <core/hyperloglog.hpp>
 #include <core/log_facts.hpp>
-#include <core/window.hpp>
+#include <core/rule_kind.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -67,7 +67,7 @@ class reference {
     static void tell(const core::limit& l, one_key& one, core::key_state& state, std::uint32_t rule,
                      const question& asked, bool counts) {
         auto& s = state.states[rule];
-        if (core::window::bring_to_now(l, s, asked.now))
+        if (core::kinds::distinct::advance_window(l, s, asked.now))
             state.stale = true;
         auto& sketch = one.sketches[rule];
         if (s.debt == 0)

@@ -5,8 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <core/kinds.hpp>
-#include <memory/stricter.hpp>
+#include <core/rule_kind.hpp>
 #include <support/key_history.hpp>
 #include <support/rules_of_every_kind.hpp>
 
@@ -57,8 +56,8 @@ class random_states {
             make_call(k);
         auto s = k.state.states[0];
         const auto& l = k.plan().limits[0];
-        (void)core::kinds::bring_to_now(l, s, now);
-        core::kinds::fold(l, s);
+        (void)core::advance(l, s, now);
+        core::fold(l, s);
         return s;
     }
 
@@ -96,8 +95,8 @@ class random_states {
 
 [[nodiscard]] std::int64_t fitting(const policy& p, rule_state s, std::int64_t now) {
     const auto& l = p.data()->plan.limits[0];
-    (void)core::kinds::bring_to_now(l, s, now);
-    return core::kinds::fitting(l, s, l.capacity, now);
+    (void)core::advance(l, s, now);
+    return core::available(l, s, l.capacity, now);
 }
 
 } // namespace
@@ -119,7 +118,7 @@ BOOST_AUTO_TEST_CASE(one_state_of_two_is_at_no_time_less_strict_than_either) {
             const auto a = states.next(versions, now);
             const auto b = states.next(versions, now);
             const auto& l = own.data()->plan.limits[0];
-            const auto both = memory::stricter(l, a, b);
+            const auto both = core::stricter(l, a, b);
             for (auto later = now; later < now + 40 * hour; later += states.number(1, 3 * hour))
                 for (const auto& p : versions) {
                     if (&p != &own && may_be_lost(l, a, b))

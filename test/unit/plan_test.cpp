@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <colimit/policy.hpp>
+#include <core/rule_kind.hpp>
 #include <policy/policy_data.hpp>
 #include <support/refusal.hpp>
 

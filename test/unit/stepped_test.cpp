@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(a_full_initially_bucket_is_kept_for_another_fill_time_and_t
                                   std::pair{stepwise.initially(0), 30 * second}}) {
         auto k = key_of(r);
         k.charge(0);
-        BOOST_TEST(core::matters_for(k.plan(), k.state.states, k.state, k.now) == 2 * fill);
+        BOOST_TEST(core::lifetime(k.plan(), k.state.states, k.state, k.now) == 2 * fill);
         k.now += 2 * fill - 1;
         auto kept = k;
         BOOST_TEST(kept.peek(0).remaining == r.capacity());

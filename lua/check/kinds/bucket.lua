@@ -1,4 +1,4 @@
--- A continuous bucket, the twin of src/core/continuous.hpp.
+-- A continuous bucket, the twin of src/core/kinds/bucket.hpp.
 do
     local WIDEST = 67108864
 

@@ -1,5 +1,5 @@
--- A sliding window counter, the twin of src/core/counter.hpp: own_num is the length of its windows,
--- and own_capacity what the previous one has counted.
+-- A sliding window counter, the twin of src/core/kinds/counter.hpp: own_num is the length of its
+-- windows, and own_capacity what the previous one has counted.
 do
     local steps = kinds[STEPWISE]
 

@@ -1,6 +1,6 @@
--- Different members in a window: a HyperLogLog of Redis for each `distinct` rule. PFADD cannot be
--- undone and PFCOUNT writes, so a trial puts back the bytes that it found. Errors of its commands
--- are raised, as those of logs are.
+-- Different members in a window, the twin of src/core/kinds/distinct.hpp: a HyperLogLog of Redis
+-- for each `distinct` rule. PFADD cannot be undone and PFCOUNT writes, so a trial puts back the
+-- bytes that it found. Errors of its commands are raised, as those of logs are.
 do
     local undo = {}  -- key and old bytes (or false), in turn
     local grown = {} -- for each sketch, whether the trial changed it

@@ -1,4 +1,4 @@
--- Denies for a time, the twin of src/core/hold.hpp: `debt` microseconds from t on.
+-- Denies for a time, the twin of src/core/kinds/lockout.hpp: `debt` microseconds from t on.
 do
     local function start(i, length)
         t[i], debt[i], own_num[i], own_capacity[i] = now, length, 1, 1

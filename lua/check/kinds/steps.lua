@@ -1,4 +1,4 @@
--- Buckets whose count comes back all at once, the twin of src/core/stepped.hpp: t is the next
+-- Buckets whose count comes back all at once, the twin of src/core/kinds/steps.hpp: t is the next
 -- boundary. Windows and counters read what other numbers have left as such a bucket.
 do
     local function start(i) return kinds.start(i, kind_of[i].next_boundary(i, now)) end

@@ -1,4 +1,5 @@
--- Fixed windows, the twin of src/core/window.hpp, and the calendar's, of src/core/civil.hpp.
+-- Fixed windows, the twin of src/core/kinds/windows.hpp, and the calendar's. The C++ twin has its
+-- dates from <chrono>.
 do
     local DAY = 86400 * SECOND
     local steps = kinds[STEPWISE]

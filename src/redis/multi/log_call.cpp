@@ -4,6 +4,7 @@
 // reading the answers.
 
 #include <core/call_fault.hpp>
+#include <core/rule_kind.hpp>
 #include <redis/multi/log_call.hpp>
 #include <redis/protocol/reply_error.hpp>
 
@@ -330,8 +331,8 @@ error_code error_of_log_call(const core::plan& rules, const core::question& aske
         return error_of(fault::multi_no_rules);
     const auto all = rules.all();
     const auto strange =
-        std::ranges::find_if(all, [](const core::limit& l) { return l.kind != core::kind::log; });
-    if (strange != all.end() && strange->kind == core::kind::hold)
+        std::ranges::find_if(all, [](const core::limit& l) { return !core::is_log(l); });
+    if (strange != all.end() && strange->kind == core::kind::lockout)
         return error_of(fault::multi_cooldown);
     if (strange != all.end())
         return error_of(fault::multi_rule,

@@ -2,6 +2,7 @@
 //
 // A row of transactions on its way out, and its replies on their way back.
 
+#include <core/verb_traits.hpp>
 #include <hash/fnv1a.hpp>
 #include <redis/multi/transaction.hpp>
 #include <redis/protocol/key.hpp>
@@ -212,8 +213,9 @@ bool transaction::read_exec(one_call& c, const resp::decoder& reply, std::string
         // EXECABORT: nothing was run, and the error that came before it says why.
         const auto meaning = heard_.error.value_or(error_in(reply, bytes));
         note(meaning);
-        failure = heard_.ran_alone && c.asked.verb != detail::verb::peek ? errc::outcome_unknown
-                                                                         : meaning.code;
+        failure = heard_.ran_alone && !core::traits_of(c.asked.verb).only_asks
+                      ? errc::outcome_unknown
+                      : meaning.code;
     } else if (heard_.error || heard_.ran_alone || !decide(c, reply, bytes, with, failure)) {
         return false;
     }
@@ -258,7 +260,7 @@ void transaction::clean_up(const one_call& c, const aftermath& after,
     const auto now =
         c.asked.now == detail::store_clock ? now_.value_or(limits::exact_integer) : c.asked.now;
     const auto last = now + core::log_period(c.policy->plan) + uncertainty;
-    if (after.newest > last && c.asked.verb != detail::verb::peek)
+    if (after.newest > last && !core::traits_of(c.asked.verb).only_asks)
         add([&](std::string& to) { append_cut(to, key, last); });
 }
 

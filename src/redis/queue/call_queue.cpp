@@ -2,6 +2,7 @@
 //
 // How calls come to their end, whatever they were asked in.
 
+#include <core/verb_traits.hpp>
 #include <redis/queue/call_queue.hpp>
 
 #include <utility>
@@ -38,15 +39,16 @@ void call_queue::finish(detail::operation& op, error_code why) {
 }
 
 void call_queue::finish_lost(detail::operation& op) {
-    finish(op, op.asked.verb == detail::verb::peek ? errc::unavailable : errc::outcome_unknown);
+    finish(op,
+           core::traits_of(op.asked.verb).only_asks ? errc::unavailable : errc::outcome_unknown);
 }
 
 bool call_queue::expire(std::int64_t now, errc unsent) {
     auto any = false;
     auto* op = by_deadline_.front();
     for (; op != nullptr && op->deadline <= now; op = by_deadline_.front()) {
-        const auto asks_only = op->asked.verb == detail::verb::peek;
-        withdraw(*op, is_sent(*op) && !asks_only ? errc::outcome_unknown : unsent);
+        const auto only_asks = core::traits_of(op->asked.verb).only_asks;
+        withdraw(*op, is_sent(*op) && !only_asks ? errc::outcome_unknown : unsent);
         any = true;
     }
     drop_abandoned();

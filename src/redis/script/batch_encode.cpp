@@ -3,6 +3,7 @@
 // A batch to its bytes: the keys, or the rows that hold their states, then the plan, the clock and
 // the calls.
 
+#include <core/rule_kind.hpp>
 #include <redis/protocol/script.hpp>
 #include <redis/script/batch.hpp>
 #include <redis/script/seen.hpp>
@@ -114,8 +115,7 @@ std::size_t batch::keys_of(std::size_t entry) const noexcept {
     if (policy_of(entry).filter)
         return 2; // generations
     const auto& rules = policy_of(entry).plan;
-    const auto sketches =
-        std::ranges::count(rules.rules(), core::kind::distinct, &core::limit::kind);
+    const auto sketches = std::ranges::count_if(rules.rules(), core::has_sketch);
     return 1 + (rules.has_log ? 1U : 0U) + static_cast<std::size_t>(sketches);
 }
 
@@ -154,7 +154,7 @@ void batch::append_keys(std::string& out) const {
             append_family(out, log_family, first, last);
         for (const auto& l : rules.rules()) {
             const auto family = sketch_family(l.tag);
-            if (l.kind == core::kind::distinct)
+            if (core::has_sketch(l))
                 append_family(out, {family.data(), family.size()}, first, last);
         }
     }

@@ -4,6 +4,8 @@
 // script then goes through the calls of each key and decides as the script did. Both count what
 // they granted: should they ever differ, nobody gets a decision.
 
+#include <core/rule_kind.hpp>
+#include <core/verb_traits.hpp>
 #include <redis/protocol/reply_header.hpp>
 #include <redis/script/batch.hpp>
 #include <redis/script/seen.hpp>
@@ -13,12 +15,6 @@
 
 namespace colimit::redis {
 namespace {
-
-/// Whether the verb may be granted something, which both sides count.
-[[nodiscard]] bool asks(detail::verb v) noexcept {
-    return v == detail::verb::allow || v == detail::verb::peek || v == detail::verb::reserve ||
-           v == detail::verb::once;
-}
 
 [[nodiscard]] char status_of(const reply_header& h, std::size_t key) noexcept {
     return h.statuses == "-" ? '.' : h.statuses[key];
@@ -47,8 +43,8 @@ struct batch::answers {
         // Where the script moved a window after a clock step, it stored the whole value.
         for (std::size_t i = 0; i < rules.size; ++i) {
             const auto& s = found[i];
-            if (rules.limits[i].kind == core::kind::distinct && s.num != 0 && s.debt != 0 &&
-                s.t > now && s.t != state.states[i].t)
+            if (core::has_sketch(rules.limits[i]) && s.num != 0 && s.debt != 0 && s.t > now &&
+                s.t != state.states[i].t)
                 state.stale = true;
         }
         return true;
@@ -105,7 +101,7 @@ bool batch::decide(std::size_t entry, std::optional<std::string_view> value, ans
         c.asked.now = from.now;
         auto& answer = c.op != nullptr ? c.op->result : nobody;
         (void)core::evaluate(rules, state, c.asked, answer);
-        from.granted += asks(c.asked.verb) && answer.allowed() ? 1 : 0;
+        from.granted += core::traits_of(c.asked.verb).is_granted && answer.allowed() ? 1 : 0;
     }
     return true;
 }

@@ -3,6 +3,7 @@
 // Numbers to bytes and back.
 
 #include <base/bytes.hpp>
+#include <core/rule_kind.hpp>
 #include <redis/script/wire.hpp>
 
 #include <algorithm>
@@ -67,20 +68,20 @@ struct slot_writer {
 
 /// Whether the script answers what it found of the rule, call by call.
 [[nodiscard]] bool has_facts(const core::limit& l) noexcept {
-    return l.kind == core::kind::log || l.kind == core::kind::distinct;
+    return core::form_of(l.kind) != core::state_form::numbers;
 }
 
 /// The only slot, if values of the plan may be brief.
 [[nodiscard]] const core::limit* brief_slot(const core::plan& rules) noexcept {
     const auto may_be_brief =
-        rules.packed && rules.slots == 1 && rules.limits[0].kind != core::kind::counter;
+        rules.packed && rules.slots == 1 && core::has_fixed_numbers(rules.limits[0].kind);
     return may_be_brief ? &rules.limits[0] : nullptr;
 }
 
 /// What each state of the rule has.
 void give_numbers(const core::limit& l, core::rule_state& s) noexcept {
     s.num = l.num;
-    s.capacity = core::stored_capacity(l);
+    s.capacity = l.marked;
 }
 
 [[nodiscard]] bool has_shape(std::string_view value) noexcept {
@@ -163,9 +164,9 @@ std::string encode_value(const core::plan& rules, const core::key_state& state,
     append_double(slots.fixed, expires);
     for (std::uint32_t i = 0; i < rules.slots; ++i) {
         auto s = state.states[i];
-        if (rules.limits[i].kind == core::kind::distinct)
+        if (core::has_sketch(rules.limits[i]))
             s.num = 1; // what the store told the arithmetic is not kept
-        if (rules.limits[i].kind != core::kind::log)
+        if (!core::is_log(rules.limits[i]))
             slots.append_slot(rules.limits[i].tag, s);
     }
     if (state.block.debt != 0)

@@ -4,27 +4,60 @@
 // bucket instead of a theoretical arrival time: debt falls by `den` ticks a unit and never below 0,
 // a token adds `num` ticks, and what fits below `full` is allowed.
 
-#ifndef COLIMIT_CORE_CONTINUOUS_HPP
-#define COLIMIT_CORE_CONTINUOUS_HPP
+#ifndef COLIMIT_CORE_KINDS_BUCKET_HPP
+#define COLIMIT_CORE_KINDS_BUCKET_HPP
 
 #include <core/integers.hpp>
+#include <core/limit_maker.hpp>
 #include <core/state.hpp>
 #include <core/versions.hpp>
 
+#include <boost/assert.hpp>
+
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
 
-namespace colimit::core {
+namespace colimit::core::kinds {
 
-struct continuous {
-    [[nodiscard]] static bool bring_to_now(const limit& l, rule_state& s,
-                                           std::int64_t now) noexcept {
+struct bucket {
+    static constexpr char family = 'b';
+    static constexpr std::string_view description =
+        "a continuous bucket (gcra, cell, token_bucket or leaky_bucket)";
+    static constexpr auto form = state_form::numbers;
+    static constexpr bool has_fixed_numbers = true;
+    static constexpr bool starts_at_use = false;
+    static constexpr bool can_reserve = true;
+
+    [[nodiscard]] static limit compile(const std::string& where, const rule& r) {
+        const auto period = period_of(where, r);
+        for (const auto unit : units) {
+            const auto made = compile_in(unit, period, r);
+            if (!made)
+                continue;
+            check_recovery(where,
+                           (made->full - 1) / made->den >= limits::longest_recovery.count() / unit);
+            return *made;
+        }
+        refuse(where,
+               "capacity times period is too large to be counted exactly: choose a smaller burst, "
+               "or a period of whole milliseconds or seconds");
+    }
+
+    [[nodiscard]] static std::int64_t full_recovery(const limit& l) noexcept {
+        return ((l.full - 1) / l.den + 1) * l.unit;
+    }
+
+    [[nodiscard]] static bool advance(const limit& l, rule_state& s, std::int64_t now) noexcept {
         const auto now_units = in_units(now, l.unit);
         const auto now_floor = now_units * l.unit;
         if (s.num == 0)
             return start(l, s, now_floor);
         if (s.num != l.num || s.capacity != l.capacity) [[unlikely]]
-            return bring_other(l, s, now);
+            return advance_other(l, s, now);
         const auto ahead = s.t > now;
         const auto elapsed =
             ahead ? 0
@@ -39,13 +72,11 @@ struct continuous {
         return ahead;
     }
 
-    [[nodiscard]] static std::int64_t room(const limit& l, const rule_state& s) noexcept {
-        return floor_div(l.full - s.debt, l.num);
-    }
-
-    [[nodiscard]] static bool fits(const limit& l, const rule_state& s,
-                                   std::int64_t amount) noexcept {
-        return amount <= l.capacity && amount * l.num <= l.full - s.debt;
+    [[nodiscard]] static std::int64_t available(const limit& l, const rule_state& s,
+                                                std::int64_t amount, std::int64_t now) noexcept {
+        if (amount <= l.capacity && amount * l.num <= l.full - s.debt) // without a division
+            return amount;
+        return fitting(amount, balance(l, s, now));
     }
 
     [[nodiscard]] static std::int64_t wait_for(const limit& l, const rule_state& s,
@@ -55,31 +86,39 @@ struct continuous {
         return need <= room ? 0 : wait_of(ceil_div(need - room, l.den), l.unit, now);
     }
 
-    /// Adds without asking, up to where `charge` saturates; a debt that is above already stays.
-    static void add(const limit& l, rule_state& s, std::int64_t cost) noexcept {
+    static void charge(const limit& l, rule_state& s, std::int64_t cost,
+                       std::int64_t /*now*/) noexcept {
         if (s.capacity <= 0) [[unlikely]]
             return versions::owe(l, s, sum(l, s.debt, cost, l.most),
-                                 sum(l, versions::whole(s), cost, most_of_other(l)));
+                                 sum(l, versions::whole(s), cost, most_of_other(l)), true);
         s.debt = sum(l, s.debt, cost, l.most);
     }
 
-    static void take(const limit& l, rule_state& s, std::int64_t cost) noexcept {
+    static void refund(const limit& l, rule_state& s, std::int64_t cost) noexcept {
         const auto owed = versions::whole(s);
         const auto left = cost >= ceil_div(owed, l.num) ? 0 : owed - cost * l.num;
         if (s.capacity <= 0) [[unlikely]]
-            return versions::owe(l, s, 0, left);
+            return versions::owe(l, s, 0, left, true);
         s.debt = left;
     }
 
     /// Charges as at `turn`, when the debt of before will have been repaid that far.
     static void reserve(const limit& l, rule_state& s, std::int64_t cost, std::int64_t now,
                         std::int64_t turn) noexcept {
+        BOOST_ASSERT(turn >= now);
         const auto wait = in_units(turn, l.unit) - in_units(now, l.unit);
         const auto repaid = wait > l.most / l.den ? l.most : wait * l.den;
         s.debt = std::max(s.debt, repaid);
-        add(l, s, cost);
+        charge(l, s, cost, now);
         if (s.debt > l.full)
             s.capacity = 0;
+    }
+
+    static void fold(const limit& l, rule_state& s) noexcept { versions::fold(l, s); }
+
+    [[nodiscard]] static std::int64_t balance(const limit& l, const rule_state& s,
+                                              std::int64_t /*now*/) noexcept {
+        return floor_div(l.full - s.debt, l.num);
     }
 
     [[nodiscard]] static std::int64_t reset_after(const limit& l, const rule_state& s,
@@ -87,18 +126,58 @@ struct continuous {
         return wait_of(ceil_div(s.debt, l.den), l.unit, now);
     }
 
-    [[nodiscard]] static bool is_blank(const limit& l, const rule_state& s) noexcept {
-        return s.num == 0 || (s.debt == 0 && l.initial == starts_full);
-    }
-
-    /// For how long the state is to be kept.
-    [[nodiscard]] static std::int64_t matters_for(const limit& l, const rule_state& s,
-                                                  std::int64_t /*now*/) noexcept {
+    [[nodiscard]] static std::int64_t lifetime(const limit& l, const rule_state& s,
+                                               std::int64_t /*now*/) noexcept {
         const auto fill = l.initial == starts_full ? 0 : ceil_div(l.full, l.den);
         return (ceil_div(s.debt, l.den) + fill) * l.unit;
     }
 
+    [[nodiscard]] static bool is_full(const limit& l, const rule_state& s) noexcept {
+        return s.num == 0 || (s.debt == 0 && l.initial == starts_full);
+    }
+
+    [[nodiscard]] static rule_state owing(const limit& l, std::int64_t duration,
+                                          std::int64_t now) noexcept {
+        BOOST_ASSERT(duration >= 1);
+        return {.t = now,
+                .debt = product_up_to(l.most, (duration - 1) / l.unit + 1, l.den),
+                .num = l.num,
+                .capacity = l.marked};
+    }
+
+    [[nodiscard]] static rule_state stricter(const limit& l, const rule_state& a,
+                                             const rule_state& b) noexcept {
+        return versions::stricter(l, a, b);
+    }
+
+    [[nodiscard]] static std::int64_t written_after(const rule_state& s) noexcept {
+        return versions::written_after(s);
+    }
+
   private:
+    /// Counted in `unit`, if its numbers stay exact there.
+    [[nodiscard]] static std::optional<limit> compile_in(std::int64_t unit, std::int64_t us,
+                                                         const rule& r) {
+        if (us % unit != 0)
+            return std::nullopt;
+        const auto period = us / unit;
+        const auto divisor = std::gcd(period, r.count());
+        const auto num = period / divisor;
+        const auto den = r.count() / divisor;
+        if (!product_fits(r.capacity(), num, limits::exact_integer))
+            return std::nullopt;
+        const auto full = r.capacity() * num;
+        const auto longest = limits::longest_debt.count() / unit;
+        const auto ticks = product_fits(longest, den, most_ticks) ? longest * den : most_ticks;
+        return limit{.capacity = r.capacity(),
+                     .num = num,
+                     .den = den,
+                     .unit = unit,
+                     .full = full,
+                     .most = std::max(full, ticks),
+                     .marked = r.capacity()};
+    }
+
     /// Debt that another version of the policy may have left saturates there.
     [[nodiscard]] static std::int64_t most_of_other(const limit& l) noexcept {
         const auto longest = limits::longest_debt.count() / l.unit;
@@ -134,8 +213,8 @@ struct continuous {
     }
 
     /// Reads a state that was stored with other numbers, see versions.hpp.
-    [[nodiscard]] static bool bring_other(const limit& l, rule_state& s,
-                                          std::int64_t now) noexcept {
+    [[nodiscard]] static bool advance_other(const limit& l, rule_state& s,
+                                            std::int64_t now) noexcept {
         if (s.capacity < 0) // it is at now
             return false;
         const auto now_units = in_units(now, l.unit);
@@ -151,7 +230,7 @@ struct continuous {
         return ahead;
     }
 
-    /// A key that is not there, or has been full for as long as it takes to fill.
+    /// A key that does not exist, or has been full for as long as it takes to fill.
     [[nodiscard]] static bool start(const limit& l, rule_state& s,
                                     std::int64_t now_floor) noexcept {
         s = {.t = now_floor,
@@ -162,6 +241,6 @@ struct continuous {
     }
 };
 
-} // namespace colimit::core
+} // namespace colimit::core::kinds
 
 #endif
