@@ -28,6 +28,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(allocation)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -196,8 +198,6 @@ void call_back(const std::string& server, int callers, meter& m) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(allocation)
 
 BOOST_AUTO_TEST_CASE(every_way_to_allocate_is_counted) {
     const auto counts = [](auto take) {

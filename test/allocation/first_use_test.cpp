@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(allocation)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -35,8 +37,6 @@ using namespace colimit;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(allocation)
 
 BOOST_AUTO_TEST_CASE(the_first_use_of_a_batch_allocates_nothing) {
     const auto bucket = gcra(100, 1s);

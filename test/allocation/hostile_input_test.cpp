@@ -22,6 +22,8 @@
 #include <string_view>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(hostile_input)
+
 namespace {
 
 using namespace std::literals;
@@ -69,8 +71,6 @@ void check_json(std::string_view name, const std::string& document) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(hostile_input)
 
 BOOST_AUTO_TEST_CASE(a_hostile_document_is_refused_at_once_and_in_little_memory) {
     const auto head = R"({"policies": {"a": [{"limit": )"s;

@@ -21,7 +21,7 @@ namespace {
 
 using core::verb;
 
-constexpr std::size_t calls_of_history = 100;
+constexpr std::size_t calls_of_log_history = 100;
 constexpr std::size_t most_rules = limits::rules_per_policy;
 
 class log_story {
@@ -42,7 +42,7 @@ class log_story {
     }
 
     [[nodiscard]] history tell() {
-        while (told_.calls() < calls_of_history) {
+        while (told_.calls() < calls_of_log_history) {
             move_clock();
             told_.steps.push_back(ask());
         }

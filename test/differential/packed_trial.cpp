@@ -26,9 +26,6 @@ namespace {
 
 namespace resp = redis::resp;
 
-/// Attempts to make a counter-example smaller.
-constexpr int most_attempts = 3000;
-
 /// A head is in the new hash.
 [[nodiscard]] std::size_t hash_of(packed_place p) {
     return p == packed_place::old_hash ? row_model::old_hash : row_model::new_hash;

@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(hostile_keys)
+
 namespace {
 
 using namespace std::literals;
@@ -114,8 +116,6 @@ template<class Act>
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(hostile_keys)
 
 BOOST_AUTO_TEST_CASE(whatever_their_bytes_a_server_sees_the_script_and_what_it_calls) {
     auto server = test::redis_server{};

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(messages)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -127,8 +129,6 @@ void check_astray(fault_kind kind, way w, std::size_t message) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(messages)
 
 BOOST_AUTO_TEST_CASE(replies_that_are_lost_doubled_or_swapped_answer_no_other_call) {
     for (const auto kind : {fault_kind::drop, fault_kind::duplicate, fault_kind::swap})

@@ -99,6 +99,8 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
     return 0;
 }
 
+BOOST_AUTO_TEST_SUITE(addresses)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -162,8 +164,6 @@ class dropping_host : public silent_host {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(addresses)
 
 BOOST_AUTO_TEST_CASE(an_address_that_drops_packets_is_passed_over) {
     auto server = test::redis_server{{.tcp = true}};

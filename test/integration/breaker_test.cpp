@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(breaking)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -46,8 +48,6 @@ asio::awaitable<void> miss(live& l, int calls) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(breaking)
 
 BOOST_AUTO_TEST_CASE(after_a_few_misses_nobody_waits_for_a_frozen_server) {
     auto server = test::redis_server{};

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(cluster_nodes)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -57,8 +59,6 @@ asio::awaitable<void> check_exact(limiter& l, const policy& p) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(cluster_nodes)
 
 BOOST_AUTO_TEST_CASE(many_callers_on_a_cluster_of_one_node_are_decided_exactly) {
     auto c = cluster{};

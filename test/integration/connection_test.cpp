@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(connections)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -24,8 +26,6 @@ const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
 const auto others = policy{"q", gcra(1'000'000, 24h * 36'500)};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(connections)
 
 BOOST_AUTO_TEST_CASE(a_limiter_connects_by_itself) {
     auto server = test::redis_server{};

@@ -16,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(diagnostics_events)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -56,8 +58,6 @@ void spoil(test::raw_client& look, std::string_view part_of_name) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(diagnostics_events)
 
 BOOST_AUTO_TEST_CASE(calls_above_max_in_flight_are_no_outage) {
     auto server = test::redis_server{};

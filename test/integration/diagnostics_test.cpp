@@ -19,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(diagnostics)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -59,8 +61,6 @@ asio::awaitable<void> until_reported(const limiter& l, std::string_view part) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(diagnostics)
 
 BOOST_AUTO_TEST_CASE(a_healthy_limiter_reports_no_problem) {
     auto server = test::redis_server{};

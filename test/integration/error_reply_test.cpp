@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(error_replies)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -80,8 +82,6 @@ void expect(const std::string& error, errc code, condition what, bool keeps_conn
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(error_replies)
 
 BOOST_AUTO_TEST_CASE(what_was_not_run_may_be_asked_again_later) {
     using enum condition;

@@ -19,6 +19,8 @@
 #include <string_view>
 #include <thread>
 
+BOOST_AUTO_TEST_SUITE(error_table)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -75,8 +77,6 @@ struct refusing {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(error_table)
 
 BOOST_AUTO_TEST_CASE(a_full_memory_is_an_error_of_the_server_on_a_connection_that_is_kept) {
     for (const auto how : {mode::script, mode::transaction}) { // -OOM, -EXECABORT

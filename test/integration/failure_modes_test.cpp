@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(failure_modes)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -50,8 +52,6 @@ asio::awaitable<int> allowed_of(live& l, int asked, std::string key, policy p,
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(failure_modes)
 
 BOOST_AUTO_TEST_CASE(by_default_a_store_in_the_process_enforces_the_limit) {
     BOOST_TEST((config{}.on_failure == failure_mode::local));

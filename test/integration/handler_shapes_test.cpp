@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(handler_shapes)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -123,8 +125,6 @@ void play(const std::string& server, kind_of_call kind, finale end, bool thread_
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(handler_shapes)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(every_verb_and_end_leaves_nothing_of_a_handler, Shape, shapes) {
     const auto redis = test::redis_server{};

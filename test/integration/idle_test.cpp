@@ -15,6 +15,8 @@
 #include <string>
 #include <thread>
 
+BOOST_AUTO_TEST_SUITE(idle_connections)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -62,8 +64,6 @@ struct proxied {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(idle_connections)
 
 BOOST_AUTO_TEST_CASE(one_that_was_dropped_is_replaced_before_a_call_finds_out) {
     auto p = proxied{swallows_from(greeting + 1), [](config& c) { c.ping_interval = 20ms; }};

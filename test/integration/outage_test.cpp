@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(outages)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -71,8 +73,6 @@ struct load {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(outages)
 
 BOOST_AUTO_TEST_CASE(after_a_restart_of_the_server_calls_work_again_by_themselves) {
     auto server = test::redis_server{};

@@ -28,6 +28,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(outliving)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -135,8 +137,6 @@ void outlive_by_shape() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(outliving)
 
 BOOST_AUTO_TEST_CASE(a_bound_handler) {
     outlive_by_shape<test::bound_shape>();

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(refusals)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -27,8 +29,6 @@ const auto rules = policy{"p", gcra(5, 1h)};
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(refusals)
 
 BOOST_AUTO_TEST_CASE(a_foreign_value_is_a_conflict_of_its_key_and_stays_as_it_is) {
     auto server = test::redis_server{};

@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(stalls)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -58,8 +60,6 @@ void connect(live& l) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(stalls)
 
 BOOST_AUTO_TEST_CASE(what_waits_behind_a_long_handler_is_not_sent_after_its_deadline) {
     auto server = test::redis_server{};

@@ -26,7 +26,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colimit {
+namespace colimit::stepped_clock_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -463,4 +463,4 @@ BOOST_AUTO_TEST_CASE(P8_without_scripts_a_large_step_gives_one_limit_and_locks_n
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace
-} // namespace colimit
+} // namespace colimit::stepped_clock_test

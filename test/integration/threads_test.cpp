@@ -29,6 +29,8 @@
 #include <string>
 #include <thread>
 
+BOOST_AUTO_TEST_SUITE(threads)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -104,8 +106,6 @@ void check_from_all_threads(const config& settings) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(threads)
 
 BOOST_AUTO_TEST_CASE(every_thread_of_a_pool_may_ask_one_limiter_in_process) {
     check_from_all_threads(shared("memory:"));

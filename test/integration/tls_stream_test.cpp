@@ -26,6 +26,8 @@
 #include <thread>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(tls_stream)
+
 namespace {
 
 using namespace colimit;
@@ -113,8 +115,6 @@ class talker final : public redis::stream_events, public std::enable_shared_from
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(tls_stream)
 
 BOOST_AUTO_TEST_CASE(
     a_write_behind_the_handshake_is_told_of_when_all_has_left_and_new_keys_come_behind_it) {

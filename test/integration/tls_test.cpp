@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(servers_by_tls)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,8 +33,6 @@ using test::tls_server;
 const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(servers_by_tls)
 
 BOOST_AUTO_TEST_CASE(every_verb_works) {
     auto s = tls_server{};

@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(trouble_with_tls)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -88,8 +90,6 @@ struct hindered {
 constexpr auto stalls = {0, 1, 5, 100, 300, 900};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(trouble_with_tls)
 
 BOOST_AUTO_TEST_CASE(who_is_not_who_he_should_be_is_not_trusted) {
     auto right = tls_server{};

@@ -15,6 +15,8 @@
 #include <new>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(scarce_batches)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -62,8 +64,6 @@ struct conversation : test::batcher_bench {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(scarce_batches)
 
 BOOST_AUTO_TEST_CASE(a_batch_that_could_not_be_written_is_written_later) {
     for (const auto* rules : {&bucket, &packed, &members}) {

@@ -25,6 +25,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(scarcity)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -306,8 +308,6 @@ void fail_each_on_a_server(way how) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(scarcity)
 
 BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_script_may_fail) {
     fail_each_on_a_server(by_script);

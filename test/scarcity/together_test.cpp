@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(scarce_memory_for_several_keys)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -48,8 +50,6 @@ struct scarce_call {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(scarce_memory_for_several_keys)
 
 BOOST_AUTO_TEST_CASE(without_memory_all_are_charged_or_none) {
     auto struck = 0;

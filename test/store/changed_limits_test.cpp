@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(changed_limits)
+
 namespace {
 
 using namespace colimit;
@@ -237,3 +239,5 @@ BOOST_DATA_TEST_CASE(a_beginning_of_ones_own_counts_for_new_keys_only, every_sto
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

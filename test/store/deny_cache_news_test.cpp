@@ -22,6 +22,8 @@
 #include <string>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(deny_cache_and_fresher_news)
+
 namespace {
 
 using namespace colimit;
@@ -64,8 +66,6 @@ struct news_fixture {
     live a;
     live b;
 };
-
-BOOST_AUTO_TEST_SUITE(deny_cache_and_fresher_news)
 
 BOOST_FIXTURE_TEST_CASE(a_grant_by_allow_all_ends_a_denial, news_fixture) {
     deny_eight();

@@ -9,6 +9,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(deny_cache_on_redis)
+
 namespace {
 
 using namespace colimit;
@@ -42,8 +44,6 @@ struct two_limiters {
     live a;
     live b;
 };
-
-BOOST_AUTO_TEST_SUITE(deny_cache_on_redis)
 
 BOOST_FIXTURE_TEST_CASE(a_refused_question_does_not_reach_the_server_again, two_limiters) {
     exhaust("k", hourly);

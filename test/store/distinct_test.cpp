@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(distinct_members)
+
 namespace {
 
 using namespace colimit;
@@ -288,3 +290,5 @@ BOOST_DATA_TEST_CASE(P3_a_peek_makes_no_sketch_where_one_was_lost, every_redis()
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(every_kind)
+
 namespace {
 
 using namespace colimit;
@@ -302,3 +304,5 @@ BOOST_DATA_TEST_CASE(P12_no_window_of_time_ever_sees_more_than_its_bound, every_
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

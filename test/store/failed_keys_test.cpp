@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(failed_keys)
+
 namespace {
 
 using namespace colimit;
@@ -119,3 +121,5 @@ BOOST_AUTO_TEST_CASE(a_key_that_fails_after_its_rules_were_asked_does_not_speak_
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

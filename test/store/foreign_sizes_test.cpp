@@ -18,9 +18,9 @@
 #include <string_view>
 #include <vector>
 
+namespace colimit::foreign_sizes_test {
 namespace {
 
-using namespace colimit;
 using namespace colimit::test;
 using namespace std::chrono_literals;
 
@@ -368,3 +368,4 @@ BOOST_AUTO_TEST_CASE(a_damaged_sketch_fails_the_calls_for_its_key_alone) {
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace
+} // namespace colimit::foreign_sizes_test

@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(full_server)
+
 namespace {
 
 using namespace colimit;
@@ -114,8 +116,6 @@ using growing = std::function<void(live&, const std::string&, const policy&, cal
         });
     return all;
 }
-
-BOOST_AUTO_TEST_SUITE(full_server)
 
 BOOST_AUTO_TEST_CASE(no_verb_of_any_kind_adds_a_key) {
     const redis_server server;

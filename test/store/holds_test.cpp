@@ -10,6 +10,8 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(holds)
+
 namespace {
 
 using namespace colimit;
@@ -214,3 +216,5 @@ BOOST_DATA_TEST_CASE(who_comes_second_leaves_the_id_as_it_was, every_redis()) {
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(memory_usage)
+
 namespace {
 
 using namespace colimit;
@@ -85,3 +87,5 @@ BOOST_AUTO_TEST_CASE(a_packed_state_takes_about_half_of_what_a_key_takes) {
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(merged)
+
 namespace {
 
 using namespace colimit;
@@ -124,3 +126,5 @@ BOOST_AUTO_TEST_CASE(more_equal_calls_than_a_byte_counts_are_all_counted) {
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(mixed_rules)
+
 namespace {
 
 using namespace colimit;
@@ -140,3 +142,5 @@ BOOST_DATA_TEST_CASE(a_rule_that_only_watches_is_charged_and_refuses_nobody_of_a
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

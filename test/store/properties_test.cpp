@@ -16,6 +16,8 @@
 #include <limits>
 #include <random>
 
+BOOST_AUTO_TEST_SUITE(properties)
+
 namespace {
 
 using namespace colimit;
@@ -255,3 +257,5 @@ BOOST_DATA_TEST_CASE(P10_no_bytes_of_a_key_collide_with_another_key, every_store
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

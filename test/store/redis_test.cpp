@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(keys_on_a_server)
+
 namespace {
 
 using namespace colimit;
@@ -341,3 +343,5 @@ BOOST_AUTO_TEST_CASE(P10_all_state_of_a_key_lies_in_one_slot_whatever_its_bytes)
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

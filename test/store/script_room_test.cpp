@@ -12,6 +12,8 @@
 
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(script_room)
+
 namespace {
 
 using namespace colimit;
@@ -33,8 +35,6 @@ void check_room(test::raw_client& server, const redis::script& script) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(script_room)
 
 BOOST_AUTO_TEST_CASE(each_script_has_room_for_forty_more_locals) {
     const test::redis_server server;

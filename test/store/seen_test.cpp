@@ -28,6 +28,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(seen)
+
 namespace {
 
 using namespace colimit;
@@ -111,8 +113,6 @@ class asker {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(seen)
 
 BOOST_AUTO_TEST_CASE(an_id_is_new_once_then_old_for_an_age_and_for_two_at_most) {
     auto s = asker{};

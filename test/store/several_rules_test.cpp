@@ -11,6 +11,8 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(several_rules)
+
 namespace {
 
 using namespace colimit;
@@ -148,3 +150,5 @@ BOOST_DATA_TEST_CASE(rules_keep_their_state_when_others_come_go_and_change_place
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(sliding_logs)
+
 namespace {
 
 using namespace colimit;
@@ -356,3 +358,5 @@ BOOST_DATA_TEST_CASE(P2_and_P12_hold_for_logs_against_a_count_of_every_event, ev
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(statistics_on_redis)
+
 namespace {
 
 using namespace colimit;
@@ -18,8 +20,6 @@ using namespace colimit::test;
 using namespace std::chrono_literals;
 
 const policy two{"two", gcra(2, 1h).burst(2)};
-
-BOOST_AUTO_TEST_SUITE(statistics_on_redis)
 
 BOOST_AUTO_TEST_CASE(calls_of_one_turn_are_one_batch_and_equal_ones_are_merged) {
     look().must({"FLUSHALL"});

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(together)
+
 namespace {
 
 using namespace colimit;
@@ -293,3 +295,5 @@ BOOST_DATA_TEST_CASE(a_thousand_checks_are_a_few_script_calls, every_redis()) {
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

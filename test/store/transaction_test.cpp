@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(transactions)
+
 namespace {
 
 using namespace colimit;
@@ -73,8 +75,6 @@ decision allow(live& l, std::string_view key, const policy& p, const check_optio
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(transactions)
 
 BOOST_AUTO_TEST_CASE(a_log_is_exact_without_scripts_in_both_protocols) {
     auto s = scriptless{};

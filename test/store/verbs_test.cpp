@@ -10,6 +10,8 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(verbs)
+
 namespace {
 
 using namespace colimit;
@@ -183,3 +185,5 @@ BOOST_DATA_TEST_CASE(without_a_clock_of_ones_own_the_stores_clock_counts, every_
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(versions)
+
 namespace {
 
 using namespace colimit;
@@ -351,3 +353,5 @@ BOOST_DATA_TEST_CASE(a_denial_says_when_this_version_will_grant, every_store()) 
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

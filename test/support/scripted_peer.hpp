@@ -7,6 +7,7 @@
 #define COLIMIT_TEST_SUPPORT_SCRIPTED_PEER_HPP
 
 #include <support/coroutine_run.hpp>
+#include <support/fresh_folder.hpp>
 #include <support/script_double.hpp>
 
 #include <boost/asio/buffer.hpp>
@@ -16,7 +17,6 @@
 #include <boost/system/system_error.hpp>
 
 #include <cstddef>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -113,7 +113,7 @@ class scripted_peer {
     using script = std::function<asio::awaitable<void>(peer_connection&)>;
 
     scripted_peer(asio::io_context& context, script each)
-        : folder_(make_folder()), script_(std::move(each)),
+        : folder_(fresh_folder()), script_(std::move(each)),
           acceptor_(context, {folder_ + "/peer.sock"}) {
         asio::co_spawn(context, accept(), report);
     }
@@ -126,13 +126,6 @@ class scripted_peer {
     void close() { acceptor_.close(); }
 
   private:
-    [[nodiscard]] static std::string make_folder() {
-        auto name = (std::filesystem::temp_directory_path() / "colimit-peer-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr)
-            throw std::runtime_error{"no temporary folder"};
-        return name;
-    }
-
     /// A client that goes is what happens; anything else that a script throws is a fault of it.
     static void report(const std::exception_ptr& failure) {
         try {

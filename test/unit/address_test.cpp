@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(server_address)
+
 namespace {
 
 using colimit::redis::address;
@@ -62,8 +64,6 @@ void check_address(std::string_view text, const address& expected) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(server_address)
 
 BOOST_AUTO_TEST_CASE(memory_is_an_address_of_its_own) {
     check_address("memory:", {});

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(batches)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -67,8 +69,6 @@ struct fixture {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(batches)
 
 BOOST_FIXTURE_TEST_CASE(single_allows_of_cost_1_are_named_by_their_keys_alone, fixture) {
     add("a");

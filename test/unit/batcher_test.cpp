@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(batchers)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -43,8 +45,6 @@ struct small : fixture {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(batchers)
 
 BOOST_FIXTURE_TEST_CASE(calls_of_one_turn_leave_in_one_batch_for_each_policy, fixture) {
     for (const auto* key : {"a", "b", "a"})

@@ -22,6 +22,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(bloom)
+
 namespace {
 
 using namespace colimit;
@@ -77,8 +79,6 @@ constexpr std::int64_t start = 1'700'000'000'000'000;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(bloom)
 
 BOOST_AUTO_TEST_CASE(of_a_million_new_ids_fewer_than_stated_are_called_old_by_full_generations) {
     const auto rate = worst_rate(1'000'000, 0.01, 1'000'000);

@@ -18,6 +18,8 @@
 #include <system_error>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(call_faults)
+
 using namespace std::chrono_literals;
 using namespace colimit;
 using detail::fault;
@@ -63,8 +65,6 @@ struct trial {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(call_faults)
 
 BOOST_AUTO_TEST_CASE(a_call_ends_with_the_reason) {
     auto t = trial{};

@@ -21,6 +21,8 @@
 #include <optional>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(cancellation)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -81,8 +83,6 @@ struct fixture {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(cancellation)
 
 BOOST_FIXTURE_TEST_CASE(before_the_bytes_left_every_type_ends_the_call_and_takes_no_quota,
                         fixture) {

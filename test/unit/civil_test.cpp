@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cstdint>
 
+BOOST_AUTO_TEST_SUITE(civil)
+
 namespace {
 
 using namespace colimit;
@@ -45,8 +47,6 @@ constexpr calendar_unit every_unit[] = {calendar_unit::day, calendar_unit::week,
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(civil)
 
 BOOST_AUTO_TEST_CASE(every_day_from_1970_to_2112_ends_where_chrono_says) {
     auto wrong = 0;

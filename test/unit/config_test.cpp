@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(configuration)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -44,8 +46,6 @@ void check_range(Value config::* member, Value least, Value most, const std::str
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(configuration)
 
 BOOST_AUTO_TEST_CASE(the_defaults_are_valid) {
     BOOST_TEST(reason({}) == "not refused");

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(sliding_window_counter)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -41,8 +43,6 @@ constexpr auto minute = 60 * second;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(sliding_window_counter)
 
 BOOST_AUTO_TEST_CASE(the_previous_window_counts_by_what_is_left_of_it) {
     BOOST_TEST(counted(100, 40, 80, 30).peek().remaining == 0);

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(deny_caches)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -93,8 +95,6 @@ struct fixture {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(deny_caches)
 
 BOOST_FIXTURE_TEST_CASE(a_denial_answers_the_same_question_until_it_is_almost_over, fixture) {
     BOOST_TEST(!ask("k"));

@@ -12,6 +12,8 @@
 #include <chrono>
 #include <cstdint>
 
+BOOST_AUTO_TEST_SUITE(distinct_members)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -45,8 +47,6 @@ struct counted {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(distinct_members)
 
 BOOST_AUTO_TEST_CASE(a_new_member_is_counted_once_whatever_it_costs) {
     for (const auto cost : {1, 2, 3}) {

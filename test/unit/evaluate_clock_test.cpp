@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cstdint>
 
+BOOST_AUTO_TEST_SUITE(evaluation_and_time)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -26,8 +28,6 @@ constexpr auto start = std::int64_t{1'700'000'000'000'000};
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(evaluation_and_time)
 
 BOOST_AUTO_TEST_CASE(a_rule_in_milliseconds_counts_from_the_last_whole_one) {
     // 104,729 is prime: a bucket of as many tokens a day is exact in milliseconds only.

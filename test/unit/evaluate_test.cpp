@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <span>
 
+BOOST_AUTO_TEST_SUITE(evaluation)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -37,8 +39,6 @@ constexpr auto exact = limits::exact_integer;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(evaluation)
 
 BOOST_AUTO_TEST_CASE(a_fresh_key_has_its_whole_capacity) {
     auto k = key_history{gcra(5, 1s).burst(10), start};

@@ -12,6 +12,8 @@
 #include <random>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(event_log_suite)
+
 using colimit::core::event_log;
 
 namespace {
@@ -103,8 +105,6 @@ constexpr std::int64_t start = 1'700'000'000'000'000;
 constexpr std::int64_t many = 1'000'000;
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(event_log_suite)
 
 BOOST_AUTO_TEST_CASE(an_event_counts_for_one_period_exactly) {
     auto log = event_log{};

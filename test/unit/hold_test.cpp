@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstdint>
 
+BOOST_AUTO_TEST_SUITE(holds)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -39,8 +41,6 @@ struct first_comer {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(holds)
 
 BOOST_AUTO_TEST_CASE(a_second_call_soon_after_a_granted_one_is_a_duplicate) {
     auto k = sms();

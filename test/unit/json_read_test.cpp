@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(json_policies)
+
 namespace {
 
 using namespace colimit;
@@ -54,8 +56,6 @@ void check_rule(const std::string& fields, const rule& expected) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(json_policies)
 
 BOOST_AUTO_TEST_CASE(the_example_of_the_header_is_read) {
     const auto set = parse_policies(R"({"policies": {

@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(json_refusals)
+
 namespace {
 
 using namespace colimit;
@@ -41,8 +43,6 @@ void check_limit(const std::string& limit, const std::string& expected, const st
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(json_refusals)
 
 BOOST_AUTO_TEST_CASE(what_is_no_json_is_refused_with_line_and_column) {
     check("", "JSON, line 1, column 1: the document ends too early");

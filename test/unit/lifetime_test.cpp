@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(lifetimes)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -64,8 +66,6 @@ struct fixture {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(lifetimes)
 
 BOOST_FIXTURE_TEST_CASE(destroying_a_limiter_ends_its_calls_as_closed, fixture) {
     auto limiter =

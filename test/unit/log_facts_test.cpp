@@ -10,6 +10,8 @@
 
 #include <optional>
 
+BOOST_AUTO_TEST_SUITE(log_facts)
+
 using namespace std::chrono_literals;
 using namespace colimit;
 using core::event_log;
@@ -51,8 +53,6 @@ class logged_key {
 constexpr std::int64_t second = 1'000'000;
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(log_facts)
 
 BOOST_AUTO_TEST_CASE(a_log_lets_its_limit_through_in_any_window) {
     auto key = logged_key{policy{"p", sliding_log(3, 1s)}};

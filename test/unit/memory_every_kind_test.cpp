@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(memory_every_kind)
+
 using namespace std::chrono_literals;
 using namespace colimit;
 using core::question;
@@ -149,8 +151,6 @@ class history {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_every_kind)
 
 BOOST_AUTO_TEST_CASE(with_room_every_answer_is_that_of_the_reference) {
     const auto policies = every_kind();

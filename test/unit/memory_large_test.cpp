@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(memory_large)
+
 using namespace std::chrono_literals;
 using namespace colimit;
 using core::verb;
@@ -50,8 +52,6 @@ decision block(clocked_store& store, std::string_view key, const policy& p,
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_large)
 
 BOOST_AUTO_TEST_CASE(a_log_takes_states_as_it_grows_and_gives_them_back) {
     auto store = clocked_store{1'000};

@@ -13,6 +13,8 @@
 #include <string>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(memory_limiter)
+
 using namespace std::chrono_literals;
 using colimit::errc;
 using colimit::gcra;
@@ -30,8 +32,6 @@ constexpr auto noon = colimit::time_point{1'700'000'000s};
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_limiter)
 
 BOOST_AUTO_TEST_CASE(the_verbs_do_what_they_say) {
     auto limiter = local_limiter{100};

@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(memory_together)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -118,8 +120,6 @@ class random_calls {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_together)
 
 // Keys without a place fall on 1,024 shared states: two of them on one now and then.
 BOOST_AUTO_TEST_CASE(two_newcomers_on_one_shared_state_are_both_charged_or_neither) {

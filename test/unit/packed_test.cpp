@@ -22,6 +22,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(packed_states)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -56,8 +58,6 @@ using namespace colimit;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(packed_states)
 
 BOOST_AUTO_TEST_CASE(a_generation_is_what_the_slowest_rule_takes_to_recover) {
     BOOST_TEST(generation_of(packed(gcra(1, 1s).burst(10))) == 10);

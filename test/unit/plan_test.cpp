@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(plans)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -50,8 +52,6 @@ constexpr auto day_us = std::int64_t{86'400'000'000};
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(plans)
 
 BOOST_AUTO_TEST_CASE(a_bucket_starts_with_0_to_its_capacity) {
     const auto r = token_bucket(9, 3, 1s);

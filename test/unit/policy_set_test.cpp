@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(policy_sets)
+
 namespace {
 
 using namespace colimit;
@@ -22,8 +24,6 @@ using namespace std::chrono_literals;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(policy_sets)
 
 BOOST_AUTO_TEST_CASE(policies_are_found_by_name_and_are_in_its_order) {
     const policy_set set{{policy{"b", gcra(2, 1s)}, policy{"a", gcra(1, 1s)}}};

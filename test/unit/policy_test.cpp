@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(policies)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -57,8 +59,6 @@ template<class... Rules>
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(policies)
 
 BOOST_AUTO_TEST_CASE(a_policy_keeps_its_name_and_rules_in_order) {
     const auto first = gcra(5, 1s).burst(10);

@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(problem_logs)
+
 using namespace colimit;
 using detail::problem_log;
 
@@ -40,8 +42,6 @@ namespace {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(problem_logs)
 
 BOOST_AUTO_TEST_CASE(the_same_problem_is_counted_and_another_replaces_it) {
     auto log = problem_log{"", no_clock};

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(reservations)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -25,8 +27,6 @@ constexpr auto patient = 3'600 * second;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(reservations)
 
 BOOST_AUTO_TEST_CASE(who_fits_has_his_turn_now) {
     auto k = key_of(gcra(2, 1s));

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(scaled_policies)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -27,8 +29,6 @@ void check(const rule& r, share part, const rule& expected) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(scaled_policies)
 
 BOOST_AUTO_TEST_CASE(a_continuous_bucket_holds_less_and_is_repaid_more_slowly) {
     check(gcra(100, 1s).burst(40), {1, 4}, gcra(100, 4s).burst(10));

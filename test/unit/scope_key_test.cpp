@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(scope_keys)
+
 namespace {
 
 using namespace colimit;
@@ -69,8 +71,6 @@ struct dice {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(scope_keys)
 
 BOOST_AUTO_TEST_CASE(a_key_is_readable) {
     BOOST_TEST(text(key::global()) == "global");

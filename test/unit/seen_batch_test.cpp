@@ -17,6 +17,8 @@
 #include <optional>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(batches_of_ids)
+
 namespace {
 
 using namespace colimit;
@@ -62,8 +64,6 @@ struct fixture {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(batches_of_ids)
 
 /// FNV-1a over age, words, lines and blocks as 64 bits each: another tag would lose every filter
 /// when a process is upgraded.

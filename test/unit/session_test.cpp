@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(sessions)
+
 namespace {
 
 using namespace colimit;
@@ -115,10 +117,6 @@ struct connection {
 };
 
 } // namespace
-
-BOOST_TEST_DONT_PRINT_LOG_VALUE(test::command)
-
-BOOST_AUTO_TEST_SUITE(sessions)
 
 /// A handler that ran for longer than `connect_timeout` is not the server's delay.
 BOOST_AUTO_TEST_CASE(an_attempt_that_came_further_has_time_for_the_next_step) {

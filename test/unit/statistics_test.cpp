@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(statistics_counted)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,8 +33,6 @@ namespace asio = boost::asio;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(statistics_counted)
 
 BOOST_AUTO_TEST_CASE(a_time_lies_in_the_bucket_that_begins_at_or_before_it) {
     for (std::size_t i = 0; i + 1 < latency_histogram::size; ++i) {

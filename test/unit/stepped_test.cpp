@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstdint>
 
+BOOST_AUTO_TEST_SUITE(stepped_buckets)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -32,8 +34,6 @@ constexpr auto stepwise = token_bucket(10, 4, 10s).stepwise();
 constexpr auto aligned = token_bucket(10, 4, 10s).aligned();
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(stepped_buckets)
 
 BOOST_AUTO_TEST_CASE(a_stepwise_count_comes_back_at_each_period_since_the_first_use) {
     auto k = key_of(stepwise, start + 3 * second);

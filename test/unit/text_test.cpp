@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(rule_text)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -42,8 +44,6 @@ void check_reason(std::string_view text, std::string_view expected) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(rule_text)
 
 BOOST_AUTO_TEST_CASE(a_count_and_a_period_are_a_gcra_rule) {
     check_rule("100/s", colimit::gcra(100, 1s));

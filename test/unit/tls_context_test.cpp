@@ -14,6 +14,8 @@
 #include <fstream>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(tls_contexts)
+
 namespace {
 
 using colimit::redis::tls_context;
@@ -30,8 +32,6 @@ using colimit::test::write_file;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(tls_contexts)
 
 BOOST_AUTO_TEST_CASE(no_option_is_needed) {
     for (const auto* const host : {"cache.example.org", "cache.example.org.", "10.0.0.1", "::1"})

@@ -21,6 +21,8 @@
 #include <string_view>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(tls_links)
+
 namespace {
 
 using namespace colimit;
@@ -157,8 +159,6 @@ constexpr auto sizes = {1, 2, 1'000, 16'383, 16'384, 16'385, 40'000, 100'000};
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(tls_links)
 
 BOOST_AUTO_TEST_CASE(what_is_said_is_heard_in_both_directions) {
     for (const auto version : {TLS1_2_VERSION, TLS1_3_VERSION}) {

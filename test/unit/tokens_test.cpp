@@ -31,6 +31,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(tokens)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -103,8 +105,6 @@ static_assert(std::is_nothrow_move_assignable_v<limiter>);
 static_assert(!std::is_copy_constructible_v<limiter>);
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(tokens)
 
 BOOST_FIXTURE_TEST_CASE(a_call_can_be_awaited_as_it_is, fixture) {
     test::run(context, [&]() -> asio::awaitable<void> {

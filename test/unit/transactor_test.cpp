@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(transactors)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -120,10 +122,6 @@ const std::string name = [] {
 }();
 
 } // namespace
-
-BOOST_TEST_DONT_PRINT_LOG_VALUE(command)
-
-BOOST_AUTO_TEST_SUITE(transactors)
 
 BOOST_FIXTURE_TEST_CASE(a_call_counts_from_the_earliest_time_and_is_recorded_at_the_latest,
                         fixture) {

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(versions)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -46,8 +48,6 @@ constexpr auto low = gcra(10, 1min);
 constexpr auto high = gcra(20, 1min);
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(versions)
 
 BOOST_AUTO_TEST_CASE(a_share_is_exact_up_to_26_bits_and_hardly_above_it_beyond) {
     auto random = std::mt19937_64{1};

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstdint>
 
+BOOST_AUTO_TEST_SUITE(windows)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -37,8 +39,6 @@ constexpr auto aligned = fixed_window(5, 10s);
 constexpr auto from_first = fixed_window(5, 10s).from_first();
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(windows)
 
 BOOST_AUTO_TEST_CASE(an_aligned_window_ends_at_a_multiple_of_its_period) {
     auto k = key_of(aligned, start + 7 * second);

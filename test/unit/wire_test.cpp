@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(wire)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -61,8 +63,6 @@ const auto two = policy{"p", gcra(3, 1s).named("a"), gcra(5, 7s).burst(2).named(
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(wire)
 
 BOOST_AUTO_TEST_CASE(a_plan_is_the_number_of_rules_and_their_numbers) {
     const auto& plan = plan_of(two);
