@@ -26,6 +26,12 @@ namespace colimit::test {
 
 using command = std::vector<std::string>;
 
+// Replies to the commands of a handshake.
+inline constexpr std::string_view hello_reply = "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n";
+inline constexpr std::string_view permissions_reply = "*3\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n";
+inline constexpr std::string_view load_reply =
+    "$40\r\n0123456789012345678901234567890123456789\r\n";
+
 /// Takes the complete commands off the front of `bytes`.
 [[nodiscard]] inline std::vector<command> take_commands(std::string& bytes) {
     auto found = std::vector<command>{};

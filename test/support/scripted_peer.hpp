@@ -6,6 +6,7 @@
 #ifndef COLIMIT_TEST_SUPPORT_SCRIPTED_PEER_HPP
 #define COLIMIT_TEST_SUPPORT_SCRIPTED_PEER_HPP
 
+#include <colimit/config.hpp>
 #include <support/coroutine_run.hpp>
 #include <support/fresh_folder.hpp>
 #include <support/script_double.hpp>
@@ -16,6 +17,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <filesystem>
@@ -28,11 +30,6 @@
 #include <vector>
 
 namespace colimit::test {
-
-inline constexpr std::string_view hello_reply = "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n";
-inline constexpr std::string_view permissions_reply = "*3\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n";
-inline constexpr std::string_view load_reply =
-    "$40\r\n0123456789012345678901234567890123456789\r\n";
 
 /// One connection, as the server sees it. It throws system_error when the client has gone.
 class peer_connection {
@@ -122,6 +119,15 @@ class scripted_peer {
     ~scripted_peer() { std::filesystem::remove_all(folder_); }
 
     [[nodiscard]] std::string address() const { return "unix:" + folder_ + "/peer.sock"; }
+    /// For a limiter that is patient, reports errors as such, and sends only what a test asks for.
+    [[nodiscard]] config settings() const {
+        auto c = config{};
+        c.server = address();
+        c.timeout = std::chrono::seconds{10};
+        c.ping_interval = std::chrono::milliseconds{0};
+        c.on_failure = failure_mode::error;
+        return c;
+    }
     [[nodiscard]] int connections() const noexcept { return connections_; }
     void close() { acceptor_.close(); }
 
