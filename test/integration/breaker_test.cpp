@@ -47,6 +47,14 @@ asio::awaitable<void> miss(live& l, int calls) {
     co_await test::until([&] { return ended == calls; });
 }
 
+/// Stops the server, and continues it when the breaker has opened.
+asio::awaitable<void> freeze_until_open(live& l, test::redis_server& server) {
+    server.stop();
+    co_await miss(l, 2 * limits::breaker_misses);
+    co_await l.until_code("k", rules, errc::unavailable);
+    server.cont();
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_CASE(after_a_few_misses_nobody_waits_for_a_frozen_server) {
@@ -142,12 +150,7 @@ BOOST_AUTO_TEST_CASE(probes_are_pings_and_it_takes_several_good_ones) {
                 co_await c.send(answer);
             }
         }};
-    auto settings = config{};
-    settings.server = peer.address();
-    settings.timeout = 10s;
-    settings.ping_interval = 0ms; // only what the test asks for is sent
-    settings.on_failure = failure_mode::error;
-    auto limiter = colimit::limiter{context.get_executor(), settings};
+    auto limiter = colimit::limiter{context.get_executor(), peer.settings()};
     test::run(context, [&]() -> asio::awaitable<void> {
         const auto end = steady::now() + test::patience;
         auto ec = error_code{errc::unavailable};
@@ -205,10 +208,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_refuses_ping_alone_is_asked_again) {
                   }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);
-        server.stop();
-        co_await miss(l, 2 * limits::breaker_misses);
-        co_await l.until_code("k", rules, errc::unavailable);
-        server.cont();
+        co_await freeze_until_open(l, server);
         co_await l.until_it_works("k", rules);
     });
     BOOST_TEST(l.limiter.statistics().breaker_openings >= 1U);
@@ -221,10 +221,7 @@ BOOST_AUTO_TEST_CASE(it_closes_though_the_event_loop_has_always_other_work) {
     auto is_over = false;
     l.run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);
-        server.stop();
-        co_await miss(l, 2 * limits::breaker_misses);
-        co_await l.until_code("k", rules, errc::unavailable);
-        server.cont();
+        co_await freeze_until_open(l, server);
         const auto work = [&]() -> asio::awaitable<void> {
             while (!is_over) {
                 std::this_thread::sleep_for(250ms);
@@ -251,12 +248,7 @@ BOOST_AUTO_TEST_CASE(it_opens_where_connections_are_made_and_serve_nothing) {
                                         (void)co_await c.next();
                                         c.close();
                                     }};
-    auto settings = config{};
-    settings.server = peer.address();
-    settings.timeout = 10s;
-    settings.ping_interval = 0ms;
-    settings.on_failure = failure_mode::error;
-    auto limiter = colimit::limiter{context.get_executor(), settings};
+    auto limiter = colimit::limiter{context.get_executor(), peer.settings()};
     test::run(context, [&]() -> asio::awaitable<void> {
         const auto end = steady::now() + test::patience;
         while (limiter.statistics().breaker_openings < 3 && steady::now() < end) {

@@ -44,12 +44,8 @@ struct outcome_of {
                                         co_await c.send(bytes);
                                     }
                                 }};
-        auto settings = config{};
-        settings.server = peer.address();
-        settings.timeout = 10s;
-        settings.ping_interval = 0ms; // only what the test asks for is sent
+        auto settings = peer.settings();
         settings.reconnect_most = 10ms;
-        settings.on_failure = failure_mode::error;
         auto limiter = colimit::limiter{context.get_executor(), settings};
         test::run(context, [&]() -> asio::awaitable<void> {
             const auto [ec, d] = co_await limiter.allow("k", rules, asio::as_tuple(asio::deferred));

@@ -151,11 +151,8 @@ BOOST_AUTO_TEST_CASE(calls_behind_a_ping_get_their_own_replies) {
                                     co_await c.send(answer);
                                 }
                             }};
-    auto settings = config{};
-    settings.server = peer.address();
-    settings.timeout = 10s;
+    auto settings = peer.settings();
     settings.ping_interval = 1ms;
-    settings.on_failure = failure_mode::error;
     auto limiter = colimit::limiter{context.get_executor(), settings};
     test::run(context, [&]() -> asio::awaitable<void> {
         co_await limiter.ready();
@@ -186,11 +183,8 @@ BOOST_AUTO_TEST_CASE(a_server_that_denies_ping_is_not_sent_another) {
                 co_await c.send(answer);
             }
         }};
-    auto settings = config{};
-    settings.server = peer.address();
-    settings.timeout = 10s;
+    auto settings = peer.settings();
     settings.ping_interval = 1ms;
-    settings.on_failure = failure_mode::error;
     auto limiter = colimit::limiter{context.get_executor(), settings};
     test::run(context, [&]() -> asio::awaitable<void> {
         co_await limiter.ready();

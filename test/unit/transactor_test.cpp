@@ -8,6 +8,7 @@
 #include <redis/transactor.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
+#include <support/substitution.hpp>
 
 #include <boost/asio/error.hpp>
 
@@ -375,15 +376,7 @@ BOOST_FIXTURE_TEST_CASE(who_gave_up_before_it_left_makes_no_call_and_afterwards_
 BOOST_FIXTURE_TEST_CASE(a_substitute_has_the_deadline_of_the_call_that_it_replaces, fixture) {
     auto& op = ask("k");
     (void)write();
-    auto by = fake_operation{op.asked, 0};
-    queue.substitute(op, by);
-    BOOST_TEST((queue.next_deadline() == op.deadline));
-    queue.expire(op.deadline - 1, errc::unavailable);
-    BOOST_TEST((queue.done.front() == nullptr));
-    queue.expire(op.deadline, errc::unavailable);
-    BOOST_TEST((queue.done.front() == &by));
-    BOOST_TEST(by.ended(errc::outcome_unknown));
-    (void)queue.done.pop_front();
+    test::check_deadline_of_substitute(queue, op);
 }
 
 BOOST_FIXTURE_TEST_CASE(rows_are_bounded_by_calls_by_members_and_by_what_flies, narrow) {
