@@ -4,11 +4,12 @@
 // colimit sends for one check, and wait until the reply is complete. What redis_idle takes longer
 // is what the limiter costs.
 
-#include <policy_data.hpp>
+#include <hash/fnv1a.hpp>
+#include <policy/policy_data.hpp>
 #include <questions.hpp>
-#include <redis/key.hpp>
-#include <redis/resp.hpp>
-#include <redis/script.hpp>
+#include <redis/protocol/key.hpp>
+#include <redis/protocol/resp.hpp>
+#include <redis/protocol/script.hpp>
 #include <support/histogram.hpp>
 #include <support/meter.hpp>
 #include <support/random_key.hpp>
@@ -54,7 +55,7 @@ struct bare_client {
 
 void write_request(bare_client& b, std::string_view key) {
     b.key_text.clear();
-    redis::append_key(b.key_text, {"bare", b.asked.name(), key, redis::key_hash(key)});
+    redis::append_key(b.key_text, {"bare", b.asked.name(), key, hash::fnv1a_64(key)});
     b.request.clear();
     resp::append_command(b.request, {"EVALSHA", redis::check_script.sha1, "1", b.key_text,
                                      b.asked.data()->wire, "7", "", "0", ""});

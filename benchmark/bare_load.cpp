@@ -8,11 +8,12 @@
 // A client that sends a call of the script for each check would not carry these loads: they are
 // shares of what batches carry.
 
-#include <policy_data.hpp>
+#include <hash/fnv1a.hpp>
+#include <policy/policy_data.hpp>
 #include <questions.hpp>
-#include <redis/key.hpp>
-#include <redis/resp.hpp>
-#include <redis/script.hpp>
+#include <redis/protocol/key.hpp>
+#include <redis/protocol/resp.hpp>
+#include <redis/protocol/script.hpp>
 #include <support/open_loop.hpp>
 #include <support/random_key.hpp>
 #include <support/rules.hpp>
@@ -88,7 +89,7 @@ class bare_gatherer {
             last_used_[number] = calls_;
             const auto key = keys_.text_of(number);
             key_text_.clear();
-            redis::append_key(key_text_, {"colimit", asked_.name(), key, redis::key_hash(key)});
+            redis::append_key(key_text_, {"colimit", asked_.name(), key, hash::fnv1a_64(key)});
             resp::append_bulk(request_, key_text_);
         }
         resp::append_bulk(request_, asked_.data()->wire);

@@ -7,14 +7,15 @@
 //     build/benchmark/colimit_micro [--benchmark_filter=REGEX]
 
 #include <core/evaluate.hpp>
-#include <engine/memory_engine.hpp>
-#include <memory/siphash.hpp>
+#include <hash/fnv1a.hpp>
+#include <hash/siphash.hpp>
+#include <limiter/limiter_core.hpp>
 #include <memory/store.hpp>
-#include <policy_data.hpp>
-#include <redis/batcher.hpp>
-#include <redis/key.hpp>
-#include <redis/resp.hpp>
-#include <redis/wire.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/protocol/key.hpp>
+#include <redis/protocol/resp.hpp>
+#include <redis/script/batcher.hpp>
+#include <redis/script/wire.hpp>
 #include <support/allocation_count.hpp>
 #include <support/random_key.hpp>
 #include <support/rules.hpp>
@@ -142,7 +143,7 @@ void name_key(State& state) {
     while (state.KeepRunning()) {
         DoNotOptimize(key.data());
         out.clear();
-        names.append(out, key, redis::key_hash(key));
+        names.append(out, key, hash::fnv1a_64(key));
         DoNotOptimize(out.data());
     }
 }
@@ -172,16 +173,16 @@ BENCHMARK_CAPTURE(evaluate, sliding_window, sliding_window(1000, hour))->Apply(a
 BENCHMARK_CAPTURE(evaluate, three_rules, three_rules())->Apply(as_often_as_asked);
 
 struct plain_operation : detail::operation {
-    explicit plain_operation(detail::engine& e) : operation(e, nullptr) {}
+    explicit plain_operation(detail::limiter_core& core) : operation(core, nullptr) {}
 };
 
 /// A full batch from the calls to their decisions, in items of one call.
 void batch_there_and_back(State& state, const policy& p) {
     auto context = boost::asio::io_context{1};
-    auto engine = detail::memory_engine{context.get_executor(), config{.memory_keys = 1}};
+    auto core = detail::limiter_core{context.get_executor(), config{}, false};
     auto calls = std::deque<plain_operation>{};
     for (auto i = std::size_t{0}; i < batch_size; ++i)
-        calls.emplace_back(engine);
+        calls.emplace_back(core);
     auto batcher = redis::batcher{{.prefix = "colimit", .first_nonce = first_nonce}};
     auto bytes = reply_to(p, batch_size);
     auto* const nonce_digits = bytes.data() + bytes.rfind(std::to_string(first_nonce));

@@ -2,7 +2,7 @@
 //
 // Blocking talks with the server, with the library's own codec.
 
-#include <redis/resp.hpp>
+#include <redis/protocol/resp.hpp>
 #include <support/server.hpp>
 
 #include <boost/asio/buffer.hpp>

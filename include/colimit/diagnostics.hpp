@@ -80,7 +80,8 @@ enum class event_kind : std::uint8_t {
     script_loaded,
     /// The user may not run a command or touch a key; `cause` has the server's words. Once in the
     /// same words until the server permits a call under the same policy; if it denies one again, at
-    /// most once per second.
+    /// most once per second. If it denies in more than four different ways, one that was reported
+    /// before may be reported again.
     permission_denied,
 };
 

@@ -218,8 +218,8 @@ class limiter {
     auto once(std::string_view id, std::chrono::duration<Rep, Period> ttl,
               const reset_options& options, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, signature>(
-            detail::initiation<true>{engine_.get()}, token,
-            detail::call{.kind = detail::call::shape::once,
+            detail::initiation<true>{core_.get()}, token,
+            detail::call{.kind = detail::call_kind::once,
                          .key = id,
                          .asked = detail::ask(detail::verb::once, options,
                                               detail::whole_microseconds(ttl))});
@@ -238,8 +238,8 @@ class limiter {
     auto seen(std::string_view id, const bloom_filter& f, const reset_options& options,
               Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code, bool)>(
-            detail::initiation<true, detail::was_seen>{engine_.get()}, token,
-            detail::call{.kind = detail::call::shape::one,
+            detail::initiation<true, detail::was_seen>{core_.get()}, token,
+            detail::call{.kind = detail::call_kind::one,
                          .key = id,
                          .policy = &f.data(),
                          .asked =
@@ -257,8 +257,8 @@ class limiter {
     template<detail::code_token Token = boost::asio::deferred_t>
     auto allow_many(std::span<check> checks, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(
-            detail::initiation<false>{engine_.get()}, token,
-            detail::call{.kind = detail::call::shape::many, .checks = checks});
+            detail::initiation<false>{core_.get()}, token,
+            detail::call{.kind = detail::call_kind::each, .checks = checks});
     }
 
     /// Several keys at once, such as a user and a tenant: allows all checks or, if one does not
@@ -270,8 +270,8 @@ class limiter {
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto allow_all(std::span<check> checks, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, signature>(
-            detail::initiation<true>{engine_.get()}, token,
-            detail::call{.kind = detail::call::shape::together, .checks = checks});
+            detail::initiation<true>{core_.get()}, token,
+            detail::call{.kind = detail::call_kind::all, .checks = checks});
     }
 
     /// Completes with `void(error_code)` when the store has answered once since the last connection
@@ -287,7 +287,7 @@ class limiter {
     template<detail::code_token Token = boost::asio::deferred_t>
     auto ready(Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(
-            detail::initiation<false>{engine_.get()}, token, detail::call{});
+            detail::initiation<false>{core_.get()}, token, detail::call{});
     }
 
     /// Ends every call with `errc::closed`, also later ones, closes the connection and lets the
@@ -308,12 +308,12 @@ class limiter {
     auto initiate(std::string_view key, const policy& p, const detail::question& asked,
                   Token&& token) {
         return boost::asio::async_initiate<Token, signature>(
-            detail::initiation<true>{engine_.get()}, token,
+            detail::initiation<true>{core_.get()}, token,
             detail::call{
-                .kind = detail::call::shape::one, .key = key, .policy = &p.data(), .asked = asked});
+                .kind = detail::call_kind::one, .key = key, .policy = &p.data(), .asked = asked});
     }
 
-    std::shared_ptr<detail::engine> engine_;
+    std::shared_ptr<detail::limiter_core> core_;
 };
 
 } // namespace colimit

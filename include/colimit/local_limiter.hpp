@@ -22,7 +22,6 @@
 namespace colimit {
 
 namespace memory {
-struct digest;
 class store;
 class bloom_filters;
 } // namespace memory

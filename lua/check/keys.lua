@@ -1,10 +1,11 @@
 -- The keys. With one plan there are `keys` of them from KEYS[base + 1] on, then as many logs, then
 -- as many sketches for each slot that has one. `values` is what they hold, from values[first] on.
+local FIELDS = 6 -- arguments before the fields of packed keys
 local all_or_nothing = ARGV[6] ~= nil and not packed
-local base, first, keys = 0, 1, #KEYS / (1 + (has_log and 1 or 0) + #sketches)
+local base, first, keys = 0, 1, #KEYS / (1 + (has_log and 1 or 0) + #sketched)
 local values = {}
 if packed then
-    keys = #ARGV - 6
+    keys = #ARGV - FIELDS
 elseif all_or_nothing then
     keys = unpack_bytes('<I2', ARGV[6])
 else
@@ -12,19 +13,22 @@ else
 end
 local all_keys = keys -- of all plans
 
--- How often each key is asked, where that is all there is to say.
-local asked
+-- How often each key is requested, where that is all there is to say.
+local repeats
 if not all_or_nothing then
     if #ARGV[5] == keys then
-        asked = {ARGV[5]:byte(1, -1)}
+        repeats = {ARGV[5]:byte(1, -1)}
     elseif #ARGV[5] == 2 * keys then
-        asked = {}
-        for k = 1, keys do asked[k] = unpack_bytes('<I2', ARGV[5], 2 * k - 1) end
+        repeats = {}
+        for k = 1, keys do repeats[k] = unpack_bytes('<I2', ARGV[5], 2 * k - 1) end
     end
 end
 
+-- Whether all calls are an allow of cost 1.
+local allows_one = repeats or ARGV[5] == ''
+
 local granted = 0
-local facts -- what logs and sketches say to each call, if there are any
+local log_counts -- what logs and sketches say to each call, if there are any
 local statuses -- made when the first thing goes wrong
 
 local function note(k, status, text)
@@ -53,13 +57,15 @@ local function find_oom()
     return oom
 end
 
-local write_rows -- what a packed plan has kept back; answers what was found
+-- Where the plan is packed, its shards; shards.write writes what was kept back and returns what was
+-- found.
+local shards
 
 local function reply()
-    local found = packed and write_rows() or values
+    local found = packed and shards.write() or values
     local header = ARGV[2] .. ' ' .. stamp .. ' ' .. granted .. ' '
         .. (statuses and table.concat(statuses) or '-')
-    if facts then found[#found + 1] = table.concat(facts) end
+    if log_counts then found[#found + 1] = table.concat(log_counts) end
     found[#found + 1] = header
     return found
 end

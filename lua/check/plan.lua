@@ -1,13 +1,13 @@
 -- Many calls on many keys of one policy, at one instant.
 --
 -- This is the twin of src/core: the same integers, below 2^53, which Lua's doubles hold exactly. It
--- decides and writes; it answers with the values that it found, from which the C++ twin works out
+-- decides and writes; it returns the values that it found, from which the C++ twin works out
 -- the decisions (formatting numbers is dear here, and the values are strings already).
 --
 -- KEYS      for each plan: the different keys of the batch; if it has a log, their logs; for each
---           `distinct` rule, their sketches. Where the plan is packed: for each row that has keys
+--           `distinct` rule, their sketches. Where the plan is packed: for each shard that has keys
 --           of the batch, its new hash and its old one
--- ARGV[1]   the plan, see src/redis/wire.hpp; for `all or nothing` several, one after another
+-- ARGV[1]   the plan, see src/core/plan_bytes.hpp; for `all or nothing` several, one after another
 -- ARGV[2]   nonce, returned as it is, so that no reply is taken for another request's
 -- ARGV[3]   the time in microseconds, or '' for the server's clock
 -- ARGV[4]   the least time to live of a key, in milliseconds
@@ -16,9 +16,9 @@
 --           Where all are an allow of cost 1: '' for one on every key, or times:u8 for each key,
 --           or u16 if one of them needs it
 -- ARGV[6]   for `all or nothing`: how many keys each plan has, u16 each; where the plan is packed:
---           how many keys each row has, and the keys' fields behind it, an argument each
+--           how many keys each shard has, and the keys' fields behind it, an argument each
 -- Reply     for each key the value found (or nil, or the text of an error), where the plan is
---           packed as an array for each row, of nil and its keys' values; if there are logs or
+--           packed as an array for each shard, of nil and its keys' values; if there are logs or
 --           sketches, what they said to each call, four f64 each; then
 --           'nonce seconds microseconds granted statuses'; statuses is '-' when all went well, else
 --           a character a key: '.' well, 'c' another type of value is in the way, 'e' an error
@@ -26,10 +26,10 @@
 -- A value is expires (f64: until then the key surely lives), for each stored slot tag:u32, num and
 -- capacity (f64), and then for each of them t and debt (f64), which src/core/state.hpp explains. So
 -- what most calls change lies together, and what they do not is compared as one string. What is
--- packed may be brief: see rows.lua.
+-- packed may be brief: see shards.lua.
 
 local BUCKET, STEPWISE, ALIGNED, WINDOW, FROM_FIRST = 0, 1, 2, 3, 4
-local CALENDAR, COUNTER, LOG, DISTINCT, HOLD = 5, 6, 7, 8, 9
+local CALENDAR, COUNTER, LOG, DISTINCT, LOCKOUT = 5, 6, 7, 8, 9
 local MOST = 9007199254740991
 local SECOND = 1000000
 local STEPS = 4503599627370496 -- `num` of a stepped bucket is this and its period
@@ -47,27 +47,28 @@ local pack, unpack_bytes = struct.pack, struct.unpack
 local call, guarded = redis.call, redis.pcall
 local KEYS, ARGV = KEYS, ARGV
 
--- The plan at hand: n slots, of which the first `rules` are rules; behind them, perhaps, a hold.
+-- The current plan: n slots, of which the first `rules` are rules; behind them, perhaps, a lockout.
 -- Where it is packed: after `generation` nothing of a state matters any more.
-local rules, n, refuses_nobody, packed, generation
-local tag, kind, shadow, counts_refused = {}, {}, {}, {}
+local rules, n, is_shadow, packed, generation
+local tag, kind, shadow, counts_denied = {}, {}, {}, {}
 local capacity, num, den, unit, most, full = {}, {}, {}, {}, {}, {}
 local period, step, offset, initial, calendar = {}, {}, {}, {}, {}
 local marked = {} -- the capacity that a slot's own states have
 -- Slots that are stored in the value, and those that have a sketch.
-local stored, sketches, has_log, value_size
+local stored, sketched, has_log, value_size
+local has_plain_buckets -- all slots are continuous buckets in microseconds
 
--- Reads the plan at a place of ARGV[1]; answers where the next one begins.
+-- Reads the plan at a place of ARGV[1]; returns where the next one begins.
 local function read_plan(at)
     local flags
     rules, n, flags, at = unpack_bytes('<BBB', ARGV[1], at)
-    refuses_nobody, packed = flags % 2 == 1, flags >= 2
-    stored, sketches, has_log = {}, {}, false
+    is_shadow, packed = flags % 2 == 1, flags >= 2
+    stored, sketched, has_log, has_plain_buckets = {}, {}, false, true
     for i = 1, n do
         tag[i], kind[i], flags, capacity[i], num[i], den[i], unit[i], most[i], period[i], step[i],
             offset[i], initial[i], calendar[i], at = unpack_bytes('<I4BBdddddddddd', ARGV[1], at)
         shadow[i] = flags % 2 == 1
-        counts_refused[i] = flags >= 2
+        counts_denied[i] = flags >= 2
         full[i] = num[i] > STEPS and capacity[i] or capacity[i] * num[i]
         marked[i] = kind[i] <= ALIGNED and capacity[i] or 1
         if kind[i] == LOG then
@@ -75,11 +76,14 @@ local function read_plan(at)
         else
             stored[#stored + 1] = i
         end
-        if kind[i] == DISTINCT then sketches[#sketches + 1] = i end
+        if kind[i] == DISTINCT then sketched[#sketched + 1] = i end
+        if kind[i] ~= BUCKET or unit[i] ~= 1 or initial[i] >= 0 or shadow[i] then
+            has_plain_buckets = false
+        end
     end
     if packed then generation, at = unpack_bytes('<d', ARGV[1], at) end
     -- Behind the slots: until when the key is blocked.
-    tag[n + 1], period[n + 1] = BLOCK_TAG, CENTURY
+    tag[n + 1], period[n + 1], marked[n + 1] = BLOCK_TAG, CENTURY, 1
     value_size = HEAD + SLOT * #stored
     return at
 end

@@ -3,6 +3,7 @@
 // The size of a filter by its error, and the bits of an id.
 
 #include <core/bloom.hpp>
+#include <hash/fnv1a.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -93,6 +94,19 @@ bloom_mark mark_of(const bloom_shape& shape, id_digest id) noexcept {
         mark.words[i] = 1U << (random & 31U);
     }
     return mark;
+}
+
+std::uint32_t filter_tag(const bloom_shape& shape) noexcept {
+    auto made = hash::fnv1a_begin_32;
+    const auto add = [&made](std::uint64_t number) {
+        for (auto shift = 0U; shift < 64; shift += 8)
+            made = hash::fnv1a_32(made, static_cast<std::uint8_t>(number >> shift));
+    };
+    add(static_cast<std::uint64_t>(shape.age));
+    add(shape.words);
+    add(shape.lines);
+    add(shape.blocks);
+    return made;
 }
 
 } // namespace colimit::core

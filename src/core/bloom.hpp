@@ -77,6 +77,9 @@ struct bloom_mark {
     return true;
 }
 
+/// FNV-1a of the filter's numbers: with other numbers, other bits mean an id.
+[[nodiscard]] std::uint32_t filter_tag(const bloom_shape& shape) noexcept;
+
 } // namespace colimit::core
 
 #endif

@@ -4,7 +4,7 @@
 // it decides how a count between two numbers is rounded.
 
 #include <core/hyperloglog.hpp>
-#include <core/murmur_hash.hpp>
+#include <hash/murmur_hash.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -52,7 +52,7 @@ constexpr double alpha = 0.721347520444481703680;
 } // namespace
 
 hyperloglog::mark hyperloglog::mark_of(std::string_view member) noexcept {
-    const auto hash = murmur_hash(member, redis_seed);
+    const auto hash = hash::murmur_hash(member, redis_seed);
     // A 1 behind the last bit ends every search.
     const auto rest = (hash >> place_bits) | (std::uint64_t{1} << (64 - place_bits));
     return {static_cast<std::uint32_t>(hash % registers),

@@ -6,6 +6,7 @@
 
 #include <core/event_log.hpp>
 #include <core/plan.hpp>
+#include <hash/fnv1a.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -334,13 +335,13 @@ void pack(std::string_view policy_name, std::span<const rule> rules, plan& made)
 } // namespace
 
 std::uint32_t state_tag(char family, std::string_view rule_name) noexcept {
-    auto hash = std::uint32_t{2166136261U};
-    const auto add = [&hash](char c) {
-        hash = (hash ^ static_cast<unsigned char>(c)) * std::uint32_t{16777619U};
+    auto made = hash::fnv1a_begin_32;
+    const auto add = [&made](char c) {
+        made = hash::fnv1a_32(made, static_cast<unsigned char>(c));
     };
     add(family);
     std::ranges::for_each(rule_name, add);
-    return hash == 0 ? 1 : hash;
+    return made == 0 ? 1 : made;
 }
 
 void check_name(std::string_view name, const std::string& what, bool fits, errc code) {

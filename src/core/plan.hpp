@@ -89,7 +89,7 @@ struct plan {
     bool counts_refused = false;
     /// `wait` can reserve: all rules are continuous buckets.
     bool can_reserve = false;
-    /// States lie together, see rows in redis/key.hpp.
+    /// States lie together, see rows in redis/protocol/key.hpp.
     bool packed = false;
     /// Where they are packed, the time after which no state matters any more, in microseconds.
     std::int64_t generation = 0;

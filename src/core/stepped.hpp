@@ -89,7 +89,9 @@ struct stepped {
     }
 
     /// Reads a state that was stored with other numbers, see versions.hpp. A boundary that is
-    /// further away than any of this rule's is moved, as after a clock step.
+    /// further away than any of this rule's is moved, as after a clock step: to one that is at
+    /// least a whole period away, as it is not known when the state was last repaid. (Windows that
+    /// end together promise their end.)
     [[nodiscard]] static bool bring_other(const limit& l, rule_state& s,
                                           std::int64_t now) noexcept {
         if (s.capacity < 0) // it is at now
@@ -99,7 +101,8 @@ struct stepped {
         const auto counted = versions::counted(l, s, owed);
         const auto first = first_boundary(l, s, now);
         const auto next = next_boundary(l, now);
-        const auto moved = first > (l.kind == kind::aligned ? next_boundary(l, next) : next);
+        const auto furthest = l.kind == kind::aligned ? next_boundary(l, next) : next;
+        const auto moved = first > furthest;
         const auto steps = now < first ? 0 : (now - first) / period_of(l) + 1;
         const auto owed_steps = ceil_div(owed, l.count);
         if (l.initial != starts_full && steps - owed_steps >= ceil_div(l.full, l.count))
@@ -108,9 +111,9 @@ struct stepped {
             (void)start(l, s, now);
             return moved;
         }
-        s.t = moved || ends_windows(l) ? next : first + steps * l.period;
+        s.t = ends_windows(l) ? next : moved ? furthest : first + steps * l.period;
         versions::show(l, s, repaid(l, counted, steps), repaid(l, owed, steps));
-        if (s.t > next) // two periods after the last boundary
+        if (s.t > next) // up to two periods after the last boundary
             s.num = std::min(l.num + period_of(l), limits::exact_integer);
         return moved;
     }
@@ -150,16 +153,16 @@ struct stepped {
     /// The first boundary of this rule that may repay a state of other numbers: a whole period
     /// after the last boundary of the state, and not before its next one, as it is not known when
     /// in between it was charged. So no time is repaid by two rules. Windows that end together for
-    /// all keys promise that end: what a shorter one has used counts in the window it began in.
+    /// all keys promise that end: what a shorter one has used counts in the window it ends in. (It
+    /// may have been charged in that one, even if it began before: in the one that it began in it
+    /// would be forgotten too early.)
     [[nodiscard]] static std::int64_t first_boundary(const limit& l, const rule_state& s,
                                                      std::int64_t now) noexcept {
         const auto period = s.num - steps_mark;
         const auto own = period_of(l);
-        if (ends_windows(l) && period > 0 && period < own)
-            return next_boundary(l, std::max<std::int64_t>(s.t - period, 0));
-        const auto first = period <= 0    ? std::min(s.t, now) + own
-                           : period < own ? s.t + (own - period)
-                                          : s.t;
+        const auto first = period <= 0                        ? std::min(s.t, now) + own
+                           : period < own && !ends_windows(l) ? s.t + (own - period)
+                                                              : s.t;
         return is_aligned(l) ? next_boundary(l, std::max<std::int64_t>(first, 1) - 1) : first;
     }
 

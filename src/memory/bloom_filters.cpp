@@ -3,7 +3,7 @@
 // Generations: the twin of lua/seen.
 
 #include <colimit/limits.hpp>
-#include <id_digest.hpp>
+#include <core/id_digest.hpp>
 #include <memory/bloom_filters.hpp>
 
 #include <algorithm>

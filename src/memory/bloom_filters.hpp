@@ -8,8 +8,8 @@
 #define COLIMIT_MEMORY_BLOOM_FILTERS_HPP
 
 #include <core/bloom.hpp>
-#include <memory/siphash.hpp>
-#include <policy_data.hpp>
+#include <hash/siphash.hpp>
+#include <policy/policy_data.hpp>
 
 #include <array>
 #include <cstddef>

@@ -18,7 +18,7 @@
 #include <core/event_log.hpp>
 #include <core/hyperloglog.hpp>
 #include <core/state.hpp>
-#include <memory/siphash.hpp>
+#include <hash/siphash.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -34,7 +34,7 @@ namespace colimit::memory {
 inline constexpr std::int64_t belongs_to_chain = std::numeric_limits<std::int64_t>::max();
 
 struct alignas(64) cell {
-    digest id; ///< of key and policy, in the first cell of a chain
+    hash::digest id; ///< of key and policy, in the first cell of a chain
     core::rule_state state;
     std::int64_t recovered_at; ///< from then on the whole chain is as good as none
     std::uint32_t next;        ///< of the chain, or of the free cells

@@ -127,7 +127,7 @@ void chains::rewrite(std::uint32_t head, const core::plan& rules, const contents
     write_chain(head, rules, c, recovered_at);
 }
 
-void chains::insert(const digest& id, const core::plan& rules, const contents& c,
+void chains::insert(const hash::digest& id, const core::plan& rules, const contents& c,
                     std::int64_t recovered_at) noexcept {
     const auto head = cells_.take();
     cells_[head].id = id;

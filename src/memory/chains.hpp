@@ -17,9 +17,9 @@
 #define COLIMIT_MEMORY_CHAINS_HPP
 
 #include <core/plan.hpp>
+#include <hash/siphash.hpp>
 #include <memory/cell.hpp>
 #include <memory/index.hpp>
-#include <memory/siphash.hpp>
 #include <memory/slab.hpp>
 
 #include <cstddef>
@@ -36,14 +36,14 @@ class chains {
     ~chains();
 
     /// The chain that the digest most likely has, or none; its first cell is read ahead.
-    [[nodiscard]] std::uint32_t seek(const digest& id) const noexcept {
+    [[nodiscard]] std::uint32_t seek(const hash::digest& id) const noexcept {
         const auto likely = index_.find(id, [](std::uint32_t) { return true; });
         if (likely != no_cell)
             __builtin_prefetch(&cells_[likely]);
         return likely;
     }
     /// The first cell of its chain, or none.
-    [[nodiscard]] std::uint32_t find(const digest& id, std::uint32_t likely) const noexcept {
+    [[nodiscard]] std::uint32_t find(const hash::digest& id, std::uint32_t likely) const noexcept {
         const auto is_it = [&](std::uint32_t i) { return cells_[i].id == id; };
         return likely == no_cell || is_it(likely) ? likely : index_.find(id, is_it);
     }
@@ -94,7 +94,7 @@ class chains {
         cells_[head].recovered_at = recovered_at;
     }
     /// The same for a new key.
-    void insert(const digest& id, const core::plan& rules, const contents& c,
+    void insert(const hash::digest& id, const core::plan& rules, const contents& c,
                 std::int64_t recovered_at) noexcept;
     void forget(std::uint32_t head) noexcept;
 
@@ -103,7 +103,9 @@ class chains {
         cells_.change_outside(from, to);
     }
 
-    [[nodiscard]] const digest& id(std::uint32_t head) const noexcept { return cells_[head].id; }
+    [[nodiscard]] const hash::digest& id(std::uint32_t head) const noexcept {
+        return cells_[head].id;
+    }
     [[nodiscard]] std::size_t used() const noexcept { return cells_.used(); }
     [[nodiscard]] std::size_t capacity() const noexcept { return cells_.capacity(); }
     [[nodiscard]] std::uint64_t evicted() const noexcept { return evicted_; }

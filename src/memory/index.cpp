@@ -8,7 +8,7 @@
 
 namespace colimit::memory {
 
-void index::insert(const digest& id, std::uint32_t cell) noexcept {
+void index::insert(const hash::digest& id, std::uint32_t cell) noexcept {
     for (auto place = home(id);; place = next(place)) {
         auto& b = buckets_[place];
         const auto free = std::ranges::find(b.entries, 0U);
@@ -20,7 +20,7 @@ void index::insert(const digest& id, std::uint32_t cell) noexcept {
     }
 }
 
-void index::erase(const digest& id, std::uint32_t cell) noexcept {
+void index::erase(const hash::digest& id, std::uint32_t cell) noexcept {
     for (auto place = home(id);; place = next(place)) {
         auto& b = buckets_[place];
         const auto found = std::ranges::find(b.entries, mark(id) | (cell + 1));

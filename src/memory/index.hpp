@@ -15,8 +15,8 @@
 #ifndef COLIMIT_MEMORY_INDEX_HPP
 #define COLIMIT_MEMORY_INDEX_HPP
 
-#include <memory/siphash.hpp>
-#include <memory/zeroed_array.hpp>
+#include <base/zeroed_array.hpp>
+#include <hash/siphash.hpp>
 
 #include <array>
 #include <bit>
@@ -37,7 +37,7 @@ class index {
 
     /// The first cell for which `is_it(cell)` holds, of those that may have this digest.
     template<class Predicate>
-    [[nodiscard]] std::uint32_t find(const digest& id, Predicate is_it) const noexcept {
+    [[nodiscard]] std::uint32_t find(const hash::digest& id, Predicate is_it) const noexcept {
         const auto wanted = mark(id);
         auto place = home(id);
         for (std::size_t probes = 0; probes < buckets_.size(); ++probes, place = next(place)) {
@@ -56,9 +56,9 @@ class index {
     }
 
     /// The digest must not be there yet.
-    void insert(const digest& id, std::uint32_t cell) noexcept;
+    void insert(const hash::digest& id, std::uint32_t cell) noexcept;
     /// The cell must be there under this digest.
-    void erase(const digest& id, std::uint32_t cell) noexcept;
+    void erase(const hash::digest& id, std::uint32_t cell) noexcept;
 
   private:
     static constexpr std::size_t places = 15;
@@ -69,18 +69,18 @@ class index {
         std::uint32_t passed;                      ///< keys that went on to the next bucket
     };
 
-    [[nodiscard]] std::size_t home(const digest& id) const noexcept {
+    [[nodiscard]] std::size_t home(const hash::digest& id) const noexcept {
         return static_cast<std::size_t>(((id.low >> 32) * buckets_.size()) >> 32);
     }
     [[nodiscard]] std::size_t next(std::size_t place) const noexcept {
         return place + 1 == buckets_.size() ? 0 : place + 1;
     }
-    [[nodiscard]] std::uint32_t mark(const digest& id) const noexcept {
+    [[nodiscard]] std::uint32_t mark(const hash::digest& id) const noexcept {
         return static_cast<std::uint32_t>(id.low) & ~cell_mask_;
     }
 
     std::uint32_t cell_mask_;
-    zeroed_array<bucket> buckets_;
+    detail::zeroed_array<bucket> buckets_;
 };
 
 } // namespace colimit::memory

@@ -21,7 +21,7 @@ large_call::large_call(store& s, const detail::policy_data& p, const core::quest
     : store_(s), policy_(p), rules_(p.plan), asked_(asked), out_(out), memory_(p.plan.slots),
       c_{.states = memory_.all(), .sketches = sketches_}, may_add_(asked.verb != verb::peek) {}
 
-std::size_t large_call::prepare(const digest& id, std::uint32_t head) noexcept {
+std::size_t large_call::prepare(const hash::digest& id, std::uint32_t head) noexcept {
     may_add_ = true;
     answer(id, head);
     if (new_sketches_ == 0)
@@ -29,7 +29,7 @@ std::size_t large_call::prepare(const digest& id, std::uint32_t head) noexcept {
     return new_sketches_ + (head == no_cell ? cells_of_newcomer() : 0);
 }
 
-void large_call::answer(const digest& id, std::uint32_t head) noexcept {
+void large_call::answer(const hash::digest& id, std::uint32_t head) noexcept {
     head_ = head;
     read(id);
     tell_members();
@@ -49,7 +49,7 @@ void large_call::answer(const digest& id, std::uint32_t head) noexcept {
     }
 }
 
-void large_call::read(const digest& id) noexcept {
+void large_call::read(const hash::digest& id) noexcept {
     if (head_ == no_cell) {
         shares_ = store_.shared_.read(id, policy_, now(), c_, fresh_);
         if (shares_)
@@ -156,7 +156,7 @@ bool large_call::change_log(const decision* answer) noexcept {
     return changed;
 }
 
-void large_call::store_all(const digest& id) noexcept {
+void large_call::store_all(const hash::digest& id) noexcept {
     if (shares_ && charges(asked_, out_))
         start_anew(rules_, c_.states, now());
     for (std::uint32_t i = 0; i < rules_.slots; ++i) // of a denial that only its log records

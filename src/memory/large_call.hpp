@@ -23,11 +23,11 @@ class large_call {
     ~large_call() = default;
 
     /// @param head the key's chain, or none
-    void answer(const digest& id, std::uint32_t head) noexcept;
+    void answer(const hash::digest& id, std::uint32_t head) noexcept;
 
     /// Answers a peek, and makes the room in sketches that an `allow` would take.
     /// @returns how many more cells the `allow` needs, so that it is not denied for lack of them
-    [[nodiscard]] std::size_t prepare(const digest& id, std::uint32_t head) noexcept;
+    [[nodiscard]] std::size_t prepare(const hash::digest& id, std::uint32_t head) noexcept;
 
   private:
     /// What has become of a rule's sketch in this call.
@@ -41,7 +41,7 @@ class large_call {
     [[nodiscard]] bool adds_member() const noexcept;
     [[nodiscard]] std::int64_t now() const noexcept { return asked_.now; }
 
-    void read(const digest& id) noexcept;
+    void read(const hash::digest& id) noexcept;
     void tell_members() noexcept;
     [[nodiscard]] sketch_is find_sketch(std::uint32_t rule) noexcept;
     [[nodiscard]] std::size_t cells_of_newcomer() const noexcept;
@@ -50,7 +50,7 @@ class large_call {
     [[nodiscard]] bool may_grow() noexcept;
     [[nodiscard]] bool change_log(const decision* answer) noexcept;
 
-    void store_all(const digest& id) noexcept;
+    void store_all(const hash::digest& id) noexcept;
     [[nodiscard]] bool make_place() noexcept;
     [[nodiscard]] bool own_log() noexcept;
     void settle_sketches() noexcept;

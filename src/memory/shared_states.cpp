@@ -10,7 +10,7 @@
 namespace colimit::memory {
 namespace {
 
-[[nodiscard]] std::size_t set_of(const digest& id) noexcept {
+[[nodiscard]] std::size_t set_of(const hash::digest& id) noexcept {
     return static_cast<std::size_t>(id.high % shared_states::sets);
 }
 
@@ -65,11 +65,11 @@ namespace {
 
 } // namespace
 
-const shared_states::set& shared_states::set_for(const digest& id) const noexcept {
+const shared_states::set& shared_states::set_for(const hash::digest& id) const noexcept {
     return table_[set_of(id)];
 }
 
-void shared_states::restore(const digest& id, const set& saved) noexcept {
+void shared_states::restore(const hash::digest& id, const set& saved) noexcept {
     table_[set_of(id)] = saved;
 }
 
@@ -84,13 +84,13 @@ void shared_states::note::add(const slot& given_up, std::int64_t now) noexcept {
 }
 
 template<class Set>
-auto* shared_states::find(Set& s, const digest& policy, std::uint32_t tag) noexcept {
+auto* shared_states::find(Set& s, const hash::digest& policy, std::uint32_t tag) noexcept {
     const auto found = std::ranges::find_if(
         s.slots, [&](const slot& one) { return one.tag == tag && one.policy == policy; });
     return found == s.slots.end() ? nullptr : &*found;
 }
 
-bool shared_states::read(const digest& id, const detail::policy_data& p, std::int64_t now,
+bool shared_states::read(const hash::digest& id, const detail::policy_data& p, std::int64_t now,
                          contents& c, core::event_log& log) const noexcept {
     const auto& s = table_[set_of(id)];
     const auto owed = s.owed.left(now);
@@ -114,7 +114,7 @@ bool shared_states::read(const digest& id, const detail::policy_data& p, std::in
             return core::rule_state{.t = std::min(now, s.owed.since),
                                     .debt = core::log_capacity(p.plan)};
         });
-        (void)log.record(all.t, all.debt, core::log_period(p.plan), 1);
+        (void)log.record(all.t, all.debt, std::max(core::log_period(p.plan), all.num), 1);
     }
     c.held.block = state_of(block_tag, s.held_up.left(now), [&](std::int64_t left) {
         return core::rule_state{.t = now, .debt = left, .num = 1, .capacity = 1};
@@ -122,7 +122,7 @@ bool shared_states::read(const digest& id, const detail::policy_data& p, std::in
     return counts;
 }
 
-shared_states::slot& shared_states::make(set& s, const digest& policy, std::uint32_t tag,
+shared_states::slot& shared_states::make(set& s, const hash::digest& policy, std::uint32_t tag,
                                          std::int64_t now) noexcept {
     auto& chosen = *std::ranges::min_element(s.slots, {}, &slot::recovered_at);
     if (chosen.recovered_at > now) {
@@ -134,7 +134,7 @@ shared_states::slot& shared_states::make(set& s, const digest& policy, std::uint
     return chosen;
 }
 
-void shared_states::write(const digest& id, const detail::policy_data& p, std::int64_t now,
+void shared_states::write(const hash::digest& id, const detail::policy_data& p, std::int64_t now,
                           const contents& c, const core::event_log& log) noexcept {
     auto& s = table_[set_of(id)];
     const auto put = [&](std::uint32_t tag, const core::rule_state& state, std::int64_t matters) {
@@ -148,11 +148,11 @@ void shared_states::write(const digest& id, const detail::policy_data& p, std::i
     for (std::uint32_t i = 0; i < p.plan.slots; ++i)
         if (p.plan.limits[i].kind != core::kind::log)
             put(cell_tag(p.plan.limits[i]), c.states[i], matters);
-    if (p.plan.has_log && !log.is_empty())
-        put(log_tag,
-            {.t = log.newest(now, core::log_period(p.plan)),
-             .debt = log.used(now, core::log_period(p.plan))},
+    if (p.plan.has_log && !log.is_empty()) {
+        const auto kept = log.kept_for(core::log_period(p.plan));
+        put(log_tag, {.t = log.newest(now, kept), .debt = log.used(now, kept), .num = kept},
             core::matters_for(log, p.plan, now));
+    }
     if (c.held.block.debt > 0)
         put(block_tag, c.held.block, c.held.block.debt);
 }

@@ -19,12 +19,12 @@
 #ifndef COLIMIT_MEMORY_SHARED_STATES_HPP
 #define COLIMIT_MEMORY_SHARED_STATES_HPP
 
+#include <base/zeroed_array.hpp>
 #include <core/evaluate.hpp>
 #include <core/event_log.hpp>
+#include <hash/siphash.hpp>
 #include <memory/cell.hpp>
-#include <memory/siphash.hpp>
-#include <memory/zeroed_array.hpp>
-#include <policy_data.hpp>
+#include <policy/policy_data.hpp>
 
 #include <array>
 #include <cstddef>
@@ -37,7 +37,7 @@ class shared_states {
     static constexpr std::size_t sets = 1'024;
 
     struct slot {
-        digest policy;
+        hash::digest policy;
         core::rule_state state;
         std::int64_t recovered_at;
         std::int64_t written_at;
@@ -59,24 +59,24 @@ class shared_states {
 
     /// Fills in what counts for the key, its log into `log`, which is empty; false when nothing
     /// does, and all is left as it is.
-    [[nodiscard]] bool read(const digest& id, const detail::policy_data& p, std::int64_t now,
+    [[nodiscard]] bool read(const hash::digest& id, const detail::policy_data& p, std::int64_t now,
                             contents& c, core::event_log& log) const noexcept;
 
     /// Puts what is of `now` in the place of what was read.
-    void write(const digest& id, const detail::policy_data& p, std::int64_t now, const contents& c,
-               const core::event_log& log) noexcept;
+    void write(const hash::digest& id, const detail::policy_data& p, std::int64_t now,
+               const contents& c, const core::event_log& log) noexcept;
 
     /// What the key may fall on, so that writing to it can be undone.
-    [[nodiscard]] const set& set_for(const digest& id) const noexcept;
-    void restore(const digest& id, const set& saved) noexcept;
+    [[nodiscard]] const set& set_for(const hash::digest& id) const noexcept;
+    void restore(const hash::digest& id, const set& saved) noexcept;
 
   private:
     template<class Set>
-    [[nodiscard]] static auto* find(Set& s, const digest& policy, std::uint32_t tag) noexcept;
-    [[nodiscard]] static slot& make(set& s, const digest& policy, std::uint32_t tag,
+    [[nodiscard]] static auto* find(Set& s, const hash::digest& policy, std::uint32_t tag) noexcept;
+    [[nodiscard]] static slot& make(set& s, const hash::digest& policy, std::uint32_t tag,
                                     std::int64_t now) noexcept;
 
-    zeroed_array<set> table_{sets};
+    detail::zeroed_array<set> table_{sets};
 };
 
 } // namespace colimit::memory

@@ -6,9 +6,9 @@
 #include <core/kinds.hpp>
 #include <core/log_facts.hpp>
 #include <core/window.hpp>
+#include <hash/process_secret.hpp>
 #include <memory/call_states.hpp>
 #include <memory/large_call.hpp>
-#include <memory/process_secret.hpp>
 #include <memory/sharing.hpp>
 #include <memory/store.hpp>
 #include <memory/stricter.hpp>
@@ -32,21 +32,21 @@ void bring_to_now(const core::plan& rules, contents& c, std::int64_t now) noexce
 } // namespace
 
 store::store(std::size_t states) : chains_(states) {
-    (void)process_secret();
+    (void)hash::process_secret();
 }
 
-void store::answer(const sought& key, const detail::policy_data& p, const core::question& asked,
+bool store::answer(const sought& key, const detail::policy_data& p, const core::question& asked,
                    decision& out) noexcept {
     const auto head = chains_.find(key.id, key.likely);
     if (p.plan.has_log || p.plan.has_distinct) {
         large_call{*this, p, asked, out}.answer(key.id, head);
-        return;
+        return true;
     }
     auto memory = call_states{p.plan.slots};
     auto c = contents{.states = memory.all()};
     if (head == no_cell) {
         answer_newcomer(key.id, p, asked, c, out);
-        return;
+        return false;
     }
     chains_.read(head, p.plan, c);
     c.held.exists = true;
@@ -60,9 +60,10 @@ void store::answer(const sought& key, const detail::policy_data& p, const core::
         chains_.forget(head);
         break;
     }
+    return c.held.stale;
 }
 
-void store::answer_newcomer(const digest& id, const detail::policy_data& p,
+void store::answer_newcomer(const hash::digest& id, const detail::policy_data& p,
                             const core::question& asked, contents& c, decision& out) noexcept {
     auto log = core::event_log{};
     const auto shares = shared_.read(id, p, asked.now, c, log);
@@ -116,9 +117,10 @@ void store::move_to_shared(std::uint32_t head, const detail::policy_data& p, con
     if (merged.held.block.debt < c.held.block.debt)
         merged.held.block = c.held.block;
     const auto period = core::log_period(p.plan);
+    const auto kept = std::max(log.kept_for(period), theirs.kept_for(period));
     auto both = core::event_log{};
-    (void)both.record(std::max(log.newest(now, period), theirs.newest(now, period)),
-                      std::max(log.used(now, period), theirs.used(now, period)), period, 1);
+    (void)both.record(std::max(log.newest(now, kept), theirs.newest(now, kept)),
+                      std::max(log.used(now, kept), theirs.used(now, kept)), kept, 1);
     chains_.forget(head);
     shared_.write(id, p, now, merged, both);
     ++overflowed_;

@@ -36,10 +36,10 @@
 #include <colimit/decision.hpp>
 #include <colimit/local_limiter.hpp>
 #include <core/evaluate.hpp>
+#include <hash/siphash.hpp>
 #include <memory/chains.hpp>
 #include <memory/shared_states.hpp>
-#include <memory/siphash.hpp>
-#include <policy_data.hpp>
+#include <policy/policy_data.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +52,7 @@ class store {
   public:
     /// A key that is being looked for: the memory it will need is on its way.
     struct sought {
-        digest id;
+        hash::digest id;
         std::uint32_t likely; ///< the chain that it most likely has, or none
     };
 
@@ -64,17 +64,20 @@ class store {
 
     /// The first half of a call. What the caller does between the halves, such as reading the
     /// clock, costs nothing when the key is not in the cache.
-    [[nodiscard]] sought seek(const digest& key) const noexcept { return {key, chains_.seek(key)}; }
+    [[nodiscard]] sought seek(const hash::digest& key) const noexcept {
+        return {key, chains_.seek(key)};
+    }
 
     /// The second half, with the same policy and no other call between. `asked` is valid and its
-    /// clock is set.
-    void answer(const sought& key, const detail::policy_data& p, const core::question& asked,
+    /// clock is set. Returns whether a denial would have to replace what is stored, where it can
+    /// tell: the state lies after now, or was no state.
+    bool answer(const sought& key, const detail::policy_data& p, const core::question& asked,
                 decision& out) noexcept;
 
     /// Both halves. The key is at most limits::key_bytes.
     void answer(std::string_view key, const detail::policy_data& p, const core::question& asked,
                 decision& out) {
-        answer(seek(p.digest(key)), p, asked, out);
+        (void)answer(seek(p.digest(key)), p, asked, out);
     }
 
     [[nodiscard]] local_statistics statistics() const noexcept;
@@ -83,7 +86,7 @@ class store {
     friend class large_call;
     friend class joint_call;
 
-    void answer_newcomer(const digest& id, const detail::policy_data& p,
+    void answer_newcomer(const hash::digest& id, const detail::policy_data& p,
                          const core::question& asked, contents& c, decision& out) noexcept;
     void write(std::uint32_t head, const detail::policy_data& p, const contents& c,
                std::int64_t now) noexcept;

@@ -48,10 +48,11 @@ class joint_call {
 
   private:
     struct key {
-        digest id;
+        hash::digest id;
         std::uint32_t head; ///< its chain, or none
         std::int64_t recovered_at;
         std::size_t reserved; ///< cells
+        bool is_stale;        ///< a denial must replace what is stored
     };
 
     [[nodiscard]] const detail::policy_data& policy_of(std::size_t i) const noexcept {
@@ -63,7 +64,8 @@ class joint_call {
         keys_[i] = {.id = id,
                     .head = store_.chains_.find(id, store_.chains_.seek(id)),
                     .recovered_at = 0,
-                    .reserved = 0};
+                    .reserved = 0,
+                    .is_stale = false};
         checks_[i].ec = {};
     }
 
@@ -101,8 +103,11 @@ class joint_call {
         const auto asked = question_of(i, detail::verb::peek);
         const auto& p = policy_of(i);
         auto& k = keys_[i];
-        if (!p.plan.has_distinct)
-            return store_.answer({k.id, k.head}, p, asked, checks_[i].result);
+        if (!p.plan.has_distinct) {
+            k.is_stale = store_.answer({k.id, k.head}, p, asked, checks_[i].result);
+            return;
+        }
+        k.is_stale = true; // it may be, which is not known yet
         k.reserved = large_call{store_, p, asked, checks_[i].result}.prepare(k.id, k.head);
         store_.chains_.reserve(k.reserved);
     }
@@ -161,7 +166,7 @@ class joint_call {
         for (std::size_t i = 0; i < checks_.size(); ++i) {
             release(i);
             checks_[i].result.granted = 0;
-            if (keys_[i].head == no_cell)
+            if (keys_[i].head == no_cell || !keys_[i].is_stale)
                 continue;
             auto nothing = question_of(i, detail::verb::unreserve);
             nothing.at_least = -1; // no place ends then, so none is given up

@@ -7,7 +7,7 @@
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
 #include <core/log_facts.hpp>
-#include <policy_data.hpp>
+#include <policy/policy_data.hpp>
 #include <support/redis_server.hpp>
 
 #include <boost/asio/io_context.hpp>

@@ -6,10 +6,12 @@
 #include "filter_trial.hpp"
 
 #include <colimit/bloom_filter.hpp>
-#include <id_digest.hpp>
-#include <redis/key.hpp>
-#include <redis/reply_header.hpp>
-#include <redis/seen.hpp>
+#include <core/id_digest.hpp>
+#include <core/plan_bytes.hpp>
+#include <hash/fnv1a.hpp>
+#include <redis/protocol/key.hpp>
+#include <redis/protocol/reply_header.hpp>
+#include <redis/script/seen.hpp>
 
 #include <algorithm>
 #include <set>
@@ -25,7 +27,7 @@ namespace resp = redis::resp;
     static const auto made = bloom_filter{"f", {.capacity = 1}};
     auto data = std::make_shared<detail::policy_data>(*made.data());
     data->filter = shape;
-    data->wire = redis::encode_filter(shape);
+    data->wire = core::encode_filter(shape);
     return data;
 }
 
@@ -40,7 +42,7 @@ filter_trial::filter_trial(test::raw_client& server, const scripts& run, filter_
         auto& name = names_.emplace_back();
         const auto family = redis::bitmap_family(told_.shape, i % 2);
         const auto place =
-            redis::append_key(name, {prefix_, filter_->name, block, redis::key_hash(block)});
+            redis::append_key(name, {prefix_, filter_->name, block, hash::fnv1a_64(block)});
         name.insert(place, family.data(), family.size());
     }
 }

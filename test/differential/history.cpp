@@ -10,8 +10,8 @@
 #include "random_bytes.hpp"
 #include "random_policy.hpp"
 
-#include <policy_data.hpp>
-#include <redis/wire.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/script/wire.hpp>
 
 #include <algorithm>
 #include <array>

@@ -5,8 +5,8 @@
 #include "known_histories.hpp"
 
 #include <colimit/limits.hpp>
-#include <policy_data.hpp>
-#include <redis/wire.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/script/wire.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -8,7 +8,7 @@
 
 #include <colimit/limits.hpp>
 #include <core/plan.hpp>
-#include <policy_data.hpp>
+#include <policy/policy_data.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -9,8 +9,9 @@
 
 #include <core/evaluate.hpp>
 #include <core/log_facts.hpp>
-#include <policy_data.hpp>
-#include <redis/key.hpp>
+#include <hash/fnv1a.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/protocol/key.hpp>
 #include <support/decision_text.hpp>
 
 #include <unistd.h>
@@ -52,7 +53,7 @@ std::string log_trial::name_of(std::size_t key) const {
     const auto word = std::to_string(key);
     auto name = std::string{};
     const auto place = redis::append_key(
-        name, {prefix_, told_.versions.front().data()->name, word, redis::key_hash(word)});
+        name, {prefix_, told_.versions.front().data()->name, word, hash::fnv1a_64(word)});
     return name.insert(place, 1, redis::transaction_family);
 }
 

@@ -10,7 +10,7 @@
 #include "sent_batch.hpp"
 
 #include <core/event_log.hpp>
-#include <redis/transactor.hpp>
+#include <redis/multi/transactor.hpp>
 #include <support/fake_operation.hpp>
 #include <support/raw_client.hpp>
 

@@ -6,8 +6,8 @@
 
 #include <core/kinds.hpp>
 #include <core/log_facts.hpp>
-#include <policy_data.hpp>
-#include <redis/wire.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/script/wire.hpp>
 
 #include <algorithm>
 #include <array>

@@ -7,9 +7,10 @@
 
 #include "shrink.hpp"
 
-#include <policy_data.hpp>
-#include <redis/key.hpp>
-#include <redis/reply_header.hpp>
+#include <hash/fnv1a.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/protocol/key.hpp>
+#include <redis/protocol/reply_header.hpp>
 #include <support/decision_text.hpp>
 
 #include <unistd.h>
@@ -61,7 +62,7 @@ std::string packed_trial::field_of(std::size_t key) const {
 }
 
 std::size_t packed_trial::row_of(std::size_t key) const {
-    return redis::row_of(redis::key_hash(bytes_of(key)));
+    return redis::row_of(hash::fnv1a_64(bytes_of(key)));
 }
 
 std::string packed_trial::name_of(std::size_t row, std::size_t hash) const {

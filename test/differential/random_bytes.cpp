@@ -6,7 +6,7 @@
 #include "random_bytes.hpp"
 
 #include <colimit/limits.hpp>
-#include <redis/wire.hpp>
+#include <redis/script/wire.hpp>
 
 #include <algorithm>
 #include <cstring>

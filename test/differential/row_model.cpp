@@ -4,7 +4,7 @@
 
 #include "row_model.hpp"
 
-#include <redis/wire.hpp>
+#include <redis/script/wire.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 
 #include "scripts.hpp"
 
-#include <redis/script.hpp>
+#include <redis/protocol/script.hpp>
 
 #include <fstream>
 #include <iterator>

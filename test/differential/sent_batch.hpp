@@ -5,7 +5,7 @@
 #ifndef COLIMIT_TEST_DIFFERENTIAL_SENT_BATCH_HPP
 #define COLIMIT_TEST_DIFFERENTIAL_SENT_BATCH_HPP
 
-#include <redis/batch.hpp>
+#include <redis/script/batch.hpp>
 #include <support/fake_operation.hpp>
 #include <support/raw_client.hpp>
 

@@ -7,9 +7,9 @@
 
 #include "trial.hpp"
 
-#include <redis/key.hpp>
-#include <redis/reply_header.hpp>
-#include <redis/wire.hpp>
+#include <redis/protocol/key.hpp>
+#include <redis/protocol/reply_header.hpp>
+#include <redis/script/wire.hpp>
 #include <support/decision_text.hpp>
 
 #include <algorithm>

@@ -16,7 +16,7 @@
 #include "scripts.hpp"
 #include "sent_batch.hpp"
 
-#include <redis/key.hpp>
+#include <redis/protocol/key.hpp>
 #include <support/raw_client.hpp>
 
 #include <cstddef>

@@ -3,6 +3,8 @@
 // What a trial sends: the batches, what others do to the keys, and the looks at the keys after each
 // step.
 
+#include <hash/fnv1a.hpp>
+
 #include "trial.hpp"
 
 #include <algorithm>
@@ -21,7 +23,7 @@ trial::trial(test::raw_client& server, const scripts& run, const history& told, 
         const auto bytes = std::to_string(key);
         family_at_ =
             redis::append_key(names_.emplace_back(), {prefix_, told.versions.front().name(), bytes,
-                                                      redis::key_hash(bytes)});
+                                                      hash::fnv1a_64(bytes)});
     }
     for (const auto& version : told_.versions)
         for (const auto& l : version.data()->plan.rules()) {

@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(ten_million_keys_free_nobody_who_is_limited_and_take_no_mor
 // that are not the one.
 BOOST_AUTO_TEST_CASE(keys_that_were_crafted_to_collide_cost_no_more_than_others) {
     constexpr auto keys = 100'000U;
-    using memory::digest;
+    using hash::digest;
     const auto guessed = digest{1, 2};
     const auto secret = digest{0x123456789abcdef0, 0x0fedcba987654321};
     // Under the secret that the attacker believes in, the homes of all of these lie in one part in
@@ -219,14 +219,14 @@ BOOST_AUTO_TEST_CASE(keys_that_were_crafted_to_collide_cost_no_more_than_others)
         auto key = std::to_string(i);
         if (others.size() < keys)
             others.push_back(key);
-        if (memory::key_digest(memory::begin_key_hash(guessed, {}), key).low >> 59 == 0)
+        if (hash::key_digest(hash::begin_key_hash(guessed, {}), key).low >> 59 == 0)
             crafted.push_back(std::move(key));
     }
     const auto looks_at = [](const std::vector<std::string>& row, const digest& with) {
         auto index = memory::index{keys};
         auto ids = std::vector<digest>{};
         for (const auto& key : row) {
-            ids.push_back(memory::key_digest(memory::begin_key_hash(with, {}), key));
+            ids.push_back(hash::key_digest(hash::begin_key_hash(with, {}), key));
             index.insert(ids.back(), static_cast<std::uint32_t>(ids.size() - 1));
         }
         auto looks = std::int64_t{0};

@@ -110,7 +110,7 @@ class one_trial {
     /// and the calls have time for another; later the calls do.
     [[nodiscard]] config trial_settings() const {
         auto made = settings(proxy_.address(), conversation_);
-        made.connect_timeout = strikes_greeting() ? 100ms : 10s;
+        made.connect_timeout = strikes_greeting() ? std::max(100ms, trial_.deadline) : 10s;
         made.timeout = strikes_greeting() || ends_connection() ? 10s : trial_.deadline;
         made.reconnect_least = 1ms;
         made.reconnect_most = 4ms;
@@ -199,9 +199,17 @@ class one_trial {
                proxy_.on(1).passed[1] > conversation_.calls[i].message;
     }
 
+    /// Whether attempts to connect after the one that the fault struck took too long, too: then
+    /// calls are not sent, and say so.
+    [[nodiscard]] bool was_given_up() const {
+        return strikes_greeting() && limiter_.statistics().breaker_openings != 0;
+    }
+
     /// Whether the machine was too busy for the fault to come to pass as it should.
     [[nodiscard]] bool is_missed() const {
         if (proxy_.connections() == 0 || !proxy_.on(1).struck)
+            return true;
+        if (was_given_up())
             return true;
         if (trial_.wrong.kind == fault_kind::flip) // after which a reply may be none to its caller
             return false;
@@ -244,6 +252,8 @@ class one_trial {
                 complain(i, "has another call's answer");
             return;
         }
+        if (o.ec == errc::unavailable && was_given_up() && executed == 0)
+            return;
         if (o.ec != errc::outcome_unknown)
             return complain(i, "may be answered or unknown");
         if (!greeted)

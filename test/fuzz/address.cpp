@@ -5,7 +5,7 @@
 
 #include <colimit/error.hpp>
 #include <colimit/limits.hpp>
-#include <redis/address.hpp>
+#include <redis/connection/address.hpp>
 #include <support/address_text.hpp>
 
 #include <algorithm>

@@ -6,9 +6,9 @@
 
 #include <colimit/bloom_filter.hpp>
 #include <colimit/policy.hpp>
-#include <redis/batcher.hpp>
-#include <redis/session.hpp>
-#include <redis/transactor.hpp>
+#include <redis/connection/session.hpp>
+#include <redis/multi/transactor.hpp>
+#include <redis/script/batcher.hpp>
 #include <support/fake_operation.hpp>
 
 #include <array>

@@ -4,7 +4,7 @@
 // pieces whose sizes follow from the input; what it calls a reply is one; and words that the
 // encoder made of the same bytes come back as they were.
 
-#include <redis/resp.hpp>
+#include <redis/protocol/resp.hpp>
 
 #include <algorithm>
 #include <cstddef>

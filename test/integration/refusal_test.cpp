@@ -3,8 +3,9 @@
 // Servers that are there and say no: foreign values, no memory, read-only, no permission.
 
 #include <boost/test/unit_test.hpp>
+#include <hash/fnv1a.hpp>
 
-#include <redis/key.hpp>
+#include <redis/protocol/key.hpp>
 #include <support/live_limiter.hpp>
 
 #include <chrono>
@@ -24,7 +25,7 @@ const auto rules = policy{"p", gcra(5, 1h)};
 
 [[nodiscard]] std::string name_of(std::string_view key) {
     auto out = std::string{};
-    redis::append_key(out, {"colimit", "p", key, redis::key_hash(key)});
+    redis::append_key(out, {"colimit", "p", key, hash::fnv1a_64(key)});
     return out;
 }
 

@@ -4,9 +4,9 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <redis/address.hpp>
-#include <redis/stream.hpp>
-#include <redis/tls_context.hpp>
+#include <redis/connection/address.hpp>
+#include <redis/connection/stream.hpp>
+#include <redis/connection/tls_context.hpp>
 #include <support/certificates.hpp>
 
 #include <openssl/ssl.h>

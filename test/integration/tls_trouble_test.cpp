@@ -6,7 +6,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <redis/script.hpp>
+#include <redis/protocol/script.hpp>
 #include <support/fault_proxy.hpp>
 #include <support/live_limiter.hpp>
 #include <support/tls_server.hpp>

@@ -112,8 +112,12 @@ def changes(line, before, lua):
         yield re.match(r"\s*", line).group() + ("" if lua else ";")
 
 
+def is_lua(file):
+    return file.endswith((".lua", ".lua.in"))
+
+
 def mutants_of(file, text):
-    lua = file.endswith(".lua")
+    lua = is_lua(file)
     before = ""
     lines = text.split("\n")
     for number, line in enumerate(lines):

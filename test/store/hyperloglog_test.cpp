@@ -6,7 +6,7 @@
 #include "stores.hpp"
 
 #include <core/hyperloglog.hpp>
-#include <redis/resp.hpp>
+#include <redis/protocol/resp.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -5,9 +5,10 @@
 
 #include "stores.hpp"
 
+#include <hash/fnv1a.hpp>
 #include <support/decision_text.hpp>
 
-#include <redis/key.hpp>
+#include <redis/protocol/key.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -332,7 +333,7 @@ BOOST_AUTO_TEST_CASE(P10_all_state_of_a_key_lies_in_one_slot_whatever_its_bytes)
         auto key = std::string{};
         for (auto left = random() % 300; left > 0; --left)
             key += "{}\r\n\0:ab"[random() % 8];
-        const auto place = redis::tag_of(redis::key_hash(key));
+        const auto place = redis::tag_of(hash::fnv1a_64(key));
         const auto expected = slot("{" + std::string{redis::tag(place)} + "}");
         BOOST_TEST(slot(name_of(ten, key)) == expected);
         BOOST_TEST(slot(name_of(other, key)) == expected);

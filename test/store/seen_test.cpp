@@ -9,10 +9,11 @@
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
 #include <core/bloom.hpp>
-#include <id_digest.hpp>
-#include <policy_data.hpp>
-#include <redis/key.hpp>
-#include <redis/seen.hpp>
+#include <core/id_digest.hpp>
+#include <hash/fnv1a.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/protocol/key.hpp>
+#include <redis/script/seen.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
@@ -87,7 +88,7 @@ class asker {
     auto name = std::string{};
     const auto number = std::to_string(block);
     const auto at =
-        redis::append_key(name, {config{}.prefix, f.name(), number, redis::key_hash(number)});
+        redis::append_key(name, {config{}.prefix, f.name(), number, hash::fnv1a_64(number)});
     const auto family = redis::bitmap_family(*f.data()->filter, parity);
     return name.insert(at, family.data(), family.size());
 }

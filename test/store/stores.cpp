@@ -9,8 +9,9 @@
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
 #include <core/plan.hpp>
-#include <policy_data.hpp>
-#include <redis/key.hpp>
+#include <hash/fnv1a.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/protocol/key.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
@@ -219,7 +220,7 @@ namespace {
 [[nodiscard]] std::string name_in_family(const policy& p, std::string_view key,
                                          std::string_view family) {
     std::string name;
-    const auto at = redis::append_key(name, {config{}.prefix, p.name(), key, redis::key_hash(key)});
+    const auto at = redis::append_key(name, {config{}.prefix, p.name(), key, hash::fnv1a_64(key)});
     return name.insert(at, family);
 }
 

@@ -5,7 +5,7 @@
 
 #include "stores.hpp"
 
-#include <redis/transactor.hpp>
+#include <redis/multi/transactor.hpp>
 #include <support/fake_operation.hpp>
 #include <support/live_limiter.hpp>
 
@@ -66,7 +66,7 @@ class direct_client {
         auto op = fake_operation{};
         op.deadline = here() + 3'600'000'000;
         BOOST_TEST_REQUIRE(!queue_.submit(op, "k", p.data()));
-        while (op.place != nullptr || queue_.wants_to_write() || queue_.expects_reply()) {
+        while (op.is_held || queue_.wants_to_write() || queue_.expects_reply()) {
             auto out = std::string{};
             queue_.write(out, 0, 0);
             line_.send(out);

@@ -83,7 +83,7 @@ enum class shape : std::uint8_t { bucket, stepwise, aligned, window, from_first,
 }
 
 /// What versions may admit together in any closed interval of a length. Windows of different
-/// lengths each end when they say, so a limit may come back once for each of them.
+/// lengths each end when they say, so each version may give its limit back once within a moment.
 [[nodiscard]] std::int64_t bound(shape a, const numbers& x, shape b, const numbers& y,
                                  std::int64_t length) {
     const auto first = rate_bound(a, x, length);
@@ -93,7 +93,9 @@ enum class shape : std::uint8_t { bucket, stepwise, aligned, window, from_first,
     const auto limit = std::max(x.count, y.count);
     if (a == shape::log)
         return limit + std::max(first, second);
-    return 2 * limit + (x.period == y.period ? std::max(first, second) : first + second);
+    if (a == b && x.period == y.period)
+        return 2 * limit + std::max(first, second);
+    return limit + x.count + y.count + first + second;
 }
 
 /// What was admitted, in the order of time.
@@ -143,9 +145,10 @@ class story {
     [[nodiscard]] bool percent(std::int64_t p) { return up_to(99) < p; }
 
     [[nodiscard]] numbers next_numbers(bool any_period) {
-        constexpr auto periods = std::array{std::int64_t{1}, std::int64_t{10}, std::int64_t{60}};
+        constexpr auto periods = std::array{std::int64_t{1}, std::int64_t{10}, std::int64_t{60},
+                                            std::int64_t{7}, std::int64_t{45}};
         const auto n = 1 + up_to(percent(50) ? 30 : 5);
-        const auto at = any_period ? static_cast<std::size_t>(up_to(2)) : std::size_t{1};
+        const auto at = any_period ? static_cast<std::size_t>(up_to(4)) : std::size_t{1};
         return {.capacity = percent(30) ? n : 1 + up_to(30),
                 .count = n,
                 .period = periods[at] * second};
@@ -222,6 +225,8 @@ BOOST_DATA_TEST_CASE(P16_holds_for_windows_and_logs, every_store()) {
         check_pairs(sample, kind, kind, false);
         check_pairs(sample, kind, kind, true);
     }
+    check_pairs(sample, shape::window, shape::from_first, false);
+    check_pairs(sample, shape::window, shape::from_first, true);
 }
 
 BOOST_DATA_TEST_CASE(P16_holds_for_each_of_several_rules, every_store()) {

@@ -5,7 +5,7 @@
 #ifndef COLIMIT_TEST_SUPPORT_ADDRESS_TEXT_HPP
 #define COLIMIT_TEST_SUPPORT_ADDRESS_TEXT_HPP
 
-#include <redis/address.hpp>
+#include <redis/connection/address.hpp>
 
 #include <string>
 #include <string_view>

@@ -6,7 +6,7 @@
 #ifndef COLIMIT_TEST_SUPPORT_BATCHER_BENCH_HPP
 #define COLIMIT_TEST_SUPPORT_BATCHER_BENCH_HPP
 
-#include <redis/batcher.hpp>
+#include <redis/script/batcher.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
 

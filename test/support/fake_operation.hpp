@@ -8,7 +8,7 @@
 
 #include <colimit/config.hpp>
 #include <colimit/detail/operation.hpp>
-#include <engine/memory_engine.hpp>
+#include <limiter/limiter_core.hpp>
 
 #include <boost/asio/io_context.hpp>
 
@@ -17,26 +17,24 @@
 
 namespace colimit::test {
 
-/// An operation refers to an engine; this one is never asked anything.
-[[nodiscard]] inline detail::engine& no_engine() {
+/// An operation refers to a limiter; this one is never asked anything.
+[[nodiscard]] inline detail::limiter_core& no_limiter() {
     static boost::asio::io_context context;
-    static auto engine =
-        std::make_shared<detail::memory_engine>(context.get_executor(), config{.memory_keys = 1});
-    return *engine;
+    static auto core =
+        std::make_shared<detail::limiter_core>(context.get_executor(), config{}, false);
+    return *core;
 }
 
 struct fake_operation : detail::operation {
     fake_operation() : fake_operation(detail::question{}) {}
     explicit fake_operation(detail::question q, std::int64_t deadline_us = 1'000'000)
-        : operation(no_engine(), [](detail::operation* /*op*/, bool /*invoke*/) {}) {
+        : operation(no_limiter(), [](detail::operation* /*op*/, bool /*invoke*/) {}) {
         asked = q;
         deadline = deadline_us;
     }
 
     /// Whether it came back with this code (and, without one, allowed).
-    [[nodiscard]] bool ended(error_code code) const noexcept {
-        return place == nullptr && ec == code;
-    }
+    [[nodiscard]] bool ended(error_code code) const noexcept { return !is_held && ec == code; }
     [[nodiscard]] bool is_allowed() const noexcept { return ended({}) && result.allowed(); }
 };
 

@@ -4,8 +4,8 @@
 
 #include <support/fault_proxy.hpp>
 
-#include <redis/address.hpp>
-#include <redis/resp.hpp>
+#include <redis/connection/address.hpp>
+#include <redis/protocol/resp.hpp>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>

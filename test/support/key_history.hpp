@@ -7,7 +7,7 @@
 
 #include <colimit/policy.hpp>
 #include <core/evaluate.hpp>
-#include <policy_data.hpp>
+#include <policy/policy_data.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -7,8 +7,8 @@
 #ifndef COLIMIT_TEST_SUPPORT_RAW_CLIENT_HPP
 #define COLIMIT_TEST_SUPPORT_RAW_CLIENT_HPP
 
-#include <redis/address.hpp>
-#include <redis/resp.hpp>
+#include <redis/connection/address.hpp>
+#include <redis/protocol/resp.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -8,7 +8,7 @@
 #ifndef COLIMIT_TEST_SUPPORT_RESP_TEXT_HPP
 #define COLIMIT_TEST_SUPPORT_RESP_TEXT_HPP
 
-#include <redis/resp.hpp>
+#include <redis/protocol/resp.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -8,9 +8,9 @@
 
 #include <colimit/policy.hpp>
 #include <core/evaluate.hpp>
-#include <policy_data.hpp>
-#include <redis/resp.hpp>
-#include <redis/wire.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/protocol/resp.hpp>
+#include <redis/script/wire.hpp>
 
 #include <cstdint>
 #include <cstring>

@@ -5,9 +5,9 @@
 #ifndef COLIMIT_TEST_SUPPORT_SESSION_BENCH_HPP
 #define COLIMIT_TEST_SUPPORT_SESSION_BENCH_HPP
 
-#include <redis/error_sink.hpp>
-#include <redis/script.hpp>
-#include <redis/session.hpp>
+#include <redis/connection/session.hpp>
+#include <redis/protocol/error_sink.hpp>
+#include <redis/protocol/script.hpp>
 #include <support/script_double.hpp>
 
 #include <boost/test/unit_test.hpp>

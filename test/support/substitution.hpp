@@ -6,7 +6,7 @@
 #define COLIMIT_TEST_SUPPORT_SUBSTITUTION_HPP
 
 #include <colimit/error.hpp>
-#include <redis/call_queue.hpp>
+#include <redis/queue/call_queue.hpp>
 #include <support/fake_operation.hpp>
 
 #include <boost/test/unit_test.hpp>

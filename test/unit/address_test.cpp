@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <colimit/limits.hpp>
-#include <redis/address.hpp>
+#include <redis/connection/address.hpp>
 #include <support/address_text.hpp>
 #include <support/refusal.hpp>
 

@@ -4,8 +4,8 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <redis/batch.hpp>
-#include <redis/script.hpp>
+#include <redis/protocol/script.hpp>
+#include <redis/script/batch.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
 
@@ -50,7 +50,7 @@ struct fixture {
         BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
         const auto needs = batch.read_reply(reader, bytes);
         if (needs)
-            batch.release([](detail::operation& op) { op.place = nullptr; });
+            batch.release([](detail::operation& op) { op.is_held = false; });
         return needs;
     }
 
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_number_of_calls_has_two_bytes_where_one_is_not_enough) {
         const auto words = test::commands_of(std::move(out)).at(0);
         BOOST_TEST(words.at(9) == (calls == 255 ? "\x01\xff" : std::string("\1\0\0\1", 4)));
         BOOST_TEST(script_call{words}.calls.size() == ops.size());
-        batch.release([](detail::operation& op) { op.place = nullptr; });
+        batch.release([](detail::operation& op) { op.is_held = false; });
     }
 }
 
@@ -290,7 +290,7 @@ BOOST_FIXTURE_TEST_CASE(a_reply_of_another_nonce_shape_or_length_is_not_its_repl
           "*3\r\n$-1\r\n:5\r\n$12\r\n7 1000 0 2 -\r\n",
           "*3\r\n*1\r\n$-1\r\n$-1\r\n$12\r\n7 1000 0 2 -\r\n", "%1\r\n$-1\r\n$-1\r\n"})
         BOOST_TEST(!read(bad).has_value());
-    BOOST_TEST(ops[0].place != nullptr);
+    BOOST_TEST(ops[0].is_held);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_reply_that_granted_otherwise_than_the_arithmetic_decides_nothing,

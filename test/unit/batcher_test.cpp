@@ -199,7 +199,7 @@ BOOST_FIXTURE_TEST_CASE(one_call_above_the_bound_is_refused_until_another_has_en
         ask(std::to_string(i));
     auto op = fake_operation{};
     BOOST_TEST((submit(op, "x", rules) == errc::too_many_in_flight));
-    BOOST_TEST(op.place == nullptr);
+    BOOST_TEST(!op.is_held);
     BOOST_TEST((reply(server.answer(write_calls().at(0)).bytes()) == redis::remedy::keep));
     BOOST_TEST(!submit(op, "x", rules));
     batcher.fail_all(errc::closed);
@@ -369,7 +369,7 @@ BOOST_FIXTURE_TEST_CASE(a_push_answers_nothing, fixture) {
     auto& op = ask("a");
     const auto sent = write_calls().at(0);
     BOOST_TEST((reply(">2\r\n$10\r\ninvalidate\r\n$-1\r\n") == redis::remedy::keep));
-    BOOST_TEST(op.place != nullptr);
+    BOOST_TEST(op.is_held);
     BOOST_TEST((reply(server.answer(sent).bytes()) == redis::remedy::keep));
     BOOST_TEST(op.is_allowed());
 }

@@ -54,7 +54,7 @@ BOOST_FIXTURE_TEST_CASE(a_batch_whose_script_was_forgotten_is_sent_again_with_it
     auto& op = ask("a");
     (void)write();
     BOOST_TEST((reply(noscript) == redis::remedy::resend_with_script));
-    BOOST_TEST(op.place != nullptr);
+    BOOST_TEST(op.is_held);
     BOOST_TEST(!batcher.expects_reply());
     const auto again = test::commands_of(write());
     BOOST_REQUIRE(again.size() == 2U);
@@ -62,7 +62,7 @@ BOOST_FIXTURE_TEST_CASE(a_batch_whose_script_was_forgotten_is_sent_again_with_it
     BOOST_TEST(again[1].at(0) == "EVAL");
     BOOST_TEST(
         (reply("$40\r\n0123456789012345678901234567890123456789\r\n") == redis::remedy::keep));
-    BOOST_TEST(op.place != nullptr);
+    BOOST_TEST(op.is_held);
     BOOST_TEST((reply(server.answer(again[1])) == redis::remedy::keep));
     BOOST_TEST(op.is_allowed());
     BOOST_TEST(op.result.remaining == 99);
@@ -221,7 +221,7 @@ BOOST_FIXTURE_TEST_CASE(what_had_begun_to_leave_is_never_sent_again, fixture) {
     batcher.lose_connection(first.size() + 1); // one byte of the second batch
     for (std::size_t i = 0; i < 4; ++i)
         BOOST_TEST(ops[i].ended(errc::outcome_unknown));
-    BOOST_TEST(ops[4].place != nullptr);
+    BOOST_TEST(ops[4].is_held);
     position = 0;
     const auto again = write_calls();
     BOOST_REQUIRE(again.size() == 1U);

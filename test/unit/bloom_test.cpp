@@ -6,9 +6,9 @@
 #include <colimit/bloom_filter.hpp>
 #include <colimit/local_limiter.hpp>
 #include <core/bloom.hpp>
-#include <id_digest.hpp>
+#include <core/id_digest.hpp>
 #include <memory/bloom_filters.hpp>
-#include <policy_data.hpp>
+#include <policy/policy_data.hpp>
 #include <support/refusal.hpp>
 
 #include <boost/test/unit_test.hpp>

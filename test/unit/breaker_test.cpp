@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <redis/breaker.hpp>
+#include <redis/connection/breaker.hpp>
 
 #include <cstdint>
 #include <random>

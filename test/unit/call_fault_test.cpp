@@ -5,10 +5,10 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <call_fault.hpp>
 #include <colimit/limiter.hpp>
-#include <policy_data.hpp>
-#include <redis/log_call.hpp>
+#include <core/call_fault.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/multi/log_call.hpp>
 #include <support/coroutine_run.hpp>
 
 #include <boost/asio/as_tuple.hpp>

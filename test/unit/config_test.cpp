@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <config_check.hpp>
+#include <api/config_check.hpp>
 #include <support/refusal.hpp>
 
 #include <chrono>

@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <engine/denial_log.hpp>
+#include <limiter/denial_log.hpp>
 
 #include <cstdint>
 #include <string>

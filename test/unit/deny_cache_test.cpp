@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <engine/deny_cache.hpp>
+#include <limiter/deny_cache.hpp>
 #include <support/decision_text.hpp>
 #include <support/fake_operation.hpp>
 
@@ -41,7 +41,7 @@ const policy rules{"p", gcra(1, 1s).burst(10).named("quick"), fixed_window(100, 
     return d;
 }
 
-[[nodiscard]] memory::digest digest_of(std::string_view key, const policy& p) {
+[[nodiscard]] hash::digest digest_of(std::string_view key, const policy& p) {
     return p.data()->digest(key);
 }
 

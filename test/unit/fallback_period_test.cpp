@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <engine/fallback_period.hpp>
+#include <limiter/fallback_period.hpp>
 
 #include <cstdint>
 

@@ -3,7 +3,7 @@
 // hyperloglog on its own. That its counts are those of a server is in test/store.
 
 #include <core/hyperloglog.hpp>
-#include <core/murmur_hash.hpp>
+#include <hash/murmur_hash.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_member_falls_on_the_end_of_its_hash_and_asks_for_its_next
 }
 
 BOOST_AUTO_TEST_CASE(the_hash_sees_every_byte_the_length_and_the_seed) {
-    using colimit::core::murmur_hash;
+    using colimit::hash::murmur_hash;
     BOOST_TEST(murmur_hash("", 0) == 0U);
     BOOST_TEST(murmur_hash("a", 0) != murmur_hash("a", 1));
     BOOST_TEST(murmur_hash("12345678", 0) != murmur_hash("123456789", 0));
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(the_hash_sees_every_byte_the_length_and_the_seed) {
 
 BOOST_AUTO_TEST_CASE(the_hash_is_that_of_the_server) {
     // With the seed of Redis; test/store counts with both.
-    using colimit::core::murmur_hash;
+    using colimit::hash::murmur_hash;
     constexpr auto seed = 0xadc83b19U;
     BOOST_TEST(murmur_hash("", seed) == 0xd8dfea6585bc9732U);
     BOOST_TEST(murmur_hash("a", seed) == 0x53d2470a9b43b1a7U);

@@ -4,8 +4,10 @@
 // taken for something else.
 
 #include <boost/test/unit_test.hpp>
+#include <hash/fnv1a.hpp>
+#include <hash/sha256.hpp>
 
-#include <redis/key.hpp>
+#include <redis/protocol/key.hpp>
 
 #include <openssl/evp.h>
 
@@ -45,12 +47,12 @@ using namespace colimit;
 [[nodiscard]] std::string name_of(std::string_view key, std::string_view policy = "p",
                                   std::string_view prefix = "colimit") {
     auto out = std::string{};
-    const auto family_at = redis::append_key(out, {prefix, policy, key, redis::key_hash(key)});
+    const auto family_at = redis::append_key(out, {prefix, policy, key, hash::fnv1a_64(key)});
     auto names = redis::key_names{};
     names.start("another", "policy");
     names.start(prefix, policy);
     auto same = std::string{"behind: "};
-    BOOST_TEST(names.append(same, key, redis::key_hash(key)) == family_at);
+    BOOST_TEST(names.append(same, key, hash::fnv1a_64(key)) == family_at);
     BOOST_TEST(same == "behind: " + out);
     return out;
 }
@@ -83,22 +85,22 @@ BOOST_AUTO_TEST_CASE(keys_spread_evenly_over_the_tags_also_where_only_their_ends
     for (const std::string begin : {"", "192.168.", "user:", "a long common beginning of keys/"}) {
         auto counts = std::array<int, redis::tag_count>{};
         for (int i = 0; i < 64'000; ++i)
-            ++counts[redis::tag_of(redis::key_hash(begin + std::to_string(i)))];
+            ++counts[redis::tag_of(hash::fnv1a_64(begin + std::to_string(i)))];
         for (const auto n : counts) {
             BOOST_TEST(n > 800);
             BOOST_TEST(n < 1200);
         }
         auto few = std::set<std::size_t>{};
         for (int i = 0; i < 10; ++i)
-            few.insert(redis::tag_of(redis::key_hash(begin + std::to_string(i))));
+            few.insert(redis::tag_of(hash::fnv1a_64(begin + std::to_string(i))));
         BOOST_TEST(few.size() >= 5U);
     }
 }
 
 BOOST_AUTO_TEST_CASE(the_hash_of_a_key_stays_what_it_is_since_servers_hold_its_tags) {
-    BOOST_TEST(redis::key_hash("") == 0xcbf29ce484222325U);
-    BOOST_TEST(redis::key_hash("a") == 0xaf63dc4c8601ec8cU);
-    BOOST_TEST(redis::key_hash("foobar") == 0x85944171f73967e8U);
+    BOOST_TEST(hash::fnv1a_64("") == 0xcbf29ce484222325U);
+    BOOST_TEST(hash::fnv1a_64("a") == 0xaf63dc4c8601ec8cU);
+    BOOST_TEST(hash::fnv1a_64("foobar") == 0x85944171f73967e8U);
     BOOST_TEST(name_of("foobar") == "colimit:{91}:p:k:foobar");
 }
 
@@ -119,7 +121,7 @@ BOOST_AUTO_TEST_CASE(longer_keys_are_replaced_by_128_bits_of_their_sha256) {
 
 BOOST_AUTO_TEST_CASE(a_digest_can_be_computed_again_and_again) {
     const auto text = [](std::string_view bytes) {
-        const auto hex = redis::long_key_digest(bytes);
+        const auto hex = hash::sha256_hex(bytes);
         return std::string{hex.data(), hex.size()};
     };
     BOOST_TEST(text("abc") == "ba7816bf8f01cfea414140de5dae2223");
@@ -129,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_digest_can_be_computed_again_and_again) {
 
 BOOST_AUTO_TEST_CASE(a_name_is_hashed_by_its_tag_whatever_the_bytes_of_the_key) {
     for (const std::string key : {"{}", "{other}", "}{", "a}b", "{", "\r\n{x}", "k:{mm}"})
-        BOOST_TEST(hashed_part(name_of(key)) == redis::tag(redis::tag_of(redis::key_hash(key))));
+        BOOST_TEST(hashed_part(name_of(key)) == redis::tag(redis::tag_of(hash::fnv1a_64(key))));
 }
 
 BOOST_AUTO_TEST_CASE(all_policies_keep_a_key_under_the_same_tag) {

@@ -4,7 +4,7 @@
 
 #include <colimit/policy.hpp>
 #include <core/log_facts.hpp>
-#include <policy_data.hpp>
+#include <policy/policy_data.hpp>
 
 #include <boost/test/unit_test.hpp>
 

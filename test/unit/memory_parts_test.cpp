@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using colimit::gcra;
 using colimit::policy;
 using colimit::core::rule_state;
-using colimit::memory::digest;
+using colimit::hash::digest;
 using colimit::memory::no_cell;
 
 namespace {
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(the_index_finds_what_is_there_and_nothing_else) {
 }
 
 [[nodiscard]] digest digest_under(const digest& secret, std::string_view key) {
-    return colimit::memory::key_digest(colimit::memory::begin_key_hash(secret, {}), key);
+    return colimit::hash::key_digest(colimit::hash::begin_key_hash(secret, {}), key);
 }
 
 BOOST_AUTO_TEST_CASE(alike_keys_spread_as_evenly_as_random_ones) {

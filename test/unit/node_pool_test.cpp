@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <engine/node_pool.hpp>
+#include <async/node_pool.hpp>
 
 #include <cstddef>
 #include <cstdint>

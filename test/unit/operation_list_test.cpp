@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <operation_list.hpp>
+#include <async/operation_list.hpp>
 #include <support/fake_operation.hpp>
 
 #include <array>

@@ -3,13 +3,14 @@
 // Policies whose states are packed, and the bytes of their batches.
 
 #include <boost/test/unit_test.hpp>
+#include <hash/fnv1a.hpp>
 
 #include <colimit/error.hpp>
 #include <colimit/policy.hpp>
-#include <policy_data.hpp>
-#include <question_check.hpp>
-#include <redis/batch.hpp>
-#include <redis/key.hpp>
+#include <policy/policy_data.hpp>
+#include <policy/question_check.hpp>
+#include <redis/protocol/key.hpp>
+#include <redis/script/batch.hpp>
 #include <support/fake_operation.hpp>
 #include <support/refusal.hpp>
 #include <support/script_double.hpp>
@@ -41,7 +42,7 @@ using namespace colimit;
 /// The hashes of a key's row, by the limiter's prefix "t".
 [[nodiscard]] std::string row_of(std::string_view key, std::string_view which) {
     auto name = std::string{};
-    redis::append_row(name, "t", "p", redis::row_of(redis::key_hash(key)));
+    redis::append_row(name, "t", "p", redis::row_of(hash::fnv1a_64(key)));
     return name.append(which);
 }
 
@@ -50,7 +51,7 @@ using namespace colimit;
     auto keys = std::array<std::string, redis::row_count>{};
     for (auto left = keys.size(), i = std::size_t{0}; left > 0; ++i) {
         const auto key = "key " + std::to_string(i);
-        auto& found = keys[redis::row_of(redis::key_hash(key))];
+        auto& found = keys[redis::row_of(hash::fnv1a_64(key))];
         left -= found.empty() ? 1U : 0U;
         found = found.empty() ? key : found;
     }
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(who_would_owe_for_longer_is_refused_with_the_reason) {
 BOOST_AUTO_TEST_CASE(keys_spread_evenly_over_the_rows) {
     auto rows = std::array<int, redis::row_count>{};
     for (int i = 0; i < 80'000; ++i)
-        ++rows[redis::row_of(redis::key_hash("user:" + std::to_string(i)))];
+        ++rows[redis::row_of(hash::fnv1a_64("user:" + std::to_string(i)))];
     for (const auto n : rows) {
         BOOST_TEST(n > 9'000);
         BOOST_TEST(n < 11'000);
@@ -181,7 +182,7 @@ struct two_rows {
         auto reader = redis::resp::decoder{};
         BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
         const auto is_one = batch.read_reply(reader, bytes).has_value();
-        batch.release([](detail::operation& op) { op.place = nullptr; });
+        batch.release([](detail::operation& op) { op.is_held = false; });
         return is_one;
     }
 
@@ -219,7 +220,7 @@ BOOST_AUTO_TEST_CASE(rows_of_several_keys_follow_each_other) {
     batch.start(p.data(), 5'000'000, 7);
     for (std::size_t i = 0; i < ops.size(); ++i) {
         batch.add(ops[i], "t", std::to_string(i));
-        ++rows[redis::row_of(redis::key_hash(std::to_string(i)))];
+        ++rows[redis::row_of(hash::fnv1a_64(std::to_string(i)))];
     }
     auto out = std::string{};
     batch.encode(out, "0");
@@ -231,7 +232,7 @@ BOOST_AUTO_TEST_CASE(rows_of_several_keys_follow_each_other) {
     const auto bytes = reply.bytes();
     BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
     BOOST_TEST(batch.read_reply(reader, bytes).has_value());
-    batch.release([](detail::operation& op) { op.place = nullptr; });
+    batch.release([](detail::operation& op) { op.is_held = false; });
     for (const auto& op : ops)
         BOOST_TEST(op.result.remaining == 1);
 }

@@ -6,7 +6,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <colimit/policy.hpp>
-#include <policy_data.hpp>
+#include <policy/policy_data.hpp>
 #include <support/refusal.hpp>
 
 #include <chrono>

@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <colimit/policy.hpp>
-#include <policy_data.hpp>
+#include <policy/policy_data.hpp>
 #include <support/random_rule.hpp>
 #include <support/refusal.hpp>
 

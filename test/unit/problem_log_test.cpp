@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <engine/problem_log.hpp>
+#include <limiter/problem_log.hpp>
 
 #include <algorithm>
 #include <cstdint>

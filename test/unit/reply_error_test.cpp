@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <redis/reply_error.hpp>
+#include <redis/protocol/reply_error.hpp>
 
 #include <string>
 #include <string_view>

@@ -3,7 +3,7 @@
 // Bulk strings that are longer than a reply may have, where they are to be empty: the caller takes
 // their bytes out as they arrive, and however they are cut the reply is the same.
 
-#include <redis/resp.hpp>
+#include <redis/protocol/resp.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -5,8 +5,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include <colimit/text.hpp>
-#include <policy_data.hpp>
-#include <scaled_policy.hpp>
+#include <policy/policy_data.hpp>
+#include <policy/scaled_policy.hpp>
 
 #include <chrono>
 #include <cstdint>

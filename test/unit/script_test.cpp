@@ -2,7 +2,7 @@
 //
 // The embedding of the Lua scripts: EVALSHA finds a script only if our SHA-1 is the server's, that
 // of the very bytes that SCRIPT LOAD got.
-#include "redis/script.hpp"
+#include "redis/protocol/script.hpp"
 
 #include <array>
 #include <boost/test/unit_test.hpp>

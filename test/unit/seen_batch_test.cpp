@@ -3,11 +3,11 @@
 // Batches of ids: what is said to the script `seen`, and which answers are believed.
 
 #include <colimit/bloom_filter.hpp>
-#include <id_digest.hpp>
-#include <policy_data.hpp>
-#include <redis/batch.hpp>
-#include <redis/script.hpp>
-#include <redis/seen.hpp>
+#include <core/id_digest.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/protocol/script.hpp>
+#include <redis/script/batch.hpp>
+#include <redis/script/seen.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
 
@@ -55,7 +55,7 @@ struct fixture {
         BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
         const auto needs = batch.read_reply(reader, bytes);
         if (needs)
-            batch.release([](detail::operation& op) { op.place = nullptr; });
+            batch.release([](detail::operation& op) { op.is_held = false; });
         return needs;
     }
 
@@ -70,7 +70,7 @@ struct fixture {
 BOOST_AUTO_TEST_CASE(the_tag_of_a_filter_is_the_one_that_was_agreed) {
     const auto shape =
         core::bloom_shape{.age = 86'400'000'000, .words = 7, .lines = 120, .blocks = 3};
-    BOOST_TEST(redis::filter_tag(shape) == 0x9f557911U);
+    BOOST_TEST(core::filter_tag(shape) == 0x9f557911U);
     const auto odd = redis::bitmap_family(shape, 1);
     BOOST_TEST((std::string{odd.begin(), odd.end()} == "b19f557911"));
 }

@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <redis/server_clock.hpp>
+#include <redis/multi/server_clock.hpp>
 
 #include <cstdint>
 #include <random>

@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(without_an_id_or_a_time_there_are_no_transactions) {
         (void)c.reply("$0\r\n\r\n");
         (void)c.reply(id == ":3\r\n" ? "*0\r\n" : time_of_2023);
         BOOST_TEST((c.probe() == action::disconnect));
-        const auto expected = id.starts_with("-NOPERM") ? errc::auth_failed : errc::server_error;
+        const auto expected = id.starts_with("-NOPERM") ? errc::auth_failed : errc::bad_reply;
         BOOST_TEST((c.session.trouble() == expected));
     }
 }

@@ -2,7 +2,7 @@
 //
 // SipHash against the published vectors: key 00..0f, messages 00, 00 01, 00 01 02, ...
 
-#include <memory/siphash.hpp>
+#include <hash/siphash.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -15,8 +15,8 @@ BOOST_AUTO_TEST_SUITE(siphash_vectors)
 
 namespace {
 
-using colimit::memory::digest;
-using colimit::memory::siphash;
+using colimit::hash::digest;
+using colimit::hash::siphash;
 
 constexpr digest secret{0x0706050403020100, 0x0f0e0d0c0b0a0908};
 
@@ -77,9 +77,9 @@ BOOST_AUTO_TEST_CASE(a_message_may_begin_with_words) {
 }
 
 BOOST_AUTO_TEST_CASE(policy_key_and_secret_each_change_the_digest) {
-    using colimit::memory::begin_key_hash;
-    using colimit::memory::key_digest;
-    using colimit::memory::name_digest;
+    using colimit::hash::begin_key_hash;
+    using colimit::hash::key_digest;
+    using colimit::hash::name_digest;
     auto seen = std::set<std::string>{};
     for (const auto& s : {secret, digest{1, 0}, digest{0, 1}})
         for (const auto* name : {"a", "ab", "abc"})

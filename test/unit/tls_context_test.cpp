@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <redis/tls_context.hpp>
+#include <redis/connection/tls_context.hpp>
 #include <support/certificates.hpp>
 #include <support/refusal.hpp>
 

@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <redis/tls_link.hpp>
+#include <redis/connection/tls_link.hpp>
 #include <support/certificates.hpp>
 
 #include <openssl/bio.h>

@@ -3,9 +3,10 @@
 // Calls as transactions: the bytes they become, what is made of the replies, and what follows.
 
 #include <boost/test/unit_test.hpp>
+#include <hash/fnv1a.hpp>
 
-#include <redis/key.hpp>
-#include <redis/transactor.hpp>
+#include <redis/multi/transactor.hpp>
+#include <redis/protocol/key.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
 #include <support/substitution.hpp>
@@ -118,7 +119,7 @@ struct narrow : fixture {
 
 const std::string name = [] {
     auto out = std::string{};
-    const auto at = redis::append_key(out, {"t", "p", "k", redis::key_hash("k")});
+    const auto at = redis::append_key(out, {"t", "p", "k", hash::fnv1a_64("k")});
     return out.insert(at, "t");
 }();
 
@@ -340,14 +341,14 @@ BOOST_FIXTURE_TEST_CASE(a_lost_connection_leaves_what_was_sent_unknown_and_keeps
     queue.lose_connection(position);
     BOOST_TEST(sent.ended(errc::outcome_unknown));
     BOOST_TEST(looks.ended(errc::unavailable));
-    BOOST_TEST(waits.place != nullptr);
+    BOOST_TEST(waits.is_held);
 
     // Of the next connection nothing had left when it was lost.
     position = 0;
     queue.begin_connection({.origin = "other.1.", .time = there, .asked = here, .answered = here});
     (void)write();
     queue.lose_connection(0);
-    BOOST_TEST(waits.place != nullptr);
+    BOOST_TEST(waits.is_held);
     queue.begin_connection({.origin = "third.1.", .time = there, .asked = here, .answered = here});
     position = 0;
     const auto words = write();

@@ -3,10 +3,11 @@
 // The bytes that this process and the script exchange.
 
 #include <boost/test/unit_test.hpp>
+#include <core/plan_bytes.hpp>
 
 #include <colimit/policy.hpp>
-#include <policy_data.hpp>
-#include <redis/wire.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/script/wire.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -74,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_plan_is_the_number_of_rules_and_their_numbers) {
             expected += bytes_of(static_cast<double>(number));
         expected += bytes_of(static_cast<double>(l.calendar));
     }
-    BOOST_TEST(redis::encode_plan(plan) == expected);
+    BOOST_TEST(core::encode_plan(plan) == expected);
     BOOST_TEST(two.data()->wire == expected);
     BOOST_TEST(expected.size() == 3U + 2 * 86);
 }

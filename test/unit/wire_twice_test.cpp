@@ -3,8 +3,8 @@
 // A value in which somebody wrote the same rule twice: whatever it is taken for, C++ and Lua must
 // take it for the same, or every call on its key fails.
 
-#include <policy_data.hpp>
-#include <redis/wire.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/script/wire.hpp>
 
 #include <boost/test/unit_test.hpp>
 

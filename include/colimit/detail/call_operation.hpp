@@ -19,7 +19,6 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,26 +37,18 @@ struct policy_data;
 
 /// The arguments of a verb, which live until the call is initiated and no longer.
 struct call {
-    enum class shape : std::uint8_t {
-        ready,    ///< asks nothing of any key
-        one,      ///< a question about a key
-        once,     ///< the same under the limiter's own policy
-        many,     ///< each check on its own
-        together, ///< all checks or none
-    };
-
-    shape kind = shape::ready;
+    call_kind kind = call_kind::ready;
     std::string_view key{};
     const std::shared_ptr<const policy_data>* policy = nullptr;
     detail::question asked{};
     std::span<check> checks{};
 };
 
-[[nodiscard]] const asio::any_io_executor& executor_of(const engine& e) noexcept;
-/// The memory and the lock of the engine's calls. They outlive the engine and its context as long
+[[nodiscard]] const asio::any_io_executor& executor_of(const limiter_core& core) noexcept;
+/// The memory and the lock of the limiter's calls. They outlive the limiter and its context as long
 /// as a call refers to them.
-[[nodiscard]] std::shared_ptr<call_pool> pool_of(const engine& e) noexcept;
-[[nodiscard]] call_pool& pool_reference(const engine& e) noexcept;
+[[nodiscard]] std::shared_ptr<call_pool> pool_of(const limiter_core& core) noexcept;
+[[nodiscard]] call_pool& pool_reference(const limiter_core& core) noexcept;
 [[nodiscard]] void* allocate(call_pool& pool, std::size_t bytes);
 void deallocate(call_pool& pool, void* memory, std::size_t bytes) noexcept;
 /// Returns whether handlers may run, and calls may be made, in several threads at once.
@@ -65,7 +56,7 @@ void deallocate(call_pool& pool, void* memory, std::size_t bytes) noexcept;
 /// Takes the operation; it is finished later, never from within.
 void start(operation& op, const call& c) noexcept;
 /// Completes the operation with operation_aborted, if a store still holds it and `type` allows it.
-/// Does nothing after the operation has left its engine.
+/// Does nothing after the operation has left its limiter.
 void cancel(operation& op, asio::cancellation_type type) noexcept;
 
 /// What a handler takes besides the error code.
@@ -119,12 +110,12 @@ class memory_source {
 template<class Handler, bool HasDecision, class Projection>
 class call_operation final : public operation {
   public:
-    static void launch(engine& e, Handler handler, const call& c) {
-        auto source = memory_source<call_operation, Handler>{pool_reference(e), handler};
+    static void launch(limiter_core& core, Handler handler, const call& c) {
+        auto source = memory_source<call_operation, Handler>{pool_reference(core), handler};
         auto* memory = source.allocate();
         call_operation* self = nullptr;
         try {
-            self = ::new (memory) call_operation(e, std::move(handler));
+            self = ::new (memory) call_operation(core, std::move(handler));
         } catch (...) {
             source.deallocate(memory);
             throw;
@@ -138,18 +129,18 @@ class call_operation final : public operation {
     using work_guard = asio::executor_work_guard<executor>;
 
     /// Only the guard may throw, and it comes before the handler is moved.
-    call_operation(engine& e, Handler&& handler)
-        : operation(e, &call_operation::finish_call), work_(work_of(e, handler)),
+    call_operation(limiter_core& core, Handler&& handler)
+        : operation(core, &call_operation::finish_call), work_(work_of(core, handler)),
           handler_(std::move(handler)) {
-        pool = &pool_reference(e);
+        pool = &pool_reference(core);
     }
 
     /// Keeps the handler's executor working, unless that is the limiter's own.
-    [[nodiscard]] static std::optional<work_guard> work_of(const engine& e,
+    [[nodiscard]] static std::optional<work_guard> work_of(const limiter_core& core,
                                                            const Handler& handler) {
-        const auto own = asio::get_associated_executor(handler, executor_of(e));
+        const auto own = asio::get_associated_executor(handler, executor_of(core));
         if constexpr (std::is_same_v<executor, asio::any_io_executor>)
-            if (own == executor_of(e))
+            if (own == executor_of(core))
                 return std::nullopt;
         // Where there is no memory for it, an executor of an erased type is empty.
         if constexpr (std::is_constructible_v<bool, const executor&>)
@@ -256,18 +247,18 @@ class initiation {
   public:
     using executor_type = asio::any_io_executor;
 
-    explicit initiation(engine* e) noexcept : engine_(e) {}
+    explicit initiation(limiter_core* core) noexcept : core_(core) {}
 
-    [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(*engine_); }
+    [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(*core_); }
 
     template<class Handler>
     void operator()(Handler&& handler, const call& c) const {
         call_operation<std::decay_t<Handler>, HasDecision, Projection>::launch(
-            *engine_, std::forward<Handler>(handler), c);
+            *core_, std::forward<Handler>(handler), c);
     }
 
   private:
-    engine* engine_;
+    limiter_core* core_;
 };
 
 } // namespace colimit::detail

@@ -17,11 +17,25 @@
 #include <memory>
 #include <span>
 
+namespace colimit::redis {
+class call_batch; // src/redis/queue
+} // namespace colimit::redis
+
 namespace colimit::detail {
 
-class engine; // the body of a limiter, in src/engine
+class limiter_core; // the body of a limiter, in src/limiter
 struct call_pool;
 struct policy_data;
+
+/// What is asked for, besides the verb.
+enum class call_kind : std::uint8_t {
+    ready,   ///< whether the store answers; it asks nothing of any key
+    one,     ///< a question about a key
+    once,    ///< the same under the limiter's own policy
+    each,    ///< each check on its own: `allow_many`
+    all,     ///< all checks or none: `allow_all`
+    release, ///< a reservation's place is released, for no caller
+};
 
 /// What a verb of several steps keeps with its call.
 struct attachment {
@@ -52,24 +66,24 @@ struct stand_in {
 struct operation {
     using finish_function = void (*)(operation*, bool invoke);
 
-    explicit operation(detail::engine& e, finish_function f) noexcept : owner(&e), finish(f) {}
+    explicit operation(limiter_core& core, finish_function f) noexcept : owner(&core), finish(f) {}
     operation(const operation&) = delete;
     operation& operator=(const operation&) = delete;
 
-    detail::engine* owner;
+    limiter_core* owner;
     /// Where its memory comes from, if it has a handler.
     call_pool* pool = nullptr;
     /// Gives the memory back, then invokes the handler (or drops it).
     finish_function finish;
     operation* next = nullptr;
     operation* previous = nullptr;
-    /// Where a store has put it; null when no store holds it.
-    void* place = nullptr;
-    std::uint32_t index = 0;   ///< in that place
-    bool is_question = false;  ///< rather than several of them, or none
-    bool has_left = false;     ///< the engine no longer knows it; guarded by the engine's lock
-    std::int64_t deadline = 0; ///< microseconds of the limiter's steady clock
-    std::int64_t sent_at = 0;  ///< by the same clock, not later than its first byte left
+    call_kind kind = call_kind::ready;
+    bool is_held = false;    ///< by a store, which has not ended it yet
+    bool has_left = false;   ///< the limiter no longer knows it; guarded by the limiter's lock
+    std::uint32_t index = 0; ///< in its batch
+    redis::call_batch* batch = nullptr; ///< while a server's queue holds it
+    std::int64_t deadline = 0;          ///< microseconds of the limiter's steady clock
+    std::int64_t sent_at = 0;           ///< by the same clock, not later than its first byte left
     detail::place_in_cache denied_at;
     detail::question asked;
     std::span<check> checks; ///< of `allow_all` and `allow_many`, which ask several questions

@@ -1,0 +1,34 @@
+-- One continuous bucket in microseconds.
+
+--@block shape
+n == 1 and has_plain_buckets
+--@block setup
+local num1, den1, full1, most1 = num[1], den[1], full[1], most[1]
+--@block state
+debt = 0
+--@block regular
+t >= 0 and t <= now and old >= 0 and old <= most1 and t % 1 + old % 1 == 0
+--@block advance
+expires = @promised@
+debt = old - (now - t) * den1
+if debt < 0 then debt = 0 end
+--@block available
+local after = debt + num1
+--@block fits
+after <= full1
+--@block charge
+local times = 1
+if repeats and repeats[@key@] > 1 then
+    times = repeats[@key@]
+    after = debt + times * num1
+    if after > full1 then
+        times = floor((full1 - debt) / num1)
+        after = debt + times * num1
+    end
+end
+--@block lifetime
+local matters = den1 == 1 and after or ceil(after / den1)
+--@block ttl
+SPARE * matters
+--@block moving
+now, after

@@ -1,0 +1,41 @@
+-- One sliding window counter: of all keys the window ends at the same time.
+
+--@block shape
+n == 1 and kind[1] == COUNTER and not shadow[1]
+--@block setup
+local tag1, full1, most1, period1 = tag[1], full[1], most[1], period[1]
+local length = period1 * unit[1]
+local window_end = (floor(now / length) + 1) * length
+local matters = window_end + length - now
+-- What the window before still takes of the limit for each of its charges.
+local weight = window_end / unit[1] - floor(now / unit[1])
+--@block state
+used, previous = 0, 0
+--@block read
+local promised, found, found_length, before, t, old = unpack_bytes('<dI4dddd', value)
+--@block own
+found == tag1 and found_length == length and
+--@block regular
+t >= 0 and t <= window_end and old >= 0 and old <= most1 and before >= 0 and before <= most1
+    and t % 1 + old % 1 + before % 1 == 0
+--@block advance
+expires = promised
+if now < t then
+    -- No -0 is kept.
+    used, previous = old, before + 0
+elseif now - t < length then
+    previous = old + 0
+end
+--@block available
+local room = floor(((full1 - used) * period1 - previous * weight) / period1)
+--@block fits
+room > 0
+--@block charge
+local times = repeats and min(repeats[@key@], room) or 1
+--@block lifetime
+--@block in_place
+'20', pack('<ddd', previous, @moving@)
+--@block fixed
+pack('<I4dd', tag1, length, previous)
+--@block moving
+window_end, used + times

@@ -1,0 +1,35 @@
+-- States that are stored one per key, each with its TTL; those of several rules and of counters
+-- also where they are packed.
+
+--@block applies
+not left
+--@block each_key
+for k = 1, keys do
+    local value = values[k]
+--@block key
+k
+--@block size
+value_size
+--@block read
+local promised, found, t, old = unpack_bytes(whole, value)
+--@block promised
+promised
+--@block own
+found == fixed and
+--@block write
+@lifetime@
+if expires >= now + matters and expires < edge + 2 * matters then
+    -- The key surely outlives the state: what has changed is written in its place.
+    local done = guarded('SETRANGE', KEYS[k], @in_place@)
+    if done ~= value_size then note(k, 'e', done.err) end
+else
+    write_whole(k, value, @ttl@, @fixed@, @moving@)
+end
+--@block in_place
+moving_at, pack('<dd', @moving@)
+--@block ttl
+matters
+--@block fixed
+fixed
+--@block end_keys
+end

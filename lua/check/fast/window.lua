@@ -1,0 +1,28 @@
+-- One fixed window, aligned or from the first charge.
+
+--@block shape
+n == 1 and (kind[1] == WINDOW or kind[1] == FROM_FIRST) and not shadow[1]
+--@block setup
+local full1, most1, aligned = full[1], most[1], kind[1] == WINDOW
+-- A window that begins now ends then.
+local latest = now + period[1]
+if aligned then latest = (floor(now / period[1]) + 1) * period[1] end
+--@block state
+used, window_end = 0, latest
+--@block regular
+t >= 0 and t <= latest and old >= 0 and old <= most1 and t % 1 + old % 1 == 0
+--@block advance
+if t <= now or old == 0 then
+    expires = @promised@
+elseif t == latest or not aligned then
+    expires, used, window_end = @promised@, old, t
+end
+--@block available
+--@block fits
+used < full1
+--@block charge
+local times = repeats and min(repeats[@key@], full1 - used) or 1
+--@block lifetime
+local matters = window_end - now
+--@block moving
+window_end, used + times

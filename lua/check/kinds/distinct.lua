@@ -1,0 +1,91 @@
+-- Different members in a window: a HyperLogLog of Redis for each `distinct` rule. PFADD cannot be
+-- undone and PFCOUNT writes, so a trial puts back the bytes that it found. Errors of its commands
+-- are raised, as those of logs are.
+do
+    local undo = {}  -- key and old bytes (or false), in turn
+    local grown = {} -- for each sketch, whether the trial changed it
+
+    function sketches.key(k, j)
+        return KEYS[base + keys * ((has_log and 1 or 0) + j) + k]
+    end
+
+    -- The error where something else than a sketch is in the way.
+    function sketches.error_in(key)
+        local head = guarded('GETRANGE', key, '0', '3')
+        if type(head) == 'table' then return head.err end
+        if head ~= '' and head ~= 'HYLL' then return 'WRONGTYPE this is no HyperLogLog' end
+    end
+
+    -- Counts the member in a sketch: returns how many there are then. A damaged sketch may take it
+    -- and raise an error only when it is counted.
+    local function try_sketch(j, key, member)
+        if find_oom() then error({err = oom}) end
+        local old = call('GET', key)
+        grown[j] = call('PFADD', key, member) == 1
+        undo[#undo + 1], undo[#undo + 2] = key, old
+        return call('PFCOUNT', key)
+    end
+
+    -- Counts the call's member in each sketch: own_num becomes the count with it. Returns an error.
+    function sketches.try(k, member)
+        for j, i in ipairs(sketched) do
+            local key = sketches.key(k, j)
+            grown[j] = true
+            if debt[i] == 0 then -- in a window without members the sketch is one of before
+                own_num[i] = 1
+                local failed = sketches.error_in(key)
+                if failed then return failed end
+            else
+                own_num[i] = try_sketch(j, key, member)
+            end
+        end
+    end
+
+    function sketches.forget_trial()
+        local before = undo
+        undo = {}
+        for i = 1, #before, 2 do
+            if before[i + 1] then
+                call('SET', before[i], before[i + 1], 'KEEPTTL')
+            else
+                call('DEL', before[i])
+            end
+        end
+    end
+
+    -- Until its window ends.
+    function sketches.keep(k, j)
+        local option, at = lifetime(t[sketched[j]] - now)
+        call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', sketches.key(k, j), at)
+    end
+
+    -- The member counts.
+    function sketches.keep_trial(k, member)
+        undo = {}
+        if find_oom() then error({err = oom}) end
+        for j, i in ipairs(sketched) do
+            local key = sketches.key(k, j)
+            if debt[i] == 0 then
+                call('DEL', key)
+                call('PFADD', key, member)
+            end
+            if grown[j] then sketches.keep(k, j) end
+        end
+    end
+
+    local function advance(i) return kinds.advance_window(i, 1) end
+
+    -- own_num: the members if the call's were counted.
+    local function available(i, amount)
+        if amount > 0 and own_num[i] <= full[i] then return amount end
+        return debt[i] <= full[i] and min(amount, 0) or -1
+    end
+
+    local function charge(i) debt[i] = own_num[i] end
+
+    local window = kinds[WINDOW]
+    kinds[DISTINCT] = {advance = advance, available = available, charge = charge,
+        refund = function() end, reset_after = window.reset_after, lifetime = window.reset_after,
+        is_full = window.is_full, next_boundary = kinds.aligned_boundary, stored_num = 1,
+        is_reported = true}
+end

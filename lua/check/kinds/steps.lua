@@ -1,0 +1,95 @@
+-- Buckets whose count comes back all at once, the twin of src/core/stepped.hpp: t is the next
+-- boundary. Windows and counters read what other numbers have left as such a bucket.
+do
+    local function start(i) return kinds.start(i, kind_of[i].next_boundary(i, now)) end
+
+    -- The first boundary that may repay a state that was stored with other numbers.
+    local function first_boundary(i, own)
+        local old, p = own_num[i] - STEPS, period[i] * unit[i]
+        local first = t[i]
+        if old <= 0 then
+            first = min(first, now) + p
+        elseif old < p and not own.ends_windows then
+            first = first + (p - old)
+        end
+        if own.starts_at_use then return first end
+        return own.next_boundary(i, max(first, 1) - 1)
+    end
+
+    local function advance_other(i)
+        if own_capacity[i] < 0 then return false end -- it is at now
+        local p, each, own = period[i] * unit[i], step[i], kind_of[i]
+        local owed = min(ceil(debt[i] / versions.ticks_per_token(own_num[i])), versions.most(i))
+        local first, following = first_boundary(i, own), own.next_boundary(i, now)
+        local is_aligned_bucket = own.is_bucket and not own.starts_at_use
+        local furthest = is_aligned_bucket and following + p or following
+        local moved = first > furthest
+        local steps = now < first and 0 or floor((now - first) / p) + 1
+        local owed_steps = ceil(owed / each)
+        if initial[i] >= 0 and steps - owed_steps >= ceil(full[i] / each) then
+            return start(i)
+        elseif steps >= owed_steps and initial[i] < 0 then
+            start(i)
+            return moved
+        end
+        t[i] = own.ends_windows and following or min(first + steps * p, furthest)
+        versions.repay(i, owed, steps, each)
+        if t[i] > following then own_num[i] = min(num[i] + p, MOST) end
+        return moved
+    end
+
+    local function advance(i)
+        if own_num[i] == 0 then return start(i) end
+        if own_num[i] ~= num[i] or own_capacity[i] ~= marked[i] then return advance_other(i) end
+        local own, owed = kind_of[i], min(debt[i], most[i])
+        local found, ahead = t[i], now < t[i]
+        local steps, p = 0, period[i]
+        if not own.starts_at_use then
+            steps = ahead and 0 or floor(now / p) - ceil(t[i] / p) + 1
+            t[i] = own.next_boundary(i, now)
+        elseif ahead then
+            t[i] = min(t[i], own.next_boundary(i, now))
+        else
+            steps = floor((now - t[i]) / p) + 1
+            t[i] = t[i] + steps * p
+        end
+        local moved = ahead and t[i] ~= found
+        local owed_steps = ceil(owed / step[i])
+        if initial[i] >= 0 and steps - owed_steps >= ceil(full[i] / step[i]) then
+            return start(i)
+        end
+        debt[i] = steps >= owed_steps and 0 or owed - steps * step[i]
+        if debt[i] == 0 and initial[i] < 0 then start(i) end
+        return moved
+    end
+
+    local function available(i, amount) return min(amount, full[i] - debt[i]) end
+
+    local function charge(i, cost)
+        if own_capacity[i] <= 0 or own_num[i] ~= num[i] then return versions.charge(i, cost) end
+        kinds.add(i, cost)
+    end
+
+    local function refund(i, cost)
+        if own_capacity[i] <= 0 then return versions.refund(i, cost) end
+        debt[i] = max(0, debt[i] - cost)
+    end
+
+    local function reset_after(i)
+        return debt[i] == 0 and 0 or t[i] + (ceil(debt[i] / step[i]) - 1) * period[i] - now
+    end
+
+    local function lifetime(i)
+        local fill = initial[i] < 0 and 0 or ceil(full[i] / step[i])
+        return t[i] + (ceil(debt[i] / step[i]) + fill - 1) * period[i] * unit[i] - now
+    end
+
+    local function steps(next_boundary, starts_at_use)
+        return {advance = advance, available = available, charge = charge, refund = refund,
+            reset_after = reset_after, lifetime = lifetime, is_full = kinds[BUCKET].is_full,
+            next_boundary = next_boundary, starts_at_use = starts_at_use, is_bucket = true,
+            has_versions = true, advance_other = advance_other}
+    end
+    kinds[STEPWISE] = steps(kinds.boundary_after_use, true)
+    kinds[ALIGNED] = steps(kinds.aligned_boundary, false)
+end

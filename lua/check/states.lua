@@ -1,0 +1,172 @@
+-- A key's value: read into the state of its slots, and written from it.
+do
+    local moved   -- a window may end at another time than before
+    local expires -- until then the key surely lives
+
+    local function is_number(a, least) return a >= least and a <= MOST and a % 1 == 0 end
+
+    -- Reads the slot at a place of a value into slot i, if it has its tag. Returns whether it has,
+    -- and whether its numbers are a state.
+    local function read_slot(i, value, slots, place)
+        local found, c, d = unpack_bytes('<I4dd', value, HEAD + 1 + FIXED * place)
+        if found ~= tag[i] then return false end
+        local a, b = unpack_bytes('<dd', value, HEAD + 1 + FIXED * slots + (SLOT - FIXED) * place)
+        t[i], debt[i], own_num[i], own_capacity[i] = a + 0, b + 0, c, d + 0 -- no -0 is kept
+        return true, is_number(a, 0) and is_number(b, 0) and is_number(c, 1) and is_number(d, 0)
+    end
+
+    -- Reads a value by its tags; returns false if it is not a state. Of two slots with one tag the
+    -- first counts.
+    local function read_value(value)
+        if packed and shards.are_brief and #value == BRIEF then
+            value = pack('<d', 0) .. shards.numbers .. value
+        end
+        local slots = (#value - HEAD) / SLOT
+        if #value > LONGEST or slots < 1 or slots % 1 ~= 0 then return false end
+        expires = unpack_bytes('<d', value)
+        local elsewhere, found, is_state = slots ~= #stored
+        -- Usually each slot is at its own place.
+        for place, i in ipairs(stored) do
+            if elsewhere then break end
+            found, is_state = read_slot(i, value, slots, place - 1)
+            if not found then elsewhere = true end
+            if found and not is_state then return false end
+        end
+        if not elsewhere then return true end
+        for i = 1, n + 1 do
+            for place = 0, slots - 1 do
+                found, is_state = read_slot(i, value, slots, place)
+                if found then
+                    if not is_state then return false end
+                    break
+                end
+            end
+        end
+        return true
+    end
+
+    -- Returns whether what is stored must be replaced even by a denial.
+    function states.advance()
+        local moved = false
+        for _, i in ipairs(stored) do
+            if kind_of[i].advance(i) then moved = true end
+        end
+        if own_num[n + 1] ~= 0 and kind_of[n + 1].advance(n + 1) then moved = true end
+        return moved
+    end
+
+    function states.load(value)
+        exists, stale, changed, erased, expires = value ~= false, false, false, false, 0
+        gives_back = true
+        for i = 1, n + 1 do own_num[i] = 0 end
+        if exists and not read_value(value) then
+            stale = true
+            for i = 1, n + 1 do own_num[i] = 0 end
+        end
+        debt[n + 1] = own_num[n + 1] == 0 and 0 or debt[n + 1]
+        moved = states.advance()
+        if moved then stale = true end
+    end
+
+    local function value_format(slots)
+        return '<d' .. string.rep('I4dd', slots) .. string.rep('dd', slots)
+    end
+
+    local function encoded(ends)
+        local b = n + 1
+        local slots = #stored + (debt[b] == 0 and 0 or 1)
+        local fields = {ends}
+        for place = 1, slots do
+            local i = stored[place] or b
+            fields[3 * place - 1], fields[3 * place], fields[3 * place + 1] =
+                tag[i], kind_of[i].stored_num or own_num[i], own_capacity[i]
+        end
+        for place = 1, slots do
+            local i = stored[place] or b
+            fields[#fields + 1], fields[#fields + 2] = t[i], debt[i]
+        end
+        return pack(value_format(slots), unpack(fields))
+    end
+
+    -- For how long the state matters and for how long it is kept; nil if it is equivalent to none.
+    local function lifetime_of_all()
+        if erased then return nil end
+        local matters, kept, all_full = debt[n + 1], debt[n + 1], debt[n + 1] == 0
+        for _, i in ipairs(stored) do
+            if not kind_of[i].is_full(i) then
+                all_full = false
+                local one, longer = kind_of[i].lifetime(i)
+                matters, kept = max(matters, one), max(kept, longer or one)
+            end
+        end
+        if all_full then return nil end
+        return matters, kept
+    end
+
+    -- Whether the key has a value of another type, where MGET found nothing.
+    function states.is_foreign(k)
+        return not packed and not values[first + k - 1]
+            and guarded('EXISTS', KEYS[base + k]) == 1
+    end
+
+    -- Replaces a value on a full server, which accepts that behind a new TTL. Nothing grows, but
+    -- what follows may, and must be refused here.
+    local function replace(key, kept)
+        find_oom()
+        local option, at, ends = lifetime(kept)
+        local done = guarded(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
+        if type(done) == 'table' then return done end
+        return guarded('SET', key, encoded(ends), 'KEEPTTL')
+    end
+
+    -- Writes the state of key k.
+    function states.save(k)
+        versions.fold()
+        local key, value = KEYS[base + k], values[first + k - 1]
+        local matters, kept = lifetime_of_all()
+        if moved then
+            for j, i in ipairs(sketched) do
+                if debt[i] > 0 and not sketches.error_in(sketches.key(k, j)) then
+                    sketches.keep(k, j)
+                end
+            end
+        end
+        if packed then
+            if matters then
+                shards.written[k], shards.gave_back[k] = encoded(0), gives_back
+                shards.lifetimes[k] = min(matters, CENTURY)
+            elseif value then
+                shards.written[k] = false
+            end
+            return
+        end
+        local done
+        if not matters then
+            if states.is_foreign(k) then return note(first + k - 1, 'c') end
+            if value then
+                find_oom()
+                done = guarded('DEL', key)
+            end
+        elseif oom and not gives_back then
+            done = {err = oom}
+        elseif value and #value == HEAD + SLOT * (#stored + (debt[n + 1] == 0 and 0 or 1))
+            and not supplied and expires >= now + matters
+            and expires < now + 2 * matters + SECOND - 1000 then
+            done = guarded('SETRANGE', key, HEAD, string.sub(encoded(0), HEAD + 1))
+        else
+            local option, at, ends = lifetime(kept)
+            if value then
+                done = guarded('SET', key, encoded(ends), option, at)
+            else -- MGET does not see values of other types; they must not be overwritten
+                done = guarded('SET', key, encoded(ends), option, at, 'NX')
+                if not done then return note(first + k - 1, 'c') end
+            end
+        end
+        local failed = type(done) == 'table' and done.err
+        if failed and gives_back and value and is_oom(failed) then
+            done = replace(key, kept)
+            failed = type(done) == 'table' and done.err
+        end
+        if failed then note(first + k - 1, 'e', failed) end
+    end
+end

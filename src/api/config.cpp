@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The ranges that <colimit/config.hpp> states, as code.
+
+#include <api/config_check.hpp>
+#include <base/enumerator.hpp>
+#include <colimit/error.hpp>
+#include <core/plan.hpp>
+
+#include <boost/asio/ip/address.hpp>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace colimit {
+
+/// Found by argument-dependent lookup, so not in the unnamed namespace.
+[[nodiscard]] static std::string_view to_string(mode m) noexcept {
+    return m == mode::script ? "script" : "transaction";
+}
+
+namespace {
+
+using std::chrono::milliseconds;
+
+[[nodiscard]] std::string text_of(milliseconds value) {
+    return std::to_string(value.count()) + " ms";
+}
+
+[[nodiscard]] std::string text_of(std::chrono::seconds value) {
+    return std::to_string(value.count()) + " s";
+}
+
+template<class Integer>
+[[nodiscard]] std::string text_of(Integer value) {
+    return std::to_string(value);
+}
+
+template<class Value>
+void check(std::string_view member, Value value, Value least, Value most) {
+    if (value < least || value > most)
+        throw error{errc::invalid_config,
+                    "config::" + std::string{member} + ": out of range (got " + text_of(value) +
+                        ", expected " + text_of(least) + " to " + text_of(most) + ")"};
+}
+
+void check_times(const config& settings) {
+    constexpr auto least = milliseconds{1};
+    constexpr auto most = milliseconds{std::chrono::hours{1}};
+    check("timeout", settings.timeout, least, most);
+    check("connect_timeout", settings.connect_timeout, least, most);
+    check("reconnect_least", settings.reconnect_least, least, most);
+    check("reconnect_most", settings.reconnect_most, least, most);
+    if (settings.reconnect_most < settings.reconnect_least)
+        throw error{errc::invalid_config,
+                    "config::reconnect_most: less than config::reconnect_least (got " +
+                        text_of(settings.reconnect_most) + ", expected at least " +
+                        text_of(settings.reconnect_least) + ")"};
+    check("deny_cache_max_age", settings.deny_cache_max_age, least, most);
+    check("ping_interval", settings.ping_interval, milliseconds{0}, most);
+    check("tcp_keep_alive", settings.tcp_keep_alive, std::chrono::seconds{0},
+          std::chrono::seconds{std::chrono::hours{1}});
+    check("tcp_user_timeout", settings.tcp_user_timeout, milliseconds{0}, most);
+    check("minimum_ttl", settings.minimum_ttl, milliseconds{0},
+          milliseconds{std::chrono::hours{24} * 366});
+}
+
+void check_share(const share& part) {
+    constexpr auto most = std::int64_t{1'000'000};
+    check("local_share.denominator", part.denominator, std::int64_t{1}, most);
+    check("local_share.numerator", part.numerator, std::int64_t{1}, part.denominator);
+}
+
+void check_bounds(const config& settings) {
+    using size = std::size_t;
+    check("max_in_flight", settings.max_in_flight, size{1}, size{16'777'216});
+    check("max_waiting", settings.max_waiting, size{1}, size{16'777'216});
+    check("batch_size", settings.batch_size, size{1}, size{1'024});
+    check("batches_in_flight", settings.batches_in_flight, size{1}, size{64});
+    check("deny_cache", settings.deny_cache, size{0}, size{16'777'216});
+    check("memory_keys", settings.memory_keys, size{1}, size{1'073'741'824});
+    check("resp", settings.resp, 2, 3);
+}
+
+void check_enumerators(const config& settings) {
+    check_enumerator([] { return "config::mode"; }, settings.mode,
+                     {mode::script, mode::transaction}, errc::invalid_config);
+    check_failure_mode([] { return "config::on_failure"; }, settings.on_failure,
+                       errc::invalid_config);
+}
+
+/// A host that certificates can be for. One that begins with a dot would mean any host below it.
+void check_name_of_server(const std::string& name) {
+    constexpr std::size_t most = 253;
+    constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                         "0123456789._-";
+    auto ec = error_code{};
+    (void)boost::asio::ip::make_address(name, ec);
+    if (name.empty() || !ec)
+        return;
+    const auto strange = name.find_first_not_of(allowed);
+    const auto wrong =
+        strange != std::string::npos
+            ? "character " + std::to_string(strange + 1) + " is not one of [A-Za-z0-9._-]"
+        : name.front() == '.' ? std::string{"it begins with a dot"}
+        : name.size() > most  ? "it is longer than " + std::to_string(most) + " characters"
+                              : std::string{};
+    if (!wrong.empty())
+        throw error{errc::invalid_config,
+                    "config::tls.name must be a host name or an IP address, but " + wrong};
+}
+
+void refuse_tls(std::string_view member, std::string_view reason) {
+    throw error{errc::invalid_config,
+                "config::tls." + std::string{member} + " is given, but " + std::string{reason}};
+}
+
+} // namespace
+
+void validate(const tls& options, bool is_used) {
+    struct member {
+        std::string_view name;
+        bool is_given;
+    };
+    const auto members = std::array{
+        member{"authorities", !options.authorities.empty()}, member{"name", !options.name.empty()},
+        member{"certificate", !options.certificate.empty()}, member{"key", !options.key.empty()},
+        member{"accept_any_certificate", options.accept_any_certificate}};
+    for (const auto& m : members)
+        if (m.is_given && !is_used)
+            refuse_tls(m.name, "config::server is not a rediss:// address");
+    if (options.accept_any_certificate && members[0].is_given)
+        refuse_tls("authorities", "it has no effect with accept_any_certificate");
+    if (options.accept_any_certificate && members[1].is_given)
+        refuse_tls("name", "it has no effect with accept_any_certificate");
+    if (options.certificate.empty() != options.key.empty())
+        refuse_tls(options.key.empty() ? "certificate" : "key",
+                   options.key.empty() ? "key is not" : "certificate is not");
+    check_name_of_server(options.name);
+}
+
+void validate(const config& settings) {
+    core::check_name(settings.prefix, "config::prefix", true, errc::invalid_config);
+    check_times(settings);
+    check_share(settings.local_share);
+    check_bounds(settings);
+    check_enumerators(settings);
+}
+
+} // namespace colimit

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Keys by scope. A key is fields joined by `;`. A field is `name=value`, the value without `;` and
+// with `%` only before two digits, or `name#digest`; names have neither `=` nor `#`. So a key can
+// be read back in one way only, but for the digests.
+
+#include <colimit/error.hpp>
+#include <colimit/key.hpp>
+#include <hash/sha256.hpp>
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+
+namespace colimit {
+namespace {
+
+namespace ip = boost::asio::ip;
+
+static_assert(std::is_trivially_destructible_v<key>);
+
+/// Addresses and their prefixes as text are shorter.
+constexpr unsigned address_text = 64;
+
+[[nodiscard]] std::string_view escape_of(char c) noexcept {
+    return c == '%' ? "%25" : c == ';' ? "%3B" : "";
+}
+
+[[nodiscard]] std::size_t escaped_size(std::string_view text) noexcept {
+    const auto more = std::ranges::count_if(text, [](char c) { return !escape_of(c).empty(); });
+    return text.size() + 2 * static_cast<std::size_t>(more);
+}
+
+/// Clears all but the first `bits`.
+void keep_prefix(std::span<unsigned char> bytes, int bits) noexcept {
+    for (auto& b : bytes) {
+        const auto kept = std::clamp(bits, 0, 8);
+        b = static_cast<unsigned char>(b & (0xff00U >> kept));
+        bits -= 8;
+    }
+}
+
+void check_bits(int bits, int most, std::string_view member) {
+    if (bits < 0 || bits > most)
+        throw error{errc::invalid_argument, "address_prefixes::" + std::string{member} +
+                                                ": out of range (got " + std::to_string(bits) +
+                                                ", expected 0 to " + std::to_string(most) + ")"};
+}
+
+using text_buffer = std::array<char, address_text>;
+
+/// The network that the first `bits` of an address name, in the one form of inet_ntop: lower case,
+/// the longest run of zeros as `::`. Whole addresses go without a prefix.
+template<std::size_t Size>
+[[nodiscard]] std::string_view network(text_buffer& out, std::array<unsigned char, Size> bytes,
+                                       int bits) noexcept {
+    keep_prefix(bytes, bits);
+    ::inet_ntop(Size == 4 ? AF_INET : AF_INET6, bytes.data(), out.data(), address_text);
+    auto* end = out.data() + std::strlen(out.data());
+    if (bits < static_cast<int>(8 * Size)) {
+        *end++ = '/';
+        end = std::to_chars(end, out.data() + out.size(), bits).ptr;
+    }
+    return {out.data(), end};
+}
+
+/// Without the interface, which only IPv6 has. With a NUL to end it, as inet_pton wants.
+[[nodiscard]] std::optional<ip::address> parse(std::string_view text) noexcept {
+    constexpr auto none = std::string_view::npos;
+    const auto percent = text.find(':') == none ? none : text.find('%');
+    const auto bare = text.substr(0, percent);
+    const auto has_empty_interface = percent != none && percent + 1 == text.size();
+    if (bare.size() >= address_text || bare.find('\0') != none || has_empty_interface)
+        return std::nullopt;
+    auto terminated = text_buffer{};
+    std::ranges::copy(bare, terminated.begin());
+    auto v4 = ip::address_v4::bytes_type{};
+    if (::inet_pton(AF_INET, terminated.data(), v4.data()) == 1)
+        return ip::address_v4{v4};
+    auto v6 = ip::address_v6::bytes_type{};
+    if (::inet_pton(AF_INET6, terminated.data(), v6.data()) == 1)
+        return ip::address_v6{v6};
+    return std::nullopt;
+}
+
+/// What somebody sent instead of an address, fit for a log.
+[[nodiscard]] std::string shown(std::string_view text) {
+    auto out = std::string{text.substr(0, address_text)};
+    std::ranges::replace_if(out, [](char c) { return c < ' ' || c > '~'; }, '?');
+    return "'" + out + (text.size() > address_text ? "'..." : "'");
+}
+
+} // namespace
+
+key key::address(const ip::address& client, address_prefixes bits) {
+    check_bits(bits.v4, 32, "v4");
+    check_bits(bits.v6, 128, "v6");
+    auto text = text_buffer{};
+    auto made = key{};
+    if (client.is_v4())
+        made.append_field("ip", network(text, client.to_v4().to_bytes(), bits.v4));
+    else if (client.to_v6().is_v4_mapped())
+        made.append_field(
+            "ip",
+            network(text, ip::make_address_v4(ip::v4_mapped, client.to_v6()).to_bytes(), bits.v4));
+    else
+        made.append_field("ip", network(text, client.to_v6().to_bytes(), bits.v6));
+    return made;
+}
+
+key key::address(std::string_view client, address_prefixes bits) {
+    const auto parsed = parse(client);
+    if (!parsed)
+        throw error{errc::invalid_key, "the address must be one of IPv4 (192.0.2.1) or IPv6 "
+                                       "(2001:db8::1), without a port or brackets (got " +
+                                           shown(client) + ")"};
+    return address(*parsed, bits);
+}
+
+key key::user(std::string_view id) noexcept {
+    auto made = key{};
+    made.append_field("user", id);
+    return made;
+}
+
+key key::global() noexcept {
+    auto made = key{};
+    made.append("global");
+    return made;
+}
+
+key key::route(std::string_view route) const noexcept {
+    auto copy = *this;
+    copy.append_field("route", route);
+    return copy;
+}
+
+key key::part(std::string_view text) const noexcept {
+    auto copy = *this;
+    copy.append_field("part", text);
+    return copy;
+}
+
+void key::append(std::string_view text) noexcept {
+    std::ranges::copy(text, bytes_.begin() + size_);
+    size_ = static_cast<std::uint16_t>(size_ + text.size());
+}
+
+void key::append_field(std::string_view name, std::string_view value) noexcept {
+    const auto size = escaped_size(value);
+    const auto is_long = size > limits::key_part_bytes;
+    const auto digest = is_long ? hash::sha256_hex(value) : std::array<char, 32>{};
+    make_room(1 + name.size() + 1 + (is_long ? digest.size() : size));
+    if (size_ != 0)
+        append(";");
+    append(name);
+    append(is_long ? "#" : "=");
+    if (is_long)
+        return append({digest.data(), digest.size()});
+    for (const auto& c : value)
+        append(escape_of(c).empty() ? std::string_view{&c, 1} : escape_of(c));
+}
+
+/// No scope is called `all`, so what stands behind its digest cannot be taken for another key.
+void key::make_room(std::size_t bytes) noexcept {
+    if (size_ + bytes <= bytes_.size())
+        return;
+    const auto digest = hash::sha256_hex(view());
+    size_ = 0;
+    append("all#");
+    append({digest.data(), digest.size()});
+}
+
+} // namespace colimit

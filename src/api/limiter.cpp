@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The limiter itself: which store is behind it, and its end.
+
+#include <api/config_check.hpp>
+#include <colimit/limiter.hpp>
+#include <colimit/limits.hpp>
+#include <limiter/limiter_core.hpp>
+#include <limiter/memory_backend.hpp>
+#include <limiter/redis_backend.hpp>
+#include <redis/connection/address.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace colimit {
+namespace {
+
+[[nodiscard]] config config_of(std::string_view server) {
+    auto settings = config{};
+    // What is too long is refused anyway, and need not be copied for that.
+    settings.server = server.substr(0, limits::address_bytes + 1);
+    return settings;
+}
+
+[[nodiscard]] std::shared_ptr<detail::limiter_core> make_core(boost::asio::any_io_executor executor,
+                                                              const config& settings) {
+    validate(settings);
+    const auto where = redis::parse_address(settings.server);
+    validate(settings.tls, where.tls);
+    const auto has_server = where.kind != redis::address::kind::memory;
+    auto made = std::make_shared<detail::limiter_core>(std::move(executor), settings, has_server);
+    if (has_server)
+        made->open(std::make_unique<detail::redis_backend>(*made, settings, where));
+    else
+        made->open(std::make_unique<detail::memory_backend>(*made, settings.memory_keys));
+    return made;
+}
+
+} // namespace
+
+limiter::limiter(executor_type executor, std::string_view server)
+    : limiter(std::move(executor), config_of(server)) {}
+
+limiter::limiter(executor_type executor, const config& settings)
+    : core_(make_core(std::move(executor), settings)) {}
+
+limiter::~limiter() {
+    close();
+}
+
+limiter& limiter::operator=(limiter&& other) noexcept {
+    if (this != &other) {
+        close();
+        core_ = std::move(other.core_);
+    }
+    return *this;
+}
+
+limiter::executor_type limiter::get_executor() const noexcept {
+    return core_->executor();
+}
+
+statistics limiter::statistics() const {
+    return core_->statistics();
+}
+
+std::optional<problem> limiter::last_error() const {
+    return core_->last_error();
+}
+
+health limiter::health() const {
+    return core_->health();
+}
+
+void limiter::close() noexcept {
+    if (core_)
+        core_->close();
+}
+
+} // namespace colimit

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The in-process store behind plain functions: arguments are checked and the clock is read here.
+
+#include <base/system_clock.hpp>
+#include <colimit/local_limiter.hpp>
+#include <memory/bloom_filters.hpp>
+#include <memory/store.hpp>
+#include <policy/once_policy.hpp>
+#include <policy/policy_data.hpp>
+#include <policy/question_check.hpp>
+
+#include <string>
+
+namespace colimit {
+namespace {
+
+constexpr std::size_t most_states = std::size_t{1} << 30;
+
+[[nodiscard]] std::size_t checked(std::size_t states) {
+    if (states < 1 || states > most_states)
+        throw error{errc::invalid_config, "states: out of range (got " + std::to_string(states) +
+                                              ", expected 1 to " + std::to_string(most_states) +
+                                              ")"};
+    return states;
+}
+
+} // namespace
+
+local_limiter::local_limiter(std::size_t states)
+    : store_(std::make_unique<memory::store>(checked(states))),
+      filters_(std::make_unique<memory::bloom_filters>()) {}
+
+local_limiter::~local_limiter() = default;
+local_limiter::local_limiter(local_limiter&&) noexcept = default;
+local_limiter& local_limiter::operator=(local_limiter&&) noexcept = default;
+
+decision local_limiter::answer(std::string_view key, const detail::policy_data& data,
+                               const detail::question& asked) {
+    detail::check_question(asked, data.plan);
+    detail::check_key(key);
+    const auto sought = store_->seek(data.digest(key));
+    auto question = asked;
+    if (question.now == detail::store_clock)
+        question.now = detail::system_now();
+    decision out; // not decision{}: GCC would clear all of it first
+    store_->answer(sought, data, question, out);
+    ++decided_[static_cast<std::size_t>(out.outcome)];
+    return out;
+}
+
+decision local_limiter::answer(std::string_view key, const policy& p,
+                               const detail::question& asked) {
+    return answer(key, *p.data(), asked);
+}
+
+decision local_limiter::answer_once(std::string_view id, const detail::question& asked) {
+    return answer(id, *detail::once_policy(), asked);
+}
+
+bool local_limiter::seen(std::string_view id, const bloom_filter& f, const reset_options& options) {
+    const auto asked = detail::ask(detail::verb::allow, check_options{.now = options.now});
+    detail::check_question(asked, f.data()->plan);
+    detail::check_key(id);
+    const auto now = asked.now == detail::store_clock ? detail::system_now() : asked.now;
+    const auto seen = filters_->seen(id, *f.data(), now);
+    if (!seen)
+        throw error{errc::invalid_argument, "there are " + std::to_string(limits::local_filters) +
+                                                " other filters that know ids"};
+    ++decided_[static_cast<std::size_t>(*seen ? outcome::limited : outcome::allowed)];
+    return *seen;
+}
+
+local_statistics local_limiter::statistics() const noexcept {
+    auto all = store_->statistics();
+    all.allowed = decided_[static_cast<std::size_t>(outcome::allowed)];
+    all.limited = decided_[static_cast<std::size_t>(outcome::limited)];
+    all.never = decided_[static_cast<std::size_t>(outcome::never)];
+    return all;
+}
+
+} // namespace colimit

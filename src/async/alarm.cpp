@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One handler at a time, whose memory is there beforehand. When the alarm is set to an earlier time
+// the handler is called off, and waits anew.
+
+#include <async/alarm.hpp>
+#include <async/soon.hpp>
+
+#include <boost/asio/bind_allocator.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace colimit::detail {
+
+using std::chrono::microseconds;
+using std::chrono::steady_clock;
+
+alarm::alarm(const asio::any_io_executor& executor, thread_lock& lock,
+             std::function<void()> on_time)
+    : timer_(executor), lock_(lock), on_time_(std::move(on_time)) {}
+
+void alarm::set(std::int64_t at, const std::shared_ptr<void>& owner) noexcept {
+    if (rings_by(at))
+        return;
+    at_ = std::min(at, at_);
+    if (is_waiting_)
+        timer_.cancel();
+    else
+        wait(owner);
+}
+
+void alarm::clear() noexcept {
+    at_ = never;
+    timer_.cancel();
+}
+
+void alarm::wait(const std::shared_ptr<void>& owner) noexcept {
+    is_waiting_ = true;
+    try {
+        timer_.expires_at(steady_clock::time_point{microseconds{at_}});
+        timer_.async_wait(asio::bind_allocator(
+            handler_allocator<char>{memory_},
+            [this, owner](boost::system::error_code /*called off*/) { wake(owner); }));
+    } catch (const std::bad_alloc&) {
+        wait_for_a_turn(owner);
+    }
+}
+
+void alarm::wait_for_a_turn(const std::shared_ptr<void>& owner) noexcept {
+    try {
+        post_soon(timer_.get_executor(), memory_, [this, owner] { wake(owner); });
+    } catch (const std::bad_alloc&) {
+        is_waiting_ = false; // it is tried again when the alarm is set again
+    }
+}
+
+void alarm::wake(const std::shared_ptr<void>& owner) {
+    {
+        const std::lock_guard guard{lock_};
+        is_waiting_ = false;
+        if (at_ == never)
+            return;
+        if (steady_clock::now().time_since_epoch() < microseconds{at_})
+            return wait(owner);
+        at_ = never;
+    }
+    on_time_();
+}
+
+} // namespace colimit::detail

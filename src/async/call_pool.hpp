@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The part of a limiter that its calls need until their handlers have been called. A completion
+// that is dispatched to another executor may get there after the limiter and its context have been
+// destroyed. It keeps this part alive, and not the rest, whose timers, sockets and strand must
+// not outlive their context.
+
+#ifndef COLIMIT_ASYNC_CALL_POOL_HPP
+#define COLIMIT_ASYNC_CALL_POOL_HPP
+
+#include <async/node_pool.hpp>
+#include <base/thread_lock.hpp>
+
+namespace colimit::detail {
+
+struct call_pool {
+    explicit call_pool(bool thread_safe) : lock(thread_safe), memory(thread_safe) {}
+
+    thread_lock lock; ///< of the limiter, and of `operation::has_left`
+    node_pool memory;
+};
+
+} // namespace colimit::detail
+
+#endif

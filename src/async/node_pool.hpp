@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Memory for calls under way: blocks of a few sizes, taken from the system in groups and kept for
+// the next call. What a limiter once needed at the same time it never asks for again.
+
+#ifndef COLIMIT_ASYNC_NODE_POOL_HPP
+#define COLIMIT_ASYNC_NODE_POOL_HPP
+
+#include <base/thread_lock.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <vector>
+
+namespace colimit::detail {
+
+class node_pool {
+  public:
+    explicit node_pool(bool thread_safe = false) : lock_(thread_safe) {}
+
+    [[nodiscard]] void* allocate(std::size_t bytes) {
+        const auto size_class = class_of(bytes);
+        if (size_class >= free_.size())
+            return ::operator new(bytes);
+        const std::lock_guard guard{lock_};
+        if (free_[size_class] == nullptr)
+            grow(size_class);
+        auto* taken = free_[size_class];
+        free_[size_class] = taken->next;
+        return taken;
+    }
+
+    void deallocate(void* memory, std::size_t bytes) noexcept {
+        const auto size_class = class_of(bytes);
+        if (size_class >= free_.size()) {
+            ::operator delete(memory);
+            return;
+        }
+        const std::lock_guard guard{lock_};
+        free_[size_class] = ::new (memory) block{free_[size_class]};
+    }
+
+  private:
+    /// Blocks are multiples of this; the node of an awaited call has about 600 bytes, and what
+    /// `allow_all` keeps of 64 checks a little more than 2,048.
+    static constexpr std::size_t granularity = 128;
+    static constexpr std::size_t classes = 17;
+    static constexpr std::size_t blocks_per_group = 16;
+
+    struct block {
+        block* next;
+    };
+
+    [[nodiscard]] static constexpr std::size_t class_of(std::size_t bytes) noexcept {
+        return (bytes - 1) / granularity;
+    }
+
+    void grow(std::size_t size_class) {
+        const auto size = (size_class + 1) * granularity;
+        groups_.push_back(std::make_unique<group>(size * blocks_per_group));
+        auto* at = groups_.back()->bytes();
+        for (std::size_t i = 0; i < blocks_per_group; ++i, at += size)
+            free_[size_class] = ::new (at) block{free_[size_class]};
+    }
+
+    struct group {
+        explicit group(std::size_t size) : memory(::operator new(size)) {}
+        group(const group&) = delete;
+        group& operator=(const group&) = delete;
+        ~group() { ::operator delete(memory); }
+        [[nodiscard]] std::byte* bytes() const noexcept { return static_cast<std::byte*>(memory); }
+        void* memory;
+    };
+
+    thread_lock lock_;
+    std::array<block*, classes> free_{};
+    std::vector<std::unique_ptr<group>> groups_;
+};
+
+} // namespace colimit::detail
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A function for the next turn of the loop that needs no memory but what it is given. Through
+// `any_io_executor` alone Asio takes memory of its own; there may be none, and then whatever the
+// function was to complete would never be completed.
+
+#ifndef COLIMIT_ASYNC_SOON_HPP
+#define COLIMIT_ASYNC_SOON_HPP
+
+#include <async/handler_memory.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include <utility>
+
+namespace colimit::detail {
+
+namespace asio = boost::asio;
+
+/// Never throws for an `io_context` or a `thread_pool` while the memory is not in use; other
+/// executors, strands among them, may have to allocate.
+template<class Function>
+void post_soon(const asio::any_io_executor& executor, handler_memory& memory, Function f) {
+    auto bound = asio::bind_allocator(handler_allocator<char>{memory}, std::move(f));
+    if (const auto* context = executor.target<asio::io_context::executor_type>())
+        return asio::post(*context, std::move(bound));
+    if (const auto* pool = executor.target<asio::thread_pool::executor_type>())
+        return asio::post(*pool, std::move(bound));
+    asio::post(executor, std::move(bound));
+}
+
+} // namespace colimit::detail
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Numbers as bytes in little-endian order, and bytes as hexadecimal digits.
+
+#ifndef COLIMIT_BASE_BYTES_HPP
+#define COLIMIT_BASE_BYTES_HPP
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace colimit::detail {
+
+static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
+
+template<class T>
+void append_number(std::string& out, T value) {
+    char bytes[sizeof value];
+    std::memcpy(bytes, &value, sizeof value);
+    out.append(bytes, sizeof value);
+}
+
+/// Appends a whole number of up to 53 bits as a double, the only type of numbers in Lua.
+inline void append_double(std::string& out, std::int64_t value) {
+    append_number(out, static_cast<double>(value));
+}
+
+template<class T>
+[[nodiscard]] T read_number(const char* at) noexcept {
+    T value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+}
+
+inline constexpr std::string_view hex_digits = "0123456789abcdef";
+
+/// The last `Size` hexadecimal digits of a number.
+template<std::size_t Size>
+[[nodiscard]] constexpr std::array<char, Size> hex_of(std::uint64_t value) noexcept {
+    auto hex = std::array<char, Size>{};
+    for (auto i = Size; i != 0; value >>= 4U)
+        hex[--i] = hex_digits[value & 15U];
+    return hex;
+}
+
+/// Two hexadecimal digits per byte.
+template<std::size_t Size>
+[[nodiscard]] constexpr std::array<char, 2 * Size>
+hex_of(const std::array<unsigned char, Size>& bytes) noexcept {
+    auto hex = std::array<char, 2 * Size>{};
+    for (std::size_t i = 0; i < Size; ++i) {
+        hex[2 * i] = hex_digits[bytes[i] >> 4U];
+        hex[2 * i + 1] = hex_digits[bytes[i] & 15U];
+    }
+    return hex;
+}
+
+} // namespace colimit::detail
+
+#endif

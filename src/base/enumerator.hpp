@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Options that are enumerations: a value that is cast from a number may be none of them.
+
+#ifndef COLIMIT_BASE_ENUMERATOR_HPP
+#define COLIMIT_BASE_ENUMERATOR_HPP
+
+#include <colimit/error.hpp>
+#include <colimit/failure_mode.hpp>
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace colimit {
+
+/// Checks that a value is an enumerator of its type.
+/// @param option makes the text that names the option, if the check fails
+/// @param known all enumerators; `to_string` names them
+/// @throws colimit::error with this code: the option, the value and what is allowed
+template<class Option, class Enum>
+void check_enumerator(Option option, Enum value, std::initializer_list<Enum> known, errc code) {
+    if (std::ranges::find(known, value) != known.end())
+        return;
+    auto expected = std::string{};
+    for (const auto enumerator : known)
+        expected.append(expected.empty() ? "" : ", ").append(to_string(enumerator));
+    throw error{code, std::string{option()} + ": not an enumerator (got " +
+                          std::to_string(static_cast<int>(value)) + ", expected " + expected + ")"};
+}
+
+template<class Option>
+void check_failure_mode(Option option, failure_mode value, errc code) {
+    using enum failure_mode;
+    check_enumerator(option, value, {local, allow, deny, error}, code);
+}
+
+} // namespace colimit
+
+#endif

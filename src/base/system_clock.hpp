@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The clock of the in-process store, read in one place: the system's, because windows follow the
+// calendar. What happens when it is set is what the arithmetic does with any clock that jumps.
+
+#ifndef COLIMIT_BASE_SYSTEM_CLOCK_HPP
+#define COLIMIT_BASE_SYSTEM_CLOCK_HPP
+
+#include <chrono>
+#include <cstdint>
+
+namespace colimit::detail {
+
+/// Microseconds since 1970.
+[[nodiscard]] inline std::int64_t system_now() noexcept {
+    using std::chrono::microseconds;
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<microseconds>(now).count();
+}
+
+} // namespace colimit::detail
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A mutex that is there only if it is asked for: a limiter that is confined to one thread pays for
+// a test of a flag.
+
+#ifndef COLIMIT_BASE_THREAD_LOCK_HPP
+#define COLIMIT_BASE_THREAD_LOCK_HPP
+
+#include <mutex>
+
+namespace colimit::detail {
+
+class thread_lock {
+  public:
+    explicit thread_lock(bool is_needed) noexcept : is_needed_(is_needed) {}
+
+    void lock() {
+        if (is_needed_)
+            mutex_.lock();
+    }
+    void unlock() noexcept {
+        if (is_needed_)
+            mutex_.unlock();
+    }
+    [[nodiscard]] bool is_needed() const noexcept { return is_needed_; }
+
+  private:
+    std::mutex mutex_;
+    const bool is_needed_;
+};
+
+} // namespace colimit::detail
+
+#endif

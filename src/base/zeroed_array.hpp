@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// An array that is all zeros without having been written: the system hands out its pages when they
+// are first touched. So a table can be made in its final size at once, and never has to be moved in
+// the middle of a call, yet an empty store takes next to no memory.
+
+#ifndef COLIMIT_BASE_ZEROED_ARRAY_HPP
+#define COLIMIT_BASE_ZEROED_ARRAY_HPP
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+namespace colimit::detail {
+
+/// `T` is a plain aggregate of which all bits zero is a good value.
+template<class T>
+class zeroed_array {
+    static_assert(std::is_trivially_destructible_v<T> && std::is_trivially_copyable_v<T>);
+
+  public:
+    explicit zeroed_array(std::size_t size)
+        : memory_(std::calloc(size + 1, sizeof(T))), size_(size) {
+        if (!memory_)
+            throw std::bad_alloc{};
+        // calloc aligns for numbers, not for cache lines: there is one element more than asked for.
+        static_assert(alignof(T) <= sizeof(T));
+        void* at = memory_.get();
+        auto space = (size + 1) * sizeof(T);
+        first_ = static_cast<T*>(std::align(alignof(T), size * sizeof(T), at, space));
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] T& operator[](std::size_t i) noexcept { return first_[i]; }
+    [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return first_[i]; }
+
+  private:
+    struct release {
+        void operator()(void* memory) const noexcept { std::free(memory); }
+    };
+    std::unique_ptr<void, release> memory_;
+    T* first_;
+    std::size_t size_;
+};
+
+} // namespace colimit::detail
+
+#endif

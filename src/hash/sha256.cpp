@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// By OpenSSL.
+
+#include <base/bytes.hpp>
+#include <hash/sha256.hpp>
+
+#include <algorithm>
+
+// The functions of OpenSSL 1.1: those that replace them allocate for every digest.
+#define OPENSSL_API_COMPAT 0x10100000L
+#include <openssl/sha.h>
+
+namespace colimit::hash {
+
+std::array<unsigned char, 16> sha256(std::string_view bytes) noexcept {
+    auto state = SHA256_CTX{};
+    auto digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>{};
+    SHA256_Init(&state);
+    SHA256_Update(&state, bytes.data(), bytes.size());
+    SHA256_Final(digest.data(), &state);
+    auto cut = std::array<unsigned char, 16>{};
+    std::copy_n(digest.begin(), cut.size(), cut.begin());
+    return cut;
+}
+
+std::array<char, 32> sha256_hex(std::string_view bytes) noexcept {
+    return detail::hex_of(sha256(bytes));
+}
+
+} // namespace colimit::hash

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How many calls a limiter has taken, and how they ended.
+
+#ifndef COLIMIT_LIMITER_CALL_COUNTER_HPP
+#define COLIMIT_LIMITER_CALL_COUNTER_HPP
+
+#include <colimit/detail/operation.hpp>
+#include <colimit/statistics.hpp>
+
+#include <boost/asio/error.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace colimit::detail {
+
+class call_counter {
+  public:
+    /// @param timeout microseconds from the start of a call to its deadline
+    explicit call_counter(std::int64_t timeout) noexcept : timeout_(timeout) {}
+
+    void begin(const operation& op) noexcept { counted_.checks += is_counted(op) ? 1U : 0U; }
+
+    /// @param now by the clock of the deadline
+    void end(const operation& op, std::int64_t now) noexcept {
+        if (!is_counted(op))
+            return;
+        if (op.deadline != 0)
+            counted_.latency.add(std::chrono::microseconds{now - (op.deadline - timeout_)});
+        if (!op.ec) {
+            const auto& d = op.result;
+            ++(d.allowed()                     ? counted_.allowed
+               : d.outcome == outcome::limited ? counted_.limited
+                                               : counted_.never);
+            ++counted_.origins[static_cast<std::size_t>(d.origin)];
+            return;
+        }
+        if (op.ec == boost::asio::error::operation_aborted) {
+            ++counted_.cancelled;
+            return;
+        }
+        ++counted_.failed;
+        const auto is_own = op.ec.category() == error_category();
+        ++counted_.errors[is_own ? static_cast<std::size_t>(op.ec.value()) : 0];
+    }
+
+    [[nodiscard]] const colimit::statistics& counted() const noexcept { return counted_; }
+
+  private:
+    /// The checks of `allow_many` count, and not the call that stands for them.
+    [[nodiscard]] static bool is_counted(const operation& op) noexcept {
+        return op.kind == call_kind::one || op.kind == call_kind::once || op.kind == call_kind::all;
+    }
+
+    std::int64_t timeout_;
+    colimit::statistics counted_;
+};
+
+} // namespace colimit::detail
+
+#endif

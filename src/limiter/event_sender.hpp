@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Posts events to `config::on_event`. Where that is empty, sending does nothing.
+
+#ifndef COLIMIT_LIMITER_EVENT_SENDER_HPP
+#define COLIMIT_LIMITER_EVENT_SENDER_HPP
+
+#include <colimit/diagnostics.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/post.hpp>
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace colimit::detail {
+
+class event_sender {
+  public:
+    using function = std::function<void(const event&)>;
+
+    event_sender(boost::asio::any_io_executor executor, const function& to)
+        : executor_(std::move(executor)), to_(to ? std::make_shared<const function>(to) : nullptr) {
+    }
+
+    [[nodiscard]] explicit operator bool() const noexcept { return to_ != nullptr; }
+
+    /// @param find_cause makes the event's cause, if it is sent
+    template<class FindCause>
+    void send(event_kind kind, FindCause find_cause) const noexcept {
+        if (to_ == nullptr)
+            return;
+        try {
+            auto what =
+                event{.kind = kind, .at = std::chrono::system_clock::now(), .cause = find_cause()};
+            boost::asio::post(executor_, [to = to_, what = std::move(what)] { (*to)(what); });
+        } catch (const std::exception&) { // the event is lost, as documented
+        }
+    }
+    void send(event_kind kind) const noexcept {
+        send(kind, [] { return std::optional<problem>{}; });
+    }
+
+  private:
+    boost::asio::any_io_executor executor_;
+    std::shared_ptr<const function> to_;
+};
+
+} // namespace colimit::detail
+
+#endif

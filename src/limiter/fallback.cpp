@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The in-process store behind a server, and the modes that need no store.
+
+#include <base/system_clock.hpp>
+#include <limiter/fallback.hpp>
+#include <limiter/kept_checks.hpp>
+#include <limiter/limiter_core.hpp>
+#include <memory/together.hpp>
+#include <policy/scaled_policy.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace colimit::detail {
+
+namespace {
+
+[[nodiscard]] std::array<std::uint64_t, 2> digest_of(const policy_data& p, std::string_view key) {
+    const auto made = p.digest(key);
+    return {made.low, made.high};
+}
+
+/// A digest as a key of its own.
+[[nodiscard]] std::string_view bytes_of(const std::array<std::uint64_t, 2>& d) noexcept {
+    return {reinterpret_cast<const char*>(d.data()), sizeof d}; // NOLINT: any bytes are a key
+}
+[[nodiscard]] std::string_view bytes_of(const hash::digest& d) noexcept {
+    static_assert(sizeof(hash::digest) == 2 * sizeof(std::uint64_t));
+    return {reinterpret_cast<const char*>(&d), sizeof d}; // NOLINT: any bytes are a key
+}
+
+/// Of checks that are made together: an error leaves it to the caller, and allowing everything is
+/// weaker than any limit.
+[[nodiscard]] failure_mode stricter(failure_mode a, failure_mode b) noexcept {
+    const auto rank = [](failure_mode m) {
+        return m == failure_mode::allow ? -1 : static_cast<int>(m);
+    };
+    return rank(a) < rank(b) ? b : a;
+}
+
+[[nodiscard]] bool moves_quota(verb v) noexcept {
+    return v != verb::reset && v != verb::block && v != verb::unreserve;
+}
+
+/// See failure_mode.
+[[nodiscard]] bool may_be_decided_here(error_code why) noexcept {
+    return why == condition::retry_later || why == condition::maybe_charged;
+}
+
+[[nodiscard]] std::int64_t clock_for(const question& asked) noexcept {
+    return asked.now == store_clock ? system_now() : asked.now;
+}
+
+/// The cost below which an answer is worth nothing to the caller.
+[[nodiscard]] std::int64_t least_of(const question& asked) noexcept {
+    return asked.verb == verb::reserve ? asked.cost : asked.at_least;
+}
+
+[[nodiscard]] const decision& binding_of(std::span<const check> checks) noexcept {
+    return std::ranges::max_element(
+               checks,
+               [](const check& a, const check& b) { return core::binds_more(b.result, a.result); })
+        ->result;
+}
+
+/// What the rules say when nobody has counted: nothing is used, or nothing is left.
+void report(const core::plan& rules, bool allowed, decision& d) noexcept {
+    for (const auto& l : rules.rules()) {
+        auto& status = d.rules.append();
+        status.limit = l.capacity;
+        status.balance = allowed ? l.capacity : 0;
+        status.retry_after = d.retry_after;
+        status.resolution = std::chrono::microseconds{l.unit};
+        if (d.rules.size() == 1 || l.capacity < d.limit) {
+            d.binding = static_cast<std::uint8_t>(d.rules.size() - 1);
+            d.limit = status.limit;
+            d.remaining = status.balance;
+        }
+    }
+}
+
+[[nodiscard]] decision nobodys(bool allowed, const policy_data& p, const question& asked,
+                               std::chrono::microseconds ask_again) noexcept {
+    const auto grants = asked.verb != verb::charge && asked.verb != verb::refund;
+    auto d = decision{};
+    d.outcome = allowed ? outcome::allowed : outcome::limited;
+    d.origin = allowed ? origin::fail_open : origin::fail_closed;
+    if (allowed && grants)
+        d.granted = asked.verb == verb::once ? 1 : asked.cost;
+    if (!allowed)
+        d.retry_after = ask_again;
+    d.server_time = time_point{std::chrono::microseconds{clock_for(asked)}};
+    report(p.plan, allowed, d);
+    return d;
+}
+
+} // namespace
+
+fallback::fallback(const config& settings)
+    : mode_(settings.on_failure), part_(settings.local_share), states_(settings.memory_keys),
+      ask_again_(settings.reconnect_most) {}
+
+failure_mode fallback::mode_of(const policy_data& p) const noexcept {
+    return p.options.has_failure_mode ? p.options.on_failure : mode_;
+}
+
+/// Of a call on its own.
+failure_mode fallback::mode_for(verb v, const policy_data& p) const noexcept {
+    return moves_quota(v) ? mode_of(p) : failure_mode::error;
+}
+
+memory::store& fallback::store() {
+    if (!store_)
+        store_ = std::make_unique<memory::store>(states_);
+    return *store_;
+}
+
+void fallback::keep(operation& op, const hash::digest& key, const policy_pointer& policy) const {
+    const auto mode = mode_for(op.asked.verb, *policy);
+    op.instead.mode = mode;
+    if (mode == failure_mode::error)
+        return;
+    op.instead.policy = policy;
+    if (mode != failure_mode::local)
+        return;
+    op.instead.key = {key.low, key.high};
+    if (policy->plan.has_distinct)
+        op.instead.member = digest_of(*policy, op.asked.member);
+}
+
+void fallback::keep_checks(operation& op, bool always) const {
+    op.instead.mode = failure_mode::allow;
+    for (const auto& c : op.checks)
+        op.instead.mode = stricter(op.instead.mode, mode_of(*c.policy.data()));
+    if (op.instead.mode != failure_mode::local && !always)
+        return;
+    auto kept = kept_checks::make(op.owner->pool(), op.checks.size());
+    for (std::size_t i = 0; i < op.checks.size(); ++i) {
+        const auto& c = op.checks[i];
+        const auto& p = *c.policy.data();
+        kept->all()[i] = {.key = p.digest(c.key),
+                          .member = p.digest(c.options.member.value_or(""))};
+    }
+    op.attached = std::move(kept);
+}
+
+void fallback::answer(operation& op) noexcept {
+    if (op.instead.mode == failure_mode::error || !may_be_decided_here(op.ec))
+        return;
+    if (op.instead.mode == failure_mode::local) {
+        try {
+            answer_here(op);
+        } catch (const std::bad_alloc&) {
+            return; // the error stands
+        }
+    } else {
+        answer_for_nobody(op);
+    }
+    op.ec = {};
+}
+
+void fallback::answer_for_nobody(operation& op) const noexcept {
+    const auto allowed = op.instead.mode == failure_mode::allow;
+    if (op.checks.empty()) {
+        op.result = nobodys(allowed, *op.instead.policy, op.asked, ask_again_);
+        return;
+    }
+    for (auto& c : op.checks) {
+        c.result = nobodys(allowed, *c.policy.data(), ask(verb::allow, c.options), ask_again_);
+        c.ec = {};
+    }
+    op.result = binding_of(op.checks);
+}
+
+void fallback::answer_here(operation& op) {
+    if (!op.checks.empty())
+        return answer_together(op);
+    if (op.instead.policy->filter)
+        return answer_seen(op);
+    auto asked = op.asked;
+    asked.now = clock_for(asked);
+    asked.member = asked.has_member ? bytes_of(op.instead.member) : "";
+    answer_alone(*op.instead.policy, bytes_of(op.instead.key), asked, op.result);
+}
+
+void fallback::answer_alone(const policy_data& whole, std::string_view key, const question& asked,
+                            decision& out) {
+    const auto& p = is_scaled(whole) ? *scaled_of(whole).data() : whole;
+    auto answered = decision{};
+    store().answer(key, p, asked, answered);
+    answered.origin = origin::fallback;
+    mend_never(whole, asked, answered);
+    out = answered;
+}
+
+void fallback::answer_seen(operation& op) {
+    const auto seen =
+        filters_.seen(bytes_of(op.instead.key), *op.instead.policy, clock_for(op.asked));
+    // Where there is no room for another filter every id is new, as for the first that asks.
+    op.result = {};
+    op.result.outcome = seen.value_or(false) ? outcome::limited : outcome::allowed;
+    op.result.origin = origin::fallback;
+}
+
+void fallback::answer_together(operation& op) {
+    const auto kept = static_cast<kept_checks&>(*op.attached).all();
+    const auto now = clock_for(op.asked);
+    std::vector<check> here;
+    here.reserve(kept.size());
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        const auto& c = op.checks[i];
+        here.push_back(
+            {.key = bytes_of(kept[i].key),
+             .policy = is_scaled(*c.policy.data()) ? scaled_of(*c.policy.data()) : c.policy,
+             .options = c.options});
+        if (c.options.member)
+            here.back().options.member = bytes_of(kept[i].member);
+    }
+    (void)memory::answer_together(store(), here, now);
+    for (std::size_t i = 0; i < here.size(); ++i) {
+        auto& c = op.checks[i];
+        c.ec = {};
+        c.result = here[i].result;
+        c.result.origin = origin::fallback;
+        mend_never(*c.policy.data(), ask(verb::allow, c.options), c.result);
+    }
+    op.result = binding_of(op.checks);
+}
+
+/// What is too much for a share, and not for the limit, may be had when the server is back.
+void fallback::mend_never(const policy_data& whole, const question& asked,
+                          decision& d) const noexcept {
+    if (d.outcome != outcome::never)
+        return;
+    const auto rules = whole.plan.rules();
+    const auto asks_too_much = [&](const core::limit& l) {
+        return !l.shadow && least_of(asked) > l.capacity;
+    };
+    if (std::ranges::any_of(rules, asks_too_much))
+        return;
+    d.outcome = outcome::limited;
+    d.retry_after = ask_again_;
+    // NOLINTNEXTLINE(modernize-loop-convert): iterators over statuses are constant
+    for (std::size_t i = 0; i < d.rules.size(); ++i)
+        if (d.rules[i].retry_after == never_again)
+            d.rules[i].retry_after = ask_again_;
+}
+
+/// `once` and `seen` have no rules.
+bool fallback::is_scaled(const policy_data& p) const noexcept {
+    return part_.numerator != part_.denominator && !p.rules.empty();
+}
+
+const policy& fallback::scaled_of(const policy_data& whole) {
+    const auto found = scaled_.find(whole.identity);
+    if (found != scaled_.end())
+        return found->second;
+    if (scaled_.size() >= limits::policies)
+        scaled_.clear();
+    return scaled_.emplace(whole.identity, scaled(whole, part_)).first->second;
+}
+
+void fallback::unreserve(const reservation& place, std::int64_t cost, std::int64_t end) noexcept {
+    try {
+        auto nobody = decision{};
+        answer_alone(*place.policy, bytes_of(digest_of(*place.policy, place.key)),
+                     {.verb = verb::unreserve, .cost = cost, .at_least = end, .now = system_now()},
+                     nobody);
+    } catch (const std::bad_alloc&) { // the place lapses
+    }
+}
+
+} // namespace colimit::detail

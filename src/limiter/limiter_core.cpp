@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Calls in, handlers out.
+
+#include <async/soon.hpp>
+#include <base/steady_clock.hpp>
+#include <hash/process_secret.hpp>
+#include <limiter/core_service.hpp>
+#include <limiter/kept_checks.hpp>
+#include <limiter/limiter_core.hpp>
+#include <limiter/many_calls.hpp>
+#include <policy/once_policy.hpp>
+#include <policy/policy_data.hpp>
+#include <policy/question_check.hpp>
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include <chrono>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace colimit::detail {
+namespace {
+
+/// Handlers that run one after another where threads share the limiter: the rest is for the others.
+constexpr std::size_t handlers_per_thread = 32;
+
+/// On the executor itself where its type is known: a strand on an executor of any type allocates
+/// whenever it is asked what it is.
+[[nodiscard]] asio::any_io_executor strand_on(const asio::any_io_executor& executor) {
+    if (const auto* context = executor.target<asio::io_context::executor_type>())
+        return asio::make_strand(*context);
+    if (const auto* pool = executor.target<asio::thread_pool::executor_type>())
+        return asio::make_strand(*pool);
+    return asio::make_strand(executor);
+}
+
+[[nodiscard]] std::optional<deny_cache> make_deny_cache(const config& c, bool has_server) {
+    if (!has_server || c.deny_cache == 0 || c.mode != mode::script)
+        return std::nullopt;
+    return std::optional<deny_cache>{std::in_place, c.deny_cache,
+                                     std::chrono::microseconds{c.deny_cache_max_age}.count(),
+                                     steady_now};
+}
+
+} // namespace
+
+class limiter_core::registration {
+  public:
+    explicit registration(limiter_core& core)
+        : core_(core), service_(&asio::use_service<core_service>(
+                           asio::query(core.executor(), asio::execution::context))) {
+        service_->add(core);
+    }
+    registration(const registration&) = delete;
+    registration& operator=(const registration&) = delete;
+    ~registration() {
+        if (service_ != nullptr)
+            service_->remove(core_);
+    }
+
+    /// The service is going away and has forgotten the core already.
+    void forget() noexcept { service_ = nullptr; }
+
+  private:
+    limiter_core& core_;
+    core_service* service_;
+};
+
+// Life
+
+limiter_core::limiter_core(asio::any_io_executor executor, const config& settings, bool has_server)
+    : executor_(std::move(executor)),
+      own_executor_(settings.thread_safe ? strand_on(executor_) : executor_),
+      calls_(std::make_shared<call_pool>(settings.thread_safe)), lock_(calls_->lock),
+      denials_(make_deny_cache(settings, has_server)), waits_(*this, settings.max_waiting),
+      counter_(std::chrono::microseconds{settings.timeout}.count()) {
+    (void)hash::process_secret();
+    if (has_server)
+        fallback_.emplace(settings);
+}
+
+limiter_core::~limiter_core() {
+    drop_completed();
+}
+
+void limiter_core::open(std::unique_ptr<backend> store) {
+    backend_ = std::move(store);
+    registration_ = std::make_unique<registration>(*this);
+    state_ = backend_->state();
+    state_since_ = std::chrono::system_clock::now();
+    const std::lock_guard guard{lock_};
+    backend_->open();
+}
+
+void limiter_core::close() noexcept {
+    const std::lock_guard guard{lock_};
+    close_locked();
+}
+
+void limiter_core::close_locked() noexcept {
+    if (std::exchange(is_closed_, true))
+        return;
+    track_state();
+    backend_->shutdown(errc::closed);
+    auto waiting = waits_.take_all();
+    while (auto* op = waiting.pop_front())
+        complete(*op, errc::closed);
+}
+
+void limiter_core::abandon() noexcept {
+    {
+        const std::lock_guard guard{lock_};
+        registration_->forget();
+        is_abandoned_ = true;
+        close_locked();
+    }
+    drop_completed();
+}
+
+void limiter_core::drop_completed() noexcept {
+    auto list = std::move(completed_);
+    while (auto* op = list.pop_front())
+        op->finish(op, false);
+}
+
+// The start of a call
+
+void limiter_core::start(operation& op, const call& c) noexcept {
+    const std::lock_guard guard{lock_};
+    start_locked(op, c);
+}
+
+void limiter_core::start_locked(operation& op, const call& c) noexcept {
+    op.asked = c.asked;
+    op.kind = c.kind;
+    counter_.begin(op);
+    if (is_closed_)
+        return complete(op, errc::closed);
+    try {
+        switch (c.kind) {
+        case call_kind::ready:
+            return backend_->start(op, c);
+        case call_kind::one:
+        case call_kind::release:
+            return start_one(op, c);
+        case call_kind::once: {
+            auto with = c;
+            with.policy = &once_policy();
+            return start_one(op, with);
+        }
+        case call_kind::each:
+            return start_each(op, c);
+        case call_kind::all:
+            return start_all(op, c);
+        }
+    } catch (const std::bad_alloc&) {
+        complete(op, make_error_code(boost::system::errc::not_enough_memory));
+    }
+}
+
+void limiter_core::start_one(operation& op, const call& c) {
+    const auto& policy = *c.policy;
+    if (!is_valid(c.asked, policy->plan))
+        return complete(op, error_of_question(c.asked, policy->plan));
+    if (c.key.size() > limits::key_bytes)
+        return complete(op, errc::invalid_key);
+    if (c.asked.verb == verb::reserve && !waits_.begin(op, c))
+        return complete(op, errc::too_many_in_flight);
+    if (fallback_) {
+        const auto may_be_denied = denials_ && !policy->filter;
+        const auto needs_digest = may_be_denied || fallback_->keeps_key(c.asked.verb, *policy);
+        const auto key = needs_digest ? policy->digest(c.key) : hash::digest{};
+        if (may_be_denied && denials_->answer(op, key, *policy))
+            return complete(op);
+        fallback_->keep(op, key, policy);
+    }
+    backend_->start(op, c);
+}
+
+void limiter_core::start_each(operation& op, const call& c) {
+    op.checks = c.checks;
+    if (c.checks.empty())
+        return complete(op, error_code{});
+    auto calls = std::make_unique<many_calls>(*this, op);
+    auto& started = *calls;
+    op.attached = std::move(calls);
+    started.start();
+}
+
+void limiter_core::start_all(operation& op, const call& c) {
+    op.checks = c.checks;
+    if (const auto wrong = error_of_checks(c.checks); wrong)
+        return complete(op, wrong);
+    op.asked = ask(verb::allow, c.checks.front().options);
+    if (fallback_)
+        fallback_->keep_checks(op, denials_.has_value());
+    if (denials_) {
+        const auto kept = static_cast<kept_checks&>(*op.attached).all();
+        for (std::size_t i = 0; i < kept.size(); ++i) {
+            const auto& one = op.checks[i];
+            kept[i].denied_at = denials_->begin_check(kept[i].key, *one.policy.data(), one.options);
+        }
+    }
+    backend_->start(op, c);
+}
+
+// Its end
+
+void limiter_core::note_ended(const operation_list& list) noexcept {
+    const auto now = backend_->now();
+    for (const auto* op = list.front(); denials_ && op != nullptr; op = op->next) {
+        if (op->kind != call_kind::all) {
+            denials_->note(*op, now);
+            continue;
+        }
+        const auto kept = static_cast<kept_checks&>(*op->attached).all();
+        for (std::size_t i = 0; i < kept.size(); ++i)
+            denials_->note_check(*op, op->checks[i], kept[i].denied_at, now);
+    }
+}
+
+void limiter_core::complete(operation& op) noexcept {
+    completed_.push_back(op);
+    schedule();
+}
+
+void limiter_core::complete_all(operation_list& list) noexcept {
+    while (auto* op = list.pop_front())
+        complete(*op);
+}
+
+void limiter_core::schedule() noexcept {
+    if (is_abandoned_ || std::exchange(is_scheduled_, true))
+        return;
+    try {
+        post_soon(executor_, completed_memory_,
+                  [self = shared_from_this()] { self->run(self->take_completed()); });
+    } catch (const std::bad_alloc&) {
+        is_scheduled_ = false; // the next call that is done tries again
+    }
+}
+
+/// Returns the completed calls; where threads share the limiter, some of them, and another thread
+/// is asked to see to the rest.
+operation_list limiter_core::take_completed() {
+    const std::lock_guard guard{lock_};
+    is_scheduled_ = false;
+    if (!lock_.is_needed())
+        return std::move(completed_);
+    auto list = operation_list{};
+    for (std::size_t i = 0; i < handlers_per_thread && !completed_.empty(); ++i)
+        list.push_back(*completed_.pop_front());
+    if (!completed_.empty())
+        schedule();
+    return list;
+}
+
+void limiter_core::run(operation_list list) {
+    try {
+        while (auto* op = list.pop_front())
+            if (is_over(*op))
+                op->finish(op, true);
+    } catch (...) {
+        const std::lock_guard guard{lock_};
+        complete_all(list);
+        throw;
+    }
+}
+
+/// The stages of a call between its decision and its handler. Returns false if it waits.
+bool limiter_core::is_over(operation& op) {
+    const std::lock_guard guard{lock_};
+    apply_failure_mode(op);
+    if (waits_.keeps(op))
+        return false;
+    counter_.end(op, backend_->now());
+    waits_.end(op);
+    op.has_left = true;
+    return true;
+}
+
+void limiter_core::apply_failure_mode(operation& op) noexcept {
+    const auto why = op.ec;
+    if (!why || !fallback_)
+        return;
+    fallback_->answer(op);
+    if (!op.ec)
+        backend_->on_fallback(op, why);
+}
+
+// Cancellation
+
+bool limiter_core::may_have_effect_locked(const operation& op) const noexcept {
+    if (op.asked.verb == verb::peek || (op.is_held && !backend_->is_sent(op)))
+        return false;
+    return op.kind != call_kind::each || op.attached == nullptr ||
+           static_cast<const many_calls&>(*op.attached).may_have_effect();
+}
+
+void limiter_core::cancel_locked(operation& op, asio::cancellation_type type) noexcept {
+    const auto ends_anyway =
+        type & (asio::cancellation_type::terminal | asio::cancellation_type::partial);
+    const auto promises_no_effect = type & asio::cancellation_type::total;
+    if (ends_anyway == asio::cancellation_type::none &&
+        (promises_no_effect == asio::cancellation_type::none || may_have_effect_locked(op)))
+        return;
+    if (op.is_held)
+        return backend_->cancel(op, asio::error::operation_aborted);
+    if (op.attached == nullptr)
+        return;
+    if (op.kind == call_kind::each)
+        return static_cast<many_calls&>(*op.attached).cancel();
+    if (op.asked.verb == verb::reserve && waits_.cancel(op))
+        complete(op, asio::error::operation_aborted);
+}
+
+// Reports
+
+colimit::statistics limiter_core::statistics() const {
+    const std::lock_guard guard{lock_};
+    auto all = counter_.counted();
+    backend_->add_statistics(all);
+    all.cached_denials = denials_ ? denials_->size() : 0;
+    return all;
+}
+
+std::optional<problem> limiter_core::last_error() const {
+    const std::lock_guard guard{lock_};
+    return backend_->last_problem();
+}
+
+/// A handler may ask before the function that changed the state has recorded it.
+colimit::health limiter_core::health() {
+    const std::lock_guard guard{lock_};
+    track_state();
+    return {.state = state_, .since = state_since_, .last_problem = backend_->last_problem()};
+}
+
+void limiter_core::track_state() noexcept {
+    const auto now = is_closed_ ? health_state::closed : backend_->state();
+    if (now == state_)
+        return;
+    state_ = now;
+    state_since_ = std::chrono::system_clock::now();
+}
+
+// What the templates of the verbs call
+
+std::shared_ptr<call_pool> pool_of(const limiter_core& core) noexcept {
+    return core.calls();
+}
+
+call_pool& pool_reference(const limiter_core& core) noexcept {
+    return *core.calls();
+}
+
+void* allocate(call_pool& pool, std::size_t bytes) {
+    return pool.memory.allocate(bytes);
+}
+
+void deallocate(call_pool& pool, void* memory, std::size_t bytes) noexcept {
+    pool.memory.deallocate(memory, bytes);
+}
+
+bool serves_threads(const call_pool& pool) noexcept {
+    return pool.lock.is_needed();
+}
+
+const asio::any_io_executor& executor_of(const limiter_core& core) noexcept {
+    return core.executor();
+}
+
+void start(operation& op, const call& c) noexcept {
+    op.owner->start(op, c);
+}
+
+void cancel(operation& op, asio::cancellation_type type) noexcept {
+    const std::lock_guard guard{op.pool->lock};
+    if (!op.has_left)
+        op.owner->cancel_locked(op, type);
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Children come from the limiter's pool, all of them before the first is started: when there is no
+// memory for one, nothing has been asked.
+
+#include <limiter/many_calls.hpp>
+
+#include <mutex>
+#include <utility>
+
+namespace colimit::detail {
+
+struct many_calls::child final : operation {
+    child(limiter_core& core, many_calls& a, check& into)
+        : operation(core, &many_calls::finish), all(a), answered(into) {}
+
+    many_calls& all;
+    check& answered;
+    child* newer = nullptr; ///< of those under way
+    child* older = nullptr;
+};
+
+void many_calls::start() {
+    const auto give_back = [this](operation* op) {
+        auto* made = static_cast<child*>(op);
+        made->~child();
+        core_.pool().deallocate(made, sizeof(child));
+    };
+    try {
+        for (auto& c : parent_.checks)
+            waiting_.push_back(*::new (core_.pool().allocate(sizeof(child)))
+                                   child(core_, *this, c));
+    } catch (...) {
+        while (auto* op = waiting_.pop_front())
+            give_back(op);
+        throw;
+    }
+    left_ = parent_.checks.size();
+    while (auto* op = waiting_.pop_front()) {
+        auto* one = static_cast<child*>(op);
+        one->older = first_;
+        if (first_ != nullptr)
+            first_->newer = one;
+        first_ = one;
+        const auto& asked = one->answered;
+        core_.start_locked(*one, {.kind = call_kind::one,
+                                  .key = asked.key,
+                                  .policy = &asked.policy.data(),
+                                  .asked = ask(verb::allow, asked.options)});
+    }
+}
+
+void many_calls::cancel() noexcept {
+    for (auto* one = first_; one != nullptr;) {
+        auto* next = one->older; // cancelling ends nothing before the next event-loop iteration
+        core_.cancel_locked(*one, asio::cancellation_type::terminal);
+        one = next;
+    }
+}
+
+bool many_calls::may_have_effect() const noexcept {
+    if (left_ != parent_.checks.size())
+        return true;
+    for (const auto* one = first_; one != nullptr; one = one->older)
+        if (core_.may_have_effect_locked(*one))
+            return true;
+    return false;
+}
+
+void many_calls::finish(operation* base, bool invoke) {
+    auto* one = static_cast<child*>(base);
+    auto& all = one->all;
+    if (invoke) {
+        one->answered.ec = one->ec;
+        one->answered.result = one->result;
+    }
+    auto& parent = all.parent_;
+    {
+        const std::lock_guard guard{all.core_.lock()};
+        if (one->ec == asio::error::operation_aborted || one->ec == errc::closed)
+            all.cut_short_ = one->ec;
+        (one->newer != nullptr ? one->newer->older : all.first_) = one->older;
+        if (one->older != nullptr)
+            one->older->newer = one->newer;
+        one->~child();
+        all.core_.pool().deallocate(one, sizeof(child));
+        if (--all.left_ != 0)
+            return;
+        if (invoke)
+            return all.core_.complete(parent, all.cut_short_);
+    }
+    parent.finish(&parent, false);
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// `allow_many`: one call with a handler, and one without for each of its checks.
+
+#ifndef COLIMIT_LIMITER_MANY_CALLS_HPP
+#define COLIMIT_LIMITER_MANY_CALLS_HPP
+
+#include <limiter/limiter_core.hpp>
+
+#include <cstddef>
+
+namespace colimit::detail {
+
+class many_calls final : public attachment {
+  public:
+    many_calls(limiter_core& core, operation& parent) : core_(core), parent_(parent) {}
+
+    /// Starts a call for each check. The parent is completed when all are done.
+    void start();
+    /// Gives up those that the store holds.
+    void cancel() noexcept;
+    /// Returns whether the request of one of them may have been sent, or is decided already.
+    [[nodiscard]] bool may_have_effect() const noexcept;
+
+  private:
+    struct child;
+
+    static void finish(operation* base, bool invoke);
+
+    limiter_core& core_;
+    operation& parent_;
+    operation_list waiting_; ///< children that were made and not started
+    child* first_ = nullptr; ///< of those under way
+    std::size_t left_ = 0;
+    error_code cut_short_; ///< one of them was cancelled, or closed, before it was answered
+};
+
+} // namespace colimit::detail
+
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The clock is read here, as the store has none.
+
+#include <base/system_clock.hpp>
+#include <limiter/limiter_core.hpp>
+#include <limiter/memory_backend.hpp>
+#include <memory/together.hpp>
+
+namespace colimit::detail {
+
+void memory_backend::start(operation& op, const call& c) {
+    if (op.kind == call_kind::ready)
+        return core_.complete(op, {});
+    core_.complete(op, decide(op, c));
+}
+
+error_code memory_backend::decide(operation& op, const call& c) {
+    if (op.kind == call_kind::all) {
+        if (op.asked.now == store_clock)
+            op.asked.now = system_now();
+        op.result = memory::answer_together(store_, op.checks, op.asked.now);
+        return {};
+    }
+    const auto& policy = **c.policy;
+    if (policy.filter)
+        return decide_seen(op, c);
+    const auto sought = store_.seek(policy.digest(c.key)); // reads ahead while the clock is read
+    if (op.asked.now == store_clock)
+        op.asked.now = system_now();
+    store_.answer(sought, policy, op.asked, op.result);
+    return {};
+}
+
+error_code memory_backend::decide_seen(operation& op, const call& c) {
+    if (op.asked.now == store_clock)
+        op.asked.now = system_now();
+    const auto seen = filters_.seen(c.key, **c.policy, op.asked.now);
+    if (!seen)
+        return errc::invalid_argument;
+    op.result.outcome = *seen ? outcome::limited : outcome::allowed;
+    return {};
+}
+
+} // namespace colimit::detail

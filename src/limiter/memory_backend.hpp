@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The store in this process behind a limiter: every call is decided when it starts, and its handler
+// runs in the executor's next iteration.
+
+#ifndef COLIMIT_LIMITER_MEMORY_BACKEND_HPP
+#define COLIMIT_LIMITER_MEMORY_BACKEND_HPP
+
+#include <limiter/backend.hpp>
+#include <memory/bloom_filters.hpp>
+#include <memory/store.hpp>
+
+#include <cstddef>
+
+namespace colimit::detail {
+
+class limiter_core;
+
+class memory_backend final : public backend {
+  public:
+    memory_backend(limiter_core& core, std::size_t states) : core_(core), store_(states) {}
+
+    void start(operation& op, const call& c) override;
+    // It holds no calls.
+    void cancel(operation& /*op*/, error_code /*why*/) override {}
+    [[nodiscard]] bool is_sent(const operation& /*op*/) const noexcept override { return true; }
+    void shutdown(error_code /*why*/) noexcept override {}
+    [[nodiscard]] std::int64_t now() const noexcept override { return 0; }
+    [[nodiscard]] std::optional<problem> last_problem() const override { return std::nullopt; }
+    [[nodiscard]] health_state state() const noexcept override { return health_state::ready; }
+
+  private:
+    [[nodiscard]] error_code decide(operation& op, const call& c);
+    [[nodiscard]] error_code decide_seen(operation& op, const call& c);
+
+    limiter_core& core_;
+    memory::store store_;
+    memory::bloom_filters filters_;
+};
+
+} // namespace colimit::detail
+
+#endif

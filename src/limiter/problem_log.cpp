@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Problems as they are recorded.
+
+#include <limiter/problem_log.hpp>
+
+namespace colimit::detail {
+namespace {
+
+constexpr auto npos = std::string_view::npos;
+constexpr std::string_view list_begins = "; commands denied in the handshake: ";
+
+[[nodiscard]] problem_record record_of(errc code, phase where) noexcept {
+    const auto now = problem_record::clock::now();
+    return {.code = code, .phase = where, .text = {}, .first = now, .last = now, .count = 1};
+}
+
+/// Whether a command or a key was denied, rather than a password.
+[[nodiscard]] bool is_denial(const redis::error_report& what) noexcept {
+    return what.code == errc::auth_failed &&
+           (what.phase == phase::script || what.text.find("NOPERM") != npos);
+}
+
+} // namespace
+
+void problem_log::record(const problem_record& made) noexcept {
+    noted_at_ = clock_();
+    if (last_.count != 0 && last_.is_same(made))
+        last_.repeat(made.last);
+    else
+        last_ = made;
+}
+
+/// The list of commands is kept whole: the server's words make room for it.
+void problem_log::note(const redis::error_report& what) noexcept {
+    auto made = record_of(what.code, what.phase);
+    // Redis before 7.2 does not say which command a script was not allowed to run.
+    const auto is_quote = !what.received.empty();
+    const auto is_unnamed = what.text.find("can't run this command") != npos && !denied_.empty();
+    const auto list = is_unnamed ? list_begins.size() + denied_.size() : 0;
+    auto& text = made.text;
+    const auto room = text.room() > list ? text.room() - list : 0;
+    is_quote ? filter_.append_own(text, what.text, room)
+             : filter_.append_words(text, what.text, room);
+    if (is_unnamed && text.append(list_begins))
+        filter_.append_own(text, denied_, text.room());
+    if (is_quote && text.append(" "))
+        filter_.append_received(text, what.received, text.room());
+    record(made);
+    if (is_denial(what))
+        denials_.note(made, what.policy, noted_at_);
+}
+
+void problem_log::note_own(errc code, phase where, std::string_view text,
+                           std::string_view detail) noexcept {
+    auto made = record_of(code, where);
+    filter_.append_own(made.text, text, made.text.room());
+    if (!detail.empty() && made.text.append(" "))
+        filter_.append_own(made.text, detail, made.text.room());
+    record(made);
+}
+
+std::optional<problem> problem_log::last() const {
+    if (last_.count == 0)
+        return std::nullopt;
+    return last_.as_problem();
+}
+
+} // namespace colimit::detail

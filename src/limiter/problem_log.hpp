@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The last problem of a limiter, and the denials among its problems. Recording allocates nothing
+// and cannot fail: the text is bounded, made printable and freed of secrets when it is recorded.
+
+#ifndef COLIMIT_LIMITER_PROBLEM_LOG_HPP
+#define COLIMIT_LIMITER_PROBLEM_LOG_HPP
+
+#include <colimit/diagnostics.hpp>
+#include <limiter/denial_log.hpp>
+#include <limiter/problem_record.hpp>
+#include <redis/protocol/error_sink.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace colimit::detail {
+
+class problem_log final : public redis::error_sink {
+  public:
+    using steady_clock = std::int64_t (*)() noexcept;
+
+    /// @param password does not appear in any text, as `text_filter` explains
+    /// @param clock microseconds of the limiter's steady clock
+    problem_log(std::string password, steady_clock clock)
+        : filter_(std::move(password)), clock_(clock) {}
+
+    void note(const redis::error_report& what) noexcept override;
+    void note_permitted(std::uint64_t policy) noexcept override { denials_.permit(policy); }
+
+    void note_own(errc code, phase where, std::string_view text,
+                  std::string_view detail) noexcept override;
+
+    [[nodiscard]] std::optional<problem> last() const;
+
+    /// The last problem if it was noted at this time of the steady clock or later and
+    /// `explains(code)` of its code.
+    template<class Predicate>
+    [[nodiscard]] std::optional<problem> last_since(std::int64_t time, Predicate explains) const {
+        return noted_at_ >= time && explains(last_.code) ? last() : std::nullopt;
+    }
+
+    [[nodiscard]] denial_log& denials() noexcept { return denials_; }
+    [[nodiscard]] const denial_log& denials() const noexcept { return denials_; }
+
+    /// Commands that the user could not run at the handshake; added to a denial that names none.
+    void name_denied(std::string commands) { denied_ = std::move(commands); }
+
+  private:
+    void record(const problem_record& made) noexcept;
+
+    text_filter filter_;
+    steady_clock clock_;
+    std::string denied_;
+    problem_record last_; ///< of count 0: none
+    std::int64_t noted_at_ = 0;
+    denial_log denials_;
+};
+
+} // namespace colimit::detail
+
+#endif

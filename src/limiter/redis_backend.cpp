@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Calls into the queue, and out of it.
+
+#include <async/soon.hpp>
+#include <core/evaluate.hpp>
+#include <limiter/limiter_core.hpp>
+#include <limiter/redis_backend.hpp>
+#include <limiter/redis_settings.hpp>
+#include <limiter/reservation.hpp>
+
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace colimit::detail {
+namespace {
+
+/// Calls of one iteration share a reading of the clock as long as that changes their deadlines by
+/// less than this part of the timeout.
+constexpr std::int64_t precision = 20;
+
+/// Receives the reply to a reservation that was cancelled in flight, and releases the place.
+struct orphaned_reservation final : operation {
+    orphaned_reservation(limiter_core& core, const operation& cancelled, const reservation& from)
+        : operation(core, &finish_call), place(from.key, from.policy) {
+        kind = call_kind::release;
+        asked = cancelled.asked;
+        denied_at = cancelled.denied_at;
+    }
+
+    static void finish_call(operation* base, bool invoke) {
+        const auto self =
+            std::unique_ptr<orphaned_reservation>{static_cast<orphaned_reservation*>(base)};
+        if (invoke && !self->ec && self->result.allowed())
+            self->owner->release(self->place, self->asked.cost, core::recovers_at(self->result));
+    }
+
+    reservation place;
+};
+
+} // namespace
+
+redis_backend::redis_backend(limiter_core& core, const config& settings,
+                             const redis::address& where)
+    : core_(core), reports_(core, settings, where.password), calls_(make_queue(settings)),
+      connection_(core.own_executor(), core.lock(), connection_settings_of(settings, where),
+                  *calls_, reports_.problems(), *this),
+      timeout_(in_us(settings.timeout)), ticks_(timeout_ / precision) {
+    calls_->report_to(reports_.problems());
+}
+
+std::shared_ptr<void> redis_backend::keep_alive() {
+    return core_.shared_from_this();
+}
+
+// Calls
+
+void redis_backend::start(operation& op, const call& c) {
+    if (op.kind == call_kind::ready)
+        return start_ready(op);
+    if (const auto ec = submit(op, c); ec)
+        core_.complete(op, ec);
+}
+
+error_code redis_backend::submit(operation& op, const call& c) {
+    schedule_flush();
+    // An earlier handler of this iteration may have run for long.
+    const auto has_moved_on = ticks_.has_moved_on();
+    if (!std::exchange(is_clock_read_, true) || has_moved_on)
+        connection_.read_clock();
+    op.deadline = connection_.now() + timeout_;
+    if (!connection_.may_serve_by(op.deadline))
+        return connection_.trouble();
+    if (op.kind == call_kind::all)
+        return calls_->submit_checks(op);
+    if (const auto ec = calls_->submit(op, c.key, *c.policy); ec)
+        return ec;
+    if (calls_->is_full() && !core_.lock().is_needed())
+        connection_.flush();
+    return {};
+}
+
+void redis_backend::cancel(operation& op, error_code why) {
+    if (op.kind == call_kind::ready) {
+        waiting_for_ready_.remove(op);
+        op.is_held = false;
+        return core_.complete(op, why);
+    }
+    if (op.asked.verb == verb::reserve && calls_->is_sent(op) && leave_reservation_behind(op))
+        return core_.complete(op, why);
+    calls_->withdraw(op, why);
+    complete_ended();
+}
+
+bool redis_backend::leave_reservation_behind(operation& op) noexcept {
+    try {
+        auto heir = std::make_unique<orphaned_reservation>(
+            core_, op, static_cast<const reservation&>(*op.attached));
+        calls_->substitute(op, *heir.release());
+        return true;
+    } catch (const std::bad_alloc&) { // the place lapses
+        return false;
+    }
+}
+
+void redis_backend::shutdown(error_code why) noexcept {
+    connection_.close(!core_.lock().is_needed() || core_.is_abandoned());
+    calls_->fail_all(why);
+    core_.complete_all(calls_->done);
+    end_ready(why);
+}
+
+/// The deny cache hears of every call that was taken by the queue, however it ended.
+void redis_backend::complete_ended() noexcept {
+    core_.note_ended(calls_->done);
+    core_.complete_all(calls_->done);
+}
+
+void redis_backend::start_ready(operation& op) {
+    if (connection_.is_ready())
+        return core_.complete(op, {});
+    if (connection_.is_refused())
+        return core_.complete(op, connection_.trouble());
+    op.is_held = true;
+    waiting_for_ready_.push_back(op);
+}
+
+void redis_backend::end_ready(error_code ec) noexcept {
+    while (auto* op = waiting_for_ready_.pop_front()) {
+        op->is_held = false;
+        core_.complete(*op, ec);
+    }
+}
+
+// Iterations of the event loop
+
+void redis_backend::schedule_flush() noexcept {
+    if (std::exchange(is_flush_scheduled_, true))
+        return;
+    try {
+        post_soon(core_.own_executor(), flush_memory_, [to = keep_alive(), this] { flush(); });
+    } catch (const std::bad_alloc&) {
+        is_flush_scheduled_ = false; // the next call tries again
+    }
+}
+
+void redis_backend::flush() {
+    const std::lock_guard guard{core_.lock()};
+    is_flush_scheduled_ = is_clock_read_ = false;
+    connection_.flush();
+    connection_.wait();
+}
+
+/// What the handlers ask leaves when they have all run, without another iteration; threads do not
+/// wait for each other's handlers.
+void redis_backend::on_ended() {
+    core_.note_ended(calls_->done);
+    if (core_.lock().is_needed()) {
+        core_.complete_all(calls_->done);
+    } else {
+        const auto posted = std::exchange(is_flush_scheduled_, true);
+        is_clock_read_ = false;
+        try {
+            core_.run(std::move(calls_->done));
+        } catch (...) {
+            is_flush_scheduled_ = posted;
+            schedule_flush();
+            throw;
+        }
+        is_flush_scheduled_ = posted;
+        is_clock_read_ = false;
+    }
+    connection_.flush();
+    connection_.wait();
+}
+
+// The connection
+
+void redis_backend::on_ready() {
+    reports_.on_ready(connection_.denied_commands());
+    end_ready({});
+}
+
+void redis_backend::on_lost(bool was_ready) {
+    if (was_ready)
+        reports_.on_lost();
+    complete_ended();
+    if (connection_.is_refused())
+        end_ready(connection_.trouble());
+}
+
+void redis_backend::on_answer() noexcept {
+    if (!calls_->done.front()->ec)
+        reports_.on_decision(connection_.now());
+}
+
+void redis_backend::on_wait() noexcept {
+    core_.track_state();
+    reports_.send_due(
+        {.now = connection_.now(),
+         .scripts_loaded = calls_->counted.scripts_loaded + connection_.scripts_loaded(),
+         .is_breaker_open = connection_.is_breaker_open()});
+}
+
+void redis_backend::on_fallback(const operation& op, error_code why) noexcept {
+    const auto now = connection_.now();
+    reports_.on_fallback({.why = why,
+                          .began_at = op.deadline != 0 ? op.deadline - timeout_ : now,
+                          .now = now,
+                          .reached = connection_.reached()});
+}
+
+void redis_backend::add_statistics(colimit::statistics& to) const {
+    const auto& sent = calls_->counted;
+    to.batches = sent.batches;
+    to.batch_calls = sent.calls;
+    to.batch_keys = sent.keys;
+    to.largest_batch = sent.largest;
+    to.merged = sent.merged;
+    to.script_loads = sent.script_loads + connection_.script_loads();
+    to.bytes_out = connection_.bytes_out();
+    to.bytes_in = connection_.bytes_in();
+    to.reconnects = std::max<std::uint64_t>(connection_.connections(), 1) - 1;
+    to.breaker_openings = connection_.breaker_openings();
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One Redis or Valkey server behind a limiter: a queue of calls, the connection on which they are
+// sent, and the reports about both.
+//
+// What is asked in one event-loop iteration leaves in one write. Only a full batch leaves at once,
+// so that the server works on it while the callers fill the next one; otherwise all callers would
+// wait for the server, and then it for all of them.
+
+#ifndef COLIMIT_LIMITER_REDIS_BACKEND_HPP
+#define COLIMIT_LIMITER_REDIS_BACKEND_HPP
+
+#include <async/handler_memory.hpp>
+#include <async/operation_list.hpp>
+#include <async/tick_watch.hpp>
+#include <colimit/config.hpp>
+#include <limiter/backend.hpp>
+#include <limiter/redis_reports.hpp>
+#include <redis/connection/connection.hpp>
+#include <redis/queue/call_queue.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace colimit::detail {
+
+class limiter_core;
+
+class redis_backend final : public backend, private redis::connection_owner {
+  public:
+    redis_backend(limiter_core& core, const config& settings, const redis::address& where);
+
+    void open() override { connection_.open(); }
+    void start(operation& op, const call& c) override;
+    void cancel(operation& op, error_code why) override;
+    [[nodiscard]] bool is_sent(const operation& op) const noexcept override {
+        return op.kind != call_kind::ready && calls_->is_sent(op);
+    }
+    void shutdown(error_code why) noexcept override;
+    void on_fallback(const operation& op, error_code why) noexcept override;
+    [[nodiscard]] std::int64_t now() const noexcept override { return connection_.now(); }
+    void add_statistics(colimit::statistics& to) const override;
+    [[nodiscard]] std::optional<problem> last_problem() const override { return reports_.last(); }
+    [[nodiscard]] health_state state() const noexcept override { return connection_.state(); }
+
+  private:
+    [[nodiscard]] std::shared_ptr<void> keep_alive() override;
+    void on_ready() override;
+    void on_lost(bool was_ready) override;
+    void on_answer() noexcept override;
+    void on_ended() override;
+    void on_expired() noexcept override { complete_ended(); }
+    void on_wait() noexcept override;
+    [[nodiscard]] std::int64_t next_event() const noexcept override {
+        return reports_.next_event();
+    }
+
+    [[nodiscard]] error_code submit(operation& op, const call& c);
+    void start_ready(operation& op);
+    void end_ready(error_code ec) noexcept;
+    [[nodiscard]] bool leave_reservation_behind(operation& op) noexcept;
+    void complete_ended() noexcept;
+    void schedule_flush() noexcept;
+    void flush();
+
+    limiter_core& core_;
+    redis_reports reports_;
+    std::unique_ptr<redis::call_queue> calls_;
+    redis::connection connection_;
+    std::int64_t timeout_;
+
+    handler_memory flush_memory_;
+    bool is_flush_scheduled_ = false;
+    bool is_clock_read_ = false; ///< in this iteration
+    tick_watch ticks_;
+
+    operation_list waiting_for_ready_;
+};
+
+} // namespace colimit::detail
+
+#endif

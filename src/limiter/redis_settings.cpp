@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Configuration in, parts out; and the clock that all of them go by.
+
+#include <base/steady_clock.hpp>
+#include <limiter/redis_settings.hpp>
+#include <redis/multi/transactor.hpp>
+#include <redis/protocol/key.hpp>
+#include <redis/script/batcher.hpp>
+
+#include <random>
+
+namespace colimit::detail {
+namespace {
+
+/// Where the nonces of a limiter begin, so that two limiters rarely share one.
+[[nodiscard]] std::uint64_t first_nonce() {
+    auto random = std::random_device{};
+    return std::uint64_t{random()} << 20U;
+}
+
+[[nodiscard]] redis::session_settings session_settings_of(const config& c,
+                                                          const redis::address& a) {
+    return {.user = a.user,
+            .password = a.password,
+            .database = a.database,
+            .probe_key = c.prefix + ":{" + std::string{redis::tag(0)} + "}:probe",
+            .protocol = c.resp,
+            .transactions = c.mode == mode::transaction,
+            .connect_timeout = in_us(c.connect_timeout),
+            .reconnect_least = in_us(c.reconnect_least),
+            .reconnect_most = in_us(c.reconnect_most),
+            .refused_pause = 4 * in_us(c.reconnect_most),
+            .plain_tcp = a.kind == redis::address::kind::tcp && !a.tls,
+            .seed = std::random_device{}()};
+}
+
+[[nodiscard]] redis::breaker_settings breaker_settings_of(const config& c) {
+    return {.misses = limits::breaker_misses,
+            .probes = limits::breaker_probes,
+            .patience = in_us(c.timeout),
+            .pause_least = in_us(c.reconnect_least),
+            .pause_most = in_us(c.reconnect_most),
+            .seed = std::random_device{}()};
+}
+
+/// Commands of transactions answer with members of sorted sets, and those of a set that is not a
+/// log may be long. Scripts answer with states.
+[[nodiscard]] redis::resp::decoder::long_bulks long_bulks_of(const config& c) noexcept {
+    using redis::resp::decoder;
+    return c.mode == mode::transaction ? decoder::long_bulks::empty
+                                       : decoder::long_bulks::malformed;
+}
+
+} // namespace
+
+redis::connection_settings connection_settings_of(const config& c, const redis::address& a) {
+    return {.session = session_settings_of(c, a),
+            .breaker = breaker_settings_of(c),
+            .where = a,
+            .tls = a.tls ? std::make_unique<const redis::tls_context>(c.tls, a.host) : nullptr,
+            .tcp = {.keep_alive = c.tcp_keep_alive, .user_timeout = c.tcp_user_timeout},
+            .long_bulks = long_bulks_of(c),
+            .timeout = in_us(c.timeout),
+            .ping_timeout = in_us(limits::ping_timeout),
+            .ping_interval = in_us(c.ping_interval)};
+}
+
+std::unique_ptr<redis::call_queue> make_queue(const config& c) {
+    if (c.mode == mode::transaction)
+        return std::make_unique<redis::transactor>(
+            redis::transactor_settings{.prefix = c.prefix,
+                                       .batch_size = c.batch_size,
+                                       .batches_in_flight = c.batches_in_flight,
+                                       .max_in_flight = c.max_in_flight,
+                                       .minimum_ttl_ms = c.minimum_ttl.count(),
+                                       .grace = in_us(c.timeout),
+                                       .first_nonce = first_nonce(),
+                                       .clock = steady_now});
+    return std::make_unique<redis::batcher>(
+        redis::batcher_settings{.prefix = c.prefix,
+                                .batch_size = c.batch_size,
+                                .batches_in_flight = c.batches_in_flight,
+                                .max_in_flight = c.max_in_flight,
+                                .minimum_ttl_ms = c.minimum_ttl.count(),
+                                .first_nonce = first_nonce()});
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a limiter's configuration means to its queue and its connection.
+
+#ifndef COLIMIT_LIMITER_REDIS_SETTINGS_HPP
+#define COLIMIT_LIMITER_REDIS_SETTINGS_HPP
+
+#include <colimit/config.hpp>
+#include <redis/connection/address.hpp>
+#include <redis/connection/connection.hpp>
+#include <redis/queue/call_queue.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+namespace colimit::detail {
+
+[[nodiscard]] inline std::int64_t in_us(std::chrono::milliseconds t) noexcept {
+    return std::chrono::microseconds{t}.count();
+}
+
+/// @throws colimit::error with `errc::invalid_config` for TLS files that are not what they should
+/// be
+[[nodiscard]] redis::connection_settings connection_settings_of(const config& c,
+                                                                const redis::address& a);
+
+/// The queue for the way in which the server is asked.
+[[nodiscard]] std::unique_ptr<redis::call_queue> make_queue(const config& c);
+
+} // namespace colimit::detail
+
+#endif

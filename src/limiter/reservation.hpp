@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What `wait` keeps of a call: enough to give its place back, and to know its turn.
+
+#ifndef COLIMIT_LIMITER_RESERVATION_HPP
+#define COLIMIT_LIMITER_RESERVATION_HPP
+
+#include <colimit/detail/operation.hpp>
+#include <hash/siphash.hpp>
+#include <policy/policy_data.hpp>
+
+#include <boost/intrusive/set_hook.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace colimit::detail {
+
+/// Links of the waiting line, without which a place would need memory of its own.
+using turn_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct turn_tag>>;
+using key_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct key_tag>>;
+
+struct reservation final : attachment, turn_hook, key_hook {
+    reservation(std::string_view k, std::shared_ptr<const policy_data> p)
+        : key(k), policy(std::move(p)) {}
+
+    std::string key;
+    std::shared_ptr<const policy_data> policy;
+    operation* op = nullptr;  ///< while it is in line
+    hash::digest key_digest;  ///< of key and policy; the following are set with it
+    std::int64_t granted = 0; ///< when the place was granted, by the store's clock
+    std::int64_t turn = 0;    ///< by the store's clock
+    std::uint64_t order = 0;  ///< of reservation
+    std::int64_t due = 0;     ///< by the steady clock of this process
+    bool is_queued = false;
+    bool served = false;
+    bool is_from_fallback = false; ///< not given by the store that was asked first
+    bool cancelled = false;        ///< after the store had answered, and before it came to the line
+};
+
+} // namespace colimit::detail
+
+#endif

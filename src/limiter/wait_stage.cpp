@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Places are released by calls of their own, which nobody waits for.
+
+#include <core/evaluate.hpp>
+#include <limiter/limiter_core.hpp>
+#include <limiter/wait_stage.hpp>
+
+#include <boost/asio/error.hpp>
+
+#include <memory>
+#include <mutex>
+#include <new>
+
+namespace colimit::detail {
+namespace {
+
+[[nodiscard]] bool is_from_fallback(const operation& op) noexcept {
+    return op.result.origin == origin::fallback;
+}
+
+/// Releases a place; its result is not needed.
+struct release_op final : operation {
+    release_op(limiter_core& core, const reservation& from, std::int64_t cost, std::int64_t end)
+        : operation(core, &finish_call), place(from.key, from.policy) {
+        asked = {verb::unreserve, cost, end};
+    }
+
+    static void finish_call(operation* base, bool /*invoke*/) {
+        delete static_cast<release_op*>(base);
+    }
+
+    reservation place;
+};
+
+} // namespace
+
+wait_stage::wait_stage(limiter_core& core, std::size_t most)
+    : core_(core), most_(most), store_queue_(core.own_executor(), core.lock(), [this] { serve(); }),
+      fallback_queue_(core.own_executor(), core.lock(), [this] { serve(); }) {}
+
+bool wait_stage::begin(operation& op, const call& c) {
+    if (count_ >= most_)
+        return false;
+    op.attached = std::make_unique<reservation>(c.key, *c.policy);
+    ++count_;
+    return true;
+}
+
+void wait_stage::end(const operation& op) noexcept {
+    if (op.asked.verb == verb::reserve && op.attached != nullptr)
+        --count_;
+}
+
+wait_queue& wait_stage::queue_of(const operation& op) noexcept {
+    return is_from_fallback(op) ? fallback_queue_ : store_queue_;
+}
+
+bool wait_stage::keeps(operation& op) {
+    if (op.asked.verb != verb::reserve || op.ec || op.attached == nullptr)
+        return false;
+    auto& place = wait_queue::place_of(op);
+    auto& queue = queue_of(op);
+    if (!op.result.allowed() || place.served || !queue.has_to_wait(op))
+        return false;
+    place.is_from_fallback = is_from_fallback(op);
+    if (place.cancelled) {
+        release(place, op.asked.cost, core::recovers_at(op.result));
+        op.ec = asio::error::operation_aborted;
+        return false;
+    }
+    if (core_.is_closed()) {
+        op.ec = errc::closed;
+        return false;
+    }
+    queue.add(op, wait_queue::clock::now(), core_.shared_from_this());
+    return true;
+}
+
+bool wait_stage::cancel(operation& op) noexcept {
+    auto& place = wait_queue::place_of(op);
+    if (!place.is_queued) {
+        place.cancelled = true;
+        return false;
+    }
+    queue_of(op).remove(op);
+    place.served = true;
+    release(place, op.asked.cost, core::recovers_at(op.result));
+    return true;
+}
+
+operation_list wait_stage::take_all() noexcept {
+    auto all = store_queue_.take_all();
+    auto others = fallback_queue_.take_all();
+    while (auto* op = others.pop_front())
+        all.push_back(*op);
+    return all;
+}
+
+void wait_stage::serve() {
+    const std::lock_guard guard{core_.lock()};
+    for (auto* queue : {&store_queue_, &fallback_queue_}) {
+        auto due = queue->take_due(wait_queue::clock::now(), core_.shared_from_this());
+        core_.complete_all(due);
+    }
+}
+
+void wait_stage::release(const reservation& place, std::int64_t cost, std::int64_t end) noexcept {
+    if (place.is_from_fallback)
+        return core_.release_in_fallback(place, cost, end);
+    try {
+        auto* op = new release_op{core_, place, cost, end};
+        const auto& kept = op->place;
+        core_.start_locked(*op, {.kind = call_kind::release,
+                                 .key = kept.key,
+                                 .policy = &kept.policy,
+                                 .asked = op->asked});
+    } catch (const std::bad_alloc&) { // the place lapses
+    }
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The part of a limiter that `wait` adds to a call: its store reserves a place; until that place's
+// time has come the call stays in a queue, and if it is cancelled there, the place is released.
+
+#ifndef COLIMIT_LIMITER_WAIT_STAGE_HPP
+#define COLIMIT_LIMITER_WAIT_STAGE_HPP
+
+#include <async/operation_list.hpp>
+#include <colimit/detail/call_operation.hpp>
+#include <limiter/reservation.hpp>
+#include <limiter/wait_queue.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace colimit::detail {
+
+class limiter_core;
+
+class wait_stage {
+  public:
+    /// @param most calls at once
+    wait_stage(limiter_core& core, std::size_t most);
+
+    /// Before the store is asked. Returns false if there are too many already.
+    [[nodiscard]] bool begin(operation& op, const call& c);
+    /// The call is complete.
+    void end(const operation& op) noexcept;
+
+    /// Returns whether a call that the store has decided has to wait from now on. It may end
+    /// instead, with `ec` set: it was cancelled, or the limiter closed.
+    [[nodiscard]] bool keeps(operation& op);
+    /// Takes a call that is cancelled out of its queue, or lets `keeps` end it. Returns whether the
+    /// call is to be completed now.
+    [[nodiscard]] bool cancel(operation& op) noexcept;
+    /// Empties the queues.
+    [[nodiscard]] operation_list take_all() noexcept;
+
+    /// Releases a place: asks the store that reserved it, and ignores the answer.
+    void release(const reservation& place, std::int64_t cost, std::int64_t end) noexcept;
+
+  private:
+    [[nodiscard]] wait_queue& queue_of(const operation& op) noexcept;
+    void serve();
+
+    limiter_core& core_;
+    std::size_t count_ = 0; ///< calls that are not complete
+    std::size_t most_;
+    wait_queue store_queue_;
+    wait_queue fallback_queue_; ///< by the clock of the failure mode's store
+};
+
+} // namespace colimit::detail
+
+#endif

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Made when it is first needed, for the whole process.
+
+#include <core/plan_bytes.hpp>
+#include <hash/fnv1a.hpp>
+#include <policy/once_policy.hpp>
+
+namespace colimit::detail {
+
+const std::shared_ptr<const policy_data>& once_policy() {
+    static const auto made = [] {
+        auto data = std::make_shared<policy_data>();
+        data->wire = core::encode_plan(data->plan);
+        data->identity = data->wire;
+        data->fingerprint = hash::fnv1a_64(data->identity);
+        data->identify("");
+        return std::shared_ptr<const policy_data>{std::move(data)};
+    }();
+    return made;
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Calls that make no sense, and why. One list for both questions, so that none is refused without a
+// reason.
+
+#include <core/call_fault.hpp>
+#include <policy/policy_data.hpp>
+#include <policy/question_check.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace colimit::detail {
+namespace {
+
+[[nodiscard]] bool is_within(std::int64_t value, std::int64_t most) noexcept {
+    return value >= 0 && value <= most;
+}
+
+[[nodiscard]] fault fault_in_numbers(const question& q) noexcept {
+    switch (q.verb) {
+    case verb::block:
+    case verb::once:
+        return is_within(q.cost, limits::longest_recovery.count()) ? fault::none : fault::duration;
+    case verb::reserve:
+        if (!is_within(q.at_least, limits::longest_debt.count()))
+            return fault::max_wait;
+        break;
+    case verb::unreserve:
+        break;
+    default:
+        if (is_within(q.cost, limits::exact_integer) && !is_within(q.at_least, q.cost))
+            return fault::at_least;
+        break;
+    }
+    return is_within(q.cost, limits::exact_integer) ? fault::none : fault::cost;
+}
+
+/// Whether the verb counts a member. Who asks for nothing counts nobody.
+[[nodiscard]] bool counts_member(const question& q) noexcept {
+    return q.cost > 0 && (q.verb == verb::allow || q.verb == verb::peek || q.verb == verb::charge);
+}
+
+[[nodiscard]] fault fault_in(const question& q, const core::plan& rules) noexcept {
+    if (const auto found = fault_in_numbers(q); found != fault::none)
+        return found;
+    if (rules.packed && (q.verb == verb::block || q.verb == verb::reserve))
+        return fault::packed;
+    if (q.verb == verb::reserve && !rules.can_reserve)
+        return fault::not_reservable;
+    if (q.member.size() > limits::key_bytes)
+        return fault::member_size;
+    if (rules.has_distinct && !q.has_member && counts_member(q))
+        return fault::member_missing;
+    return q.now >= store_clock && q.now <= limits::latest_time ? fault::none : fault::time;
+}
+
+/// The first rule that is not a continuous bucket.
+[[nodiscard]] faulty_rule find_not_reservable(const core::plan& rules) noexcept {
+    const auto all = rules.rules();
+    const auto found = std::ranges::find_if(
+        all, [](const core::limit& l) { return l.kind != core::kind::bucket; });
+    if (found == all.end())
+        return {}; // a policy without rules, which has no such verb
+    return {static_cast<std::size_t>(found - all.begin()), found->kind};
+}
+
+/// The value that is wrong, where it is a number.
+[[nodiscard]] std::string value_of(fault f, const question& q) {
+    switch (f) {
+    case fault::cost:
+        return std::to_string(q.cost);
+    case fault::at_least:
+        return std::to_string(q.at_least);
+    case fault::member_size:
+        return std::to_string(q.member.size());
+    default:
+        return {};
+    }
+}
+
+/// Whether two checks are about one state.
+[[nodiscard]] bool same_state(const check& a, const check& b) noexcept {
+    const auto& first = *a.policy.data();
+    const auto& second = *b.policy.data();
+    return a.key == b.key && first.name == second.name && first.prefix("") == second.prefix("");
+}
+
+/// The error of a check among those before it.
+[[nodiscard]] error_code error_of_check(std::span<check> checks,
+                                        std::span<check>::iterator one) noexcept {
+    const auto& rules = one->policy.data()->plan;
+    if (rules.packed)
+        return error_of(fault::checks_packed);
+    if (const auto asked = ask(verb::allow, one->options); !is_valid(asked, rules))
+        return error_of_question(asked, rules);
+    if (one->options.now != checks.front().options.now)
+        return error_of(fault::checks_time);
+    if (one->key.size() > limits::key_bytes)
+        return errc::invalid_key;
+    if (std::any_of(checks.begin(), one,
+                    [one](const check& other) { return same_state(*one, other); }))
+        return error_of(fault::checks_same_state);
+    return {};
+}
+
+} // namespace
+
+bool is_valid_in_full(const question& q, const core::plan& rules) noexcept {
+    return fault_in(q, rules) == fault::none;
+}
+
+std::string what_is_wrong_with(const question& q, const core::plan& rules) {
+    const auto found = fault_in(q, rules);
+    return found == fault::none ? ""
+                                : text_of(found, find_not_reservable(rules), value_of(found, q));
+}
+
+error_code error_of_question(const question& q, const core::plan& rules) noexcept {
+    const auto found = fault_in(q, rules);
+    return found == fault::none ? error_code{} : error_of(found, find_not_reservable(rules));
+}
+
+void check_key(std::string_view key) {
+    if (key.size() > limits::key_bytes)
+        throw error{errc::invalid_key, "key: too long (got " + std::to_string(key.size()) +
+                                           " bytes, expected at most " +
+                                           std::to_string(limits::key_bytes) + ")"};
+}
+
+error_code error_of_checks(std::span<check> checks) noexcept {
+    if (checks.empty() || checks.size() > limits::checks_together)
+        return error_of(fault::checks_count);
+    for (auto one = checks.begin(); one != checks.end(); ++one)
+        if (const auto wrong = error_of_check(checks, one); wrong) {
+            one->ec = wrong;
+            return wrong;
+        }
+    return {};
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Whether a call makes sense: the ranges that options.hpp states, and what the policy's rules need
+// to know. Asked by every way into the library before anything else.
+
+#ifndef COLIMIT_POLICY_QUESTION_CHECK_HPP
+#define COLIMIT_POLICY_QUESTION_CHECK_HPP
+
+#include <colimit/check.hpp>
+#include <colimit/detail/question.hpp>
+#include <colimit/error.hpp>
+#include <colimit/limits.hpp>
+#include <core/plan.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace colimit::detail {
+
+/// Why it is not valid, for people; empty if it is.
+[[nodiscard]] std::string what_is_wrong_with(const question& q, const core::plan& rules);
+
+[[nodiscard]] bool is_valid_in_full(const question& q, const core::plan& rules) noexcept;
+
+[[nodiscard]] inline bool is_valid(const question& q, const core::plan& rules) noexcept {
+    // Most calls are ordinary, and each pays for what is asked here.
+    const auto is_ordinary = q.verb <= verb::reset && !q.has_member && !rules.has_distinct &&
+                             q.at_least >= 0 && q.at_least <= q.cost &&
+                             q.cost <= limits::exact_integer && q.now >= store_clock &&
+                             q.now <= limits::latest_time;
+    return is_ordinary || is_valid_in_full(q, rules);
+}
+
+/// @throws colimit::error with errc::invalid_argument and the reason
+inline void check_question(const question& q, const core::plan& rules) {
+    if (!is_valid(q, rules))
+        throw error{errc::invalid_argument, what_is_wrong_with(q, rules)};
+}
+
+/// @throws colimit::error with errc::invalid_key where it is too long
+void check_key(std::string_view key);
+
+/// The error of a question that is not valid; its message says why.
+[[nodiscard]] error_code error_of_question(const question& q, const core::plan& rules) noexcept;
+
+/// The error of checks that cannot be made together; none where they can. The check that has the
+/// fault has it in its `ec` too.
+[[nodiscard]] error_code error_of_checks(std::span<check> checks) noexcept;
+
+} // namespace colimit::detail
+
+#endif

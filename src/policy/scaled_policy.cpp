@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Shares of limits, in whole tokens and microseconds.
+
+#include <colimit/error.hpp>
+#include <core/plan.hpp>
+#include <policy/policy_data.hpp>
+#include <policy/scaled_policy.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace colimit::detail {
+namespace {
+
+/// The quotient first, so that nothing overflows: a denominator is at most a million.
+[[nodiscard]] std::int64_t part_of(std::int64_t tokens, share part) noexcept {
+    return tokens / part.denominator * part.numerator +
+           tokens % part.denominator * part.numerator / part.denominator;
+}
+
+[[nodiscard]] std::int64_t tokens_of(std::int64_t tokens, share part) noexcept {
+    return std::max<std::int64_t>(1, part_of(tokens, part));
+}
+
+/// How long as much takes as would take `period` with all of the limit, rounded up.
+[[nodiscard]] std::chrono::microseconds slower(std::chrono::microseconds period,
+                                               share part) noexcept {
+    const auto whole = period.count() / part.numerator;
+    if (whole > limits::longest_recovery.count() / part.denominator)
+        return limits::longest_recovery; // too long for any rule
+    const auto rest = period.count() % part.numerator * part.denominator;
+    return std::chrono::microseconds{whole * part.denominator +
+                                     (rest + part.numerator - 1) / part.numerator};
+}
+
+[[nodiscard]] rule with_numbers(const rule& r, std::int64_t count, std::chrono::microseconds period,
+                                share part) {
+    const auto capacity = tokens_of(r.capacity(), part);
+    auto made = r.kind() == algorithm::calendar ? calendar(count, r.unit(), r.utc_offset())
+                                                : rule{r.kind(), count, period.count(), capacity};
+    if (r.refill() == refill::stepwise)
+        made = made.stepwise();
+    if (r.refill() == refill::aligned)
+        made = made.aligned();
+    if (r.has_initial())
+        made = made.initially(std::min(part_of(r.initial(), part), capacity));
+    if (r.is_from_first())
+        made = made.from_first();
+    if (r.counts_refused())
+        made = made.count_refused();
+    return made.named(r.name()).shadow(r.is_shadow());
+}
+
+[[nodiscard]] bool makes_sense(const rule& r) {
+    try {
+        (void)core::make_plan("", std::span{&r, 1});
+        return true;
+    } catch (const error&) {
+        return false;
+    }
+}
+
+/// Some numbers leave the range of exact arithmetic when they are scaled: then the tokens that come
+/// back are rounded instead of their time, and in the end the rule stays as it is.
+[[nodiscard]] rule scaled(const rule& r, share part) {
+    const auto is_continuous = is_bucket(r.kind()) && r.refill() == refill::continuous;
+    if (is_continuous)
+        if (const auto exact = with_numbers(r, r.count(), slower(r.period(), part), part);
+            makes_sense(exact))
+            return exact;
+    const auto rounded = with_numbers(r, tokens_of(r.count(), part), r.period(), part);
+    return makes_sense(rounded) ? rounded : r;
+}
+
+} // namespace
+
+policy scaled(const policy_data& whole, share part) {
+    std::vector<rule> rules;
+    rules.reserve(whole.rules.size());
+    for (const auto& r : whole.rules)
+        rules.push_back(scaled(r, part));
+    auto made =
+        policy{whole.name, rules}.shadow(whole.options.shadow).stored(whole.options.storage);
+    if (whole.options.prevent_duplicate != 0)
+        made = made.prevent_duplicate(std::chrono::microseconds{whole.options.prevent_duplicate});
+    return whole.options.has_prefix ? made.prefixed(whole.options.prefix.view()) : made;
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Values as what they must be, and the words for those that are something else.
+
+#include <colimit/limits.hpp>
+#include <core/plan.hpp>
+#include <policy_json/fields.hpp>
+#include <rule_text/cursor.hpp>
+#include <rule_text/quoted.hpp>
+#include <rule_text/times.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+namespace colimit::json {
+namespace {
+
+/// A number of a message is shown whole if it is one that people write.
+constexpr std::size_t shown_digits = 40;
+
+[[nodiscard]] std::string path_of(const std::string& object, std::string_view name) {
+    const auto is_plain = !name.empty() && name.size() <= limits::name_length &&
+                          std::ranges::all_of(name, core::is_name_character);
+    if (!is_plain)
+        return object + "[" + text::quoted(name) + "]";
+    return (object.empty() ? "" : object + ".") + std::string{name};
+}
+
+} // namespace
+
+std::string place::described() const {
+    switch (value_->kind) {
+    case kind::null:
+        return "null";
+    case kind::boolean:
+        return value_->truth ? "true" : "false";
+    case kind::number:
+        return std::string{written().substr(0, shown_digits)} +
+               (written().size() > shown_digits ? "..." : "");
+    case kind::string:
+        return "the text " + text::quoted(written());
+    case kind::array:
+        return "an array";
+    case kind::object:
+        return "an object";
+    }
+    return {};
+}
+
+void place::refuse(const std::string& reason) const {
+    throw error{errc::invalid_policy, (path_.empty() ? "the document" : path_) + ": " + reason};
+}
+
+void place::unexpected(std::string_view expected) const {
+    refuse("invalid value (got " + described() + ", expected " + std::string{expected} + ")");
+}
+
+place place::element(std::size_t i) const {
+    return {*document_, document_->inside(*value_, i), path_ + "[" + std::to_string(i) + "]"};
+}
+
+place place::member(std::size_t i) const {
+    return {*document_, document_->inside(*value_, i), path_of(path_, name_of(i))};
+}
+
+std::int64_t place::integer(std::int64_t least, std::int64_t most) const {
+    const auto digits = written();
+    if (!is(kind::number))
+        unexpected("a whole number");
+    const auto is_negative = digits.starts_with('-');
+    if (!std::ranges::all_of(digits.substr(is_negative ? 1 : 0), text::is_digit))
+        unexpected("a whole number without fraction and exponent");
+    auto number = std::int64_t{0};
+    const auto [end, failed] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    const auto is_too_large = failed != std::errc{};
+    if (is_too_large ? is_negative : number < least)
+        unexpected("at least " + std::to_string(least));
+    if (is_too_large || number > most)
+        unexpected("at most " + std::to_string(most));
+    return number;
+}
+
+bool place::boolean() const {
+    if (!is(kind::boolean))
+        unexpected("true or false");
+    return value_->truth;
+}
+
+std::string_view place::text(std::string_view expected) const {
+    if (!is(kind::string))
+        unexpected(expected);
+    return written();
+}
+
+std::string_view place::name_text() const {
+    const auto name = text("a name");
+    core::check_name(name, path_, true, errc::invalid_policy);
+    return name;
+}
+
+std::int64_t place::duration() const {
+    if (is(kind::number))
+        unexpected("a text with a unit, such as \"5s\"");
+    const auto written = text("a duration such as \"5s\"");
+    return with_path([&] { return text::parse_duration(written); });
+}
+
+fields::fields(place object) : object_(std::move(object)) {
+    if (!object_.is(kind::object))
+        object_.unexpected("an object");
+    std::vector<place> members;
+    members.reserve(object_.size());
+    for (std::size_t i = 0; i < object_.size(); ++i)
+        members.push_back(object_.member(i));
+    std::ranges::sort(members, {}, &place::name);
+    const auto twin = std::ranges::adjacent_find(members, {}, &place::name);
+    if (twin != members.end())
+        twin->refuse("is given twice");
+}
+
+void fields::allow_only(std::span<const std::string_view> names) const {
+    for (std::size_t i = 0; i < object_.size(); ++i)
+        if (const auto field = object_.member(i); std::ranges::count(names, field.name()) == 0)
+            field.refuse("is not known; the fields here are " + text::listed(names));
+}
+
+std::size_t fields::find(std::string_view name) const noexcept {
+    std::size_t i = 0;
+    while (i < object_.size() && object_.name_of(i) != name)
+        ++i;
+    return i;
+}
+
+bool fields::has(std::string_view name) const noexcept {
+    return find(name) != object_.size();
+}
+
+place fields::operator[](std::string_view name) const {
+    const auto i = find(name);
+    if (i == object_.size())
+        object_.refuse(std::string{name} + " is missing");
+    return object_.member(i);
+}
+
+} // namespace colimit::json

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A document, read with the place of everything: what is refused, is refused with its path,
+// `policies.login.rules[1].limit`.
+
+#ifndef COLIMIT_POLICY_JSON_FIELDS_HPP
+#define COLIMIT_POLICY_JSON_FIELDS_HPP
+
+#include <colimit/error.hpp>
+#include <policy_json/value.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace colimit::json {
+
+/// A value and where it stands.
+class place {
+  public:
+    place(const json::document& d, const json::value& v, std::string path)
+        : document_(&d), value_(&v), path_(std::move(path)) {}
+
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+    [[nodiscard]] bool is(json::kind k) const noexcept { return value_->kind == k; }
+    [[nodiscard]] std::string_view name() const noexcept { return document_->text(value_->name); }
+    /// Of the member of an object.
+    [[nodiscard]] std::string_view name_of(std::size_t i) const noexcept {
+        return document_->text(document_->inside(*value_, i).name);
+    }
+    /// How many values an array or object has.
+    [[nodiscard]] std::size_t size() const noexcept {
+        return is(kind::array) || is(kind::object) ? value_->content.size : 0;
+    }
+    /// Of an array.
+    [[nodiscard]] place element(std::size_t i) const;
+    /// Of an object.
+    [[nodiscard]] place member(std::size_t i) const;
+
+    /// The value as what it must be, or a refusal.
+    [[nodiscard]] std::int64_t integer(std::int64_t least, std::int64_t most) const;
+    [[nodiscard]] bool boolean() const;
+    [[nodiscard]] std::string_view text(std::string_view expected) const;
+    /// A name of `[A-Za-z0-9_.-]`.
+    [[nodiscard]] std::string_view name_text() const;
+    /// In microseconds.
+    [[nodiscard]] std::int64_t duration() const;
+
+    /// Throws errc::invalid_policy.
+    [[noreturn]] void refuse(const std::string& reason) const;
+    /// `must be a whole number, is null`.
+    [[noreturn]] void unexpected(std::string_view expected) const;
+
+    /// Runs `make`, and adds the path to what it throws.
+    template<class Make>
+    auto with_path(Make&& make) const {
+        try {
+            return make();
+        } catch (const error& e) {
+            refuse(e.reason());
+        }
+    }
+
+  private:
+    /// Of a string or number.
+    [[nodiscard]] std::string_view written() const noexcept {
+        return document_->text(value_->content);
+    }
+    [[nodiscard]] std::string described() const;
+
+    const json::document* document_;
+    const json::value* value_;
+    std::string path_;
+};
+
+/// An object with known fields, each at most once.
+class fields {
+  public:
+    /// Refuses what is no object, and what is given twice.
+    explicit fields(place object);
+
+    /// Refuses every field that is not one of these.
+    void allow_only(std::span<const std::string_view> names) const;
+
+    [[nodiscard]] bool has(std::string_view name) const noexcept;
+    /// Refuses the object if it has no such field.
+    [[nodiscard]] place operator[](std::string_view name) const;
+
+    [[nodiscard]] const place& object() const noexcept { return object_; }
+
+  private:
+    [[nodiscard]] std::size_t find(std::string_view name) const noexcept;
+
+    place object_;
+};
+
+} // namespace colimit::json
+
+#endif

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Boost.JSON, compiled into this one file under another name: boost::json is
+// boost::colimit_private_json here. So no compiled Boost.JSON is needed, and a program that links
+// one, or includes <boost/json/src.hpp> itself, perhaps of another version, has no symbol twice.
+// Its events become colimit's own values, since its own would merge members of one name and round
+// large numbers.
+
+#define json colimit_private_json // NOLINT(readability-identifier-naming): renames a namespace
+#include <boost/json/basic_parser_impl.hpp>
+#include <boost/json/src.hpp>
+#undef json
+
+#include <colimit/error.hpp>
+#include <colimit/limits.hpp>
+#include <policy_json/parser.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace colimit::json {
+namespace {
+
+namespace boost_json = boost::colimit_private_json;
+
+/// Takes the parser's events. What is open lies on a stack of its own, with the values that it has
+/// so far; when it is closed, they go to the document together.
+class builder {
+  public:
+    static constexpr auto max_object_size = std::numeric_limits<std::size_t>::max();
+    static constexpr auto max_array_size = max_object_size;
+    static constexpr auto max_key_size = max_object_size;
+    static constexpr auto max_string_size = max_object_size;
+
+    /// @param bytes of the document. Its texts are no longer.
+    void expect(std::size_t bytes) { made_.texts.reserve(bytes); }
+    [[nodiscard]] document take() {
+        made_.root = stack_.front();
+        return std::move(made_);
+    }
+
+    bool on_document_begin(error_code&) { return true; }
+    bool on_document_end(error_code&) { return true; }
+
+    bool on_object_begin(error_code&) { return open(kind::object); }
+    bool on_object_end(std::size_t, error_code&) { return close(); }
+    bool on_array_begin(error_code&) { return open(kind::array); }
+    bool on_array_end(std::size_t, error_code&) { return close(); }
+
+    bool on_key_part(boost_json::string_view part, std::size_t, error_code&) {
+        return append(part);
+    }
+    bool on_key(boost_json::string_view part, std::size_t, error_code&) {
+        append(part);
+        name_ = take_text();
+        return true;
+    }
+
+    bool on_string_part(boost_json::string_view part, std::size_t, error_code&) {
+        return append(part);
+    }
+    bool on_string(boost_json::string_view part, std::size_t, error_code&) {
+        append(part);
+        return add(kind::string);
+    }
+
+    bool on_number_part(boost_json::string_view part, error_code&) { return append(part); }
+    bool on_int64(std::int64_t, boost_json::string_view part, error_code&) { return number(part); }
+    bool on_uint64(std::uint64_t, boost_json::string_view part, error_code&) {
+        return number(part);
+    }
+    bool on_double(double, boost_json::string_view part, error_code&) { return number(part); }
+
+    bool on_bool(bool truth, error_code&) { return add(kind::boolean, truth); }
+    bool on_null(error_code&) { return add(kind::null); }
+    bool on_comment_part(boost_json::string_view, error_code&) { return true; }
+    bool on_comment(boost_json::string_view, error_code&) { return true; }
+
+  private:
+    bool append(boost_json::string_view part) {
+        made_.texts.append(part.data(), part.size());
+        return true;
+    }
+
+    /// What was appended since the last one.
+    [[nodiscard]] part take_text() {
+        const auto end = static_cast<std::uint32_t>(made_.texts.size());
+        const auto begin = std::exchange(text_begin_, end);
+        return {.begin = begin, .size = end - begin};
+    }
+
+    bool add(json::kind k, bool truth = false) {
+        if (!open_.empty() && stack_.size() - open_.back() == limits::json_members)
+            throw error{errc::invalid_policy, "JSON: an array or object has more than " +
+                                                  std::to_string(limits::json_members) + " values"};
+        if (++values_ > limits::json_values)
+            throw error{errc::invalid_policy, "JSON: the document has more than " +
+                                                  std::to_string(limits::json_values) + " values"};
+        stack_.push_back(
+            {.name = std::exchange(name_, {}), .content = take_text(), .kind = k, .truth = truth});
+        return true;
+    }
+
+    bool number(boost_json::string_view part) {
+        append(part);
+        return add(kind::number);
+    }
+
+    bool open(json::kind k) {
+        add(k);
+        open_.push_back(stack_.size());
+        return true;
+    }
+
+    bool close() {
+        const auto inside = stack_.begin() + static_cast<std::ptrdiff_t>(open_.back());
+        auto& closed = stack_[open_.back() - 1];
+        closed.content = {.begin = static_cast<std::uint32_t>(made_.values.size()),
+                          .size = static_cast<std::uint32_t>(stack_.end() - inside)};
+        made_.values.insert(made_.values.end(), inside, stack_.end());
+        stack_.erase(inside, stack_.end());
+        open_.pop_back();
+        return true;
+    }
+
+    document made_;
+    std::vector<value> stack_;
+    std::vector<std::size_t> open_; ///< where on the stack the values of what is open begin
+    part name_;
+    std::uint32_t text_begin_ = 0;
+    std::size_t values_ = 0;
+};
+
+[[noreturn]] void refuse(std::string_view text, std::size_t at, const std::string& reason) {
+    const auto before = text.substr(0, at);
+    const auto line = 1 + std::ranges::count(before, '\n');
+    const auto line_start = before.rfind('\n') + 1; // 0 if there is none
+    throw error{errc::invalid_policy, "JSON, line " + std::to_string(line) + ", column " +
+                                          std::to_string(at - line_start + 1) + ": " + reason};
+}
+
+[[nodiscard]] std::string reason_of(const error_code& ec) {
+    if (ec == boost_json::error::too_deep)
+        return "nested deeper than " + std::to_string(limits::json_depth) + " levels";
+    if (ec == boost_json::error::incomplete)
+        return "the document ends too early";
+    return ec.message();
+}
+
+} // namespace
+
+document parse(std::string_view text) {
+    if (text.size() > limits::json_bytes)
+        throw error{errc::invalid_policy,
+                    "JSON: the document is too long: " + std::to_string(limits::json_bytes) +
+                        " bytes are allowed, it has " + std::to_string(text.size())};
+    boost_json::parse_options options;
+    options.max_depth = limits::json_depth;
+    boost_json::basic_parser<builder> parser{options};
+    parser.handler().expect(text.size());
+    error_code ec;
+    const auto read = parser.write_some(false, text.data(), text.size(), ec);
+    if (ec)
+        refuse(text, read, reason_of(ec));
+    if (read != text.size())
+        refuse(text, read, "something follows the end of the document");
+    return parser.handler().take();
+}
+
+} // namespace colimit::json

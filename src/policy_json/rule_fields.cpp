@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Which fields a rule may have is a table, by algorithm; what they mean is said once each.
+
+#include <colimit/limits.hpp>
+#include <core/plan.hpp>
+#include <policy_json/rule_fields.hpp>
+#include <rule_text/times.hpp>
+#include <rule_text/words.hpp>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
+
+namespace colimit::json {
+namespace {
+
+[[nodiscard]] constexpr bool is_any(algorithm) noexcept {
+    return true;
+}
+
+template<algorithm One>
+[[nodiscard]] constexpr bool is(algorithm a) noexcept {
+    return a == One;
+}
+
+[[nodiscard]] constexpr bool has_period(algorithm a) noexcept {
+    return a != algorithm::calendar;
+}
+
+struct rule_field {
+    std::string_view name;
+    bool (*is_of)(algorithm) noexcept;
+    std::string_view kinds;
+};
+
+constexpr std::array<rule_field, 14> rule_fields{
+    {{"algorithm", is_any, ""},
+     {"limit", is_any, ""},
+     {"count", is_bucket, "buckets"},
+     {"period", has_period, "rules with a period"},
+     {"unit", is<algorithm::calendar>, "calendar"},
+     {"utc_offset", is<algorithm::calendar>, "calendar"},
+     {"burst", is_bucket, "buckets"},
+     {"capacity", is_bucket, "buckets"},
+     {"refill", is_bucket, "buckets"},
+     {"initially", is_bucket, "buckets"},
+     {"from_first", is<algorithm::fixed_window>, "fixed_window"},
+     {"count_refused", is<algorithm::sliding_log>, "sliding_log"},
+     {"shadow", is_any, ""},
+     {"name", is_any, ""}}};
+
+constexpr auto field_names = [] {
+    std::array<std::string_view, rule_fields.size()> names;
+    std::ranges::transform(rule_fields, names.begin(), &rule_field::name);
+    return names;
+}();
+
+/// One of a few words.
+template<class Values, class Name>
+[[nodiscard]] auto choice(const place& p, const Values& values, Name name_of) {
+    const auto expected = "one of " + text::listed(values | std::views::transform(name_of));
+    const auto word = p.text(expected);
+    for (const auto value : values)
+        if (text::same_word(word, name_of(value)))
+            return value;
+    p.unexpected(expected);
+}
+
+[[nodiscard]] algorithm algorithm_of(const fields& f) {
+    if (!f.has("algorithm"))
+        return algorithm::gcra;
+    return choice(f["algorithm"], text::algorithms,
+                  [](algorithm a) { return colimit::to_string(a); });
+}
+
+[[nodiscard]] calendar_unit unit_of(const fields& f) {
+    constexpr std::array units{calendar_unit::day, calendar_unit::week, calendar_unit::month,
+                               calendar_unit::year};
+    return choice(f["unit"], units, [](calendar_unit u) { return colimit::to_string(u); });
+}
+
+[[nodiscard]] refill refill_of(const place& p) {
+    constexpr std::array refills{refill::continuous, refill::stepwise, refill::aligned};
+    return choice(p, refills, [](refill r) -> std::string_view {
+        return r == refill::continuous ? "continuous"
+               : r == refill::stepwise ? "stepwise"
+                                       : "aligned";
+    });
+}
+
+void check_fields(const fields& f, algorithm kind) {
+    f.allow_only(field_names);
+    for (const auto& known : rule_fields)
+        if (f.has(known.name) && !known.is_of(kind))
+            f[known.name].refuse("is for " + std::string{known.kinds} + ", not for " +
+                                 std::string{to_string(kind)});
+}
+
+/// What has two names is given by one of them.
+[[nodiscard]] std::optional<place> either(const fields& f, std::string_view name,
+                                          std::string_view alias) {
+    if (!f.has(alias))
+        return f.has(name) ? std::optional{f[name]} : std::nullopt;
+    if (f.has(name))
+        f[alias].refuse("is the same as " + std::string{name} + "; give one of them");
+    return f[alias];
+}
+
+[[nodiscard]] std::int64_t limit_of(const fields& f) {
+    const auto limit = either(f, "limit", "count");
+    return (limit ? *limit : f["limit"]).integer(1, limits::exact_integer);
+}
+
+[[nodiscard]] bool is_true(const fields& f, std::string_view name) {
+    return f.has(name) && f[name].boolean();
+}
+
+[[nodiscard]] rule numbers_of(const fields& f, algorithm kind) {
+    const auto limit = limit_of(f);
+    if (kind != algorithm::calendar)
+        return {kind, limit, f["period"].duration(), limit};
+    const auto unit = unit_of(f);
+    if (!f.has("utc_offset"))
+        return calendar(limit, unit);
+    const auto offset = f["utc_offset"];
+    const auto written = offset.text("an offset such as \"+05:30\"");
+    return calendar(limit, unit, offset.with_path([&] { return text::parse_utc_offset(written); }));
+}
+
+[[nodiscard]] rule refined(rule r, const fields& f) {
+    if (const auto burst = either(f, "burst", "capacity"))
+        r = r.burst(burst->integer(1, limits::exact_integer));
+    if (const auto how = f.has("refill") ? refill_of(f["refill"]) : refill::continuous;
+        how != refill::continuous)
+        r = how == refill::stepwise ? r.stepwise() : r.aligned();
+    if (f.has("initially"))
+        r = r.initially(f["initially"].integer(0, r.capacity()));
+    if (is_true(f, "from_first"))
+        r = r.from_first();
+    if (is_true(f, "count_refused"))
+        r = r.count_refused();
+    if (f.has("name"))
+        r = r.named(f["name"].name_text());
+    return r.shadow(is_true(f, "shadow"));
+}
+
+} // namespace
+
+rule read_rule(const place& object) {
+    const auto f = fields{object};
+    const auto kind = algorithm_of(f);
+    check_fields(f, kind);
+    const auto r = refined(numbers_of(f, kind), f);
+    object.with_path([&] { (void)core::make_plan("", {&r, 1}); });
+    return r;
+}
+
+} // namespace colimit::json

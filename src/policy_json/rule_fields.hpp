@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A rule that is written as a JSON object.
+
+#ifndef COLIMIT_POLICY_JSON_RULE_FIELDS_HPP
+#define COLIMIT_POLICY_JSON_RULE_FIELDS_HPP
+
+#include <colimit/rule.hpp>
+#include <policy_json/fields.hpp>
+
+namespace colimit::json {
+
+/// @throws colimit::error errc::invalid_policy, also if no policy can be made of the rule.
+[[nodiscard]] rule read_rule(const place& object);
+
+} // namespace colimit::json
+
+#endif

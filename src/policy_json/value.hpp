@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A JSON document as it was written: every member of an object in its place, also one that is given
+// twice, and every number with its digits, also one that no integer holds. All texts lie in one
+// string and all values in one row, since a document may be nothing but very many short ones.
+
+#ifndef COLIMIT_POLICY_JSON_VALUE_HPP
+#define COLIMIT_POLICY_JSON_VALUE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colimit::json {
+
+enum class kind : std::uint8_t { null, boolean, number, string, array, object };
+
+/// A part of a document's texts, or of its values.
+struct part {
+    std::uint32_t begin = 0;
+    std::uint32_t size = 0;
+};
+
+struct value {
+    part name;    ///< of a member of an object
+    part content; ///< the text of a string, or of a number as it stands there; the values inside
+    json::kind kind = json::kind::null;
+    bool truth = false;
+};
+
+struct document {
+    value root;
+    std::string texts;
+    std::vector<value> values; ///< those of one array or object beside each other
+
+    [[nodiscard]] std::string_view text(part p) const noexcept {
+        return std::string_view{texts}.substr(p.begin, p.size);
+    }
+    /// The i-th value of an array or object.
+    [[nodiscard]] const value& inside(const value& v, std::size_t i) const noexcept {
+        return values[v.content.begin + i];
+    }
+};
+
+} // namespace colimit::json
+
+#endif

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Reads server addresses. The text is cut at its separators into parts that know where they start;
+// each part is checked on its own. Messages say where and what, and never show what may be secret:
+// in `redis://alice:secret`, where `@host` was forgotten, the password stands where a port would.
+
+#include <colimit/error.hpp>
+#include <colimit/limits.hpp>
+#include <redis/connection/address.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+namespace colimit::redis {
+namespace {
+
+constexpr auto npos = std::string_view::npos;
+constexpr std::int64_t most_database = 1'000'000;
+constexpr std::size_t longest_host = 253;
+/// sockaddr_un has 108 bytes for a path and the zero after it.
+constexpr std::size_t longest_path = 107;
+constexpr std::string_view forms =
+    "memory:, redis://[user:password@]host[:port][/db], rediss:// (the same over TLS) or "
+    "unix:/path[?db=N]";
+
+/// A piece of the address and the place of its first character.
+struct part {
+    std::string_view text;
+    std::size_t at = 0;
+
+    [[nodiscard]] part from(std::size_t n) const { return {text.substr(n), at + n}; }
+    [[nodiscard]] part until(std::size_t n) const { return {text.substr(0, n), at}; }
+    [[nodiscard]] std::size_t end() const noexcept { return at + text.size(); }
+};
+
+[[noreturn]] void refuse(std::size_t at, const std::string& reason) {
+    throw error{errc::invalid_config,
+                "server address, character " + std::to_string(at + 1) + ": " + reason};
+}
+
+[[nodiscard]] constexpr bool is_digit(char c) noexcept {
+    return c >= '0' && c <= '9';
+}
+
+[[nodiscard]] constexpr char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+[[nodiscard]] constexpr std::optional<unsigned> hex_digit(char c) noexcept {
+    if (is_digit(c))
+        return static_cast<unsigned>(c - '0');
+    if (lower(c) >= 'a' && lower(c) <= 'f')
+        return static_cast<unsigned>(lower(c) - 'a' + 10);
+    return std::nullopt;
+}
+
+/// What follows the scheme, if it is this one.
+[[nodiscard]] std::optional<part> after_scheme(part whole, std::string_view scheme) {
+    if (!std::ranges::equal(whole.text.substr(0, scheme.size()), scheme, {}, lower))
+        return std::nullopt;
+    return whole.from(scheme.size());
+}
+
+[[nodiscard]] std::string percent_decoded(part encoded) {
+    std::string out;
+    for (std::size_t i = 0; i < encoded.text.size(); ++i) {
+        if (encoded.text[i] != '%') {
+            out += encoded.text[i];
+            continue;
+        }
+        const auto digits = encoded.text.substr(i + 1, 2);
+        const auto high = digits.size() == 2 ? hex_digit(digits[0]) : std::nullopt;
+        const auto low = digits.size() == 2 ? hex_digit(digits[1]) : std::nullopt;
+        if (!high || !low)
+            refuse(encoded.at + i, "a '%' must be followed by two hexadecimal digits (a '%' "
+                                   "itself is written %25)");
+        out += static_cast<char>(*high * 16 + *low);
+        i += 2;
+    }
+    return out;
+}
+
+/// What a number in the address is. Where a password may stand in its place, its text is not shown.
+struct number_kind {
+    std::string_view name;
+    std::int64_t least;
+    std::int64_t most;
+    bool may_be_secret;
+    std::string_view hint; ///< what else may be wrong
+};
+
+[[nodiscard]] std::int64_t read_number(part number, const number_kind& kind) {
+    const auto expected = "expected " + std::to_string(kind.least) + " to " +
+                          std::to_string(kind.most) + ")" + std::string{kind.hint};
+    const auto name = std::string{kind.name};
+    const auto strange = std::ranges::find_if_not(number.text, is_digit);
+    if (strange != number.text.end())
+        refuse(number.at + static_cast<std::size_t>(strange - number.text.begin()),
+               name + ": not a digit (" + expected);
+    if (number.text.empty())
+        refuse(number.at, name + ": empty (" + expected);
+    auto value = std::int64_t{0};
+    const auto digits = number.text;
+    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (read.ec != std::errc{} || value < kind.least || value > kind.most) {
+        const auto shown =
+            !kind.may_be_secret && number.text.size() <= std::to_string(kind.most).size();
+        refuse(number.at, name + ": out of range (" +
+                              (shown ? "got " + std::string{number.text} + ", " : "") + expected);
+    }
+    return value;
+}
+
+constexpr auto database_kind = number_kind{"database", 0, most_database, false, ""};
+constexpr auto port_kind = number_kind{"port", 1, 65'535, false, ""};
+/// Without credentials before the host, `user:12345` may be what was meant to be credentials.
+constexpr auto port_or_password = number_kind{
+    "port", 1, 65'535, true, "; if this is a password, '@' and the host must follow it"};
+
+/// What stands before the `@`.
+void read_credentials(part credentials, address& out) {
+    const auto colon = credentials.text.find(':');
+    if (colon != npos)
+        out.user = percent_decoded(credentials.until(colon));
+    out.password = percent_decoded(colon == npos ? credentials : credentials.from(colon + 1));
+    if (out.user.empty() && out.password.empty())
+        refuse(credentials.at, "before the '@' there must be a user or a password");
+}
+
+/// Takes `[user][:password]@` off the front, if it is there.
+[[nodiscard]] part after_credentials(part authority, address& out) {
+    const auto sign = authority.text.find('@');
+    if (sign == npos)
+        return authority;
+    if (authority.text.find('@', sign + 1) != npos)
+        refuse(authority.at + sign, "an '@' in a user or password must be written %40");
+    read_credentials(authority.until(sign), out);
+    return authority.from(sign + 1);
+}
+
+void check_host(part host, bool is_ipv6) {
+    if (host.text.empty())
+        refuse(host.at, "expected a host");
+    if (host.text.size() > longest_host)
+        refuse(host.at, "the host is longer than 253 characters");
+    const auto belongs = [is_ipv6](char c) {
+        return is_ipv6 ? hex_digit(c) || c == ':' || c == '.'
+                       : is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || c == '.' ||
+                             c == '-' || c == '_';
+    };
+    const auto strange = std::ranges::find_if_not(host.text, belongs);
+    if (strange != host.text.end())
+        refuse(host.at + static_cast<std::size_t>(strange - host.text.begin()),
+               is_ipv6 ? "invalid character in IPv6 address (allowed: 0-9 A-F a-f : .)"
+                       : "invalid character in host name (allowed: A-Z a-z 0-9 . _ -)");
+    if (is_ipv6 && host.text.find(':') == npos)
+        refuse(host.at, "expected an IPv6 address in the brackets");
+}
+
+/// `host` or `[IPv6]`, and what follows it.
+[[nodiscard]] std::pair<part, part> split_host(part text) {
+    if (!text.text.starts_with('[')) {
+        const auto end = std::min(text.text.find(':'), text.text.size());
+        check_host(text.until(end), false);
+        if (text.text.find(':', end + 1) != npos)
+            refuse(text.at, "two ':' in the host and port; an IPv6 address stands in brackets");
+        return {text.until(end), text.from(end)};
+    }
+    const auto end = text.text.find(']');
+    if (end == npos)
+        refuse(text.at, "the '[' of an IPv6 address has no ']'");
+    const auto host = text.until(end).from(1);
+    check_host(host, true);
+    const auto rest = text.from(end + 1);
+    if (!rest.text.empty() && !rest.text.starts_with(':'))
+        refuse(rest.at, "expected ':' and a port, '/' and a database, or the end");
+    return {host, rest};
+}
+
+void read_redis(part rest, address& out) {
+    out.kind = address::kind::tcp;
+    const auto slash = std::min(rest.text.find('/'), rest.text.size());
+    const auto tail = rest.from(slash);
+    if (tail.text.find('@') != npos)
+        refuse(tail.at, "a '/' in a user or password must be written %2F");
+    const auto has_credentials = rest.until(slash).text.find('@') != npos;
+    const auto [host, port] = split_host(after_credentials(rest.until(slash), out));
+    out.host = host.text;
+    if (!port.text.empty())
+        out.port = static_cast<std::uint16_t>(
+            read_number(port.from(1), has_credentials ? port_kind : port_or_password));
+    if (tail.text.size() > 1)
+        out.database = static_cast<int>(read_number(tail.from(1), database_kind));
+}
+
+void read_query(part query, address& out) {
+    if (!query.text.starts_with("db="))
+        refuse(query.at, "expected db=N (a '?' in the path must be written %3F)");
+    out.database = static_cast<int>(read_number(query.from(3), database_kind));
+}
+
+void read_unix(part rest, address& out) {
+    out.kind = address::kind::unix_socket;
+    if (rest.text.starts_with("//")) {
+        const auto authority = rest.from(2).until(rest.from(2).text.find('/'));
+        const auto none = after_credentials(authority, out);
+        if (!none.text.empty())
+            refuse(none.at, "expected '/': the path of a unix socket is absolute, and has no host "
+                            "before it");
+        rest = rest.from(2 + authority.text.size());
+    }
+    if (!rest.text.starts_with('/'))
+        refuse(rest.at, "expected '/': the path of a unix socket is absolute");
+    const auto mark = std::min(rest.text.find('?'), rest.text.size());
+    out.path = percent_decoded(rest.until(mark));
+    if (out.path.find('\0') != npos)
+        refuse(rest.at, "the path has a zero byte");
+    if (out.path.size() > longest_path)
+        refuse(rest.at, "the path must have at most " + std::to_string(longest_path) +
+                            " bytes, has " + std::to_string(out.path.size()));
+    if (mark < rest.text.size())
+        read_query(rest.from(mark + 1), out);
+}
+
+} // namespace
+
+address parse_address(std::string_view text) {
+    if (text.size() > limits::address_bytes)
+        refuse(limits::address_bytes, "the address is longer than " +
+                                          std::to_string(limits::address_bytes) + " characters");
+    const auto whole = part{text};
+    auto out = address{};
+    const auto secret = after_scheme(whole, "rediss://");
+    if (const auto rest = secret ? secret : after_scheme(whole, "redis://"))
+        read_redis(*rest, out);
+    else if (const auto path = after_scheme(whole, "unix:"))
+        read_unix(*path, out);
+    else if (const auto end = after_scheme(whole, "memory:"); !end)
+        refuse(0, "expected " + std::string{forms});
+    else if (!end->text.empty())
+        refuse(end->at, "nothing may follow memory:");
+    out.tls = secret.has_value();
+    return out;
+}
+
+} // namespace colimit::redis

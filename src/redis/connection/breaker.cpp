@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The transitions of a breaker.
+
+#include <redis/connection/breaker.hpp>
+
+#include <algorithm>
+
+namespace colimit::redis {
+
+breaker::breaker(breaker_settings settings)
+    : settings_(settings), pause_(settings.pause_least), random_(settings.seed) {}
+
+std::optional<std::int64_t> breaker::probe_at() const noexcept {
+    if (!is_open_ || is_probing())
+        return std::nullopt;
+    return due_;
+}
+
+std::optional<std::int64_t> breaker::probe_late_at() const noexcept {
+    if (!is_probing() || is_probe_late_)
+        return std::nullopt;
+    return *probed_at_ + settings_.patience;
+}
+
+void breaker::begin_probe(std::int64_t now) noexcept {
+    probed_at_ = now;
+    is_probe_late_ = false;
+}
+
+void breaker::miss(std::int64_t now) {
+    if (is_open_ || ++misses_ < settings_.misses)
+        return;
+    is_open_ = true;
+    ++openings_;
+    good_ = 0;
+    pause(now);
+}
+
+void breaker::hit() noexcept {
+    if (is_open_)
+        return;
+    misses_ = 0;
+    pause_ = settings_.pause_least;
+}
+
+void breaker::heard(std::int64_t now) noexcept {
+    due_ = std::min(due_, now);
+}
+
+void breaker::end_probe(bool served, std::int64_t now) {
+    probed_at_.reset();
+    if (!is_open_)
+        return;
+    if (!served) {
+        good_ = 0;
+        return pause(now);
+    }
+    good_ = is_probe_late_ ? 0 : good_ + 1;
+    due_ = now; // also after a late one: the server is there, and the next may be in time
+    if (good_ < settings_.probes)
+        return;
+    is_open_ = false;
+    misses_ = good_ = 0;
+}
+
+void breaker::greeted() noexcept {
+    is_open_ = false;
+    good_ = 0;
+    misses_ = std::min(misses_, settings_.misses - 1);
+}
+
+/// Between half and all of the present pause; the next one is twice as long.
+void breaker::pause(std::int64_t now) {
+    auto jitter = std::uniform_int_distribution<std::int64_t>{pause_ - pause_ / 2, pause_};
+    due_ = now + jitter(random_);
+    pause_ = std::min(2 * pause_, settings_.pause_most);
+}
+
+} // namespace colimit::redis

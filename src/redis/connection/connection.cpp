@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The shell around the state machines of a connection. It decides nothing that they can decide.
+
+#include <base/steady_clock.hpp>
+#include <redis/connection/connection.hpp>
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace colimit::redis {
+namespace {
+
+/// A server that owes a reply and says nothing for five timeouts, and at least this long, is not
+/// worth waiting for on the same connection.
+constexpr std::int64_t min_silence = 2'000'000;
+
+[[nodiscard]] liveness_settings liveness_settings_of(const connection_settings& s) noexcept {
+    return {.silence_limit = std::max(5 * s.timeout, min_silence),
+            .doubt_limit = std::max(s.timeout, s.ping_timeout),
+            .ping_interval = s.ping_interval};
+}
+
+} // namespace
+
+connection::connection(const executor& own, detail::thread_lock& lock, connection_settings settings,
+                       requests& calls, error_sink& problems, connection_owner& owner)
+    : own_executor_(own), lock_(lock), requests_(calls), owner_(owner),
+      session_(std::move(settings.session)), breaker_(settings.breaker),
+      stream_(own, std::move(settings.where), std::move(settings.tls), settings.tcp),
+      problems_(problems, session_, stream_), timeout_(settings.timeout),
+      decoder_(settings.long_bulks), liveness_(liveness_settings_of(settings)),
+      alarm_(own, lock, [this] { on_time(); }), arrivals_(stream_) {
+    session_.report_to(problems);
+}
+
+stream::listener connection::self() {
+    return {owner_.keep_alive(), static_cast<stream_events*>(this)};
+}
+
+void connection::read_clock() noexcept {
+    now_ = detail::steady_now();
+}
+
+health_state connection::state() const noexcept {
+    if (session_.is_refused())
+        return health_state::refused;
+    if (breaker_.is_open())
+        return health_state::degraded;
+    return is_ready() ? health_state::ready : health_state::connecting;
+}
+
+// Life
+
+void connection::open() {
+    read_clock();
+    attempt([this] { perform(session_.start(now_)); });
+    wait();
+}
+
+void connection::close(bool now) noexcept {
+    session_.close();
+    alarm_.clear();
+    close_stream(now);
+}
+
+void connection::close_stream(bool now) noexcept {
+    if (now)
+        return stream_.shut_down();
+    try {
+        boost::asio::post(own_executor_, [to = owner_.keep_alive(), this] { stream_.shut_down(); });
+    } catch (const std::bad_alloc&) { // it ends when the server ends it, or the context
+    }
+}
+
+void connection::perform(action what) {
+    switch (what) {
+    case action::nothing:
+        return;
+    case action::connect:
+        is_provoked_ = false;
+        return stream_.connect(self(), detail::time_at(*session_.wake_at()));
+    case action::send:
+        return send_handshake();
+    case action::serve:
+        return serve();
+    case action::disconnect:
+        return disconnect();
+    }
+}
+
+void connection::on_connect(std::uint64_t connection, error_code ec) {
+    const std::lock_guard guard{lock_};
+    if (!is_current(connection) || is_closed())
+        return;
+    read_clock();
+    if (ec) {
+        problems_.note_failure(ec);
+        return lose(ec);
+    }
+    handed_ = confirmed_ = 0;
+    owes_handshake_ = false;
+    in_.clear();
+    decoder_.reset();
+    liveness_.connected();
+    session_.came_further(now_);
+    attempt([this] { perform(session_.connected()); });
+    if (is_current(connection))
+        attempt([this] { start_read(); });
+    wait();
+}
+
+void connection::send_handshake() {
+    // The reply to its first part may come before the news that it was sent.
+    owes_handshake_ = is_writing_;
+    if (is_writing_)
+        return;
+    out_.clear();
+    session_.greeting(out_);
+    start_write();
+}
+
+void connection::serve() {
+    ++connections_;
+    is_serving_ = true;
+    breaker_.greeted();
+    stream_.keep_address();
+    requests_.begin_connection(session_.facts());
+    owner_.on_ready();
+    flush();
+}
+
+void connection::lose(remedy why, errc trouble) {
+    stream_.leave_address();
+    perform(session_.lost(now_, why, trouble));
+}
+
+void connection::lose(error_code why) {
+    perform(session_.lost(now_, why));
+}
+
+void connection::disconnect() {
+    const auto was_ready = std::exchange(is_serving_, false);
+    stream_.close();
+    is_writing_ = false;
+    liveness_.disconnected();
+    breaker_.lose_connection();
+    breaker_.miss(now_);
+    requests_.lose_connection(handed_);
+    // Calls that would wait in vain for the next attempt end now.
+    (void)requests_.expire(session_.not_ready_before(), session_.trouble());
+    owner_.on_lost(was_ready);
+    wait();
+}
+
+// Writing
+
+void connection::flush() {
+    if (is_writing_ || !is_ready())
+        return;
+    if (!breaker_.is_open() && !requests_.wants_to_write())
+        return;
+    read_clock();
+    if (breaker_.is_open())
+        return attempt([this] { probe(); });
+    // Handlers may have run for long since the clock was read: a call whose deadline has passed
+    // meanwhile is not sent.
+    if (requests_.expire_unsent(now_))
+        owner_.on_expired();
+    attempt([this] {
+        out_.clear();
+        const auto is_first = !owes_reply();
+        requests_.write(out_, handed_, now_);
+        if (is_first && !out_.empty())
+            liveness_.await_reply(now_);
+        start_write();
+    });
+}
+
+void connection::start_write() {
+    if (out_.empty())
+        return;
+    stream_.write(self(), out_);
+    is_writing_ = true;
+    handed_ += out_.size();
+    bytes_out_ += out_.size();
+}
+
+void connection::on_write(std::uint64_t connection, error_code ec, std::size_t bytes) {
+    const std::lock_guard guard{lock_};
+    if (!is_current(connection) || is_closed())
+        return;
+    is_writing_ = false;
+    confirmed_ += bytes;
+    if (ec) {
+        read_clock();
+        handed_ = confirmed_;
+        problems_.note_loss(ec);
+        return lose(ec);
+    }
+    if (owes_handshake_)
+        attempt([this] { send_handshake(); });
+    flush();
+    wait();
+}
+
+// Reading
+
+void connection::start_read() {
+    stream_.read_some(self(), in_.prepare());
+}
+
+void connection::on_read(std::uint64_t connection, error_code ec, std::size_t bytes) {
+    const std::lock_guard guard{lock_};
+    if (!is_current(connection) || is_closed())
+        return;
+    read_clock();
+    if (ec) {
+        problems_.note_loss(ec);
+        return lose(ec);
+    }
+    liveness_.heard(now_);
+    in_.commit(bytes);
+    bytes_in_ += bytes;
+    attempt([this] { read_replies(); });
+    if (!is_current(connection))
+        return;
+    flush();
+    if (is_current(connection))
+        attempt([this] { start_read(); });
+    owner_.on_ended();
+}
+
+/// Reads all complete replies, as long as the connection is there. If many calls wait, the first
+/// reply makes room for a batch, which leaves at once: the server works on it while the other
+/// replies are read and their handlers run.
+void connection::read_replies() {
+    using resp::progress;
+    const auto connection = stream_.connection();
+    for (auto bytes = in_.unread(); !bytes.empty(); bytes = in_.unread()) {
+        const auto fed = decoder_.feed(bytes);
+        if (fed == progress::malformed)
+            return read_malformed_reply(bytes);
+        if (fed == progress::need_more) {
+            // A string that is longer than any that a reply may have is not kept.
+            const auto dropped = in_.erase(decoder_.consumed(), decoder_.surplus());
+            decoder_.cut(dropped);
+            if (dropped == 0)
+                return;
+            continue;
+        }
+        const auto size = decoder_.consumed();
+        if (!read_reply(bytes.substr(0, size)))
+            return;
+        in_.consume(size);
+        decoder_.next();
+        if (requests_.has_backlog() && !breaker_.is_open())
+            flush();
+        if (!is_current(connection))
+            return;
+    }
+}
+
+/// Returns false if the connection is gone afterwards.
+bool connection::read_reply(std::string_view bytes) {
+    if (!is_ready()) {
+        const auto connection = stream_.connection();
+        perform(session_.read_reply(decoder_, bytes, now_));
+        if (!is_current(connection))
+            return false;
+        if (session_.state() == session_state::waiting)
+            breaker_.miss(now_); // it is there and loads its data
+        return true;
+    }
+    const auto needs = liveness_.is_ping_owed() ? end_ping(bytes)
+                       : breaker_.is_probing()  ? end_probe(bytes)
+                                                : read_answer(bytes);
+    if (needs < remedy::reconnect)
+        return true;
+    const auto& first = decoder_.nodes().front();
+    const auto is_refusal = first.kind == resp::kind::error &&
+                            classify(decoder_.text(first, bytes)).code == errc::auth_failed;
+    lose(needs, is_refusal ? errc::auth_failed : errc::unavailable);
+    return false;
+}
+
+void connection::read_malformed_reply(std::string_view bytes) {
+    if (!is_ready())
+        return perform(session_.read_garbage(now_, bytes));
+    problems_.note_reply("a malformed reply");
+    lose(remedy::reconnect);
+}
+
+/// The next reply to requests, and what it asks for.
+remedy connection::read_answer(std::string_view bytes) {
+    const auto needs = requests_.read_reply(decoder_, bytes);
+    if (!needs)
+        problems_.note_reply("a reply that belongs to another request");
+    // Not what only begins a transaction: a server that refuses its writes says OK to that.
+    if (needs == remedy::keep && requests_.has_ended()) { // in time, as it found its callers
+        session_.served();
+        breaker_.hit();
+        owner_.on_answer();
+    }
+    if (needs == remedy::hold_off)
+        breaker_.miss(now_);
+    if (breaker_.is_open())
+        breaker_.heard(now_);
+    return needs.value_or(remedy::reconnect);
+}
+
+} // namespace colimit::redis

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A text is only made where there is memory for it.
+
+#include <redis/connection/connection_problems.hpp>
+
+#include <string>
+
+namespace colimit::redis {
+namespace {
+
+/// The server as a message names it. The port of a host that has no address is not named: in
+/// `redis://user:12345`, where `@host` was forgotten, it is a password.
+[[nodiscard]] std::string name_of(const stream& s) {
+    const auto& where = s.where();
+    if (where.kind == address::kind::unix_socket)
+        return where.path;
+    if (s.reached() == phase::resolve)
+        return where.host;
+    return where.host + ":" + std::to_string(where.port);
+}
+
+template<class Text>
+void note(error_sink& to, errc code, phase where, Text text) noexcept {
+    try {
+        to.note_own(code, where, text(), {});
+    } catch (const std::exception&) {
+        to.note_own(code, where, "out of memory", {});
+    }
+}
+
+/// The code of a refusal, else `unavailable`.
+[[nodiscard]] errc code_of(error_code why) noexcept {
+    for (const auto code : {errc::auth_failed, errc::untrusted_server, errc::bad_reply})
+        if (why == code)
+            return code;
+    return errc::unavailable;
+}
+
+} // namespace
+
+phase connection_problems::reached() const noexcept {
+    switch (session_.state()) {
+    case session_state::ready:
+        return phase::reply;
+    case session_state::greeting:
+        return phase::handshake;
+    default:
+        return stream_.reached();
+    }
+}
+
+void connection_problems::note_failure(error_code why) noexcept {
+    note(to_, code_of(why), stream_.reached(), [&] {
+        const auto tls = stream_.tls_failure();
+        return name_of(stream_) + ": " + (tls.empty() ? why.message() : std::string{tls});
+    });
+}
+
+void connection_problems::note_late() noexcept {
+    note(to_, errc::unavailable, reached(), [&] {
+        return name_of(stream_) + (session_.state() == session_state::greeting
+                                       ? ": no reply within config::connect_timeout"
+                                       : ": no connection within config::connect_timeout");
+    });
+}
+
+void connection_problems::note_loss(error_code why) noexcept {
+    const auto is_ready = session_.state() == session_state::ready;
+    note(to_, code_of(why), is_ready ? phase::reply : phase::handshake, [&] {
+        const auto tls = stream_.tls_failure();
+        return "the connection was lost: " + (tls.empty() ? why.message() : std::string{tls});
+    });
+}
+
+void connection_problems::note_failed_step(const std::exception& why) noexcept {
+    to_.note_own(errc::unavailable, reached(), "the connection was given up:", why.what());
+}
+
+void connection_problems::note_reply(std::string_view text) noexcept {
+    to_.note_own(errc::unavailable, phase::reply, text, {});
+}
+
+void connection_problems::note_error(errc code, std::string_view text) noexcept {
+    to_.note({.code = code, .phase = phase::reply, .text = text});
+}
+
+} // namespace colimit::redis

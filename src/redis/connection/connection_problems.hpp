@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Why a connection could not be made or was lost, put into words and reported.
+
+#ifndef COLIMIT_REDIS_CONNECTION_CONNECTION_PROBLEMS_HPP
+#define COLIMIT_REDIS_CONNECTION_CONNECTION_PROBLEMS_HPP
+
+#include <colimit/diagnostics.hpp>
+#include <colimit/error.hpp>
+#include <redis/connection/session.hpp>
+#include <redis/connection/stream.hpp>
+#include <redis/protocol/error_sink.hpp>
+
+#include <exception>
+#include <string_view>
+
+namespace colimit::redis {
+
+class connection_problems {
+  public:
+    /// All of them outlive this object.
+    connection_problems(error_sink& to, const session& s, const stream& io) noexcept
+        : to_(to), session_(s), stream_(io) {}
+
+    /// The phase in which the connection is.
+    [[nodiscard]] phase reached() const noexcept;
+
+    /// No connection could be made.
+    void note_failure(error_code why) noexcept;
+    /// It was not made, or the handshake did not end, within `config::connect_timeout`.
+    void note_late() noexcept;
+    void note_loss(error_code why) noexcept;
+    /// What a step of a connection threw: memory was missing, or a thread to resolve the host.
+    void note_failed_step(const std::exception& why) noexcept;
+    /// The server did not reply as it should.
+    void note_reply(std::string_view text) noexcept;
+    /// It replied with an error to what the connection itself had asked.
+    void note_error(errc code, std::string_view text) noexcept;
+
+  private:
+    error_sink& to_;
+    const session& session_;
+    const stream& stream_;
+};
+
+} // namespace colimit::redis
+
+#endif

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Second part of a connection: what is due and when. PING, deadlines, silence, and the one timer
+// for all of them.
+
+#include <async/soon.hpp>
+#include <base/steady_clock.hpp>
+#include <redis/connection/connection.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+namespace colimit::redis {
+namespace {
+
+constexpr auto never = liveness::never;
+
+} // namespace
+
+// PING. One is sent with nothing before it that is owed a reply and, as a probe of the breaker,
+// nothing after it until it is answered: the next reply is its own.
+
+bool connection::owes_reply() const noexcept {
+    return requests_.expects_reply() || liveness_.is_ping_owed() || breaker_.is_probing();
+}
+
+bool connection::is_idle() const noexcept {
+    return is_ready() && !is_writing_ && !owes_reply();
+}
+
+/// Asks a server that is not asked otherwise how it is, if that is due. One that owes replies needs
+/// no probe: when they come, they are one.
+void connection::probe() {
+    if (probe_due() > now_)
+        return;
+    breaker_.begin_probe(now_);
+    liveness_.heard(now_);
+    out_.clear();
+    resp::append_command(out_, {"PING"});
+    start_write();
+}
+
+void connection::ping() {
+    liveness_.begin_ping(now_);
+    out_.clear();
+    resp::append_command(out_, {"PING"});
+    start_write();
+}
+
+/// The reply to a probe. A server that is busy with itself is alive, but not well. One that refuses
+/// PING alone, as its user or its configuration says, has answered as well as by PONG.
+remedy connection::end_probe(std::string_view bytes) {
+    const auto& first = decoder_.nodes().front();
+    if (first.kind == resp::kind::push)
+        return remedy::keep;
+    const auto is_error = first.kind == resp::kind::error;
+    const auto text = is_error ? decoder_.text(first, bytes) : std::string_view{};
+    const auto meaning = is_error ? classify(text) : reply_error{{}, remedy::keep};
+    const auto is_well = meaning.remedy == remedy::keep;
+    breaker_.end_probe(is_well, now_);
+    if (!is_well)
+        problems_.note_error(meaning.code, text);
+    return meaning.remedy;
+}
+
+remedy connection::end_ping(std::string_view bytes) {
+    const auto& first = decoder_.nodes().front();
+    if (first.kind == resp::kind::push)
+        return remedy::keep;
+    if (first.kind != resp::kind::error) {
+        liveness_.end_ping(true);
+        breaker_.hit();
+        return remedy::keep;
+    }
+    const auto text = decoder_.text(first, bytes);
+    const auto meaning = classify(text);
+    const auto is_refused_alone = meaning.remedy == remedy::keep;
+    liveness_.end_ping(!is_refused_alone);
+    if (!is_refused_alone)
+        problems_.note_error(meaning.code, text);
+    return meaning.remedy;
+}
+
+/// Finds out whether a server that should speak TLS is silent because it does not.
+void connection::provoke() {
+    is_provoked_ = true;
+    if (stream_.is_silent_in_tls())
+        stream_.provoke(self());
+}
+
+// Time
+
+std::int64_t connection::silence_ends() const noexcept {
+    return owes_reply() ? liveness_.silence_ends() : never;
+}
+
+std::int64_t connection::probe_due() const noexcept {
+    return is_idle() ? breaker_.probe_at().value_or(never) : never;
+}
+
+std::int64_t connection::ping_due() const noexcept {
+    return is_idle() && !breaker_.is_open() ? liveness_.ping_due() : never;
+}
+
+std::int64_t connection::provoke_at() const noexcept {
+    const auto may_provoke =
+        session_.state() == session_state::connecting && stream_.where().tls && !is_provoked_;
+    return may_provoke ? session_.suspicious_at() : never;
+}
+
+std::int64_t connection::next_event() const noexcept {
+    return std::min({requests_.next_deadline().value_or(never), session_.wake_at().value_or(never),
+                     silence_ends(), probe_due(), breaker_.probe_late_at().value_or(never),
+                     ping_due(), provoke_at(), owner_.next_event()});
+}
+
+void connection::wait() noexcept {
+    if (is_closed() || arrivals_.is_running())
+        return;
+    owner_.on_wait();
+    const auto at = next_event();
+    if (at != never && !alarm_.rings_by(at))
+        alarm_.set(at, owner_.keep_alive());
+}
+
+void connection::on_time() {
+    const std::lock_guard guard{lock_};
+    if (is_closed() || arrivals_.is_running())
+        return;
+    if (next_event() > detail::steady_now())
+        return wait();
+    arrivals_.begin();
+    look_again();
+}
+
+void connection::look_again() {
+    try {
+        detail::post_soon(own_executor_, look_memory_,
+                          [to = owner_.keep_alive(), this] { look(); });
+    } catch (const std::bad_alloc&) { // only a strand takes memory of its own
+        act_on_time();
+    }
+}
+
+void connection::look() {
+    const std::lock_guard guard{lock_};
+    if (is_closed())
+        return;
+    if (arrivals_.look())
+        return look_again();
+    act_on_time();
+}
+
+/// Whether calls that expired now are a miss of the server. A call that this process itself sent
+/// late, or not at all, says nothing about the server.
+bool connection::is_server_late() const noexcept {
+    if (!is_ready())
+        return true;
+    return requests_.expects_reply() && now_ - requests_.oldest_sent_at() >= timeout_ / 2;
+}
+
+void connection::act_on_time() {
+    arrivals_.end();
+    read_clock();
+    const auto unsent = is_ready() ? errc::deadline_exceeded : session_.trouble();
+    if (requests_.expire(now_, unsent) && is_server_late()) {
+        if (is_ready())
+            problems_.note_reply("the server did not reply within config::timeout");
+        breaker_.miss(now_);
+    }
+    if (now_ >= breaker_.probe_late_at().value_or(never))
+        breaker_.miss_probe();
+    if (session_.is_too_late(now_))
+        problems_.note_late();
+    if (now_ >= provoke_at())
+        attempt([this] { provoke(); });
+    attempt([this] { perform(session_.wake(now_)); });
+    if (now_ >= silence_ends()) {
+        problems_.note_reply(
+            "the server is silent although it owes replies; the connection was closed");
+        lose(remedy::reconnect);
+    }
+    if (now_ >= ping_due())
+        attempt([this] { ping(); });
+    owner_.on_ended();
+}
+
+} // namespace colimit::redis

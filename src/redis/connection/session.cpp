@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The transitions of a session.
+
+#include <redis/connection/session.hpp>
+#include <redis/protocol/script.hpp>
+#include <redis/protocol/time_reply.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace colimit::redis {
+namespace {
+
+[[nodiscard]] bool begins_with_any(std::string_view text,
+                                   std::initializer_list<std::string_view> beginnings) noexcept {
+    return std::ranges::any_of(beginnings,
+                               [text](std::string_view b) { return text.starts_with(b); });
+}
+
+/// Characters of a run id that are used: 64 of its 160 bits. With a client id, which a run never
+/// gives twice, they tell apart as many runs as a server will ever have.
+constexpr std::size_t run_id_characters = 16;
+
+/// The run id in what INFO says; empty if it is not there.
+[[nodiscard]] std::string_view run_id_in(std::string_view info) noexcept {
+    constexpr std::string_view field = "\nrun_id:";
+    const auto at = info.find(field);
+    if (at == std::string_view::npos)
+        return {};
+    const auto id = info.substr(at + field.size(), run_id_characters);
+    const auto end = id.find_first_not_of("0123456789abcdef");
+    return end == std::string_view::npos && id.size() == run_id_characters ? id
+                                                                           : std::string_view{};
+}
+
+/// Whether the reply to HELLO, a map, has the mode of a cluster.
+[[nodiscard]] bool is_cluster_in_hello(const resp::decoder& reply, std::string_view bytes) {
+    const auto nodes = reply.nodes();
+    for (std::size_t i = 1; i + 1 < nodes.size(); ++i)
+        if (reply.text(nodes[i], bytes) == "mode" && reply.text(nodes[i + 1], bytes) == "cluster")
+            return true;
+    return false;
+}
+
+/// The start of a TLS handshake with one cipher suite. A TLS server replies by a record, if only by
+/// an alert.
+constexpr std::string_view client_hello{
+    "\x16\x03\x01\x00\x2d\x01\x00\x00\x29\x03\x03"
+    "colimit asks whether this is TLS\x00\x00\x02\xc0\x2f\x01\x00",
+    50};
+
+/// Silent losses in a row after which the question for TLS is asked, and then again after every
+/// sixteenth: a plain server that gets it does not reply, which costs the time to wait for that.
+constexpr int losses_before_question = 3;
+constexpr int losses_between_questions = 16;
+
+/// The part of `connect_timeout` in which the question must be answered.
+constexpr int question_part = 4;
+
+} // namespace
+
+session::session(session_settings settings)
+    : settings_(std::move(settings)), protocol_(settings_.protocol),
+      pause_(settings_.reconnect_least), random_(settings_.seed) {}
+
+std::optional<std::int64_t> session::wake_at() const noexcept {
+    switch (state_) {
+    case session_state::connecting:
+    case session_state::greeting:
+    case session_state::waiting:
+        return due_;
+    default:
+        return std::nullopt;
+    }
+}
+
+std::int64_t session::not_ready_before() const noexcept {
+    return state_ == session_state::waiting ? due_ : 0;
+}
+
+action session::start(std::int64_t now) {
+    if (state_ != session_state::idle && state_ != session_state::waiting)
+        return action::nothing;
+    due_ = now + settings_.connect_timeout / (asks_for_tls() ? question_part : 1);
+    facts_.asked = now;
+    if (connected_)
+        return connected();
+    state_ = session_state::connecting;
+    return action::connect;
+}
+
+action session::connected() {
+    introduced_ = false;
+    facts_.is_cluster = false;
+    state_ = session_state::greeting;
+    connected_ = true;
+    return action::send;
+}
+
+void session::greeting(std::string& out) {
+    step_count_ = steps_done_ = 0;
+    finding_ = finding::fine;
+    if (asks_for_tls())
+        return (void)out.append(client_hello);
+    if (introduced_) {
+        resp::append_command(out, {"SCRIPT", "LOAD", check_script.body});
+        expect(step::load);
+        // By EVALSHA, as calls are; EVAL is only needed when a server has forgotten the script.
+        resp::append_command(out, {"SCRIPT", "LOAD", permissions_script.body});
+        expect(step::load);
+        script_loads_ += 2;
+        loads_ = 0;
+        resp::append_command(out, {"EVALSHA", permissions_script.sha1, "0", settings_.probe_key});
+        return expect(step::permissions);
+    }
+    const auto has_credentials = !settings_.user.empty() || !settings_.password.empty();
+    const auto user = settings_.user.empty() ? std::string_view{"default"} : settings_.user;
+    if (protocol_ == 3) {
+        if (has_credentials)
+            resp::append_command(out, {"HELLO", "3", "AUTH", user, settings_.password});
+        else
+            resp::append_command(out, {"HELLO", "3"});
+        expect(step::hello);
+    } else if (has_credentials) {
+        resp::append_command(out, {"AUTH", user, settings_.password});
+        expect(step::auth);
+    }
+    if (settings_.database != 0) {
+        resp::append_command(out, {"SELECT", std::to_string(settings_.database)});
+        expect(step::select);
+    }
+    if (settings_.transactions)
+        return ask_for_facts(out);
+    if (step_count_ == 0) { // or who needs a password would not be told before the script is sent
+        resp::append_command(out, {"PING"});
+        expect(step::ping);
+    }
+    if (protocol_ == 2) { // HELLO would have told whether it is a cluster
+        resp::append_command(out, {"INFO", "server"});
+        expect(step::info);
+    }
+}
+
+void session::ask_for_facts(std::string& out) {
+    run_id_.clear();
+    resp::append_command(out, {"ECHO", "colimit"});
+    expect(step::echo);
+    resp::append_command(out, {"CLIENT", "ID"});
+    expect(step::identity);
+    resp::append_command(out, {"INFO", "server"});
+    expect(step::info);
+    resp::append_command(out, {"TIME"});
+    expect(step::time);
+    for (auto left = probe_.append(out, settings_.probe_key); left != 0; --left)
+        expect(step::trial);
+}
+
+/// Returns false if the reply is not one to its question: a server that echoes what it is sent is
+/// not Redis.
+bool session::note_fact(step s, const resp::decoder& reply, std::string_view bytes,
+                        std::int64_t now) {
+    const auto& first = reply.nodes().front();
+    const auto text = reply.text(first, bytes);
+    switch (s) {
+    case step::hello:
+        facts_.is_cluster = is_cluster_in_hello(reply, bytes);
+        return first.kind == resp::kind::map;
+    case step::auth:
+    case step::select:
+    case step::ping:
+        return first.kind == resp::kind::simple;
+    case step::load:
+        scripts_loaded_ += ++loads_ == 2 ? 1U : 0U;
+        return text.size() == check_script.sha1.size();
+    case step::identity:
+        client_id_ = first.integer;
+        return first.kind == resp::kind::integer;
+    case step::info:
+        run_id_ = run_id_in(text);
+        facts_.is_cluster =
+            facts_.is_cluster || text.find("\nredis_mode:cluster") != std::string_view::npos;
+        return true;
+    case step::time:
+        return note_time(read_time(reply, bytes), now);
+    default:
+        return true;
+    }
+}
+
+bool session::note_time(std::optional<std::int64_t> time, std::int64_t now) {
+    facts_.time = time.value_or(0);
+    facts_.answered = now;
+    // Without INFO the time of this greeting stands for the run.
+    facts_.origin = run_id_.empty() ? "t" + std::to_string(facts_.time) : run_id_;
+    facts_.origin += '.' + std::to_string(client_id_) + '.';
+    return time.has_value();
+}
+
+void session::note_error(step s, std::string_view text) {
+    if (s == step::info)
+        return; // what is not allowed everywhere has a stand-in
+    const auto is_old = s == step::hello &&
+                        begins_with_any(text, {"NOPROTO", "ERR unknown command", "ERR Protocol"});
+    if (is_old && protocol_ == 3) {
+        finding_ = finding::old_server;
+        return;
+    }
+    if (finding_ == finding::old_server)
+        return; // what followed the HELLO was not meant for such a server
+    const auto meaning = classify(text);
+    note(meaning.code, text);
+    const auto passes = begins_with_any(text, {"LOADING", "BUSY", "MASTERDOWN"});
+    finding_ = std::max(finding_, passes ? finding::not_yet : finding::refused);
+    if (passes)
+        return;
+    trouble_ = meaning.code == errc::auth_failed || meaning.code == errc::unavailable
+                   ? meaning.code
+                   : errc::server_error;
+    const auto is_late = meaning.remedy == remedy::reconnect_late ||
+                         meaning.remedy == remedy::leave_read_only || trouble_ != errc::unavailable;
+    refusal_ = is_late ? remedy::reconnect_late : remedy::reconnect;
+}
+
+/// A server that cannot run this script now may run others later, except where it says that the
+/// user may not, or that it is busy.
+void session::note_permission_error(std::string_view text) {
+    if (is_key_denial(text))
+        return end_probe("", text);
+    const auto meaning = classify(text);
+    if (meaning.code == errc::auth_failed || meaning.remedy == remedy::hold_off)
+        note_error(step::permissions, text);
+}
+
+/// Ends the check of what the user may run. Refuses a server on which no check can be made. One
+/// that a call found read-only must be writable again; others may be asked with `peek`. If the user
+/// may not access the probe's key, other keys may be allowed, which only calls can show.
+/// @param refusal of a command, and `error`, which is about the key or a write; or empty
+void session::end_probe(std::string_view refusal, std::string_view error) {
+    if (is_key_denial(error))
+        note(errc::auth_failed, "the user may not access the key " + settings_.probe_key +
+                                    "; only calls can show which other keys are allowed");
+    if (!refusal.empty())
+        note_error(step::permissions, refusal);
+    if (classify(error).remedy != remedy::leave_read_only)
+        writes_failed_ = false;
+    else if (writes_failed_)
+        note_error(step::permissions, error);
+}
+
+void session::read_permissions(const resp::decoder& reply, std::string_view bytes) {
+    const auto nodes = reply.nodes();
+    if (nodes.size() != 4)
+        return;
+    const auto needed = reply.text(nodes[1], bytes);
+    denied_ = reply.text(nodes[2], bytes);
+    end_probe(needed.empty() ? ""
+                             : "NOPERM the user has no permissions to run " + std::string{needed} +
+                                   (denied_.empty() ? "" : ", nor " + denied_),
+              reply.text(nodes[3], bytes));
+}
+
+/// The next reply to the probe for transactions. Where the handshake has failed before, the probe
+/// was refused for another reason.
+void session::read_trial(std::string_view error) {
+    if (!probe_.read_reply(error) || finding_ != finding::fine)
+        return;
+    denied_ = probe_.others();
+    end_probe(probe_.refusal(), probe_.error());
+}
+
+action session::read_reply(const resp::decoder& reply, std::string_view bytes, std::int64_t now) {
+    const auto& first = reply.nodes().front();
+    if (first.kind == resp::kind::push)
+        return action::nothing;
+    if (steps_done_ == step_count_) {
+        note(errc::unavailable, "a reply to no command");
+        return lost(now);
+    }
+    const auto s = steps_[steps_done_++];
+    if (s == step::hello && first.kind == resp::kind::simple)
+        return refuse_stranger(now, bytes); // an e-mail server, for instance
+    const auto is_error = first.kind == resp::kind::error || first.kind == resp::kind::blob_error;
+    if (s == step::permissions)
+        is_error ? note_permission_error(reply.text(first, bytes)) : read_permissions(reply, bytes);
+    else if (s == step::trial)
+        read_trial(is_error ? reply.text(first, bytes) : std::string_view{});
+    else if (is_error)
+        note_error(s, reply.text(first, bytes));
+    else if (!note_fact(s, reply, bytes, now))
+        refuse_reply();
+    return steps_done_ == step_count_ ? end_greeting(now) : action::nothing;
+}
+
+/// The server replies with a value of another type than the command has: it is not Redis.
+void session::refuse_reply() {
+    note(errc::bad_reply, "not a Redis server; it replied with a value of another type");
+    finding_ = finding::refused;
+    trouble_ = errc::bad_reply;
+    refusal_ = remedy::reconnect_late;
+}
+
+action session::end_greeting(std::int64_t now) {
+    switch (finding_) {
+    case finding::fine:
+        if (!settings_.transactions && !std::exchange(introduced_, true)) {
+            came_further(now);
+            return action::send;
+        }
+        state_ = session_state::ready;
+        was_ready_ = true;
+        trouble_ = errc::unavailable;
+        return action::serve;
+    case finding::old_server:
+        protocol_ = 2;
+        facts_.asked = now;
+        came_further(now);
+        return action::send;
+    case finding::not_yet:
+        trouble_ = errc::unavailable;
+        pause(now, false);
+        return action::nothing;
+    case finding::refused:
+        break;
+    }
+    return lost(now, refusal_, trouble_);
+}
+
+/// A server that expects TLS closes connections without a reply. Whether it is one, only the start
+/// of a TLS handshake shows.
+bool session::asks_for_tls() const noexcept {
+    return settings_.plain_tcp && !introduced_ && !was_ready_ &&
+           (speaks_tls_ || silent_losses_ % losses_between_questions == losses_before_question);
+}
+
+action session::read_garbage(std::int64_t now, std::string_view bytes) {
+    if (!introduced_ && steps_done_ == 0)
+        return refuse_stranger(now, bytes);
+    note(errc::unavailable, "a malformed reply");
+    return lost(now);
+}
+
+/// The first reply shows that this is not a Redis server, or not in this protocol.
+action session::refuse_stranger(std::int64_t now, std::string_view bytes) {
+    constexpr auto is_record = [](char c) { return c == '\x15' || c == '\x16'; };
+    speaks_tls_ = !bytes.empty() && is_record(bytes.front());
+    if (speaks_tls_)
+        note(errc::bad_reply, "the server speaks TLS; use a rediss:// address");
+    else
+        note(errc::bad_reply, "not a Redis server; it replied:", bytes);
+    return lost(now, remedy::reconnect_late, errc::bad_reply);
+}
+
+action session::lost(std::int64_t now, error_code why) {
+    // A server that refuses the first command may close before it replies to the others.
+    if (state_ == session_state::greeting && finding_ == finding::refused)
+        return lost(now, refusal_, trouble_);
+    for (const auto refusal : {errc::auth_failed, errc::untrusted_server, errc::bad_reply})
+        if (why == refusal)
+            return lost(now, remedy::reconnect_late, refusal);
+    return lost(now);
+}
+
+action session::lost(std::int64_t now, remedy why, errc trouble) {
+    if (state_ == session_state::closed)
+        return action::nothing;
+    const auto is_silent = state_ == session_state::greeting && steps_done_ == 0 && !introduced_;
+    silent_losses_ = is_silent && trouble == errc::unavailable ? silent_losses_ + 1 : 0;
+    speaks_tls_ = speaks_tls_ && trouble == errc::bad_reply;
+    writes_failed_ = writes_failed_ || why == remedy::leave_read_only;
+    connected_ = false;
+    protocol_ = settings_.protocol;
+    trouble_ = trouble;
+    pause(now, why == remedy::reconnect_late);
+    return action::disconnect;
+}
+
+action session::wake(std::int64_t now) {
+    const auto at = wake_at();
+    if (!at || now < *at)
+        return action::nothing;
+    if (state_ == session_state::waiting)
+        return start(now);
+    const auto was_asked = state_ == session_state::greeting && asks_for_tls();
+    const auto what = lost(now);
+    // A server that hangs expects nothing else than one that replies.
+    silent_losses_ = was_asked ? losses_before_question + 1 : 0;
+    return what;
+}
+
+/// Waits between half and all of the present pause; the next one will be twice as long.
+void session::pause(std::int64_t now, bool refused) {
+    const auto length = refused ? settings_.refused_pause : pause_;
+    auto jitter = std::uniform_int_distribution<std::int64_t>{length - length / 2, length};
+    due_ = now + jitter(random_);
+    pause_ = std::min(2 * pause_, settings_.reconnect_most);
+    state_ = session_state::waiting;
+}
+
+} // namespace colimit::redis

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The life of a connection as a state machine: connect, greet, serve, and after a loss wait and
+// begin again. It says what to do next (an action) and when it wants to be woken; the shell with
+// the socket obeys. No sockets, no clock of its own: time comes in as microseconds.
+//
+//   idle -> connecting -> greeting -> ready
+//              ^  |          | |        |
+//              |  v          v |        v
+//             waiting  <---- loss ------+        closed: from anywhere, for good
+//
+// The greeting goes out in two writes: HELLO with the credentials and SELECT; then SCRIPT LOAD,
+// because a server hangs up on strangers who send more than 16 KB. Where scripts are off, it is one
+// write with what transactions need: ECHO (which a server that loads its data refuses, as it would
+// a call), CLIENT ID, INFO server, TIME, and the probe of the user's permissions. A server that
+// does not know HELLO is greeted again in RESP2; one that is loading its data is greeted again
+// later, on the same connection.
+
+#ifndef COLIMIT_REDIS_CONNECTION_SESSION_HPP
+#define COLIMIT_REDIS_CONNECTION_SESSION_HPP
+
+#include <colimit/error.hpp>
+#include <redis/connection/transaction_probe.hpp>
+#include <redis/protocol/error_sink.hpp>
+#include <redis/protocol/reply_error.hpp>
+#include <redis/protocol/resp.hpp>
+#include <redis/protocol/server_facts.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+
+namespace colimit::redis {
+
+struct session_settings {
+    std::string user;
+    std::string password;
+    int database = 0;
+    std::string probe_key = {}; ///< under the prefix, of no policy: permissions are tried with it
+    int protocol = 3;
+    bool transactions = false;                ///< no script is loaded; what MULTI needs is asked
+    std::int64_t connect_timeout = 1'000'000; ///< microseconds, as the following
+    std::int64_t reconnect_least = 10'000;
+    std::int64_t reconnect_most = 250'000;
+    std::int64_t refused_pause = 1'000'000; ///< after a server that is full or refuses us
+    bool plain_tcp = false;                 ///< it may be a port that expects TLS
+    std::uint32_t seed = 1;                 ///< of the jitter
+};
+
+enum class session_state : std::uint8_t { idle, connecting, greeting, ready, waiting, closed };
+
+/// What the shell has to do after an event.
+enum class action : std::uint8_t {
+    nothing,
+    connect,    ///< open a connection to the server
+    send,       ///< send what `greeting` appends
+    serve,      ///< the connection is ready: send calls
+    disconnect, ///< close the connection if there is one; the session waits
+};
+
+/// Whether the server and the limiter do not accept each other: that stays until the configuration
+/// changes.
+[[nodiscard]] constexpr bool is_refusal(errc code) noexcept {
+    return code == errc::auth_failed || code == errc::untrusted_server || code == errc::bad_reply;
+}
+
+class session {
+  public:
+    explicit session(session_settings settings);
+
+    [[nodiscard]] session_state state() const noexcept { return state_; }
+    /// When `wake` is to be called, if at all.
+    [[nodiscard]] std::optional<std::int64_t> wake_at() const noexcept;
+    /// Why there is no ready connection: `unavailable`, `auth_failed`, `untrusted_server`,
+    /// `bad_reply` or `server_error`.
+    [[nodiscard]] errc trouble() const noexcept { return trouble_; }
+    /// Authentication or verification failed, or this is not a Redis server: retrying is useless
+    /// until the configuration changes.
+    [[nodiscard]] bool is_refused() const noexcept { return is_refusal(trouble_); }
+    /// Whether `wake` will give up the attempt to connect: it has taken too long. If the server is
+    /// only asked whether it speaks TLS, silence is no problem but an answer.
+    [[nodiscard]] bool is_too_late(std::int64_t now) const noexcept {
+        const auto is_asked = state_ == session_state::greeting && asks_for_tls();
+        return (state_ == session_state::connecting || state_ == session_state::greeting) &&
+               now >= due_ && !is_asked;
+    }
+    /// While connecting: when the server has been silent for so long that a plain-text server is
+    /// likely, if it should be speaking TLS.
+    [[nodiscard]] std::int64_t suspicious_at() const noexcept {
+        return due_ - settings_.connect_timeout / 4;
+    }
+    /// No connection will be ready before this time (in the past while one is being made).
+    [[nodiscard]] std::int64_t not_ready_before() const noexcept;
+
+    /// The attempt is alive: it has a quarter of `connect_timeout` from now at least, however late
+    /// this process has noticed that.
+    void came_further(std::int64_t now) noexcept {
+        due_ = std::max(due_, now + settings_.connect_timeout / 4);
+    }
+    /// Leaves `idle`.
+    [[nodiscard]] action start(std::int64_t now);
+    [[nodiscard]] action connected();
+    void greeting(std::string& out);
+    /// The next reply while greeting.
+    [[nodiscard]] action read_reply(const resp::decoder& reply, std::string_view bytes,
+                                    std::int64_t now);
+    /// What came instead of a reply while greeting. If it is the first, this is not a Redis server.
+    [[nodiscard]] action read_garbage(std::int64_t now, std::string_view bytes);
+    /// The connection is lost, could not be made, or is of no more use.
+    [[nodiscard]] action lost(std::int64_t now, remedy why = remedy::reconnect,
+                              errc trouble = errc::unavailable);
+    /// The same, with what the stream had to say.
+    [[nodiscard]] action lost(std::int64_t now, error_code why);
+    [[nodiscard]] action wake(std::int64_t now);
+    /// The connection has answered a call as it should: after its loss the pauses begin small
+    /// again. A server that greets but serves nothing is not hurried.
+    void served() noexcept { pause_ = settings_.reconnect_least; }
+    /// Of the server, where transactions are used and the connection is ready.
+    [[nodiscard]] const server_facts& facts() const noexcept { return facts_; }
+    /// Commands that the user may not run, though not all calls need them, as far as the server
+    /// tells; separated by spaces.
+    [[nodiscard]] const std::string& denied_commands() const noexcept { return denied_; }
+    /// Scripts that were sent with SCRIPT LOAD.
+    [[nodiscard]] std::uint64_t script_loads() const noexcept { return script_loads_; }
+    /// Handshakes in which the server has loaded all scripts.
+    [[nodiscard]] std::uint64_t scripts_loaded() const noexcept { return scripts_loaded_; }
+    /// Where problems of the handshake are reported. The sink outlives the session.
+    void report_to(error_sink& to) noexcept { errors_ = &to; }
+    void close() noexcept { state_ = session_state::closed; }
+
+  private:
+    enum class step : std::uint8_t {
+        hello,
+        auth,
+        select,
+        ping,
+        load,
+        echo,
+        identity,
+        info,
+        time,
+        permissions,
+        trial
+    };
+
+    void expect(step s) noexcept { steps_[step_count_++] = s; }
+    void ask_for_facts(std::string& out);
+    void note_error(step s, std::string_view text);
+    void note_permission_error(std::string_view text);
+    void refuse_reply();
+    void read_permissions(const resp::decoder& reply, std::string_view bytes);
+    void read_trial(std::string_view error);
+    void end_probe(std::string_view refusal, std::string_view error);
+    [[nodiscard]] bool note_fact(step s, const resp::decoder& reply, std::string_view bytes,
+                                 std::int64_t now);
+    [[nodiscard]] bool note_time(std::optional<std::int64_t> time, std::int64_t now);
+    [[nodiscard]] action refuse_stranger(std::int64_t now, std::string_view bytes);
+    [[nodiscard]] action end_greeting(std::int64_t now);
+    void pause(std::int64_t now, bool refused);
+    [[nodiscard]] bool asks_for_tls() const noexcept;
+
+    void note(errc code, std::string_view text, std::string_view received = {}) noexcept {
+        if (errors_ != nullptr)
+            errors_->note({code, phase::handshake, text, received});
+    }
+
+    error_sink* errors_ = nullptr;
+    int silent_losses_ = 0;   ///< connections in a row that ended before the first reply
+    bool speaks_tls_ = false; ///< the server has replied to a TLS handshake
+    bool was_ready_ = false;
+    bool writes_failed_ = false; ///< the server before this connection was read-only
+    std::string denied_;
+    session_settings settings_;
+    session_state state_ = session_state::idle;
+    errc trouble_ = errc::unavailable;
+    int protocol_;
+    bool introduced_ = false; ///< the first part of the greeting was accepted
+    bool connected_ = false;  ///< also while waiting for a server that loads its data
+    std::array<step, 20> steps_{};
+    std::size_t step_count_ = 0;
+    std::size_t steps_done_ = 0;
+    /// The worst that the greeting's replies had to say.
+    enum class finding : std::uint8_t { fine, old_server, not_yet, refused } finding_{};
+    server_facts facts_;
+    transaction_probe probe_;
+    std::string run_id_; ///< its first half, if the server told it
+    std::int64_t client_id_ = 0;
+    remedy refusal_ = remedy::reconnect;
+    std::uint64_t script_loads_ = 0;
+    std::uint64_t scripts_loaded_ = 0;
+    int loads_ = 0; ///< in this handshake
+    std::int64_t due_ = 0;
+    std::int64_t pause_;
+    std::minstd_rand random_;
+};
+
+} // namespace colimit::redis
+
+#endif

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The socket, without TLS.
+
+#include <redis/connection/guarded.hpp>
+#include <redis/connection/stream.hpp>
+
+#include <netinet/tcp.h>
+
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace colimit::redis {
+
+namespace asio = boost::asio;
+
+namespace {
+
+template<int Level, int Name>
+void set(asio::ip::tcp::socket& socket, std::int64_t value) {
+    auto ignored = error_code{}; // a socket without the option is of use too
+    const auto number = static_cast<int>(value);
+    (void)socket.set_option(asio::detail::socket_option::integer<Level, Name>{number}, ignored);
+}
+
+void apply(const tcp_options& options, asio::ip::tcp::socket& socket) {
+    set<IPPROTO_TCP, TCP_NODELAY>(socket, 1);
+    if (const auto idle = options.keep_alive.count(); idle != 0) {
+        constexpr auto probes = 3;
+        set<SOL_SOCKET, SO_KEEPALIVE>(socket, 1);
+#ifdef TCP_KEEPIDLE
+        set<IPPROTO_TCP, TCP_KEEPIDLE>(socket, idle);
+        set<IPPROTO_TCP, TCP_KEEPINTVL>(socket, std::max(idle / probes, std::int64_t{1}));
+        set<IPPROTO_TCP, TCP_KEEPCNT>(socket, probes);
+#endif
+    }
+#ifdef TCP_USER_TIMEOUT
+    if (const auto most = options.user_timeout.count(); most != 0)
+        set<IPPROTO_TCP, TCP_USER_TIMEOUT>(socket, most);
+#endif
+}
+
+} // namespace
+
+stream::stream(const executor& ex, redis::address where, std::unique_ptr<const tls_context> tls,
+               tcp_options tcp)
+    : where_(std::move(where)), tls_(std::move(tls)), tcp_(tcp), share_(ex), socket_(ex) {}
+
+void stream::connect(listener to, std::chrono::steady_clock::time_point give_up) {
+    give_up_ = give_up;
+    is_closed_ = false;
+    if (where_.kind == address::kind::unix_socket)
+        connect_unix(std::move(to));
+    else
+        connect_tcp(to);
+}
+
+void stream::connect_unix(listener to) {
+    // Longer paths than the system takes are refused when the address is read.
+    reached_ = phase::connect;
+    const auto endpoint = asio::local::stream_protocol::endpoint{where_.path};
+    socket_.async_connect(endpoint, [to = std::move(to), id = connection_](error_code ec) {
+        to->on_connect(id, ec);
+    });
+}
+
+void stream::connect_tcp(const listener& to) {
+    reached_ = phase::resolve;
+    auto ec = error_code{};
+    const auto literal = asio::ip::make_address(where_.host, ec);
+    if (!ec)
+        return connect_to({tcp::endpoint{literal, where_.port}}, to);
+    if (auto found = std::exchange(resolved_, {}); !found.empty())
+        return connect_to(std::move(found), to);
+    if (resolution_.expired())
+        resolve(to);
+}
+
+/// A resolution goes on when the attempt for which it began is over, and serves the next one: a
+/// resolver may take longer than an attempt, each time. It ends when its handler is gone, which
+/// need not have run.
+void stream::resolve(const listener& to) {
+    const auto mark = std::make_shared<char>();
+    resolver_.emplace(socket_.get_executor());
+    resolver_->async_resolve(
+        where_.host, std::to_string(where_.port),
+        [this, to, mark](error_code ec, const tcp::resolver::results_type& found) {
+            if (mark != resolution_.lock())
+                return;
+            ++completions_;
+            resolution_.reset();
+            const auto is_awaited = reached_ == phase::resolve && !is_closed_;
+            if (!ec)
+                ec = guarded([&] {
+                    auto all = std::vector<tcp::endpoint>{found.begin(), found.end()};
+                    is_awaited ? connect_to(std::move(all), to) : resolved_.swap(all);
+                    return error_code{};
+                });
+            if (ec && is_awaited)
+                to->on_connect(connection_, ec);
+        });
+    resolution_ = mark;
+}
+
+/// What failed is tried last, the latest failure at the very end.
+void stream::connect_to(std::vector<tcp::endpoint> found, const listener& to) {
+    const auto is_gone = [&found](const tcp::endpoint& e) {
+        return std::ranges::find(found, e) == found.end();
+    };
+    std::erase_if(failed_, is_gone);
+    failed_.reserve(found.size()); // to note a failure takes no memory
+    for (const auto& e : failed_) {
+        const auto at = std::ranges::find(found, e);
+        std::rotate(at, at + 1, found.end());
+    }
+    endpoints_ = std::move(found);
+    next_endpoint_ = 0;
+    try_next(to);
+}
+
+void stream::connect_next(const listener& to, error_code last) {
+    connecting_.reset();
+    if (next_endpoint_ < endpoints_.size())
+        last = guarded([&] { return try_next(to), error_code{}; });
+    if (last)
+        to->on_connect(connection_, last);
+}
+
+void stream::try_next(const listener& to) {
+    current_ = endpoints_.at(next_endpoint_++);
+    leave_address(); // until it is known to work
+    reached_ = phase::connect;
+    connecting_ = std::make_shared<tcp::socket>(socket_.get_executor());
+    end_share_after_its_time(to);
+    connecting_->async_connect(current_,
+                               [this, to, id = connection_, open = connecting_](error_code ec) {
+                                   if (id == connection_ && open == connecting_)
+                                       on_tcp_connect(to, ec);
+                               });
+}
+
+/// The last address has what is left, and the caller sees to its end.
+void stream::end_share_after_its_time(const listener& to) {
+    const auto left = endpoints_.size() + 1 - next_endpoint_;
+    if (left == 1)
+        return;
+    const auto now = std::chrono::steady_clock::now();
+    share_.expires_at(now + (give_up_ - now) / static_cast<std::int64_t>(left));
+    share_.async_wait([this, to, id = connection_, open = connecting_](error_code /*cancelled*/) {
+        if (id != connection_ || open != connecting_ ||
+            std::chrono::steady_clock::now() < share_.expiry())
+            return;
+        auto ignored = error_code{};
+        (void)open->close(ignored);
+        connect_next(to, asio::error::timed_out);
+    });
+}
+
+void stream::on_tcp_connect(const listener& to, error_code ec) {
+    share_.cancel();
+    ++completions_;
+    if (ec)
+        return connect_next(to, ec);
+    apply(tcp_, *connecting_);
+    socket_ = std::move(*connecting_);
+    connecting_.reset();
+    if (tls_)
+        return begin_tls(to);
+    to->on_connect(connection_, {});
+}
+
+void stream::keep_address() noexcept {
+    std::erase(failed_, current_);
+}
+
+void stream::leave_address() noexcept {
+    std::erase(failed_, current_);
+    if (failed_.size() < failed_.capacity())
+        failed_.push_back(current_);
+}
+
+void stream::read_some(listener to, std::span<char> into) {
+    if (secure_)
+        return read_tls(std::move(to), into);
+    socket_.async_read_some(asio::buffer(into.data(), into.size()),
+                            asio::bind_allocator(detail::handler_allocator<char>{read_memory_},
+                                                 [this, to = std::move(to),
+                                                  id = connection_](error_code ec, std::size_t n) {
+                                                     ++completions_;
+                                                     to->on_read(id, ec, n);
+                                                 }));
+}
+
+void stream::write(listener to, std::string_view bytes) {
+    if (secure_)
+        return write_tls(to, bytes);
+    asio::async_write(
+        socket_, asio::buffer(bytes.data(), bytes.size()),
+        asio::bind_allocator(detail::handler_allocator<char>{write_memory_},
+                             [to = std::move(to), id = connection_](error_code ec, std::size_t n) {
+                                 to->on_write(id, ec, n);
+                             }));
+}
+
+bool stream::has_unread() const noexcept {
+    auto ec = error_code{};
+    return socket_.available(ec) != 0 && !ec;
+}
+
+void stream::shut_down() noexcept {
+    resolution_.reset();
+    resolver_.reset(); // to cancel it would take memory
+    close();
+}
+
+void stream::close() noexcept {
+    ++connection_;
+    is_closed_ = true;
+    auto ignored = error_code{};
+    share_.cancel();
+    if (connecting_)
+        (void)connecting_->close(ignored);
+    connecting_.reset();
+    if (secure_)
+        end_tls();
+    (void)socket_.close(ignored);
+}
+
+} // namespace colimit::redis

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The socket, with TLS: moves bytes between it and the link that understands them. There is one
+// read and one write of the socket at a time, as without; what the link wants to send while
+// something is being sent goes next.
+//
+// Nothing is thrown into the context's loop: a step that finds no memory ends the connection.
+
+#include <redis/connection/guarded.hpp>
+#include <redis/connection/stream.hpp>
+#include <redis/connection/tls_link.hpp>
+
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/write.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace colimit::redis {
+
+namespace asio = boost::asio;
+
+/// One connection. Its handlers hold it: the socket may be reading into it or writing out of it
+/// when the stream has given it up.
+struct stream::secure_part {
+    explicit secure_part(const tls_context& context) : link(context) {}
+
+    tls_link link;
+    bool is_open = false;
+    bool is_sending = false;
+    std::size_t owed = 0; ///< the size of the write that is to be told of
+    std::size_t left = 0; ///< bytes that were sent since that write began
+    std::string provocation;
+};
+
+namespace {
+
+/// Redis and Valkey refuse an unfinished line that is longer. (A line end alone does not help: they
+/// search for it only up to the first zero byte.)
+constexpr std::size_t longest_inline_command = std::size_t{64} * 1024;
+
+[[nodiscard]] asio::mutable_buffer room_of(tls_link& link) noexcept {
+    const auto room = link.room();
+    return {room.data(), room.size()};
+}
+
+} // namespace
+
+void stream::begin_tls(const listener& to) {
+    reached_ = phase::tls;
+    const auto ec = guarded([&] {
+        secure_ = std::make_shared<secure_part>(*tls_);
+        return error_code{};
+    });
+    if (ec)
+        return to->on_connect(connection_, ec);
+    shake_hands(to);
+}
+
+/// The end of the handshake leaves in one write with what is said first: a server that does not
+/// accept us then hangs up on all of it, and its reason can be read.
+void stream::shake_hands(const listener& to) {
+    const auto ec = guarded([&] {
+        auto failure = error_code{};
+        secure_->is_open = secure_->link.shake_hands(failure);
+        if (!secure_->is_open && !failure) {
+            send(to);
+            receive_handshake(to);
+        }
+        // What a server replies to the provocation says nothing of certificates.
+        if (!secure_->provocation.empty() && failure && failure != errc::bad_reply)
+            failure = asio::error::timed_out;
+        return failure;
+    });
+    const auto id = connection_;
+    if (ec || secure_->is_open)
+        to->on_connect(id, ec);
+    if (ec || id != connection_)
+        return;
+    if (const auto failure = guarded([&] { return send(to), error_code{}; }))
+        to->on_write(id, failure, 0);
+}
+
+std::string_view stream::tls_failure() const noexcept {
+    return secure_ ? secure_->link.words() : std::string_view{};
+}
+
+bool stream::is_silent_in_tls() const noexcept {
+    return secure_ && !secure_->is_open && !secure_->is_sending && !secure_->link.has_received() &&
+           secure_->provocation.empty();
+}
+
+void stream::provoke(const listener& to) {
+    secure_->provocation.assign(longest_inline_command, '\n');
+    asio::async_write(
+        socket_, asio::buffer(secure_->provocation),
+        [to, with = secure_](error_code /*the read ends too*/, std::size_t /*bytes*/) {});
+}
+
+void stream::receive_handshake(const listener& to) {
+    socket_.async_read_some(
+        room_of(secure_->link),
+        asio::bind_allocator(
+            detail::handler_allocator<char>{read_memory_},
+            [this, to, id = connection_, with = secure_](error_code ec, std::size_t n) {
+                if (id != connection_)
+                    return;
+                ++completions_;
+                if (!ec)
+                    ec = guarded([&] { return with->link.receive(n), error_code{}; });
+                if (ec)
+                    return to->on_connect(id, ec);
+                shake_hands(to);
+            }));
+}
+
+/// What was received already needs no socket, but must not be told at once; a read of nothing
+/// completes in the next turn, with the memory that is there for a read.
+void stream::read_tls(listener to, std::span<char> into) {
+    auto failure = error_code{};
+    const auto n = secure_->link.decrypt(into, failure);
+    if (n == 0 && !failure)
+        return receive_tls(std::move(to), into);
+    socket_.async_read_some(
+        asio::mutable_buffer{},
+        asio::bind_allocator(detail::handler_allocator<char>{read_memory_},
+                             [this, to = std::move(to), id = connection_, failure,
+                              n](error_code /*none*/, std::size_t /*none*/) {
+                                 ++completions_;
+                                 to->on_read(id, failure, n);
+                             }));
+}
+
+void stream::receive_tls(listener to, std::span<char> into) {
+    socket_.async_read_some(room_of(secure_->link),
+                            asio::bind_allocator(detail::handler_allocator<char>{read_memory_},
+                                                 [this, to = std::move(to), into, id = connection_,
+                                                  with = secure_](error_code ec, std::size_t n) {
+                                                     if (id != connection_)
+                                                         return;
+                                                     ++completions_;
+                                                     auto got = std::size_t{0};
+                                                     auto is_waiting = false;
+                                                     if (!ec)
+                                                         ec = guarded([&] {
+                                                             auto failure = error_code{};
+                                                             with->link.receive(n);
+                                                             got =
+                                                                 with->link.decrypt(into, failure);
+                                                             send(to);
+                                                             is_waiting = got == 0 && !failure;
+                                                             if (is_waiting)
+                                                                 receive_tls(to, into);
+                                                             return failure;
+                                                         });
+                                                     if (ec || !is_waiting)
+                                                         to->on_read(id, ec, got);
+                                                 }));
+}
+
+void stream::write_tls(const listener& to, std::string_view bytes) {
+    secure_->link.encrypt(bytes);
+    secure_->owed = bytes.size();
+    secure_->left = 0;
+    send(to);
+}
+
+/// Sends what there is to send, unless something is being sent.
+void stream::send(const listener& to) {
+    if (secure_->is_sending)
+        return;
+    const auto bytes = secure_->link.take_output();
+    if (bytes.empty())
+        return;
+    asio::async_write(socket_, asio::buffer(bytes.data(), bytes.size()),
+                      asio::bind_allocator(detail::handler_allocator<char>{write_memory_},
+                                           [this, to, id = connection_,
+                                            with = secure_](error_code ec, std::size_t n) {
+                                               if (id == connection_)
+                                                   on_sent(to, *with, ec, n);
+                                           }));
+    secure_->is_sending = true;
+}
+
+/// Encrypted, a byte of the text takes a byte at least, and what stands before it in the text
+/// stands before it here. So no more of the text can have left than bytes were sent since.
+void stream::on_sent(const listener& to, secure_part& with, error_code ec, std::size_t bytes) {
+    with.is_sending = false;
+    with.left += bytes;
+    if (!ec)
+        ec = guarded([&] { return send(to), error_code{}; });
+    if (with.is_sending)
+        return;
+    const auto owed = std::exchange(with.owed, 0);
+    if (ec && !with.is_open)
+        to->on_connect(connection_, ec);
+    else if (ec)
+        to->on_write(connection_, ec, std::min(owed, with.left));
+    else if (owed != 0)
+        to->on_write(connection_, {}, owed);
+}
+
+/// Says why it ends, or that it does, if that can be done without waiting.
+void stream::end_tls() noexcept {
+    const auto last = std::exchange(secure_, nullptr);
+    if (last->is_sending)
+        return;
+    std::array<char, 256> bytes{};
+    const auto size = last->link.end(bytes);
+    auto ignored = error_code{};
+    (void)socket_.non_blocking(true, ignored);
+    if (size != 0 && !ignored)
+        (void)socket_.write_some(asio::buffer(bytes.data(), size), ignored);
+}
+
+} // namespace colimit::redis

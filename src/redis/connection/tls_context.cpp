@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Options in, OpenSSL's context out. What OpenSSL says of a file that it does not like is of little
+// use to who wrote its name, so each way to fail has words of ours.
+
+#include <colimit/error.hpp>
+#include <redis/connection/tls_context.hpp>
+
+#include <boost/asio/ip/address.hpp>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <new>
+#include <system_error>
+
+namespace colimit::redis {
+namespace {
+
+/// OpenSSL keeps errors for each thread until they are taken; whoever uses it after us must not
+/// find ours.
+struct own_errors {
+    own_errors() noexcept { ERR_clear_error(); }
+    own_errors(const own_errors&) = delete;
+    own_errors& operator=(const own_errors&) = delete;
+    ~own_errors() { ERR_clear_error(); }
+};
+
+[[noreturn]] void refuse(const char* option, const std::string& reason) {
+    throw error{errc::invalid_config, "config::tls." + std::string{option} + ": " + reason};
+}
+
+void check_readable(const char* option, const std::string& path) {
+    if (path.find('\0') != std::string::npos)
+        refuse(option, "the name of the file has a zero byte");
+    const auto close = [](std::FILE* f) { (void)std::fclose(f); };
+    errno = 0;
+    const auto file =
+        std::unique_ptr<std::FILE, decltype(close)>{std::fopen(path.c_str(), "re"), close};
+    // A folder can be opened, but not read.
+    if (file == nullptr || (std::fgetc(file.get()) == EOF && std::ferror(file.get()) != 0))
+        refuse(option, "cannot read " + path + ": " + std::generic_category().message(errno));
+}
+
+/// OpenSSL would ask for a passphrase at the terminal; who is there would not know what for.
+int note_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* is_encrypted) {
+    *static_cast<bool*>(is_encrypted) = true;
+    return -1;
+}
+
+} // namespace
+
+void tls_deleter::operator()(ssl_ctx_st* context) const noexcept {
+    SSL_CTX_free(context);
+}
+
+void tls_deleter::operator()(ssl_st* connection) const noexcept {
+    SSL_free(connection);
+}
+
+tls_context::tls_context(const tls& options, const std::string& host)
+    : context_(SSL_CTX_new(TLS_client_method())),
+      name_(options.name.empty() ? host : options.name) {
+    const own_errors guard;
+    if (context_ == nullptr)
+        throw std::bad_alloc{};
+    auto ec = error_code{};
+    (void)boost::asio::ip::make_address(name_, ec);
+    is_literal_ = !ec;
+    // To OpenSSL ".h" is any host below h, and no name at all is any host.
+    if (name_.empty() || name_.front() == '.')
+        refuse("name", "is not given, and the host of config::server begins with a dot");
+    if (!is_literal_ && name_.ends_with('.')) // it ends the name, and is in no certificate
+        name_.pop_back();
+    auto* const context = context_.get();
+    (void)SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+    // A connection is greeted once. Sessions are not resumed, so none is kept.
+    (void)SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
+    (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    introduce(options);
+    SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);
+    if (options.accept_any_certificate)
+        return;
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+    trust(options);
+    verify_name();
+}
+
+void tls_context::trust(const tls& options) {
+    if (options.authorities.empty()) {
+        if (SSL_CTX_set_default_verify_paths(context_.get()) != 1)
+            throw std::bad_alloc{};
+        return;
+    }
+    check_readable("authorities", options.authorities);
+    if (SSL_CTX_load_verify_file(context_.get(), options.authorities.c_str()) != 1)
+        refuse("authorities", options.authorities + " has no certificates in PEM form");
+}
+
+void tls_context::verify_name() {
+    auto* const wanted = SSL_CTX_get0_param(context_.get());
+    X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    const auto is_set = is_literal_
+                            ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name_.c_str())
+                            : X509_VERIFY_PARAM_set1_host(wanted, name_.c_str(), name_.size());
+    if (is_set != 1)
+        throw std::bad_alloc{};
+}
+
+void tls_context::introduce(const tls& options) {
+    if (options.certificate.empty())
+        return;
+    auto* const context = context_.get();
+    check_readable("certificate", options.certificate);
+    if (SSL_CTX_use_certificate_chain_file(context, options.certificate.c_str()) != 1)
+        refuse("certificate", options.certificate + " has no certificate in PEM form");
+    check_readable("key", options.key);
+    auto is_encrypted = false;
+    SSL_CTX_set_default_passwd_cb(context, note_passphrase);
+    SSL_CTX_set_default_passwd_cb_userdata(context, &is_encrypted);
+    ERR_clear_error();
+    const auto is_read =
+        SSL_CTX_use_PrivateKey_file(context, options.key.c_str(), SSL_FILETYPE_PEM) == 1;
+    SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
+    if (is_encrypted)
+        refuse("key", options.key + " needs a passphrase; expected a key without one");
+    const auto failure = ERR_peek_last_error();
+    const auto is_other = ERR_GET_LIB(failure) == ERR_LIB_X509 &&
+                          (ERR_GET_REASON(failure) == X509_R_KEY_VALUES_MISMATCH ||
+                           ERR_GET_REASON(failure) == X509_R_KEY_TYPE_MISMATCH);
+    if (!is_read && !is_other)
+        refuse("key", options.key + " has no private key in PEM form");
+    if (!is_read || SSL_CTX_check_private_key(context) != 1)
+        refuse("key", options.key + " is not the key of the certificate in " + options.certificate);
+}
+
+std::unique_ptr<ssl_st, tls_deleter> tls_context::new_connection() const {
+    const own_errors guard;
+    auto made = std::unique_ptr<ssl_st, tls_deleter>{SSL_new(context_.get())};
+    if (made == nullptr ||
+        (!is_literal_ && SSL_set_tlsext_host_name(made.get(), name_.c_str()) != 1))
+        throw std::bad_alloc{};
+    SSL_set_connect_state(made.get());
+    return made;
+}
+
+} // namespace colimit::redis

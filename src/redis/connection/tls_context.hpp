@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What all TLS connections of a limiter have in common: who is trusted, by what name, and who we
+// are. Made once, from files that are read then. OpenSSL's names stay in the sources.
+
+#ifndef COLIMIT_REDIS_CONNECTION_TLS_CONTEXT_HPP
+#define COLIMIT_REDIS_CONNECTION_TLS_CONTEXT_HPP
+
+#include <colimit/tls.hpp>
+
+#include <memory>
+#include <string>
+
+struct ssl_ctx_st;
+struct ssl_st;
+
+namespace colimit::redis {
+
+struct tls_deleter {
+    void operator()(ssl_ctx_st* context) const noexcept;
+    void operator()(ssl_st* connection) const noexcept;
+};
+
+class tls_context {
+  public:
+    /// @param host of the address; verified if `options` names nobody else
+    /// @throws colimit::error with `errc::invalid_config`: which option, which file, what is wrong.
+    tls_context(const tls& options, const std::string& host);
+
+    /// A connection that has not begun. @throws std::bad_alloc
+    [[nodiscard]] std::unique_ptr<ssl_st, tls_deleter> new_connection() const;
+
+  private:
+    void trust(const tls& options);
+    void verify_name();
+    void introduce(const tls& options);
+
+    std::unique_ptr<ssl_ctx_st, tls_deleter> context_;
+    std::string name_;
+    bool is_literal_ = false; ///< the name is an IP address
+};
+
+} // namespace colimit::redis
+
+#endif

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Whether the user may run the commands of transactions: what lua/probe is for scripts.
+//
+//     MULTI   each command, on a key that does not exist   ZADD   EXEC
+//
+// The server refuses a command without permission when it is queued. Nothing is executed, because
+// the last ZADD has no arguments and EXEC therefore aborts. DISCARD is not used, because
+// transactions do not need it and the user may not have it. If the user may not run MULTI, the
+// commands are executed, and change nothing as the key does not exist. A user who may not access
+// the key may run the command, as servers check that first.
+
+#ifndef COLIMIT_REDIS_CONNECTION_TRANSACTION_PROBE_HPP
+#define COLIMIT_REDIS_CONNECTION_TRANSACTION_PROBE_HPP
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace colimit::redis {
+
+class transaction_probe {
+  public:
+    /// Starts anew and appends the commands. Returns the number of replies that they will have.
+    std::size_t append(std::string& out, std::string_view key);
+
+    /// Takes the next reply. Returns true if it was the last one.
+    /// @param error the text of an error reply; empty for any other reply
+    [[nodiscard]] bool read_reply(std::string_view error);
+
+    /// The server's first refusal of a command that every `allow` needs, followed by the names of
+    /// all such commands that were refused; empty if there is none.
+    [[nodiscard]] std::string refusal() const;
+    /// The refused commands that only some calls need, separated by spaces.
+    [[nodiscard]] const std::string& others() const noexcept { return others_; }
+    /// The server's words if the user may not access the key or, else, if it is read-only.
+    [[nodiscard]] const std::string& error() const noexcept {
+        return key_error_.empty() ? read_only_ : key_error_;
+    }
+
+  private:
+    std::size_t replies_ = 0;
+    std::string first_refusal_;
+    std::string needed_;
+    std::string others_;
+    std::string read_only_;
+    std::string key_error_;
+};
+
+} // namespace colimit::redis
+
+#endif

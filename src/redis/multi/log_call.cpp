@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The commands of a call are a row of steps, which is worked out once for asking and once more for
+// reading the answers.
+
+#include <core/call_fault.hpp>
+#include <redis/multi/log_call.hpp>
+#include <redis/protocol/reply_error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <span>
+
+namespace colimit::redis {
+namespace {
+
+using core::verb;
+
+enum class action : std::uint8_t {
+    trim,    ///< forget what no rule covers
+    forget,  ///< the newest `cost` events, for refund
+    clear,   ///< everything, for reset
+    newest,  ///< the newest event's time
+    blocker, ///< the event that must go before the call fits rule i
+    record,  ///< the call
+    blocker_afterwards,
+    count, ///< what rule i covers
+    cap,   ///< forget the oldest where refused calls are kept too
+    ttl,
+    expire,
+};
+
+struct step {
+    action what;
+    std::uint8_t rule = 0;
+};
+
+class steps {
+  public:
+    explicit steps(const log_call& c) noexcept {
+        if (c.asked.verb == verb::reset)
+            add(action::clear);
+        else
+            add_all(c);
+    }
+
+    [[nodiscard]] std::span<const step> all() const noexcept { return {steps_.data(), size_}; }
+
+  private:
+    void add_all(const log_call& c) noexcept {
+        const auto v = c.asked.verb;
+        if (c.members != 0 || v == verb::refund)
+            add(action::trim);
+        if (v == verb::refund && c.asked.cost != 0)
+            add(action::forget);
+        if (v == verb::charge)
+            add_recording(c);
+        add(action::newest);
+        add_each(action::blocker, c);
+        if (v == verb::allow && c.members != 0) {
+            add(action::record);
+            if (c.rules.counts_refused)
+                add_each(action::blocker_afterwards, c);
+        }
+        add_each(action::count, c);
+        if (v == verb::allow && c.members != 0 && c.rules.counts_refused)
+            add(action::cap);
+        if (c.members != 0) {
+            add(action::ttl);
+            add(action::expire);
+        }
+    }
+    void add(action what, std::size_t rule = 0) noexcept {
+        steps_[size_++] = {what, static_cast<std::uint8_t>(rule)};
+    }
+    void add_each(action what, const log_call& c) noexcept {
+        for (std::size_t i = 0; i < c.rules.size; ++i)
+            add(what, i);
+    }
+    void add_recording(const log_call& c) noexcept {
+        if (c.members != 0)
+            add(action::record);
+        if (c.members != 0 && c.rules.counts_refused)
+            add(action::cap);
+    }
+
+    std::array<step, 3 * limits::rules_per_policy + 8> steps_{};
+    std::size_t size_ = 0;
+};
+
+void append_number(std::string& out, std::int64_t value) {
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    resp::append_bulk(out, {digits, static_cast<std::size_t>(end - digits)});
+}
+
+/// A score that is not part of the range that it ends.
+void append_edge(std::string& out, std::int64_t score) {
+    char text[24] = {'('};
+    const auto end = std::to_chars(text + 1, text + sizeof text, score).ptr;
+    resp::append_bulk(out, {text, static_cast<std::size_t>(end - text)});
+}
+
+void append_member(std::string& out, const log_call& c, std::uint32_t i) {
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof digits, c.member + i).ptr;
+    const auto size = static_cast<std::size_t>(end - digits);
+    resp::append_bulk_header(out, c.origin.size() + size);
+    out.append(c.origin).append(digits, size).append("\r\n");
+}
+
+void begin_command(std::string& out, std::size_t words, std::string_view name,
+                   std::string_view key) {
+    resp::append_array(out, words);
+    resp::append_bulk(out, name);
+    resp::append_bulk(out, key);
+}
+
+/// The events at places `first` to `last`, from the oldest; negative from the newest.
+void append_forgetting(std::string& out, const log_call& c, std::int64_t first, std::int64_t last) {
+    begin_command(out, 4, "ZREMRANGEBYRANK", c.key);
+    append_number(out, first);
+    append_number(out, last);
+}
+
+/// The event at a place from the newest, with its score.
+void append_look(std::string& out, const log_call& c, std::int64_t place) {
+    begin_command(out, 5, "ZREVRANGE", c.key);
+    append_number(out, place);
+    append_number(out, place);
+    resp::append_bulk(out, "WITHSCORES");
+}
+
+void append_record(std::string& out, const log_call& c) {
+    begin_command(out, 2 + 2 * std::size_t{c.members}, "ZADD", c.key);
+    for (std::uint32_t i = 0; i < c.members; ++i) {
+        append_number(out, c.latest);
+        append_member(out, c, i);
+    }
+}
+
+/// Tokens that must fit.
+[[nodiscard]] std::int64_t amount_of(const core::question& asked) noexcept {
+    return asked.verb == verb::allow || asked.verb == verb::peek ? asked.at_least : 0;
+}
+
+/// Once the event at this place, from the newest, has gone, as few are left as the rule needs.
+[[nodiscard]] std::int64_t place_of_blocker(const log_call& c, std::size_t rule) noexcept {
+    return std::max<std::int64_t>(c.rules.limits[rule].full - amount_of(c.asked), 0);
+}
+
+/// A second more than events count, or as long as the configuration says.
+[[nodiscard]] std::int64_t ttl_of(const log_call& c) noexcept {
+    return std::max((core::log_period(c.rules) + 999) / 1'000 + 1'000, c.least_ttl);
+}
+
+void append_step(std::string& out, const log_call& c, step s) {
+    switch (s.what) {
+    case action::trim:
+        begin_command(out, 4, "ZREMRANGEBYSCORE", c.key);
+        resp::append_bulk(out, "-inf");
+        return append_number(out, c.earliest - core::log_period(c.rules) - c.grace);
+    case action::forget:
+        return append_forgetting(out, c, -c.asked.cost, -1);
+    case action::clear: // and not DEL, which would take a key of another type along
+        return append_forgetting(out, c, 0, -1);
+    case action::newest:
+        return append_look(out, c, 0);
+    case action::blocker:
+    case action::blocker_afterwards:
+        return append_look(out, c, place_of_blocker(c, s.rule));
+    case action::record:
+        return append_record(out, c);
+    case action::count:
+        begin_command(out, 4, "ZCOUNT", c.key);
+        append_edge(out, c.earliest - c.rules.limits[s.rule].period);
+        return resp::append_bulk(out, "+inf");
+    case action::cap:
+        return append_forgetting(out, c, 0, -core::log_capacity(c.rules) - 1);
+    case action::ttl:
+        return begin_command(out, 2, "PTTL", c.key);
+    case action::expire:
+        begin_command(out, 3, "PEXPIRE", c.key);
+        return append_number(out, ttl_of(c));
+    }
+}
+
+/// Places of a reply with all that lies in them.
+class elements {
+  public:
+    elements(const resp::decoder& reply, std::string_view bytes) noexcept
+        : reply_(reply), bytes_(bytes), nodes_(reply.nodes().subspan(1)) {}
+
+    /// The nodes of the next element.
+    [[nodiscard]] std::span<const resp::node> next() noexcept {
+        auto size = std::size_t{0};
+        for (auto left = std::size_t{1}; left != 0; --left) {
+            const auto& n = nodes_[size++];
+            left += resp::is_container(n.kind) ? n.size : 0;
+        }
+        const auto element = nodes_.first(size);
+        nodes_ = nodes_.subspan(size);
+        return element;
+    }
+
+    [[nodiscard]] std::string_view text(const resp::node& n) const noexcept {
+        return reply_.text(n, bytes_);
+    }
+
+  private:
+    const resp::decoder& reply_;
+    std::string_view bytes_;
+    std::span<const resp::node> nodes_;
+};
+
+/// Servers write scores as integers or with an exponent, as text or as a number. The score is the
+/// last of an event's nodes; 0 where there is no event.
+[[nodiscard]] std::optional<std::int64_t> score_of(const elements& from,
+                                                   std::span<const resp::node> event) noexcept {
+    if (event.front().kind != resp::kind::array)
+        return std::nullopt;
+    if (event.size() == 1)
+        return 0;
+    const auto text = from.text(event.back());
+    auto score = 0.0;
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), score);
+    if (ec != std::errc{} || end != text.data() + text.size())
+        return std::nullopt;
+    const auto most = static_cast<double>(limits::exact_integer);
+    return static_cast<std::int64_t>(std::clamp(score, 0.0, most)); // somebody else's may be any
+}
+
+/// What EXEC has answered.
+struct findings {
+    std::optional<reply_error> error;
+    std::int64_t newest = 0;
+    std::array<std::int64_t, limits::rules_per_policy> blockers{};
+    std::array<std::int64_t, limits::rules_per_policy> blockers_afterwards{};
+    std::array<std::int64_t, limits::rules_per_policy> counts{};
+    std::int64_t ttl = -2;
+    bool recorded = false;
+    bool expires = false;
+};
+
+/// False when an element is not an answer to its command.
+[[nodiscard]] bool read_step(findings& f, step s, const elements& from,
+                             std::span<const resp::node> element) noexcept {
+    const auto& first = element.front();
+    if (first.kind == resp::kind::error || first.kind == resp::kind::blob_error) {
+        if (!f.error)
+            f.error = classify(from.text(first));
+        return true;
+    }
+    if (s.what == action::newest || s.what == action::blocker ||
+        s.what == action::blocker_afterwards) {
+        const auto score = score_of(from, element);
+        (s.what == action::newest    ? f.newest
+         : s.what == action::blocker ? f.blockers[s.rule]
+                                     : f.blockers_afterwards[s.rule]) = score.value_or(0);
+        return score.has_value();
+    }
+    if (s.what == action::count)
+        f.counts[s.rule] = first.integer;
+    else if (s.what == action::ttl)
+        f.ttl = first.integer;
+    f.recorded = f.recorded || s.what == action::record;
+    f.expires = f.expires || (s.what == action::expire && first.integer == 1);
+    return first.kind == resp::kind::integer;
+}
+
+[[nodiscard]] aftermath aftermath_of_error(const log_call& c, const findings& f) noexcept {
+    auto after = aftermath{};
+    after.failure = f.error->code;
+    after.surplus = f.recorded ? c.members : 0;
+    if (f.expires && !f.recorded)
+        after.ttl_of_stranger = f.ttl;
+    return after;
+}
+
+/// When the call fits a rule, of which `used` is taken: 0, or when the blocker goes.
+[[nodiscard]] std::int64_t fits_at(const log_call& c, std::size_t rule, std::int64_t used,
+                                   std::int64_t blocker) noexcept {
+    const auto& l = c.rules.limits[rule];
+    const auto fits = used + amount_of(c.asked) <= l.full;
+    return fits ? 0 : std::max(blocker, c.earliest - l.period + 1) + l.period;
+}
+
+/// A granted call is newer than all, or nearly: what it recorded goes when the latest time does.
+void add_own_time(const log_call& c, std::int64_t newest, decision& answer) noexcept {
+    for (std::size_t i = 0; i < answer.rules.size(); ++i)
+        answer.rules[i].reset_after = std::chrono::microseconds{
+            std::max(newest, c.latest) + c.rules.limits[i].period - c.earliest};
+    answer.reset_after = answer.rules[answer.binding].reset_after;
+}
+
+[[nodiscard]] aftermath decide(const log_call& c, const findings& f, decision& answer) noexcept {
+    auto asked = c.asked;
+    asked.now = c.earliest;
+    const auto own = asked.verb == verb::allow ? std::int64_t{c.members} : 0;
+    if (own != 0)
+        asked.cost = own;
+    auto state = core::key_state{};
+    for (std::size_t i = 0; i < c.rules.size; ++i) {
+        const auto used = f.counts[i] - own;
+        const auto& if_refused = own == 0 ? f.blockers : f.blockers_afterwards;
+        state.states[i] = {.t = f.newest,
+                           .debt = used,
+                           .num = fits_at(c, i, used + own, if_refused[i]),
+                           .capacity = fits_at(c, i, used, f.blockers[i])};
+    }
+    (void)core::evaluate(c.rules, state, asked, answer);
+    const auto kept = answer.allowed() ? answer.granted : c.rules.counts_refused ? own : 0;
+    if (own != 0 && kept != 0)
+        add_own_time(c, f.newest, answer);
+    auto after = aftermath{};
+    after.surplus = static_cast<std::uint32_t>(own - std::min(kept, own));
+    after.newest = f.newest;
+    return after;
+}
+
+} // namespace
+
+error_code error_of_log_call(const core::plan& rules, const core::question& asked) {
+    using detail::error_of;
+    using detail::fault;
+    if (asked.verb > verb::reset)
+        return error_of(fault::multi_verb);
+    if (rules.size == 0) // of a Bloom filter
+        return error_of(fault::multi_no_rules);
+    const auto all = rules.all();
+    const auto strange =
+        std::ranges::find_if(all, [](const core::limit& l) { return l.kind != core::kind::log; });
+    if (strange != all.end() && strange->kind == core::kind::hold)
+        return error_of(fault::multi_cooldown);
+    if (strange != all.end())
+        return error_of(fault::multi_rule,
+                        {static_cast<std::size_t>(strange - all.begin()), strange->kind});
+    if (members_of(rules, asked) > limits::log_events)
+        return error_of(fault::multi_cost);
+    if (rules.counts_refused && asked.verb == verb::allow && asked.at_least != asked.cost)
+        return error_of(fault::multi_partial);
+    return {};
+}
+
+std::int64_t members_of(const core::plan& rules, const core::question& asked) noexcept {
+    if (asked.verb == verb::charge)
+        return asked.cost;
+    if (asked.verb != verb::allow)
+        return 0;
+    auto most = asked.cost;
+    for (const auto& l : rules.rules())
+        if (!l.shadow)
+            most = std::min(most, l.capacity);
+    return asked.at_least > most ? 0 : most;
+}
+
+std::size_t append_log_call(std::string& out, const log_call& call) {
+    const auto row = steps{call};
+    for (const auto s : row.all())
+        append_step(out, call, s);
+    return row.all().size();
+}
+
+std::optional<aftermath> read_log_call(const log_call& call, const resp::decoder& reply,
+                                       std::string_view bytes, decision& answer) {
+    const auto row = steps{call};
+    if (reply.nodes().front().kind != resp::kind::array ||
+        reply.nodes().front().size != row.all().size())
+        return std::nullopt;
+    auto from = elements{reply, bytes};
+    auto found = findings{};
+    for (const auto s : row.all())
+        if (!read_step(found, s, from, from.next()))
+            return std::nullopt;
+    return found.error ? aftermath_of_error(call, found) : decide(call, found, answer);
+}
+
+void append_removal(std::string& out, const log_call& call, std::uint32_t surplus) {
+    begin_command(out, 2 + std::size_t{surplus}, "ZREM", call.key);
+    for (auto i = call.members - surplus; i < call.members; ++i)
+        append_member(out, call, i);
+}
+
+void append_ttl(std::string& out, std::string_view key, std::int64_t ttl) {
+    if (ttl < 0)
+        return begin_command(out, 2, "PERSIST", key);
+    begin_command(out, 3, "PEXPIRE", key);
+    append_number(out, ttl);
+}
+
+void append_cut(std::string& out, std::string_view key, std::int64_t after) {
+    begin_command(out, 4, "ZREMRANGEBYSCORE", key);
+    append_edge(out, after);
+    resp::append_bulk(out, "+inf");
+}
+
+} // namespace colimit::redis

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A row of transactions on its way out, and its replies on their way back.
+
+#include <hash/fnv1a.hpp>
+#include <redis/multi/transaction.hpp>
+#include <redis/protocol/key.hpp>
+#include <redis/protocol/time_reply.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace colimit::redis {
+namespace {
+
+/// Members in one write, unless a single call has more: as many as keep a server busy for a
+/// millisecond.
+constexpr std::size_t members_per_write = 1024;
+
+/// Of a key's whole name: more costs an allocation, once.
+constexpr std::size_t usual_key_bytes = 128;
+
+/// Events so much later than a period from now come from before the server's clock was set back;
+/// nobody's idea of that clock is so uncertain.
+constexpr std::int64_t uncertainty = 60'000'000;
+
+[[nodiscard]] bool is_error(const resp::decoder& reply) noexcept {
+    const auto kind = reply.nodes().front().kind;
+    return kind == resp::kind::error || kind == resp::kind::blob_error;
+}
+
+[[nodiscard]] reply_error error_in(const resp::decoder& reply, std::string_view bytes) noexcept {
+    return classify(reply.text(reply.nodes().front(), bytes));
+}
+
+[[nodiscard]] bool is_line(const resp::decoder& reply, std::string_view bytes,
+                           std::string_view line) noexcept {
+    const auto& first = reply.nodes().front();
+    return first.kind == resp::kind::simple && reply.text(first, bytes) == line;
+}
+
+[[nodiscard]] std::string_view decimal(std::uint64_t value, char (&digits)[24]) noexcept {
+    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    return {digits, static_cast<std::size_t>(end - digits)};
+}
+
+} // namespace
+
+transaction::transaction(std::size_t most_calls) : most_calls_(most_calls) {
+    calls_.reserve(most_calls_);
+    keys_.reserve(most_calls_ * usual_key_bytes);
+}
+
+void transaction::start(std::uint64_t nonce) {
+    nonce_ = nonce;
+    keys_.clear();
+    calls_.clear();
+    members_ = live_ = 0;
+    encoded = false;
+}
+
+bool transaction::takes_calls() const noexcept {
+    return !encoded && calls_.size() < most_calls_ && members_ < members_per_write;
+}
+
+void transaction::add(detail::operation& op, std::string_view prefix, std::string_view key,
+                      const policy_pointer& policy) {
+    const auto begin = keys_.size();
+    const auto family_at =
+        append_key(keys_, {policy->prefix(prefix), policy->name, key, hash::fnv1a_64(key)});
+    keys_.insert(begin + family_at, 1, transaction_family);
+    const auto members = static_cast<std::uint32_t>(members_of(policy->plan, op.asked));
+    calls_.push_back({.op = &op,
+                      .asked = op.asked,
+                      .policy = policy,
+                      .key_offset = begin,
+                      .key_size = keys_.size() - begin,
+                      .members = members});
+    members_ += members;
+    ++live_;
+    hold(op, static_cast<std::uint32_t>(calls_.size() - 1));
+}
+
+void transaction::drop(std::uint32_t index) noexcept {
+    auto& c = calls_[index];
+    c.op = nullptr;
+    c.withdrawn = !encoded;
+    --live_;
+}
+
+void transaction::take_back() noexcept {
+    encoded = false;
+    for (auto& c : calls_)
+        c.withdrawn = c.op == nullptr;
+}
+
+log_call transaction::view_of(const one_call& c, const transaction_context& with) const noexcept {
+    return {.rules = c.policy->plan,
+            .asked = c.asked,
+            .key = key_of(c),
+            .earliest = c.earliest,
+            .latest = c.latest,
+            .origin = with.origin,
+            .member = c.member,
+            .members = c.members,
+            .grace = with.grace,
+            .least_ttl = with.least_ttl};
+}
+
+void transaction::encode_call(std::string& out, one_call& c, transaction_context& with) {
+    const auto own = c.asked.now != detail::store_clock;
+    c.earliest = own ? c.asked.now : with.clock.earliest(with.here);
+    c.latest = own ? c.asked.now : with.clock.latest(with.here);
+    c.member = std::exchange(with.member, with.member + c.members);
+    resp::append_command(out, {"MULTI"});
+    c.commands = static_cast<std::uint32_t>(append_log_call(out, view_of(c, with)));
+    resp::append_command(out, {"EXEC"});
+}
+
+void transaction::encode(std::string& out, transaction_context& with) {
+    encoded = true;
+    is_ours_ = false;
+    now_.reset();
+    heard_ = {};
+    worst_ = remedy::keep;
+    head_ = 2;
+    asked_at_ = with.here;
+    char digits[24];
+    resp::append_command(out, {"ECHO", decimal(nonce_, digits)});
+    resp::append_command(out, {"TIME"});
+    for (auto& c : calls_)
+        if (!c.withdrawn)
+            encode_call(out, c, with);
+    current_ = 0;
+    skip_withdrawn();
+}
+
+void transaction::encode_repairs(std::string& out, transaction_context& with) {
+    encoded = true;
+    current_ = 0;
+    worst_ = remedy::keep;
+    out.append(with.repairs);
+    head_ = std::exchange(with.repair_count, 0);
+    with.repairs.clear();
+}
+
+void transaction::skip_withdrawn() noexcept {
+    while (current_ < calls_.size() && calls_[current_].withdrawn)
+        ++current_;
+}
+
+/// False when the reply belongs to somebody else's question.
+bool transaction::read_head(const resp::decoder& reply, std::string_view bytes,
+                            transaction_context& with) {
+    --head_;
+    if (is_error(reply)) {
+        note(error_in(reply, bytes));
+        return true;
+    }
+    if (calls_.empty()) // an answer to a repair
+        return true;
+    if (head_ == 1) {
+        char digits[24];
+        is_ours_ = reply.text(reply.nodes().front(), bytes) == decimal(nonce_, digits);
+        return is_ours_;
+    }
+    now_ = read_time(reply, bytes);
+    if (now_)
+        with.clock.observe(asked_at_, with.here, *now_);
+    return now_.has_value();
+}
+
+std::optional<transaction::progress> transaction::read_reply(const resp::decoder& reply,
+                                                             std::string_view bytes,
+                                                             transaction_context& with) {
+    auto made = progress{};
+    if (is_error(reply))
+        made.failure = error_in(reply, bytes).code;
+    if (head_ != 0) {
+        if (!read_head(reply, bytes, with))
+            return std::nullopt;
+    } else {
+        auto& c = calls_[current_];
+        made.policy = c.policy.get();
+        if (heard_.replies == c.commands + 1) {
+            if (heard_.error)
+                made.failure.reset(); // what EXEC says follows from it
+            if (!read_exec(c, reply, bytes, with, made.answered))
+                return std::nullopt;
+            heard_ = {};
+            ++current_;
+            skip_withdrawn();
+        } else {
+            if (is_error(reply) && !heard_.error)
+                heard_.error = error_in(reply, bytes);
+            else if (!is_error(reply) &&
+                     !is_line(reply, bytes, heard_.replies == 0 ? "OK" : "QUEUED"))
+                heard_.ran_alone = true; // MULTI itself was refused
+            ++heard_.replies;
+        }
+    }
+    made.is_over = head_ == 0 && current_ == calls_.size();
+    made.needs = made.is_over ? worst_ : remedy::keep;
+    return made;
+}
+
+/// What EXEC says, and with it the end of a call.
+bool transaction::read_exec(one_call& c, const resp::decoder& reply, std::string_view bytes,
+                            transaction_context& with, detail::operation*& answered) {
+    auto failure = std::optional<errc>{};
+    if (is_error(reply)) {
+        // EXECABORT: nothing was run, and the error that came before it says why.
+        const auto meaning = heard_.error.value_or(error_in(reply, bytes));
+        note(meaning);
+        failure = heard_.ran_alone && c.asked.verb != detail::verb::peek ? errc::outcome_unknown
+                                                                         : meaning.code;
+    } else if (heard_.error || heard_.ran_alone || !decide(c, reply, bytes, with, failure)) {
+        return false;
+    }
+    answered = std::exchange(c.op, nullptr);
+    if (answered == nullptr)
+        return true;
+    --live_;
+    if (failure)
+        answered->ec = *failure;
+    return true;
+}
+
+bool transaction::decide(one_call& c, const resp::decoder& reply, std::string_view bytes,
+                         transaction_context& with, std::optional<errc>& failure) {
+    const auto after =
+        read_log_call(view_of(c, with), reply, bytes, c.op != nullptr ? c.op->result : scratch_);
+    if (!after)
+        return false;
+    failure = is_ours_ ? after->failure : errc::outcome_unknown;
+    clean_up(c, *after, with);
+    return true;
+}
+
+void transaction::clean_up(const one_call& c, const aftermath& after,
+                           transaction_context& with) const {
+    // A part of a command would make others of what follows it.
+    const auto add = [&with](const auto& append) {
+        const auto before = with.repairs.size();
+        try {
+            append(with.repairs);
+        } catch (...) {
+            with.repairs.resize(before);
+            throw;
+        }
+        ++with.repair_count;
+    };
+    const auto key = key_of(c);
+    if (after.surplus != 0)
+        add([&](std::string& to) { append_removal(to, view_of(c, with), after.surplus); });
+    if (after.ttl_of_stranger)
+        add([&](std::string& to) { append_ttl(to, key, *after.ttl_of_stranger); });
+    const auto now =
+        c.asked.now == detail::store_clock ? now_.value_or(limits::exact_integer) : c.asked.now;
+    const auto last = now + core::log_period(c.policy->plan) + uncertainty;
+    if (after.newest > last && c.asked.verb != detail::verb::peek)
+        add([&](std::string& to) { append_cut(to, key, last); });
+}
+
+} // namespace colimit::redis

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Calls that leave in one write without a script, each a MULTI of its own, on any keys of any
+// policies of sliding logs:
+//
+//     ECHO nonce   TIME   MULTI ... EXEC   MULTI ... EXEC   ...
+//
+// and the replies one by one. Each call has an answer as soon as its EXEC has. Or, with no calls,
+// what they left to be done: commands that nobody waits for. No sockets, no clock of its own.
+
+#ifndef COLIMIT_REDIS_MULTI_TRANSACTION_HPP
+#define COLIMIT_REDIS_MULTI_TRANSACTION_HPP
+
+#include <colimit/detail/operation.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/multi/log_call.hpp>
+#include <redis/multi/server_clock.hpp>
+#include <redis/protocol/reply_error.hpp>
+#include <redis/protocol/resp.hpp>
+#include <redis/queue/call_batch.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colimit::redis {
+
+using detail::policy_pointer;
+
+/// What all calls of a connection share.
+struct transaction_context {
+    server_clock clock;
+    std::int64_t here = 0; ///< this process's clock, now
+    std::string origin;    ///< of the connection
+    std::uint64_t member = 0;
+    std::int64_t grace = 0;
+    std::int64_t least_ttl = 0;
+    std::string repairs; ///< commands that are to follow
+    std::uint32_t repair_count = 0;
+};
+
+class transaction final : public call_batch {
+  public:
+    explicit transaction(std::size_t most_calls);
+
+    /// Empties it, keeping its memory.
+    void start(std::uint64_t nonce);
+    [[nodiscard]] bool takes_calls() const noexcept;
+    /// Takes a call. What it throws (bad_alloc) leaves it as it was.
+    void add(detail::operation& op, std::string_view prefix, std::string_view key,
+             const policy_pointer& policy);
+
+    void substitute(std::uint32_t index, detail::operation& by) noexcept override {
+        calls_[index].op = &by;
+    }
+    void drop(std::uint32_t index) noexcept override;
+    [[nodiscard]] bool is_abandoned() const noexcept override { return live_ == 0; }
+    /// Nothing of it has left: it is to be encoded again, without the calls that nobody waits for.
+    void take_back() noexcept;
+
+    [[nodiscard]] bool has_calls() const noexcept { return !calls_.empty(); }
+    [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
+
+    void encode(std::string& out, transaction_context& with);
+    /// Instead of calls: the repairs.
+    void encode_repairs(std::string& out, transaction_context& with);
+
+    struct progress {
+        bool is_over = false;                  ///< no more replies are owed
+        detail::operation* answered = nullptr; ///< with `ec` or `result` set
+        remedy needs = remedy::keep;           ///< when it is over
+        std::optional<errc> failure = {};      ///< the code of an error that follows from no other
+        const detail::policy_data* policy = nullptr; ///< of the call that is being answered
+    };
+    /// Takes the next reply. Nothing when it is not one to this.
+    [[nodiscard]] std::optional<progress>
+    read_reply(const resp::decoder& reply, std::string_view bytes, transaction_context& with);
+
+    /// Takes the callers that wait, in the order in which they came.
+    template<class Take>
+    void release(Take take) {
+        for (auto& c : calls_)
+            if (auto* op = std::exchange(c.op, nullptr); op != nullptr)
+                take(*op);
+        live_ = 0;
+    }
+
+    std::uint64_t sent_from = 0; ///< the place of its first byte in the connection's stream
+    std::int64_t sent_at = 0;    ///< not later than that byte left
+
+  private:
+    struct one_call {
+        detail::operation* op; ///< null: nobody waits any more
+        detail::question asked;
+        policy_pointer policy;
+        std::size_t key_offset;
+        std::size_t key_size;
+        std::uint32_t members;
+        bool withdrawn = false; ///< before it was encoded: not made
+        // As it was encoded:
+        std::uint32_t commands = 0;
+        std::uint64_t member = 0;
+        std::int64_t earliest = 0;
+        std::int64_t latest = 0;
+    };
+
+    /// What has been heard of the call that is being answered.
+    struct hearing {
+        std::uint32_t replies = 0;
+        bool ran_alone = false; ///< a command ran outside of MULTI
+        std::optional<reply_error> error;
+    };
+
+    [[nodiscard]] std::string_view key_of(const one_call& c) const noexcept {
+        return std::string_view{keys_}.substr(c.key_offset, c.key_size);
+    }
+    [[nodiscard]] log_call view_of(const one_call& c,
+                                   const transaction_context& with) const noexcept;
+    void encode_call(std::string& out, one_call& c, transaction_context& with);
+    [[nodiscard]] bool read_head(const resp::decoder& reply, std::string_view bytes,
+                                 transaction_context& with);
+    [[nodiscard]] bool read_exec(one_call& c, const resp::decoder& reply, std::string_view bytes,
+                                 transaction_context& with, detail::operation*& answered);
+    [[nodiscard]] bool decide(one_call& c, const resp::decoder& reply, std::string_view bytes,
+                              transaction_context& with, std::optional<errc>& failure);
+    void clean_up(const one_call& c, const aftermath& after, transaction_context& with) const;
+    void note(const reply_error& e) noexcept { worst_ = std::max(worst_, e.remedy); }
+    void skip_withdrawn() noexcept;
+
+    std::uint64_t nonce_ = 0;
+    std::string keys_;
+    std::vector<one_call> calls_;
+    std::size_t most_calls_;
+    std::size_t members_ = 0;
+    std::size_t live_ = 0; ///< callers that wait
+    decision scratch_;     ///< of calls that nobody waits for
+
+    // The replies:
+    std::size_t current_ = 0;         ///< the call that is being answered
+    std::uint32_t head_ = 0;          ///< replies before those of the first call
+    std::int64_t asked_at_ = 0;       ///< when TIME was asked
+    std::optional<std::int64_t> now_; ///< what TIME answered
+    bool is_ours_ = false;            ///< the nonce came back
+    hearing heard_;
+    remedy worst_ = remedy::keep;
+};
+
+} // namespace colimit::redis
+
+#endif

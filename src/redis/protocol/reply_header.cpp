@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Numbers in their ranges, or no header.
+
+#include <colimit/limits.hpp>
+#include <redis/protocol/reply_header.hpp>
+
+#include <charconv>
+
+namespace colimit::redis {
+namespace {
+
+template<class T>
+[[nodiscard]] bool take_number(std::string_view& text, T& value) noexcept {
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failure != std::errc{} || end == text.data() + text.size() || *end != ' ')
+        return false;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()) + 1);
+    return true;
+}
+
+} // namespace
+
+std::optional<reply_header> read_header(std::string_view text) noexcept {
+    auto h = reply_header{};
+    if (!take_number(text, h.nonce) || !take_number(text, h.seconds) ||
+        !take_number(text, h.microseconds) || !take_number(text, h.granted))
+        return std::nullopt;
+    const auto latest = limits::latest_time;
+    if (h.seconds < 0 || h.seconds > latest / 1'000'000 || h.microseconds < 0 ||
+        h.microseconds > latest)
+        return std::nullopt;
+    // Any other character would be taken for an error, and a value for its text.
+    if (text != "-" && text.find_first_not_of(".ce") != std::string_view::npos)
+        return std::nullopt;
+    h.statuses = text;
+    return h;
+}
+
+} // namespace colimit::redis

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A batch to its bytes: the keys, or the rows that hold their states, then the plan, the clock and
+// the calls.
+
+#include <redis/protocol/script.hpp>
+#include <redis/script/batch.hpp>
+#include <redis/script/seen.hpp>
+#include <redis/script/wire.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace colimit::redis {
+namespace {
+
+[[nodiscard]] const script& script_of(const detail::policy_data& p) noexcept {
+    return p.filter ? seen_script : check_script;
+}
+
+void append_decimal(std::string& out, std::uint64_t value) {
+    char digits[20];
+    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    resp::append_bulk(out, {digits, static_cast<std::size_t>(end - digits)});
+}
+
+} // namespace
+
+/// From now on entries follow each other across rows, as the reply has them.
+void batch::join_rows() noexcept {
+    auto* link = &first_entry_;
+    for (const auto& r : rows_) {
+        if (r.first == no_entry)
+            continue;
+        *link = r.first;
+        link = &entries_[r.last].next;
+    }
+    *link = no_entry;
+}
+
+std::size_t batch::live_in(const row& r) const noexcept {
+    auto live = std::size_t{0};
+    for (auto i = r.first; i != no_entry; i = i == r.last ? no_entry : entries_[i].next)
+        live += entries_[i].live == 0 ? 0U : 1U;
+    return live;
+}
+
+std::size_t batch::live_rows() const noexcept {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(rows_, [this](const row& r) { return live_in(r) != 0; }));
+}
+
+/// Whether two calls on one key, the second right behind the first, are one twice over.
+bool batch::is_repeated(const one_call& a, const one_call& b) const noexcept {
+    return a.asked.verb == b.asked.verb && a.asked.cost == b.asked.cost &&
+           a.asked.at_least == b.asked.at_least && member_of(a) == member_of(b);
+}
+
+/// Writes the calls on one key, equal ones that follow each other as one.
+void batch::append_calls(std::string& out, const entry& of, contents& so_far) const {
+    const auto key = static_cast<std::uint16_t>(so_far.keys);
+    const auto next_live = [this](std::uint32_t i) {
+        while (i != no_entry && calls_[i].withdrawn)
+            i = calls_[i].next;
+        return i;
+    };
+    for (auto i = next_live(of.first_call); i != no_entry;) {
+        const auto& c = calls_[i];
+        const auto& p = policy_of(c.entry);
+        auto times = std::uint16_t{1};
+        i = next_live(c.next);
+        while (!p.filter && i != no_entry && is_repeated(c, calls_[i])) {
+            ++times;
+            i = next_live(calls_[i].next);
+        }
+        ++so_far.entries;
+        if (p.filter) {
+            append_id(out, key, member_of(c));
+            continue;
+        }
+        append_call(out, key, times, c.asked);
+        if (p.plan.has_distinct)
+            append_call_member(out, member_of(c));
+    }
+}
+
+/// Writes the calls grouped by key.
+batch::contents batch::append_calls(std::string& out) const {
+    auto all = contents{};
+    auto once_each = true;
+    const auto wide = std::ranges::any_of(entries_, [](const entry& e) { return e.live > 255; });
+    for (auto i = first_entry_; i != no_entry; i = entries_[i].next) {
+        const auto& e = entries_[i];
+        if (e.live == 0)
+            continue;
+        if (plain_)
+            append_times(out, static_cast<std::uint16_t>(e.live), wide);
+        else
+            append_calls(out, e, all);
+        ++all.keys;
+        all.calls += e.live;
+        once_each = once_each && e.live == 1;
+    }
+    if (plain_) {
+        all.entries = all.keys;
+        if (once_each)
+            out.clear();
+    }
+    return all;
+}
+
+/// Of one entry, with those of its log and sketches.
+std::size_t batch::keys_of(std::size_t entry) const noexcept {
+    if (policy_of(entry).filter)
+        return 2; // generations
+    const auto& rules = policy_of(entry).plan;
+    const auto sketches =
+        std::ranges::count(rules.rules(), core::kind::distinct, &core::limit::kind);
+    return 1 + (rules.has_log ? 1U : 0U) + static_cast<std::size_t>(sketches);
+}
+
+/// The keys of entries `first` to `last` with the name of a family inserted.
+void batch::append_family(std::string& out, std::string_view family, std::size_t first,
+                          std::size_t last) const {
+    for (auto i = first; i < last; ++i) {
+        const auto& e = entries_[i];
+        if (e.live == 0)
+            continue;
+        const auto name = key_bytes(e);
+        resp::append_bulk_header(out, name.size() + family.size());
+        out.append(name.substr(0, e.family_at)).append(family).append(name.substr(e.family_at));
+        out.append("\r\n");
+    }
+}
+
+void batch::append_keys(std::string& out) const {
+    if (sent_.keys == entries_.size() && keys_of(0) == 1 && !is_joint()) {
+        out.append(keys_);
+        return;
+    }
+    if (const auto& filter = policy_of(0).filter; filter) {
+        for (const auto parity : {0U, 1U}) {
+            const auto family = bitmap_family(*filter, parity);
+            append_family(out, {family.data(), family.size()}, 0, entries_.size());
+        }
+        return;
+    }
+    const auto together = is_joint() ? 1 : entries_.size();
+    for (std::size_t first = 0; first < entries_.size(); first += together) {
+        const auto last = first + together;
+        const auto& rules = policy_of(first).plan;
+        append_family(out, "", first, last);
+        if (rules.has_log)
+            append_family(out, log_family, first, last);
+        for (const auto& l : rules.rules()) {
+            const auto family = sketch_family(l.tag);
+            if (l.kind == core::kind::distinct)
+                append_family(out, {family.data(), family.size()}, first, last);
+        }
+    }
+}
+
+/// The hashes of each row that has keys to be sent.
+void batch::append_rows(std::string& out) {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        if (live_in(rows_[i]) == 0)
+            continue;
+        for (const auto* which : {"new", "old"}) {
+            row_name_.clear();
+            append_row(row_name_, prefix_, policy_->name, i);
+            resp::append_bulk(out, row_name_.append(which));
+        }
+    }
+}
+
+/// How many keys each row has, and their fields.
+void batch::append_fields(std::string& out) {
+    scratch_.clear();
+    for (const auto& r : rows_)
+        if (const auto live = live_in(r); live != 0)
+            append_times(scratch_, static_cast<std::uint16_t>(live), true);
+    resp::append_bulk(out, scratch_);
+    for (auto i = first_entry_; i != no_entry; i = entries_[i].next)
+        if (entries_[i].live != 0)
+            resp::append_bulk(out, key_bytes(entries_[i]));
+}
+
+void batch::append_plans(std::string& out) const {
+    if (!is_joint()) {
+        resp::append_bulk(out, policy_->wire);
+        return;
+    }
+    auto plans = std::string{};
+    for (const auto& p : joint_)
+        plans += p->wire;
+    resp::append_bulk(out, plans);
+}
+
+void batch::encode(std::string& out, std::string_view minimum_ttl) {
+    encoded = true;
+    const auto& run = script_of(policy_of(0));
+    scratch_.clear();
+    if (!plain_)
+        scratch_.reserve(members_.capacity() + calls_.capacity() * call_bytes);
+    join_rows();
+    sent_ = append_calls(scratch_);
+    if (with_script)
+        resp::append_command(out, {"SCRIPT", "LOAD", run.body});
+    auto keys = keys_of(0) * sent_.keys;
+    for (std::size_t i = 0; i < joint_.size(); ++i)
+        keys = (i == 0 ? 0 : keys) + keys_of(i);
+    const auto packed = policy_->plan.packed;
+    if (packed)
+        keys = 2 * live_rows();
+    resp::append_array(out, keys + 8U + (is_joint() ? 1U : packed ? 1U + sent_.keys : 0U));
+    if (with_script) {
+        resp::append_bulk(out, "EVAL");
+        resp::append_bulk(out, run.body);
+    } else {
+        resp::append_bulk(out, "EVALSHA");
+        resp::append_bulk(out, run.sha1);
+    }
+    append_decimal(out, keys);
+    packed ? append_rows(out) : append_keys(out);
+    append_plans(out);
+    append_decimal(out, nonce_);
+    if (clock_ == detail::store_clock)
+        resp::append_bulk(out, "");
+    else
+        append_decimal(out, static_cast<std::uint64_t>(clock_));
+    resp::append_bulk(out, minimum_ttl);
+    resp::append_bulk(out, scratch_);
+    if (is_joint()) {
+        scratch_.clear();
+        for (std::size_t i = 0; i < joint_.size(); ++i)
+            scratch_.append("\1\0", 2); // each check has one key
+        resp::append_bulk(out, scratch_);
+    }
+    if (packed)
+        append_fields(out);
+}
+
+} // namespace colimit::redis

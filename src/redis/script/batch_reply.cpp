@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// From a reply to decisions. The reply brings the values that the script found; the C++ twin of the
+// script then goes through the calls of each key and decides as the script did. Both count what
+// they granted: should they ever differ, nobody gets a decision.
+
+#include <redis/protocol/reply_header.hpp>
+#include <redis/script/batch.hpp>
+#include <redis/script/seen.hpp>
+#include <redis/script/wire.hpp>
+
+#include <algorithm>
+
+namespace colimit::redis {
+namespace {
+
+/// Whether the verb may be granted something, which both sides count.
+[[nodiscard]] bool asks(detail::verb v) noexcept {
+    return v == detail::verb::allow || v == detail::verb::peek || v == detail::verb::reserve ||
+           v == detail::verb::once;
+}
+
+[[nodiscard]] char status_of(const reply_header& h, std::size_t key) noexcept {
+    return h.statuses == "-" ? '.' : h.statuses[key];
+}
+
+/// Whether a reply has so many values and a header. Between them stand the facts, if there are any:
+/// not when every key has failed.
+[[nodiscard]] bool has_size(std::size_t nodes, std::size_t values, bool may_have_facts) noexcept {
+    return nodes == values + 2 || (may_have_facts && nodes == values + 3);
+}
+
+} // namespace
+
+struct batch::answers {
+    std::string_view facts; ///< what is left of them
+    std::int64_t now;
+    std::int64_t granted = 0;
+
+    /// Reads the facts of a call of the plan; false when there are none, or no numbers.
+    [[nodiscard]] bool take_facts(const core::plan& rules, core::key_state& state) noexcept {
+        if (!rules.has_distinct)
+            return take(rules, state);
+        const auto found = state.states;
+        if (!take(rules, state))
+            return false;
+        // Where the script moved a window after a clock step, it stored the whole value.
+        for (std::size_t i = 0; i < rules.size; ++i) {
+            const auto& s = found[i];
+            if (rules.limits[i].kind == core::kind::distinct && s.num != 0 && s.debt != 0 &&
+                s.t > now && s.t != state.states[i].t)
+                state.stale = true;
+        }
+        return true;
+    }
+
+    [[nodiscard]] bool take(const core::plan& rules, core::key_state& state) noexcept {
+        const auto size = redis::fact_bytes(rules);
+        if (facts.size() < size || !decode_facts(rules, facts, state.states))
+            return false;
+        facts.remove_prefix(size);
+        return true;
+    }
+};
+
+/// The values lie one after another or, where the policy is packed, in an array for each row,
+/// behind a nil.
+struct batch::walk {
+    const batch& of;
+    std::span<const resp::node> nodes;
+    std::size_t at = 1;
+    std::size_t row = 0;
+    std::size_t left = 0; ///< in the row at hand
+
+    /// Of the next key; null when the reply does not look like that.
+    [[nodiscard]] const resp::node* next() noexcept {
+        if (of.policy_->plan.packed && left-- == 0) {
+            auto size = std::size_t{0};
+            while (size == 0)
+                size = of.live_in(of.rows_[row++]);
+            const auto& array = nodes[at++];
+            const auto& nil = nodes[at++];
+            if (array.kind != resp::kind::array || array.size != size + 1 ||
+                nil.kind != resp::kind::null)
+                return nullptr;
+            left = size - 1;
+        }
+        return &nodes[at++];
+    }
+};
+
+/// False when the facts are none.
+bool batch::decide(std::size_t entry, std::optional<std::string_view> value, answers& from) {
+    if (policy_->filter)
+        return decide_ids(entry, from);
+    const auto& rules = policy_->plan;
+    auto state = decode_value(rules, value);
+    decision nobody;
+    for (auto i = entries_[entry].first_call; i != no_entry; i = calls_[i].next) {
+        auto& c = calls_[i];
+        if (c.withdrawn)
+            continue;
+        if (!from.take_facts(rules, state))
+            return false;
+        c.asked.now = from.now;
+        auto& answer = c.op != nullptr ? c.op->result : nobody;
+        (void)core::evaluate(rules, state, c.asked, answer);
+        from.granted += asks(c.asked.verb) && answer.allowed() ? 1 : 0;
+    }
+    return true;
+}
+
+/// The same for ids, where the facts say all: a new one is granted.
+bool batch::decide_ids(std::size_t entry, answers& from) {
+    for (auto i = entries_[entry].first_call; i != no_entry; i = calls_[i].next) {
+        auto& c = calls_[i];
+        if (c.withdrawn)
+            continue;
+        auto seen = false;
+        if (!take_seen(from.facts, seen))
+            return false;
+        from.granted += seen ? 0 : 1;
+        if (c.op != nullptr)
+            c.op->result.outcome = seen ? outcome::limited : outcome::allowed;
+    }
+    return true;
+}
+
+/// The state of a check's key, for when all are there. False when the facts are none.
+bool batch::keep_value(std::size_t check, std::optional<std::string_view> value, answers& from) {
+    const auto& rules = joint_[check]->plan;
+    check_states_[check] = decode_value(rules, value);
+    return from.take_facts(rules, check_states_[check]);
+}
+
+/// All or nothing. Answers how many were granted.
+std::int64_t batch::decide_checks(std::int64_t now) {
+    auto all = true;
+    for (std::size_t i = 0; i < joint_.size(); ++i) {
+        auto asked = calls_[i].asked;
+        asked.verb = detail::verb::peek;
+        asked.now = now;
+        auto state = check_states_[i];
+        (void)core::evaluate(joint_[i]->plan, state, asked, check_answers_[i]);
+        all = all && check_answers_[i].allowed();
+    }
+    for (std::size_t i = 0; i < joint_.size(); ++i) {
+        calls_[i].asked.now = now;
+        if (all)
+            (void)core::evaluate(joint_[i]->plan, check_states_[i], calls_[i].asked,
+                                 check_answers_[i]);
+        else
+            check_answers_[i].granted = 0;
+    }
+    return all ? static_cast<std::int64_t>(joint_.size()) : 0;
+}
+
+/// Writes the answers to who waits for them, and what they say together into its result.
+void batch::hand_over_checks() noexcept {
+    if (!is_joint() || calls_.front().op == nullptr || calls_.front().op->ec)
+        return;
+    auto& op = *calls_.front().op;
+    for (std::size_t i = 0; i < op.checks.size(); ++i)
+        op.checks[i].result = check_answers_[i];
+    op.result = *std::ranges::max_element(check_answers_, [](const decision& a, const decision& b) {
+        return core::binds_more(b, a);
+    });
+}
+
+void batch::fail(const entry& e, errc code) noexcept {
+    for (auto i = e.first_call; i != no_entry; i = calls_[i].next)
+        if (calls_[i].op != nullptr)
+            calls_[i].op->ec = code;
+}
+
+void batch::fail_all(errc code) noexcept {
+    for (auto& c : calls_)
+        if (c.op != nullptr)
+            c.op->ec = code;
+}
+
+std::optional<remedy> batch::read_reply(const resp::decoder& reply, std::string_view bytes) {
+    const auto nodes = reply.nodes();
+    const auto values = sent_.keys + (policy_->plan.packed ? 2 * live_rows() : 0U);
+    if (!has_size(nodes.size(), values, is_joint() || fact_bytes(*policy_) != 0) ||
+        nodes.front().kind != resp::kind::array || nodes.back().kind != resp::kind::bulk)
+        return std::nullopt;
+    const auto header = read_header(reply.text(nodes.back(), bytes));
+    if (!header || header->nonce != nonce_ ||
+        (header->statuses != "-" && header->statuses.size() != sent_.keys))
+        return std::nullopt;
+
+    failure.reset();
+    auto from = answers{
+        .facts = nodes.size() == values + 3U ? reply.text(nodes[values + 1U], bytes) : "",
+        .now = clock_ == detail::store_clock ? header->seconds * 1'000'000 + header->microseconds
+                                             : clock_};
+    auto failed = false;
+    auto worst = remedy::keep;
+    auto key = std::size_t{0};
+    auto way = walk{.of = *this, .nodes = nodes};
+    for (auto i = first_entry_; i != no_entry; i = entries_[i].next) {
+        const auto& e = entries_[i];
+        if (e.live == 0)
+            continue;
+        const auto* found = way.next();
+        if (found == nullptr)
+            return std::nullopt;
+        const auto status = status_of(*header, key++);
+        const auto text = reply.text(*found, bytes);
+        if (status == '.') {
+            if (found->kind != resp::kind::bulk && found->kind != resp::kind::null)
+                return std::nullopt;
+            const auto value = found->kind == resp::kind::null ? std::nullopt : std::optional{text};
+            if (is_joint() ? !keep_value(i, value, from) : !decide(i, value, from))
+                return std::nullopt;
+            continue;
+        }
+        failed = true;
+        const auto meaning =
+            status == 'c' ? reply_error{errc::key_conflict, remedy::keep} : classify(text);
+        worst = std::max(worst, meaning.remedy);
+        failure = {meaning.code, status == 'c' ? "a key holds a value of another type" : text};
+        is_joint() ? fail_all(meaning.code) : fail(e, meaning.code);
+    }
+    if (is_joint() && !failed)
+        from.granted = decide_checks(from.now);
+    const auto facts_of_nobody = !from.facts.empty() && !(is_joint() && failed);
+    if (facts_of_nobody || (!failed && from.granted != header->granted)) {
+        failure = {errc::corrupt_state, "the script and this process decided differently"};
+        fail_all(errc::corrupt_state);
+    }
+    return worst;
+}
+
+} // namespace colimit::redis

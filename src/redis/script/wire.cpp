@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Numbers to bytes and back.
+
+#include <base/bytes.hpp>
+#include <redis/script/wire.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace colimit::redis {
+namespace {
+
+constexpr std::size_t header_bytes = 8;
+constexpr std::size_t fixed_bytes = 20;  // tag, num and capacity
+constexpr std::size_t moving_bytes = 16; // t and debt
+constexpr std::size_t slot_bytes = fixed_bytes + moving_bytes;
+
+using detail::append_double;
+using detail::append_number;
+
+/// A whole number from `least` to 2^53 - 1; anything else (fractions, NaN, infinities) is no number
+/// of ours.
+[[nodiscard]] bool read_whole(const char* at, std::int64_t least, std::int64_t& out) noexcept {
+    const auto value = detail::read_number<double>(at);
+    const auto in_range =
+        value >= static_cast<double>(least) && value <= static_cast<double>(limits::exact_integer);
+    if (!in_range)
+        return false;
+    out = static_cast<std::int64_t>(value);
+    return static_cast<double>(out) == value;
+}
+
+/// Both parts of a slot.
+[[nodiscard]] bool read_slot(const char* fixed, const char* moving, core::rule_state& s) noexcept {
+    return read_whole(moving, 0, s.t) && read_whole(moving + 8, 0, s.debt) &&
+           read_whole(fixed + 4, 1, s.num) && read_whole(fixed + 12, 0, s.capacity);
+}
+
+/// Reads the rule's slot, if there is one: usually at its own place, elsewhere after the policy's
+/// rules changed. Should somebody have written a tag twice, the first one counts, as in the script.
+/// False when its numbers are no state.
+[[nodiscard]] bool read_slot_of(std::uint32_t tag, std::string_view value,
+                                core::rule_state& into) noexcept {
+    const auto slots = (value.size() - header_bytes) / slot_bytes;
+    const auto* fixed = value.data() + header_bytes;
+    const auto* moving = fixed + fixed_bytes * slots;
+    for (std::size_t i = 0; i < slots; ++i, fixed += fixed_bytes, moving += moving_bytes)
+        if (detail::read_number<std::uint32_t>(fixed) == tag)
+            return read_slot(fixed, moving, into);
+    return true;
+}
+
+/// Slots one after another, as two rows.
+struct slot_writer {
+    std::string fixed{};
+    std::string moving{};
+
+    void append_slot(std::uint32_t tag, const core::rule_state& s) {
+        append_number(fixed, tag);
+        append_double(fixed, s.num);
+        append_double(fixed, s.capacity);
+        append_double(moving, s.t);
+        append_double(moving, s.debt);
+    }
+};
+
+/// Whether the script answers what it found of the rule, call by call.
+[[nodiscard]] bool has_facts(const core::limit& l) noexcept {
+    return l.kind == core::kind::log || l.kind == core::kind::distinct;
+}
+
+/// The only slot, if values of the plan may be brief.
+[[nodiscard]] const core::limit* brief_slot(const core::plan& rules) noexcept {
+    const auto may_be_brief =
+        rules.packed && rules.slots == 1 && rules.limits[0].kind != core::kind::counter;
+    return may_be_brief ? &rules.limits[0] : nullptr;
+}
+
+/// What each state of the rule has.
+void give_numbers(const core::limit& l, core::rule_state& s) noexcept {
+    s.num = l.num;
+    s.capacity = core::stored_capacity(l);
+}
+
+[[nodiscard]] bool has_shape(std::string_view value) noexcept {
+    return value.size() > header_bytes && (value.size() - header_bytes) % slot_bytes == 0 &&
+           (value.size() - header_bytes) / slot_bytes <= core::most_slots + 1;
+}
+
+} // namespace
+
+void append_call(std::string& out, std::uint16_t key, std::uint16_t times,
+                 const core::question& asked) {
+    append_number(out, key);
+    append_number(out, static_cast<std::uint8_t>(asked.verb));
+    append_number(out, times);
+    append_double(out, asked.cost);
+    append_double(out, asked.at_least);
+}
+
+void append_times(std::string& out, std::uint16_t times, bool wide) {
+    if (wide)
+        append_number(out, times);
+    else
+        append_number(out, static_cast<std::uint8_t>(times));
+}
+
+void append_call_member(std::string& out, std::string_view member) {
+    append_number(out, static_cast<std::uint16_t>(member.size()));
+    out.append(member);
+}
+
+std::size_t fact_bytes(const core::plan& rules) noexcept {
+    return static_cast<std::size_t>(std::ranges::count_if(rules.rules(), has_facts)) * 32;
+}
+
+bool decode_facts(const core::plan& rules, std::string_view facts,
+                  std::span<core::rule_state> states) noexcept {
+    const auto* at = facts.data();
+    for (std::uint32_t i = 0; i < rules.size; ++i) {
+        if (!has_facts(rules.limits[i]))
+            continue;
+        auto& s = states[i];
+        for (auto* number : {&s.t, &s.debt, &s.num, &s.capacity}) {
+            if (!read_whole(at, 0, *number))
+                return false;
+            at += 8;
+        }
+    }
+    return true;
+}
+
+core::key_state decode_value(const core::plan& rules,
+                             std::optional<std::string_view> value) noexcept {
+    auto state = core::key_state{};
+    if (!value)
+        return state;
+    state.exists = true;
+    if (const auto* l = brief_slot(rules); l != nullptr && value->size() == moving_bytes) {
+        const auto* at = value->data();
+        auto& s = state.states[0];
+        state.stale = !read_whole(at, 0, s.t) || !read_whole(at + 8, 0, s.debt);
+        if (state.stale)
+            s = {};
+        else
+            give_numbers(*l, s);
+        return state;
+    }
+    state.stale = !has_shape(*value) || !read_slot_of(block_tag, *value, state.block);
+    for (std::uint32_t i = 0; i < rules.slots && !state.stale; ++i)
+        state.stale = !read_slot_of(rules.limits[i].tag, *value, state.states[i]);
+    if (state.stale) {
+        state.states = {};
+        state.block = {};
+    }
+    return state;
+}
+
+std::string encode_value(const core::plan& rules, const core::key_state& state,
+                         std::int64_t expires) {
+    auto slots = slot_writer{};
+    append_double(slots.fixed, expires);
+    for (std::uint32_t i = 0; i < rules.slots; ++i) {
+        auto s = state.states[i];
+        if (rules.limits[i].kind == core::kind::distinct)
+            s.num = 1; // what the store told the arithmetic is not kept
+        if (rules.limits[i].kind != core::kind::log)
+            slots.append_slot(rules.limits[i].tag, s);
+    }
+    if (state.block.debt != 0)
+        slots.append_slot(block_tag, state.block);
+    return slots.fixed + slots.moving;
+}
+
+std::string encode_brief_numbers(const core::plan& rules) {
+    const auto* l = brief_slot(rules);
+    if (l == nullptr)
+        return {};
+    auto slots = slot_writer{};
+    auto s = core::rule_state{};
+    give_numbers(*l, s);
+    slots.append_slot(l->tag, s);
+    return slots.fixed;
+}
+
+} // namespace colimit::redis

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A text and how far it has been read, from left to right, once. Whatever is refused is refused
+// with the character at which it stands, what stands there and what may.
+
+#ifndef COLIMIT_RULE_TEXT_CURSOR_HPP
+#define COLIMIT_RULE_TEXT_CURSOR_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace colimit::text {
+
+[[nodiscard]] constexpr bool is_digit(char c) noexcept {
+    return c >= '0' && c <= '9';
+}
+
+[[nodiscard]] constexpr char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+[[nodiscard]] constexpr bool is_word_character(char c) noexcept {
+    return (lower(c) >= 'a' && lower(c) <= 'z') || is_digit(c) || c == '_';
+}
+
+[[nodiscard]] constexpr bool is_blank(char c) noexcept {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/// `known` is in lower case.
+[[nodiscard]] inline bool same_word(std::string_view word, std::string_view known) noexcept {
+    return std::ranges::equal(word, known, {}, lower);
+}
+
+[[nodiscard]] inline bool same_word_or_plural(std::string_view word,
+                                              std::string_view known) noexcept {
+    return same_word(word, known) || (!word.empty() && lower(word.back()) == 's' &&
+                                      same_word(word.substr(0, word.size() - 1), known));
+}
+
+/// `gcra, cell, token_bucket`.
+template<class Names>
+[[nodiscard]] std::string listed(const Names& names) {
+    std::string out;
+    for (const auto name : names)
+        out.append(out.empty() ? "" : ", ").append(name);
+    return out;
+}
+
+class cursor {
+  public:
+    /// @param what is read: `rule text`, for messages.
+    cursor(std::string_view what, std::string_view text) noexcept : what_(what), text_(text) {}
+
+    [[nodiscard]] std::size_t at() const noexcept { return at_; }
+    [[nodiscard]] bool at_end() const noexcept { return at_ == text_.size(); }
+    [[nodiscard]] bool at_digit() const noexcept { return !at_end() && is_digit(text_[at_]); }
+    [[nodiscard]] bool at_blank() const noexcept { return !at_end() && is_blank(text_[at_]); }
+    [[nodiscard]] bool at(char c) const noexcept { return !at_end() && text_[at_] == c; }
+
+    void skip_blanks() noexcept {
+        while (at_blank())
+            ++at_;
+    }
+
+    [[nodiscard]] bool take(char c) noexcept {
+        const auto there = at(c);
+        at_ += there ? 1 : 0;
+        return there;
+    }
+
+    template<class Predicate>
+    [[nodiscard]] std::string_view take_all(Predicate is_one) noexcept {
+        const auto rest = text_.substr(at_);
+        const auto end = std::ranges::find_if_not(rest, is_one);
+        const auto taken = rest.substr(0, static_cast<std::size_t>(end - rest.begin()));
+        at_ += taken.size();
+        return taken;
+    }
+
+    /// Throws errc::invalid_policy.
+    [[noreturn]] void refuse(std::size_t from, const std::string& reason) const;
+    /// Refuses what stands at `from`: all of it up to a blank or a separator.
+    [[noreturn]] void unexpected(std::size_t from, const std::string& expected) const;
+
+  private:
+    std::string_view what_;
+    std::string_view text_;
+    std::size_t at_ = 0;
+};
+
+/// A number that stands here, without sign, fraction or separators.
+[[nodiscard]] std::int64_t read_number(cursor& text, const std::string& expected);
+
+/// A number that nothing is glued to: `10named` is no number.
+[[nodiscard]] std::int64_t read_amount(cursor& text, const std::string& expected);
+
+} // namespace colimit::text
+
+#endif
