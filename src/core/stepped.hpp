@@ -89,9 +89,7 @@ struct stepped {
     }
 
     /// Reads a state that was stored with other numbers, see versions.hpp. A boundary that is
-    /// further away than any of this rule's is moved, as after a clock step: to one that is at
-    /// least a whole period away, as it is not known when the state was last repaid. (Windows that
-    /// end together promise their end.)
+    /// further away than any of this rule's is moved, as after a clock step.
     [[nodiscard]] static bool bring_other(const limit& l, rule_state& s,
                                           std::int64_t now) noexcept {
         if (s.capacity < 0) // it is at now
@@ -101,8 +99,7 @@ struct stepped {
         const auto counted = versions::counted(l, s, owed);
         const auto first = first_boundary(l, s, now);
         const auto next = next_boundary(l, now);
-        const auto furthest = l.kind == kind::aligned ? next_boundary(l, next) : next;
-        const auto moved = first > furthest;
+        const auto moved = first > (l.kind == kind::aligned ? next_boundary(l, next) : next);
         const auto steps = now < first ? 0 : (now - first) / period_of(l) + 1;
         const auto owed_steps = ceil_div(owed, l.count);
         if (l.initial != starts_full && steps - owed_steps >= ceil_div(l.full, l.count))
@@ -111,7 +108,7 @@ struct stepped {
             (void)start(l, s, now);
             return moved;
         }
-        s.t = ends_windows(l) ? next : moved ? furthest : first + steps * l.period;
+        s.t = moved ? moved_boundary(l, s, now) : ends_windows(l) ? next : first + steps * l.period;
         versions::show(l, s, repaid(l, counted, steps), repaid(l, owed, steps));
         if (s.t > next) // up to two periods after the last boundary
             s.num = std::min(l.num + period_of(l), limits::exact_integer);
@@ -164,6 +161,16 @@ struct stepped {
                            : period < own && !ends_windows(l) ? s.t + (own - period)
                                                               : s.t;
         return is_aligned(l) ? next_boundary(l, std::max<std::int64_t>(first, 1) - 1) : first;
+    }
+
+    /// The next boundary, but a whole period after the last one that has repaid the state.
+    [[nodiscard]] static std::int64_t moved_boundary(const limit& l, const rule_state& s,
+                                                     std::int64_t now) noexcept {
+        const auto next = next_boundary(l, now);
+        const auto repaid_at = s.t - (s.num - steps_mark);
+        const auto is_early = l.kind == kind::aligned && s.num > steps_mark && repaid_at <= now &&
+                              repaid_at + l.period > next;
+        return is_early ? next_boundary(l, next) : next;
     }
 
     [[nodiscard]] static std::int64_t repaid(const limit& l, std::int64_t debt,

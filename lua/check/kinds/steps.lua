@@ -22,8 +22,7 @@ do
         local owed = min(ceil(debt[i] / versions.ticks_per_token(own_num[i])), versions.most(i))
         local first, following = first_boundary(i, own), own.next_boundary(i, now)
         local is_aligned_bucket = own.is_bucket and not own.starts_at_use
-        local furthest = is_aligned_bucket and following + p or following
-        local moved = first > furthest
+        local moved = first > (is_aligned_bucket and following + p or following)
         local steps = now < first and 0 or floor((now - first) / p) + 1
         local owed_steps = ceil(owed / each)
         if initial[i] >= 0 and steps - owed_steps >= ceil(full[i] / each) then
@@ -32,7 +31,13 @@ do
             start(i)
             return moved
         end
-        t[i] = own.ends_windows and following or min(first + steps * p, furthest)
+        local repaid_at = t[i] - (own_num[i] - STEPS)
+        t[i] = (moved or own.ends_windows) and following or first + steps * p
+        -- A moved boundary is a whole period after the last one that has repaid the state.
+        if moved and is_aligned_bucket and own_num[i] > STEPS and repaid_at <= now
+            and repaid_at + p > following then
+            t[i] = following + p
+        end
         versions.repay(i, owed, steps, each)
         if t[i] > following then own_num[i] = min(num[i] + p, MOST) end
         return moved
