@@ -101,7 +101,7 @@ struct continuous {
   private:
     /// Debt that another version of the policy may have left saturates there.
     [[nodiscard]] static std::int64_t most_of_other(const limit& l) noexcept {
-        const auto longest = limits::longest_debt.count() / l.unit;
+        const auto longest = limits::max_repayment.count() / l.unit;
         return std::max(l.most, l.den > most_ticks / longest ? most_ticks : longest * l.den);
     }
 

@@ -43,7 +43,7 @@ using states_span = std::span<rule_state>;
 
 /// What refuses besides the rules, and for how long.
 struct holding {
-    colimit::reason reason = reason::rule;
+    denial_reason reason = denial_reason::rule;
     microseconds wait{};
 };
 
@@ -70,7 +70,7 @@ class deciding {
         if (asked_.verb == verb::peek)
             return false;
         if (!answer_.allowed())
-            return count_refused();
+            return count_denied();
         return grant(answer_.granted);
     }
 
@@ -82,7 +82,7 @@ class deciding {
         for (std::uint32_t i = 0; i < rules_.size; ++i)
             if (!rules_.limits[i].shadow)
                 wait = std::max(wait, answer_.rules[i].retry_after);
-        if (answer_.outcome == outcome::never || held_up().reason != reason::rule ||
+        if (answer_.outcome == outcome::never || held_up().reason != denial_reason::rule ||
             wait.count() > asked_.at_least) {
             for (std::uint32_t i = 0; i < rules_.size; ++i)
                 versions::show(rules_.limits[i], states_[i], states_[i].debt - surplus[i],
@@ -118,7 +118,7 @@ class deciding {
 
     /// Completes the answer from the state as it is after the call.
     void report() noexcept {
-        answer_.origin = origin::store;
+        answer_.source = decision_source::store;
         answer_.server_time = time_point{microseconds{now()}};
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             const auto& l = rules_.limits[i];
@@ -128,7 +128,7 @@ class deciding {
             status.reset_after = kinds::reset_after(l, states_[i], now());
             status.resolution = microseconds{l.unit};
         }
-        answer_.binding = binding_rule(rules_, answer_);
+        answer_.limiting_rule = binding_rule(rules_, answer_);
         take_numbers_of_binding();
     }
 
@@ -152,13 +152,13 @@ class deciding {
     }
 
   private:
-    static constexpr std::int64_t longest_block = limits::longest_recovery.count();
+    static constexpr std::int64_t longest_block = limits::max_recovery.count();
 
     [[nodiscard]] std::int64_t now() const noexcept { return asked_.now; }
 
     /// A place is for after all that other numbers have left, too. Returns what that is.
-    [[nodiscard]] std::array<std::int64_t, limits::rules_per_policy> owe_whole() noexcept {
-        auto surplus = std::array<std::int64_t, limits::rules_per_policy>{};
+    [[nodiscard]] std::array<std::int64_t, limits::max_rules_per_policy> owe_whole() noexcept {
+        auto surplus = std::array<std::int64_t, limits::max_rules_per_policy>{};
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             auto& s = states_[i];
             surplus[i] = versions::whole(s) - s.debt;
@@ -175,9 +175,9 @@ class deciding {
         if (rules_.shadow)
             return found;
         if (rules_.slots > rules_.size && states_[rules_.size].debt > 0)
-            found = {reason::duplicate, microseconds{states_[rules_.size].debt}};
+            found = {denial_reason::duplicate, microseconds{states_[rules_.size].debt}};
         if (what_.block.debt > found.wait.count())
-            found = {reason::block, microseconds{what_.block.debt}};
+            found = {denial_reason::block, microseconds{what_.block.debt}};
         return found;
     }
 
@@ -195,10 +195,10 @@ class deciding {
             fits = kinds::fitting(l, states_[i], fits, now());
             too_much = too_much || at_least > l.capacity;
         }
-        if (held_up().reason != reason::rule)
+        if (held_up().reason != denial_reason::rule)
             fits = nothing_fits;
         const auto granted = fits >= at_least;
-        answer_.outcome = granted ? outcome::allowed : too_much ? outcome::never : outcome::limited;
+        answer_.outcome = granted ? outcome::allowed : too_much ? outcome::never : outcome::denied;
         answer_.granted = granted ? fits : 0;
     }
 
@@ -218,8 +218,8 @@ class deciding {
     }
 
     /// The log in which a refused call counts is that of all log rules.
-    [[nodiscard]] bool count_refused() noexcept {
-        if (!rules_.counts_refused || answer_.outcome != outcome::limited)
+    [[nodiscard]] bool count_denied() noexcept {
+        if (!rules_.counts_denied || answer_.outcome != outcome::denied)
             return false;
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             const auto& l = rules_.limits[i];
@@ -270,8 +270,8 @@ class deciding {
     }
 
     void take_numbers_of_binding() noexcept {
-        const auto bound = rules_.size == 0 ? rule_status{} : answer_.rules[answer_.binding];
-        answer_.reason = reason::rule;
+        const auto bound = rules_.size == 0 ? rule_status{} : answer_.rules[answer_.limiting_rule];
+        answer_.reason = denial_reason::rule;
         answer_.limit = bound.limit;
         answer_.remaining = bound.remaining();
         answer_.reset_after = bound.reset_after;
@@ -280,9 +280,9 @@ class deciding {
             return;
         answer_.retry_after = bound.retry_after;
         const auto other = held_up();
-        if (other.reason == reason::rule || other.wait <= bound.retry_after)
+        if (other.reason == denial_reason::rule || other.wait <= bound.retry_after)
             return;
-        answer_.reason = asked_.verb == verb::once ? reason::duplicate : other.reason;
+        answer_.reason = asked_.verb == verb::once ? denial_reason::duplicate : other.reason;
         answer_.limit = 0;
         answer_.remaining = 0;
         answer_.retry_after = other.wait;

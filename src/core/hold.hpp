@@ -27,7 +27,7 @@ struct hold {
             return false;
         const auto ahead = s.t > now;
         const auto passed = ahead ? 0 : now - s.t;
-        const auto all = std::min(s.debt, limits::longest_recovery.count());
+        const auto all = std::min(s.debt, limits::max_recovery.count());
         const auto left = all - std::min(all, passed);
         const auto counts = std::min(all, longest);
         start(s, counts - std::min(counts, passed), now);

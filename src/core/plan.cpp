@@ -42,16 +42,17 @@ constexpr std::int64_t units[] = {1, 1'000, 1'000'000};
 }
 
 void check_range(const std::string& where, std::string_view what, std::int64_t value) {
-    if (value < 1 || value > limits::exact_integer)
-        refuse(where, std::string{what} + " must be 1 to " + std::to_string(limits::exact_integer) +
-                          " (got " + std::to_string(value) + ")");
+    if (value < 1 || value > limits::max_exact_integer)
+        refuse(where, std::string{what} + " must be 1 to " +
+                          std::to_string(limits::max_exact_integer) + " (got " +
+                          std::to_string(value) + ")");
 }
 
 void check_period(const std::string& where, const rule& r) {
     const auto period = r.period().count();
     if (period == detail::no_duration)
         refuse(where, "the period must be a whole number of microseconds that fits 64 bits");
-    if (period < 1 || period > limits::longest_recovery.count())
+    if (period < 1 || period > limits::max_recovery.count())
         refuse(where,
                "the period must be 1 us to 100 years (got " + std::to_string(period) + " us)");
 }
@@ -70,7 +71,7 @@ void check_refinements(const std::string& where, const rule& r) {
     only_for(!bucket && r.has_initial(), "initially", "buckets");
     only_for(r.is_from_first() && r.kind() != algorithm::fixed_window, "from_first",
              "fixed_window");
-    only_for(r.counts_refused() && r.kind() != algorithm::sliding_log, "count_refused",
+    only_for(r.counts_denied() && r.kind() != algorithm::sliding_log, "count_denied",
              "sliding_log");
 }
 
@@ -84,13 +85,13 @@ void check_numbers(const std::string& where, const rule& r) {
     if (r.has_initial() && (r.initial() < 0 || r.initial() > r.capacity()))
         refuse(where, "it must start with 0 to " + std::to_string(r.capacity()) + " tokens, not " +
                           std::to_string(r.initial()));
-    if (r.kind() == algorithm::sliding_log && r.count() > limits::log_events)
+    if (r.kind() == algorithm::sliding_log && r.count() > limits::max_log_events)
         refuse(where, "the limit of a sliding log, which remembers every charge, must be at most " +
-                          std::to_string(limits::log_events) + " (got " +
+                          std::to_string(limits::max_log_events) + " (got " +
                           std::to_string(r.count()) + ")");
     if (r.kind() != algorithm::calendar)
         check_period(where, r);
-    else if (r.utc_offset() > limits::utc_offset || r.utc_offset() < -limits::utc_offset)
+    else if (r.utc_offset() > limits::max_utc_offset || r.utc_offset() < -limits::max_utc_offset)
         refuse(where, "the offset from UTC must be -1080 to 1080 minutes (got " +
                           std::to_string(r.utc_offset().count()) + ")");
 }
@@ -145,10 +146,10 @@ void check_numbers(const std::string& where, const rule& r) {
     const auto divisor = std::gcd(period, r.count());
     const auto num = period / divisor;
     const auto den = r.count() / divisor;
-    if (!product_fits(r.capacity(), num, limits::exact_integer))
+    if (!product_fits(r.capacity(), num, limits::max_exact_integer))
         return std::nullopt;
     const auto full = r.capacity() * num;
-    const auto longest = limits::longest_debt.count() / unit;
+    const auto longest = limits::max_repayment.count() / unit;
     const auto ticks = product_fits(longest, den, most_ticks) ? longest * den : most_ticks;
     return limit{.capacity = r.capacity(),
                  .num = num,
@@ -169,8 +170,7 @@ void check_recovery(const std::string& where, bool too_long) {
         const auto made = continuous(r, unit);
         if (!made)
             continue;
-        check_recovery(where,
-                       (made->full - 1) / made->den >= limits::longest_recovery.count() / unit);
+        check_recovery(where, (made->full - 1) / made->den >= limits::max_recovery.count() / unit);
         return *made;
     }
     refuse(where,
@@ -182,8 +182,8 @@ void check_recovery(const std::string& where, bool too_long) {
 [[nodiscard]] limit make_stepped(const std::string& where, const rule& r) {
     const auto period = r.period().count();
     const auto steps = (r.capacity() - 1) / r.count() + 1;
-    check_recovery(where, steps > limits::longest_recovery.count() / period);
-    const auto longest = limits::longest_debt.count() / period;
+    check_recovery(where, steps > limits::max_recovery.count() / period);
+    const auto longest = limits::max_repayment.count() / period;
     const auto tokens =
         product_fits(longest, r.count(), most_ticks) ? longest * r.count() : most_ticks;
     return {.capacity = r.capacity(),
@@ -213,7 +213,7 @@ constexpr std::int64_t longest_calendar[] = {day, 7 * day, 31 * day, 366 * day};
 [[nodiscard]] limit make_calendar(const rule& r) {
     const auto longest = longest_calendar[static_cast<std::size_t>(r.unit())];
     return {.capacity = r.count(),
-            .num = steps_mark + longest + 1 + (r.utc_offset() + limits::utc_offset).count(),
+            .num = steps_mark + longest + 1 + (r.utc_offset() + limits::max_utc_offset).count(),
             .full = r.count(),
             .most = std::max(r.count(), most_ticks),
             .period = longest,
@@ -234,7 +234,7 @@ constexpr std::int64_t longest_calendar[] = {day, 7 * day, 31 * day, 366 * day};
     for (const auto unit : units) {
         const auto period = r.period().count() / unit;
         if (r.period().count() % unit != 0 ||
-            !product_fits(r.count(), period, limits::exact_integer))
+            !product_fits(r.count(), period, limits::max_exact_integer))
             continue;
         return {.capacity = r.count(),
                 .num = steps_mark + r.period().count(),
@@ -253,7 +253,7 @@ constexpr std::int64_t longest_calendar[] = {day, 7 * day, 31 * day, 366 * day};
             .full = r.count(),
             .most = event_log::most,
             .period = r.period().count(),
-            .counts_refused = r.counts_refused()};
+            .counts_denied = r.counts_denied()};
 }
 
 [[nodiscard]] limit make_numbers(const std::string& where, const rule& r) {
@@ -290,7 +290,7 @@ constexpr std::int64_t longest_calendar[] = {day, 7 * day, 31 * day, 366 * day};
 /// What refuses a call for a while after one that was granted.
 [[nodiscard]] limit make_hold(std::string_view policy, const detail::policy_options& options) {
     const auto period = options.prevent_duplicate;
-    const auto most = limits::longest_debt.count();
+    const auto most = limits::max_repayment.count();
     if (period == detail::no_duration || period < 1 || period > most)
         refuse("policy '" + std::string{policy} + "'",
                "prevent_duplicate must be a whole number of microseconds, 1 us to 366 days" +
@@ -351,13 +351,13 @@ void check_name(std::string_view name, const std::string& what, bool fits, errc 
     if (bad != name.end())
         throw error{code, what + ": character " + std::to_string(bad - name.begin() + 1) +
                               " is not one of [A-Za-z0-9_.-]"};
-    if (!fits || name.size() > limits::name_length)
+    if (!fits || name.size() > limits::max_name_length)
         throw error{code, what + " is longer than 64 characters"};
 }
 
 plan make_plan(std::string_view policy_name, std::span<const rule> rules,
                const detail::policy_options& options) {
-    if (rules.empty() || rules.size() > limits::rules_per_policy)
+    if (rules.empty() || rules.size() > limits::max_rules_per_policy)
         refuse("policy '" + std::string{policy_name} + "'",
                "must have 1 to 8 rules, has " + std::to_string(rules.size()));
     auto made = plan{};
@@ -372,13 +372,13 @@ plan make_plan(std::string_view policy_name, std::span<const rule> rules,
         made.limits[made.size++] = l;
         made.has_log = made.has_log || l.kind == kind::log;
         made.has_distinct = made.has_distinct || l.kind == kind::distinct;
-        made.counts_refused = made.counts_refused || l.counts_refused;
+        made.counts_denied = made.counts_denied || l.counts_denied;
         made.can_reserve = made.can_reserve && l.kind == kind::bucket;
     }
     made.slots = made.size;
     if (options.prevent_duplicate != 0)
         made.limits[made.slots++] = make_hold(policy_name, options);
-    if (options.storage == storage::packed)
+    if (options.storage == storage::shared_hash)
         pack(policy_name, rules, made);
     return made;
 }

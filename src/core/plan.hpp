@@ -68,13 +68,13 @@ struct limit {
     core::kind kind = kind::bucket;
     calendar_unit calendar = calendar_unit::day;
     bool shadow = false;
-    bool counts_refused = false;
+    bool counts_denied = false;
 
     friend bool operator==(const limit&, const limit&) = default;
 };
 
 /// A rule and a hold for each policy.
-inline constexpr std::size_t most_slots = limits::rules_per_policy + 1;
+inline constexpr std::size_t most_slots = limits::max_rules_per_policy + 1;
 
 /// The rules of a policy, in its order; behind them, if it prevents duplicates, a hold.
 struct plan {
@@ -86,7 +86,7 @@ struct plan {
     bool has_log = false;
     bool has_distinct = false;
     /// Some log counts refused calls too; as the logs are one, all of them do.
-    bool counts_refused = false;
+    bool counts_denied = false;
     /// `wait` can reserve: all rules are continuous buckets.
     bool can_reserve = false;
     /// States lie together, see rows in redis/protocol/key.hpp.

@@ -111,13 +111,13 @@ struct stepped {
         s.t = moved ? moved_boundary(l, s, now) : ends_windows(l) ? next : first + steps * l.period;
         versions::show(l, s, repaid(l, counted, steps), repaid(l, owed, steps));
         if (s.t > next) // up to two periods after the last boundary
-            s.num = std::min(l.num + period_of(l), limits::exact_integer);
+            s.num = std::min(l.num + period_of(l), limits::max_exact_integer);
         return moved;
     }
 
     /// Debt that another version of the policy may have left saturates there.
     [[nodiscard]] static std::int64_t most_of_other(const limit& l) noexcept {
-        const auto longest = limits::longest_debt.count() / period_of(l);
+        const auto longest = limits::max_repayment.count() / period_of(l);
         return std::max(l.full, longest != 0 && l.count > most_ticks / longest ? most_ticks
                                                                                : longest * l.count);
     }

@@ -145,7 +145,7 @@ bool large_call::change_log(const decision* answer) noexcept {
         return false;
     const auto records = answer == nullptr
                              ? asked_.verb == verb::charge
-                             : answer->granted > 0 || (rules_.counts_refused && !answer->allowed());
+                             : answer->granted > 0 || (rules_.counts_denied && !answer->allowed());
     const auto grows = records && asked_.verb != verb::peek && may_grow();
     const auto before = cells_for(log_->bytes());
     const auto changed = answer == nullptr

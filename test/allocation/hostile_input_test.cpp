@@ -7,7 +7,7 @@
 
 #include <colimit/json.hpp>
 #include <colimit/limits.hpp>
-#include <colimit/text.hpp>
+#include <colimit/rule_text.hpp>
 #include <support/live_limiter.hpp>
 #include <support/on_failure.hpp>
 #include <support/peak_memory.hpp>
@@ -75,7 +75,7 @@ void check_json(std::string_view name, const std::string& document) {
 BOOST_AUTO_TEST_CASE(a_hostile_document_is_refused_at_once_and_in_little_memory) {
     const auto head = R"({"policies": {"a": [{"limit": )"s;
     const auto tail = R"(, "period": "1s"}]}})"s;
-    const auto fits = limits::json_bytes - 1'000;
+    const auto fits = limits::max_json_bytes - 1'000;
     check_json("100 MB of a text", R"({"policies": {"a": ")" + std::string(much, 'x') + "\"}}");
     check_json("100 MB of brackets", std::string(much, '['));
     check_json("10,000 levels", std::string(10'000, '[') + std::string(10'000, ']'));

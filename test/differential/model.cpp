@@ -135,7 +135,7 @@ std::int64_t model::recovery_time(const core::plan& rules, std::size_t key,
         longest = std::max(longest, core::kinds::matters_for(rules.limits[i], s, now));
     }
     if (state.block.num != 0)
-        (void)core::hold::bring_to_now(limits::longest_recovery.count(), state.block, now);
+        (void)core::hold::bring_to_now(limits::max_recovery.count(), state.block, now);
     return std::max(longest, state.block.debt);
 }
 

@@ -203,8 +203,8 @@ BOOST_AUTO_TEST_CASE(tls_goes_on_to_the_next_address_too) {
     const auto dropping = dropping_host{};
     names.set("secure.test", {silent.where(), dropping.where(), where(server)});
     auto l = live{"rediss://secure.test", [&](config& c) {
-                      c.tls.authorities = authority.file();
-                      c.tls.name = "localhost";
+                      c.tls.ca_file = authority.file();
+                      c.tls.server_name = "localhost";
                       c.connect_timeout = 1s;
                   }};
     const auto ec = ready(l);

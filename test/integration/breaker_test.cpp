@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_server_whose_port_accepts_again_is_asked_again_soon) {
             server.start();
             const auto begin = steady::now();
             auto d = co_await l.limiter.allow("k", rules);
-            while (d.origin != origin::store && steady::now() < begin + test::patience) {
+            while (d.source != decision_source::store && steady::now() < begin + test::patience) {
                 co_await test::pause_for(1ms);
                 d = co_await l.limiter.allow("k", rules);
             }
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(a_read_only_server_opens_it_without_scripts_too) {
     auto look = server.connect();
     const auto log = policy{"log", sliding_log(1'000, 1h)};
     auto l = live{server.address(), [](config& c) {
-                      c.mode = mode::transaction;
+                      c.mode = execution_mode::multi;
                       c.ping_interval = 0ms;
                   }};
     const auto connections = [&] {
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(a_read_only_server_opens_it_without_scripts_too) {
         }
         // One in half the longest pause at most, and some at the beginning.
         const auto made = connections() - before;
-        BOOST_TEST(made <= 3'000 / (config{}.reconnect_most.count() / 2) + 10);
+        BOOST_TEST(made <= 3'000 / (config{}.reconnect_delay_max.count() / 2) + 10);
         BOOST_TEST(l.limiter.statistics().breaker_openings >= 1U);
         look.must({"REPLICAOF", "NO", "ONE"});
         co_await l.until_it_works("k", log);

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(calls_above_max_in_flight_are_no_outage) {
             auto left = 8;
             for (auto j = 0; j < 8; ++j)
                 l.limiter.allow("k" + std::to_string(j), rules, [&](error_code, const decision& d) {
-                    instead += d.origin == origin::fallback ? 1 : 0;
+                    instead += d.source == decision_source::fallback ? 1 : 0;
                     --left;
                 });
             co_await test::until([&] { return left == 0; });
@@ -96,9 +96,9 @@ BOOST_AUTO_TEST_CASE(calls_that_the_server_refuses_among_others_are_one_period) 
         look.must({"CONFIG", "SET", "maxmemory", "1"});
         for (auto i = 0; i < 20; ++i) {
             const auto [ec, d] = co_await l.allow("k", rules);
-            BOOST_TEST((d.origin == origin::fallback));
+            BOOST_TEST((d.source == decision_source::fallback));
             const auto peeked = co_await l.limiter.peek("k", rules);
-            BOOST_TEST((peeked.origin == origin::store));
+            BOOST_TEST((peeked.source == decision_source::store));
         }
         BOOST_TEST(count(seen, event_kind::fallback_ended) == 0);
         look.must({"CONFIG", "SET", "maxmemory", "0"});
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(the_cause_is_that_of_the_call_and_not_an_earlier_problem) {
         BOOST_TEST((conflict == errc::key_conflict));
         auto left = 1;
         l.limiter.allow("other", rules, [&](error_code, const decision& d) {
-            BOOST_TEST((d.origin == origin::fallback));
+            BOOST_TEST((d.source == decision_source::fallback));
             --left;
         });
         std::this_thread::sleep_for(400ms); // its deadline passes before it is sent
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_script_is_loaded_when_the_server_has_taken_it) {
     auto settings = config{};
     settings.server = peer.address();
     settings.timeout = 10s;
-    collecting(seen, [](config& c) { c.reconnect_most = 10ms; })(settings);
+    collecting(seen, [](config& c) { c.reconnect_delay_max = 10ms; })(settings);
     auto l = limiter{context.get_executor(), settings};
     test::run(context, [&]() -> asio::awaitable<void> {
         co_await test::until([&] { return l.statistics().script_loads >= 2; });
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_denial_in_turn_with_another_problem_is_one_event) {
     auto server = test::redis_server{};
     auto look = server.connect();
     look.must({"ACL", "SETUSER", "ann", "on", ">pw", "~colimit:*", "+@all"});
-    const auto denied = policy{"denied", gcra(5, 1h)}.prefixed("denied");
+    const auto denied = policy{"denied", gcra(5, 1h)}.with_prefix("denied");
     auto seen = std::vector<event>{};
     auto l = live{"unix://ann:pw@" + server.socket(), collecting(seen)};
     l.run([&]() -> asio::awaitable<void> {
@@ -242,10 +242,11 @@ BOOST_AUTO_TEST_CASE(a_denial_after_a_call_that_was_permitted_is_an_event_of_its
     auto server = test::redis_server{};
     auto look = server.connect();
     auto seen = std::vector<event>{};
-    for (const auto calls : {mode::script, mode::transaction}) {
+    for (const auto calls : {execution_mode::script, execution_mode::multi}) {
         seen.clear();
-        const auto p = calls == mode::script ? rules : policy{"log", sliding_log(100, 1h)};
-        const auto command = std::string{calls == mode::script ? "setrange" : "zadd"};
+        const auto p =
+            calls == execution_mode::script ? rules : policy{"log", sliding_log(100, 1h)};
+        const auto command = std::string{calls == execution_mode::script ? "setrange" : "zadd"};
         look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", "~*", "+@all"});
         auto l = live{"unix://ann:pw@" + server.socket(),
                       collecting(seen, [calls](config& c) { c.mode = calls; })};
@@ -273,7 +274,7 @@ BOOST_AUTO_TEST_CASE(an_outage_is_told_by_its_events_in_order) {
         auto seen = std::vector<event>{};
         auto l = live{server.address(), [&](config& c) {
                           c.on_failure = failure_mode::local;
-                          c.reconnect_most = 10ms;
+                          c.reconnect_delay_max = 10ms;
                           c.timeout = 100ms;
                           c.thread_safe = threads;
                           c.on_event = [&](const event& e) { seen.push_back(e); };
@@ -287,7 +288,7 @@ BOOST_AUTO_TEST_CASE(an_outage_is_told_by_its_events_in_order) {
             server.kill();
             co_await test::until([&] { return count(seen, breaker_opened) == 1; });
             const auto [ec, d] = co_await l.allow("k", rules);
-            BOOST_TEST((d.origin == origin::fallback));
+            BOOST_TEST((d.source == decision_source::fallback));
             co_await test::until([&] { return count(seen, fallback_started) == 1; });
             server.start();
             co_await test::until([&] { return count(seen, breaker_closed) == 1; });
@@ -295,7 +296,7 @@ BOOST_AUTO_TEST_CASE(an_outage_is_told_by_its_events_in_order) {
             auto by_server = false;
             while (!by_server) {
                 const auto [fine, now] = co_await l.allow("k", rules);
-                by_server = now.origin == origin::store;
+                by_server = now.source == decision_source::store;
             }
             co_await test::until([&] { return count(seen, fallback_ended) == 1; });
         });

@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_user_who_may_access_the_keys_of_some_policies_only_can_us
     look.must({"ACL", "SETUSER", "ann", "on", ">pw", "~colimit:{*}:log:*", "+@all"});
     const auto log = policy{"log", sliding_log(5, 1h)};
     const auto other = policy{"other", sliding_log(5, 1h)};
-    for (const auto how : {mode::script, mode::transaction}) {
+    for (const auto how : {execution_mode::script, execution_mode::multi}) {
         auto seen = std::vector<event>{};
         auto l = live{"unix://ann:pw@" + server.socket(), [&](config& c) {
                           c.mode = how;
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_user_who_may_access_the_keys_of_some_policies_only_can_us
             check_last(l.limiter, errc::auth_failed, phase::handshake, "may not access the key");
             const auto [fine, d] = co_await l.allow("k", log);
             BOOST_TEST(!fine, fine.message());
-            BOOST_TEST((d.origin == origin::store));
+            BOOST_TEST((d.source == decision_source::store));
             BOOST_TEST(std::ranges::count(seen, event_kind::permission_denied, &event::kind) == 0);
             const auto [denied, none] = co_await l.allow("k", other);
             BOOST_TEST((denied == errc::auth_failed), denied.message());
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_user_who_may_access_the_keys_of_some_policies_only_can_us
 }
 
 BOOST_AUTO_TEST_CASE(a_server_on_which_a_needed_command_was_renamed_is_refused_by_name) {
-    const auto check = [](mode how, const std::vector<std::string>& renamed,
+    const auto check = [](execution_mode how, const std::vector<std::string>& renamed,
                           std::string_view words) {
         auto settings = test::redis_server_options{};
         for (const auto& command : renamed)
@@ -130,11 +130,11 @@ BOOST_AUTO_TEST_CASE(a_server_on_which_a_needed_command_was_renamed_is_refused_b
         check_last(l.limiter, errc::auth_failed, phase::handshake, words);
         BOOST_TEST(l.limiter.health().state == health_state::refused);
     };
-    check(mode::script, {"EVALSHA", "EVAL"}, "unknown command 'EVALSHA'");
-    check(mode::script, {"EVALSHA", "SCRIPT"}, "unknown command");
-    check(mode::script, {"MGET", "SET"}, "MGET SET");
-    check(mode::transaction, {"MULTI"}, "unknown command 'MULTI'");
-    check(mode::transaction, {"ZADD"}, "unknown command 'ZADD'");
+    check(execution_mode::script, {"EVALSHA", "EVAL"}, "unknown command 'EVALSHA'");
+    check(execution_mode::script, {"EVALSHA", "SCRIPT"}, "unknown command");
+    check(execution_mode::script, {"MGET", "SET"}, "MGET SET");
+    check(execution_mode::multi, {"MULTI"}, "unknown command 'MULTI'");
+    check(execution_mode::multi, {"ZADD"}, "unknown command 'ZADD'");
 }
 
 BOOST_AUTO_TEST_CASE(a_command_that_an_acl_denies_within_a_script_is_named) {
@@ -162,8 +162,8 @@ BOOST_AUTO_TEST_CASE(a_user_without_a_command_that_transactions_need_is_refused_
         look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", keys, "+@all", minus});
         for (const auto resp : {2, 3}) {
             auto l = live{"unix://ann:pw@" + server.socket(), [resp](config& c) {
-                              c.mode = mode::transaction;
-                              c.resp = resp;
+                              c.mode = execution_mode::multi;
+                              c.resp_version = resp;
                           }};
             l.run([&]() -> asio::awaitable<void> {
                 const auto ec = co_await l.ready();
@@ -190,8 +190,8 @@ BOOST_AUTO_TEST_CASE(a_user_with_just_the_rights_that_transactions_need_is_ready
                "~colimit:*", "-@all",   "+hello", "+echo",    "+client|id",
                "+time",      "+multi",  "+exec",  "+zadd",    "+zremrangebyscore",
                "+zrevrange", "+zcount", "+pttl",  "+pexpire", "+zrem"});
-    auto l =
-        live{"unix://plain:pw@" + server.socket(), [](config& c) { c.mode = mode::transaction; }};
+    auto l = live{"unix://plain:pw@" + server.socket(),
+                  [](config& c) { c.mode = execution_mode::multi; }};
     l.run([&]() -> asio::awaitable<void> {
         const auto ec = co_await l.ready();
         BOOST_TEST(!ec, ec.message());
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_denied_after_the_handshake_is_named_witho
         look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", "~*", "+@all"});
         auto causes = std::vector<problem>{};
         auto l = live{"unix://ann:pw@" + server.socket(), [&](config& c) {
-                          c.mode = mode::transaction;
+                          c.mode = execution_mode::multi;
                           c.on_event = [&](const event& e) {
                               if (e.kind == event_kind::permission_denied)
                                   causes.push_back(e.cause.value());
@@ -262,8 +262,8 @@ BOOST_AUTO_TEST_CASE(a_read_only_server_is_ready_for_transactions_until_a_call_w
     auto look = server.connect();
     look.must({"REPLICAOF", "127.0.0.1", "1"});
     auto l = live{server.address(), [](config& c) {
-                      c.mode = mode::transaction;
-                      c.reconnect_most = 10ms;
+                      c.mode = execution_mode::multi;
+                      c.reconnect_delay_max = 10ms;
                   }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.limiter.ready();
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(a_read_only_server_is_ready_for_transactions_until_a_call_w
 BOOST_AUTO_TEST_CASE(a_read_only_server_opens_the_breaker_and_is_used_when_it_is_writable) {
     auto server = test::redis_server{};
     auto look = server.connect();
-    auto l = live{server.address(), [](config& c) { c.reconnect_most = 10ms; }};
+    auto l = live{server.address(), [](config& c) { c.reconnect_delay_max = 10ms; }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);
         look.must({"REPLICAOF", "127.0.0.1", "1"});

@@ -40,7 +40,7 @@ void check_stranger(const std::string& sentence, bool greets, const std::string&
         settings.on_failure = instead;
         settings.timeout = 10s;
         settings.connect_timeout = 10s;
-        settings.reconnect_most = 1h; // the call does not wait for the next attempt
+        settings.reconnect_delay_max = 1h; // the call does not wait for the next attempt
         auto l = limiter{context.get_executor(), settings};
         test::run(context, [&]() -> asio::awaitable<void> {
             auto ec = error_code{};
@@ -48,7 +48,7 @@ void check_stranger(const std::string& sentence, bool greets, const std::string&
             BOOST_TEST((ec == errc::bad_reply), ec.message());
             const auto [call, d] = co_await l.allow("k", rules, asio::as_tuple(asio::deferred));
             BOOST_TEST((call == errc::bad_reply), call.message());
-            BOOST_TEST((call == condition::fix_the_cause));
+            BOOST_TEST((call == condition::permanent));
         });
         check_last(l, errc::bad_reply, where, words);
         BOOST_TEST(l.health().state == health_state::refused);
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(tls_against_a_plain_server_is_a_bad_reply) {
         if (!arguments.empty())
             server.connect().must({"CONFIG", "SET", "requirepass", arguments});
         auto l = live{"rediss://127.0.0.1:" + std::to_string(server.port()),
-                      [](config& c) { c.reconnect_most = 1h; }};
+                      [](config& c) { c.reconnect_delay_max = 1h; }};
         l.run([&]() -> asio::awaitable<void> {
             const auto ec = co_await l.ready();
             BOOST_TEST((ec == errc::bad_reply), ec.message());
@@ -88,8 +88,8 @@ BOOST_AUTO_TEST_CASE(a_plain_connection_to_a_tls_server_is_a_bad_reply) {
     for (const auto resp : {2, 3}) {
         auto l =
             live{"redis://127.0.0.1:" + std::to_string(server.server.port()), [resp](config& c) {
-                     c.reconnect_most = 1h;
-                     c.resp = resp;
+                     c.reconnect_delay_max = 1h;
+                     c.resp_version = resp;
                  }};
         l.run([&]() -> asio::awaitable<void> {
             const auto ec = co_await l.ready();
@@ -129,8 +129,8 @@ BOOST_AUTO_TEST_CASE(a_certificate_that_is_not_accepted_is_explained) {
     const auto expired = test::tls_server{{.from = -48h, .until = -24h}};
     say(expired, [](config&) {}, "certificate has expired");
     const auto fine = test::tls_server{};
-    say(fine, [](config& c) { c.tls.name = "other.example.org"; }, "ostname mismatch");
-    say(fine, [](config& c) { c.tls.authorities = {}; }, "certificate");
+    say(fine, [](config& c) { c.tls.server_name = "other.example.org"; }, "ostname mismatch");
+    say(fine, [](config& c) { c.tls.ca_file = {}; }, "certificate");
 }
 
 BOOST_AUTO_TEST_CASE(a_missing_client_certificate_is_explained) {

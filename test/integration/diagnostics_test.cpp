@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_password_that_stands_where_the_port_would_is_not_shown) {
 }
 
 BOOST_AUTO_TEST_CASE(a_port_without_a_server_is_named_and_attempts_are_counted) {
-    auto l = live{"redis://127.0.0.1:1", [](config& c) { c.reconnect_most = 20ms; }};
+    auto l = live{"redis://127.0.0.1:1", [](config& c) { c.reconnect_delay_max = 20ms; }};
     BOOST_TEST(l.limiter.health().state == health_state::connecting);
     l.run([&]() -> asio::awaitable<void> {
         co_await test::until([&] { return last_of(l.limiter).count >= 6; });
@@ -91,8 +91,8 @@ BOOST_AUTO_TEST_CASE(a_port_without_a_server_is_named_and_attempts_are_counted) 
 BOOST_AUTO_TEST_CASE(a_wrong_password_is_reported_without_the_password) {
     auto server = test::redis_server{{.arguments = {"--requirepass", "right-one"}}};
     for (const auto resp : {2, 3}) {
-        auto l =
-            live{"unix://wrong-secret@" + server.socket(), [resp](config& c) { c.resp = resp; }};
+        auto l = live{"unix://wrong-secret@" + server.socket(),
+                      [resp](config& c) { c.resp_version = resp; }};
         l.run([&]() -> asio::awaitable<void> {
             const auto ec = co_await l.ready();
             BOOST_TEST((ec == errc::auth_failed));
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(error_replies_to_calls_are_reported_in_the_words_of_the_ser
 BOOST_AUTO_TEST_CASE(error_replies_in_transaction_mode_are_reported) {
     auto server = test::redis_server{};
     auto look = server.connect();
-    auto l = live{server.address(), [](config& c) { c.mode = mode::transaction; }};
+    auto l = live{server.address(), [](config& c) { c.mode = execution_mode::multi; }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.limiter.ready();
         look.must({"CONFIG", "SET", "maxmemory", "1"});

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_dropped_is_replaced_before_a_call_finds_out) {
         BOOST_TEST(before.allowed());
         co_await test::until([&] { return p.limiter.statistics().reconnects == 1; });
         const auto after = co_await p.limiter.allow("k", rules);
-        BOOST_TEST((after.origin == origin::store));
+        BOOST_TEST((after.source == decision_source::store));
     });
     BOOST_TEST(p.proxy.on(1).struck);
     BOOST_TEST(p.limiter.statistics().failed == 0U);
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_first_call_that_is_not_answered_replaces_it) {
 BOOST_AUTO_TEST_CASE(one_that_answers_is_kept) {
     auto server = test::redis_server{};
     auto look = server.connect();
-    for (const auto how : {mode::script, mode::transaction}) {
+    for (const auto how : {execution_mode::script, execution_mode::multi}) {
         const auto before = test::calls_of(look, "ping");
         auto l = live{server.address(), [how](config& c) {
                           c.ping_interval = 2ms;

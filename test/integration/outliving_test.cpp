@@ -63,7 +63,7 @@ struct scene {
     void run_until_counted(std::uint64_t calls) {
         test::run_until(*context, [&] {
             const auto s = limiter->statistics();
-            return s.allowed + s.limited == calls;
+            return s.allowed + s.denied == calls;
         });
         context->restart();
         context->poll();
@@ -110,7 +110,7 @@ void arrive(scene& s, arrival a) {
 template<class Shape>
 void outlive_by_shape() {
     for_each_way([](scene& s, fate f, arrival a) {
-        auto checks = std::vector<check>{{.key = "a", .policy = hundred}};
+        auto checks = std::vector<check_item>{{.key = "a", .policy = hundred}};
         auto& l = *s.limiter;
         using decides = limiter::signature;
         l.allow("k", hundred, Shape::template make<decides>(s.e));

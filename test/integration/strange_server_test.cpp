@@ -34,12 +34,12 @@ struct play {
 
     config settings(int resp = 3) const {
         auto c = config{};
-        c.resp = resp;
+        c.resp_version = resp;
         c.server = peer.address();
         c.timeout = 2s;
         c.ping_interval = 0ms; // only what the test asks for is sent
         c.connect_timeout = 10s;
-        c.reconnect_most = 20ms;
+        c.reconnect_delay_max = 20ms;
         c.on_failure = failure_mode::error;
         return c;
     }

@@ -125,8 +125,8 @@ BOOST_AUTO_TEST_CASE(
     auto authority = test::certificate_authority{};
     auto server = blocking_server{authority.sign("us")};
     auto context = asio::io_context{1};
-    auto options = tls{};
-    options.authorities = authority.file();
+    auto options = tls_options{};
+    options.ca_file = authority.file();
     auto stream = redis::stream{context.get_executor(), redis::parse_address(server.address()),
                                 std::make_unique<redis::tls_context>(options, "127.0.0.1")};
     auto has_heard = std::promise<void>{};

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using namespace colimit;
 
 const auto bucket = policy{"p", gcra(10, 1s)};
-const auto packed = policy{"p", gcra(10, 1s)}.stored(storage::packed);
+const auto packed = policy{"p", gcra(10, 1s)}.with_storage(storage::shared_hash);
 const auto members = policy{"p", distinct(10, 1h)};
 
 /// Twenty calls, of which one is given up before they leave.

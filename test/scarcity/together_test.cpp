@@ -46,7 +46,7 @@ struct scarce_call {
     policy members{"members", distinct(20, 1h), sliding_log(2, 1h)};
     memory::store store;
     std::vector<std::string> names;
-    std::vector<check> checks;
+    std::vector<check_item> checks;
 };
 
 } // namespace

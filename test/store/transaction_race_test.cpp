@@ -32,7 +32,7 @@ using grants = std::vector<time_point>;
 [[nodiscard]] grants hammer(const std::string& server, const policy& p,
                             std::chrono::milliseconds time, int at_once) {
     auto l = live{server, [](config& c) {
-                      c.mode = mode::transaction;
+                      c.mode = execution_mode::multi;
                       c.timeout = 10s;
                   }};
     auto granted = grants{};

@@ -62,7 +62,7 @@ struct script_call {
         plan = words.at(3 + count);
         nonce = words.at(4 + count);
         clock = words.at(5 + count);
-        minimum_ttl = words.at(6 + count);
+        min_key_ttl = words.at(6 + count);
         const auto& packed = words.at(7 + count);
         const auto times_of = [&](std::size_t k) -> std::size_t {
             return packed.empty()           ? 1
@@ -79,7 +79,7 @@ struct script_call {
     }
 
     std::vector<std::string> keys;
-    std::string plan, nonce, clock, minimum_ttl;
+    std::string plan, nonce, clock, min_key_ttl;
     std::vector<std::pair<std::size_t, detail::question>> calls; ///< key and question
 
   private:

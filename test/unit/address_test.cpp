@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(other_schemes_are_refused_with_those_that_there_are) {
 }
 
 BOOST_AUTO_TEST_CASE(an_address_above_the_limit_is_refused_unread) {
-    const auto most = colimit::limits::address_bytes;
+    const auto most = colimit::limits::max_address_bytes;
     BOOST_TEST(parse_address("redis://:" + std::string(most - 11, 'p') + "@h").password.size() ==
                most - 11);
     check_reason("redis://:" + std::string(most - 10, 'p') + "@h",

@@ -102,7 +102,7 @@ BOOST_FIXTURE_TEST_CASE(keys_carry_the_prefix_and_the_least_time_to_live_is_sent
     BOOST_REQUIRE(!bench.submit(op, "a", rules));
     const auto sent = bench.write_calls().at(0);
     BOOST_TEST(sent.keys[0].starts_with("mine:{"));
-    BOOST_TEST(sent.minimum_ttl == "5000");
+    BOOST_TEST(sent.min_key_ttl == "5000");
     bench.batcher.fail_all(errc::closed);
 }
 

@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <colimit/cell.hpp>
+#include <colimit/redis_cell.hpp>
 #include <support/key_history.hpp>
 
 #include <array>

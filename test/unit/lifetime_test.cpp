@@ -103,7 +103,7 @@ BOOST_FIXTURE_TEST_CASE(close_lets_run_return_and_later_calls_are_closed_too, fi
     BOOST_REQUIRE(codes.size() == 3U);
     BOOST_TEST((codes[1] == errc::closed));
     BOOST_TEST((codes[2] == errc::closed));
-    BOOST_TEST((codes[1] == condition::stop));
+    BOOST_TEST((codes[1] == condition::closed));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_limiter_can_be_closed_in_every_state_of_its_connection, fixture) {

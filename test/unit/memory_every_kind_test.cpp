@@ -63,7 +63,7 @@ class reference {
     struct one_key {
         core::key_state state;
         core::event_log log;
-        std::array<core::hyperloglog, limits::rules_per_policy> sketches;
+        std::array<core::hyperloglog, limits::max_rules_per_policy> sketches;
     };
 
     static void tell(const core::limit& l, one_key& one, core::key_state& state, std::uint32_t rule,
@@ -94,7 +94,7 @@ class reference {
         policy{"log", sliding_log(6, 3s)},
         policy{"logs", sliding_log(3, 1s).named("s"), gcra(20, 5s),
                sliding_log(20, 1min).named("m")},
-        policy{"refused", sliding_log(5, 3s).named("r").count_refused(),
+        policy{"refused", sliding_log(5, 3s).named("r").count_denied(),
                sliding_log(20, 30s).named("l")},
         policy{"shadow", sliding_log(2, 30s).shadow(), gcra(7, 1s)},
         policy{"distinct", distinct(5, 5s)},

@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(once_allows_who_comes_first_until_its_time_is_over) {
     const auto second = limiter.once("order 17", 10s, {.now = noon + 4s});
     BOOST_TEST(!second.allowed());
     BOOST_TEST((second.retry_after == 6s));
-    BOOST_TEST((second.reason == colimit::reason::duplicate));
+    BOOST_TEST((second.reason == colimit::denial_reason::duplicate));
     BOOST_TEST(limiter.once("order 18", 10s, {.now = noon + 4s}).allowed());
     BOOST_TEST(limiter.once("order 17", 10s, {.now = noon + 10s}).allowed());
     BOOST_TEST(limiter.allow("order 17", five, {.now = noon}).remaining == 4);

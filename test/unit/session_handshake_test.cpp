@@ -134,8 +134,10 @@ BOOST_AUTO_TEST_CASE(refused_credentials_are_a_distinct_trouble_and_tried_again_
     for (const std::string_view answer :
          {wrongpass, std::string_view{"-NOAUTH HELLO must be called with the client already "
                                       "authenticated\r\n"}}) {
-        auto c = session_bench{
-            {.user = "", .password = "", .reconnect_least = 10, .reconnect_most = 1'000'000}};
+        auto c = session_bench{{.user = "",
+                                .password = "",
+                                .reconnect_delay_min = 10,
+                                .reconnect_delay_max = 1'000'000}};
         c.open();
         BOOST_TEST((c.reply(answer) == action::disconnect));
         BOOST_TEST((c.session.trouble() == errc::auth_failed));

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_came_further_has_time_for_the_next_step) {
 
 BOOST_AUTO_TEST_CASE(a_full_server_is_left_alone_for_the_longest_pause) {
     auto c = session_bench{
-        {.user = "", .password = "", .reconnect_least = 10, .reconnect_most = 1'000'000}};
+        {.user = "", .password = "", .reconnect_delay_min = 10, .reconnect_delay_max = 1'000'000}};
     c.open();
     (void)c.reply("-ERR max number of clients reached\r\n");
     BOOST_TEST((c.session.lost(c.now, redis::remedy::reconnect_late) == action::disconnect));
@@ -85,8 +85,8 @@ BOOST_AUTO_TEST_CASE(pauses_double_up_to_the_longest_and_are_jittered_between_ha
         const auto seed = static_cast<std::uint32_t>(random());
         auto c = session_bench{{.user = "",
                                 .password = "",
-                                .reconnect_least = 1'000,
-                                .reconnect_most = 6'000,
+                                .reconnect_delay_min = 1'000,
+                                .reconnect_delay_max = 6'000,
                                 .seed = seed}};
         (void)c.session.start(c.now);
         for (const auto length : {1'000, 2'000, 4'000, 6'000, 6'000}) {
@@ -106,8 +106,10 @@ BOOST_AUTO_TEST_CASE(pauses_double_up_to_the_longest_and_are_jittered_between_ha
 }
 
 BOOST_AUTO_TEST_CASE(a_call_that_was_served_ends_the_growth_of_pauses_and_a_greeting_does_not) {
-    auto c = session_bench{
-        {.user = "", .password = "", .reconnect_least = 1'000, .reconnect_most = 1'000'000}};
+    auto c = session_bench{{.user = "",
+                            .password = "",
+                            .reconnect_delay_min = 1'000,
+                            .reconnect_delay_max = 1'000'000}};
     (void)c.session.start(c.now);
     const auto greet_and_lose = [&c](bool serves) {
         (void)c.session.connected();

@@ -203,7 +203,7 @@ BOOST_FIXTURE_TEST_CASE(a_refused_call_is_removed_in_the_next_write_and_its_wait
     BOOST_TEST((reply_counted(6, "*2\r\n$1\r\nx\r\n$11\r\n" + text(there) + "\r\n",
                               "*2\r\n$1\r\ny\r\n$11\r\n" + text(blocker) + "\r\n") ==
                 redis::remedy::keep));
-    BOOST_TEST((op.result.outcome == outcome::limited));
+    BOOST_TEST((op.result.outcome == outcome::denied));
     BOOST_TEST(op.result.retry_after.count() == 1'000'000 - 400'000 + 51);
     BOOST_TEST(queue.wants_to_write());
     BOOST_TEST((write() == std::vector<command>{{"ZREM", name, "run.3.0"}}));
@@ -231,13 +231,13 @@ BOOST_FIXTURE_TEST_CASE(the_rest_of_a_partial_grant_is_removed_and_its_own_membe
 }
 
 BOOST_FIXTURE_TEST_CASE(where_refused_calls_count_they_stay_and_the_oldest_go, fixture) {
-    const auto counting = policy{"p", sliding_log(5, 1s).count_refused()};
+    const auto counting = policy{"p", sliding_log(5, 1s).count_denied()};
     auto& op = ask("k", {}, counting);
     const auto words = write();
     BOOST_TEST((words.at(words.size() - 4) == command{"ZREMRANGEBYRANK", name, "0", "-27"}));
     (void)reply_head();
     (void)reply(queued(10) + "*9\r\n:0\r\n*0\r\n*0\r\n:1\r\n*0\r\n:6\r\n:0\r\n:-1\r\n:1\r\n");
-    BOOST_TEST((op.result.outcome == outcome::limited));
+    BOOST_TEST((op.result.outcome == outcome::denied));
     BOOST_TEST(op.result.rules[0].balance == -1);
     BOOST_TEST(!queue.wants_to_write());
 }

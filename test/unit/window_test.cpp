@@ -92,8 +92,8 @@ BOOST_AUTO_TEST_CASE(what_was_charged_beyond_the_limit_ends_with_its_window) {
 BOOST_AUTO_TEST_CASE(charges_stop_at_2_to_the_52) {
     constexpr auto most = std::int64_t{1} << 52;
     auto k = key_of(aligned);
-    k.charge(limits::exact_integer);
-    k.charge(limits::exact_integer);
+    k.charge(limits::max_exact_integer);
+    k.charge(limits::max_exact_integer);
     BOOST_TEST(k.peek(0).rules[0].balance == 5 - most);
     k = key_of(aligned);
     k.charge(7);

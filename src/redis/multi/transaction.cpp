@@ -256,7 +256,7 @@ void transaction::clean_up(const one_call& c, const aftermath& after,
     if (after.ttl_of_stranger)
         add([&](std::string& to) { append_ttl(to, key, *after.ttl_of_stranger); });
     const auto now =
-        c.asked.now == detail::store_clock ? now_.value_or(limits::exact_integer) : c.asked.now;
+        c.asked.now == detail::store_clock ? now_.value_or(limits::max_exact_integer) : c.asked.now;
     const auto last = now + core::log_period(c.policy->plan) + uncertainty;
     if (after.newest > last && c.asked.verb != detail::verb::peek)
         add([&](std::string& to) { append_cut(to, key, last); });
