@@ -13,7 +13,7 @@ namespace colimit::benchmark {
 measurement redis_packed(const conditions& c) {
     server{c.socket}.forget_keys();
     return run({.settings = patient(c.socket),
-                .policy = thousand_an_hour().stored(storage::packed),
+                .policy = thousand_an_hour().with_storage(storage::shared_hash),
                 .callers = 256,
                 .keys = server_keys},
                c);

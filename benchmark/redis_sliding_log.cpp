@@ -11,7 +11,7 @@
 namespace colimit::benchmark {
 namespace {
 
-[[nodiscard]] measurement measure(mode how, const conditions& c) {
+[[nodiscard]] measurement measure(execution_mode how, const conditions& c) {
     server{c.socket}.forget_keys();
     auto settings = patient(c.socket);
     settings.mode = how;
@@ -25,11 +25,11 @@ namespace {
 } // namespace
 
 measurement redis_sliding_log(const conditions& c) {
-    return measure(mode::script, c);
+    return measure(execution_mode::script, c);
 }
 
 measurement redis_transaction(const conditions& c) {
-    return measure(mode::transaction, c);
+    return measure(execution_mode::multi, c);
 }
 
 } // namespace colimit::benchmark

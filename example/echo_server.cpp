@@ -74,7 +74,7 @@ class echo_server {
     echo_server(asio::io_context& context, std::uint16_t port, const std::string& store,
                 const std::vector<colimit::rule>& rules)
         : limiter_(context.get_executor(), settings_for(store)),
-          lines_(colimit::policy{"lines", rules}.on_failure(colimit::failure_mode::allow)),
+          lines_(colimit::policy{"lines", rules}.with_failure_mode(colimit::failure_mode::allow)),
           acceptor_(context, {tcp::v6(), port}), signals_(context, SIGINT, SIGTERM) {}
 
     void start() {
@@ -141,7 +141,7 @@ class echo_server {
 
     /// Says when the limiter begins to fail and when it is well again, not for each line.
     void note(error_code failure, const colimit::decision& d) {
-        const auto is_limiting = !failure && d.origin != colimit::origin::fail_open;
+        const auto is_limiting = !failure && d.source != colimit::decision_source::fail_open;
         if (is_limiting == std::exchange(is_limiting_, is_limiting))
             return;
         if (is_limiting)

@@ -24,9 +24,9 @@ asio::awaitable<void> start_export(colimit::limiter& limiter, std::string_view u
                                    colimit::time_point now) {
     const auto mine = colimit::key::user(user);
     auto checks = std::array{
-        colimit::check{.key = mine, .policy = plan, .options = {.now = now}},
-        colimit::check{.key = "acme", .policy = company, .options = {.now = now}},
-        colimit::check{.key = "all", .policy = everybody, .options = {.now = now}},
+        colimit::check_item{.key = mine, .policy = plan, .options = {.now = now}},
+        colimit::check_item{.key = "acme", .policy = company, .options = {.now = now}},
+        colimit::check_item{.key = "all", .policy = everybody, .options = {.now = now}},
     };
     const auto d = co_await limiter.allow_all(checks);
     if (d) {

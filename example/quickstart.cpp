@@ -20,17 +20,17 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-// Both rules must allow; a refused call charges neither.
+// Both rules must allow; a denied call charges neither.
 const colimit::policy login{"login", colimit::gcra(2, 1s).burst(3).named("second"),
                             colimit::gcra(5, 1min).named("minute")};
 
 asio::awaitable<colimit::decision> log_in(colimit::limiter& limiter, std::string_view user) {
     auto d = co_await limiter.allow(user, login);
-    const auto rule = login[d.binding].name(); // the one that refused, or that has the least left
+    const auto rule = login[d.limiting_rule].name();
     if (d)
         std::cout << user << ": allowed, " << d.remaining << " left by rule " << rule << '\n';
-    else // a refusal is a value, never an error
-        std::cout << user << ": limited by rule " << rule << ", try again in "
+    else // a denial is a value, never an error
+        std::cout << user << ": denied by rule " << rule << ", try again in "
                   << d.retry_after.count() << " us\n";
     co_return d;
 }

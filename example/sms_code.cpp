@@ -28,7 +28,7 @@ asio::awaitable<void> send_code(colimit::limiter& limiter, std::string_view numb
     if (d)
         std::cout << number << ": sent, " << d.rules[2].remaining() << " more today\n";
     else
-        std::cout << number << ": not now: rule " << code_by_sms[d.binding].name() << ", in "
+        std::cout << number << ": not now: rule " << code_by_sms[d.limiting_rule].name() << ", in "
                   << d.retry_after.count() / 1'000'000 << " s\n";
 }
 

@@ -6,7 +6,6 @@
 #define COLIMIT_HPP
 
 #include <colimit/bloom_filter.hpp>
-#include <colimit/cell.hpp>
 #include <colimit/config.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/diagnostics.hpp>
@@ -20,9 +19,10 @@
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
 #include <colimit/policy_set.hpp>
+#include <colimit/redis_cell.hpp>
 #include <colimit/rule.hpp>
+#include <colimit/rule_text.hpp>
 #include <colimit/statistics.hpp>
 #include <colimit/storage.hpp>
-#include <colimit/text.hpp>
 
 #endif

@@ -86,7 +86,7 @@ colimit::policy make_policy(const std::vector<colimit::rule>& rules) {
             continue;
         auto name = to_string(rule);
         std::ranges::transform(name, name.begin(), name_character);
-        if (name.size() <= colimit::limits::name_length)
+        if (name.size() <= colimit::limits::max_name_length)
             rule = rule.named(name);
     }
     return {"replay", named};

@@ -52,9 +52,9 @@ colimit::config configuration(const history& log, const colimit::policy& policy,
     c.prefix = own_prefix();
     c.timeout = 10s; // a replay is patient
     c.on_failure = colimit::failure_mode::error;
-    c.minimum_ttl = 1h;       // a second of the log may take longer here
+    c.min_key_ttl = 1h;       // a second of the log may take longer here
     c.batches_in_flight = 64; // all calls in a batch have one clock, so batches are small
-    c.memory_keys = std::max<std::size_t>(log.clients.size() * policy.size(), 1);
+    c.local_max_states = std::max<std::size_t>(log.clients.size() * policy.size(), 1);
     return c;
 }
 
@@ -132,7 +132,7 @@ class player {
             const auto& client = log_.clients[request.client];
             const auto d = co_await limiter_.allow(client, policy_, {.now = request.time});
             if (!d)
-                verdicts_[at] = static_cast<verdict>(d.binding);
+                verdicts_[at] = static_cast<verdict>(d.limiting_rule);
             if (at % 1024 == 0)
                 shown_.advance(at);
         }

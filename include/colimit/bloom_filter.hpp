@@ -18,20 +18,20 @@ struct policy_data;
 } // namespace detail
 
 struct bloom_settings {
-    /// New ids in one `age` for which `error_rate` holds, 1 to 1,000,000,000. More than that are
+    /// New ids in one `ttl` for which `error_rate` holds, 1 to 1,000,000,000. More than that are
     /// not refused, but more of them are called old.
     std::int64_t capacity = 1'000'000;
     /// The share of new ids that may be called old, 0.000001 to 0.5. At 0.01 an id takes 12.4 bits
     /// of the capacity, at 0.001 18.5, at 0.000001 40.
     double error_rate = 0.01;
     /// For how long an id is known at least, 1 ms to 366 days.
-    std::chrono::microseconds age = std::chrono::hours{24};
+    std::chrono::microseconds ttl = std::chrono::hours{24};
 };
 
-/// A named set of ids that forgets them by age.
+/// A named set of ids that forgets them after a time.
 ///
-/// An id that was called new is called old by every call within `age` from then, and by none after
-/// twice `age`. (Time is cut into stretches of `age`, and there is a bitmap for each: ids are
+/// An id that was called new is called old by every call within `ttl` from then, and by none after
+/// twice `ttl`. (Time is cut into stretches of `ttl`, and there is a bitmap for each: ids are
 /// looked up in those of the present and the previous stretch. Being asked about again does not
 /// prolong anything, as with `once`.) An id that is new may be called old with a probability of up
 /// to `error_rate`; nothing is recorded of it then.
@@ -52,7 +52,7 @@ class bloom_filter {
 
     /// A copy whose keys begin with a prefix of its own instead of `config::prefix`: 1 to 64
     /// characters of `[A-Za-z0-9_.-]`.
-    [[nodiscard]] bloom_filter prefixed(std::string_view prefix) const;
+    [[nodiscard]] bloom_filter with_prefix(std::string_view prefix) const;
 
     [[nodiscard]] std::string_view name() const noexcept;
     [[nodiscard]] const bloom_settings& settings() const noexcept { return settings_; }

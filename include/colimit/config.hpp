@@ -7,7 +7,7 @@
 
 #include <colimit/diagnostics.hpp>
 #include <colimit/failure_mode.hpp>
-#include <colimit/tls.hpp>
+#include <colimit/tls_options.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -18,13 +18,13 @@
 namespace colimit {
 
 /// How a server is asked.
-enum class mode : std::uint8_t {
+enum class execution_mode : std::uint8_t {
     /// By a script: every rule and verb, atomically, and a refused call writes nothing.
     script,
     /// By MULTI, for servers where scripting is off. Sliding logs only; no script is ever sent.
     ///
     /// A call is recorded first and counted afterwards; a refused one is removed again, or stays
-    /// with `.count_refused()`. Until it is removed it counts, so two callers who race for the last
+    /// with `.count_denied()`. Until it is removed it counts, so two callers who race for the last
     /// place may both be refused, never both allowed; should its caller's process or connection end
     /// meanwhile, it counts for a period. Times are this process's, corrected to the server's
     /// clock, which is asked with every write: `decision::server_time` is the earliest that it can
@@ -36,7 +36,8 @@ enum class mode : std::uint8_t {
     ///   - allow, peek, charge, refund, reset and allow_many; the others are
     ///     `errc::invalid_argument`.
     ///   - A cost of n is n members of a sorted set, some 80 bytes each. `charge`, and `allow`
-    ///     where all rules are shadows, take at most `limits::log_events`, and a policy that counts
+    ///     where all rules are shadows, take at most `limits::max_log_events`, and a policy that
+    ///     counts
     ///     refused calls makes no partial grants: `errc::invalid_argument`.
     ///   - A policy that counts refused calls keeps the newest 2 * limit + 16 events: a refund of
     ///     more than these gives back what older charges owe, too.
@@ -48,11 +49,11 @@ enum class mode : std::uint8_t {
     /// PEXPIRE; without one of them `ready` fails with `errc::auth_failed`. refund, reset and
     /// policies that count refused calls need ZREMRANGEBYRANK, too. INFO and PERSIST are used where
     /// they are allowed.
-    transaction,
+    multi,
 };
 
-/// A part of a whole: `share{1, 4}` is a quarter.
-struct share {
+/// A part of a whole: `fraction{1, 4}` is a quarter.
+struct fraction {
     std::int64_t numerator = 1;
     std::int64_t denominator = 1;
 };
@@ -63,15 +64,15 @@ struct config {
     /// Where the counters are:
     ///   - `memory:` in this process,
     ///   - `redis://[user:password@]host[:port][/db]` (port 6379, db 0; IPv6 as `[::1]`),
-    ///   - `rediss://`, the same by TLS, with the options of `tls`,
+    ///   - `rediss://`, the same over TLS, with the options of `tls`,
     ///   - `unix:/path/to/socket[?db=N]`, `unix://[user:password@]/path/to/socket[?db=N]`.
     /// A password without a user is `:password@` or `password@`. User, password and path are
     /// percent-decoded: in the first two write `@` as %40, `/` as %2F, `%` as %25, and in a user
     /// `:` as %3A. They never appear in errors.
     std::string server = "memory:";
 
-    /// Whom to trust behind `rediss://`, and by which certificate to be known there.
-    colimit::tls tls{};
+    /// TLS options for `rediss://`: trusted CAs and client certificate.
+    tls_options tls{};
 
     /// The first part of every key: 1 to 64 characters of `[A-Za-z0-9_.-]`. Limiters that are to
     /// share counters need the same one.
@@ -116,8 +117,8 @@ struct config {
     /// After `limits::breaker_misses` misses in a row calls are not sent any more and wait for
     /// nothing: they are `errc::unavailable` at once, which `on_failure` decides, until the server
     /// has answered probes in time.
-    std::chrono::milliseconds reconnect_least{10};
-    std::chrono::milliseconds reconnect_most{250};
+    std::chrono::milliseconds reconnect_delay_min{10};
+    std::chrono::milliseconds reconnect_delay_max{250};
 
     /// Calls that may wait at once: 1 to 16,777,216. One more gets `errc::too_many_in_flight`. The
     /// default is far above what a server answers in one timeout, and costs at most 48 MiB.
@@ -130,11 +131,11 @@ struct config {
     std::size_t max_waiting = 65'536;
 
     /// By a script, or by MULTI where scripting is off. Makes no difference to `memory:`.
-    colimit::mode mode = colimit::mode::script;
+    execution_mode mode = colimit::execution_mode::script;
 
-    /// Different keys in one script call, or calls in one write of `mode::transaction`: 1 to 1,024.
-    /// More would keep the server from its other clients; fewer would waste what a script call
-    /// costs before its first key.
+    /// Different keys in one script call, or calls in one write of `execution_mode::multi`: 1 to
+    /// 1,024. More would keep the server from its other clients; fewer would waste what a script
+    /// call costs before its first key.
     std::size_t batch_size = 96;
 
     /// Script calls, or writes, on the wire at once: 1 to 64. While they are, the next one fills.
@@ -146,16 +147,16 @@ struct config {
     /// Denials that are remembered, so that a flood of refused calls costs the server nothing: 0
     /// (none) to 16,777,216. Until a denial's `retry_after` is over, less a thousandth and the time
     /// the question travelled, the same question and those of a larger cost get the same answer
-    /// without asking the server: `origin::deny_cache`, with `retry_after` and `reset_after`
-    /// counted down; what remains stays as the server said. Whatever else this limiter does to the
-    /// key ends that at once: refunds, resets, grants (those of `allow_all` too), charges, calls
-    /// with other rules, and calls whose outcome is unknown. So does any later reply about the key,
-    /// such as that of a `peek`, unless it is a denial under the same rules, which replaces the
-    /// remembered one. Changes by other processes are seen when the denial ends, at most
-    /// `deny_cache_max_age` later.
+    /// without asking the server: `decision_source::deny_cache`, with `retry_after` and
+    /// `reset_after` counted down; what remains stays as the server said. Whatever else this
+    /// limiter does to the key ends that at once: refunds, resets, grants (those of `allow_all`
+    /// too), charges, calls with other rules, and calls whose outcome is unknown. So does any later
+    /// reply about the key, such as that of a `peek`, unless it is a denial under the same rules,
+    /// which replaces the remembered one. Changes by other processes are seen when the denial ends,
+    /// at most `deny_cache_max_age` later.
     ///
     /// For `allow` and `allow_many` by the server's clock, under policies without `distinct` and
-    /// without `count_refused`; not with `mode::transaction` or `memory:`. Some 300 bytes each,
+    /// without `count_denied`; not with `execution_mode::multi` or `memory:`. Some 300 bytes each,
     /// taken as they are used; when all are, a new denial takes the place of another.
     std::size_t deny_cache = 65'536;
 
@@ -183,20 +184,20 @@ struct config {
     /// `prevent_duplicate`, `once` and `seen` are not scaled: what one process has seen, it has. A
     /// call that asks for more than its share, but no more than the limit, is limited and not
     /// refused for ever.
-    share local_share{};
+    fraction local_fraction{};
 
     /// States that the in-process store keeps, one a key and rule: 1 to 1,073,741,824. With a
     /// server, of the store that answers in its place with `failure_mode::local`; it takes memory
     /// only as far as it is used.
-    std::size_t memory_keys = 1'048'576;
+    std::size_t local_max_states = 1'048'576;
 
     /// Keys in Redis live at least this long, for replays, whose supplied clock may run slower than
     /// the server's: 0 to 366 days. Normally a key lives as long as its state matters, and at most
     /// twice that and a second.
-    std::chrono::milliseconds minimum_ttl{0};
+    std::chrono::milliseconds min_key_ttl{0};
 
     /// The protocol version to ask for, 2 or 3. A server that does not know 3 is spoken to in 2.
-    int resp = 3;
+    int resp_version = 3;
 
     /// Called for each `event`, for a log; empty by default. Not for `memory:`, which has none.
     ///

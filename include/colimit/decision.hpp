@@ -25,19 +25,17 @@ enum class outcome : std::uint8_t {
     /// Granted and charged (or, for `peek`, would be).
     allowed,
     /// Refused now; the same call is allowed after `retry_after` if nobody else charges meanwhile.
-    limited,
+    denied,
     /// Refused for ever: it asks for more than the limit. Nothing was written.
     never,
 };
 
-/// Who made the decision. Leases are not built yet.
-enum class origin : std::uint8_t {
+/// Who made the decision.
+enum class decision_source : std::uint8_t {
     /// The store that the limiter was given.
     store,
     /// An earlier denial of the store that still holds.
     deny_cache,
-    /// A share of the limit that the store had lent to this process.
-    lease,
     /// The store in this process, because the server did not answer: `failure_mode::local`.
     fallback,
     /// Nobody: the server did not answer, and the mode is `failure_mode::allow`.
@@ -46,8 +44,8 @@ enum class origin : std::uint8_t {
     fail_closed,
 };
 
-/// What refused a call.
-enum class reason : std::uint8_t {
+/// What denied a call.
+enum class denial_reason : std::uint8_t {
     /// Nothing, or the binding rule.
     rule,
     /// `policy::prevent_duplicate`: the call before was granted too recently.
@@ -121,7 +119,7 @@ class rule_statuses {
   private:
     union places { // whose constructor does nothing, and nothing of it needs a destructor
         constexpr places() noexcept {} // NOLINT: see above
-        std::array<rule_status, limits::rules_per_policy> items;
+        std::array<rule_status, limits::max_rules_per_policy> items;
     };
 
     places places_;
@@ -132,12 +130,12 @@ class rule_statuses {
 /// longest `retry_after`, or, when all allowed, the one with the least remaining. Where a duplicate
 /// or a block refused for longer than any rule, limit and remaining are 0 and the times its own.
 struct decision {
-    colimit::outcome outcome = colimit::outcome::limited;
-    colimit::origin origin = colimit::origin::store;
-    colimit::reason reason = colimit::reason::rule;
-    /// The binding rule's place in the policy: `policy[d.binding].name()`. Always a rule, also
-    /// where something else refused.
-    std::uint8_t binding = 0;
+    colimit::outcome outcome = colimit::outcome::denied;
+    decision_source source = decision_source::store;
+    denial_reason reason = denial_reason::rule;
+    /// The index of the limiting rule in the policy: `policy[d.limiting_rule].name()`. Always a
+    /// rule, also where something else refused.
+    std::uint8_t limiting_rule = 0;
     /// Tokens granted: the cost, less after a partial grant, 0 when refused. For `peek` what
     /// `allow` would grant; 0 for `charge`, `refund` and `reset`, which grant nothing.
     std::int64_t granted = 0;

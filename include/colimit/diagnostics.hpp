@@ -32,8 +32,8 @@ struct problem {
     errc code = errc::unavailable;
     colimit::phase phase = colimit::phase::connect;
     /// The words of the server, of the operating system or of OpenSSL: at most
-    /// `limits::problem_bytes` bytes of printable ASCII. Other bytes are escaped as `\xNN`. It may
-    /// contain names of keys and the user's name, never the password: `***` stands for it, also
+    /// `limits::max_problem_bytes` bytes of printable ASCII. Other bytes are escaped as `\xNN`. It
+    /// may contain names of keys and the user's name, never the password: `***` stands for it, also
     /// where it was percent-encoded or escaped, and where the text ends within it. If it has fewer
     /// than four characters, the words of a server that contain it are left out as a whole. (In
     /// `redis://user:12345`, where `@host` was forgotten, `12345` is the port of the host `user`.

@@ -56,7 +56,7 @@ enum class errc {
     /// A policy, rule or rule text makes no sense, or the mode has no such rule; the exception, or
     /// `message()` of the code that the call ends with, says which rule and why.
     invalid_policy,
-    /// A key is longer than `limits::key_bytes`.
+    /// A key is longer than `limits::max_key_bytes`.
     invalid_key,
     /// A configuration or server address makes no sense; the exception says what and where.
     invalid_config,
@@ -65,16 +65,16 @@ enum class errc {
     wrong_node,
 };
 
-/// What to do about it. `ec == condition::retry_later` asks the question for every code at once.
+/// What to do about it. `ec == condition::transient` asks the question for every code at once.
 enum class condition {
     /// Nothing was charged, and the same call may succeed later.
-    retry_later = 1,
+    transient = 1,
     /// The call may have been charged: do not repeat it if that matters.
     maybe_charged,
     /// The call, the configuration or the server's set-up must change first.
-    fix_the_cause,
+    permanent,
     /// The limiter is gone.
-    stop,
+    closed,
 };
 
 /// The category of `errc`. Calls end with codes of `invalid_argument` and `invalid_policy` that

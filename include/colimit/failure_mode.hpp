@@ -11,7 +11,7 @@
 namespace colimit {
 
 /// What a call answers when the server has not by its deadline. It decides where the error would
-/// have the condition `retry_later` or `maybe_charged`: no connection, a deadline that passed, a
+/// have the condition `transient` or `maybe_charged`: no connection, a deadline that passed, a
 /// reply that was lost, too many calls in flight, a server that is loading, busy, read-only or
 /// without memory.
 ///
@@ -25,14 +25,15 @@ namespace colimit {
 /// error: who lifts or imposes something for everybody must not believe that it has been done.
 /// `decision::origin` says who answered.
 enum class failure_mode : std::uint8_t {
-    /// A store in this process enforces the same policy, scaled by `config::local_share`. It is
+    /// A store in this process enforces the same policy, scaled by `config::local_fraction`. It is
     /// kept: what it counted in one outage still counts in the next. What it counts is not carried
     /// over to the server, and what the server has counted is not known to it.
     local,
-    /// Every call is allowed: `origin::fail_open`. Nothing is counted, so each limit is all there.
+    /// Every call is allowed: `decision_source::fail_open`. Nothing is counted, so each limit is
+    /// all there.
     allow,
-    /// Every call is refused: `origin::fail_closed`. Nothing is left, and `retry_after` is
-    /// `config::reconnect_most`, by when the server has been asked again.
+    /// Every call is refused: `decision_source::fail_closed`. Nothing is left, and `retry_after` is
+    /// `config::reconnect_delay_max`, by when the server has been asked again.
     deny,
     /// The call ends with its error, and the caller decides.
     error,

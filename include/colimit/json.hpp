@@ -28,7 +28,7 @@ namespace colimit {
 ///
 /// A policy is its rules, or an object with `rules` and, if need be, `prevent_duplicate` (a
 /// duration), `shadow` (true or false), `on_failure` (`local`, `allow`, `deny` or `error`),
-/// `storage` (`plain` or `packed`) and `prefix` (a name): see `policy`. Rules are a text of
+/// `storage` (`per_key` or `shared_hash`) and `prefix` (a name): see `policy`. Rules are a text of
 /// `parse_rules`, or an array of such texts and of objects, 1 to 8 rules together. The fields of an
 /// object are
 ///
@@ -41,7 +41,7 @@ namespace colimit {
 /// | `refill` | buckets | `continuous` (the default), `stepwise` or `aligned` |
 /// | `initially` | buckets | what a bucket starts with (default: full) |
 /// | `from_first` | fixed_window | true: a window starts with the first charge |
-/// | `count_refused` | sliding_log | true: refused calls count too |
+/// | `count_denied` | sliding_log | true: refused calls count too |
 /// | `unit` | calendar | `day`, `week`, `month` or `year` |
 /// | `utc_offset` | calendar | `+05:30`, `-3`, `utc` (the default) |
 /// | `shadow` | | true: refuses nobody |
@@ -52,8 +52,8 @@ namespace colimit {
 /// given twice, in one object or by two names.
 ///
 /// @par Limits
-/// `limits::json_bytes`, `json_depth`, `json_members`, `json_values` and `policies`. Reading does
-/// not recurse.
+/// `limits::max_json_bytes`, `json_depth`, `json_members`, `json_values` and `policies`. Reading
+/// does not recurse.
 ///
 /// @throws colimit::error with `errc::invalid_policy`. `what()` begins with where it is: a path
 /// through the document, `policies.login.rules[1].limit: invalid value (got 0, expected at least

@@ -35,8 +35,8 @@ struct address_prefixes {
 ///
 /// Two keys are equal only if they have the same scope and the same parts in the same order,
 /// whatever bytes these consist of: `;` and `%` are written as `%3B` and `%25`. For a part above
-/// `limits::key_part_bytes`, so written, a 128-bit digest stands (`part#0123...`); where the whole
-/// would be longer than `limits::plain_key_bytes`, one stands for what came before.
+/// `limits::max_key_part_bytes`, so written, a 128-bit digest stands (`part#0123...`); where the
+/// whole would be longer than `limits::plain_key_bytes`, one stands for what came before.
 ///
 /// @par Lifetimes
 /// Converts to a view of itself, so it must live until the call is initiated. A temporary in the

@@ -7,7 +7,7 @@
 #define COLIMIT_LIMITER_HPP
 
 #include <colimit/bloom_filter.hpp>
-#include <colimit/check.hpp>
+#include <colimit/check_item.hpp>
 #include <colimit/config.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/detail/call_operation.hpp>
@@ -255,7 +255,7 @@ class limiter {
     /// checks must live until then. If the call is cancelled or the limiter closed, the call and
     /// the checks without an answer have `operation_aborted` or `errc::closed`.
     template<detail::code_token Token = boost::asio::deferred_t>
-    auto allow_many(std::span<check> checks, Token&& token = Token{}) {
+    auto allow_many(std::span<check_item> checks, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(
             detail::initiation<false>{core_.get()}, token,
             detail::call{.kind = detail::call_kind::each, .checks = checks});
@@ -268,7 +268,7 @@ class limiter {
     /// clock, no two for one key under one policy, on a cluster all in one slot: else
     /// `invalid_argument`.
     template<detail::decision_token Token = boost::asio::deferred_t>
-    auto allow_all(std::span<check> checks, Token&& token = Token{}) {
+    auto allow_all(std::span<check_item> checks, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, signature>(
             detail::initiation<true>{core_.get()}, token,
             detail::call{.kind = detail::call_kind::all, .checks = checks});
@@ -280,10 +280,10 @@ class limiter {
     ///
     /// The handshake checks the credentials and that the server knows, and lets the user run, the
     /// commands that a check of an ordinary policy needs: TIME, MGET, SET, EVALSHA and SCRIPT LOAD,
-    /// or with `mode::transaction` those that `mode` lists; else `auth_failed`. It refuses nothing
-    /// for other commands, such as those for logs, nor for keys, as a user may be limited to those
-    /// of some policies. It tries one key below `config::prefix`; if that is denied, `last_error`
-    /// says so. A call for a denied key ends with `auth_failed`.
+    /// or with `execution_mode::multi` those that `mode` lists; else `auth_failed`. It refuses
+    /// nothing for other commands, such as those for logs, nor for keys, as a user may be limited
+    /// to those of some policies. It tries one key below `config::prefix`; if that is denied,
+    /// `last_error` says so. A call for a denied key ends with `auth_failed`.
     template<detail::code_token Token = boost::asio::deferred_t>
     auto ready(Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(

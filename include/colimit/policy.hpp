@@ -30,7 +30,7 @@ struct policy_options {
     bool shadow = false;
     bool has_failure_mode = false;
     failure_mode on_failure = failure_mode::local;
-    colimit::storage storage = storage::plain;
+    colimit::storage storage = storage::per_key;
     bool has_prefix = false;
     inline_name prefix{};
 };
@@ -80,18 +80,19 @@ class policy {
     }
 
     /// A copy with a failure mode of its own instead of `config::on_failure`.
-    [[nodiscard]] policy on_failure(failure_mode mode) const {
+    [[nodiscard]] policy with_failure_mode(failure_mode mode) const {
         auto options = this->options();
         options.on_failure = mode;
         options.has_failure_mode = true;
         return with(options);
     }
 
-    /// A copy whose state lies in Redis as told: see `storage` for what `storage::packed` gains and
-    /// costs.
-    /// @throws colimit::error errc::invalid_policy for `packed` where a rule is a sliding log or
+    /// A copy whose state lies in Redis as told: see `storage` for what `storage::shared_hash`
+    /// gains and costs.
+    /// @throws colimit::error errc::invalid_policy for `storage::shared_hash` where a rule is a
+    /// sliding log or
     ///         counts distinct members
-    [[nodiscard]] policy stored(storage layout) const {
+    [[nodiscard]] policy with_storage(storage layout) const {
         auto options = this->options();
         options.storage = layout;
         return with(options);
@@ -99,7 +100,7 @@ class policy {
 
     /// A copy whose keys begin with a prefix of its own instead of `config::prefix`: 1 to 64
     /// characters of `[A-Za-z0-9_.-]`.
-    [[nodiscard]] policy prefixed(std::string_view prefix) const {
+    [[nodiscard]] policy with_prefix(std::string_view prefix) const {
         auto options = this->options();
         options.prefix = detail::inline_name{prefix};
         options.has_prefix = true;

@@ -14,7 +14,7 @@
 
 namespace colimit {
 
-/// Up to `limits::policies` policies with different names, in the order of the names.
+/// Up to `limits::max_policies` policies with different names, in the order of the names.
 ///
 /// @par Threads
 /// Reading from many threads is safe while nobody assigns.

@@ -101,7 +101,7 @@ class inline_name {
 
   private:
     static constexpr std::uint8_t too_long = 255;
-    std::array<char, limits::name_length> bytes_{};
+    std::array<char, limits::max_name_length> bytes_{};
     std::uint8_t size_ = 0;
 };
 
@@ -150,7 +150,7 @@ class rule {
 
     /// For sliding logs. Refused calls count too, as in the classic form: who goes on asking stays
     /// limited. Refused for ever (`outcome::never`) is not counted.
-    [[nodiscard]] constexpr rule count_refused() const noexcept {
+    [[nodiscard]] constexpr rule count_denied() const noexcept {
         auto copy = *this;
         copy.counts_refused_ = true;
         return copy;
@@ -189,7 +189,7 @@ class rule {
         return has_initial_ ? initial_ : capacity_;
     }
     [[nodiscard]] constexpr bool is_from_first() const noexcept { return is_from_first_; }
-    [[nodiscard]] constexpr bool counts_refused() const noexcept { return counts_refused_; }
+    [[nodiscard]] constexpr bool counts_denied() const noexcept { return counts_refused_; }
     /// Of a calendar rule.
     [[nodiscard]] constexpr calendar_unit unit() const noexcept { return unit_; }
     /// Of a calendar rule: how far its days are ahead of UTC.
@@ -308,7 +308,7 @@ template<class Rep, class Period>
     return {algorithm::distinct, limit, detail::whole_microseconds(period), limit};
 }
 
-/// The rule as text, in the grammar of `<colimit/text.hpp>`: `5/s burst 10`.
+/// The rule as text, in the grammar of `<colimit/rule_text.hpp>`: `5/s burst 10`.
 [[nodiscard]] std::string to_string(const rule& r);
 
 } // namespace colimit

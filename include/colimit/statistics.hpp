@@ -36,8 +36,9 @@ class latency_histogram {
     [[nodiscard]] constexpr std::uint64_t operator[](std::size_t i) const noexcept {
         return counts_[i];
     }
-    /// The least time of bucket `i`; that of `i + 1` is the first one above it.
-    [[nodiscard]] static constexpr std::chrono::microseconds least(std::size_t i) noexcept {
+    /// The shortest time of bucket `i`; that of `i + 1` is the first one above it.
+    [[nodiscard]] static constexpr std::chrono::microseconds
+    bucket_lower_bound(std::size_t i) noexcept {
         const auto octave = i / steps;
         const auto us =
             octave == 0 ? std::uint64_t{i} : std::uint64_t{steps + i % steps} << (octave - 1);
@@ -63,7 +64,7 @@ class latency_histogram {
         for (std::size_t i = 0; i < size && all != 0; ++i) {
             so_far += counts_[i];
             if (static_cast<double>(so_far) >= wanted || so_far == all)
-                return least(i + 1) - std::chrono::microseconds{1};
+                return bucket_lower_bound(i + 1) - std::chrono::microseconds{1};
         }
         return {};
     }
@@ -92,32 +93,34 @@ struct statistics {
 
     /// Decisions by their outcome. For `seen`, an id that is new is allowed and another limited.
     std::uint64_t allowed = 0;
-    std::uint64_t limited = 0;
+    std::uint64_t denied = 0;
     std::uint64_t never = 0;
     /// Ended with an error; `errors` tells which.
     std::uint64_t failed = 0;
     /// Ended by their callers.
     std::uint64_t cancelled = 0;
 
-    /// Decisions by who made them: `of(origin)`.
-    std::array<std::uint64_t, 6> origins{};
-    [[nodiscard]] std::uint64_t of(origin who) const noexcept {
-        return origins[static_cast<std::size_t>(who)];
+    /// Decisions by who made them: `count(source)`.
+    std::array<std::uint64_t, 5> sources{};
+    [[nodiscard]] std::uint64_t count(decision_source who) const noexcept {
+        return sources[static_cast<std::size_t>(who)];
     }
 
-    /// Failures by their code: `of(errc)`. Codes of other libraries, such as those of memory that
-    /// ran out, are in the first.
+    /// Failures by their code: `count(errc)`. Codes of other libraries, such as those of memory
+    /// that ran out, are in the first.
     std::array<std::uint64_t, 17> errors{};
-    [[nodiscard]] std::uint64_t of(errc code) const noexcept {
+    [[nodiscard]] std::uint64_t count(errc code) const noexcept {
         return errors[static_cast<std::size_t>(code)];
     }
     /// Calls beyond `config::max_in_flight`.
-    [[nodiscard]] std::uint64_t refused() const noexcept { return of(errc::too_many_in_flight); }
+    [[nodiscard]] std::uint64_t rejected_overload() const noexcept {
+        return count(errc::too_many_in_flight);
+    }
 
     /// @name What was said to the server; 0 for `memory:`
     /// @{
 
-    /// Script calls that were sent (writes, in `mode::transaction`), those that were sent again
+    /// Script calls that were sent (writes, in `execution_mode::multi`), those that were sent again
     /// included.
     std::uint64_t batches = 0;
     /// The calls in them.
@@ -130,7 +133,7 @@ struct statistics {
     std::uint64_t merged = 0;
     /// Scripts that were sent with SCRIPT LOAD: two per handshake, one for the checks and one for
     /// the user's permissions, and one whenever a server did not have a script that a call needs.
-    /// The server counts the same in INFO commandstats. None in `mode::transaction`.
+    /// The server counts the same in INFO commandstats. None in `execution_mode::multi`.
     std::uint64_t script_loads = 0;
     /// Bytes given to the socket, and received from it.
     std::uint64_t bytes_out = 0;

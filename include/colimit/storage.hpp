@@ -15,7 +15,7 @@ namespace colimit {
 enum class storage : std::uint8_t {
     /// A key of Redis for each key: it can be inspected, has its own end, and is what the server
     /// evicts when its memory is full.
-    plain,
+    per_key,
     /// Many keys together, in hashes that begin anew once all in them has recovered: for less than
     /// half the memory and a quarter less of the server's time, where a limit has very many keys
     /// that recover soon. Most is saved where a policy has one rule that is no sliding window: then
@@ -30,10 +30,10 @@ enum class storage : std::uint8_t {
     /// - A limit made slower finds only what is left of the hashes: at least what was used in the
     ///   time in which the rule recovered before.
     /// - A policy that changes its storage begins with no state.
-    packed,
+    shared_hash,
 };
 
-/// `plain` or `packed`.
+/// `per_key` or `shared_hash`.
 [[nodiscard]] std::string_view to_string(storage s) noexcept;
 
 } // namespace colimit

@@ -19,15 +19,15 @@ namespace {
 }
 
 void check_settings(std::string_view name, const bloom_settings& s) {
-    if (s.capacity < 1 || s.capacity > limits::filter_ids)
+    if (s.capacity < 1 || s.capacity > limits::max_filter_ids)
         refuse(name, "capacity: out of range (got " + std::to_string(s.capacity) +
-                         ", expected 1 to " + std::to_string(limits::filter_ids) + ")");
-    if (std::isnan(s.error_rate) || s.error_rate < limits::least_error_rate ||
-        s.error_rate > limits::most_error_rate)
+                         ", expected 1 to " + std::to_string(limits::max_filter_ids) + ")");
+    if (std::isnan(s.error_rate) || s.error_rate < limits::min_error_rate ||
+        s.error_rate > limits::max_error_rate)
         refuse(name, "error_rate: out of range (got " + std::to_string(s.error_rate) +
                          ", expected 0.000001 to 0.5)");
-    if (s.age < limits::shortest_age || s.age > limits::longest_age)
-        refuse(name, "age: out of range (got " + std::to_string(s.age.count()) +
+    if (s.ttl < limits::min_filter_ttl || s.ttl > limits::max_filter_ttl)
+        refuse(name, "ttl: out of range (got " + std::to_string(s.ttl.count()) +
                          " us, expected 1 ms to 366 days)");
 }
 
@@ -53,10 +53,10 @@ bloom_filter::bloom_filter(std::string_view name, const bloom_settings& settings
     core::check_name(name, "the filter's name", true, errc::invalid_policy);
     check_settings(name, settings);
     data_ =
-        make(name, core::make_bloom(settings.capacity, settings.error_rate, settings.age.count()));
+        make(name, core::make_bloom(settings.capacity, settings.error_rate, settings.ttl.count()));
 }
 
-bloom_filter bloom_filter::prefixed(std::string_view prefix) const {
+bloom_filter bloom_filter::with_prefix(std::string_view prefix) const {
     const auto options =
         detail::policy_options{.has_prefix = true, .prefix = detail::inline_name{prefix}};
     core::check_name(options.prefix.view(), "filter '" + std::string{name()} + "': the prefix",

@@ -16,8 +16,8 @@
 namespace colimit {
 
 /// Found by argument-dependent lookup, so not in the unnamed namespace.
-[[nodiscard]] static std::string_view to_string(mode m) noexcept {
-    return m == mode::script ? "script" : "transaction";
+[[nodiscard]] static std::string_view to_string(execution_mode m) noexcept {
+    return m == execution_mode::script ? "script" : "multi";
 }
 
 namespace {
@@ -50,26 +50,26 @@ void check_times(const config& settings) {
     constexpr auto most = milliseconds{std::chrono::hours{1}};
     check("timeout", settings.timeout, least, most);
     check("connect_timeout", settings.connect_timeout, least, most);
-    check("reconnect_least", settings.reconnect_least, least, most);
-    check("reconnect_most", settings.reconnect_most, least, most);
-    if (settings.reconnect_most < settings.reconnect_least)
+    check("reconnect_delay_min", settings.reconnect_delay_min, least, most);
+    check("reconnect_delay_max", settings.reconnect_delay_max, least, most);
+    if (settings.reconnect_delay_max < settings.reconnect_delay_min)
         throw error{errc::invalid_config,
-                    "config::reconnect_most: less than config::reconnect_least (got " +
-                        text_of(settings.reconnect_most) + ", expected at least " +
-                        text_of(settings.reconnect_least) + ")"};
+                    "config::reconnect_delay_max: less than config::reconnect_delay_min (got " +
+                        text_of(settings.reconnect_delay_max) + ", expected at least " +
+                        text_of(settings.reconnect_delay_min) + ")"};
     check("deny_cache_max_age", settings.deny_cache_max_age, least, most);
     check("ping_interval", settings.ping_interval, milliseconds{0}, most);
     check("tcp_keep_alive", settings.tcp_keep_alive, std::chrono::seconds{0},
           std::chrono::seconds{std::chrono::hours{1}});
     check("tcp_user_timeout", settings.tcp_user_timeout, milliseconds{0}, most);
-    check("minimum_ttl", settings.minimum_ttl, milliseconds{0},
+    check("min_key_ttl", settings.min_key_ttl, milliseconds{0},
           milliseconds{std::chrono::hours{24} * 366});
 }
 
-void check_share(const share& part) {
+void check_share(const fraction& part) {
     constexpr auto most = std::int64_t{1'000'000};
-    check("local_share.denominator", part.denominator, std::int64_t{1}, most);
-    check("local_share.numerator", part.numerator, std::int64_t{1}, part.denominator);
+    check("local_fraction.denominator", part.denominator, std::int64_t{1}, most);
+    check("local_fraction.numerator", part.numerator, std::int64_t{1}, part.denominator);
 }
 
 void check_bounds(const config& settings) {
@@ -79,13 +79,13 @@ void check_bounds(const config& settings) {
     check("batch_size", settings.batch_size, size{1}, size{1'024});
     check("batches_in_flight", settings.batches_in_flight, size{1}, size{64});
     check("deny_cache", settings.deny_cache, size{0}, size{16'777'216});
-    check("memory_keys", settings.memory_keys, size{1}, size{1'073'741'824});
-    check("resp", settings.resp, 2, 3);
+    check("local_max_states", settings.local_max_states, size{1}, size{1'073'741'824});
+    check("resp", settings.resp_version, 2, 3);
 }
 
 void check_enumerators(const config& settings) {
     check_enumerator([] { return "config::mode"; }, settings.mode,
-                     {mode::script, mode::transaction}, errc::invalid_config);
+                     {execution_mode::script, execution_mode::multi}, errc::invalid_config);
     check_failure_mode([] { return "config::on_failure"; }, settings.on_failure,
                        errc::invalid_config);
 }
@@ -108,7 +108,7 @@ void check_name_of_server(const std::string& name) {
                               : std::string{};
     if (!wrong.empty())
         throw error{errc::invalid_config,
-                    "config::tls.name must be a host name or an IP address, but " + wrong};
+                    "config::tls.server_name must be a host name or an IP address, but " + wrong};
 }
 
 void refuse_tls(std::string_view member, std::string_view reason) {
@@ -118,32 +118,33 @@ void refuse_tls(std::string_view member, std::string_view reason) {
 
 } // namespace
 
-void validate(const tls& options, bool is_used) {
+void validate(const tls_options& options, bool is_used) {
     struct member {
         std::string_view name;
         bool is_given;
     };
-    const auto members = std::array{
-        member{"authorities", !options.authorities.empty()}, member{"name", !options.name.empty()},
-        member{"certificate", !options.certificate.empty()}, member{"key", !options.key.empty()},
-        member{"accept_any_certificate", options.accept_any_certificate}};
+    const auto members = std::array{member{"ca_file", !options.ca_file.empty()},
+                                    member{"server_name", !options.server_name.empty()},
+                                    member{"cert_file", !options.cert_file.empty()},
+                                    member{"key_file", !options.key_file.empty()},
+                                    member{"verify_peer", !options.verify_peer}};
     for (const auto& m : members)
         if (m.is_given && !is_used)
             refuse_tls(m.name, "config::server is not a rediss:// address");
-    if (options.accept_any_certificate && members[0].is_given)
-        refuse_tls("authorities", "it has no effect with accept_any_certificate");
-    if (options.accept_any_certificate && members[1].is_given)
-        refuse_tls("name", "it has no effect with accept_any_certificate");
-    if (options.certificate.empty() != options.key.empty())
-        refuse_tls(options.key.empty() ? "certificate" : "key",
-                   options.key.empty() ? "key is not" : "certificate is not");
-    check_name_of_server(options.name);
+    if (!options.verify_peer && members[0].is_given)
+        refuse_tls("ca_file", "it has no effect without verify_peer");
+    if (!options.verify_peer && members[1].is_given)
+        refuse_tls("server_name", "it has no effect without verify_peer");
+    if (options.cert_file.empty() != options.key_file.empty())
+        refuse_tls(options.key_file.empty() ? "cert_file" : "key_file",
+                   options.key_file.empty() ? "key_file is not" : "cert_file is not");
+    check_name_of_server(options.server_name);
 }
 
 void validate(const config& settings) {
     core::check_name(settings.prefix, "config::prefix", true, errc::invalid_config);
     check_times(settings);
-    check_share(settings.local_share);
+    check_share(settings.local_fraction);
     check_bounds(settings);
     check_enumerators(settings);
 }

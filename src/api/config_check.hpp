@@ -16,7 +16,7 @@ void validate(const config& settings);
 /// Checks that `config::tls` fits the address, and its members each other. What is in the files is
 /// looked at by redis::tls_context.
 /// @throws colimit::error with `errc::invalid_config`: the member, and what is wrong.
-void validate(const tls& options, bool is_used);
+void validate(const tls_options& options, bool is_used);
 
 } // namespace colimit
 

@@ -55,13 +55,13 @@ namespace {
     case errc::deadline_exceeded:
     case errc::too_many_in_flight:
     case errc::server_error:
-        return condition::retry_later;
+        return condition::transient;
     case errc::outcome_unknown:
         return condition::maybe_charged;
     case errc::closed:
-        return condition::stop;
+        return condition::closed;
     default:
-        return condition::fix_the_cause;
+        return condition::permanent;
     }
 }
 
@@ -70,13 +70,13 @@ class condition_texts final : public boost::system::error_category {
     [[nodiscard]] const char* name() const noexcept override { return "colimit.condition"; }
     [[nodiscard]] std::string message(int value) const override {
         switch (static_cast<condition>(value)) {
-        case condition::retry_later:
+        case condition::transient:
             return "nothing was charged; it may succeed later";
         case condition::maybe_charged:
             return "it may have been charged";
-        case condition::fix_the_cause:
+        case condition::permanent:
             return "the call, the configuration or the server must be changed first";
-        case condition::stop:
+        case condition::closed:
             return "the limiter is closed";
         }
         return "unknown colimit condition";

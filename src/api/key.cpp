@@ -154,7 +154,7 @@ void key::append(std::string_view text) noexcept {
 
 void key::append_field(std::string_view name, std::string_view value) noexcept {
     const auto size = escaped_size(value);
-    const auto is_long = size > limits::key_part_bytes;
+    const auto is_long = size > limits::max_key_part_bytes;
     const auto digest = is_long ? hash::sha256_hex(value) : std::array<char, 32>{};
     make_room(1 + name.size() + 1 + (is_long ? digest.size() : size));
     if (size_ != 0)

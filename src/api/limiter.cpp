@@ -20,7 +20,7 @@ namespace {
 [[nodiscard]] config config_of(std::string_view server) {
     auto settings = config{};
     // What is too long is refused anyway, and need not be copied for that.
-    settings.server = server.substr(0, limits::address_bytes + 1);
+    settings.server = server.substr(0, limits::max_address_bytes + 1);
     return settings;
 }
 
@@ -34,7 +34,7 @@ namespace {
     if (has_server)
         made->open(std::make_unique<detail::redis_backend>(*made, settings, where));
     else
-        made->open(std::make_unique<detail::memory_backend>(*made, settings.memory_keys));
+        made->open(std::make_unique<detail::memory_backend>(*made, settings.local_max_states));
     return made;
 }
 

@@ -65,16 +65,17 @@ bool local_limiter::seen(std::string_view id, const bloom_filter& f, const reset
     const auto now = asked.now == detail::store_clock ? detail::system_now() : asked.now;
     const auto seen = filters_->seen(id, *f.data(), now);
     if (!seen)
-        throw error{errc::invalid_argument, "there are " + std::to_string(limits::local_filters) +
+        throw error{errc::invalid_argument, "there are " +
+                                                std::to_string(limits::max_local_filters) +
                                                 " other filters that know ids"};
-    ++decided_[static_cast<std::size_t>(*seen ? outcome::limited : outcome::allowed)];
+    ++decided_[static_cast<std::size_t>(*seen ? outcome::denied : outcome::allowed)];
     return *seen;
 }
 
 local_statistics local_limiter::statistics() const noexcept {
     auto all = store_->statistics();
     all.allowed = decided_[static_cast<std::size_t>(outcome::allowed)];
-    all.limited = decided_[static_cast<std::size_t>(outcome::limited)];
+    all.limited = decided_[static_cast<std::size_t>(outcome::denied)];
     all.never = decided_[static_cast<std::size_t>(outcome::never)];
     return all;
 }

@@ -26,7 +26,7 @@ void check_options(std::string_view name, const detail::policy_options& options)
         core::check_name(options.prefix.view(), named("the prefix")(), options.prefix.fits(),
                          errc::invalid_policy);
     check_failure_mode(named("on_failure"), options.on_failure, errc::invalid_policy);
-    check_enumerator(named("stored"), options.storage, {storage::plain, storage::packed},
+    check_enumerator(named("stored"), options.storage, {storage::per_key, storage::shared_hash},
                      errc::invalid_policy);
 }
 
@@ -92,10 +92,10 @@ make(std::string_view name, std::span<const rule> rules,
 [[nodiscard]] std::string name_of(const rule& r) {
     auto text = to_string(r);
     std::ranges::transform(text, text.begin(), name_character);
-    if (text.size() <= limits::name_length)
+    if (text.size() <= limits::max_name_length)
         return text;
     const auto digest = detail::hex_of<16>(hash::fnv1a_64(text));
-    return text.substr(0, limits::name_length - 17) + "." +
+    return text.substr(0, limits::max_name_length - 17) + "." +
            std::string{digest.rbegin(), digest.rend()};
 }
 

@@ -15,8 +15,9 @@
 namespace colimit {
 
 policy_set::policy_set(std::vector<policy> policies) : policies_(std::move(policies)) {
-    if (policies_.size() > limits::policies)
-        throw error{errc::invalid_policy, "a set has at most " + std::to_string(limits::policies) +
+    if (policies_.size() > limits::max_policies)
+        throw error{errc::invalid_policy, "a set has at most " +
+                                              std::to_string(limits::max_policies) +
                                               " policies, not " + std::to_string(size())};
     std::ranges::sort(policies_, {}, &policy::name);
     const auto twin = std::ranges::adjacent_find(policies_, {}, &policy::name);

@@ -61,8 +61,8 @@ std::string to_string(const rule& r) {
         text += " initially " + std::to_string(r.initial());
     if (r.is_from_first())
         text += " from_first";
-    if (r.counts_refused())
-        text += " count_refused";
+    if (r.counts_denied())
+        text += " count_denied";
     if (r.is_shadow())
         text += " shadow";
     // The name comes last: in a policy name made of this text, it cannot look like another word.

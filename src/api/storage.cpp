@@ -7,7 +7,7 @@
 namespace colimit {
 
 std::string_view to_string(storage s) noexcept {
-    return s == storage::packed ? "packed" : "plain";
+    return s == storage::shared_hash ? "shared_hash" : "per_key";
 }
 
 } // namespace colimit

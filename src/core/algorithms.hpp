@@ -25,7 +25,7 @@ enum class feature : std::uint8_t {
     calendar = 2, ///< a unit and an offset from UTC, instead of a period
     refill = 4,   ///< a bucket: burst, stepwise, aligned, initially
     from_first = 8,
-    count_refused = 16,
+    count_denied = 16,
 };
 
 struct algorithm_traits {
@@ -55,7 +55,7 @@ inline constexpr auto algorithms = [] {
           features(feature::period, feature::from_first)},
          {calendar, "calendar", kind::calendar, features(feature::calendar)},
          {sliding_window, "sliding_window", kind::counter, features(feature::period)},
-         {sliding_log, "sliding_log", kind::log, features(feature::period, feature::count_refused)},
+         {sliding_log, "sliding_log", kind::log, features(feature::period, feature::count_denied)},
          {distinct, "distinct", kind::distinct, features(feature::period)}});
 }();
 
@@ -85,7 +85,7 @@ static_assert(std::ranges::all_of(algorithms,
                                   }),
               "rule.hpp says the same");
 static_assert(std::ranges::all_of(std::array{feature::calendar, feature::from_first,
-                                             feature::count_refused},
+                                             feature::count_denied},
                                   [](feature f) {
                                       return std::ranges::count_if(algorithms, [f](const auto& a) {
                                                  return a.has(f);

@@ -60,7 +60,7 @@ constexpr std::int64_t most_load = 64 * parts;
 
 } // namespace
 
-bloom_shape make_bloom(std::int64_t capacity, double error_rate, std::int64_t age) noexcept {
+bloom_shape make_bloom(std::int64_t capacity, double error_rate, std::int64_t ttl) noexcept {
     const auto error = error_rate / 2 * 0.95;
     auto words = std::uint32_t{1};
     auto load = load_for(1, error);
@@ -74,7 +74,7 @@ bloom_shape make_bloom(std::int64_t capacity, double error_rate, std::int64_t ag
     const auto lines = divide_up(capacity * parts, load);
     const auto most_lines = (bloom_shape::most_bytes - bloom_shape::head_bytes) / (4 * words);
     const auto blocks = divide_up(lines, most_lines);
-    return {.age = age,
+    return {.ttl = ttl,
             .words = words,
             .lines = static_cast<std::uint32_t>(divide_up(lines, blocks)),
             .blocks = static_cast<std::uint32_t>(blocks)};
@@ -102,7 +102,7 @@ std::uint32_t filter_tag(const bloom_shape& shape) noexcept {
         for (auto shift = 0U; shift < 64; shift += 8)
             made = hash::fnv1a_32(made, static_cast<std::uint8_t>(number >> shift));
     };
-    add(static_cast<std::uint64_t>(shape.age));
+    add(static_cast<std::uint64_t>(shape.ttl));
     add(shape.words);
     add(shape.lines);
     add(shape.blocks);

@@ -13,7 +13,7 @@
 // more memory. Felix Putze, Peter Sanders, Johannes Singler, "Cache-, hash- and space-efficient
 // Bloom filters", WEA 2007; Jim Apple, "Split block Bloom filters", arXiv:2101.01719.
 //
-// There are two generations, each `age` long; see the public header. All of this is fixed by the
+// There are two generations, each `ttl` long; see the public header. All of this is fixed by the
 // filter's parameters, in whole numbers: both stores set the same bits, and err about the same ids.
 
 #ifndef COLIMIT_CORE_BLOOM_HPP
@@ -38,7 +38,7 @@ struct bloom_shape {
     static constexpr std::uint32_t most_bytes = 1'048'512;
     static constexpr std::uint32_t head_bytes = 8;
 
-    std::int64_t age = 0;    ///< of a generation, in microseconds
+    std::int64_t ttl = 0;    ///< of a generation, in microseconds
     std::uint32_t words = 0; ///< of a line
     std::uint32_t lines = 0; ///< of a block
     std::uint32_t blocks = 0;
@@ -64,7 +64,7 @@ struct bloom_mark {
 /// holds `capacity` ids. Both generations are asked, so each may err half as often; and a twentieth
 /// less, for a measured rate scatters.
 [[nodiscard]] bloom_shape make_bloom(std::int64_t capacity, double error_rate,
-                                     std::int64_t age) noexcept;
+                                     std::int64_t ttl) noexcept;
 
 [[nodiscard]] bloom_mark mark_of(const bloom_shape& shape, id_digest id) noexcept;
 

@@ -28,7 +28,7 @@ struct words {
     const auto to = [](std::int64_t most) { return "0 to " + std::to_string(most); };
     switch (f) {
     case fault::cost:
-        return {"cost: out of range", to(limits::exact_integer)};
+        return {"cost: out of range", to(limits::max_exact_integer)};
     case fault::duration:
         return {"duration: out of range", "a whole number of microseconds, 0 to 100 years"};
     case fault::at_least:
@@ -37,20 +37,21 @@ struct words {
         return {"max_wait: out of range", "0 to 366 days"};
     case fault::packed:
         return {"policy: block and wait keep state for longer than packed storage does",
-                "a policy without storage::packed"};
+                "a policy without storage::shared_hash"};
     case fault::not_reservable:
         return {"policy: wait cannot reserve from " + rule,
                 "continuous buckets: gcra, cell, token_bucket, leaky_bucket"};
     case fault::member_missing:
         return {"member: missing, and the policy has a distinct rule", "check_options::member"};
     case fault::member_size:
-        return {"member: too long", "at most " + std::to_string(limits::key_bytes) + " bytes"};
+        return {"member: too long", "at most " + std::to_string(limits::max_key_bytes) + " bytes"};
     case fault::time:
         return {"now: out of range", "1970 to 2112"};
     case fault::checks_count:
-        return {"checks: wrong number", "1 to " + std::to_string(limits::checks_together)};
+        return {"checks: wrong number", "1 to " + std::to_string(limits::max_checks)};
     case fault::checks_packed:
-        return {"checks: allow_all cannot use packed storage", "policies without storage::packed"};
+        return {"checks: allow_all cannot use packed storage",
+                "policies without storage::shared_hash"};
     case fault::checks_time:
         return {"checks: several values of now", "one for all checks"};
     case fault::checks_same_state:
@@ -58,21 +59,22 @@ struct words {
     case fault::checks_slots:
         return {"checks: the keys are in several hash slots of a cluster", "keys in one slot"};
     case fault::multi_verb:
-        return {"mode::transaction: this verb needs a script",
+        return {"execution_mode::multi: this verb needs a script",
                 "allow, peek, charge, refund, reset or allow_many"};
     case fault::multi_together:
-        return {"mode::transaction: allow_all needs a script", "allow_many"};
+        return {"execution_mode::multi: allow_all needs a script", "allow_many"};
     case fault::multi_rule:
-        return {"mode::transaction: " + rule + " needs a script", "sliding_log rules only"};
+        return {"execution_mode::multi: " + rule + " needs a script", "sliding_log rules only"};
     case fault::multi_cooldown:
-        return {"mode::transaction: prevent_duplicate needs a script", "sliding_log rules only"};
+        return {"execution_mode::multi: prevent_duplicate needs a script",
+                "sliding_log rules only"};
     case fault::multi_no_rules:
-        return {"mode::transaction: the policy or filter has no rules", "sliding_log rules"};
+        return {"execution_mode::multi: the policy or filter has no rules", "sliding_log rules"};
     case fault::multi_cost:
-        return {"cost: too many events for mode::transaction", to(limits::log_events)};
+        return {"cost: too many events for execution_mode::multi", to(limits::max_log_events)};
     case fault::multi_partial:
-        return {"at_least: a policy with count_refused makes no partial grants in "
-                "mode::transaction",
+        return {"at_least: a policy with count_denied makes no partial grants in "
+                "execution_mode::multi",
                 "the cost"};
     case fault::none:
         break;
@@ -114,12 +116,12 @@ template<std::size_t... I>
 }
 
 using all_faults = std::make_index_sequence<fault_count>;
-using all_rules = std::make_index_sequence<limits::rules_per_policy * kind_count>;
+using all_rules = std::make_index_sequence<limits::max_rules_per_policy * kind_count>;
 
 } // namespace
 
 error_code error_of(fault f, faulty_rule which) noexcept {
-    BOOST_ASSERT(f != fault::none && which.index < limits::rules_per_policy);
+    BOOST_ASSERT(f != fault::none && which.index < limits::max_rules_per_policy);
     static const auto simple = categories_of_faults(all_faults{});
     static const auto reserving = categories_of_rules(fault::not_reservable, all_rules{});
     static const auto in_multi = categories_of_rules(fault::multi_rule, all_rules{});

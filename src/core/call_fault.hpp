@@ -33,7 +33,7 @@ enum class fault : std::uint8_t {
     checks_time,
     checks_same_state,
     checks_slots,
-    // mode::transaction
+    // execution_mode::multi
     multi_verb,
     multi_together,
     multi_rule, ///< of a rule; this and the following are of the policy

@@ -45,7 +45,7 @@ using states_span = std::span<rule_state>;
 
 /// What refuses besides the rules, and for how long.
 struct active_lockout {
-    colimit::reason reason = reason::rule;
+    denial_reason reason = denial_reason::rule;
     microseconds wait{};
 };
 
@@ -72,7 +72,7 @@ class deciding {
         if (asked_.verb == verb::peek)
             return false;
         if (!answer_.allowed())
-            return count_refused();
+            return count_denied();
         return grant(answer_.granted);
     }
 
@@ -84,7 +84,7 @@ class deciding {
         for (std::uint32_t i = 0; i < rules_.size; ++i)
             if (!rules_.limits[i].shadow)
                 wait = std::max(wait, answer_.rules[i].retry_after);
-        if (answer_.outcome == outcome::never || find_lockout().reason != reason::rule ||
+        if (answer_.outcome == outcome::never || find_lockout().reason != denial_reason::rule ||
             wait.count() > asked_.at_least) {
             for (std::uint32_t i = 0; i < rules_.size; ++i)
                 versions::show(rules_.limits[i], states_[i], states_[i].debt - surplus[i],
@@ -120,7 +120,7 @@ class deciding {
 
     /// Completes the answer from the state as it is after the call.
     void report() noexcept {
-        answer_.origin = origin::store;
+        answer_.source = decision_source::store;
         answer_.server_time = time_point{microseconds{now()}};
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             const auto& l = rules_.limits[i];
@@ -132,7 +132,7 @@ class deciding {
             });
             status.resolution = microseconds{l.unit};
         }
-        answer_.binding = binding_rule(rules_, answer_);
+        answer_.limiting_rule = binding_rule(rules_, answer_);
         take_numbers_of_binding();
     }
 
@@ -157,13 +157,13 @@ class deciding {
     }
 
   private:
-    static constexpr std::int64_t longest_block = limits::longest_recovery.count();
+    static constexpr std::int64_t longest_block = limits::max_recovery.count();
 
     [[nodiscard]] std::int64_t now() const noexcept { return asked_.now; }
 
     /// A place is for after all that other numbers have left, too. Returns what that is.
-    [[nodiscard]] std::array<std::int64_t, limits::rules_per_policy> owe_whole() noexcept {
-        auto surplus = std::array<std::int64_t, limits::rules_per_policy>{};
+    [[nodiscard]] std::array<std::int64_t, limits::max_rules_per_policy> owe_whole() noexcept {
+        auto surplus = std::array<std::int64_t, limits::max_rules_per_policy>{};
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             auto& s = states_[i];
             surplus[i] = versions::whole(s) - s.debt;
@@ -181,9 +181,9 @@ class deciding {
         if (rules_.shadow)
             return found;
         if (rules_.slots > rules_.size && states_[rules_.size].debt > 0)
-            found = {reason::duplicate, microseconds{states_[rules_.size].debt}};
+            found = {denial_reason::duplicate, microseconds{states_[rules_.size].debt}};
         if (what_.block.debt > found.wait.count())
-            found = {reason::block, microseconds{what_.block.debt}};
+            found = {denial_reason::block, microseconds{what_.block.debt}};
         return found;
     }
 
@@ -205,10 +205,10 @@ class deciding {
             });
             too_much = too_much || (is_above && !l.shadow);
         }
-        if (find_lockout().reason != reason::rule)
+        if (find_lockout().reason != denial_reason::rule)
             fits = nothing_fits;
         const auto granted = fits >= at_least;
-        answer_.outcome = granted ? outcome::allowed : too_much ? outcome::never : outcome::limited;
+        answer_.outcome = granted ? outcome::allowed : too_much ? outcome::never : outcome::denied;
         answer_.granted = granted ? fits : 0;
     }
 
@@ -228,8 +228,8 @@ class deciding {
     }
 
     /// The log in which a refused call counts is that of all log rules.
-    [[nodiscard]] bool count_refused() noexcept {
-        if (!rules_.counts_refused || answer_.outcome != outcome::limited)
+    [[nodiscard]] bool count_denied() noexcept {
+        if (!rules_.counts_denied || answer_.outcome != outcome::denied)
             return false;
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             const auto& l = rules_.limits[i];
@@ -279,8 +279,8 @@ class deciding {
     }
 
     void take_numbers_of_binding() noexcept {
-        const auto bound = rules_.size == 0 ? rule_status{} : answer_.rules[answer_.binding];
-        answer_.reason = reason::rule;
+        const auto bound = rules_.size == 0 ? rule_status{} : answer_.rules[answer_.limiting_rule];
+        answer_.reason = denial_reason::rule;
         answer_.limit = bound.limit;
         answer_.remaining = bound.remaining();
         answer_.reset_after = bound.reset_after;
@@ -289,9 +289,9 @@ class deciding {
             return;
         answer_.retry_after = bound.retry_after;
         const auto other = find_lockout();
-        if (other.reason == reason::rule || other.wait <= bound.retry_after)
+        if (other.reason == denial_reason::rule || other.wait <= bound.retry_after)
             return;
-        answer_.reason = asked_.verb == verb::once ? reason::duplicate : other.reason;
+        answer_.reason = asked_.verb == verb::once ? denial_reason::duplicate : other.reason;
         answer_.limit = 0;
         answer_.remaining = 0;
         answer_.retry_after = other.wait;

@@ -53,7 +53,7 @@ std::int64_t event_log::kept_for(std::int64_t period) const noexcept {
     if (size_ == 0 || longest_ <= span_of(period))
         return period;
     return std::min(std::int64_t{longest_ % 1024} << (longest_ / 1024),
-                    limits::longest_recovery.count());
+                    limits::max_recovery.count());
 }
 
 std::size_t event_log::bytes_of(std::uint32_t room) noexcept {

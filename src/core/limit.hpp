@@ -43,7 +43,7 @@ struct limit {
     core::kind kind{};
     calendar_unit calendar = calendar_unit::day;
     bool shadow = false;
-    bool counts_refused = false;
+    bool counts_denied = false;
 
     friend bool operator==(const limit&, const limit&) = default;
 };

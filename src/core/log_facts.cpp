@@ -48,7 +48,7 @@ void tell(const event_log& log, const plan& rules, const question& asked,
         const auto used = log.used(now, l.period);
         const auto fits_at = log.fits_at(now, l.full, l.period, amount);
         auto fits_if_refused = std::int64_t{0};
-        if (rules.counts_refused && asked.verb == verb::allow)
+        if (rules.counts_denied && asked.verb == verb::allow)
             fits_if_refused = log.fits_at(now, l.full - asked.cost, l.period, amount);
         states[i] = {.t = log.newest(now, longest),
                      .debt = used,
@@ -62,7 +62,7 @@ bool change_after(event_log& log, const plan& rules, const question& asked, cons
     if (asked.verb != verb::allow || answer.outcome == outcome::never)
         return false;
     const auto moved = log.move_to(asked.now);
-    const auto weight = answer.allowed() ? answer.granted : rules.counts_refused ? asked.cost : 0;
+    const auto weight = answer.allowed() ? answer.granted : rules.counts_denied ? asked.cost : 0;
     return record(log, rules, asked, weight, may_grow) || moved;
 }
 

@@ -26,9 +26,10 @@ namespace {
 }
 
 void check_range(const std::string& where, std::string_view what, std::int64_t value) {
-    if (value < 1 || value > limits::exact_integer)
-        refuse(where, std::string{what} + " must be 1 to " + std::to_string(limits::exact_integer) +
-                          " (got " + std::to_string(value) + ")");
+    if (value < 1 || value > limits::max_exact_integer)
+        refuse(where, std::string{what} + " must be 1 to " +
+                          std::to_string(limits::max_exact_integer) + " (got " +
+                          std::to_string(value) + ")");
 }
 
 /// What an algorithm does not have.
@@ -44,7 +45,7 @@ void check_refinements(const std::string& where, const rule& r) {
     check(r.refill() == refill::aligned, "aligned", feature::refill);
     check(r.has_initial(), "initially", feature::refill);
     check(r.is_from_first(), "from_first", feature::from_first);
-    check(r.counts_refused(), "count_refused", feature::count_refused);
+    check(r.counts_denied(), "count_denied", feature::count_denied);
 }
 
 void check_numbers(const std::string& where, const rule& r) {
@@ -121,7 +122,7 @@ std::int64_t period_of(const std::string& where, const rule& r) {
     const auto period = r.period().count();
     if (period == detail::no_duration)
         refuse(where, "the period must be a whole number of microseconds that fits 64 bits");
-    if (period < 1 || period > limits::longest_recovery.count())
+    if (period < 1 || period > limits::max_recovery.count())
         refuse(where,
                "the period must be 1 us to 100 years (got " + std::to_string(period) + " us)");
     return period;
@@ -144,13 +145,13 @@ void check_name(std::string_view name, const std::string& what, bool fits, errc 
     if (bad != name.end())
         throw error{code, what + ": character " + std::to_string(bad - name.begin() + 1) +
                               " is not one of [A-Za-z0-9_.-]"};
-    if (!fits || name.size() > limits::name_length)
+    if (!fits || name.size() > limits::max_name_length)
         throw error{code, what + " is longer than 64 characters"};
 }
 
 plan make_plan(std::string_view policy_name, std::span<const rule> rules,
                const detail::policy_options& options) {
-    if (rules.empty() || rules.size() > limits::rules_per_policy)
+    if (rules.empty() || rules.size() > limits::max_rules_per_policy)
         refuse("policy '" + std::string{policy_name} + "'",
                "must have 1 to 8 rules, has " + std::to_string(rules.size()));
     auto made = plan{};
@@ -166,13 +167,13 @@ plan make_plan(std::string_view policy_name, std::span<const rule> rules,
         made.limits[made.size++] = l;
         made.has_log = made.has_log || is_log(l);
         made.has_distinct = made.has_distinct || has_sketch(l);
-        made.counts_refused = made.counts_refused || l.counts_refused;
+        made.counts_denied = made.counts_denied || l.counts_denied;
         made.can_reserve = made.can_reserve && can_reserve(l.kind);
     }
     made.slots = made.size;
     if (options.prevent_duplicate != 0)
         made.limits[made.slots++] = make_lockout(policy_name, options);
-    if (options.storage == storage::packed)
+    if (options.storage == storage::shared_hash)
         pack(policy_name, rules, made);
     return made;
 }

@@ -23,7 +23,7 @@
 namespace colimit::core {
 
 /// A rule and a lockout for each policy.
-inline constexpr std::size_t most_slots = limits::rules_per_policy + 1;
+inline constexpr std::size_t most_slots = limits::max_rules_per_policy + 1;
 
 /// The rules of a policy, in its order; behind them, if it prevents duplicates, a lockout.
 struct plan {
@@ -35,7 +35,7 @@ struct plan {
     bool has_log = false;
     bool has_distinct = false;
     /// Some log counts refused calls too; as the logs are one, all of them do.
-    bool counts_refused = false;
+    bool counts_denied = false;
     /// `wait` can reserve: all rules are continuous buckets.
     bool can_reserve = false;
     /// States lie together, see rows in redis/protocol/key.hpp.

@@ -21,7 +21,7 @@ std::string encode_plan(const plan& rules) {
         append_number(out, l.tag);
         append_number(out, static_cast<std::uint8_t>(l.kind));
         append_number(out,
-                      static_cast<std::uint8_t>((l.shadow ? 1 : 0) + (l.counts_refused ? 2 : 0)));
+                      static_cast<std::uint8_t>((l.shadow ? 1 : 0) + (l.counts_denied ? 2 : 0)));
         for (const auto number : {l.capacity, l.num, l.den, l.unit, l.most, l.period, l.count,
                                   l.offset, l.initial, static_cast<std::int64_t>(l.calendar)})
             append_double(out, number);
@@ -34,7 +34,7 @@ std::string encode_plan(const plan& rules) {
 std::string encode_filter(const bloom_shape& shape) {
     auto out = std::string{};
     append_number(out, static_cast<std::uint8_t>(shape.words));
-    append_double(out, shape.age);
+    append_double(out, shape.ttl);
     append_double(out, static_cast<std::int64_t>(shape.block_bytes()));
     return out;
 }

@@ -31,10 +31,10 @@ class call_counter {
             counted_.latency.add(std::chrono::microseconds{now - (op.deadline - timeout_)});
         if (!op.ec) {
             const auto& d = op.result;
-            ++(d.allowed()                     ? counted_.allowed
-               : d.outcome == outcome::limited ? counted_.limited
-                                               : counted_.never);
-            ++counted_.origins[static_cast<std::size_t>(d.origin)];
+            ++(d.allowed()                    ? counted_.allowed
+               : d.outcome == outcome::denied ? counted_.denied
+                                              : counted_.never);
+            ++counted_.sources[static_cast<std::size_t>(d.source)];
             return;
         }
         if (op.ec == boost::asio::error::operation_aborted) {

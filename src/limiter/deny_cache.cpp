@@ -31,7 +31,7 @@ constexpr std::size_t most_ways = 8;
 
 /// A refused call that is counted as well has to be made, and a member may be an old one.
 [[nodiscard]] bool is_remembered(const policy_data& p, std::int64_t clock) noexcept {
-    return clock == store_clock && !p.plan.has_distinct && !p.plan.counts_refused;
+    return clock == store_clock && !p.plan.has_distinct && !p.plan.counts_denied;
 }
 
 [[nodiscard]] place_in_cache place_of(const hash::digest& key, const policy_data& p) noexcept {
@@ -116,10 +116,10 @@ bool deny_cache::answer(operation& op, const hash::digest& key, const policy_dat
 
     const auto passed = std::max<std::int64_t>(now - d.heard_at, 0);
     auto& out = op.result;
-    out.outcome = outcome::limited;
-    out.origin = origin::deny_cache;
+    out.outcome = outcome::denied;
+    out.source = decision_source::deny_cache;
     out.reason = d.reason;
-    out.binding = d.binding;
+    out.limiting_rule = d.limiting_rule;
     out.granted = 0;
     out.limit = d.limit;
     out.remaining = d.remaining;
@@ -148,7 +148,7 @@ void deny_cache::note(const operation& op, std::int64_t heard_at) noexcept {
                              .result = op.result});
 }
 
-void deny_cache::note_check(const operation& op, const check& c, const place_in_cache& at,
+void deny_cache::note_check(const operation& op, const check_item& c, const place_in_cache& at,
                             std::int64_t heard_at) noexcept {
     learn(at, {.may_change = true,
                .may_replace = true,
@@ -162,8 +162,8 @@ void deny_cache::note_check(const operation& op, const check& c, const place_in_
 
 /// Whether what was said is a denial that other calls may be given.
 bool deny_cache::is_denial(const place_in_cache& at, const news& n) noexcept {
-    return at.is_open && n.result.outcome == outcome::limited && n.result.origin == origin::store &&
-           at.changes == changes_of(at);
+    return at.is_open && n.result.outcome == outcome::denied &&
+           n.result.source == decision_source::store && at.changes == changes_of(at);
 }
 
 /// Whether both were said of one state, at one instant, and the denial says more.
@@ -218,7 +218,7 @@ void deny_cache::remember(const place_in_cache& at, const news& n) {
           .retry_after = d.retry_after.count(),
           .reset_after = d.reset_after.count(),
           .reason = d.reason,
-          .binding = d.binding,
+          .limiting_rule = d.limiting_rule,
           .parts = {}};
     for (std::size_t r = 0; r < d.rules.size(); ++r)
         to.parts[r] = {d.rules[r].balance, d.rules[r].retry_after.count(),

@@ -62,7 +62,7 @@ class deny_cache {
 
     /// The same for a check of `op`, which is an `allow_all`.
     /// @param at from `begin_check`
-    void note_check(const operation& op, const check& c, const place_in_cache& at,
+    void note_check(const operation& op, const check_item& c, const place_in_cache& at,
                     std::int64_t heard_at) noexcept;
 
     /// Denials in the table, those that are over included.
@@ -85,9 +85,9 @@ class deny_cache {
         std::int64_t remaining;
         std::int64_t retry_after;
         std::int64_t reset_after;
-        colimit::reason reason;
-        std::uint8_t binding;
-        std::array<rule_part, limits::rules_per_policy> parts;
+        denial_reason reason;
+        std::uint8_t limiting_rule;
+        std::array<rule_part, limits::max_rules_per_policy> parts;
     };
     /// How a question about a key has ended.
     struct news {

@@ -47,7 +47,7 @@ namespace {
 
 /// See failure_mode.
 [[nodiscard]] bool may_be_decided_here(error_code why) noexcept {
-    return why == condition::retry_later || why == condition::maybe_charged;
+    return why == condition::transient || why == condition::maybe_charged;
 }
 
 [[nodiscard]] std::int64_t clock_for(const question& asked) noexcept {
@@ -59,10 +59,11 @@ namespace {
     return asked.verb == verb::reserve ? asked.cost : asked.at_least;
 }
 
-[[nodiscard]] const decision& binding_of(std::span<const check> checks) noexcept {
-    return std::ranges::max_element(
-               checks,
-               [](const check& a, const check& b) { return core::binds_more(b.result, a.result); })
+[[nodiscard]] const decision& binding_of(std::span<const check_item> checks) noexcept {
+    return std::ranges::max_element(checks,
+                                    [](const check_item& a, const check_item& b) {
+                                        return core::binds_more(b.result, a.result);
+                                    })
         ->result;
 }
 
@@ -75,7 +76,7 @@ void report(const core::plan& rules, bool allowed, decision& d) noexcept {
         status.retry_after = d.retry_after;
         status.resolution = std::chrono::microseconds{l.unit};
         if (d.rules.size() == 1 || l.capacity < d.limit) {
-            d.binding = static_cast<std::uint8_t>(d.rules.size() - 1);
+            d.limiting_rule = static_cast<std::uint8_t>(d.rules.size() - 1);
             d.limit = status.limit;
             d.remaining = status.balance;
         }
@@ -85,8 +86,8 @@ void report(const core::plan& rules, bool allowed, decision& d) noexcept {
 [[nodiscard]] decision nobodys(bool allowed, const policy_data& p, const question& asked,
                                std::chrono::microseconds ask_again) noexcept {
     auto d = decision{};
-    d.outcome = allowed ? outcome::allowed : outcome::limited;
-    d.origin = allowed ? origin::fail_open : origin::fail_closed;
+    d.outcome = allowed ? outcome::allowed : outcome::denied;
+    d.source = allowed ? decision_source::fail_open : decision_source::fail_closed;
     if (allowed && core::traits_of(asked.verb).is_granted)
         d.granted = asked.verb == verb::once ? 1 : asked.cost;
     if (!allowed)
@@ -99,8 +100,8 @@ void report(const core::plan& rules, bool allowed, decision& d) noexcept {
 } // namespace
 
 fallback::fallback(const config& settings)
-    : mode_(settings.on_failure), part_(settings.local_share), states_(settings.memory_keys),
-      ask_again_(settings.reconnect_most) {}
+    : mode_(settings.on_failure), part_(settings.local_fraction),
+      states_(settings.local_max_states), ask_again_(settings.reconnect_delay_max) {}
 
 failure_mode fallback::mode_of(const policy_data& p) const noexcept {
     return p.options.has_failure_mode ? p.options.on_failure : mode_;
@@ -190,7 +191,7 @@ void fallback::answer_alone(const policy_data& whole, std::string_view key, cons
     const auto& p = is_scaled(whole) ? *scaled_of(whole).data() : whole;
     auto answered = decision{};
     store().answer(key, p, asked, answered);
-    answered.origin = origin::fallback;
+    answered.source = decision_source::fallback;
     mend_never(whole, asked, answered);
     out = answered;
 }
@@ -200,14 +201,14 @@ void fallback::answer_seen(operation& op) {
         filters_.seen(bytes_of(op.instead.key), *op.instead.policy, clock_for(op.asked));
     // Where there is no room for another filter every id is new, as for the first that asks.
     op.result = {};
-    op.result.outcome = seen.value_or(false) ? outcome::limited : outcome::allowed;
-    op.result.origin = origin::fallback;
+    op.result.outcome = seen.value_or(false) ? outcome::denied : outcome::allowed;
+    op.result.source = decision_source::fallback;
 }
 
 void fallback::answer_together(operation& op) {
     const auto kept = static_cast<kept_checks&>(*op.attached).all();
     const auto now = clock_for(op.asked);
-    std::vector<check> here;
+    std::vector<check_item> here;
     here.reserve(kept.size());
     for (std::size_t i = 0; i < kept.size(); ++i) {
         const auto& c = op.checks[i];
@@ -223,7 +224,7 @@ void fallback::answer_together(operation& op) {
         auto& c = op.checks[i];
         c.ec = {};
         c.result = here[i].result;
-        c.result.origin = origin::fallback;
+        c.result.source = decision_source::fallback;
         mend_never(*c.policy.data(), ask(verb::allow, c.options), c.result);
     }
     op.result = binding_of(op.checks);
@@ -240,7 +241,7 @@ void fallback::mend_never(const policy_data& whole, const question& asked,
     };
     if (std::ranges::any_of(rules, asks_too_much))
         return;
-    d.outcome = outcome::limited;
+    d.outcome = outcome::denied;
     d.retry_after = ask_again_;
     // NOLINTNEXTLINE(modernize-loop-convert): iterators over statuses are constant
     for (std::size_t i = 0; i < d.rules.size(); ++i)
@@ -257,7 +258,7 @@ const policy& fallback::scaled_of(const policy_data& whole) {
     const auto found = scaled_.find(whole.identity);
     if (found != scaled_.end())
         return found->second;
-    if (scaled_.size() >= limits::policies)
+    if (scaled_.size() >= limits::max_policies)
         scaled_.clear();
     return scaled_.emplace(whole.identity, scaled(whole, part_)).first->second;
 }

@@ -70,7 +70,7 @@ class fallback {
     void answer_for_nobody(operation& op) const noexcept;
 
     failure_mode mode_;
-    share part_;
+    fraction part_;
     std::size_t states_;
     std::chrono::microseconds ask_again_;
     /// Made when it is first needed, and kept.

@@ -42,7 +42,7 @@ constexpr std::size_t handlers_per_thread = 32;
 }
 
 [[nodiscard]] std::optional<deny_cache> make_deny_cache(const config& c, bool has_server) {
-    if (!has_server || c.deny_cache == 0 || c.mode != mode::script)
+    if (!has_server || c.deny_cache == 0 || c.mode != execution_mode::script)
         return std::nullopt;
     return std::optional<deny_cache>{std::in_place, c.deny_cache,
                                      std::chrono::microseconds{c.deny_cache_max_age}.count(),
@@ -169,7 +169,7 @@ void limiter_core::start_one(operation& op, const call& c) {
     const auto& policy = *c.policy;
     if (!is_valid(c.asked, policy->plan))
         return complete(op, error_of_question(c.asked, policy->plan));
-    if (c.key.size() > limits::key_bytes)
+    if (c.key.size() > limits::max_key_bytes)
         return complete(op, errc::invalid_key);
     if (c.asked.verb == verb::reserve && !waits_.begin(op, c))
         return complete(op, errc::too_many_in_flight);

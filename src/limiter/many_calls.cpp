@@ -11,11 +11,11 @@
 namespace colimit::detail {
 
 struct many_calls::child final : operation {
-    child(limiter_core& core, many_calls& a, check& into)
+    child(limiter_core& core, many_calls& a, check_item& into)
         : operation(core, &many_calls::finish), all(a), answered(into) {}
 
     many_calls& all;
-    check& answered;
+    check_item& answered;
     child* newer = nullptr; ///< of those under way
     child* older = nullptr;
 };

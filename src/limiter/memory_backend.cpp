@@ -38,7 +38,7 @@ error_code memory_backend::decide_seen(operation& op, const call& c) {
     const auto seen = filters_.seen(c.key, **c.policy, op.asked.now);
     if (!seen)
         return errc::invalid_argument;
-    op.result.outcome = *seen ? outcome::limited : outcome::allowed;
+    op.result.outcome = *seen ? outcome::denied : outcome::allowed;
     return {};
 }
 

@@ -39,7 +39,7 @@ class problem_text {
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   private:
-    std::array<char, limits::problem_bytes> bytes_{};
+    std::array<char, limits::max_problem_bytes> bytes_{};
     std::size_t size_ = 0;
 };
 

@@ -25,12 +25,12 @@ namespace {
             .password = a.password,
             .database = a.database,
             .probe_key = c.prefix + ":{" + std::string{redis::tag(0)} + "}:probe",
-            .protocol = c.resp,
-            .transactions = c.mode == mode::transaction,
+            .protocol = c.resp_version,
+            .transactions = c.mode == execution_mode::multi,
             .connect_timeout = in_us(c.connect_timeout),
-            .reconnect_least = in_us(c.reconnect_least),
-            .reconnect_most = in_us(c.reconnect_most),
-            .refused_pause = 4 * in_us(c.reconnect_most),
+            .reconnect_delay_min = in_us(c.reconnect_delay_min),
+            .reconnect_delay_max = in_us(c.reconnect_delay_max),
+            .refused_pause = 4 * in_us(c.reconnect_delay_max),
             .plain_tcp = a.kind == redis::address::kind::tcp && !a.tls,
             .seed = std::random_device{}()};
 }
@@ -39,8 +39,8 @@ namespace {
     return {.misses = limits::breaker_misses,
             .probes = limits::breaker_probes,
             .patience = in_us(c.timeout),
-            .pause_least = in_us(c.reconnect_least),
-            .pause_most = in_us(c.reconnect_most),
+            .pause_least = in_us(c.reconnect_delay_min),
+            .pause_most = in_us(c.reconnect_delay_max),
             .seed = std::random_device{}()};
 }
 
@@ -48,8 +48,8 @@ namespace {
 /// log may be long. Scripts answer with states.
 [[nodiscard]] redis::resp::decoder::long_bulks long_bulks_of(const config& c) noexcept {
     using redis::resp::decoder;
-    return c.mode == mode::transaction ? decoder::long_bulks::empty
-                                       : decoder::long_bulks::malformed;
+    return c.mode == execution_mode::multi ? decoder::long_bulks::empty
+                                           : decoder::long_bulks::malformed;
 }
 
 } // namespace
@@ -67,13 +67,13 @@ redis::connection_settings connection_settings_of(const config& c, const redis::
 }
 
 std::unique_ptr<redis::call_queue> make_queue(const config& c) {
-    if (c.mode == mode::transaction)
+    if (c.mode == execution_mode::multi)
         return std::make_unique<redis::transactor>(
             redis::transactor_settings{.prefix = c.prefix,
                                        .batch_size = c.batch_size,
                                        .batches_in_flight = c.batches_in_flight,
                                        .max_in_flight = c.max_in_flight,
-                                       .minimum_ttl_ms = c.minimum_ttl.count(),
+                                       .minimum_ttl_ms = c.min_key_ttl.count(),
                                        .grace = in_us(c.timeout),
                                        .first_nonce = first_nonce(),
                                        .clock = steady_now});
@@ -82,7 +82,7 @@ std::unique_ptr<redis::call_queue> make_queue(const config& c) {
                                 .batch_size = c.batch_size,
                                 .batches_in_flight = c.batches_in_flight,
                                 .max_in_flight = c.max_in_flight,
-                                .minimum_ttl_ms = c.minimum_ttl.count(),
+                                .minimum_ttl_ms = c.min_key_ttl.count(),
                                 .first_nonce = first_nonce()});
 }
 

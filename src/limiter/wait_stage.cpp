@@ -16,7 +16,7 @@ namespace colimit::detail {
 namespace {
 
 [[nodiscard]] bool is_from_fallback(const operation& op) noexcept {
-    return op.result.origin == origin::fallback;
+    return op.result.source == decision_source::fallback;
 }
 
 /// Releases a place; its result is not needed.

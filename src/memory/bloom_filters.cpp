@@ -21,7 +21,7 @@ bool bloom_filters::bitmap::open(std::int64_t generation, std::int64_t own) noex
 
 bool bloom_filters::filter::seen(const core::bloom_shape& s, const core::bloom_mark& mark,
                                  std::int64_t now) {
-    const auto generation = now / s.age;
+    const auto generation = now / s.ttl;
     auto& both = blocks[mark.block];
     auto& current = both[static_cast<std::size_t>(generation % 2)];
     auto& other = both[static_cast<std::size_t>((generation + 1) % 2)];
@@ -29,7 +29,7 @@ bool bloom_filters::filter::seen(const core::bloom_shape& s, const core::bloom_m
     // The next generation has the place of the previous one, and may be there already if the clock
     // was set back.
     if (other.open(generation, generation + 1)) {
-        known_until = std::max(known_until, (other.head + 1) * s.age);
+        known_until = std::max(known_until, (other.head + 1) * s.ttl);
         if (core::has_mark(other.line(s, mark.line), mark))
             return true;
     }
@@ -38,7 +38,7 @@ bool bloom_filters::filter::seen(const core::bloom_shape& s, const core::bloom_m
         current.words.assign(std::size_t{s.lines} * s.words, 0);
         current.head = generation + 1;
     }
-    known_until = std::max(known_until, (generation + 2) * s.age);
+    known_until = std::max(known_until, (generation + 2) * s.ttl);
     const auto line = current.line(s, mark.line);
     if (core::has_mark(line, mark))
         return true;
@@ -51,9 +51,9 @@ bloom_filters::filter* bloom_filters::find_or_make(const detail::policy_data& p,
     const auto key = name{p.id.low, p.id.high};
     if (const auto found = filters_.find(key); found != filters_.end())
         return &found->second;
-    if (filters_.size() >= limits::local_filters)
+    if (filters_.size() >= limits::max_local_filters)
         std::erase_if(filters_, [now](const auto& one) { return one.second.known_until <= now; });
-    if (filters_.size() >= limits::local_filters)
+    if (filters_.size() >= limits::max_local_filters)
         return nullptr;
     auto made = filter{};
     made.blocks.resize(p.filter->blocks);

@@ -26,7 +26,7 @@ namespace colimit::memory {
 class bloom_filters {
   public:
     /// Whether the id has been here; if not, it has from now on. Nothing when there are
-    /// `limits::local_filters` other filters that still know ids. May throw std::bad_alloc.
+    /// `limits::max_local_filters` other filters that still know ids. May throw std::bad_alloc.
     [[nodiscard]] std::optional<bool> seen(std::string_view id, const detail::policy_data& p,
                                            std::int64_t now);
 

@@ -144,7 +144,7 @@ bool large_call::change_log(const decision* answer) noexcept {
         return false;
     const auto records = answer == nullptr
                              ? core::traits_of(asked_.verb).charges_always
-                             : answer->granted > 0 || (rules_.counts_refused && !answer->allowed());
+                             : answer->granted > 0 || (rules_.counts_denied && !answer->allowed());
     const auto grows = records && !core::traits_of(asked_.verb).only_asks && may_grow();
     const auto before = cells_for(log_->bytes());
     const auto changed = answer == nullptr

@@ -64,8 +64,8 @@ class large_call {
     core::hyperloglog::mark mark_{};
 
     call_states memory_;
-    std::array<core::hyperloglog*, limits::rules_per_policy> sketches_{};
-    std::array<sketch_is, limits::rules_per_policy> sketch_is_{};
+    std::array<core::hyperloglog*, limits::max_rules_per_policy> sketches_{};
+    std::array<sketch_is, limits::max_rules_per_policy> sketch_is_{};
     contents c_;
     core::event_log fresh_; ///< where the key has no log, or none of its own
     core::event_log* log_ = &fresh_;

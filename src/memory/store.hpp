@@ -76,10 +76,10 @@ class store {
     bool answer(const sought& key, const detail::policy_data& p, const core::question& asked,
                 decision& out) noexcept;
 
-    /// Both halves. The key is at most limits::key_bytes.
+    /// Both halves. The key is at most limits::max_key_bytes.
     void answer(std::string_view key, const detail::policy_data& p, const core::question& asked,
                 decision& out) {
-        BOOST_ASSERT(key.size() <= limits::key_bytes);
+        BOOST_ASSERT(key.size() <= limits::max_key_bytes);
         (void)answer(seek(p.digest(key)), p, asked, out);
     }
 

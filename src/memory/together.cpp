@@ -25,7 +25,7 @@ namespace colimit::memory {
 class joint_call {
   public:
     /// What it throws (bad_alloc) leaves the store as it was.
-    joint_call(store& s, std::span<check> checks, std::int64_t now)
+    joint_call(store& s, std::span<check_item> checks, std::int64_t now)
         : store_(s), checks_(checks), now_(now) {
         for (std::size_t i = 0; i < checks.size(); ++i)
             find(i);
@@ -177,17 +177,18 @@ class joint_call {
     }
 
     store& store_;
-    std::span<check> checks_;
+    std::span<check_item> checks_;
     std::int64_t now_;
-    std::array<key, limits::checks_together> keys_;
+    std::array<key, limits::max_checks> keys_;
     bool copies_ = false;
 };
 
-decision answer_together(store& s, std::span<check> checks, std::int64_t now) {
+decision answer_together(store& s, std::span<check_item> checks, std::int64_t now) {
     joint_call{s, checks, now}.answer();
-    const auto binding = std::ranges::max_element(checks, [](const check& a, const check& b) {
-        return core::binds_more(b.result, a.result);
-    });
+    const auto binding =
+        std::ranges::max_element(checks, [](const check_item& a, const check_item& b) {
+            return core::binds_more(b.result, a.result);
+        });
     return binding->result;
 }
 

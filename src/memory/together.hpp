@@ -5,7 +5,7 @@
 #ifndef COLIMIT_MEMORY_TOGETHER_HPP
 #define COLIMIT_MEMORY_TOGETHER_HPP
 
-#include <colimit/check.hpp>
+#include <colimit/check_item.hpp>
 #include <memory/store.hpp>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace colimit::memory {
 
 /// Writes each check's answer into its result; answers the one that says most. No two checks are
 /// about one state.
-[[nodiscard]] decision answer_together(store& s, std::span<check> checks, std::int64_t now);
+[[nodiscard]] decision answer_together(store& s, std::span<check_item> checks, std::int64_t now);
 
 } // namespace colimit::memory
 

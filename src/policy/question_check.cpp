@@ -21,15 +21,15 @@ namespace {
 
 [[nodiscard]] fault fault_in_numbers(const question& q) noexcept {
     if (core::traits_of(q.verb).has_duration)
-        return is_within(q.cost, limits::longest_recovery.count()) ? fault::none : fault::duration;
+        return is_within(q.cost, limits::max_recovery.count()) ? fault::none : fault::duration;
     if (q.verb == verb::reserve) {
-        if (!is_within(q.at_least, limits::longest_debt.count()))
+        if (!is_within(q.at_least, limits::max_repayment.count()))
             return fault::max_wait;
     } else if (q.verb != verb::unreserve) {
-        if (is_within(q.cost, limits::exact_integer) && !is_within(q.at_least, q.cost))
+        if (is_within(q.cost, limits::max_exact_integer) && !is_within(q.at_least, q.cost))
             return fault::at_least;
     }
-    return is_within(q.cost, limits::exact_integer) ? fault::none : fault::cost;
+    return is_within(q.cost, limits::max_exact_integer) ? fault::none : fault::cost;
 }
 
 [[nodiscard]] fault fault_in(const question& q, const core::plan& rules) noexcept {
@@ -39,11 +39,11 @@ namespace {
         return fault::packed;
     if (q.verb == verb::reserve && !rules.can_reserve)
         return fault::not_reservable;
-    if (q.member.size() > limits::key_bytes)
+    if (q.member.size() > limits::max_key_bytes)
         return fault::member_size;
     if (rules.has_distinct && !q.has_member && q.cost > 0 && core::traits_of(q.verb).counts_member)
         return fault::member_missing;
-    return q.now >= store_clock && q.now <= limits::latest_time ? fault::none : fault::time;
+    return q.now >= store_clock && q.now <= limits::max_time ? fault::none : fault::time;
 }
 
 /// The first rule from which `wait` cannot reserve.
@@ -71,15 +71,15 @@ namespace {
 }
 
 /// Whether two checks are about one state.
-[[nodiscard]] bool same_state(const check& a, const check& b) noexcept {
+[[nodiscard]] bool same_state(const check_item& a, const check_item& b) noexcept {
     const auto& first = *a.policy.data();
     const auto& second = *b.policy.data();
     return a.key == b.key && first.name == second.name && first.prefix("") == second.prefix("");
 }
 
 /// The error of a check among those before it.
-[[nodiscard]] error_code error_of_check(std::span<check> checks,
-                                        std::span<check>::iterator one) noexcept {
+[[nodiscard]] error_code error_of_check(std::span<check_item> checks,
+                                        std::span<check_item>::iterator one) noexcept {
     const auto& rules = one->policy.data()->plan;
     if (rules.packed)
         return error_of(fault::checks_packed);
@@ -87,10 +87,10 @@ namespace {
         return error_of_question(asked, rules);
     if (one->options.now != checks.front().options.now)
         return error_of(fault::checks_time);
-    if (one->key.size() > limits::key_bytes)
+    if (one->key.size() > limits::max_key_bytes)
         return errc::invalid_key;
     if (std::any_of(checks.begin(), one,
-                    [one](const check& other) { return same_state(*one, other); }))
+                    [one](const check_item& other) { return same_state(*one, other); }))
         return error_of(fault::checks_same_state);
     return {};
 }
@@ -113,14 +113,14 @@ error_code error_of_question(const question& q, const core::plan& rules) noexcep
 }
 
 void check_key(std::string_view key) {
-    if (key.size() > limits::key_bytes)
+    if (key.size() > limits::max_key_bytes)
         throw error{errc::invalid_key, "key: too long (got " + std::to_string(key.size()) +
                                            " bytes, expected at most " +
-                                           std::to_string(limits::key_bytes) + ")"};
+                                           std::to_string(limits::max_key_bytes) + ")"};
 }
 
-error_code error_of_checks(std::span<check> checks) noexcept {
-    if (checks.empty() || checks.size() > limits::checks_together)
+error_code error_of_checks(std::span<check_item> checks) noexcept {
+    if (checks.empty() || checks.size() > limits::max_checks)
         return error_of(fault::checks_count);
     for (auto one = checks.begin(); one != checks.end(); ++one)
         if (const auto wrong = error_of_check(checks, one); wrong) {

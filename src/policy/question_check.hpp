@@ -6,7 +6,7 @@
 #ifndef COLIMIT_POLICY_QUESTION_CHECK_HPP
 #define COLIMIT_POLICY_QUESTION_CHECK_HPP
 
-#include <colimit/check.hpp>
+#include <colimit/check_item.hpp>
 #include <colimit/detail/question.hpp>
 #include <colimit/error.hpp>
 #include <colimit/limits.hpp>
@@ -27,8 +27,8 @@ namespace colimit::detail {
     // Most calls are ordinary, and each pays for what is asked here.
     const auto is_ordinary = q.verb <= verb::reset && !q.has_member && !rules.has_distinct &&
                              q.at_least >= 0 && q.at_least <= q.cost &&
-                             q.cost <= limits::exact_integer && q.now >= store_clock &&
-                             q.now <= limits::latest_time;
+                             q.cost <= limits::max_exact_integer && q.now >= store_clock &&
+                             q.now <= limits::max_time;
     return is_ordinary || is_valid_in_full(q, rules);
 }
 
@@ -46,7 +46,7 @@ void check_key(std::string_view key);
 
 /// The error of checks that cannot be made together; none where they can. The check that has the
 /// fault has it in its `ec` too.
-[[nodiscard]] error_code error_of_checks(std::span<check> checks) noexcept;
+[[nodiscard]] error_code error_of_checks(std::span<check_item> checks) noexcept;
 
 } // namespace colimit::detail
 

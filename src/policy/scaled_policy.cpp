@@ -16,28 +16,28 @@ namespace colimit::detail {
 namespace {
 
 /// The quotient first, so that nothing overflows: a denominator is at most a million.
-[[nodiscard]] std::int64_t part_of(std::int64_t tokens, share part) noexcept {
+[[nodiscard]] std::int64_t part_of(std::int64_t tokens, fraction part) noexcept {
     return tokens / part.denominator * part.numerator +
            tokens % part.denominator * part.numerator / part.denominator;
 }
 
-[[nodiscard]] std::int64_t tokens_of(std::int64_t tokens, share part) noexcept {
+[[nodiscard]] std::int64_t tokens_of(std::int64_t tokens, fraction part) noexcept {
     return std::max<std::int64_t>(1, part_of(tokens, part));
 }
 
 /// How long as much takes as would take `period` with all of the limit, rounded up.
 [[nodiscard]] std::chrono::microseconds slower(std::chrono::microseconds period,
-                                               share part) noexcept {
+                                               fraction part) noexcept {
     const auto whole = period.count() / part.numerator;
-    if (whole > limits::longest_recovery.count() / part.denominator)
-        return limits::longest_recovery; // too long for any rule
+    if (whole > limits::max_recovery.count() / part.denominator)
+        return limits::max_recovery; // too long for any rule
     const auto rest = period.count() % part.numerator * part.denominator;
     return std::chrono::microseconds{whole * part.denominator +
                                      (rest + part.numerator - 1) / part.numerator};
 }
 
 [[nodiscard]] rule with_numbers(const rule& r, std::int64_t count, std::chrono::microseconds period,
-                                share part) {
+                                fraction part) {
     const auto capacity = tokens_of(r.capacity(), part);
     auto made = r.kind() == algorithm::calendar ? calendar(count, r.unit(), r.utc_offset())
                                                 : rule{r.kind(), count, period.count(), capacity};
@@ -49,8 +49,8 @@ namespace {
         made = made.initially(std::min(part_of(r.initial(), part), capacity));
     if (r.is_from_first())
         made = made.from_first();
-    if (r.counts_refused())
-        made = made.count_refused();
+    if (r.counts_denied())
+        made = made.count_denied();
     return made.named(r.name()).shadow(r.is_shadow());
 }
 
@@ -65,7 +65,7 @@ namespace {
 
 /// Some numbers leave the range of exact arithmetic when they are scaled: then the tokens that come
 /// back are rounded instead of their time, and in the end the rule stays as it is.
-[[nodiscard]] rule scaled(const rule& r, share part) {
+[[nodiscard]] rule scaled(const rule& r, fraction part) {
     const auto is_continuous = is_bucket(r.kind()) && r.refill() == refill::continuous;
     if (is_continuous)
         if (const auto exact = with_numbers(r, r.count(), slower(r.period(), part), part);
@@ -77,16 +77,16 @@ namespace {
 
 } // namespace
 
-policy scaled(const policy_data& whole, share part) {
+policy scaled(const policy_data& whole, fraction part) {
     std::vector<rule> rules;
     rules.reserve(whole.rules.size());
     for (const auto& r : whole.rules)
         rules.push_back(scaled(r, part));
     auto made =
-        policy{whole.name, rules}.shadow(whole.options.shadow).stored(whole.options.storage);
+        policy{whole.name, rules}.shadow(whole.options.shadow).with_storage(whole.options.storage);
     if (whole.options.prevent_duplicate != 0)
         made = made.prevent_duplicate(std::chrono::microseconds{whole.options.prevent_duplicate});
-    return whole.options.has_prefix ? made.prefixed(whole.options.prefix.view()) : made;
+    return whole.options.has_prefix ? made.with_prefix(whole.options.prefix.view()) : made;
 }
 
 } // namespace colimit::detail

@@ -10,9 +10,9 @@
 
 namespace colimit::detail {
 
-/// The same name, rules and options with the limits that `config::local_share` describes. It finds
-/// the same state as the policy itself.
-[[nodiscard]] policy scaled(const policy_data& whole, share part);
+/// The same name, rules and options with the limits that `config::local_fraction` describes. It
+/// finds the same state as the policy itself.
+[[nodiscard]] policy scaled(const policy_data& whole, fraction part);
 
 } // namespace colimit::detail
 

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t shown_digits = 40;
 
 [[nodiscard]] std::string path_of(const std::string& object, std::string_view name) {
-    const auto is_plain = !name.empty() && name.size() <= limits::name_length &&
+    const auto is_plain = !name.empty() && name.size() <= limits::max_name_length &&
                           std::ranges::all_of(name, core::is_name_character);
     if (!is_plain)
         return object + "[" + text::quoted(name) + "]";

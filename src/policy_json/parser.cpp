@@ -94,12 +94,14 @@ class builder {
     }
 
     bool add(json::kind k, bool truth = false) {
-        if (!open_.empty() && stack_.size() - open_.back() == limits::json_members)
+        if (!open_.empty() && stack_.size() - open_.back() == limits::max_json_members)
             throw error{errc::invalid_policy, "JSON: an array or object has more than " +
-                                                  std::to_string(limits::json_members) + " values"};
-        if (++values_ > limits::json_values)
+                                                  std::to_string(limits::max_json_members) +
+                                                  " values"};
+        if (++values_ > limits::max_json_values)
             throw error{errc::invalid_policy, "JSON: the document has more than " +
-                                                  std::to_string(limits::json_values) + " values"};
+                                                  std::to_string(limits::max_json_values) +
+                                                  " values"};
         stack_.push_back(
             {.name = std::exchange(name_, {}), .content = take_text(), .kind = k, .truth = truth});
         return true;
@@ -145,7 +147,7 @@ class builder {
 
 [[nodiscard]] std::string reason_of(const error_code& ec) {
     if (ec == boost_json::error::too_deep)
-        return "nested deeper than " + std::to_string(limits::json_depth) + " levels";
+        return "nested deeper than " + std::to_string(limits::max_json_depth) + " levels";
     if (ec == boost_json::error::incomplete)
         return "the document ends too early";
     return ec.message();
@@ -154,12 +156,12 @@ class builder {
 } // namespace
 
 document parse(std::string_view text) {
-    if (text.size() > limits::json_bytes)
+    if (text.size() > limits::max_json_bytes)
         throw error{errc::invalid_policy,
-                    "JSON: the document is too long: " + std::to_string(limits::json_bytes) +
+                    "JSON: the document is too long: " + std::to_string(limits::max_json_bytes) +
                         " bytes are allowed, it has " + std::to_string(text.size())};
     boost_json::parse_options options;
-    options.max_depth = limits::json_depth;
+    options.max_depth = limits::max_json_depth;
     boost_json::basic_parser<builder> parser{options};
     parser.handler().expect(text.size());
     error_code ec;

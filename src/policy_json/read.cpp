@@ -4,7 +4,7 @@
 
 #include <colimit/json.hpp>
 #include <colimit/limits.hpp>
-#include <colimit/text.hpp>
+#include <colimit/rule_text.hpp>
 #include <core/plan.hpp>
 #include <policy_json/fields.hpp>
 #include <policy_json/parser.hpp>
@@ -30,7 +30,7 @@ void add_rules(std::vector<rule>& rules, const place& p) {
         const auto read = p.with_path([&] { return parse_rules(text); });
         rules.insert(rules.end(), read.begin(), read.end());
     }
-    if (rules.size() > limits::rules_per_policy)
+    if (rules.size() > limits::max_rules_per_policy)
         p.refuse("a ninth rule; a policy has at most 8");
 }
 
@@ -62,9 +62,9 @@ void add_rules(std::vector<rule>& rules, const place& p) {
 }
 
 [[nodiscard]] storage read_storage(const place& p) {
-    constexpr std::string_view expected = "plain or packed";
+    constexpr std::string_view expected = "per_key or shared_hash";
     const auto name = p.text(expected);
-    for (const auto layout : {storage::plain, storage::packed})
+    for (const auto layout : {storage::per_key, storage::shared_hash})
         if (name == to_string(layout))
             return layout;
     p.unexpected(expected);
@@ -78,13 +78,13 @@ void add_rules(std::vector<rule>& rules, const place& p) {
     if (f.has("shadow"))
         made = made.shadow(f["shadow"].boolean());
     if (f.has("on_failure"))
-        made = made.on_failure(read_mode(f["on_failure"]));
+        made = made.with_failure_mode(read_mode(f["on_failure"]));
     if (f.has("storage")) {
         const auto layout = read_storage(f["storage"]);
-        made = f["storage"].with_path([&] { return made.stored(layout); });
+        made = f["storage"].with_path([&] { return made.with_storage(layout); });
     }
     if (f.has("prefix"))
-        made = made.prefixed(f["prefix"].name_text());
+        made = made.with_prefix(f["prefix"].name_text());
     return made;
 }
 
@@ -110,9 +110,9 @@ policy_set parse_policies(std::string_view document) {
     constexpr std::array<std::string_view, 1> known{"policies"};
     root.allow_only(known);
     const auto all = json::fields{root["policies"]}.object();
-    if (all.size() > limits::policies)
+    if (all.size() > limits::max_policies)
         all.refuse("too many (got " + std::to_string(all.size()) + ", expected at most " +
-                   std::to_string(limits::policies) + ")");
+                   std::to_string(limits::max_policies) + ")");
     std::vector<policy> policies;
     policies.reserve(all.size());
     for (std::size_t i = 0; i < all.size(); ++i)

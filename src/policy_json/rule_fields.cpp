@@ -38,7 +38,7 @@ constexpr std::array<rule_field, 14> rule_fields{{{"algorithm"},
                                                   {"refill", feature::refill},
                                                   {"initially", feature::refill},
                                                   {"from_first", feature::from_first},
-                                                  {"count_refused", feature::count_refused},
+                                                  {"count_denied", feature::count_denied},
                                                   {"shadow"},
                                                   {"name"}}};
 
@@ -100,7 +100,7 @@ void check_fields(const fields& f, algorithm kind) {
 
 [[nodiscard]] std::int64_t limit_of(const fields& f) {
     const auto limit = either(f, "limit", "count");
-    return (limit ? *limit : f["limit"]).integer(1, limits::exact_integer);
+    return (limit ? *limit : f["limit"]).integer(1, limits::max_exact_integer);
 }
 
 [[nodiscard]] bool is_true(const fields& f, std::string_view name) {
@@ -121,7 +121,7 @@ void check_fields(const fields& f, algorithm kind) {
 
 [[nodiscard]] rule refined(rule r, const fields& f) {
     if (const auto burst = either(f, "burst", "capacity"))
-        r = r.burst(burst->integer(1, limits::exact_integer));
+        r = r.burst(burst->integer(1, limits::max_exact_integer));
     if (const auto how = f.has("refill") ? refill_of(f["refill"]) : refill::continuous;
         how != refill::continuous)
         r = how == refill::stepwise ? r.stepwise() : r.aligned();
@@ -129,8 +129,8 @@ void check_fields(const fields& f, algorithm kind) {
         r = r.initially(f["initially"].integer(0, r.capacity()));
     if (is_true(f, "from_first"))
         r = r.from_first();
-    if (is_true(f, "count_refused"))
-        r = r.count_refused();
+    if (is_true(f, "count_denied"))
+        r = r.count_denied();
     if (f.has("name"))
         r = r.named(f["name"].name_text());
     return r.shadow(is_true(f, "shadow"));

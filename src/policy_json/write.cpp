@@ -33,7 +33,7 @@ namespace {
         out += ", \"shadow\": true";
     if (options.has_failure_mode)
         out += ", \"on_failure\": " + in_quotes(to_string(options.on_failure));
-    if (options.storage != storage::plain)
+    if (options.storage != storage::per_key)
         out += ", \"storage\": " + in_quotes(to_string(options.storage));
     if (options.has_prefix)
         out += ", \"prefix\": " + in_quotes(options.prefix.view());

@@ -28,6 +28,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(allocation)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -117,7 +119,8 @@ class meter {
 
 /// As on a loaded server, where each call may take its time. Denials are not remembered: each call
 /// is to go all the way.
-[[nodiscard]] config patient(const std::string& server, mode how = mode::script) {
+[[nodiscard]] config patient(const std::string& server,
+                             execution_mode how = execution_mode::script) {
     auto c = config{};
     c.server = server;
     c.mode = how;
@@ -197,8 +200,6 @@ void call_back(const std::string& server, int callers, meter& m) {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(allocation)
-
 BOOST_AUTO_TEST_CASE(every_way_to_allocate_is_counted) {
     const auto counts = [](auto take) {
         const auto before = test::allocations();
@@ -255,8 +256,8 @@ BOOST_AUTO_TEST_CASE(many_coroutines_on_redis_allocate_nothing) {
 BOOST_AUTO_TEST_CASE(many_coroutines_on_packed_states_allocate_nothing) {
     auto server = test::redis_server{};
     auto m = meter{};
-    await_calls(patient(server.address()), policy{"p", gcra(1000, 1s)}.stored(storage::packed), 256,
-                m);
+    await_calls(patient(server.address()),
+                policy{"p", gcra(1000, 1s)}.with_storage(storage::shared_hash), 256, m);
     m.check("256 coroutines, Redis, packed");
 }
 
@@ -300,7 +301,7 @@ BOOST_AUTO_TEST_CASE(callbacks_on_redis_allocate_nothing) {
 BOOST_AUTO_TEST_CASE(many_coroutines_on_redis_without_scripts_allocate_nothing) {
     auto server = test::redis_server{};
     auto m = meter{};
-    await_calls(patient(server.address(), mode::transaction), logs, 64, m);
+    await_calls(patient(server.address(), execution_mode::multi), logs, 64, m);
     m.check("64 coroutines, Redis by MULTI");
 }
 

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(allocation)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -36,13 +38,11 @@ using namespace colimit;
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(allocation)
-
 BOOST_AUTO_TEST_CASE(the_first_use_of_a_batch_allocates_nothing) {
     const auto bucket = gcra(100, 1s);
     BOOST_TEST(allocations_of_first_uses(policy{"a-policy-with-a-long-name", bucket}) == 0);
-    BOOST_TEST(allocations_of_first_uses(
-                   policy{"a-policy-with-a-long-name", bucket}.stored(storage::packed)) == 0);
+    BOOST_TEST(allocations_of_first_uses(policy{"a-policy-with-a-long-name", bucket}.with_storage(
+                   storage::shared_hash)) == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -7,7 +7,7 @@
 
 #include <colimit/json.hpp>
 #include <colimit/limits.hpp>
-#include <colimit/text.hpp>
+#include <colimit/rule_text.hpp>
 #include <support/live_limiter.hpp>
 #include <support/on_failure.hpp>
 #include <support/peak_memory.hpp>
@@ -21,6 +21,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
+
+BOOST_AUTO_TEST_SUITE(hostile_input)
 
 namespace {
 
@@ -70,12 +72,10 @@ void check_json(std::string_view name, const std::string& document) {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(hostile_input)
-
 BOOST_AUTO_TEST_CASE(a_hostile_document_is_refused_at_once_and_in_little_memory) {
     const auto head = R"({"policies": {"a": [{"limit": )"s;
     const auto tail = R"(, "period": "1s"}]}})"s;
-    const auto fits = limits::json_bytes - 1'000;
+    const auto fits = limits::max_json_bytes - 1'000;
     check_json("100 MB of a text", R"({"policies": {"a": ")" + std::string(much, 'x') + "\"}}");
     check_json("100 MB of brackets", std::string(much, '['));
     check_json("10,000 levels", std::string(10'000, '[') + std::string(10'000, ']'));

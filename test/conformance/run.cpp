@@ -20,7 +20,7 @@ namespace {
 
 using detail::verb;
 
-constexpr auto most = limits::exact_integer;
+constexpr auto most = limits::max_exact_integer;
 
 /// `-1`, as the files say: allowed, or never.
 constexpr std::int64_t no_wait = -1;
@@ -92,7 +92,7 @@ class comparison {
         const auto expected = step_.source.find("retry_ns");
         if (!expected)
             return;
-        const auto got = d.outcome == outcome::limited ? d.retry_after.count() : no_wait;
+        const auto got = d.outcome == outcome::denied ? d.retry_after.count() : no_wait;
         const auto peers = step_.source.find("peer_only_retry");
         if (peers && peers->boolean())
             compare("outcome never", true, d.outcome == outcome::never);

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t some_day = 1'600'000'000'000'000;
 
 [[nodiscard]] bool fits(std::int64_t ns, const scale& s) {
-    const auto most = limits::latest_time / s.factor;
+    const auto most = limits::max_time / s.factor;
     return ns % s.divisor == 0 && ns / s.divisor <= most && ns / s.divisor >= -most;
 }
 
@@ -28,7 +28,7 @@ constexpr std::int64_t some_day = 1'600'000'000'000'000;
     for (const auto ns : periods) {
         const auto period = s.length(ns);
         const auto more = period / std::gcd(all, period);
-        if (more > limits::latest_time / all)
+        if (more > limits::max_time / all)
             return std::nullopt;
         all *= more;
     }
@@ -41,7 +41,7 @@ constexpr std::int64_t some_day = 1'600'000'000'000'000;
                                                    std::int64_t multiple) {
     for (const auto from : {some_day, std::int64_t{1}, std::int64_t{0}}) {
         const auto zero = core::ceil_div(from + std::max<std::int64_t>(-earliest, 0), multiple);
-        if (zero <= (limits::latest_time - std::max<std::int64_t>(latest, 0)) / multiple)
+        if (zero <= (limits::max_time - std::max<std::int64_t>(latest, 0)) / multiple)
             return zero * multiple;
     }
     return std::nullopt;

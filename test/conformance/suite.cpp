@@ -81,7 +81,7 @@ constexpr std::array refillings{std::pair{"greedy"sv, refilling::greedy},
 /// A number of a policy.
 [[nodiscard]] std::int64_t policy_number(const element& params, std::string_view name) {
     const auto n = params.at(name).natural();
-    if (n > limits::exact_integer && !name.ends_with("_ns"))
+    if (n > limits::max_exact_integer && !name.ends_with("_ns"))
         throw left_out{"its " + std::string{name} + " is beyond 2^53"};
     return n;
 }
@@ -116,7 +116,7 @@ void read_params(suite& s, const element& params) {
     if (s.algo == algo::gcra)
         s.count = policy_number(params, "count");
     s.period = period_of(params, s.algo == algo::gcra ? "period_ns" : "window_ns");
-    if (s.algo == algo::sliding_log && s.limit > limits::log_events)
+    if (s.algo == algo::sliding_log && s.limit > limits::max_log_events)
         throw left_out{"a sliding log of more than 100,000 events"};
 }
 

@@ -26,14 +26,15 @@ class filter_story {
         told_.seed = seed;
         told_.server_clock = server_clock;
         const auto small = dice_.percent(70);
-        told_.shape = {.age = dice_.magnitude(server_clock ? 20'000 : limits::longest_age.count()),
+        told_.shape = {.ttl =
+                           dice_.magnitude(server_clock ? 20'000 : limits::max_filter_ttl.count()),
                        .words = static_cast<std::uint32_t>(dice_.between(1, small ? 4 : 24)),
                        .lines = static_cast<std::uint32_t>(dice_.between(1, small ? 3 : 20)),
                        .blocks = static_cast<std::uint32_t>(dice_.between(1, 4))};
         known_ids_ = static_cast<std::size_t>(dice_.between(5, 50));
         meddled_ = dice_.percent(50);
-        now_ = dice_.percent(20) ? dice_.between(0, 3 * told_.shape.age)
-                                 : dice_.magnitude(limits::latest_time);
+        now_ = dice_.percent(20) ? dice_.between(0, 3 * told_.shape.ttl)
+                                 : dice_.magnitude(limits::max_time);
     }
 
     [[nodiscard]] filter_history tell() {
@@ -55,7 +56,7 @@ class filter_story {
     }
 
     void move_clock() {
-        const auto age = told_.shape.age;
+        const auto age = told_.shape.ttl;
         const auto here = now_ / age;
         switch (dice_.below(8)) {
         case 0: // where a generation begins, and the microsecond before
@@ -73,7 +74,7 @@ class filter_story {
         default:
             break;
         }
-        now_ = std::clamp<std::int64_t>(now_, 0, limits::latest_time);
+        now_ = std::clamp<std::int64_t>(now_, 0, limits::max_time);
     }
 
     [[nodiscard]] filter_step meddle() {
@@ -94,7 +95,7 @@ class filter_story {
                                       1e300,
                                       std::numeric_limits<double>::quiet_NaN(),
                                       std::numeric_limits<double>::infinity()};
-        const auto near = static_cast<double>(now_ / told_.shape.age + dice_.between(-3, 5));
+        const auto near = static_cast<double>(now_ / told_.shape.ttl + dice_.between(-3, 5));
         const auto head = dice_.percent(20) ? dice_.pick(strange) : near;
         auto bytes = std::string(sizeof head, '\0');
         std::memcpy(bytes.data(), &head, sizeof head);
@@ -131,13 +132,13 @@ filter_history random_filter_history(std::uint64_t seed, bool server_clock) {
 
 void print(std::ostream& out, const filter_history& h, std::size_t end) {
     out << "blocks " << h.shape.blocks << ", lines " << h.shape.lines << ", words " << h.shape.words
-        << ", age " << h.shape.age << " us\n";
+        << ", age " << h.shape.ttl << " us\n";
     for (std::size_t i = 0; i < end; ++i) {
         const auto& s = h.steps[i];
         out << i + 1 << ". ";
         if (s.kind == filter_event::ids) {
             if (!h.server_clock)
-                out << "at " << s.now << ", generation " << s.now / h.shape.age << ": ";
+                out << "at " << s.now << ", generation " << s.now / h.shape.ttl << ": ";
             for (const auto& id : s.ids)
                 out << '"' << id << "\" ";
         } else {

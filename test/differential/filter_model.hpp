@@ -39,7 +39,7 @@ class filter_model {
     /// What is done once for all ids of a block. False when something else is in the way: nothing
     /// is asked then.
     bool begin_block(std::size_t block, std::int64_t now) {
-        generation_ = now / shape_.age;
+        generation_ = now / shape_.ttl;
         current_ = &place_of(block, generation_);
         other_ = &place_of(block, generation_ + 1);
         has_current_ = open(*current_, generation_);

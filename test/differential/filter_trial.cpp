@@ -204,7 +204,7 @@ void filter_trial::compare_end(std::size_t bitmap, std::int64_t end) {
     auto least = ends_[bitmap];
     auto most = ends_[bitmap];
     if (kept) {
-        const auto us = (*kept + 2) * told_.shape.age - now_;
+        const auto us = (*kept + 2) * told_.shape.ttl - now_;
         const auto ms = std::max(us / 1000 + 1000, told_.server_clock ? 0 : least_ttl_ms);
         least = (told_.server_clock ? now_ : before_) / 1000 + ms;
         most = (told_.server_clock ? now_ : after_) / 1000 + ms;

@@ -63,8 +63,8 @@ class story {
         return dice_.percent(50)   ? std::int64_t{1'700'000'000'000'000} + dice_.between(0, 999'999)
                : dice_.percent(30) ? turn_of_calendar()
                : dice_.percent(30) ? dice_.between(0, 5'000'000)
-               : dice_.percent(60) ? dice_.between(0, limits::latest_time)
-                                   : limits::latest_time - dice_.magnitude(limits::latest_time);
+               : dice_.percent(60) ? dice_.between(0, limits::max_time)
+                                   : limits::max_time - dice_.magnitude(limits::max_time);
     }
 
     /// On a day before or after which a month, a year or a leap day begins.
@@ -231,7 +231,7 @@ class story {
 
     [[nodiscard]] core::question hold_question() {
         const auto length =
-            dice_.magnitude(told_.server_clock ? 5'000'000 : limits::longest_recovery.count());
+            dice_.magnitude(told_.server_clock ? 5'000'000 : limits::max_recovery.count());
         return {rules().has_log || dice_.percent(50) ? verb::block : verb::once,
                 dice_.percent(10) ? 0 : length, 0, clock()};
     }
@@ -243,17 +243,18 @@ class story {
                     std::max<std::int64_t>(0, core::recovers_at(last_) +
                                                   (dice_.percent(80) ? 0 : dice_.between(-1, 1))),
                     clock()};
-        const auto most = dice_.magnitude(limits::longest_debt.count());
+        const auto most = dice_.magnitude(limits::max_repayment.count());
         const auto wait = std::max<std::int64_t>(0, last_.retry_after.count());
         return {verb::reserve, cost,
                 dice_.percent(70)   ? most
                 : dice_.percent(50) ? last_.reset_after.count()
-                                    : std::min(wait, limits::longest_debt.count()),
+                                    : std::min(wait, limits::max_repayment.count()),
                 clock()};
     }
 
     [[nodiscard]] std::int64_t random_cost() {
-        constexpr std::int64_t edges[] = {0, 1, 2, std::int64_t{1} << 31, limits::exact_integer};
+        constexpr std::int64_t edges[] = {0, 1, 2, std::int64_t{1} << 31,
+                                          limits::max_exact_integer};
         const auto capacity = some_rule().capacity;
         switch (dice_.below(8)) {
         case 0:
@@ -261,7 +262,7 @@ class story {
         case 1:
             return capacity;
         case 2:
-            return std::min(capacity + dice_.between(-1, 1), limits::exact_integer);
+            return std::min(capacity + dice_.between(-1, 1), limits::max_exact_integer);
         case 3:
             return last_.rules.empty() ? 1 : std::max<std::int64_t>(0, last_.remaining);
         case 4:
@@ -274,7 +275,7 @@ class story {
     void move_clock() {
         if (told_.server_clock || dice_.percent(25))
             return;
-        now_ = std::clamp<std::int64_t>(now_ + jump(), 0, limits::latest_time);
+        now_ = std::clamp<std::int64_t>(now_ + jump(), 0, limits::max_time);
     }
 
     [[nodiscard]] std::int64_t jump() {
@@ -282,7 +283,7 @@ class story {
         const auto& b = some_rule();
         const auto off = dice_.between(-1, 1);
         const auto bounded = [](std::chrono::microseconds wait) {
-            return std::min(wait.count(), limits::longest_recovery.count());
+            return std::min(wait.count(), limits::max_recovery.count());
         };
         const auto is_bucket = b.kind == core::kind::bucket;
         const auto period = is_bucket                        ? b.num / b.den * b.unit
@@ -304,9 +305,9 @@ class story {
         case 6:
             return -dice_.magnitude(2 * recovery);
         case 7:
-            return dice_.percent(20) ? -dice_.magnitude(limits::latest_time) : -1;
+            return dice_.percent(20) ? -dice_.magnitude(limits::max_time) : -1;
         case 8:
-            return dice_.magnitude(dice_.percent(20) ? limits::latest_time : 1'000'000);
+            return dice_.magnitude(dice_.percent(20) ? limits::max_time : 1'000'000);
         default:
             return b.unit * dice_.between(1, 3) + off;
         }

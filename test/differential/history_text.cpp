@@ -24,7 +24,7 @@ void print_version(std::ostream& out, const policy& p) {
         out << "    " << to_string(r) << '\n';
     if (p.options().prevent_duplicate != 0)
         out << "    prevent_duplicate " << p.options().prevent_duplicate << " us\n";
-    if (p.options().storage == storage::packed)
+    if (p.options().storage == storage::shared_hash)
         out << "    packed\n";
     if (p.options().shadow)
         out << "    shadow\n";

@@ -53,7 +53,7 @@ constexpr std::int64_t noon = 1'700'000'001'234'567;
 /// The largest debt is no whole number of tokens.
 [[nodiscard]] history a_charge_up_to_the_largest_debt() {
     const auto seven = std::chrono::microseconds{7};
-    const auto most = limits::longest_debt.count() / 7;
+    const auto most = limits::max_repayment.count() / 7;
     auto told = history{.versions = {policy{"p", gcra(1, seven).named("a"),
                                             token_bucket(5, 1, seven).stepwise().named("b"),
                                             token_bucket(5, 1, seven).aligned().named("c")}},
@@ -358,9 +358,9 @@ std::vector<history> known_histories() {
             more_than_the_largest_debt(fixed_window(5, hour).from_first()),
             more_than_the_largest_debt(sliding_window(5, hour)),
             a_refund_of_more_than_a_log_keeps(sliding_log(5, hour)),
-            a_refund_of_more_than_a_log_keeps(sliding_log(5, hour).count_refused()),
+            a_refund_of_more_than_a_log_keeps(sliding_log(5, hour).count_denied()),
             a_clock_set_back_behind_a_log(sliding_log(30, hour)),
-            a_clock_set_back_behind_a_log(sliding_log(3, hour).count_refused())};
+            a_clock_set_back_behind_a_log(sliding_log(3, hour).count_denied())};
 }
 
 } // namespace colimit::differential

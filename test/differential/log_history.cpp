@@ -21,8 +21,8 @@ namespace {
 
 using core::verb;
 
-constexpr std::size_t calls_of_history = 100;
-constexpr std::size_t most_rules = limits::rules_per_policy;
+constexpr std::size_t calls_of_log_history = 100;
+constexpr std::size_t most_rules = limits::max_rules_per_policy;
 
 class log_story {
   public:
@@ -38,11 +38,11 @@ class log_story {
         room_ = core::log_capacity(made.data()->plan);
         asked_.resize(told_.keys);
         refunds_ = !counts_refused_ || dice_.percent(50);
-        now_ = dice_.magnitude(limits::latest_time / 2);
+        now_ = dice_.magnitude(limits::max_time / 2);
     }
 
     [[nodiscard]] history tell() {
-        while (told_.calls() < calls_of_history) {
+        while (told_.calls() < calls_of_log_history) {
             move_clock();
             told_.steps.push_back(ask());
         }
@@ -61,7 +61,7 @@ class log_story {
         const auto log = sliding_log(dice_.magnitude(most), std::chrono::microseconds{period});
         const auto counting = dice_.percent(25);
         counts_refused_ = counts_refused_ || counting;
-        return (counting ? log.count_refused() : log).named(name).shadow(dice_.percent(15));
+        return (counting ? log.count_denied() : log).named(name).shadow(dice_.percent(15));
     }
 
     void move_clock() {

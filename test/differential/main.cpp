@@ -44,9 +44,6 @@ namespace {
 using steady = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// Attempts to make a counter-example smaller.
-constexpr int most_attempts = 3000;
-
 /// A history under way. It stays where it is, as its trial refers to it.
 struct running {
     running(test::raw_client& server, const scripts& scripts, history told, std::string prefix)

@@ -135,8 +135,7 @@ std::int64_t model::recovery_time(const core::plan& rules, std::size_t key,
         longest = std::max(longest, core::lifetime(rules.limits[i], s, now));
     }
     if (state.block.num != 0)
-        (void)core::kinds::lockout::advance_up_to(limits::longest_recovery.count(), state.block,
-                                                  now);
+        (void)core::kinds::lockout::advance_up_to(limits::max_recovery.count(), state.block, now);
     return std::max(longest, state.block.debt);
 }
 

@@ -27,9 +27,6 @@ namespace {
 
 namespace resp = redis::resp;
 
-/// Attempts to make a counter-example smaller.
-constexpr int most_attempts = 3000;
-
 /// A head is in the new hash.
 [[nodiscard]] std::size_t hash_of(packed_place p) {
     return p == packed_place::old_hash ? row_model::old_hash : row_model::new_hash;
@@ -198,7 +195,7 @@ void packed_trial::expect_row(const step& s, const sent_batch& sent, std::size_t
         }
         writes.push_back(key);
         const auto matters = model_.recovery_time(rules, key, now_);
-        longest = std::max(longest, std::min(matters, limits::longest_recovery.count()));
+        longest = std::max(longest, std::min(matters, limits::max_recovery.count()));
         // What is stored with other numbers may matter for longer.
         if (matters > rules.generation && !planted_ && told_.versions.size() == 1)
             report("key " + std::to_string(key) + " matters for " + std::to_string(matters) +

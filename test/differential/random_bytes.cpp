@@ -18,7 +18,7 @@
 namespace colimit::differential {
 namespace {
 
-constexpr auto most = static_cast<double>(limits::exact_integer);
+constexpr auto most = static_cast<double>(limits::max_exact_integer);
 
 struct slot {
     std::uint32_t tag;
@@ -59,19 +59,21 @@ void append(std::string& out, T value) {
     const auto ends = b.period != 0 && d.percent(50); // a window that has not ended
     const auto t = ends            ? now + d.between(0, 2 * length)
                    : d.percent(60) ? std::max<std::int64_t>(0, now - d.magnitude(1'000'000'000))
-                   : d.percent(50) ? now
-                                   : std::min(limits::exact_integer, now + d.magnitude(1LL << 50));
-    const auto debt = d.percent(70) ? d.between(0, b.full) : d.magnitude(limits::exact_integer);
+                   : d.percent(50)
+                       ? now
+                       : std::min(limits::max_exact_integer, now + d.magnitude(1LL << 50));
+    const auto debt = d.percent(70) ? d.between(0, b.full) : d.magnitude(limits::max_exact_integer);
     const auto same = d.percent(60);
     const auto own = b.kind == core::kind::counter ? length : b.num;
-    const auto num = same ? own : d.magnitude(limits::exact_integer);
-    const auto capacity = same || d.percent(50) ? b.capacity : d.magnitude(limits::exact_integer);
+    const auto num = same ? own : d.magnitude(limits::max_exact_integer);
+    const auto capacity =
+        same || d.percent(50) ? b.capacity : d.magnitude(limits::max_exact_integer);
     const auto as_double = [](std::int64_t n) { return static_cast<double>(n); };
     return {b.tag, {as_double(t), as_double(debt), as_double(num), as_double(capacity)}};
 }
 
 [[nodiscard]] slot random_block(dice& d, std::int64_t now) {
-    const auto longest = limits::longest_recovery.count();
+    const auto longest = limits::max_recovery.count();
     const auto length = d.percent(50) ? longest + d.between(-1, 1) : d.magnitude(2 * longest);
     return {redis::block_tag, {static_cast<double>(now), static_cast<double>(length), 1, 1}};
 }

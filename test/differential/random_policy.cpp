@@ -98,7 +98,7 @@ struct taste {
     if (d.percent(40))
         return distinct(limit, period);
     const auto log = sliding_log(limit, period);
-    return d.percent(25) ? log.count_refused() : log;
+    return d.percent(25) ? log.count_denied() : log;
 }
 
 [[nodiscard]] rule draw(dice& d, taste asked) {
@@ -165,7 +165,7 @@ void change(dice& d, std::vector<rule>& rules, taste asked) {
         d.shuffle(rules);
     if (d.percent(25) && rules.size() > 1)
         rules.erase(rules.begin() + static_cast<std::ptrdiff_t>(d.below(rules.size())));
-    if (!asked.windows && d.percent(25) && rules.size() < limits::rules_per_policy)
+    if (!asked.windows && d.percent(25) && rules.size() < limits::max_rules_per_policy)
         rules.insert(rules.begin() + static_cast<std::ptrdiff_t>(d.below(rules.size() + 1)),
                      random_rule(d, unused_name(d, rules), asked));
 }
@@ -175,9 +175,9 @@ void change(dice& d, std::vector<rule>& rules, taste asked) {
     const auto bare = asked.plain || asked.windows;
     if (!bare && d.percent(20))
         made = made.prevent_duplicate(std::chrono::microseconds{
-            d.magnitude(asked.quick ? quickest_recovery : limits::longest_debt.count())});
+            d.magnitude(asked.quick ? quickest_recovery : limits::max_repayment.count())});
     if (asked.packed)
-        made = made.stored(storage::packed);
+        made = made.with_storage(storage::shared_hash);
     return !bare && d.percent(10) ? made.shadow() : made;
 }
 
@@ -192,7 +192,7 @@ std::vector<policy> random_versions(dice& d, bool quick, bool packed) {
                              .packed = packed};
     auto rules = std::vector<rule>{};
     const auto one = asked.windows || d.percent(packed ? 70 : 40);
-    const auto size = one ? 1 : 1 + d.below(limits::rules_per_policy);
+    const auto size = one ? 1 : 1 + d.below(limits::max_rules_per_policy);
     while (rules.size() < size)
         rules.push_back(random_rule(d, unused_name(d, rules), asked));
     auto versions = std::vector<policy>{};

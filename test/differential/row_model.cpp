@@ -29,7 +29,7 @@ constexpr std::size_t brief_bytes = 16;
 [[nodiscard]] double span_at(const std::string& head, std::size_t place) {
     auto us = 0.0;
     std::memcpy(&us, head.data() + place, sizeof us);
-    const auto fits = us >= 0 && us <= static_cast<double>(limits::longest_recovery.count());
+    const auto fits = us >= 0 && us <= static_cast<double>(limits::max_recovery.count());
     return fits && us == std::floor(us) ? us : 0;
 }
 

@@ -30,7 +30,7 @@ inline constexpr std::int64_t longest_stall = 900'000;
 struct sent_batch {
     redis::batch batch{8};
     std::deque<test::fake_operation> calls; ///< or a single one for all checks
-    std::vector<check> checks;              ///< all or nothing
+    std::vector<check_item> checks;         ///< all or nothing
     std::vector<std::size_t> keys;          ///< in the order in which the batch has them
 };
 

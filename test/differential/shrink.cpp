@@ -72,7 +72,7 @@ history shrink(history h, const std::function<bool(const history&)>& fails) {
                 std::vector<rule>(h.versions[v].rules().begin(), h.versions[v].rules().end());
             erase(rules, i, i + 1);
             smaller.versions[v] =
-                policy{h.versions[v].name(), rules}.stored(h.versions[v].options().storage);
+                policy{h.versions[v].name(), rules}.with_storage(h.versions[v].options().storage);
             (void)take(std::move(smaller));
         }
     return h;

@@ -11,6 +11,9 @@
 
 namespace colimit::differential {
 
+/// Attempts to make a counter-example smaller.
+inline constexpr int most_attempts = 3000;
+
 /// Leaves out steps, calls and rules as long as `fails` says that what remains fails.
 [[nodiscard]] history shrink(history h, const std::function<bool(const history&)>& fails);
 

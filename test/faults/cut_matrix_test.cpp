@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(cut_matrix)
+
 namespace {
 
 using namespace colimit;
@@ -97,8 +99,6 @@ void cut(const test::conversation& c, std::size_t first) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(cut_matrix)
 
 BOOST_AUTO_TEST_CASE(
     a_greeting_and_batches_of_keys_and_of_a_log_cut_anywhere_end_as_the_table_says) {

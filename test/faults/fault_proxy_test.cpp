@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(fault_proxy)
+
 namespace {
 
 using namespace std::literals;
@@ -86,8 +88,6 @@ struct conversation {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(fault_proxy)
 
 BOOST_AUTO_TEST_CASE(without_a_fault_everything_passes) {
     auto c = conversation{{}};

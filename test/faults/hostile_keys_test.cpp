@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(hostile_keys)
+
 namespace {
 
 using namespace std::literals;
@@ -115,8 +117,6 @@ template<class Act>
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(hostile_keys)
-
 BOOST_AUTO_TEST_CASE(whatever_their_bytes_a_server_sees_the_script_and_what_it_calls) {
     auto server = test::redis_server{};
     auto look = server.connect();
@@ -143,8 +143,8 @@ BOOST_AUTO_TEST_CASE(whatever_their_bytes_a_server_sees_the_script_and_what_it_c
                 (void)co_await ask.allow(key, record_of_all);
                 const auto member = check_options{.member = key};
                 (void)co_await ask.allow(key, members, member);
-                auto checks = std::vector<check>{{.key = key, .policy = rules},
-                                                 {.key = "other", .policy = rules}};
+                auto checks = std::vector<check_item>{{.key = key, .policy = rules},
+                                                      {.key = "other", .policy = rules}};
                 (void)co_await ask.allow_all(checks);
             });
         });
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(without_scripts_too_a_server_sees_the_transaction_and_nothi
     auto server = test::redis_server{};
     auto look = server.connect();
     look.must({"SET", "witness", "alive"});
-    auto l = test::live{server.address(), [](config& c) { c.mode = mode::transaction; }};
+    auto l = test::live{server.address(), [](config& c) { c.mode = execution_mode::multi; }};
     l.run([&]() -> asio::awaitable<void> { co_await l.limiter.ready(); });
     for (const auto& key : hostile) {
         const auto all = watch(server, [&] {

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(messages)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -44,8 +46,8 @@ struct scene {
         c.timeout = 10s;
         c.ping_interval = 0ms; // only what the test asks for is sent
         c.connect_timeout = 10s;
-        c.reconnect_least = 1ms;
-        c.reconnect_most = 5ms;
+        c.reconnect_delay_min = 1ms;
+        c.reconnect_delay_max = 5ms;
         test::errors_come_through(c);
         adjust(c);
         return c;
@@ -128,8 +130,6 @@ void check_astray(fault_kind kind, way w, std::size_t message) {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(messages)
-
 BOOST_AUTO_TEST_CASE(replies_that_are_lost_doubled_or_swapped_answer_no_other_call) {
     for (const auto kind : {fault_kind::drop, fault_kind::duplicate, fault_kind::swap})
         for (const auto message : {test::script_handshake + 1, test::script_handshake + 2})
@@ -198,8 +198,8 @@ BOOST_AUTO_TEST_CASE(a_write_that_is_stuck_keeps_no_call_beyond_its_deadline) {
 
 BOOST_AUTO_TEST_CASE(where_connections_are_refused_calls_are_told_at_once_until_they_are_not) {
     auto s = scene{{}, [](config& c) {
-                       c.reconnect_least = 400ms; // longer than a call may take
-                       c.reconnect_most = 500ms;
+                       c.reconnect_delay_min = 400ms; // longer than a call may take
+                       c.reconnect_delay_max = 500ms;
                        c.timeout = 100ms;
                    }};
     test::run(s.context, [&]() -> asio::awaitable<void> {

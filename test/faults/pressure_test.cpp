@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(pressure)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -104,8 +106,6 @@ struct flood {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(pressure)
 
 BOOST_AUTO_TEST_CASE(a_million_calls_to_a_frozen_server_take_no_more_than_there_may_be_in_flight) {
     constexpr auto calls = std::int64_t{1'000'000};

@@ -30,7 +30,7 @@ constexpr auto lateness = 1500ms;
 /// So slow that nothing comes back while a test runs.
 const auto bucket = policy{"bucket", gcra(1'000'000, 24h * 36'500)};
 const auto record_of_all = policy{"log", sliding_log(100'000, 24h * 365)};
-const auto ids = bloom_filter{"ids", {.capacity = 1'000'000, .error_rate = 0.000001, .age = 24h}};
+const auto ids = bloom_filter{"ids", {.capacity = 1'000'000, .error_rate = 0.000001, .ttl = 24h}};
 
 /// A key of a trial. One flipped bit never makes it another trial's or another call's key.
 [[nodiscard]] std::string key_of(std::string_view name, int number) {
@@ -112,8 +112,8 @@ class one_trial {
         auto made = settings(proxy_.address(), conversation_);
         made.connect_timeout = strikes_greeting() ? std::max(100ms, trial_.deadline) : 10s;
         made.timeout = strikes_greeting() || ends_connection() ? 10s : trial_.deadline;
-        made.reconnect_least = 1ms;
-        made.reconnect_most = 4ms;
+        made.reconnect_delay_min = 1ms;
+        made.reconnect_delay_max = 4ms;
         return made;
     }
 
@@ -278,7 +278,7 @@ class one_trial {
                 complain(i, "was run " + std::to_string(executed) + " times");
             if (!o.ec && executed != 1)
                 complain(i, "was answered and not run");
-            if (o.ec && o.ec == condition::retry_later && executed > 0)
+            if (o.ec && o.ec == condition::transient && executed > 0)
                 complain(i, "was run, and its code says that it was not");
         }
         if (o.ec || conversation_.seen)
@@ -342,7 +342,7 @@ conversation transaction_conversation() {
     // HELLO, ECHO, CLIENT ID, INFO, TIME, and 12 of the probe; then ECHO and TIME, and nine
     // commands for each call.
     return {.name = "transaction",
-            .mode = mode::transaction,
+            .mode = execution_mode::multi,
             .calls = {{"aaa", &record_of_all, 11, 27}, {"bbcc", &record_of_all, 7, 36}},
             .greeting = 17,
             .clocks = {4, 18}};

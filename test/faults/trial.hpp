@@ -32,7 +32,7 @@ struct asked_call {
 /// What a limiter says on a connection.
 struct conversation {
     std::string_view name;
-    colimit::mode mode = mode::script;
+    execution_mode mode = execution_mode::script;
     std::vector<asked_call> calls;
     std::size_t greeting; ///< messages, each way
     /// Replies that tell this process the time, by which it says what counts.

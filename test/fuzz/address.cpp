@@ -61,6 +61,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     demand((a->kind == address::kind::unix_socket) == a->path.starts_with('/'));
     // Encoded, every byte of a password may take three characters.
     const auto text = colimit::test::address_text(*a);
-    demand(text.size() > colimit::limits::address_bytes || read(text) == a);
+    demand(text.size() > colimit::limits::max_address_bytes || read(text) == a);
     return 0;
 }

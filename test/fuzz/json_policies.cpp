@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto policies = policies_of({data, data + size});
     if (!policies)
         return 0;
-    demand(policies->size() <= colimit::limits::policies);
+    demand(policies->size() <= colimit::limits::max_policies);
     const auto text = to_json(*policies);
     demand(colimit::parse_policies(text) == *policies);
     return 0;

@@ -57,9 +57,9 @@ constexpr std::int64_t here = 1'000'000'000;
             .prevent_duplicate(1s),
         policy{"p", sliding_log(5, 1s), sliding_log(9, 1min).named("m"), gcra(5, 1s).named("b")},
         policy{"p", distinct(5, 1min)},
-        policy{"p", gcra(5, 1s), fixed_window(9, 1h).named("w")}.stored(storage::packed),
-        policy{"p", sliding_log(5, 1s).count_refused()},
-        policy{"p", gcra(5, 1s)}.stored(storage::packed),
+        policy{"p", gcra(5, 1s), fixed_window(9, 1h).named("w")}.with_storage(storage::shared_hash),
+        policy{"p", sliding_log(5, 1s).count_denied()},
+        policy{"p", gcra(5, 1s)}.with_storage(storage::shared_hash),
     };
     return all;
 }
@@ -157,7 +157,7 @@ class conversation {
 
     std::unique_ptr<redis::call_queue> queue_;
     std::deque<caller> callers_;
-    std::vector<colimit::check> checks_;
+    std::vector<colimit::check_item> checks_;
     std::uint64_t position_ = 0;
 };
 

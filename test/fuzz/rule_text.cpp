@@ -5,7 +5,7 @@
 
 #include <colimit/error.hpp>
 #include <colimit/policy.hpp>
-#include <colimit/text.hpp>
+#include <colimit/rule_text.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto rules = result_of([&] { return colimit::parse_rules(text); });
     if (!rules)
         return 0;
-    demand(!rules->empty() && rules->size() <= colimit::limits::rules_per_policy);
+    demand(!rules->empty() && rules->size() <= colimit::limits::max_rules_per_policy);
     std::string joined;
     for (const auto& r : *rules)
         joined += (joined.empty() ? "" : "; ") + to_string(r);

@@ -99,6 +99,8 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
     return 0;
 }
 
+BOOST_AUTO_TEST_SUITE(addresses)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -163,8 +165,6 @@ class dropping_host : public silent_host {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(addresses)
-
 BOOST_AUTO_TEST_CASE(an_address_that_drops_packets_is_passed_over) {
     auto server = test::redis_server{{.tcp = true}};
     const auto first = dropping_host{};
@@ -203,8 +203,8 @@ BOOST_AUTO_TEST_CASE(tls_goes_on_to_the_next_address_too) {
     const auto dropping = dropping_host{};
     names.set("secure.test", {silent.where(), dropping.where(), where(server)});
     auto l = live{"rediss://secure.test", [&](config& c) {
-                      c.tls.authorities = authority.file();
-                      c.tls.name = "localhost";
+                      c.tls.ca_file = authority.file();
+                      c.tls.server_name = "localhost";
                       c.connect_timeout = 1s;
                   }};
     const auto ec = ready(l);

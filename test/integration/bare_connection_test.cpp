@@ -108,7 +108,7 @@ class echo_client final : public redis::connection_owner,
     [[nodiscard]] static redis::connection_settings settings(const std::string& server) {
         auto made = redis::connection_settings{};
         made.session.probe_key = "probe";
-        made.session.reconnect_least = 1'000;
+        made.session.reconnect_delay_min = 1'000;
         made.where = redis::parse_address(server);
         made.timeout = 1'000'000;
         return made;

@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(breaking)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -45,9 +47,15 @@ asio::awaitable<void> miss(live& l, int calls) {
     co_await test::until([&] { return ended == calls; });
 }
 
-} // namespace
+/// Stops the server, and continues it when the breaker has opened.
+asio::awaitable<void> freeze_until_open(live& l, test::redis_server& server) {
+    server.stop();
+    co_await miss(l, 2 * limits::breaker_misses);
+    co_await l.until_code("k", rules, errc::unavailable);
+    server.cont();
+}
 
-BOOST_AUTO_TEST_SUITE(breaking)
+} // namespace
 
 BOOST_AUTO_TEST_CASE(after_a_few_misses_nobody_waits_for_a_frozen_server) {
     auto server = test::redis_server{};
@@ -142,12 +150,7 @@ BOOST_AUTO_TEST_CASE(probes_are_pings_and_it_takes_several_good_ones) {
                 co_await c.send(answer);
             }
         }};
-    auto settings = config{};
-    settings.server = peer.address();
-    settings.timeout = 10s;
-    settings.ping_interval = 0ms; // only what the test asks for is sent
-    settings.on_failure = failure_mode::error;
-    auto limiter = colimit::limiter{context.get_executor(), settings};
+    auto limiter = colimit::limiter{context.get_executor(), peer.settings()};
     test::run(context, [&]() -> asio::awaitable<void> {
         const auto end = steady::now() + test::patience;
         auto ec = error_code{errc::unavailable};
@@ -179,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_server_whose_port_accepts_again_is_asked_again_soon) {
             server.start();
             const auto begin = steady::now();
             auto d = co_await l.limiter.allow("k", rules);
-            while (d.origin != origin::store && steady::now() < begin + test::patience) {
+            while (d.source != decision_source::store && steady::now() < begin + test::patience) {
                 co_await test::pause_for(1ms);
                 d = co_await l.limiter.allow("k", rules);
             }
@@ -205,10 +208,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_refuses_ping_alone_is_asked_again) {
                   }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);
-        server.stop();
-        co_await miss(l, 2 * limits::breaker_misses);
-        co_await l.until_code("k", rules, errc::unavailable);
-        server.cont();
+        co_await freeze_until_open(l, server);
         co_await l.until_it_works("k", rules);
     });
     BOOST_TEST(l.limiter.statistics().breaker_openings >= 1U);
@@ -221,10 +221,7 @@ BOOST_AUTO_TEST_CASE(it_closes_though_the_event_loop_has_always_other_work) {
     auto is_over = false;
     l.run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);
-        server.stop();
-        co_await miss(l, 2 * limits::breaker_misses);
-        co_await l.until_code("k", rules, errc::unavailable);
-        server.cont();
+        co_await freeze_until_open(l, server);
         const auto work = [&]() -> asio::awaitable<void> {
             while (!is_over) {
                 std::this_thread::sleep_for(250ms);
@@ -251,12 +248,7 @@ BOOST_AUTO_TEST_CASE(it_opens_where_connections_are_made_and_serve_nothing) {
                                         (void)co_await c.next();
                                         c.close();
                                     }};
-    auto settings = config{};
-    settings.server = peer.address();
-    settings.timeout = 10s;
-    settings.ping_interval = 0ms;
-    settings.on_failure = failure_mode::error;
-    auto limiter = colimit::limiter{context.get_executor(), settings};
+    auto limiter = colimit::limiter{context.get_executor(), peer.settings()};
     test::run(context, [&]() -> asio::awaitable<void> {
         const auto end = steady::now() + test::patience;
         while (limiter.statistics().breaker_openings < 3 && steady::now() < end) {
@@ -275,7 +267,7 @@ BOOST_AUTO_TEST_CASE(a_read_only_server_opens_it_without_scripts_too) {
     auto look = server.connect();
     const auto log = policy{"log", sliding_log(1'000, 1h)};
     auto l = live{server.address(), [](config& c) {
-                      c.mode = mode::transaction;
+                      c.mode = execution_mode::multi;
                       c.ping_interval = 0ms;
                   }};
     const auto connections = [&] {
@@ -293,7 +285,7 @@ BOOST_AUTO_TEST_CASE(a_read_only_server_opens_it_without_scripts_too) {
         }
         // One in half the longest pause at most, and some at the beginning.
         const auto made = connections() - before;
-        BOOST_TEST(made <= 3'000 / (config{}.reconnect_most.count() / 2) + 10);
+        BOOST_TEST(made <= 3'000 / (config{}.reconnect_delay_max.count() / 2) + 10);
         BOOST_TEST(l.limiter.statistics().breaker_openings >= 1U);
         look.must({"REPLICAOF", "NO", "ONE"});
         co_await l.until_it_works("k", log);

@@ -34,7 +34,7 @@ using test::trial;
 /// How the server is asked.
 struct way {
     std::string_view name;
-    colimit::mode mode;
+    execution_mode mode;
     policy rules;
     std::vector<kind_of_call> kinds;
 };
@@ -45,11 +45,11 @@ std::ostream& operator<<(std::ostream& out, const way& w) {
 
 const auto ways = std::vector<way>{
     {"by a script",
-     mode::script,
+     execution_mode::script,
      policy{"ten", gcra(10, 10h)},
      {test::every_kind.begin(), test::every_kind.end()}},
     {"by MULTI",
-     mode::transaction,
+     execution_mode::multi,
      policy{"ten", sliding_log(10, 10h)},
      {test::transaction_kinds.begin(), test::transaction_kinds.end()}},
 };
@@ -362,7 +362,7 @@ BOOST_AUTO_TEST_CASE(of_many_checks_those_are_cancelled_that_have_no_answer) {
     for (const auto type : test::every_cancellation) {
         const auto& key = keys.emplace_back("free " + std::to_string(keys.size()));
         auto checks =
-            std::vector<check>{{.key = "denied", .policy = one}, {.key = key, .policy = one}};
+            std::vector<check_item>{{.key = "denied", .policy = one}, {.key = key, .policy = one}};
         auto give_up = asio::cancellation_signal{};
         auto ended = 0;
         auto code = error_code{};
@@ -383,7 +383,7 @@ BOOST_AUTO_TEST_CASE(of_many_checks_those_are_cancelled_that_have_no_answer) {
         BOOST_TEST(ended == 1);
         BOOST_TEST(code == asio::error::operation_aborted);
         BOOST_TEST(checks[0].ec == error_code{});
-        BOOST_TEST((checks[0].result.origin == origin::deny_cache));
+        BOOST_TEST((checks[0].result.source == decision_source::deny_cache));
         BOOST_TEST(checks[1].ec == asio::error::operation_aborted);
     }
     f.server.cont();

@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(cluster_nodes)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -48,7 +50,7 @@ asio::awaitable<void> check_exact(limiter& l, const policy& p) {
     for (std::size_t i = 0; i < 2 * callers; ++i)
         l.allow(name(i % callers), p, [&, i](error_code ec, const decision& d) {
             BOOST_TEST(!ec, ec.message());
-            BOOST_TEST((d.origin == origin::store));
+            BOOST_TEST((d.source == decision_source::store));
             allowed[i % callers] += d.allowed() ? 1 : 0;
             --left;
         });
@@ -59,8 +61,6 @@ asio::awaitable<void> check_exact(limiter& l, const policy& p) {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(cluster_nodes)
-
 BOOST_AUTO_TEST_CASE(many_callers_on_a_cluster_of_one_node_are_decided_exactly) {
     auto c = cluster{};
     for (const auto resp : {2, 3}) {
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(many_callers_on_a_cluster_of_one_node_are_decided_exactly) 
         for (const auto is_connected : {false, true}) {
             const auto tag = std::to_string(resp) + (is_connected ? "a" : "b");
             auto l = live{c.server.address(), [resp](config& s) {
-                              s.resp = resp;
+                              s.resp_version = resp;
                               s.on_failure = failure_mode::local; // which must not decide anything
                           }};
             l.run([&]() -> asio::awaitable<void> {
@@ -78,8 +78,8 @@ BOOST_AUTO_TEST_CASE(many_callers_on_a_cluster_of_one_node_are_decided_exactly) 
                 co_await check_exact(l.limiter, policy{"log" + tag, sliding_log(1, 1h)});
                 co_await check_exact(l.limiter,
                                      policy{"several" + tag, gcra(1, 1h), fixed_window(5, 1h)});
-                co_await check_exact(l.limiter,
-                                     policy{"packed" + tag, gcra(1, 1h)}.stored(storage::packed));
+                co_await check_exact(l.limiter, policy{"packed" + tag, gcra(1, 1h)}.with_storage(
+                                                    storage::shared_hash));
             });
             BOOST_TEST(!l.limiter.last_error());
         }
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(many_callers_of_a_user_without_info_are_decided_exactly) {
     auto c = cluster{};
     c.look.must({"ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all", "-info"});
     auto l = live{"unix://ann:pw@" + c.server.socket(), [](config& s) {
-                      s.resp = 2;
+                      s.resp_version = 2;
                       s.batch_size = 32; // several batches are refused
                       s.on_failure = failure_mode::local;
                   }};
@@ -99,7 +99,8 @@ BOOST_AUTO_TEST_CASE(many_callers_of_a_user_without_info_are_decided_exactly) {
         co_await l.limiter.ready();
         co_await check_exact(l.limiter, policy{"bucket", gcra(1, 1h)});
         co_await check_exact(l.limiter, policy{"log", sliding_log(1, 1h)});
-        co_await check_exact(l.limiter, policy{"packed", gcra(1, 1h)}.stored(storage::packed));
+        co_await check_exact(l.limiter,
+                             policy{"packed", gcra(1, 1h)}.with_storage(storage::shared_hash));
     });
     BOOST_TEST(!l.limiter.last_error());
 }
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(calls_that_are_cancelled_while_they_wait_are_not_made_after
         const auto d = co_await l.limiter.peek(name(0), p);
         BOOST_TEST(d.remaining == 1);
     });
-    BOOST_TEST(l.limiter.statistics().of(errc::too_many_in_flight) == 0U);
+    BOOST_TEST(l.limiter.statistics().count(errc::too_many_in_flight) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(checks_in_several_slots_are_an_invalid_argument_with_the_reason) {
@@ -189,14 +190,14 @@ BOOST_AUTO_TEST_CASE(checks_in_several_slots_are_an_invalid_argument_with_the_re
         l.run([&]() -> asio::awaitable<void> {
             if (is_connected)
                 co_await l.limiter.ready();
-            auto apart = std::vector<check>{{.key = first, .policy = user},
-                                            {.key = strays, .policy = tenant}};
+            auto apart = std::vector<check_item>{{.key = first, .policy = user},
+                                                 {.key = strays, .policy = tenant}};
             const auto [ec, d] =
                 co_await l.limiter.allow_all(apart, asio::as_tuple(asio::deferred));
             BOOST_TEST((ec == errc::invalid_argument));
             BOOST_TEST(ec.message().find("several hash slots") != std::string::npos);
-            auto together =
-                std::vector<check>{{.key = first, .policy = user}, {.key = fits, .policy = tenant}};
+            auto together = std::vector<check_item>{{.key = first, .policy = user},
+                                                    {.key = fits, .policy = tenant}};
             const auto all = co_await l.limiter.allow_all(together);
             BOOST_TEST(all.remaining == 4);
         });
@@ -206,7 +207,7 @@ BOOST_AUTO_TEST_CASE(checks_in_several_slots_are_an_invalid_argument_with_the_re
 BOOST_AUTO_TEST_CASE(a_slot_that_is_served_elsewhere_is_an_error_in_every_failure_mode) {
     auto server = test::redis_server{{.arguments = {"--cluster-enabled", "yes"}}};
     for (const auto instead : {failure_mode::local, failure_mode::allow, failure_mode::error}) {
-        for (const auto how : {mode::script, mode::transaction}) {
+        for (const auto how : {execution_mode::script, execution_mode::multi}) {
             auto l = live{server.address(), [&](config& s) {
                               s.on_failure = instead;
                               s.mode = how;
@@ -215,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_is_served_elsewhere_is_an_error_in_every_failur
                 for (auto i = 0; i < 10; ++i) { // more than open the circuit breaker
                     const auto [ec, d] = co_await l.allow("k", policy{"p", sliding_log(5, 1h)});
                     BOOST_TEST((ec == errc::wrong_node), ec.message());
-                    BOOST_TEST((ec == condition::fix_the_cause));
+                    BOOST_TEST((ec == condition::permanent));
                 }
             });
             const auto last = l.limiter.last_error().value();

@@ -3,24 +3,31 @@
 // When events are sent, and how often: one per incident, with the cause of this incident, and none
 // for what is no incident.
 
-#include <boost/test/unit_test.hpp>
+#include "problems.hpp"
 
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>
 
+#include <boost/test/unit_test.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
+
+BOOST_AUTO_TEST_SUITE(diagnostics_events)
 
 namespace {
 
 using namespace std::chrono_literals;
 using namespace colimit;
 namespace asio = boost::asio;
+using test::has;
 using test::live;
 
 const auto rules = policy{"p", gcra(100'000, 1h)};
@@ -57,8 +64,6 @@ void spoil(test::raw_client& look, std::string_view part_of_name) {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(diagnostics_events)
-
 BOOST_AUTO_TEST_CASE(calls_above_max_in_flight_are_no_outage) {
     auto server = test::redis_server{};
     auto seen = std::vector<event>{};
@@ -70,7 +75,7 @@ BOOST_AUTO_TEST_CASE(calls_above_max_in_flight_are_no_outage) {
             auto left = 8;
             for (auto j = 0; j < 8; ++j)
                 l.limiter.allow("k" + std::to_string(j), rules, [&](error_code, const decision& d) {
-                    instead += d.origin == origin::fallback ? 1 : 0;
+                    instead += d.source == decision_source::fallback ? 1 : 0;
                     --left;
                 });
             co_await test::until([&] { return left == 0; });
@@ -91,9 +96,9 @@ BOOST_AUTO_TEST_CASE(calls_that_the_server_refuses_among_others_are_one_period) 
         look.must({"CONFIG", "SET", "maxmemory", "1"});
         for (auto i = 0; i < 20; ++i) {
             const auto [ec, d] = co_await l.allow("k", rules);
-            BOOST_TEST((d.origin == origin::fallback));
+            BOOST_TEST((d.source == decision_source::fallback));
             const auto peeked = co_await l.limiter.peek("k", rules);
-            BOOST_TEST((peeked.origin == origin::store));
+            BOOST_TEST((peeked.source == decision_source::store));
         }
         BOOST_TEST(count(seen, event_kind::fallback_ended) == 0);
         look.must({"CONFIG", "SET", "maxmemory", "0"});
@@ -117,7 +122,7 @@ BOOST_AUTO_TEST_CASE(the_cause_is_that_of_the_call_and_not_an_earlier_problem) {
         BOOST_TEST((conflict == errc::key_conflict));
         auto left = 1;
         l.limiter.allow("other", rules, [&](error_code, const decision& d) {
-            BOOST_TEST((d.origin == origin::fallback));
+            BOOST_TEST((d.source == decision_source::fallback));
             --left;
         });
         std::this_thread::sleep_for(400ms); // its deadline passes before it is sent
@@ -171,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_script_is_loaded_when_the_server_has_taken_it) {
     auto settings = config{};
     settings.server = peer.address();
     settings.timeout = 10s;
-    collecting(seen, [](config& c) { c.reconnect_most = 10ms; })(settings);
+    collecting(seen, [](config& c) { c.reconnect_delay_max = 10ms; })(settings);
     auto l = limiter{context.get_executor(), settings};
     test::run(context, [&]() -> asio::awaitable<void> {
         co_await test::until([&] { return l.statistics().script_loads >= 2; });
@@ -214,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_denial_in_turn_with_another_problem_is_one_event) {
     auto server = test::redis_server{};
     auto look = server.connect();
     look.must({"ACL", "SETUSER", "ann", "on", ">pw", "~colimit:*", "+@all"});
-    const auto denied = policy{"denied", gcra(5, 1h)}.prefixed("denied");
+    const auto denied = policy{"denied", gcra(5, 1h)}.with_prefix("denied");
     auto seen = std::vector<event>{};
     auto l = live{"unix://ann:pw@" + server.socket(), collecting(seen)};
     l.run([&]() -> asio::awaitable<void> {
@@ -237,10 +242,11 @@ BOOST_AUTO_TEST_CASE(a_denial_after_a_call_that_was_permitted_is_an_event_of_its
     auto server = test::redis_server{};
     auto look = server.connect();
     auto seen = std::vector<event>{};
-    for (const auto calls : {mode::script, mode::transaction}) {
+    for (const auto calls : {execution_mode::script, execution_mode::multi}) {
         seen.clear();
-        const auto p = calls == mode::script ? rules : policy{"log", sliding_log(100, 1h)};
-        const auto command = std::string{calls == mode::script ? "setrange" : "zadd"};
+        const auto p =
+            calls == execution_mode::script ? rules : policy{"log", sliding_log(100, 1h)};
+        const auto command = std::string{calls == execution_mode::script ? "setrange" : "zadd"};
         look.must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", "~*", "+@all"});
         auto l = live{"unix://ann:pw@" + server.socket(),
                       collecting(seen, [calls](config& c) { c.mode = calls; })};
@@ -259,6 +265,93 @@ BOOST_AUTO_TEST_CASE(a_denial_after_a_call_that_was_permitted_is_an_event_of_its
         BOOST_TEST(count(seen, event_kind::permission_denied) == 2);
         BOOST_TEST((seen.back().at - first(seen, event_kind::permission_denied).at >= 900ms));
     }
+}
+
+BOOST_AUTO_TEST_CASE(an_outage_is_told_by_its_events_in_order) {
+    using enum event_kind;
+    auto server = test::redis_server{};
+    for (const auto threads : {false, true}) {
+        auto seen = std::vector<event>{};
+        auto l = live{server.address(), [&](config& c) {
+                          c.on_failure = failure_mode::local;
+                          c.reconnect_delay_max = 10ms;
+                          c.timeout = 100ms;
+                          c.thread_safe = threads;
+                          c.on_event = [&](const event& e) { seen.push_back(e); };
+                      }};
+        BOOST_TEST(seen.empty()); // nothing is called from within
+        l.run([&]() -> asio::awaitable<void> {
+            co_await l.limiter.ready();
+            (void)co_await l.allow("k", rules);
+            co_await test::until([&] { return count(seen, script_loaded) == 1; });
+            BOOST_TEST(count(seen, connected) == 1);
+            server.kill();
+            co_await test::until([&] { return count(seen, breaker_opened) == 1; });
+            const auto [ec, d] = co_await l.allow("k", rules);
+            BOOST_TEST((d.source == decision_source::fallback));
+            co_await test::until([&] { return count(seen, fallback_started) == 1; });
+            server.start();
+            co_await test::until([&] { return count(seen, breaker_closed) == 1; });
+            co_await test::until([&] { return count(seen, connected) == 2; });
+            auto by_server = false;
+            while (!by_server) {
+                const auto [fine, now] = co_await l.allow("k", rules);
+                by_server = now.source == decision_source::store;
+            }
+            co_await test::until([&] { return count(seen, fallback_ended) == 1; });
+        });
+        BOOST_TEST(count(seen, disconnected) == 1);
+        BOOST_TEST(count(seen, fallback_started) == 1);
+        BOOST_TEST(count(seen, permission_denied) == 0);
+        const auto at = [&](event_kind kind) {
+            return std::ranges::find(seen, kind, &event::kind);
+        };
+        BOOST_TEST((at(disconnected) < at(breaker_opened)));
+        BOOST_TEST((at(breaker_opened) < at(fallback_started)));
+        BOOST_TEST((at(fallback_started) < at(breaker_closed)));
+        BOOST_TEST((at(breaker_closed) < at(fallback_ended)));
+        BOOST_TEST(has(to_string(*at(disconnected)), "the connection was lost"));
+        BOOST_TEST(has(to_string(*at(breaker_opened)), "Connection refused"));
+        BOOST_TEST(std::ranges::is_sorted(seen, {}, &event::at));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_denied_command_is_an_event_once) {
+    auto server = test::redis_server{};
+    server.connect().must({"ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all", "-setrange"});
+    auto seen = std::vector<event>{};
+    auto l = live{"unix://ann:pw@" + server.socket(),
+                  [&](config& c) { c.on_event = [&](const event& e) { seen.push_back(e); }; }};
+    l.run([&]() -> asio::awaitable<void> {
+        for (auto i = 0; i < 3; ++i)
+            (void)co_await l.allow("k", rules);
+        co_await test::until([&] { return count(seen, event_kind::permission_denied) != 0; });
+        (void)co_await l.allow("k", rules);
+    });
+    BOOST_TEST(count(seen, event_kind::permission_denied) == 1);
+    BOOST_TEST(test::names_setrange(to_string(seen.back())), seen.back());
+}
+
+BOOST_AUTO_TEST_CASE(an_event_may_use_close_and_destroy_the_limiter_and_may_throw) {
+    auto server = test::redis_server{};
+    auto context = asio::io_context{1};
+    auto l = std::unique_ptr<limiter>{};
+    auto settings = config{};
+    settings.server = server.address();
+    settings.on_event = [&](const event& e) {
+        if (e.kind != event_kind::connected)
+            return;
+        BOOST_TEST(l->health().state == health_state::ready);
+        l->allow("k", rules, [](error_code ec, const decision&) {
+            BOOST_TEST((ec == errc::closed), ec.message());
+        });
+        l.reset();
+        throw std::runtime_error{"from an event"};
+    };
+    l = std::make_unique<limiter>(context.get_executor(), settings);
+    BOOST_CHECK_THROW(context.run(), std::runtime_error);
+    context.run(); // and goes on to its end
+    BOOST_TEST(!l);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

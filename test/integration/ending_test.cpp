@@ -53,14 +53,14 @@ std::ostream& operator<<(std::ostream& out, moment m) {
 const auto moments = {moment::connecting,  moment::begun,   moment::queued,
                       moment::on_the_wire, moment::in_line, moment::answered};
 
-const auto modes = {mode::script, mode::transaction};
+const auto modes = {execution_mode::script, execution_mode::multi};
 
-[[nodiscard]] std::string_view name_of(mode m) {
-    return m == mode::script ? "by a script" : "by MULTI";
+[[nodiscard]] std::string_view name_of(execution_mode m) {
+    return m == execution_mode::script ? "by a script" : "by MULTI";
 }
 
 struct scene {
-    scene(moment m, colimit::mode how) : when(m), by(how) {
+    scene(moment m, execution_mode how) : when(m), by(how) {
         context = std::make_unique<asio::io_context>();
         if (m != moment::answered)
             server.emplace();
@@ -92,7 +92,7 @@ struct scene {
     }
 
     const moment when;
-    const colimit::mode by;
+    const execution_mode by;
     std::optional<test::redis_server> server;
     std::vector<std::unique_ptr<trial>> trials; // their slots outlive the context's handlers
     std::unique_ptr<asio::io_context> context;
@@ -112,14 +112,14 @@ struct scene {
         static constexpr auto only_wait = std::array{kind_of_call::wait};
         if (when == moment::in_line)
             return only_wait;
-        if (by == mode::transaction)
+        if (by == execution_mode::multi)
             return test::transaction_kinds;
         return test::every_kind;
     }
 
     void make_trials() {
-        const auto rules =
-            by == mode::script ? policy{"ten", gcra(10, 10h)} : policy{"ten", sliding_log(10, 10h)};
+        const auto rules = by == execution_mode::script ? policy{"ten", gcra(10, 10h)}
+                                                        : policy{"ten", sliding_log(10, 10h)};
         for (const auto kind : kinds())
             trials.push_back(std::make_unique<trial>(*limiter, kind, "k", rules));
     }
@@ -166,8 +166,8 @@ struct scene {
 };
 
 /// Some moments are not those of every mode.
-[[nodiscard]] bool is_there(moment m, mode by) {
-    return by == mode::script || (m != moment::in_line && m != moment::answered);
+[[nodiscard]] bool is_there(moment m, execution_mode by) {
+    return by == execution_mode::script || (m != moment::in_line && m != moment::answered);
 }
 
 template<class End>

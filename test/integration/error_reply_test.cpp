@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(error_replies)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -42,12 +44,8 @@ struct outcome_of {
                                         co_await c.send(bytes);
                                     }
                                 }};
-        auto settings = config{};
-        settings.server = peer.address();
-        settings.timeout = 10s;
-        settings.ping_interval = 0ms; // only what the test asks for is sent
-        settings.reconnect_most = 10ms;
-        settings.on_failure = failure_mode::error;
+        auto settings = peer.settings();
+        settings.reconnect_delay_max = 10ms;
         auto limiter = colimit::limiter{context.get_executor(), settings};
         test::run(context, [&]() -> asio::awaitable<void> {
             const auto [ec, d] = co_await limiter.allow("k", rules, asio::as_tuple(asio::deferred));
@@ -81,50 +79,48 @@ void expect(const std::string& error, errc code, condition what, bool keeps_conn
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(error_replies)
-
 BOOST_AUTO_TEST_CASE(what_was_not_run_may_be_asked_again_later) {
     using enum condition;
-    expect("TRYAGAIN Multiple keys request during rehashing of slot", errc::server_error,
-           retry_later, true);
-    expect("CLUSTERDOWN The cluster is down", errc::unavailable, retry_later, true);
-    expect("LOADING Redis is loading the dataset in memory", errc::unavailable, retry_later, true);
+    expect("TRYAGAIN Multiple keys request during rehashing of slot", errc::server_error, transient,
+           true);
+    expect("CLUSTERDOWN The cluster is down", errc::unavailable, transient, true);
+    expect("LOADING Redis is loading the dataset in memory", errc::unavailable, transient, true);
     expect("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
-           errc::unavailable, retry_later, true);
+           errc::unavailable, transient, true);
     expect("EXECABORT Transaction discarded because of previous errors.", errc::server_error,
-           retry_later, true);
+           transient, true);
 }
 
 BOOST_AUTO_TEST_CASE(what_ends_the_connection_is_not_asked_again_on_the_next) {
     using enum condition;
-    expect("READONLY You can't write against a read only replica.", errc::unavailable, retry_later,
+    expect("READONLY You can't write against a read only replica.", errc::unavailable, transient,
            false);
-    expect("ERR max number of clients reached", errc::unavailable, retry_later, false);
-    expect("NOAUTH Authentication required.", errc::auth_failed, fix_the_cause, false);
+    expect("ERR max number of clients reached", errc::unavailable, transient, false);
+    expect("NOAUTH Authentication required.", errc::auth_failed, permanent, false);
     expect("WRONGPASS invalid username-password pair or user is disabled.", errc::auth_failed,
-           fix_the_cause, false);
+           permanent, false);
 }
 
 BOOST_AUTO_TEST_CASE(what_must_be_changed_first_is_told_apart) {
     using enum condition;
     expect("NOPERM this user has no permissions to run the 'evalsha' command", errc::auth_failed,
-           fix_the_cause, true);
+           permanent, true);
     expect("ERR The user executing the script can't run this command or subcommand script: 0123, "
            "on @user_script:12.",
-           errc::auth_failed, fix_the_cause, true);
+           errc::auth_failed, permanent, true);
     expect(
         "ERR ACL failure in script: User ann has no permissions to run the 'mget' command script: "
         "0123, on @user_script:12.",
-        errc::auth_failed, fix_the_cause, true);
+        errc::auth_failed, permanent, true);
     expect("ERR unknown command 'EVALSHA', with args beginning with: ", errc::auth_failed,
-           fix_the_cause, true);
+           permanent, true);
     expect("WRONGTYPE Operation against a key holding the wrong kind of value", errc::key_conflict,
-           fix_the_cause, true);
-    expect("MOVED 3999 127.0.0.1:6381", errc::wrong_node, fix_the_cause, true);
-    expect("ASK 3999 127.0.0.1:6381", errc::wrong_node, fix_the_cause, true);
-    expect("CROSSSLOT Keys in request don't hash to the same slot", errc::wrong_node, fix_the_cause,
+           permanent, true);
+    expect("MOVED 3999 127.0.0.1:6381", errc::wrong_node, permanent, true);
+    expect("ASK 3999 127.0.0.1:6381", errc::wrong_node, permanent, true);
+    expect("CROSSSLOT Keys in request don't hash to the same slot", errc::wrong_node, permanent,
            true);
-    expect("CLUSTERDOWN Hash slot not served", errc::wrong_node, fix_the_cause, true);
+    expect("CLUSTERDOWN Hash slot not served", errc::wrong_node, permanent, true);
 }
 
 BOOST_AUTO_TEST_CASE(an_error_of_the_script_itself_may_have_charged) {

@@ -19,6 +19,8 @@
 #include <string_view>
 #include <thread>
 
+BOOST_AUTO_TEST_SUITE(error_table)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -43,9 +45,10 @@ const auto logs = policy{"log", sliding_log(1'000, 24h)};
 
 /// A server that refuses for a while, and a limiter that was connected before.
 struct refusing {
-    explicit refusing(test::redis_server_options o = {}, colimit::mode how = mode::script)
+    explicit refusing(test::redis_server_options o = {},
+                      execution_mode how = execution_mode::script)
         : server(std::move(o)), l(server.address(), [how](config& c) {
-              c.reconnect_most = 20ms;
+              c.reconnect_delay_max = 20ms;
               c.mode = how;
           }) {}
 
@@ -76,14 +79,12 @@ struct refusing {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(error_table)
-
 BOOST_AUTO_TEST_CASE(a_full_memory_is_an_error_of_the_server_on_a_connection_that_is_kept) {
-    for (const auto how : {mode::script, mode::transaction}) { // -OOM, -EXECABORT
+    for (const auto how : {execution_mode::script, execution_mode::multi}) { // -OOM, -EXECABORT
         auto r = refusing{{}, how};
         r.look.must({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
         r.run(
-            how == mode::script ? rules : logs, errc::server_error,
+            how == execution_mode::script ? rules : logs, errc::server_error,
             [&] { r.look.must({"CONFIG", "SET", "maxmemory", "1"}); },
             [&] { r.look.must({"CONFIG", "SET", "maxmemory", "0"}); });
     }
@@ -150,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_without_its_slots_is_an_error_on_a_connection_tha
         for (int i = 0; i < 3; ++i) {
             const auto [ec, d] = co_await l.allow("k", rules);
             BOOST_TEST((ec == errc::wrong_node));
-            BOOST_TEST((ec == condition::fix_the_cause));
+            BOOST_TEST((ec == condition::permanent));
         }
         BOOST_TEST(connections_of(look) == connections);
         look.must({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
@@ -165,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_full_of_clients_is_unavailable_until_it_ha
     auto look = server.connect();
     look.must({"CONFIG", "SET", "maxclients", "1"});
     auto l = live{server.address(), [](config& c) {
-                      c.reconnect_most = 20ms;
+                      c.reconnect_delay_max = 20ms;
                       c.timeout = 1s;
                   }};
     l.run([&]() -> asio::awaitable<void> {
@@ -186,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_loads_its_data_is_unavailable_and_waited_for)
     for (int i = 0; i < 1'000; ++i)
         look.must({"SET", "filler" + std::to_string(i), std::string(64, 'x')});
     auto l = live{server.address(), [](config& c) {
-                      c.reconnect_most = 20ms;
+                      c.reconnect_delay_max = 20ms;
                       c.timeout = 200ms;
                   }};
     l.run([&]() -> asio::awaitable<void> {

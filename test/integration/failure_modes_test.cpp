@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(failure_modes)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -24,17 +26,17 @@ namespace asio = boost::asio;
 using test::live;
 
 const auto rules = policy{"p", gcra(5, 1h)};
-const auto ids = bloom_filter{"ids", {.capacity = 1'000, .error_rate = 0.001, .age = 1h}};
+const auto ids = bloom_filter{"ids", {.capacity = 1'000, .error_rate = 0.001, .ttl = 1h}};
 
 /// Nothing listens there, and it is tried once.
 struct away : live {
-    explicit away(failure_mode mode, share part = {})
+    explicit away(failure_mode mode, fraction part = {})
         : live("unix:/nonexistent/colimit.sock", [=](config& c) {
               c.timeout = 20s;
-              c.reconnect_least = 60s;
-              c.reconnect_most = 60s;
+              c.reconnect_delay_min = 60s;
+              c.reconnect_delay_max = 60s;
               c.on_failure = mode;
-              c.local_share = part;
+              c.local_fraction = part;
           }) {}
 };
 
@@ -43,15 +45,13 @@ asio::awaitable<int> allowed_of(live& l, int asked, std::string key, policy p,
     auto n = 0;
     for (int i = 0; i < asked; ++i) {
         const auto d = co_await l.limiter.allow(key, p, o);
-        BOOST_TEST((d.origin == origin::fallback));
+        BOOST_TEST((d.source == decision_source::fallback));
         n += d.allowed() ? 1 : 0;
     }
     co_return n;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(failure_modes)
 
 BOOST_AUTO_TEST_CASE(by_default_a_store_in_the_process_enforces_the_limit) {
     BOOST_TEST((config{}.on_failure == failure_mode::local));
@@ -61,12 +61,12 @@ BOOST_AUTO_TEST_CASE(by_default_a_store_in_the_process_enforces_the_limit) {
             const auto d = co_await l.limiter.allow("k", rules);
             BOOST_TEST(d.allowed());
             BOOST_TEST(d.remaining == left);
-            BOOST_TEST((d.origin == origin::fallback));
+            BOOST_TEST((d.source == decision_source::fallback));
         }
         const auto d = co_await l.limiter.allow("k", rules);
-        BOOST_TEST((d.outcome == outcome::limited));
+        BOOST_TEST((d.outcome == outcome::denied));
         BOOST_TEST((d.retry_after > 10min));
-        BOOST_TEST((d.origin == origin::fallback));
+        BOOST_TEST((d.source == decision_source::fallback));
         const auto other = co_await l.limiter.allow("another", rules);
         BOOST_TEST(other.remaining == 4);
     });
@@ -109,12 +109,12 @@ BOOST_AUTO_TEST_CASE(every_verb_that_moves_quota_is_answered_in_the_process) {
     l.run([&]() -> asio::awaitable<void> {
         auto d = co_await l.limiter.charge("k", rules, {.cost = 3});
         BOOST_TEST(d.remaining == 2);
-        BOOST_TEST((d.origin == origin::fallback));
+        BOOST_TEST((d.source == decision_source::fallback));
         d = co_await l.limiter.peek("k", rules);
         BOOST_TEST(d.remaining == 2);
         d = co_await l.limiter.refund("k", rules, {.cost = 2});
         BOOST_TEST(d.remaining == 4);
-        BOOST_TEST((d.origin == origin::fallback));
+        BOOST_TEST((d.source == decision_source::fallback));
         d = co_await l.limiter.allow("k", rules, {.cost = 9, .at_least = 1});
         BOOST_TEST(d.granted == 4);
 
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(every_verb_that_moves_quota_is_answered_in_the_process) {
         BOOST_TEST(d.allowed());
         d = co_await l.limiter.once("id", 1h);
         BOOST_TEST(!d.allowed());
-        BOOST_TEST((d.origin == origin::fallback));
+        BOOST_TEST((d.source == decision_source::fallback));
         auto seen = co_await l.limiter.seen("id", ids);
         BOOST_TEST(!seen);
         seen = co_await l.limiter.seen("id", ids);
@@ -133,17 +133,17 @@ BOOST_AUTO_TEST_CASE(every_verb_that_moves_quota_is_answered_in_the_process) {
 BOOST_AUTO_TEST_CASE(many_checks_are_answered_in_the_process_each_and_all_or_nothing) {
     auto l = away{failure_mode::local};
     l.run([&]() -> asio::awaitable<void> {
-        auto checks = std::vector<check>{{.key = "a", .policy = rules, .options = {.cost = 4}},
-                                         {.key = "b", .policy = rules}};
+        auto checks = std::vector<check_item>{{.key = "a", .policy = rules, .options = {.cost = 4}},
+                                              {.key = "b", .policy = rules}};
         co_await l.limiter.allow_many(checks);
         for (const auto& c : checks) {
             BOOST_TEST(!c.ec);
             BOOST_TEST(c.result.allowed());
-            BOOST_TEST((c.result.origin == origin::fallback));
+            BOOST_TEST((c.result.source == decision_source::fallback));
         }
         auto d = co_await l.limiter.allow_all(checks); // "a" has 1 left, and 4 are asked for
         BOOST_TEST(!d.allowed());
-        BOOST_TEST((d.origin == origin::fallback));
+        BOOST_TEST((d.source == decision_source::fallback));
         BOOST_TEST(!checks[0].result.allowed());
         BOOST_TEST(checks[1].result.granted == 0);
         checks[0].options.cost = 1;
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(waiting_goes_on_in_the_process_and_a_place_that_is_given_up
         auto served = std::string{};
         for (const auto name : {'a', 'b', 'c'})
             l.limiter.wait("k", fast, [&served, name](error_code ec, const decision& d) {
-                served += ec || d.origin != origin::fallback ? '!' : name;
+                served += ec || d.source != decision_source::fallback ? '!' : name;
             });
         co_await test::until([&] { return served.size() == 3; });
         BOOST_TEST(served == "abc");
@@ -206,7 +206,8 @@ BOOST_AUTO_TEST_CASE(allowing_and_denying_ask_nobody_and_say_so) {
             for (int i = 0; i < 10; ++i) {
                 const auto d = co_await l.limiter.allow("k", rules, {.cost = 3});
                 BOOST_TEST(d.allowed() == allows);
-                BOOST_TEST((d.origin == (allows ? origin::fail_open : origin::fail_closed)));
+                BOOST_TEST((d.source ==
+                            (allows ? decision_source::fail_open : decision_source::fail_closed)));
                 BOOST_TEST(d.granted == (allows ? 3 : 0));
                 BOOST_TEST((d.retry_after == (allows ? 0s : 60s)));
                 BOOST_TEST(d.limit == 5);
@@ -223,8 +224,8 @@ BOOST_AUTO_TEST_CASE(allowing_and_denying_ask_nobody_and_say_so) {
             BOOST_TEST(d.granted == (allows ? 1 : 0));
             const auto seen = co_await l.limiter.seen("id", ids);
             BOOST_TEST(seen != allows);
-            auto checks =
-                std::vector<check>{{.key = "a", .policy = rules}, {.key = "b", .policy = rules}};
+            auto checks = std::vector<check_item>{{.key = "a", .policy = rules},
+                                                  {.key = "b", .policy = rules}};
             d = co_await l.limiter.allow_all(checks);
             BOOST_TEST(d.allowed() == allows);
             BOOST_TEST(checks[1].result.allowed() == allows);
@@ -243,23 +244,23 @@ BOOST_AUTO_TEST_CASE(with_errors_the_caller_decides) {
 BOOST_AUTO_TEST_CASE(a_policy_has_its_own_mode_before_that_of_the_limiter) {
     auto l = away{failure_mode::error};
     l.run([&]() -> asio::awaitable<void> {
-        auto d = co_await l.limiter.allow("k", rules.on_failure(failure_mode::allow));
-        BOOST_TEST((d.origin == origin::fail_open));
-        d = co_await l.limiter.allow("k", rules.on_failure(failure_mode::deny));
-        BOOST_TEST((d.origin == origin::fail_closed));
-        d = co_await l.limiter.allow("k", rules.on_failure(failure_mode::local));
-        BOOST_TEST((d.origin == origin::fallback));
+        auto d = co_await l.limiter.allow("k", rules.with_failure_mode(failure_mode::allow));
+        BOOST_TEST((d.source == decision_source::fail_open));
+        d = co_await l.limiter.allow("k", rules.with_failure_mode(failure_mode::deny));
+        BOOST_TEST((d.source == decision_source::fail_closed));
+        d = co_await l.limiter.allow("k", rules.with_failure_mode(failure_mode::local));
+        BOOST_TEST((d.source == decision_source::fallback));
         const auto [ec, d2] = co_await l.allow("k", rules);
         BOOST_TEST((ec == errc::unavailable));
         // Together the strictest decides.
-        auto checks =
-            std::vector<check>{{.key = "a", .policy = rules.on_failure(failure_mode::allow)},
-                               {.key = "b", .policy = rules.on_failure(failure_mode::deny)}};
+        auto checks = std::vector<check_item>{
+            {.key = "a", .policy = rules.with_failure_mode(failure_mode::allow)},
+            {.key = "b", .policy = rules.with_failure_mode(failure_mode::deny)}};
         d = co_await l.limiter.allow_all(checks);
-        BOOST_TEST((d.origin == origin::fail_closed));
-        checks[1].policy = rules.on_failure(failure_mode::local);
+        BOOST_TEST((d.source == decision_source::fail_closed));
+        checks[1].policy = rules.with_failure_mode(failure_mode::local);
         d = co_await l.limiter.allow_all(checks);
-        BOOST_TEST((d.origin == origin::fallback));
+        BOOST_TEST((d.source == decision_source::fallback));
         checks[0].policy = rules;
         const auto [ec2, d3] = co_await l.limiter.allow_all(checks, asio::as_tuple(asio::deferred));
         BOOST_TEST((ec2 == errc::unavailable));
@@ -274,15 +275,15 @@ BOOST_AUTO_TEST_CASE(a_process_enforces_its_share) {
         // Asking for more than the share is not asking for more than the limit.
         const auto big = policy{"big", sliding_log(40, 1h).named("log")};
         auto d = co_await l.limiter.allow("k", big, {.cost = 20});
-        BOOST_TEST((d.outcome == outcome::limited));
+        BOOST_TEST((d.outcome == outcome::denied));
         BOOST_TEST((d.retry_after == 60s));
         BOOST_TEST((d.rules[0].retry_after == 60s));
         d = co_await l.limiter.allow("k", big, {.cost = 41});
         BOOST_TEST((d.outcome == outcome::never));
-        auto checks = std::vector<check>{{.key = "a", .policy = big, .options = {.cost = 20}},
-                                         {.key = "b", .policy = big}};
+        auto checks = std::vector<check_item>{{.key = "a", .policy = big, .options = {.cost = 20}},
+                                              {.key = "b", .policy = big}};
         d = co_await l.limiter.allow_all(checks);
-        BOOST_TEST((d.outcome == outcome::limited));
+        BOOST_TEST((d.outcome == outcome::denied));
         d = co_await l.limiter.once("id", 1h);
         BOOST_TEST(d.allowed());
     });
@@ -291,15 +292,15 @@ BOOST_AUTO_TEST_CASE(a_process_enforces_its_share) {
 BOOST_AUTO_TEST_CASE(what_was_counted_in_one_outage_still_counts_in_the_next) {
     auto server = test::redis_server{};
     auto l = live{server.address(), [](config& c) {
-                      c.reconnect_most = 20ms;
+                      c.reconnect_delay_max = 20ms;
                       c.on_failure = failure_mode::local;
                   }};
     l.run([&]() -> asio::awaitable<void> {
-        const auto until_from = [&](origin who) -> asio::awaitable<void> {
+        const auto until_from = [&](decision_source who) -> asio::awaitable<void> {
             const auto end = std::chrono::steady_clock::now() + test::patience;
             for (;;) {
                 const auto d = co_await l.limiter.peek("other", rules);
-                if (d.origin == who)
+                if (d.source == who)
                     co_return;
                 if (std::chrono::steady_clock::now() > end)
                     throw std::runtime_error{"it stays elsewhere"};
@@ -308,14 +309,14 @@ BOOST_AUTO_TEST_CASE(what_was_counted_in_one_outage_still_counts_in_the_next) {
         };
         auto left = std::int64_t{4};
         for (int outage = 0; outage < 3; ++outage) {
-            co_await until_from(origin::store);
+            co_await until_from(decision_source::store);
             auto d = co_await l.limiter.allow("k", rules);
-            BOOST_TEST((d.origin == origin::store));
+            BOOST_TEST((d.source == decision_source::store));
             BOOST_TEST(d.remaining == 4); // the server's memory went with it
             server.kill();
-            co_await until_from(origin::fallback);
+            co_await until_from(decision_source::fallback);
             d = co_await l.limiter.allow("k", rules);
-            BOOST_TEST((d.origin == origin::fallback));
+            BOOST_TEST((d.source == decision_source::fallback));
             BOOST_TEST(d.remaining == left--);
             server.start();
         }
@@ -338,7 +339,7 @@ BOOST_AUTO_TEST_CASE(a_lost_reply_is_decided_here_and_not_asked_again) {
     auto limiter = colimit::limiter{context.get_executor(), settings};
     test::run(context, [&]() -> asio::awaitable<void> {
         const auto d = co_await limiter.allow("k", rules);
-        BOOST_TEST((d.origin == origin::fallback));
+        BOOST_TEST((d.source == decision_source::fallback));
         BOOST_TEST(d.remaining == 4);
     });
     BOOST_TEST(seen == 1);
@@ -358,7 +359,7 @@ BOOST_AUTO_TEST_CASE(a_frozen_server_and_too_many_calls_are_decided_here) {
         auto allowed = 0;
         for (int i = 0; i < 10; ++i)
             l.limiter.allow("k", rules, [&](error_code ec, const decision& d) {
-                here += !ec && d.origin == origin::fallback ? 1 : 0;
+                here += !ec && d.source == decision_source::fallback ? 1 : 0;
                 allowed += d.allowed() ? 1 : 0;
             });
         co_await test::until([&] { return here == 10; });

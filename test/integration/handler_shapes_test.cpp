@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(handler_shapes)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -48,7 +50,7 @@ const auto five = policy{"five", gcra(5, 1h)};
 const auto filter = bloom_filter{"filter", {.capacity = 100, .error_rate = 0.01}};
 
 template<class Shape>
-void start(limiter& l, kind_of_call kind, std::vector<check>& checks, ending& e) {
+void start(limiter& l, kind_of_call kind, std::vector<check_item>& checks, ending& e) {
     using decides = limiter::signature;
     switch (kind) {
     case kind_of_call::allow:
@@ -81,7 +83,8 @@ void start(limiter& l, kind_of_call kind, std::vector<check>& checks, ending& e)
 template<class Shape>
 void play(const std::string& server, kind_of_call kind, finale end, bool thread_safe) {
     auto e = ending{};
-    auto checks = std::vector<check>{{.key = "a", .policy = five}, {.key = "b", .policy = five}};
+    auto checks =
+        std::vector<check_item>{{.key = "a", .policy = five}, {.key = "b", .policy = five}};
     {
         auto context = asio::io_context{};
         e.executor = asio::make_strand(context);
@@ -123,8 +126,6 @@ void play(const std::string& server, kind_of_call kind, finale end, bool thread_
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(handler_shapes)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(every_verb_and_end_leaves_nothing_of_a_handler, Shape, shapes) {
     const auto redis = test::redis_server{};

@@ -15,6 +15,8 @@
 #include <string>
 #include <thread>
 
+BOOST_AUTO_TEST_SUITE(idle_connections)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -63,8 +65,6 @@ struct proxied {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(idle_connections)
-
 BOOST_AUTO_TEST_CASE(one_that_was_dropped_is_replaced_before_a_call_finds_out) {
     auto p = proxied{swallows_from(greeting + 1), [](config& c) { c.ping_interval = 20ms; }};
     test::run(p.context, [&]() -> asio::awaitable<void> {
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_dropped_is_replaced_before_a_call_finds_out) {
         BOOST_TEST(before.allowed());
         co_await test::until([&] { return p.limiter.statistics().reconnects == 1; });
         const auto after = co_await p.limiter.allow("k", rules);
-        BOOST_TEST((after.origin == origin::store));
+        BOOST_TEST((after.source == decision_source::store));
     });
     BOOST_TEST(p.proxy.on(1).struck);
     BOOST_TEST(p.limiter.statistics().failed == 0U);
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_first_call_that_is_not_answered_replaces_it) {
 BOOST_AUTO_TEST_CASE(one_that_answers_is_kept) {
     auto server = test::redis_server{};
     auto look = server.connect();
-    for (const auto how : {mode::script, mode::transaction}) {
+    for (const auto how : {execution_mode::script, execution_mode::multi}) {
         const auto before = test::calls_of(look, "ping");
         auto l = live{server.address(), [how](config& c) {
                           c.ping_interval = 2ms;
@@ -151,11 +151,8 @@ BOOST_AUTO_TEST_CASE(calls_behind_a_ping_get_their_own_replies) {
                                     co_await c.send(answer);
                                 }
                             }};
-    auto settings = config{};
-    settings.server = peer.address();
-    settings.timeout = 10s;
+    auto settings = peer.settings();
     settings.ping_interval = 1ms;
-    settings.on_failure = failure_mode::error;
     auto limiter = colimit::limiter{context.get_executor(), settings};
     test::run(context, [&]() -> asio::awaitable<void> {
         co_await limiter.ready();
@@ -186,11 +183,8 @@ BOOST_AUTO_TEST_CASE(a_server_that_denies_ping_is_not_sent_another) {
                 co_await c.send(answer);
             }
         }};
-    auto settings = config{};
-    settings.server = peer.address();
-    settings.timeout = 10s;
+    auto settings = peer.settings();
     settings.ping_interval = 1ms;
-    settings.on_failure = failure_mode::error;
     auto limiter = colimit::limiter{context.get_executor(), settings};
     test::run(context, [&]() -> asio::awaitable<void> {
         co_await limiter.ready();

@@ -18,10 +18,10 @@
 #include <string_view>
 #include <vector>
 
+namespace colimit::many_processes_test {
 namespace {
 
 using namespace std::chrono_literals;
-using namespace colimit;
 namespace asio = boost::asio;
 
 constexpr auto processes = 8;
@@ -125,3 +125,5 @@ BOOST_AUTO_TEST_CASE(makes_calls, *boost::unit_test::disabled()) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colimit::many_processes_test

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(outages)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -72,11 +74,9 @@ struct load {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(outages)
-
 BOOST_AUTO_TEST_CASE(after_a_restart_of_the_server_calls_work_again_by_themselves) {
     auto server = test::redis_server{};
-    auto l = live{server.address(), [](config& c) { c.reconnect_most = 100ms; }};
+    auto l = live{server.address(), [](config& c) { c.reconnect_delay_max = 100ms; }};
     l.run([&]() -> asio::awaitable<void> {
         for (int i = 0; i < 3; ++i) {
             co_await l.until_it_works("k", rules);
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(after_a_restart_of_the_server_calls_work_again_by_themselve
 BOOST_AUTO_TEST_CASE(ready_waits_for_a_server_that_comes_later) {
     auto server = test::redis_server{};
     server.kill();
-    auto l = live{server.address(), [](config& c) { c.reconnect_most = 50ms; }};
+    auto l = live{server.address(), [](config& c) { c.reconnect_delay_max = 50ms; }};
     l.run([&]() -> asio::awaitable<void> {
         const auto [ec, d] = co_await l.allow("k", rules);
         BOOST_TEST(ec.failed());
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(when_the_server_dies_calls_in_flight_are_unknown_and_later_
     auto server = test::redis_server{};
     auto l = live{server.address(), [](config& c) {
                       c.timeout = 300ms;
-                      c.reconnect_most = 50ms;
+                      c.reconnect_delay_max = 50ms;
                   }};
     auto callers = load{l};
     l.run([&]() -> asio::awaitable<void> {
@@ -126,8 +126,8 @@ BOOST_AUTO_TEST_CASE(connections_that_are_killed_again_and_again_never_charge_tw
     auto server = test::redis_server{};
     auto look = server.connect();
     auto l = live{server.address(), [](config& c) {
-                      c.reconnect_least = 1ms;
-                      c.reconnect_most = 2ms;
+                      c.reconnect_delay_min = 1ms;
+                      c.reconnect_delay_max = 2ms;
                   }};
     auto callers = load{l};
     l.run([&]() -> asio::awaitable<void> {

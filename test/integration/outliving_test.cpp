@@ -28,6 +28,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(outliving)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -61,7 +63,7 @@ struct scene {
     void run_until_counted(std::uint64_t calls) {
         test::run_until(*context, [&] {
             const auto s = limiter->statistics();
-            return s.allowed + s.limited == calls;
+            return s.allowed + s.denied == calls;
         });
         context->restart();
         context->poll();
@@ -108,7 +110,7 @@ void arrive(scene& s, arrival a) {
 template<class Shape>
 void outlive_by_shape() {
     for_each_way([](scene& s, fate f, arrival a) {
-        auto checks = std::vector<check>{{.key = "a", .policy = hundred}};
+        auto checks = std::vector<check_item>{{.key = "a", .policy = hundred}};
         auto& l = *s.limiter;
         using decides = limiter::signature;
         l.allow("k", hundred, Shape::template make<decides>(s.e));
@@ -135,8 +137,6 @@ void outlive_by_shape() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(outliving)
 
 BOOST_AUTO_TEST_CASE(a_bound_handler) {
     outlive_by_shape<test::bound_shape>();

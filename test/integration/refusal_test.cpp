@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(refusals)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -28,8 +30,6 @@ const auto rules = policy{"p", gcra(5, 1h)};
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(refusals)
 
 BOOST_AUTO_TEST_CASE(a_foreign_value_is_a_conflict_of_its_key_and_stays_as_it_is) {
     auto server = test::redis_server{};
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_server_without_memory_is_an_error_of_the_server_until_it_
 BOOST_AUTO_TEST_CASE(a_demoted_server_is_unavailable_and_connected_to_anew) {
     auto server = test::redis_server{};
     auto look = server.connect();
-    auto l = live{server.address(), [](config& c) { c.reconnect_most = 50ms; }};
+    auto l = live{server.address(), [](config& c) { c.reconnect_delay_max = 50ms; }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);
         look.must({"REPLICAOF", "127.0.0.1", "1"});

@@ -12,6 +12,8 @@
 #include <string>
 #include <thread>
 
+BOOST_AUTO_TEST_SUITE(script_flush)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -23,8 +25,6 @@ using test::live;
 const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(script_flush)
 
 BOOST_AUTO_TEST_CASE(a_flush_between_calls_goes_unnoticed) {
     auto server = test::redis_server{};

@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(stalls)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -59,8 +61,6 @@ void connect(live& l) {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(stalls)
-
 BOOST_AUTO_TEST_CASE(what_waits_behind_a_long_handler_is_not_sent_after_its_deadline) {
     auto server = test::redis_server{};
     auto look = server.connect();
@@ -74,8 +74,8 @@ BOOST_AUTO_TEST_CASE(what_waits_behind_a_long_handler_is_not_sent_after_its_dead
         const auto bucket = policy{"w", gcra(10, 1h)};
         auto codes = std::vector<error_code>{};
         const auto note = [&](error_code ec, const auto&...) { codes.push_back(ec); };
-        auto many = std::array{check{"k", rules}, check{"l", rules}};
-        auto all = std::array{check{"k", rules}, check{"l", rules}};
+        auto many = std::array{check_item{"k", rules}, check_item{"l", rules}};
+        auto all = std::array{check_item{"k", rules}, check_item{"l", rules}};
         asio::post(l.context, [&] {
             l.limiter.allow("k", rules, note);
             l.limiter.charge("k", rules, {.cost = 2}, note);
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(the_same_holds_for_transactions) {
     auto look = server.connect();
     auto l = live{server.address(), [](config& c) {
                       set_timeout(c);
-                      c.mode = mode::transaction;
+                      c.mode = execution_mode::multi;
                   }};
     connect(l);
     const auto log = policy{"l", sliding_log(10, 24h)};
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_call_made_behind_a_long_handler_has_all_of_its_time) {
     connect(l);
     auto first = error_code{};
     auto second = error_code{errc::closed};
-    auto checks = std::array{check{"k", rules}, check{"l", rules}};
+    auto checks = std::array{check_item{"k", rules}, check_item{"l", rules}};
     auto ended = 0;
     asio::post(l.context, [&] {
         l.limiter.allow("k", rules, [&](error_code ec, const decision&) {

@@ -26,7 +26,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colimit {
+namespace colimit::stepped_clock_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -56,7 +56,7 @@ std::ostream& operator<<(std::ostream& out, verb v) {
 
 /// A limiter and its own server, whose clock `set` sets.
 struct stepped_server {
-    explicit stepped_server(colimit::mode how = mode::script)
+    explicit stepped_server(execution_mode how = execution_mode::script)
         : l(server.address(), [how](config& c) {
               c.mode = how;
               c.deny_cache = 0; // its denials age by this process's clock
@@ -124,8 +124,9 @@ struct stepped_server {
 
     /// Checks the key together with an unused one, and returns the decision for the key.
     decision several(verb v, const policy& p) {
-        auto checks = std::array{check{.key = "other", .policy = p, .options = {.member = "new"}},
-                                 check{.key = "k", .policy = p, .options = {.member = "new"}}};
+        auto checks =
+            std::array{check_item{.key = "other", .policy = p, .options = {.member = "new"}},
+                       check_item{.key = "k", .policy = p, .options = {.member = "new"}}};
         if (v == verb::allow_all)
             return ask([&](auto handler) { l.limiter.allow_all(checks, handler); });
         auto done = std::optional<error_code>{};
@@ -173,7 +174,7 @@ struct stepped_server {
 /// bucket with a beginning of its own matters until it has been full for as long as it fills. A
 /// hash of packed states lives on until its generations, which began before the step, are over.
 [[nodiscard]] us longest_life(const policy& p, us recovery, us step_back = 0s) {
-    const auto is_packed = p.options().storage == storage::packed;
+    const auto is_packed = p.options().storage == storage::shared_hash;
     const auto matters = p[0].has_initial() ? recovery + recovery_of(p[0]) : recovery;
     return 2 * matters + 1s + (is_packed ? step_back + 1s : 0s);
 }
@@ -182,7 +183,7 @@ struct stepped_server {
     auto all = std::vector<policy>{};
     for (const auto& r : test::rules_of_every_kind(limit, 1h)) {
         all.emplace_back("p", r);
-        all.push_back(all.back().stored(storage::packed));
+        all.push_back(all.back().with_storage(storage::shared_hash));
     }
     all.emplace_back("p", sliding_log(limit, 1h));
     all.emplace_back("p", distinct(limit, 1h));
@@ -190,7 +191,7 @@ struct stepped_server {
 }
 
 [[nodiscard]] std::string text_of(const policy& p) {
-    return to_string(p[0]) + (p.options().storage == storage::packed ? ", packed" : "");
+    return to_string(p[0]) + (p.options().storage == storage::shared_hash ? ", packed" : "");
 }
 
 /// Calls `check(policy, step)` for every policy and step, each time on a server without keys.
@@ -205,7 +206,7 @@ void with_every_kind_and_step(stepped_server& s, Check check) {
 }
 
 [[nodiscard]] bool can_be_asked(verb v, const policy& p) {
-    const auto is_packed = p.options().storage == storage::packed;
+    const auto is_packed = p.options().storage == storage::shared_hash;
     const auto is_continuous =
         p[0].kind() <= algorithm::leaky_bucket && p[0].refill() == refill::continuous;
     return v == verb::wait ? is_continuous && !is_packed : v == verb::allow_all ? !is_packed : true;
@@ -214,7 +215,7 @@ void with_every_kind_and_step(stepped_server& s, Check check) {
 /// The balance that the verb returns for a key that was used up.
 [[nodiscard]] std::int64_t balance_after(verb v, const policy& p) {
     if (v == verb::charge)
-        return p.options().storage == storage::packed ? 0 : -1;
+        return p.options().storage == storage::shared_hash ? 0 : -1;
     if (v == verb::refund)
         return p[0].kind() == algorithm::distinct ? 0 : 2;
     return v == verb::reset ? limit : 0;
@@ -250,11 +251,11 @@ BOOST_DATA_TEST_CASE(P8_after_a_step_back_a_retry_at_retry_after_is_allowed, ret
         s.use_up(p);
         s.set(-step);
         const auto d = s.call(sample, p);
-        BOOST_TEST((d.outcome == outcome::limited));
+        BOOST_TEST((d.outcome == outcome::denied));
         BOOST_TEST((d.retry_after <= recovery));
         BOOST_TEST((d.reset_after <= recovery));
         s.set(d.server_time + d.retry_after - 1min);
-        BOOST_TEST((s.call(sample, p).outcome == outcome::limited));
+        BOOST_TEST((s.call(sample, p).outcome == outcome::denied));
         s.set(d.server_time + d.retry_after);
         BOOST_TEST((s.call(sample, p).outcome == outcome::allowed));
         s.check_ends(longest_life(p, recovery, step));
@@ -277,7 +278,7 @@ BOOST_AUTO_TEST_CASE(P8_a_step_forward_gives_any_kind_one_limit_and_the_step_bac
         s.check_ends(longest_life(p, recovery));
         s.set(0s);
         const auto d = s.allow(p);
-        BOOST_TEST((d.outcome == outcome::limited));
+        BOOST_TEST((d.outcome == outcome::denied));
         BOOST_TEST((d.reset_after <= recovery));
         s.check_ends(longest_life(p, recovery, step));
         s.set(d.server_time + d.retry_after);
@@ -289,7 +290,7 @@ BOOST_AUTO_TEST_CASE(P8_a_step_forward_gives_any_kind_one_limit_and_the_step_bac
 BOOST_AUTO_TEST_CASE(P8_a_step_puts_off_the_end_of_no_block) {
     auto s = stepped_server{};
     with_every_kind_and_step(s, [&](const policy& p, us step) {
-        if (p.options().storage == storage::packed)
+        if (p.options().storage == storage::shared_hash)
             return;
         const auto block_for = [&](us length) {
             return s.ask([&](auto handler) { s.l.limiter.block("k", p, length, handler); });
@@ -298,7 +299,7 @@ BOOST_AUTO_TEST_CASE(P8_a_step_puts_off_the_end_of_no_block) {
         s.set(-step);
         BOOST_TEST((s.peek(p).retry_after <= 2h));
         const auto d = s.allow(p);
-        BOOST_TEST((d.reason == reason::block));
+        BOOST_TEST((d.reason == denial_reason::block));
         BOOST_TEST((d.retry_after <= 2h));
         BOOST_TEST((block_for(1h).retry_after > 1h)); // the longer one stays
         s.check_ends(longest_life(p, std::max(us{2h}, recovery_of(p[0]))));
@@ -325,10 +326,10 @@ BOOST_DATA_TEST_CASE(P8_a_step_back_puts_off_no_second_call_and_no_id_for_longer
     BOOST_TEST(once().allowed());
     s.set(-sample);
     const auto second = s.allow(p);
-    BOOST_TEST((second.reason == reason::duplicate));
+    BOOST_TEST((second.reason == denial_reason::duplicate));
     BOOST_TEST((second.retry_after <= 1h));
     const auto again = once();
-    BOOST_TEST((again.outcome == outcome::limited));
+    BOOST_TEST((again.outcome == outcome::denied));
     BOOST_TEST((again.retry_after <= 1h));
     s.check_ends(longest_life(p, 1h));
     s.set(again.server_time + std::max(second.retry_after, again.retry_after) - 1min);
@@ -345,7 +346,7 @@ BOOST_DATA_TEST_CASE(P8_a_step_back_puts_off_no_second_call_and_no_id_for_longer
 
 BOOST_DATA_TEST_CASE(P8_an_id_that_was_seen_stays_known_for_its_age_whatever_the_step, steps) {
     auto s = stepped_server{};
-    const auto filter = bloom_filter{"f", {.capacity = 1'000, .error_rate = 1e-6, .age = 1h}};
+    const auto filter = bloom_filter{"f", {.capacity = 1'000, .error_rate = 1e-6, .ttl = 1h}};
     const auto seen = [&](std::string_view id) {
         auto known = std::optional<bool>{};
         s.l.limiter.seen(id, filter, [&known](error_code ec, bool was) {
@@ -403,7 +404,7 @@ BOOST_DATA_TEST_CASE(P8_a_place_in_line_is_given_up_after_a_step, steps) {
 [[nodiscard]] std::vector<policy> logs() {
     return {policy{"p", sliding_log(limit, 1h)},
             policy{"p", sliding_log(limit, 1h), sliding_log(2 * limit, 2h).named("two_hours")},
-            policy{"p", sliding_log(limit, 1h).count_refused()}};
+            policy{"p", sliding_log(limit, 1h).count_denied()}};
 }
 
 [[nodiscard]] us longest_period(const policy& p) {
@@ -429,9 +430,9 @@ void with_logs_and_steps(stepped_server& s, std::initializer_list<us> by, Check 
 }
 
 BOOST_AUTO_TEST_CASE(P8_without_scripts_a_small_step_back_counts_for_as_much_longer) {
-    auto s = stepped_server{mode::transaction};
+    auto s = stepped_server{execution_mode::multi};
     with_logs_and_steps(s, {-10s, -50min}, [&](const policy& p, verb v, us step) {
-        const auto is_counted = p[0].counts_refused() && v <= verb::allow_many;
+        const auto is_counted = p[0].counts_denied() && v <= verb::allow_many;
         const auto d = s.call(v, p);
         BOOST_TEST(d.rules[0].balance == balance_after(v, p) - (is_counted ? 1 : 0));
         if (v <= verb::allow_many || v == verb::charge)
@@ -445,7 +446,7 @@ BOOST_AUTO_TEST_CASE(P8_without_scripts_a_small_step_back_counts_for_as_much_lon
 }
 
 BOOST_AUTO_TEST_CASE(P8_without_scripts_a_large_step_gives_one_limit_and_locks_no_client_out) {
-    auto s = stepped_server{mode::transaction};
+    auto s = stepped_server{execution_mode::multi};
     const auto steps_of_both_kinds = {us{-400 * day}, us{-4h}, us{4h}, us{400 * day}};
     with_logs_and_steps(s, steps_of_both_kinds, [&](const policy& p, verb v, us step) {
         (void)s.call(v, p);
@@ -463,4 +464,4 @@ BOOST_AUTO_TEST_CASE(P8_without_scripts_a_large_step_gives_one_limit_and_locks_n
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace
-} // namespace colimit
+} // namespace colimit::stepped_clock_test

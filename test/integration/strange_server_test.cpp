@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(strange_servers)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -32,12 +34,12 @@ struct play {
 
     config settings(int resp = 3) const {
         auto c = config{};
-        c.resp = resp;
+        c.resp_version = resp;
         c.server = peer.address();
         c.timeout = 2s;
         c.ping_interval = 0ms; // only what the test asks for is sent
         c.connect_timeout = 10s;
-        c.reconnect_most = 20ms;
+        c.reconnect_delay_max = 20ms;
         c.on_failure = failure_mode::error;
         return c;
     }
@@ -46,10 +48,7 @@ struct play {
         return limiter.allow(key, rules, asio::as_tuple(asio::deferred));
     }
 
-    template<class Body>
-    void run(Body body) {
-        test::run(context, std::move(body));
-    }
+    void run(std::function<asio::awaitable<void>()> body) { test::run(context, std::move(body)); }
 
     asio::io_context context{1};
     test::scripted_peer peer;
@@ -57,8 +56,6 @@ struct play {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(strange_servers)
 
 BOOST_AUTO_TEST_CASE(replies_that_trickle_in_single_bytes_are_read) {
     auto script = test::script_double{rules};

@@ -26,6 +26,8 @@
 #include <thread>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(tls_stream)
+
 namespace {
 
 using namespace colimit;
@@ -114,8 +116,6 @@ class talker final : public redis::stream_events, public std::enable_shared_from
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(tls_stream)
-
 BOOST_AUTO_TEST_CASE(
     a_write_behind_the_handshake_is_told_of_when_all_has_left_and_new_keys_come_behind_it) {
     auto text = std::string(much, ' ');
@@ -125,8 +125,8 @@ BOOST_AUTO_TEST_CASE(
     auto authority = test::certificate_authority{};
     auto server = blocking_server{authority.sign("us")};
     auto context = asio::io_context{1};
-    auto options = tls{};
-    options.authorities = authority.file();
+    auto options = tls_options{};
+    options.ca_file = authority.file();
     auto stream = redis::stream{context.get_executor(), redis::parse_address(server.address()),
                                 std::make_unique<redis::tls_context>(options, "127.0.0.1")};
     auto has_heard = std::promise<void>{};

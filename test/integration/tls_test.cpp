@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(servers_by_tls)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,8 +33,6 @@ using test::tls_server;
 const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(servers_by_tls)
 
 BOOST_AUTO_TEST_CASE(every_verb_works) {
     auto s = tls_server{};
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(every_verb_works) {
         BOOST_TEST(!d.allowed());
         const auto known = co_await limiter.seen("id", ids);
         BOOST_TEST(!known);
-        auto checks = std::vector<check>{{"a", five}, {"b", five}, {"a", rules}};
+        auto checks = std::vector<check_item>{{"a", five}, {"b", five}, {"a", rules}};
         co_await limiter.allow_many(checks);
         BOOST_TEST(checks[1].result.remaining == 4);
         d = co_await limiter.allow_all(checks);
@@ -79,8 +79,8 @@ BOOST_AUTO_TEST_CASE(so_does_the_other_way_to_ask_with_a_password_in_resp2_in_a_
     auto s = tls_server{{}, {"--requirepass", "s3cret"}};
     auto l = live{s.address(":s3cret@127.0.0.1") + "/2", [&](config& c) {
                       s.trusted()(c);
-                      c.resp = 2;
-                      c.mode = mode::transaction;
+                      c.resp_version = 2;
+                      c.mode = execution_mode::multi;
                   }};
     l.run([&]() -> asio::awaitable<void> {
         const auto d = co_await l.limiter.allow("k", sliding_log(3, 1h));
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_server_is_known_by_name_by_address_or_by_a_name_that_is_g
 
 BOOST_AUTO_TEST_CASE(without_verification_any_certificate_will_do) {
     auto s = tls_server{{.names = "DNS:other", .until = -1h}};
-    auto l = live{s.address(), [](config& c) { c.tls.accept_any_certificate = true; }};
+    auto l = live{s.address(), [](config& c) { c.tls.verify_peer = false; }};
     l.run([&]() -> asio::awaitable<void> { co_await l.until_it_works("k", rules); });
 }
 
@@ -117,8 +117,8 @@ BOOST_AUTO_TEST_CASE(a_server_that_demands_a_certificate_gets_it) {
     const auto we = s.authority.sign("we", {.names = "DNS:we"});
     auto l = live{s.address(), [&](config& c) {
                       s.trusted()(c);
-                      c.tls.certificate = we.certificate;
-                      c.tls.key = we.key;
+                      c.tls.cert_file = we.certificate;
+                      c.tls.key_file = we.key;
                   }};
     l.run([&]() -> asio::awaitable<void> {
         const auto ec = co_await l.ready();
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(after_a_restart_and_after_client_kill_calls_work_again_by_t
     auto s = tls_server{};
     auto l = live{s.address(), [&](config& c) {
                       s.trusted()(c);
-                      c.reconnect_most = 50ms;
+                      c.reconnect_delay_max = 50ms;
                   }};
     l.run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);

@@ -131,7 +131,7 @@ BOOST_DATA_TEST_CASE(who_would_wait_too_long_is_refused_at_once_and_charged_noth
         const auto begun = steady_clock::now();
         const auto d = co_await f.l->limiter.wait("k", slow, {.max_wait = 59min});
         BOOST_TEST((steady_clock::now() - begun < 1min));
-        BOOST_TEST(d.outcome == outcome::limited);
+        BOOST_TEST(d.outcome == outcome::denied);
         BOOST_TEST((d.retry_after > 59min));
         co_await check_owed(*f.l, 1h);
         const auto never = co_await f.l->limiter.wait("k", slow, {.cost = 2, .max_wait = 24h});
@@ -263,7 +263,7 @@ BOOST_DATA_TEST_CASE(waits_of_any_other_length_are_refused, in_process) {
     auto f = fixture{sample};
     f.l->run([&]() -> asio::awaitable<void> {
         for (const auto& o :
-             {wait_options{.max_wait = -1us}, wait_options{.max_wait = limits::longest_debt + 1us},
+             {wait_options{.max_wait = -1us}, wait_options{.max_wait = limits::max_repayment + 1us},
               wait_options{.cost = -1}}) {
             auto w = waiter{f.l->limiter, "k", slow, o};
             co_await test::until([&] { return w.is_over(); });
@@ -279,8 +279,8 @@ BOOST_DATA_TEST_CASE(a_blocked_key_is_not_waited_for, in_process) {
     f.l->run([&]() -> asio::awaitable<void> {
         (void)co_await f.l->limiter.block("k", quick, 1h);
         const auto d = co_await f.l->limiter.wait("k", quick, {.max_wait = 24h});
-        BOOST_TEST(d.outcome == outcome::limited);
-        BOOST_TEST((d.reason == reason::block));
+        BOOST_TEST(d.outcome == outcome::denied);
+        BOOST_TEST((d.reason == denial_reason::block));
     });
 }
 

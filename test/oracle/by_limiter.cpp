@@ -64,7 +64,7 @@ void note(record& r, error_code ec, const decision& d, int process) {
     r.time = d.server_time.time_since_epoch().count();
     r.verdict = d.allowed() ? verdict::granted : verdict::refused;
     r.granted = static_cast<std::uint16_t>(d.granted);
-    if (d.origin != origin::store && d.origin != origin::deny_cache)
+    if (d.source != decision_source::store && d.source != decision_source::deny_cache)
         r.process = static_cast<std::uint8_t>(process);
 }
 
@@ -77,7 +77,7 @@ void call_by_limiter(const task& t) {
     auto l = test::live{t.server, [&](config& c) {
                             c.prefix = t.prefix;
                             c.timeout = 1s;
-                            c.reconnect_most = 50ms;
+                            c.reconnect_delay_max = 50ms;
                             test::errors_come_through(c);
                         }};
     auto left = t.checks;

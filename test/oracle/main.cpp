@@ -13,6 +13,7 @@
 #include "trouble.hpp"
 
 #include <support/fault_proxy.hpp>
+#include <support/fresh_folder.hpp>
 #include <support/redis_server.hpp>
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -108,10 +109,7 @@ class run {
     explicit run(order o) : order_(std::move(o)) {
         if (order_.server.empty())
             order_.server = own_.emplace().unix_address();
-        auto name = (std::filesystem::temp_directory_path() / "colimit-oracle-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr)
-            throw std::runtime_error{"no temporary folder"};
-        folder_ = name;
+        folder_ = test::fresh_folder();
     }
     ~run() {
         auto ignored = std::error_code{};

@@ -15,13 +15,15 @@
 #include <new>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(scarce_batches)
+
 namespace {
 
 using namespace std::chrono_literals;
 using namespace colimit;
 
 const auto bucket = policy{"p", gcra(10, 1s)};
-const auto packed = policy{"p", gcra(10, 1s)}.stored(storage::packed);
+const auto packed = policy{"p", gcra(10, 1s)}.with_storage(storage::shared_hash);
 const auto members = policy{"p", distinct(10, 1h)};
 
 /// Twenty calls, of which one is given up before they leave.
@@ -62,8 +64,6 @@ struct conversation : test::batcher_bench {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(scarce_batches)
 
 BOOST_AUTO_TEST_CASE(a_batch_that_could_not_be_written_is_written_later) {
     for (const auto* rules : {&bucket, &packed, &members}) {

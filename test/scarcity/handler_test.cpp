@@ -17,6 +17,8 @@
 #include <new>
 #include <tuple>
 
+BOOST_AUTO_TEST_SUITE(handlers_without_memory)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -67,8 +69,6 @@ bool call_without(std::int64_t number) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(handlers_without_memory)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_refused_call_leaves_nothing_of_its_handler, Shape, shapes) {
     auto number = std::int64_t{1};

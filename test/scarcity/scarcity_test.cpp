@@ -25,6 +25,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(scarcity)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,24 +42,24 @@ const auto bucket = policy{"ten", gcra(10, 10h)};
 const auto log = policy{"ten", sliding_log(10, 10h)};
 
 struct way {
-    colimit::mode mode;
+    execution_mode mode;
     const policy& rules;
     std::span<const kind_of_call> kinds;
 };
 
-const auto by_script = way{mode::script, bucket, test::every_kind};
-const auto by_transaction = way{mode::transaction, log, test::transaction_kinds};
+const auto by_script = way{execution_mode::script, bucket, test::every_kind};
+const auto by_transaction = way{execution_mode::multi, log, test::transaction_kinds};
 
 /// Asio keeps what a name stands for, on its way to the handler: that may leave run().
 const auto by_name = std::string{"redis://localhost:"};
 
-[[nodiscard]] config settings(const std::string& server, mode how) {
+[[nodiscard]] config settings(const std::string& server, execution_mode how) {
     auto c = config{};
     c.server = server;
     c.mode = how;
     c.timeout = 5s;
     c.on_failure = failure_mode::error;
-    c.reconnect_least = c.reconnect_most = 1ms;
+    c.reconnect_delay_min = c.reconnect_delay_max = 1ms;
     return c;
 }
 
@@ -233,7 +235,8 @@ class conversation {
         const auto asks_only = kind == kind_of_call::peek || kind == kind_of_call::ready;
         if (kind == kind_of_call::allow_many && found == trace::strange) {
             // Each of them is on its own.
-            BOOST_TEST(std::ranges::any_of(p.call.checks(), [](const check& c) { return !!c.ec; }));
+            BOOST_TEST(
+                std::ranges::any_of(p.call.checks(), [](const check_item& c) { return !!c.ec; }));
         } else if (p.is_refused || code == boost::system::errc::not_enough_memory ||
                    code == errc::unavailable || asks_only) {
             BOOST_TEST(found == trace::none);
@@ -307,8 +310,6 @@ void fail_each_on_a_server(way how) {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(scarcity)
-
 BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_script_may_fail) {
     fail_each_on_a_server(by_script);
 }
@@ -320,7 +321,7 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_transaction_may_fail)
 // (What the system's resolver allocates does not fail.)
 BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_with_a_host_by_name_may_fail) {
     const auto server = test::redis_server{{.tcp = true}};
-    auto c = settings(by_name + std::to_string(server.port()), mode::script);
+    auto c = settings(by_name + std::to_string(server.port()), execution_mode::script);
     c.connect_timeout = 100ms;
     fail_each_on(server, c, by_script);
 }
@@ -328,7 +329,7 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_with_a_host_by_name_may_
 // (What OpenSSL allocates does not fail.)
 BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_tls_may_fail) {
     const auto s = test::tls_server{};
-    auto c = settings(s.address(), mode::script);
+    auto c = settings(s.address(), execution_mode::script);
     s.trusted()(c);
     fail_each_on(s.server, c, by_script);
 }
@@ -343,12 +344,12 @@ BOOST_AUTO_TEST_CASE(from_any_allocation_on_there_may_be_no_memory_at_all) {
             for_ever);
     }
     fail_each(
-        settings("memory:", mode::script), by_script, nullptr, [](conversation& c) { c.begin(); },
-        for_ever);
+        settings("memory:", execution_mode::script), by_script, nullptr,
+        [](conversation& c) { c.begin(); }, for_ever);
 }
 
 BOOST_AUTO_TEST_CASE(every_allocation_in_process_may_fail) {
-    auto c = settings("memory:", mode::script);
+    auto c = settings("memory:", execution_mode::script);
     fail_each(c, by_script, nullptr, [](conversation& of) {
         of.make();
         of.call();
@@ -357,9 +358,9 @@ BOOST_AUTO_TEST_CASE(every_allocation_in_process_may_fail) {
 }
 
 BOOST_AUTO_TEST_CASE(every_allocation_may_fail_while_there_is_no_server) {
-    auto c = settings("unix:/nowhere/at/all", mode::script);
+    auto c = settings("unix:/nowhere/at/all", execution_mode::script);
     c.on_failure = failure_mode::local;
-    c.reconnect_least = c.reconnect_most = 1h; // nobody waits for another attempt
+    c.reconnect_delay_min = c.reconnect_delay_max = 1h; // nobody waits for another attempt
     fail_each(c, by_script, nullptr, [](conversation& of) {
         of.make();
         of.call();
@@ -377,7 +378,8 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_given_up_without_memory_is_a_problem) 
         {
             const auto scarce = shortage{n, 1};
             try {
-                l.emplace(context.get_executor(), settings(server.address(), mode::script));
+                l.emplace(context.get_executor(),
+                          settings(server.address(), execution_mode::script));
             } catch (const std::bad_alloc&) {
                 continue;
             }

@@ -9,10 +9,10 @@
 
 #include <cstdint>
 
+BOOST_AUTO_TEST_SUITE(scarce_sketches)
+
 using colimit::core::hyperloglog;
 using colimit::test::shortage;
-
-BOOST_AUTO_TEST_SUITE(scarce_sketches)
 
 BOOST_AUTO_TEST_CASE(a_sketch_without_memory_for_a_member_stays_as_it_is) {
     auto sketch = hyperloglog{};

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(scarce_memory_for_several_keys)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -44,12 +46,10 @@ struct scarce_call {
     policy members{"members", distinct(20, 1h), sliding_log(2, 1h)};
     memory::store store;
     std::vector<std::string> names;
-    std::vector<check> checks;
+    std::vector<check_item> checks;
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(scarce_memory_for_several_keys)
 
 BOOST_AUTO_TEST_CASE(without_memory_all_are_charged_or_none) {
     auto struck = 0;

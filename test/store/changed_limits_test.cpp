@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(changed_limits)
+
 namespace {
 
 using namespace colimit;
@@ -65,7 +67,7 @@ BOOST_DATA_TEST_CASE(a_lower_limit_counts_what_was_used_and_locks_out_no_longer_
         s->allow("k", policy{"p", kind.make(10, 1h)}, {.cost = 7, .now = at(hour)});
         const policy cut{"p", kind.make(5, 1h)};
         const auto d = s->allow("k", cut, {.now = at(hour)});
-        BOOST_TEST(d.outcome == outcome::limited, kind.name);
+        BOOST_TEST(d.outcome == outcome::denied, kind.name);
         BOOST_TEST(d.remaining == 0, kind.name);
         const auto full = kind.name == "calendar" ? 24h : kind.name == "counter" ? 2h : 1h;
         BOOST_TEST((d.reset_after <= full), kind.name);
@@ -98,7 +100,7 @@ BOOST_DATA_TEST_CASE(with_a_longer_period_what_was_used_stays_used, every_store(
         s->allow("k", policy{"p", kind.make(10, 1min)}, {.cost = 10, .now = at(hour)});
         const policy slower{"p", kind.make(10, 1h)};
         const auto d = s->allow("k", slower, {.now = at(hour + second)});
-        BOOST_TEST((d.outcome == outcome::limited), kind.name);
+        BOOST_TEST((d.outcome == outcome::denied), kind.name);
         BOOST_TEST(d.remaining == 0, kind.name);
         BOOST_TEST((d.reset_after <= (kind.name == "counter" ? 2h : 1h)), kind.name);
     }
@@ -123,7 +125,7 @@ BOOST_DATA_TEST_CASE(what_was_charged_late_in_an_old_period_is_not_forgiven_by_a
         // Many minutes have passed since the boundary before, none since the charge.
         const auto then = midnight + 5h + 10s;
         const auto d = s->allow("k", quicker, {.now = then});
-        BOOST_TEST(d.outcome == outcome::limited, kind.name);
+        BOOST_TEST(d.outcome == outcome::denied, kind.name);
         BOOST_TEST((d.retry_after > 0s && d.retry_after <= 1min), kind.name);
         // Who asks meanwhile does not put it off.
         const auto again = s->allow("k", quicker, {.now = then + 20s});
@@ -156,7 +158,7 @@ BOOST_DATA_TEST_CASE(half_a_debt_comes_back_by_the_new_steps, every_store()) {
             s->allow("k", rule_of(aligned, 10, 5, before), {.cost = 10, .now = at(hour)});
             const auto changed = rule_of(aligned, 8, 2, after);
             const auto d = s->allow("k", changed, {.now = at(hour)});
-            BOOST_TEST(d.outcome == outcome::limited);
+            BOOST_TEST(d.outcome == outcome::denied);
             BOOST_TEST((d.retry_after <= after));
             // Eight are owed then, two come back at a time.
             const auto first = at(hour) + d.retry_after;
@@ -207,10 +209,10 @@ BOOST_DATA_TEST_CASE(members_stay_counted_when_the_limit_of_distinct_changes, ev
     const auto ask = [&](const policy& with, std::string_view member) {
         return s->allow("k", with, {.member = member, .now = at(hour + second)});
     };
-    BOOST_TEST(ask(p(2, 1h), "d").outcome == outcome::limited);
+    BOOST_TEST(ask(p(2, 1h), "d").outcome == outcome::denied);
     BOOST_TEST(ask(p(5, 1h), "d").remaining == 1);
     const auto shorter = ask(p(4, 1min), "e");
-    BOOST_TEST(shorter.outcome == outcome::limited);
+    BOOST_TEST(shorter.outcome == outcome::denied);
     BOOST_TEST((shorter.retry_after <= 1min));
     BOOST_TEST(ask(p(4, 1min), "a").outcome == outcome::allowed);
 }
@@ -237,3 +239,5 @@ BOOST_DATA_TEST_CASE(a_beginning_of_ones_own_counts_for_new_keys_only, every_sto
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

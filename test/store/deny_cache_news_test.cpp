@@ -22,6 +22,8 @@
 #include <string>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(deny_cache_and_fresher_news)
+
 namespace {
 
 using namespace colimit;
@@ -54,8 +56,8 @@ struct news_fixture {
     /// Five of ten are used, and 8 more are denied, which is remembered.
     void deny_eight() {
         BOOST_TEST(allow(a, ten, 5).allowed());
-        BOOST_TEST((allow(a, ten, 8).origin == origin::store));
-        BOOST_TEST((allow(a, ten, 8).origin == origin::deny_cache));
+        BOOST_TEST((allow(a, ten, 8).source == decision_source::store));
+        BOOST_TEST((allow(a, ten, 8).source == decision_source::deny_cache));
     }
     static void reset(live& by) {
         (void)ask(by, [](limiter& l) { return l.reset("k", ten); });
@@ -65,14 +67,12 @@ struct news_fixture {
     live b;
 };
 
-BOOST_AUTO_TEST_SUITE(deny_cache_and_fresher_news)
-
 BOOST_FIXTURE_TEST_CASE(a_grant_by_allow_all_ends_a_denial, news_fixture) {
     deny_eight();
-    auto checks = std::array{check{"k", ten, {.cost = 5}}, check{"other", ten}};
+    auto checks = std::array{check_item{"k", ten, {.cost = 5}}, check_item{"other", ten}};
     BOOST_TEST(ask(a, [&](limiter& l) { return l.allow_all(checks); }).allowed());
     const auto d = allow(a, ten, 8);
-    BOOST_TEST((d.origin == origin::store));
+    BOOST_TEST((d.source == decision_source::store));
     BOOST_TEST(d.remaining == peek(a, ten, 8).remaining);
 }
 
@@ -80,11 +80,11 @@ BOOST_FIXTURE_TEST_CASE(a_denial_by_allow_all_replaces_one_and_an_allowed_check_
                         news_fixture) {
     deny_eight();
     BOOST_TEST(allow(b, ten, 3).allowed());
-    auto checks = std::array{check{"k", ten, {.cost = 8}}, check{"other", ten}};
+    auto checks = std::array{check_item{"k", ten, {.cost = 8}}, check_item{"other", ten}};
     const auto all = ask(a, [&](limiter& l) { return l.allow_all(checks); });
     BOOST_TEST(!all.allowed());
     const auto d = allow(a, ten, 8);
-    BOOST_TEST((d.origin == origin::deny_cache));
+    BOOST_TEST((d.source == decision_source::deny_cache));
     BOOST_TEST((d.server_time + d.retry_after == all.server_time + all.retry_after));
     reset(b);
     checks[1].options.cost = 11;
@@ -96,7 +96,7 @@ BOOST_FIXTURE_TEST_CASE(a_denial_by_allow_all_replaces_one_and_an_allowed_check_
 BOOST_FIXTURE_TEST_CASE(a_peek_that_finds_quota_ends_a_denial, news_fixture) {
     deny_eight();
     reset(b);
-    BOOST_TEST((allow(a, ten, 8).origin == origin::deny_cache));
+    BOOST_TEST((allow(a, ten, 8).source == decision_source::deny_cache));
     BOOST_TEST(peek(a, ten, 1).allowed());
     BOOST_TEST(allow(a, ten, 8).allowed());
 }
@@ -106,7 +106,7 @@ BOOST_FIXTURE_TEST_CASE(a_peek_that_finds_less_replaces_a_denial, news_fixture) 
     BOOST_TEST(allow(b, ten, 5).allowed());
     const auto peeked = peek(a, ten, 8);
     const auto d = allow(a, ten, 8);
-    BOOST_TEST((d.origin == origin::deny_cache));
+    BOOST_TEST((d.source == decision_source::deny_cache));
     BOOST_TEST(d.remaining == peeked.remaining);
     BOOST_TEST((d.server_time + d.retry_after == peeked.server_time + peeked.retry_after));
 }
@@ -115,7 +115,7 @@ BOOST_FIXTURE_TEST_CASE(other_rules_in_allow_all_end_a_denial_before_they_are_an
                         news_fixture) {
     deny_eight();
     const policy raised{"ten", gcra(1, 10s).burst(20)};
-    auto checks = std::array{check{"k", raised, {.cost = 30}}};
+    auto checks = std::array{check_item{"k", raised, {.cost = 30}}};
     auto meanwhile = decision{};
     a.run([&]() -> asio::awaitable<void> {
         auto left = 2;
@@ -130,13 +130,13 @@ BOOST_FIXTURE_TEST_CASE(other_rules_in_allow_all_end_a_denial_before_they_are_an
         });
         co_await until([&] { return left == 0; });
     });
-    BOOST_TEST((meanwhile.origin == origin::store));
+    BOOST_TEST((meanwhile.source == decision_source::store));
 }
 
 BOOST_AUTO_TEST_CASE(a_call_that_is_cancelled_in_flight_ends_a_denial) {
     auto own = redis_server{};
     auto c = live{own.address(), [](config& s) { s.deny_cache_max_age = 1h; }};
-    auto checks = std::array{check{"k", ten, {.cost = 1}}};
+    auto checks = std::array{check_item{"k", ten, {.cost = 1}}};
     for (const auto together : {false, true}) {
         const auto key = std::string{"k"};
         c.run([&]() -> asio::awaitable<void> {
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_is_cancelled_in_flight_ends_a_denial) {
             (void)co_await c.limiter.allow(key, ten, {.cost = 5});
             (void)co_await c.limiter.allow(key, ten, {.cost = 8});
             const auto d = co_await c.limiter.allow(key, ten, {.cost = 8});
-            BOOST_TEST((d.origin == origin::deny_cache));
+            BOOST_TEST((d.source == decision_source::deny_cache));
 
             own.stop();
             auto ended = std::optional<error_code>{};
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_is_cancelled_in_flight_ends_a_denial) {
             own.cont();
 
             const auto now = co_await c.limiter.allow(key, ten, {.cost = 8});
-            BOOST_TEST((now.origin == origin::store));
+            BOOST_TEST((now.source == decision_source::store));
             BOOST_TEST(now.remaining == 4);
         });
     }
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_call_whose_connection_is_lost_ends_a_denial) {
         (void)co_await c.limiter.allow("k", ten, {.cost = 5});
         (void)co_await c.limiter.allow("k", ten, {.cost = 8});
         const auto d = co_await c.limiter.allow("k", ten, {.cost = 8});
-        BOOST_TEST((d.origin == origin::deny_cache));
+        BOOST_TEST((d.source == decision_source::deny_cache));
         own.stop();
         auto ended = std::optional<error_code>{};
         const auto sent = c.limiter.statistics().batches;
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(after_its_greatest_age_the_server_is_asked) {
         (void)co_await l.limiter.allow("k", ten, {.cost = 10});
         for (int i = 0; i < 10; ++i) {
             const auto d = co_await l.limiter.allow("k", ten, {.cost = 9});
-            BOOST_TEST((d.origin == origin::store));
+            BOOST_TEST((d.source == decision_source::store));
             co_await pause_for(1ms);
         }
     });
@@ -242,7 +242,8 @@ class random_calls {
                 co_return co_await l.reset(key, policy_);
             if (verb < 18)
                 co_return co_await l.block(key, policy_, 1h);
-            auto checks = std::array{check{"x", policy_, {.cost = cost}}, check{"y", policy_}};
+            auto checks =
+                std::array{check_item{"x", policy_, {.cost = cost}}, check_item{"y", policy_}};
             const auto all = co_await l.allow_all(checks);
             for (const auto& c : checks)
                 if (is_a)
@@ -262,14 +263,14 @@ class random_calls {
 
     void hear(const std::string& key, std::int64_t cost, const decision& d, bool asks) {
         auto& last = last_[key];
-        if (d.origin == origin::store) {
+        if (d.source == decision_source::store) {
             last.reset();
-            if (asks && d.outcome == outcome::limited)
+            if (asks && d.outcome == outcome::denied)
                 last = last_denial{cost, d};
             return;
         }
         ++repeated_;
-        BOOST_TEST((d.origin == origin::deny_cache));
+        BOOST_TEST((d.source == decision_source::deny_cache));
         BOOST_REQUIRE(last);
         BOOST_TEST(cost >= last->at_least);
         BOOST_TEST(d.remaining == last->said.remaining);

@@ -9,6 +9,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(deny_cache_on_redis)
+
 namespace {
 
 using namespace colimit;
@@ -36,14 +38,12 @@ struct two_limiters {
         auto d = allow(a, key, p);
         while (d.allowed())
             d = allow(a, key, p);
-        BOOST_TEST((d.origin == origin::store));
+        BOOST_TEST((d.source == decision_source::store));
     }
 
     live a;
     live b;
 };
-
-BOOST_AUTO_TEST_SUITE(deny_cache_on_redis)
 
 BOOST_FIXTURE_TEST_CASE(a_refused_question_does_not_reach_the_server_again, two_limiters) {
     exhaust("k", hourly);
@@ -51,8 +51,8 @@ BOOST_FIXTURE_TEST_CASE(a_refused_question_does_not_reach_the_server_again, two_
     const auto first = allow(a, "k", hourly);
     for (int i = 0; i < 50; ++i) {
         const auto d = allow(a, "k", hourly, {.cost = 1 + i % 2});
-        BOOST_TEST(d.outcome == outcome::limited);
-        BOOST_TEST((d.origin == origin::deny_cache));
+        BOOST_TEST(d.outcome == outcome::denied);
+        BOOST_TEST((d.source == decision_source::deny_cache));
         BOOST_TEST(d.limit == 2);
         BOOST_TEST((d.retry_after > 29min));
         BOOST_TEST((d.retry_after <= 30min));
@@ -60,16 +60,16 @@ BOOST_FIXTURE_TEST_CASE(a_refused_question_does_not_reach_the_server_again, two_
     }
     BOOST_TEST(calls_of(look(), "evalsha") == asked);
     const auto s = a.limiter.statistics();
-    BOOST_TEST(s.of(origin::deny_cache) == 51U);
-    BOOST_TEST(s.limited == 52U);
+    BOOST_TEST(s.count(decision_source::deny_cache) == 51U);
+    BOOST_TEST(s.denied == 52U);
     BOOST_TEST(s.cached_denials == 1U);
 
     // Others ask, and get the same.
     const auto theirs = allow(b, "k", hourly);
-    BOOST_TEST((theirs.origin == origin::store));
+    BOOST_TEST((theirs.source == decision_source::store));
     BOOST_TEST((theirs.server_time + theirs.retry_after == first.server_time + first.retry_after));
     const auto peeked = ask(a, [](limiter& l) { return l.peek("k", hourly); });
-    BOOST_TEST((peeked.origin == origin::store));
+    BOOST_TEST((peeked.source == decision_source::store));
 }
 
 BOOST_FIXTURE_TEST_CASE(what_is_given_back_here_counts_at_once, two_limiters) {
@@ -82,7 +82,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_given_back_here_counts_at_once, two_limiters) {
     exhaust("k", hourly);
     const policy raised{"hourly", gcra(20, 1h).burst(20)};
     BOOST_TEST(allow(a, "k", raised).outcome == outcome::allowed);
-    BOOST_TEST((allow(a, "k", hourly).origin == origin::store));
+    BOOST_TEST((allow(a, "k", hourly).source == decision_source::store));
 }
 
 BOOST_FIXTURE_TEST_CASE(what_is_given_back_elsewhere_counts_when_the_denial_ends, two_limiters) {
@@ -94,13 +94,13 @@ BOOST_FIXTURE_TEST_CASE(what_is_given_back_elsewhere_counts_when_the_denial_ends
     // Until then, but no longer, it is refused here.
     auto last = allow(a, "k", slow);
     auto refused = 0;
-    for (; !last.allowed() && last.origin == origin::deny_cache; ++refused) {
+    for (; !last.allowed() && last.source == decision_source::deny_cache; ++refused) {
         a.run([] { return pause_for(1ms); });
         last = allow(a, "k", slow);
     }
     BOOST_TEST(refused > 0);
     BOOST_TEST(last.outcome == outcome::allowed);
-    BOOST_TEST((last.origin == origin::store));
+    BOOST_TEST((last.source == decision_source::store));
 }
 
 BOOST_FIXTURE_TEST_CASE(who_waits_as_long_as_he_is_told_is_allowed, two_limiters) {
@@ -112,7 +112,7 @@ BOOST_FIXTURE_TEST_CASE(who_waits_as_long_as_he_is_told_is_allowed, two_limiters
             d = allow(a, "k", quick);
         if (d.allowed())
             continue;
-        told_by_cache += d.origin == origin::deny_cache ? 1 : 0;
+        told_by_cache += d.source == decision_source::deny_cache ? 1 : 0;
         a.run([&] { return pause_for(d.retry_after); });
         BOOST_TEST(allow(a, "k", quick).outcome == outcome::allowed);
     }
@@ -123,27 +123,27 @@ BOOST_FIXTURE_TEST_CASE(it_can_be_switched_off, two_limiters) {
     auto without = live{server().address(), [](config& c) { c.deny_cache = 0; }};
     exhaust("k", hourly);
     for (int i = 0; i < 3; ++i)
-        BOOST_TEST((allow(without, "k", hourly).origin == origin::store));
+        BOOST_TEST((allow(without, "k", hourly).source == decision_source::store));
     BOOST_TEST(without.limiter.statistics().cached_denials == 0U);
 }
 
 BOOST_FIXTURE_TEST_CASE(allow_many_is_answered_and_allow_all_is_not, two_limiters) {
     exhaust("k", hourly);
-    auto checks = std::array{check{"k", hourly}, check{"free", hourly}};
+    auto checks = std::array{check_item{"k", hourly}, check_item{"free", hourly}};
     a.run([&]() -> asio::awaitable<void> { co_await a.limiter.allow_many(checks); });
-    BOOST_TEST((checks[0].result.origin == origin::deny_cache));
+    BOOST_TEST((checks[0].result.source == decision_source::deny_cache));
     BOOST_TEST(checks[1].result.outcome == outcome::allowed);
     const auto all = ask(a, [&](limiter& l) { return l.allow_all(checks); });
-    BOOST_TEST(all.outcome == outcome::limited);
-    BOOST_TEST((all.origin == origin::store));
+    BOOST_TEST(all.outcome == outcome::denied);
+    BOOST_TEST((all.source == decision_source::store));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_block_is_remembered_and_lifted_by_a_reset, two_limiters) {
     (void)ask(a, [](limiter& l) { return l.block("k", hourly, 1h); });
-    BOOST_TEST((allow(a, "k", hourly).origin == origin::store));
+    BOOST_TEST((allow(a, "k", hourly).source == decision_source::store));
     const auto d = allow(a, "k", hourly);
-    BOOST_TEST((d.origin == origin::deny_cache));
-    BOOST_TEST((d.reason == reason::block));
+    BOOST_TEST((d.source == decision_source::deny_cache));
+    BOOST_TEST((d.reason == denial_reason::block));
     (void)ask(a, [](limiter& l) { return l.reset("k", hourly); });
     BOOST_TEST(allow(a, "k", hourly).outcome == outcome::allowed);
 }

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(distinct_members)
+
 namespace {
 
 using namespace colimit;
@@ -34,9 +36,9 @@ BOOST_DATA_TEST_CASE(at_most_the_limit_of_different_members_are_let_in, every_st
         BOOST_TEST(d.reset_after.count() == 60 * second);
     }
     const auto d = s->allow("k", three, {.member = "d", .now = at(minute + second)});
-    BOOST_TEST(d.outcome == outcome::limited);
+    BOOST_TEST(d.outcome == outcome::denied);
     BOOST_TEST(d.retry_after.count() == 59 * second);
-    BOOST_TEST(s->peek("k", three, {.member = "d", .now = at(minute)}).outcome == outcome::limited);
+    BOOST_TEST(s->peek("k", three, {.member = "d", .now = at(minute)}).outcome == outcome::denied);
     BOOST_TEST(s->allow("other", three, {.member = "d", .now = at(minute)}).remaining == 2);
 }
 
@@ -50,7 +52,7 @@ BOOST_DATA_TEST_CASE(who_is_known_goes_on_being_allowed_whatever_it_costs, every
                 s->allow("k", three, {.cost = 3, .member = member, .now = at(minute)}).outcome ==
                 outcome::allowed);
     BOOST_TEST(s->peek("k", three, {.member = "a", .now = at(minute)}).outcome == outcome::allowed);
-    BOOST_TEST(s->peek("k", three, {.member = "d", .now = at(minute)}).outcome == outcome::limited);
+    BOOST_TEST(s->peek("k", three, {.member = "d", .now = at(minute)}).outcome == outcome::denied);
 }
 
 BOOST_DATA_TEST_CASE(a_window_of_members_ends_for_all_at_once, every_store()) {
@@ -72,7 +74,7 @@ BOOST_DATA_TEST_CASE(charge_lets_in_more_than_the_limit_and_reset_forgets_them, 
         s->charge("k", three, {.member = std::to_string(i), .now = at(minute)});
     const auto d = s->peek("k", three, {.cost = 0, .member = "x", .now = at(minute)});
     BOOST_TEST(d.rules[0].balance == -2);
-    BOOST_TEST(d.outcome == outcome::limited);
+    BOOST_TEST(d.outcome == outcome::denied);
     BOOST_TEST(s->refund("k", three, {.cost = 3, .now = at(minute)}).rules[0].balance == -2);
     BOOST_TEST(s->reset("k", three, {.now = at(minute)}).remaining == 3);
     BOOST_TEST(s->allow("k", three, {.member = "x", .now = at(minute)}).remaining == 2);
@@ -84,7 +86,7 @@ BOOST_DATA_TEST_CASE(without_a_member_a_call_is_an_invalid_argument, every_store
     for (const auto& p : {three, mixed})
         for (const auto verb : {asked_verb::allow, asked_verb::peek, asked_verb::charge})
             BOOST_TEST((s->ask(verb, "k", p, {.now = at(minute)}).ec == errc::invalid_argument));
-    const auto long_one = std::string(limits::key_bytes + 1, 'x');
+    const auto long_one = std::string(limits::max_key_bytes + 1, 'x');
     BOOST_TEST((s->ask(asked_verb::allow, "k", three, {.member = long_one, .now = at(minute)}).ec ==
                 errc::invalid_argument));
     BOOST_TEST(s->peek("k", mixed, {.member = "a", .now = at(minute)}).rules[0].balance == 5);
@@ -93,7 +95,7 @@ BOOST_DATA_TEST_CASE(without_a_member_a_call_is_an_invalid_argument, every_store
 BOOST_DATA_TEST_CASE(members_are_any_bytes_and_of_any_length, every_store()) {
     auto s = open_store(sample);
     const policy p{"p", distinct(100, 1min)};
-    const auto longest = std::string(limits::key_bytes, 'x');
+    const auto longest = std::string(limits::max_key_bytes, 'x');
     const auto all = std::vector<std::string>{"",
                                               std::string("\0", 1),
                                               "\r\n",
@@ -125,7 +127,7 @@ BOOST_AUTO_TEST_CASE(every_store_says_the_same_number_for_the_same_members) {
         BOOST_TEST((said == expected), kind);
         // Allowed up to the limit, as the sketch counts: within a few hundredths.
         BOOST_TEST(s->allow("k", p, {.member = "new", .now = at(minute)}).outcome ==
-                   outcome::limited);
+                   outcome::denied);
     }
 }
 
@@ -134,14 +136,14 @@ BOOST_DATA_TEST_CASE(two_rules_count_the_same_members_in_their_own_windows, ever
     const policy p{"p", distinct(2, 1min).named("minute"), distinct(3, 1h).named("hour")};
     s->allow("k", p, {.member = "a", .now = at(minute)});
     s->allow("k", p, {.member = "b", .now = at(minute)});
-    BOOST_TEST(s->allow("k", p, {.member = "c", .now = at(minute)}).binding == 0);
+    BOOST_TEST(s->allow("k", p, {.member = "c", .now = at(minute)}).limiting_rule == 0);
     const auto next = minute + 60 * second;
     const auto third = s->allow("k", p, {.member = "c", .now = at(next)});
     BOOST_TEST(third.rules[0].balance == 1);
     BOOST_TEST(third.rules[1].balance == 0);
     const auto fourth = s->allow("k", p, {.member = "d", .now = at(next)});
-    BOOST_TEST(fourth.outcome == outcome::limited);
-    BOOST_TEST(fourth.binding == 1);
+    BOOST_TEST(fourth.outcome == outcome::denied);
+    BOOST_TEST(fourth.limiting_rule == 1);
     // The refusal counted the member nowhere.
     BOOST_TEST(fourth.rules[0].balance == 1);
     BOOST_TEST(s->allow("k", p, {.member = "a", .now = at(next)}).rules[0].balance == 0);
@@ -158,8 +160,7 @@ BOOST_DATA_TEST_CASE(P3_a_refused_member_or_a_peek_leaves_sketch_and_end_as_they
         BOOST_TEST(before.size() == 2U);
         for (int i = 0; i < 3; ++i) {
             const auto member = "new " + std::to_string(i);
-            BOOST_TEST(s->allow("k", p, {.member = member, .now = now}).outcome ==
-                       outcome::limited);
+            BOOST_TEST(s->allow("k", p, {.member = member, .now = now}).outcome == outcome::denied);
             s->peek("k", p, {.member = member, .now = now});
             s->peek("k", p, {.member = "a", .now = now});
             s->allow("k", p, {.cost = 0, .member = member, .now = now});
@@ -174,7 +175,7 @@ BOOST_DATA_TEST_CASE(P3_a_member_that_another_rule_refuses_is_not_counted, every
     const policy p{"p", distinct(3, 1min), gcra(1, 1min).burst(1)};
     s->allow("k", p, {.member = "a", .now = at(minute)});
     const auto before = take_picture();
-    BOOST_TEST(s->allow("k", p, {.member = "b", .now = at(minute)}).binding == 1);
+    BOOST_TEST(s->allow("k", p, {.member = "b", .now = at(minute)}).limiting_rule == 1);
     BOOST_TEST((take_picture() == before));
 }
 
@@ -242,7 +243,7 @@ BOOST_DATA_TEST_CASE(so_do_the_sketches_of_many_keys_that_are_asked_together, ev
     const policy year{"p", distinct(2, 8760h)};
     auto s = open_store(sample, 0ms);
     const auto ask = [&](const policy& p) {
-        auto checks = std::vector<check>{};
+        auto checks = std::vector<check_item>{};
         for (const auto* key : {"i", "j", "k"})
             checks.push_back({.key = key, .policy = p, .options = {.member = "a"}});
         BOOST_TEST(!s->allow_many(checks));
@@ -288,3 +289,5 @@ BOOST_DATA_TEST_CASE(P3_a_peek_makes_no_sketch_where_one_was_lost, every_redis()
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

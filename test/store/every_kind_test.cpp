@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(every_kind)
+
 namespace {
 
 using namespace colimit;
@@ -108,10 +110,10 @@ BOOST_DATA_TEST_CASE(P2_any_kind_allows_a_retry_exactly_at_retry_after, every_st
             const auto cost = 1 + roll.below(p[0].capacity());
             s->allow(key, p, {.cost = p[0].capacity(), .at_least = 0, .now = at(now)});
             const auto d = s->allow(key, p, {.cost = cost, .now = at(now)});
-            BOOST_TEST_REQUIRE(d.outcome == outcome::limited);
+            BOOST_TEST_REQUIRE(d.outcome == outcome::denied);
             const auto then = at(now) + d.retry_after;
             const auto early = s->allow(key, p, {.cost = cost, .now = then - 1us});
-            BOOST_TEST(early.outcome == outcome::limited);
+            BOOST_TEST(early.outcome == outcome::denied);
             BOOST_TEST(early.retry_after.count() == 1);
             BOOST_TEST(s->allow(key, p, {.cost = cost, .now = then}).outcome == outcome::allowed);
         });
@@ -135,7 +137,7 @@ BOOST_DATA_TEST_CASE(P3_a_denial_by_any_kind_changes_no_key, every_redis()) {
         s->allow("k", p, {.cost = 3, .now = at(0)});
         const auto before = take_picture();
         for (const auto t : {0, 1, 700'000}) {
-            BOOST_TEST(s->allow("k", p, {.cost = 3, .now = at(t)}).outcome == outcome::limited);
+            BOOST_TEST(s->allow("k", p, {.cost = 3, .now = at(t)}).outcome == outcome::denied);
             BOOST_TEST(s->allow("k", p, {.cost = 4, .now = at(t)}).outcome == outcome::never);
             s->peek("k", p, {.cost = 0, .now = at(t)});
         }
@@ -208,10 +210,10 @@ BOOST_DATA_TEST_CASE(P8_a_step_back_costs_any_kind_at_most_one_limit, every_stor
         const auto step = 800LL * 86'400 * second;
         s->allow("k", p, {.cost = 5, .now = at(step)});
         const auto back = s->allow("k", p, {.now = at(0)});
-        BOOST_TEST(back.outcome == outcome::limited, text_of(p));
+        BOOST_TEST(back.outcome == outcome::denied, text_of(p));
         BOOST_TEST(back.remaining == 0, text_of(p));
         const auto then = at(0) + back.retry_after;
-        BOOST_TEST(s->peek("k", p, {.now = then - 1us}).outcome == outcome::limited, text_of(p));
+        BOOST_TEST(s->peek("k", p, {.now = then - 1us}).outcome == outcome::denied, text_of(p));
         BOOST_TEST(s->allow("k", p, {.now = then}).outcome == outcome::allowed, text_of(p));
     }
 }
@@ -223,7 +225,7 @@ BOOST_DATA_TEST_CASE(P8_a_step_forward_gives_any_kind_one_limit, every_store()) 
         s->allow("k", p, {.cost = 5, .now = at(0)});
         BOOST_TEST(s->allow("k", p, {.cost = 5, .now = at(step)}).outcome == outcome::allowed,
                    text_of(p));
-        BOOST_TEST(s->allow("k", p, {.now = at(step)}).outcome == outcome::limited, text_of(p));
+        BOOST_TEST(s->allow("k", p, {.now = at(step)}).outcome == outcome::denied, text_of(p));
     }
 }
 
@@ -236,7 +238,7 @@ BOOST_DATA_TEST_CASE(P15_a_refund_lifts_no_kind_above_its_limit, every_unpacked(
             s->charge(key, p, {.cost = cost, .now = at(now)});
             const auto back = s->refund(key, p, {.cost = cost, .now = at(now)});
             BOOST_TEST(back.rules[0].balance == before);
-            for (const auto more : {std::int64_t{1}, limits::exact_integer})
+            for (const auto more : {std::int64_t{1}, limits::max_exact_integer})
                 BOOST_TEST(s->refund(key, p, {.cost = more, .now = at(now)}).remaining <=
                            p[0].capacity());
         });
@@ -302,3 +304,5 @@ BOOST_DATA_TEST_CASE(P12_no_window_of_time_ever_sees_more_than_its_bound, every_
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

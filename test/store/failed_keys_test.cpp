@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(failed_keys)
+
 namespace {
 
 using namespace colimit;
@@ -71,7 +73,7 @@ void check_refused_write(const redis_server& server, const policy& p, std::size_
         if (i == refused)
             BOOST_TEST((ec == errc::auth_failed), ec.message());
         else
-            BOOST_TEST((!ec && result.outcome == outcome::limited), ec.message());
+            BOOST_TEST((!ec && result.outcome == outcome::denied), ec.message());
     }
 }
 
@@ -90,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_its_key_alone) {
 BOOST_AUTO_TEST_CASE(a_key_that_fails_after_its_rules_were_asked_does_not_speak_for_others) {
     const policy both{"both", distinct(5, 1h), sliding_log(9, 1h)};
     look().must({"FLUSHALL"});
-    auto l = live{server().address(), [](config& c) { c.minimum_ttl = for_supplied_clocks; }};
+    auto l = live{server().address(), [](config& c) { c.min_key_ttl = for_supplied_clocks; }};
     l.run([&]() -> asio::awaitable<void> {
         for (const auto* member : {"a", "b"})
             (void)co_await l.allow("sound", both, {.cost = 2, .member = member, .now = at(0)});
@@ -119,3 +121,5 @@ BOOST_AUTO_TEST_CASE(a_key_that_fails_after_its_rules_were_asked_does_not_speak_
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

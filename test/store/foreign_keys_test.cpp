@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(foreign_keys)
+
 namespace {
 
 using namespace colimit;
@@ -127,3 +129,5 @@ BOOST_DATA_TEST_CASE(a_corrupt_state_of_any_kind_is_repaired_by_a_refusal_too, e
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -18,9 +18,9 @@
 #include <string_view>
 #include <vector>
 
+namespace colimit::foreign_sizes_test {
 namespace {
 
-using namespace colimit;
 using namespace colimit::test;
 using namespace std::chrono_literals;
 
@@ -127,11 +127,11 @@ void call(live& l, verb v, std::string_view key, const policy& p, Handler handle
             policy{"counter", sliding_window(1'000, 1h)},
             policy{"log", sliding_log(1'000, 1h)},
             policy{"members", distinct(1'000, 1h)},
-            policy{"mixed", gcra(1'000, 1h), sliding_log(1'000, 1h).count_refused(),
+            policy{"mixed", gcra(1'000, 1h), sliding_log(1'000, 1h).count_denied(),
                    distinct(1'000, 1h)},
-            policy{"packed-bucket", gcra(1'000, 1h)}.stored(storage::packed),
-            policy{"packed-window", fixed_window(1'000, 1h)}.stored(storage::packed),
-            policy{"packed-counter", sliding_window(1'000, 1h)}.stored(storage::packed)};
+            policy{"packed-bucket", gcra(1'000, 1h)}.with_storage(storage::shared_hash),
+            policy{"packed-window", fixed_window(1'000, 1h)}.with_storage(storage::shared_hash),
+            policy{"packed-counter", sliding_window(1'000, 1h)}.with_storage(storage::shared_hash)};
 }
 
 class foreign_values {
@@ -234,8 +234,8 @@ BOOST_AUTO_TEST_CASE(all_or_nothing_reads_a_long_value_as_no_state) {
     for (const auto size : sizes) {
         f.look().must({"FLUSHALL"});
         for (int round = 0; round < 2; ++round) {
-            auto checks = std::vector<check>{{.key = "bad", .policy = bucket},
-                                             {.key = "good", .policy = log}};
+            auto checks = std::vector<check_item>{{.key = "bad", .policy = bucket},
+                                                  {.key = "good", .policy = log}};
             auto got = results{1};
             f.limiter().limiter.allow_all(checks, got.into(0));
             got.wait(f.limiter());
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(all_or_nothing_reads_a_long_value_as_no_state) {
 BOOST_AUTO_TEST_CASE(a_transaction_reads_long_members_and_goes_on) {
     const redis_server server;
     auto look = server.connect();
-    auto l = live{server.address(), [](config& c) { c.mode = mode::transaction; }};
+    auto l = live{server.address(), [](config& c) { c.mode = execution_mode::multi; }};
     l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
     const auto p = policy{"log", sliding_log(5, 1h), sliding_log(9, 1h).named("b")};
     constexpr std::string_view keys[] = {"good1", "bad", "good2"};
@@ -368,3 +368,4 @@ BOOST_AUTO_TEST_CASE(a_damaged_sketch_fails_the_calls_for_its_key_alone) {
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace
+} // namespace colimit::foreign_sizes_test

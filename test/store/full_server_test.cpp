@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(full_server)
+
 namespace {
 
 using namespace colimit;
@@ -79,14 +81,15 @@ class calls {
         all.emplace_back("numbers", r);
     all.emplace_back("buckets", gcra(5, 1h).named("a"), gcra(6, 1h).named("b"));
     all.emplace_back("log", sliding_log(5, 24h));
-    all.emplace_back("counting", sliding_log(5, 24h).count_refused());
+    all.emplace_back("counting", sliding_log(5, 24h).count_denied());
     all.emplace_back("members", distinct(500, 24h));
     all.emplace_back("two-sketches", distinct(500, 24h).named("a"), distinct(600, 1h).named("b"));
     all.emplace_back("mixed", gcra(5, 1h), sliding_log(5, 1h), distinct(500, 1h));
     for (const auto& r : {gcra(5, 1h), fixed_window(5, 1h), sliding_window(5, 1h)})
-        all.push_back(policy{"packed", r}.stored(storage::packed));
-    all.push_back(policy{"packed-buckets", gcra(5, 1h).named("a"), gcra(6, 1h).named("b")}.stored(
-        storage::packed));
+        all.push_back(policy{"packed", r}.with_storage(storage::shared_hash));
+    all.push_back(
+        policy{"packed-buckets", gcra(5, 1h).named("a"), gcra(6, 1h).named("b")}.with_storage(
+            storage::shared_hash));
     return all;
 }
 
@@ -114,8 +117,6 @@ using growing = std::function<void(live&, const std::string&, const policy&, cal
         });
     return all;
 }
-
-BOOST_AUTO_TEST_SUITE(full_server)
 
 BOOST_AUTO_TEST_CASE(no_verb_of_any_kind_adds_a_key) {
     const redis_server server;

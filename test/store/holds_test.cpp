@@ -10,6 +10,8 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(holds)
+
 namespace {
 
 using namespace colimit;
@@ -23,12 +25,12 @@ BOOST_DATA_TEST_CASE(a_second_call_soon_after_a_granted_one_is_a_duplicate, ever
     auto s = open_store(sample);
     BOOST_TEST(s->allow("k", no_twins, {.now = at(0)}).remaining == 9);
     const auto d = s->allow("k", no_twins, {.now = at(second)});
-    BOOST_TEST(d.outcome == outcome::limited);
-    BOOST_TEST((d.reason == reason::duplicate));
+    BOOST_TEST(d.outcome == outcome::denied);
+    BOOST_TEST((d.reason == denial_reason::duplicate));
     BOOST_TEST(d.retry_after.count() == 4 * second);
     BOOST_TEST(d.limit == 0);
     BOOST_TEST(d.rules[0].balance == 10);
-    BOOST_TEST(s->allow("k", no_twins, {.now = at(5 * second - 1)}).outcome == outcome::limited);
+    BOOST_TEST(s->allow("k", no_twins, {.now = at(5 * second - 1)}).outcome == outcome::denied);
     BOOST_TEST(s->allow("k", no_twins, {.now = at(5 * second)}).outcome == outcome::allowed);
     BOOST_TEST(s->allow("other", no_twins, {.now = at(second)}).outcome == outcome::allowed);
 }
@@ -39,17 +41,17 @@ BOOST_DATA_TEST_CASE(only_grants_start_the_time_of_duplicates, every_store()) {
     s->peek("k", p, {.now = at(0)});
     s->charge("k", p, {.cost = 3, .now = at(0)});
     const auto d = s->allow("k", p, {.now = at(0)});
-    BOOST_TEST((d.reason == reason::rule));
+    BOOST_TEST((d.reason == denial_reason::rule));
     BOOST_TEST(s->allow("k", p, {.cost = 0, .now = at(0)}).outcome == outcome::allowed);
     // A call of cost 0 was granted, so the next one is a duplicate: it always costs 1.
-    BOOST_TEST((s->allow("k", p, {.cost = 0, .now = at(0)}).reason == reason::duplicate));
+    BOOST_TEST((s->allow("k", p, {.cost = 0, .now = at(0)}).reason == denial_reason::duplicate));
 }
 
 BOOST_DATA_TEST_CASE(a_refund_does_not_end_the_time_of_duplicates_and_a_reset_does, every_store()) {
     auto s = open_store(sample);
     s->allow("k", no_twins, {.cost = 3, .now = at(0)});
     BOOST_TEST(s->refund("k", no_twins, {.cost = 3, .now = at(0)}).rules[0].balance == 10);
-    BOOST_TEST((s->allow("k", no_twins, {.now = at(1)}).reason == reason::duplicate));
+    BOOST_TEST((s->allow("k", no_twins, {.now = at(1)}).reason == denial_reason::duplicate));
     s->reset("k", no_twins, {.now = at(1)});
     BOOST_TEST(s->allow("k", no_twins, {.now = at(1)}).outcome == outcome::allowed);
 }
@@ -59,10 +61,10 @@ BOOST_DATA_TEST_CASE(what_refuses_for_longer_binds, every_store()) {
     const policy p = policy{"p", gcra(1, 1min).burst(3)}.prevent_duplicate(5s);
     s->allow("k", p, {.cost = 3, .now = at(0)});
     const auto d = s->allow("k", p, {.now = at(0)});
-    BOOST_TEST((d.reason == reason::rule));
+    BOOST_TEST((d.reason == denial_reason::rule));
     BOOST_TEST(d.retry_after.count() == 60 * second);
     const auto hour = s->block("k", p, 1h, {.now = at(0)});
-    BOOST_TEST((hour.reason == reason::block));
+    BOOST_TEST((hour.reason == denial_reason::block));
     BOOST_TEST(hour.retry_after.count() == 3600 * second);
     BOOST_TEST(s->allow("k", p, {.cost = 4, .now = at(0)}).outcome == outcome::never);
 }
@@ -81,7 +83,7 @@ BOOST_DATA_TEST_CASE(duplicates_are_prevented_beside_every_kind_of_rule, every_s
                          .prevent_duplicate(5s);
     BOOST_TEST(s->allow("k", p, {.member = "a", .now = at(0)}).outcome == outcome::allowed);
     const auto d = s->allow("k", p, {.member = "b", .now = at(1)});
-    BOOST_TEST((d.reason == reason::duplicate));
+    BOOST_TEST((d.reason == denial_reason::duplicate));
     for (std::size_t i = 0; i < 3; ++i)
         BOOST_TEST(d.rules[i].balance == 4);
 }
@@ -97,15 +99,15 @@ BOOST_DATA_TEST_CASE(a_changed_time_of_duplicates_locks_out_no_longer_than_the_n
 BOOST_DATA_TEST_CASE(a_blocked_key_is_refused_until_the_time_is_over, every_unpacked()) {
     auto s = open_store(sample);
     const auto d = s->block("k", ten, 10s, {.now = at(0)});
-    BOOST_TEST(d.outcome == outcome::limited);
-    BOOST_TEST((d.reason == reason::block));
+    BOOST_TEST(d.outcome == outcome::denied);
+    BOOST_TEST((d.reason == denial_reason::block));
     BOOST_TEST(d.retry_after.count() == 10 * second);
     const auto seen = s->allow("k", ten, {.now = at(4 * second)});
-    BOOST_TEST((seen.reason == reason::block));
+    BOOST_TEST((seen.reason == denial_reason::block));
     BOOST_TEST(seen.retry_after.count() == 6 * second);
     BOOST_TEST(seen.rules[0].balance == 10);
-    BOOST_TEST(s->allow("k", ten, {.cost = 0, .now = at(second)}).outcome == outcome::limited);
-    BOOST_TEST(s->allow("k", ten, {.now = at(10 * second - 1)}).outcome == outcome::limited);
+    BOOST_TEST(s->allow("k", ten, {.cost = 0, .now = at(second)}).outcome == outcome::denied);
+    BOOST_TEST(s->allow("k", ten, {.now = at(10 * second - 1)}).outcome == outcome::denied);
     BOOST_TEST(s->allow("k", ten, {.now = at(10 * second)}).outcome == outcome::allowed);
     BOOST_TEST(s->allow("other", ten, {.now = at(0)}).outcome == outcome::allowed);
 }
@@ -125,8 +127,8 @@ BOOST_DATA_TEST_CASE(charges_and_refunds_count_while_a_key_is_blocked, every_unp
     s->block("k", ten, 1h, {.now = at(0)});
     BOOST_TEST(s->charge("k", ten, {.cost = 4, .now = at(0)}).rules[0].balance == 6);
     BOOST_TEST(s->refund("k", ten, {.cost = 1, .now = at(0)}).rules[0].balance == 7);
-    BOOST_TEST((s->refund("k", ten, {.cost = 9, .now = at(0)}).reason == reason::block));
-    BOOST_TEST((s->peek("k", ten, {.now = at(second)}).reason == reason::block));
+    BOOST_TEST((s->refund("k", ten, {.cost = 9, .now = at(0)}).reason == denial_reason::block));
+    BOOST_TEST((s->peek("k", ten, {.now = at(second)}).reason == denial_reason::block));
 }
 
 BOOST_DATA_TEST_CASE(any_kind_of_rule_can_be_blocked, every_store()) {
@@ -134,7 +136,7 @@ BOOST_DATA_TEST_CASE(any_kind_of_rule_can_be_blocked, every_store()) {
     const policy p{"p", sliding_log(5, 1min), distinct(5, 1min), calendar(5, calendar_unit::day)};
     s->allow("k", p, {.member = "a", .now = at(0)});
     s->block("k", p, 10s, {.now = at(0)});
-    BOOST_TEST((s->allow("k", p, {.member = "a", .now = at(1)}).reason == reason::block));
+    BOOST_TEST((s->allow("k", p, {.member = "a", .now = at(1)}).reason == denial_reason::block));
     const auto d = s->allow("k", p, {.member = "a", .now = at(10 * second)});
     BOOST_TEST(d.rules[0].balance == 3);
     BOOST_TEST(d.rules[1].balance == 4);
@@ -142,7 +144,7 @@ BOOST_DATA_TEST_CASE(any_kind_of_rule_can_be_blocked, every_store()) {
 
 BOOST_DATA_TEST_CASE(lengths_of_blocks_have_bounds, every_unpacked()) {
     auto s = open_store(sample);
-    const auto longest = limits::longest_recovery;
+    const auto longest = limits::max_recovery;
     BOOST_TEST((s->ask_block("k", ten, -1us, {.now = at(0)}).ec == errc::invalid_argument));
     BOOST_TEST(
         (s->ask_block("k", ten, longest + 1us, {.now = at(0)}).ec == errc::invalid_argument));
@@ -175,11 +177,11 @@ BOOST_DATA_TEST_CASE(of_those_who_name_an_id_the_first_is_allowed, every_store()
     const auto d = s->once("order 17", 10s, {.now = at(4 * second)});
     BOOST_TEST(first.granted == 1);
     BOOST_TEST(d.granted == 0);
-    BOOST_TEST(d.outcome == outcome::limited);
-    BOOST_TEST((d.reason == reason::duplicate));
+    BOOST_TEST(d.outcome == outcome::denied);
+    BOOST_TEST((d.reason == denial_reason::duplicate));
     BOOST_TEST(d.retry_after.count() == 6 * second);
     BOOST_TEST(s->once("order 18", 10s, {.now = at(4 * second)}).outcome == outcome::allowed);
-    BOOST_TEST(s->once("order 17", 10s, {.now = at(10 * second - 1)}).outcome == outcome::limited);
+    BOOST_TEST(s->once("order 17", 10s, {.now = at(10 * second - 1)}).outcome == outcome::denied);
     BOOST_TEST(s->once("order 17", 10s, {.now = at(10 * second)}).outcome == outcome::allowed);
 }
 
@@ -187,11 +189,11 @@ BOOST_DATA_TEST_CASE(ids_are_apart_from_keys_and_any_bytes, every_store()) {
     auto s = open_store(sample);
     s->block("k", ten, 1h, {.now = at(0)});
     for (const auto& id : {std::string{}, std::string{"k"}, std::string("\0\r\n}{", 5),
-                           std::string(257, 'x'), std::string(limits::key_bytes, 'y')}) {
+                           std::string(257, 'x'), std::string(limits::max_key_bytes, 'y')}) {
         BOOST_TEST(s->once(id, 1h, {.now = at(0)}).outcome == outcome::allowed);
-        BOOST_TEST(s->once(id, 1h, {.now = at(0)}).outcome == outcome::limited);
+        BOOST_TEST(s->once(id, 1h, {.now = at(0)}).outcome == outcome::denied);
     }
-    const auto too_long = std::string(limits::key_bytes + 1, 'y');
+    const auto too_long = std::string(limits::max_key_bytes + 1, 'y');
     BOOST_TEST((s->ask_once(too_long, 1h, {.now = at(0)}).ec == errc::invalid_key));
 }
 
@@ -200,7 +202,7 @@ BOOST_DATA_TEST_CASE(two_limiters_on_one_server_agree_who_was_first, every_redis
     BOOST_TEST(one->once("id", 1h, {.now = at(0)}).outcome == outcome::allowed);
     auto other = join_store(sample);
     const auto d = other->once("id", 1h, {.now = at(second)});
-    BOOST_TEST(d.outcome == outcome::limited);
+    BOOST_TEST(d.outcome == outcome::denied);
     BOOST_TEST(d.retry_after.count() == 3599 * second);
 }
 
@@ -214,3 +216,5 @@ BOOST_DATA_TEST_CASE(who_comes_second_leaves_the_id_as_it_was, every_redis()) {
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

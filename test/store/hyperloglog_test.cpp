@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(hyperloglog_counts)
+
 namespace {
 
 using namespace colimit;
@@ -120,3 +122,5 @@ BOOST_AUTO_TEST_CASE(registers_of_any_value_count_as_on_the_server) {
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(merged)
+
 namespace {
 
 using namespace colimit;
@@ -47,7 +49,7 @@ const std::vector<asked> rows{
     {{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
     {{3, 3, 3, 3, 3, 3, 3, 3, 1, 1, 1, 1, 7, 7}},
     {{7, 7, 7, 7, 4, 4, 4, 1, 1, 1, 1, 0, 0, 0}},
-    {{25, 25, 20, 20, limits::exact_integer, limits::exact_integer}},
+    {{25, 25, 20, 20, limits::max_exact_integer, limits::max_exact_integer}},
     // Five times this is beyond 2^53 and rounds down, which a policy that only watches grants.
     {{uneven, uneven, uneven, uneven, uneven}},
     {{6, 6, 6, 6, 6, 6}, 2},
@@ -77,7 +79,7 @@ const std::vector<asked> rows{
 
 BOOST_AUTO_TEST_CASE(calls_that_leave_together_are_decided_as_one_after_another) {
     look().must({"FLUSHALL"});
-    auto l = live{server().address(), [](config& c) { c.minimum_ttl = 1h; }};
+    auto l = live{server().address(), [](config& c) { c.min_key_ttl = 1h; }};
     l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
     for (const auto& p : policies())
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -101,7 +103,7 @@ BOOST_AUTO_TEST_CASE(calls_that_leave_together_are_decided_as_one_after_another)
 /// A batch says in a byte how often each key is asked, or in two where one of them needs it.
 BOOST_AUTO_TEST_CASE(more_equal_calls_than_a_byte_counts_are_all_counted) {
     look().must({"FLUSHALL"});
-    auto l = live{server().address(), [](config& c) { c.minimum_ttl = 1h; }};
+    auto l = live{server().address(), [](config& c) { c.min_key_ttl = 1h; }};
     l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
     const std::vector<policy> policies{policy{"bucket", gcra(1'000, 1h)},
                                        policy{"window", fixed_window(1'000, 1h)}};
@@ -124,3 +126,5 @@ BOOST_AUTO_TEST_CASE(more_equal_calls_than_a_byte_counts_are_all_counted) {
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

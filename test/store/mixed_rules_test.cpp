@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(mixed_rules)
+
 namespace {
 
 using namespace colimit;
@@ -51,8 +53,8 @@ BOOST_DATA_TEST_CASE(P7_a_refusal_by_any_kind_charges_none_of_the_others, every_
             BOOST_TEST(s->allow("k", p, with_member(i, member)).outcome == outcome::allowed);
         const auto before = s->peek("k", p, with_member(10, member));
         const auto refused = s->allow("k", p, with_member(10, member));
-        BOOST_TEST(refused.outcome == outcome::limited, p[least].name());
-        BOOST_TEST(refused.binding == least);
+        BOOST_TEST(refused.outcome == outcome::denied, p[least].name());
+        BOOST_TEST(refused.limiting_rule == least);
         for (std::size_t i = 0; i < 8; ++i)
             BOOST_TEST(refused.rules[i].balance == before.rules[i].balance);
         BOOST_TEST(s->peek("k", p, with_member(10, member)) == before);
@@ -111,7 +113,7 @@ BOOST_DATA_TEST_CASE(P3_a_refusal_by_any_kind_leaves_every_key_as_it_was, every_
             s->allow("k", p, with_member(i, member));
         const auto before = take_picture();
         for (int i = 10; i < 14; ++i) {
-            BOOST_TEST(s->allow("k", p, with_member(i, member)).outcome == outcome::limited);
+            BOOST_TEST(s->allow("k", p, with_member(i, member)).outcome == outcome::denied);
             s->peek("k", p, with_member(i, member));
         }
         BOOST_TEST((take_picture() == before), p[least].name());
@@ -132,11 +134,13 @@ BOOST_DATA_TEST_CASE(a_rule_that_only_watches_is_charged_and_refuses_nobody_of_a
         const auto member = std::to_string(i);
         const auto d = s->allow("k", p, {.member = member, .now = at(i)});
         BOOST_TEST(d.outcome == outcome::allowed);
-        BOOST_TEST(d.binding == 0);
+        BOOST_TEST(d.limiting_rule == 0);
         for (std::size_t r = 1; r < 6; ++r)
             BOOST_TEST(d.rules[r].balance == -i, p[r].name());
     }
-    BOOST_TEST(s->allow("k", p, {.member = "x", .now = at(5)}).binding == 0);
+    BOOST_TEST(s->allow("k", p, {.member = "x", .now = at(5)}).limiting_rule == 0);
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

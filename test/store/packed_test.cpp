@@ -32,7 +32,7 @@ using namespace std::chrono_literals;
 constexpr auto resp3 = store_kind::redis_resp3;
 
 /// Recovers within ten seconds: so long is a generation.
-const policy ten = policy{"p", gcra(1, 1s).burst(10)}.stored(storage::packed);
+const policy ten = policy{"p", gcra(1, 1s).burst(10)}.with_storage(storage::shared_hash);
 constexpr auto generation = 10 * second;
 
 [[nodiscard]] std::string hash_of(std::string_view key, std::string_view which) {
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(P4_a_hash_outlives_what_is_written_to_it_and_ends_in_time) 
 BOOST_AUTO_TEST_CASE(a_limit_made_slower_has_its_hash_live_longer) {
     auto s = open_store(resp3, 0ms);
     s->allow("a", ten);
-    const auto slower = policy{"p", gcra(1, 1min).burst(10)}.stored(storage::packed);
+    const auto slower = policy{"p", gcra(1, 1min).burst(10)}.with_storage(storage::shared_hash);
     BOOST_TEST(s->allow("a", slower).remaining == 8);
     BOOST_TEST(look().pttl(hash_of("a", "new")) > 20 * 60'000 - 10'000);
 }
@@ -149,7 +149,7 @@ constexpr std::int64_t whole = 44;
 BOOST_AUTO_TEST_CASE(a_state_of_one_rule_is_two_numbers_but_for_a_counter) {
     const auto size = [](const policy& p) {
         auto s = open_store(resp3);
-        s->allow("a", p.stored(storage::packed), {.now = at(0)});
+        s->allow("a", p.with_storage(storage::shared_hash), {.now = at(0)});
         return size_of("a");
     };
     for (const auto& r :
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_state_of_one_rule_is_two_numbers_but_for_a_counter) {
 
 BOOST_AUTO_TEST_CASE(states_keep_the_numbers_that_they_were_written_with) {
     auto s = open_store(resp3);
-    const auto twice = policy{"p", gcra(2, 1s).burst(20)}.stored(storage::packed);
+    const auto twice = policy{"p", gcra(2, 1s).burst(20)}.with_storage(storage::shared_hash);
     s->allow("a", ten, {.cost = 4, .now = at(0)});
     s->allow("b", ten, {.cost = 4, .now = at(0)});
     BOOST_TEST(s->allow("a", twice, {.now = at(0)}).remaining == 15);
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(states_keep_the_numbers_that_they_were_written_with) {
 
 BOOST_AUTO_TEST_CASE(a_new_generation_has_the_numbers_of_who_begins_it) {
     auto s = open_store(resp3);
-    const auto twice = policy{"p", gcra(2, 1s).burst(20)}.stored(storage::packed);
+    const auto twice = policy{"p", gcra(2, 1s).burst(20)}.with_storage(storage::shared_hash);
     s->allow("a", ten, {.now = at(0)});
     s->allow("a", ten, {.cost = 10, .now = at(generation - 1)});
     // Of ten tokens a microsecond came back, which is less than one.
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_new_generation_has_the_numbers_of_who_begins_it) {
 
 BOOST_AUTO_TEST_CASE(a_state_in_the_old_hash_has_the_numbers_of_that) {
     auto s = open_store(resp3);
-    const auto twice = policy{"p", gcra(2, 1s).burst(20)}.stored(storage::packed);
+    const auto twice = policy{"p", gcra(2, 1s).burst(20)}.with_storage(storage::shared_hash);
     const auto keys = keys_of_a_row(2);
     for (const auto& key : keys)
         s->allow(key, ten, {.now = at(0)});
@@ -235,7 +235,7 @@ BOOST_DATA_TEST_CASE(charge_stops_at_the_limit, every_store()) {
 BOOST_DATA_TEST_CASE(a_key_is_not_blocked_and_several_are_not_asked_at_once, every_limiter()) {
     auto s = open_store(sample);
     BOOST_TEST((s->ask_block("a", ten, 1s, {}).ec == errc::invalid_argument));
-    auto checks = std::vector<check>{{.key = "a", .policy = ten}, {.key = "b", .policy = ten}};
+    auto checks = std::vector<check_item>{{.key = "a", .policy = ten}, {.key = "b", .policy = ten}};
     BOOST_TEST((s->allow_all(checks).ec == errc::invalid_argument));
     BOOST_TEST((s->allow_many(checks) == error_code{}));
     BOOST_TEST(checks[1].result.remaining == 9);
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(rows_with_somebodys_hashes_fail_and_those_around_them_do_no
     auto keys = std::vector<std::string>{};
     for (int i = 0; i < 64; ++i)
         keys.push_back(std::to_string(i));
-    auto checks = std::vector<check>{};
+    auto checks = std::vector<check_item>{};
     for (const auto& key : keys) {
         if (is_in_the_way(key))
             look().must({"SET", hash_of(key, "new"), "somebody's"});
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(a_refused_write_fails_all_keys_of_its_row_that_wanted_it_an
     auto s = open_store(resp3);
     const auto keys = keys_of_a_row(7);
     s->allow(keys[2], ten, {.cost = 10, .now = at(0)});
-    auto checks = std::vector<check>{};
+    auto checks = std::vector<check_item>{};
     for (const auto& key : keys)
         checks.push_back({.key = key, .policy = ten, .options = {.now = at(0)}});
     look().must({"ACL", "SETUSER", "default", "-hset"});
@@ -340,8 +340,8 @@ BOOST_AUTO_TEST_CASE(a_clock_that_was_set_back_begins_a_generation_with_what_is_
 }
 
 /// Two versions whose generations are an hour and a second.
-const policy slow = policy{"p", gcra(10, 1h)}.stored(storage::packed);
-const policy quick = policy{"p", gcra(10, 1s)}.stored(storage::packed);
+const policy slow = policy{"p", gcra(10, 1h)}.with_storage(storage::shared_hash);
+const policy quick = policy{"p", gcra(10, 1s)}.with_storage(storage::shared_hash);
 
 BOOST_AUTO_TEST_CASE(a_version_with_a_shorter_generation_keeps_what_the_other_has_stored) {
     auto s = open_store(resp3);

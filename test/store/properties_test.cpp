@@ -16,6 +16,8 @@
 #include <limits>
 #include <random>
 
+BOOST_AUTO_TEST_SUITE(properties)
+
 namespace {
 
 using namespace colimit;
@@ -68,10 +70,10 @@ BOOST_DATA_TEST_CASE(P2_a_retry_is_allowed_exactly_at_retry_after, every_store()
         const auto now = at(static_cast<std::int64_t>(random.below_or_at(10'000'000)));
         s->allow(key, p, {.cost = capacity, .now = now});
         const auto refused = s->allow(key, p, {.cost = cost, .now = now});
-        BOOST_TEST_REQUIRE(refused.outcome == outcome::limited, to_string(p[0]));
+        BOOST_TEST_REQUIRE(refused.outcome == outcome::denied, to_string(p[0]));
         const auto then = now + refused.retry_after;
         const auto early = s->allow(key, p, {.cost = cost, .now = then - 1us});
-        BOOST_TEST(early.outcome == outcome::limited, to_string(p[0]) << ": " << early);
+        BOOST_TEST(early.outcome == outcome::denied, to_string(p[0]) << ": " << early);
         BOOST_TEST(early.retry_after.count() == 1);
         const auto allowed = s->allow(key, p, {.cost = cost, .now = then});
         BOOST_TEST(allowed.outcome == outcome::allowed, to_string(p[0]) << ": " << allowed);
@@ -87,7 +89,7 @@ BOOST_DATA_TEST_CASE(P2_holds_for_rules_that_count_in_milliseconds_and_seconds, 
         const auto first = s->allow("k", p, {.cost = r.capacity(), .now = now});
         BOOST_TEST(first.rules[0].resolution.count() == (r.name() == "ms" ? 1'000 : second));
         const auto refused = s->allow("k", p, {.cost = 10, .now = now});
-        BOOST_TEST(refused.outcome == outcome::limited);
+        BOOST_TEST(refused.outcome == outcome::denied);
         const auto then = now + refused.retry_after;
         BOOST_TEST(s->allow("k", p, {.cost = 10, .now = then - 1us}).retry_after.count() == 1);
         BOOST_TEST(s->allow("k", p, {.cost = 10, .now = then}).outcome == outcome::allowed);
@@ -140,7 +142,7 @@ BOOST_DATA_TEST_CASE(P8_a_step_back_costs_at_most_one_debt_and_mints_nothing, ev
     const policy p{"p", gcra(1, 1s).burst(10)};
     s->allow("k", p, {.cost = 10, .now = at(100 * second)});
     const auto back = s->allow("k", p, {.now = at(0)});
-    BOOST_TEST(back.outcome == outcome::limited);
+    BOOST_TEST(back.outcome == outcome::denied);
     BOOST_TEST(back.remaining == 0);
     BOOST_TEST(back.retry_after.count() == second);
     // The refusal has moved the state to the new time, so it recovers from there on.
@@ -161,10 +163,10 @@ BOOST_DATA_TEST_CASE(P8_a_step_forward_gives_at_most_one_capacity, every_store()
     auto s = open_store(sample);
     const policy p{"p", gcra(1, 1s).burst(10)};
     s->allow("k", p, {.cost = 10, .now = us(0)});
-    const auto last = us(limits::latest_time);
+    const auto last = us(limits::max_time);
     BOOST_TEST(s->allow("k", p, {.cost = 10, .now = last}).outcome == outcome::allowed);
-    BOOST_TEST(s->allow("k", p, {.now = last}).outcome == outcome::limited);
-    BOOST_TEST(s->allow("k", p, {.now = us(0)}).outcome == outcome::limited);
+    BOOST_TEST(s->allow("k", p, {.now = last}).outcome == outcome::denied);
+    BOOST_TEST(s->allow("k", p, {.now = us(0)}).outcome == outcome::denied);
 }
 
 BOOST_DATA_TEST_CASE(P11_costs_at_the_edges_are_right_or_refused, every_store()) {
@@ -186,10 +188,10 @@ BOOST_DATA_TEST_CASE(P11_costs_at_the_edges_are_right_or_refused, every_store())
 BOOST_DATA_TEST_CASE(P11_capacities_at_the_edges_count_every_token, every_store()) {
     auto s = open_store(sample);
     constexpr auto two_31 = std::int64_t{1} << 31;
-    for (const auto capacity : {two_31 - 1, two_31, two_31 + 1, limits::exact_integer}) {
+    for (const auto capacity : {two_31 - 1, two_31, two_31 + 1, limits::max_exact_integer}) {
         const policy p{"p" + std::to_string(capacity), gcra(1'000'000'000, 1s).burst(capacity)};
         BOOST_TEST(s->allow("k", p, {.cost = capacity - 1, .now = at(0)}).remaining == 1);
-        BOOST_TEST(s->allow("k", p, {.cost = 2, .now = at(0)}).outcome == outcome::limited);
+        BOOST_TEST(s->allow("k", p, {.cost = 2, .now = at(0)}).outcome == outcome::denied);
         BOOST_TEST(s->allow("k", p, {.cost = 1, .now = at(0)}).remaining == 0);
     }
 }
@@ -204,14 +206,14 @@ BOOST_DATA_TEST_CASE(other_arguments_out_of_their_range_are_refused_and_charge_n
     BOOST_TEST(refused({.cost = 2, .at_least = 3, .now = at(0)}));
     BOOST_TEST(refused({.cost = 2, .at_least = -1, .now = at(0)}));
     BOOST_TEST(refused({.now = us(-1)}));
-    BOOST_TEST(refused({.now = us(limits::latest_time + 1)}));
+    BOOST_TEST(refused({.now = us(limits::max_time + 1)}));
     BOOST_TEST(s->peek("k", p, {.now = at(0)}).remaining == 10);
 }
 
 BOOST_DATA_TEST_CASE(a_key_of_64_KiB_is_a_key_and_a_longer_one_is_refused, every_store()) {
     auto s = open_store(sample);
     const policy p{"p", gcra(1, 1s).burst(10)};
-    const auto longest = std::string(limits::key_bytes, 'x');
+    const auto longest = std::string(limits::max_key_bytes, 'x');
     BOOST_TEST(s->allow(longest, p, {.cost = 3, .now = at(0)}).remaining == 7);
     BOOST_TEST(s->peek(longest, p, {.now = at(0)}).remaining == 7);
     for (const auto verb : {asked_verb::allow, asked_verb::peek, asked_verb::charge,
@@ -255,3 +257,5 @@ BOOST_DATA_TEST_CASE(P10_no_bytes_of_a_key_collide_with_another_key, every_store
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

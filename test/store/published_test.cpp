@@ -13,6 +13,8 @@
 
 #include <span>
 
+BOOST_AUTO_TEST_SUITE(published)
+
 namespace {
 
 using namespace colimit;
@@ -99,3 +101,5 @@ BOOST_DATA_TEST_CASE(three_a_second_is_exact_in_thirds, every_store()) {
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

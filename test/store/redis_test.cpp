@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(keys_on_a_server)
+
 namespace {
 
 using namespace colimit;
@@ -49,7 +51,7 @@ BOOST_DATA_TEST_CASE(P3_a_denial_or_peek_leaves_value_and_end_as_they_were, ever
         BOOST_REQUIRE(before.first.has_value());
         const auto then = now ? std::optional{*now + 1us} : now;
         for (int i = 0; i < 3; ++i) {
-            BOOST_TEST(s->allow("k", ten, {.cost = 5, .now = then}).outcome == outcome::limited);
+            BOOST_TEST(s->allow("k", ten, {.cost = 5, .now = then}).outcome == outcome::denied);
             BOOST_TEST(s->allow("k", ten, {.cost = 11, .now = then}).outcome == outcome::never);
             BOOST_TEST(s->allow("k", ten, {.cost = 9, .at_least = 5, .now = then}).granted == 0);
             s->peek("k", ten, {.now = then});
@@ -182,7 +184,7 @@ BOOST_DATA_TEST_CASE(a_corrupt_value_is_read_as_a_full_bucket_and_repaired, ever
         BOOST_TEST(s->allow("k", ten, {.cost = 3, .now = at(0)}).remaining == 7);
         BOOST_TEST(look().get(name).value().size() == good.size());
         BOOST_TEST(look().pttl(name) > 0); // it had no end
-        BOOST_TEST(s->allow("k", ten, {.cost = 8, .now = at(0)}).outcome == outcome::limited);
+        BOOST_TEST(s->allow("k", ten, {.cost = 8, .now = at(0)}).outcome == outcome::denied);
     }
     look().must({"SET", name, "x"});
     s->allow("k", ten, {.cost = 0, .now = at(0)});
@@ -204,7 +206,7 @@ BOOST_DATA_TEST_CASE(P10_hostile_keys_have_the_names_that_were_agreed, every_red
     auto expected = std::vector<std::string>{};
     for (const auto& key : {std::string{}, std::string{"ann"}, std::string("\0\r\n}{", 5),
                             std::string{"*1\r\n$8\r\nFLUSHALL\r\n"}, std::string(256, '}'),
-                            std::string(257, 'x'), std::string(limits::key_bytes, '\r')}) {
+                            std::string(257, 'x'), std::string(limits::max_key_bytes, '\r')}) {
         s->allow(key, ten, {.now = at(0)});
         expected.push_back(name_of(ten, key));
     }
@@ -342,3 +344,5 @@ BOOST_AUTO_TEST_CASE(P10_all_state_of_a_key_lies_in_one_slot_whatever_its_bytes)
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(script_room)
+
 namespace {
 
 using namespace colimit;
@@ -48,8 +50,6 @@ void check_room(test::raw_client& server, const redis::script& script) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(script_room)
 
 BOOST_AUTO_TEST_CASE(each_script_has_room_for_sixty_more_locals) {
     const test::redis_server server;

@@ -29,6 +29,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(seen)
+
 namespace {
 
 using namespace colimit;
@@ -74,7 +76,7 @@ class asker {
         c.server = where;
         c.timeout = 10s;
         c.on_failure = failure_mode::error;
-        c.minimum_ttl = least_ttl;
+        c.min_key_ttl = least_ttl;
         return c;
     }
 
@@ -93,7 +95,7 @@ class asker {
 
 /// Of the present generation of a filter whose age is not about to end.
 [[nodiscard]] std::size_t present_parity(const bloom_filter& f) {
-    return static_cast<std::size_t>(look().time() / f.settings().age.count() % 2);
+    return static_cast<std::size_t>(look().time() / f.settings().ttl.count() % 2);
 }
 
 /// A block that says that it is of generation `own` and knows every id.
@@ -113,11 +115,9 @@ class asker {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(seen)
-
 BOOST_AUTO_TEST_CASE(an_id_is_new_once_then_old_for_an_age_and_for_two_at_most) {
     auto s = asker{};
-    const bloom_filter f{"f", {.capacity = 1000, .age = 10s}};
+    const bloom_filter f{"f", {.capacity = 1000, .ttl = 10s}};
     BOOST_TEST(!s.seen("id", f, at(5 * second)));
     BOOST_TEST(s.seen("id", f, at(5 * second)));
     BOOST_TEST(s.seen("id", f, at(15 * second)));
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(equal_ids_of_one_batch_are_new_once) {
 
 BOOST_AUTO_TEST_CASE(of_a_million_new_ids_fewer_than_stated_are_called_old) {
     auto s = asker{};
-    const bloom_filter f{"f", {.capacity = 500'000, .error_rate = 0.01, .age = 24h}};
+    const bloom_filter f{"f", {.capacity = 500'000, .error_rate = 0.01, .ttl = 24h}};
     // Half of them in one age, half in the next.
     auto old = std::int64_t{0};
     auto old_at_last = std::int64_t{0};
@@ -171,9 +171,9 @@ BOOST_AUTO_TEST_CASE(all_stores_give_the_same_answers_whatever_the_clock_says) {
     auto l = local_limiter{};
     std::mt19937_64 random{7};
     const bloom_filter filters[] = {
-        bloom_filter{"small", {.capacity = 60, .error_rate = 0.3, .age = 1s}},
-        bloom_filter{"fine", {.capacity = 100, .error_rate = 0.00001, .age = 1s}},
-        bloom_filter{"blocks", {.capacity = 2'000'000, .age = 3s}}};
+        bloom_filter{"small", {.capacity = 60, .error_rate = 0.3, .ttl = 1s}},
+        bloom_filter{"fine", {.capacity = 100, .error_rate = 0.00001, .ttl = 1s}},
+        bloom_filter{"blocks", {.capacity = 2'000'000, .ttl = 3s}}};
     auto now = std::int64_t{0};
     auto counts = std::array<int, 2>{};
     for (int round = 0; round < 400; ++round) {
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(all_stores_give_the_same_answers_whatever_the_clock_says) {
 }
 
 BOOST_AUTO_TEST_CASE(an_id_is_known_in_the_first_age_of_all_time_too) {
-    const bloom_filter f{"f", {.capacity = 100, .age = 24h}};
+    const bloom_filter f{"f", {.capacity = 100, .ttl = 24h}};
     const auto begin = time_point{};
     auto l = local_limiter{};
     BOOST_TEST(!l.seen("id", f, {.now = begin}));
@@ -212,10 +212,10 @@ BOOST_AUTO_TEST_CASE(an_id_is_known_in_the_first_age_of_all_time_too) {
 
 BOOST_AUTO_TEST_CASE(P4_a_bitmap_ends_with_the_age_after_its_own) {
     auto s = asker{0ms};
-    const bloom_filter f{"f", {.capacity = 1000, .age = 1h}};
+    const bloom_filter f{"f", {.capacity = 1000, .ttl = 1h}};
     (void)s.seen("id", f);
     const auto name = name_of(f, present_parity(f), 0);
-    const auto age = f.settings().age.count();
+    const auto age = f.settings().ttl.count();
     const auto ends = look().must({"PEXPIRETIME", name}).integer * 1000;
     const auto needed = (look().time() / age + 2) * age;
     BOOST_TEST(ends >= needed);
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(P4_a_bitmap_ends_with_the_age_after_its_own) {
 
 BOOST_AUTO_TEST_CASE(P3_asking_about_an_old_id_leaves_the_bitmap_and_its_end_as_they_were) {
     auto s = asker{0ms};
-    const bloom_filter f{"f", {.capacity = 1000, .age = 1h}};
+    const bloom_filter f{"f", {.capacity = 1000, .ttl = 1h}};
     (void)s.seen("id", f);
     const auto name = name_of(f, present_parity(f), 0);
     const auto picture = [&] {
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(a_bitmap_has_its_size_from_the_start_and_no_spare_memory) {
 
 BOOST_AUTO_TEST_CASE(another_type_in_the_way_is_a_conflict_for_the_ids_of_its_block_alone) {
     auto s = asker{};
-    const bloom_filter f{"f", {.capacity = 2'000'000, .age = 1h}};
+    const bloom_filter f{"f", {.capacity = 2'000'000, .ttl = 1h}};
     const auto blocks = f.data()->filter->blocks;
     BOOST_REQUIRE(blocks > 1);
     for (const auto parity : {0U, 1U}) {
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(another_type_in_the_way_is_a_conflict_for_the_ids_of_its_bl
 BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_the_ids_of_its_block_alone) {
     const auto own = redis_server{};
     auto behind = own.connect();
-    const bloom_filter f{"f", {.capacity = 2'000'000, .age = 1h}};
+    const bloom_filter f{"f", {.capacity = 2'000'000, .ttl = 1h}};
     const auto& shape = *f.data()->filter;
     const auto block_of = [&](const std::string& id) {
         return core::mark_of(shape, detail::id_digest_of(id)).block;
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_the_ids_of_its_b
 
 BOOST_AUTO_TEST_CASE(a_string_that_is_no_bitmap_is_replaced) {
     auto s = asker{};
-    const bloom_filter f{"f", {.capacity = 1000, .age = 10s}};
+    const bloom_filter f{"f", {.capacity = 1000, .ttl = 10s}};
     for (const auto& bytes :
          {std::string{"x"}, std::string(8, '\xff'), std::string(500, '\xff'), std::string(5, '\0'),
           std::string("\x9a\x99\x99\x99\x99\x99\xf1\x3f", 8)}) {
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(a_string_that_is_no_bitmap_is_replaced) {
 
 BOOST_AUTO_TEST_CASE(a_bitmap_of_a_generation_that_cannot_be_there_is_not_asked) {
     auto s = asker{};
-    const bloom_filter f{"f", {.capacity = 1000, .age = 10s}};
+    const bloom_filter f{"f", {.capacity = 1000, .ttl = 10s}};
     constexpr auto generation = 170'000'000.0; // of at(0), and even
     for (const auto own : {generation - 1, generation - 0.5, generation + 1}) {
         look().must({"SET", name_of(f, 0, 0), full_bitmap(f, own)});
@@ -335,8 +335,8 @@ BOOST_AUTO_TEST_CASE(a_bitmap_of_a_generation_that_cannot_be_there_is_not_asked)
 
 BOOST_AUTO_TEST_CASE(P4_a_bitmap_from_a_later_time_ends_as_one_of_now) {
     auto s = asker{0ms};
-    const bloom_filter f{"f", {.capacity = 1000, .age = 1h}};
-    const auto age = f.settings().age.count();
+    const bloom_filter f{"f", {.capacity = 1000, .ttl = 1h}};
+    const auto age = f.settings().ttl.count();
     const auto generation = look().time() / age;
     const auto name = name_of(f, static_cast<std::size_t>(generation % 2), 0);
     look().must(
@@ -349,7 +349,7 @@ BOOST_AUTO_TEST_CASE(P4_a_bitmap_from_a_later_time_ends_as_one_of_now) {
 
 BOOST_AUTO_TEST_CASE(a_bitmap_that_was_cut_short_answers_as_if_the_rest_were_empty) {
     auto s = asker{};
-    const bloom_filter f{"f", {.capacity = 1000, .age = 10s}};
+    const bloom_filter f{"f", {.capacity = 1000, .ttl = 10s}};
     BOOST_TEST(!s.seen("id", f, at(0)));
     const auto name = name_of(f, static_cast<std::size_t>(1'700'000'000 / 10 % 2), 0);
     const auto head = look().must({"GETRANGE", name, "0", "7"}).text;

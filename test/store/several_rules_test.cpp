@@ -11,6 +11,8 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(several_rules)
+
 namespace {
 
 using namespace colimit;
@@ -25,7 +27,7 @@ BOOST_DATA_TEST_CASE(P7_a_refused_call_charges_none_of_the_rules, every_store())
     s->allow("k", both, {.cost = 3, .now = at(0)});
     for (int i = 0; i < 3; ++i) {
         const auto d = s->allow("k", both, {.now = at(0)});
-        BOOST_TEST(d.outcome == outcome::limited);
+        BOOST_TEST(d.outcome == outcome::denied);
         BOOST_TEST(d.rules[0].balance == 7);
         BOOST_TEST(d.rules[1].balance == 0);
     }
@@ -37,26 +39,26 @@ BOOST_DATA_TEST_CASE(of_a_refusal_the_rule_with_the_longest_wait_binds, every_un
     auto s = open_store(sample);
     s->charge("k", both, {.cost = 11, .now = at(0)});
     const auto d = s->allow("k", both, {.now = at(0)});
-    BOOST_TEST(d.binding == 1);
+    BOOST_TEST(d.limiting_rule == 1);
     BOOST_TEST(d.limit == 3);
     BOOST_TEST(d.retry_after.count() == 9 * 60 * second);
     BOOST_TEST(d.rules[0].retry_after.count() == 2 * second);
     BOOST_TEST(d.rules[1].retry_after.count() == 9 * 60 * second);
     const auto never = s->allow("k", both, {.cost = 4, .now = at(0)});
     BOOST_TEST(never.outcome == outcome::never);
-    BOOST_TEST(never.binding == 1);
+    BOOST_TEST(never.limiting_rule == 1);
 }
 
 BOOST_DATA_TEST_CASE(of_a_grant_the_rule_with_the_least_remaining_binds, every_store()) {
     auto s = open_store(sample);
     const auto d = s->allow("k", both, {.now = at(0)});
-    BOOST_TEST(d.binding == 1);
+    BOOST_TEST(d.limiting_rule == 1);
     BOOST_TEST(d.limit == 3);
     BOOST_TEST(d.remaining == 2);
     BOOST_TEST(d.reset_after.count() == 60 * second);
     const policy alike{"alike", gcra(1, 1s).burst(3).named("a"), gcra(1, 1min).burst(3).named("b"),
                        gcra(1, 1min).burst(3).named("c")};
-    BOOST_TEST(s->allow("k", alike, {.now = at(0)}).binding ==
+    BOOST_TEST(s->allow("k", alike, {.now = at(0)}).limiting_rule ==
                1); // the longest recovery, the first
 }
 
@@ -79,9 +81,9 @@ BOOST_DATA_TEST_CASE(eight_rules_are_checked_and_charged_together, every_store()
     BOOST_TEST_REQUIRE(d.rules.size() == 8U);
     for (std::size_t i = 0; i < 8; ++i)
         BOOST_TEST(d.rules[i].balance == 8 - static_cast<int>(i));
-    BOOST_TEST(d.binding == 7);
+    BOOST_TEST(d.limiting_rule == 7);
     s->allow("k", eight, {.now = at(0)});
-    BOOST_TEST(s->allow("k", eight, {.now = at(0)}).outcome == outcome::limited);
+    BOOST_TEST(s->allow("k", eight, {.now = at(0)}).outcome == outcome::denied);
     BOOST_TEST(s->peek("k", eight, {.now = at(0)}).rules[0].balance == 7);
 }
 
@@ -93,15 +95,15 @@ BOOST_DATA_TEST_CASE(a_shadow_rule_is_charged_and_reported_and_never_refuses_nor
     for (int i = 0; i < 5; ++i) {
         const auto d = s->allow("k", p, {.now = at(0)});
         BOOST_TEST(d.outcome == outcome::allowed);
-        BOOST_TEST(d.binding == 0);
+        BOOST_TEST(d.limiting_rule == 0);
         BOOST_TEST(d.rules[1].balance == 1 - i);
     }
     const auto more_than_it_holds = s->allow("k", p, {.cost = 3, .now = at(0)});
     BOOST_TEST(more_than_it_holds.outcome == outcome::allowed);
     BOOST_TEST((more_than_it_holds.rules[1].retry_after == never_again));
     const auto refused = s->allow("k", p, {.cost = 3, .now = at(0)});
-    BOOST_TEST(refused.outcome == outcome::limited);
-    BOOST_TEST(refused.binding == 0);
+    BOOST_TEST(refused.outcome == outcome::denied);
+    BOOST_TEST(refused.limiting_rule == 0);
     BOOST_TEST(refused.rules[1].balance == -6);
 }
 
@@ -115,7 +117,7 @@ BOOST_DATA_TEST_CASE(changed_numbers_neither_forgive_nor_lock_out, every_store()
     BOOST_TEST(s->peek("k", larger, {.now = at(second)}).remaining == 15);
     // Seven tokens of debt would take seven minutes: never more than the new rule's two.
     const auto d = s->allow("k", smaller, {.now = at(0)});
-    BOOST_TEST(d.outcome == outcome::limited);
+    BOOST_TEST(d.outcome == outcome::denied);
     BOOST_TEST(d.reset_after.count() == 2 * 60 * second);
     // The denial has left the state as it was.
     BOOST_TEST(s->peek("k", before, {.now = at(0)}).remaining == 3);
@@ -148,3 +150,5 @@ BOOST_DATA_TEST_CASE(rules_keep_their_state_when_others_come_go_and_change_place
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

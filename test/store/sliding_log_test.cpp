@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(sliding_logs)
+
 namespace {
 
 using namespace colimit;
@@ -32,7 +34,7 @@ BOOST_DATA_TEST_CASE(a_thousand_calls_in_one_microsecond_are_a_thousand_events, 
         wrong += s->allow("k", p, {.now = at(0)}).remaining == left ? 0 : 1;
     BOOST_TEST(wrong == 0);
     const auto d = s->allow("k", p, {.now = at(0)});
-    BOOST_TEST(d.outcome == outcome::limited);
+    BOOST_TEST(d.outcome == outcome::denied);
     BOOST_TEST(d.retry_after.count() == second);
     BOOST_TEST(s->peek("k", p, {.now = at(second - 1)}).remaining == 0);
     BOOST_TEST(s->peek("k", p, {.now = at(second)}).remaining == 1000);
@@ -63,7 +65,7 @@ BOOST_DATA_TEST_CASE(what_a_log_has_no_room_for_is_still_owed_after_a_refund, ev
 
 BOOST_DATA_TEST_CASE(denied_calls_that_count_stay_within_the_bound_of_a_log, every_redis()) {
     auto s = open_store(sample);
-    const policy p{"p", sliding_log(5, 1h).count_refused()};
+    const policy p{"p", sliding_log(5, 1h).count_denied()};
     for (int i = 0; i < 200; ++i) {
         s->allow("k", p, {.now = at(i)});
         BOOST_REQUIRE(look().must({"ZCARD", log_name_of(p, "k")}).integer <= 2 * 5 + 16);
@@ -104,7 +106,7 @@ BOOST_DATA_TEST_CASE(a_cost_comes_back_whole_when_its_event_goes, every_store())
     s->allow("k", five, {.cost = 2, .now = at(0)});
     s->allow("k", five, {.cost = 3, .now = at(100)});
     const auto d = s->allow("k", five, {.cost = 3, .now = at(200)});
-    BOOST_TEST(d.outcome == outcome::limited);
+    BOOST_TEST(d.outcome == outcome::denied);
     BOOST_TEST(d.retry_after.count() == second - 100);
     BOOST_TEST(d.reset_after.count() == second - 100);
     const auto two = s->allow("k", five, {.cost = 2, .now = at(200)});
@@ -126,31 +128,32 @@ BOOST_DATA_TEST_CASE(a_refund_takes_from_the_newest_events, every_store()) {
     BOOST_TEST(s->refund("k", five, {.now = at(600'000)}).remaining == 4);
     BOOST_TEST(s->peek("k", five, {.now = at(second - 1)}).remaining == 4);
     BOOST_TEST(s->peek("k", five, {.now = at(second)}).remaining == 5);
-    BOOST_TEST(s->refund("k", five, {.cost = limits::exact_integer, .now = at(0)}).remaining == 5);
+    BOOST_TEST(s->refund("k", five, {.cost = limits::max_exact_integer, .now = at(0)}).remaining ==
+               5);
 }
 
 BOOST_DATA_TEST_CASE(where_refused_calls_count_who_goes_on_asking_stays_limited, every_store()) {
     auto s = open_store(sample);
-    const policy p{"p", sliding_log(2, 1s).count_refused()};
+    const policy p{"p", sliding_log(2, 1s).count_denied()};
     s->allow("k", p, {.cost = 2, .now = at(0)});
     const auto d = s->allow("k", p, {.now = at(500'000)});
-    BOOST_TEST(d.outcome == outcome::limited);
+    BOOST_TEST(d.outcome == outcome::denied);
     BOOST_TEST(d.rules[0].balance == -1);
     BOOST_TEST(d.retry_after.count() == 500'000); // then one of two is left
     BOOST_TEST(s->allow("k", p, {.cost = 3, .now = at(600'000)}).outcome == outcome::never);
-    BOOST_TEST(s->allow("k", p, {.cost = 2, .now = at(second)}).outcome == outcome::limited);
-    BOOST_TEST(s->allow("k", p, {.now = at(second + 499'999)}).outcome == outcome::limited);
+    BOOST_TEST(s->allow("k", p, {.cost = 2, .now = at(second)}).outcome == outcome::denied);
+    BOOST_TEST(s->allow("k", p, {.now = at(second + 499'999)}).outcome == outcome::denied);
     BOOST_TEST(s->peek("k", p, {.now = at(2 * second + 499'998)}).remaining == 1);
     BOOST_TEST(s->peek("k", p, {.now = at(2 * second + 499'999)}).remaining == 2);
 }
 
 BOOST_DATA_TEST_CASE(refused_calls_that_count_fill_no_memory, every_redis()) {
     auto s = open_store(sample);
-    const policy p{"p", sliding_log(2, 1s).count_refused()};
+    const policy p{"p", sliding_log(2, 1s).count_denied()};
     for (int i = 0; i < 200; ++i)
         s->allow("k", p, {.now = at(i)});
     BOOST_TEST(look().must({"ZCARD", log_name_of(p, "k")}).integer <= 20);
-    BOOST_TEST(s->peek("k", p, {.now = at(200)}).outcome == outcome::limited);
+    BOOST_TEST(s->peek("k", p, {.now = at(200)}).outcome == outcome::denied);
 }
 
 BOOST_DATA_TEST_CASE(charge_goes_beyond_the_limit_and_stops_where_a_weight_ends, every_store()) {
@@ -158,11 +161,11 @@ BOOST_DATA_TEST_CASE(charge_goes_beyond_the_limit_and_stops_where_a_weight_ends,
     BOOST_TEST(s->charge("k", five, {.cost = 8, .now = at(0)}).rules[0].balance == -3);
     constexpr auto most = (std::int64_t{1} << 32) - 1;
     for (int i = 1; i <= 3; ++i) {
-        const auto d = s->charge("k", five, {.cost = limits::exact_integer, .now = at(i)});
+        const auto d = s->charge("k", five, {.cost = limits::max_exact_integer, .now = at(i)});
         BOOST_TEST(d.rules[0].balance == 5 - most);
         BOOST_TEST(d.reset_after.count() <= second);
     }
-    BOOST_TEST(s->allow("k", five, {.now = at(second)}).outcome == outcome::limited);
+    BOOST_TEST(s->allow("k", five, {.now = at(second)}).outcome == outcome::denied);
     BOOST_TEST(s->allow("k", five, {.cost = 5, .now = at(second + 3)}).outcome == outcome::allowed);
 }
 
@@ -171,7 +174,7 @@ BOOST_DATA_TEST_CASE(charges_one_by_one_keep_no_more_events_than_can_matter, eve
     for (int i = 0; i < 100; ++i)
         s->charge("k", five, {.now = at(i)});
     BOOST_TEST(look().must({"ZCARD", log_name_of(five, "k")}).integer <= 2 * 5 + 16);
-    BOOST_TEST(s->peek("k", five, {.now = at(second)}).outcome == outcome::limited);
+    BOOST_TEST(s->peek("k", five, {.now = at(second)}).outcome == outcome::denied);
     BOOST_TEST(s->peek("k", five, {.now = at(second + 99)}).remaining == 5);
 }
 
@@ -195,18 +198,18 @@ BOOST_DATA_TEST_CASE(each_of_several_windows_sees_its_own_part_of_one_log, every
     auto s = open_store(sample);
     s->allow("k", windows, {.cost = 3, .now = at(0)});
     const auto first = s->allow("k", windows, {.now = at(1)});
-    BOOST_TEST(first.binding == 0);
+    BOOST_TEST(first.limiting_rule == 0);
     BOOST_TEST(first.retry_after.count() == second - 1);
     s->allow("k", windows, {.cost = 2, .now = at(second)});
     const auto then = s->allow("k", windows, {.now = at(2 * second)});
-    BOOST_TEST(then.binding == 1);
+    BOOST_TEST(then.limiting_rule == 1);
     BOOST_TEST(then.retry_after.count() == 58 * second);
     BOOST_TEST(then.rules[0].balance == 3);
     BOOST_TEST(then.rules[1].balance == 0);
     BOOST_TEST(then.rules[2].balance == 1);
     s->allow("k", windows, {.now = at(60 * second)});
     const auto last = s->allow("k", windows, {.now = at(122 * second)});
-    BOOST_TEST(last.binding == 2);
+    BOOST_TEST(last.limiting_rule == 2);
     BOOST_TEST(last.retry_after.count() == (3600 - 122) * second);
     BOOST_TEST(s->peek("k", windows, {.now = at(3600 * second)}).rules[2].balance == 3);
 }
@@ -216,7 +219,7 @@ BOOST_DATA_TEST_CASE(of_several_windows_the_largest_says_how_many_events_are_kep
     const policy p{"p", sliding_log(100, 1h).named("hour"), sliding_log(1, 1us).named("one")};
     for (int i = 0; i < 100; ++i)
         BOOST_TEST(s->allow("k", p, {.now = at(i)}).rules[0].balance == 99 - i);
-    BOOST_TEST(s->allow("k", p, {.now = at(100)}).outcome == outcome::limited);
+    BOOST_TEST(s->allow("k", p, {.now = at(100)}).outcome == outcome::denied);
 }
 
 BOOST_DATA_TEST_CASE(several_windows_share_one_sorted_set_and_nothing_else, every_redis()) {
@@ -242,7 +245,7 @@ BOOST_DATA_TEST_CASE(P3_a_denial_or_peek_leaves_the_log_and_its_end_as_they_were
         BOOST_TEST(before.size() == 2U);
         const auto then = now ? std::optional{*now + 1s} : now;
         for (int i = 0; i < 3; ++i) {
-            BOOST_TEST(s->allow("k", p, {.now = then}).outcome == outcome::limited);
+            BOOST_TEST(s->allow("k", p, {.now = then}).outcome == outcome::denied);
             BOOST_TEST(s->allow("k", p, {.cost = 4, .now = then}).outcome == outcome::never);
             BOOST_TEST(s->allow("k", p, {.cost = 9, .at_least = 2, .now = then}).granted == 0);
             s->allow("k", p, {.cost = 0, .now = then});
@@ -356,3 +359,5 @@ BOOST_DATA_TEST_CASE(P2_and_P12_hold_for_logs_against_a_count_of_every_event, ev
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

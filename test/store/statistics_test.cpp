@@ -11,6 +11,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/test/unit_test.hpp>
 
+BOOST_AUTO_TEST_SUITE(statistics_on_redis)
+
 namespace {
 
 using namespace colimit;
@@ -18,8 +20,6 @@ using namespace colimit::test;
 using namespace std::chrono_literals;
 
 const policy two{"two", gcra(2, 1h).burst(2)};
-
-BOOST_AUTO_TEST_SUITE(statistics_on_redis)
 
 BOOST_AUTO_TEST_CASE(calls_of_one_turn_are_one_batch_and_equal_ones_are_merged) {
     look().must({"FLUSHALL"});
@@ -46,9 +46,9 @@ BOOST_AUTO_TEST_CASE(calls_of_one_turn_are_one_batch_and_equal_ones_are_merged) 
     BOOST_TEST(s.largest_batch == 3U);
     BOOST_TEST(s.merged == 2U);
     BOOST_TEST(s.allowed == 5U);
-    BOOST_TEST(s.limited == 2U);
-    BOOST_TEST(s.of(origin::store) == 7U);
-    BOOST_TEST(s.of(origin::deny_cache) == 0U);
+    BOOST_TEST(s.denied == 2U);
+    BOOST_TEST(s.count(decision_source::store) == 7U);
+    BOOST_TEST(s.count(decision_source::deny_cache) == 0U);
     BOOST_TEST(s.cached_denials == 2U);
     BOOST_TEST(s.latency.count() == 7U);
     BOOST_TEST((s.latency.sum() > 0us));
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(reconnects_and_script_loads_are_counted) {
     const auto s = l.limiter.statistics();
     BOOST_TEST(s.reconnects == 1U);
     BOOST_TEST(s.script_loads == 5U);
-    BOOST_TEST(s.allowed + s.limited + s.failed == s.checks);
+    BOOST_TEST(s.allowed + s.denied + s.failed == s.checks);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_cancelled_wait_gives_back_is_no_call) {
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(what_a_cancelled_wait_gives_back_is_no_call) {
         const auto s = l.limiter.statistics();
         BOOST_TEST(s.checks == 4U);
         BOOST_TEST(s.allowed == 1U);
-        BOOST_TEST(s.limited == 2U);
+        BOOST_TEST(s.denied == 2U);
         BOOST_TEST(s.cancelled == 1U);
         BOOST_TEST(s.failed == 0U);
         if (address != "memory:")
@@ -178,10 +178,10 @@ BOOST_AUTO_TEST_CASE(refused_and_cancelled_calls_are_counted) {
     stop.emit(asio::cancellation_type::terminal);
     run_until(l.context, [&] { return left == 0; });
     const auto s = l.limiter.statistics();
-    BOOST_TEST(s.refused() == 1U);
+    BOOST_TEST(s.rejected_overload() == 1U);
     BOOST_TEST(s.cancelled == 1U);
     BOOST_TEST(s.failed == 1U);
-    BOOST_TEST(s.allowed + s.limited == 1U);
+    BOOST_TEST(s.allowed + s.denied == 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -36,8 +36,8 @@ class local_store final : public open_limiter {
                     const reset_options& o) override {
         return answer_of([&] { return limiter_.once(id, ttl, o); });
     }
-    answer allow_all(std::span<check> /*checks*/) override { return {errc::closed, {}}; }
-    error_code allow_many(std::span<check> /*checks*/) override { return errc::closed; }
+    answer allow_all(std::span<check_item> /*checks*/) override { return {errc::closed, {}}; }
+    error_code allow_many(std::span<check_item> /*checks*/) override { return errc::closed; }
 
   private:
     template<class Ask>
@@ -88,10 +88,10 @@ class asked_limiter final : public open_limiter {
                     const reset_options& o) override {
         return await([&](auto handler) { limiter_.once(id, ttl, o, handler); });
     }
-    answer allow_all(std::span<check> checks) override {
+    answer allow_all(std::span<check_item> checks) override {
         return await([&](auto handler) { limiter_.allow_all(checks, handler); });
     }
-    error_code allow_many(std::span<check> checks) override {
+    error_code allow_many(std::span<check_item> checks) override {
         const auto got = await([&](auto handler) {
             limiter_.allow_many(checks, [handler](error_code ec) { handler(ec, decision{}); });
         });
@@ -135,7 +135,7 @@ class asked_limiter final : public open_limiter {
         const auto [found, is_new] = packed_.try_emplace(p.data(), p);
         const auto& plan = p.data()->plan;
         if (is_new && !plan.has_log && !plan.has_distinct)
-            found->second = p.stored(storage::packed);
+            found->second = p.with_storage(storage::shared_hash);
         return found->second;
     }
 
@@ -150,8 +150,8 @@ class asked_limiter final : public open_limiter {
     settings.timeout = std::chrono::seconds{10}; // deadlines are the subject of other tests
     settings.connect_timeout = std::chrono::seconds{10};
     settings.on_failure = failure_mode::error; // another store's answer would hide this one's
-    settings.minimum_ttl = least_ttl;
-    settings.resp = kind == store_kind::redis_resp2 ? 2 : 3;
+    settings.min_key_ttl = least_ttl;
+    settings.resp_version = kind == store_kind::redis_resp2 ? 2 : 3;
     if (kind == store_kind::redis_tcp)
         settings.server = server().address();
     else if (kind != store_kind::memory)

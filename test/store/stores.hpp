@@ -12,7 +12,7 @@
 #ifndef COLIMIT_TEST_STORE_STORES_HPP
 #define COLIMIT_TEST_STORE_STORES_HPP
 
-#include <colimit/check.hpp>
+#include <colimit/check_item.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/error.hpp>
 #include <colimit/options.hpp>
@@ -68,8 +68,8 @@ class open_limiter {
                              std::chrono::microseconds length, const reset_options& options) = 0;
     virtual answer ask_once(std::string_view id, std::chrono::microseconds ttl,
                             const reset_options& options) = 0;
-    virtual answer allow_all(std::span<check> checks) = 0;
-    virtual error_code allow_many(std::span<check> checks) = 0;
+    virtual answer allow_all(std::span<check_item> checks) = 0;
+    virtual error_code allow_many(std::span<check_item> checks) = 0;
 
     // The verbs; an error is a failure of the test.
     decision allow(std::string_view key, const policy& p, const check_options& options = {}) {

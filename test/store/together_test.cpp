@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(together)
+
 namespace {
 
 using namespace colimit;
@@ -24,8 +26,8 @@ const policy user{"user", gcra(1, 1s).burst(5)};
 const policy tenant{"tenant", sliding_log(8, 1min)};
 const policy everybody{"everybody", distinct(3, 1min), fixed_window(20, 1min)};
 
-[[nodiscard]] std::vector<check> three_checks(std::string_view who, std::int64_t cost = 1,
-                                              time_point now = at(0)) {
+[[nodiscard]] std::vector<check_item> three_checks(std::string_view who, std::int64_t cost = 1,
+                                                   time_point now = at(0)) {
     const auto options = check_options{.cost = cost, .member = who, .now = now};
     return {{.key = who, .policy = user, .options = options},
             {.key = "acme", .policy = tenant, .options = options},
@@ -59,7 +61,7 @@ BOOST_DATA_TEST_CASE(P8_denied_checks_take_up_a_clock_that_was_set_back, every_l
         const auto ask = [&](std::int64_t seconds) {
             const auto member = "m" + std::to_string(seconds);
             const auto now = at(seconds * second);
-            auto checks = std::vector<check>{
+            auto checks = std::vector<check_item>{
                 {.key = "a", .policy = one, .options = {.member = member, .now = now}},
                 {.key = "b", .policy = user, .options = {.now = now}}};
             const auto [ec, d] = s->allow_all(checks);
@@ -80,7 +82,7 @@ BOOST_DATA_TEST_CASE(P7_one_check_that_does_not_fit_charges_none, every_limiter(
     auto second_user = three_checks("bob", 5);
     const auto [ec, d] = s->allow_all(second_user);
     BOOST_TEST(!ec);
-    BOOST_TEST(d.outcome == outcome::limited);
+    BOOST_TEST(d.outcome == outcome::denied);
     BOOST_TEST(d == second_user[1].result);
     BOOST_TEST(d.retry_after.count() == 60 * second);
     BOOST_TEST(second_user[0].result.outcome == outcome::allowed);
@@ -111,7 +113,7 @@ BOOST_DATA_TEST_CASE(any_of_the_checks_can_refuse_all, every_limiter()) {
         auto checks = three_checks("zoe");
         const auto [ec, d] = s->allow_all(checks);
         BOOST_TEST(!ec);
-        BOOST_TEST(d.outcome == outcome::limited, refusing);
+        BOOST_TEST(d.outcome == outcome::denied, refusing);
         BOOST_TEST(s->peek("zoe", user, peek) == before[0]);
         BOOST_TEST(s->peek("acme", tenant, peek) == before[1]);
         BOOST_TEST(s->peek("", everybody, peek) == before[2]);
@@ -126,7 +128,7 @@ BOOST_DATA_TEST_CASE(P3_a_refusal_of_all_leaves_every_key_as_it_was, every_redis
     BOOST_TEST(before.size() == 4U); // two values, a log, a sketch
     for (int i = 0; i < 3; ++i) {
         auto checks = three_checks("bob", 4, at(i));
-        BOOST_TEST(s->allow_all(checks).result.outcome == outcome::limited);
+        BOOST_TEST(s->allow_all(checks).result.outcome == outcome::denied);
     }
     BOOST_TEST((take_picture() == before));
 }
@@ -147,7 +149,7 @@ BOOST_DATA_TEST_CASE(what_cannot_be_asked_together_is_refused_and_charges_nothin
                      every_limiter()) {
     auto s = open_store(sample);
     const auto now = check_options{.now = at(0)};
-    const auto refused = [&](std::vector<check> checks) {
+    const auto refused = [&](std::vector<check_item> checks) {
         return s->allow_all(checks).ec == errc::invalid_argument;
     };
     BOOST_TEST(refused({}));
@@ -157,7 +159,7 @@ BOOST_DATA_TEST_CASE(what_cannot_be_asked_together_is_refused_and_charges_nothin
     BOOST_TEST(refused({{"k", user, now}, {"other", user}}));
     BOOST_TEST(refused({{"k", user, now}, {"other", user, {.cost = -1, .now = at(0)}}}));
     BOOST_TEST(refused({{"k", user, now}, {"", everybody, now}})); // without a member
-    auto too_many = std::vector<check>{};
+    auto too_many = std::vector<check_item>{};
     auto keys = std::vector<std::string>{};
     for (int i = 0; i < 65; ++i)
         keys.push_back("k" + std::to_string(i));
@@ -169,25 +171,25 @@ BOOST_DATA_TEST_CASE(what_cannot_be_asked_together_is_refused_and_charges_nothin
     BOOST_TEST(s->allow_all(too_many).result.outcome == outcome::allowed);
     for (const auto& c : too_many)
         BOOST_TEST(c.result.remaining == 4);
-    const auto long_key = std::string(limits::key_bytes + 1, 'x');
-    auto with_long_key = std::vector<check>{{"k", user, now}, {long_key, user, now}};
+    const auto long_key = std::string(limits::max_key_bytes + 1, 'x');
+    auto with_long_key = std::vector<check_item>{{"k", user, now}, {long_key, user, now}};
     BOOST_TEST((s->allow_all(with_long_key).ec == errc::invalid_key));
 }
 
 BOOST_DATA_TEST_CASE(one_key_under_several_policies_is_several_checks, every_limiter()) {
     auto s = open_store(sample);
     const auto now = check_options{.now = at(0)};
-    auto checks = std::vector<check>{
-        {"k", user, now}, {"k", tenant, now}, {"k", user.prefixed("elsewhere"), now}};
+    auto checks = std::vector<check_item>{
+        {"k", user, now}, {"k", tenant, now}, {"k", user.with_prefix("elsewhere"), now}};
     BOOST_TEST(s->allow_all(checks).result.outcome == outcome::allowed);
     BOOST_TEST(s->peek("k", user, now).remaining == 4);
-    BOOST_TEST(s->peek("k", user.prefixed("elsewhere"), now).remaining == 4);
+    BOOST_TEST(s->peek("k", user.with_prefix("elsewhere"), now).remaining == 4);
 }
 
 BOOST_DATA_TEST_CASE(a_partial_grant_is_each_checks_own, every_limiter()) {
     auto s = open_store(sample);
     const auto some = check_options{.cost = 7, .at_least = 1, .now = at(0)};
-    auto checks = std::vector<check>{{"k", user, some}, {"k", tenant, some}};
+    auto checks = std::vector<check_item>{{"k", user, some}, {"k", tenant, some}};
     BOOST_TEST(s->allow_all(checks).result.outcome == outcome::allowed);
     BOOST_TEST(checks[0].result.granted == 5);
     BOOST_TEST(checks[1].result.granted == 7);
@@ -201,8 +203,9 @@ BOOST_DATA_TEST_CASE(logs_that_are_asked_together_each_remember_for_their_own_ti
         auto s = open_store(sample);
         const auto ask = [&](int i) {
             const auto options = check_options{.now = at(2 * i * second)};
-            auto checks = std::vector<check>{{.key = order, .policy = brief, .options = options},
-                                             {.key = order, .policy = hour, .options = options}};
+            auto checks =
+                std::vector<check_item>{{.key = order, .policy = brief, .options = options},
+                                        {.key = order, .policy = hour, .options = options}};
             if (order == std::string_view{"hour first"})
                 std::swap(checks[0], checks[1]);
             return s->allow_all(checks).result.allowed();
@@ -216,7 +219,7 @@ BOOST_DATA_TEST_CASE(logs_that_are_asked_together_each_remember_for_their_own_ti
 
 BOOST_DATA_TEST_CASE(without_a_clock_of_their_own_checks_share_the_stores, every_limiter()) {
     auto s = open_store(sample, 0ms);
-    auto checks = std::vector<check>{{"a", user}, {"b", user}, {"c", tenant}};
+    auto checks = std::vector<check_item>{{"a", user}, {"b", user}, {"c", tenant}};
     BOOST_TEST(s->allow_all(checks).result.outcome == outcome::allowed);
     BOOST_TEST((checks[0].result.server_time == checks[2].result.server_time));
 }
@@ -237,8 +240,8 @@ BOOST_DATA_TEST_CASE(a_foreign_key_among_them_is_a_conflict_and_nothing_is_charg
 BOOST_DATA_TEST_CASE(many_checks_are_decided_each_on_its_own, every_limiter()) {
     auto s = open_store(sample);
     const auto one = check_options{.now = at(0)};
-    const auto long_key = std::string(limits::key_bytes + 1, 'x');
-    auto checks = std::vector<check>{
+    const auto long_key = std::string(limits::max_key_bytes + 1, 'x');
+    auto checks = std::vector<check_item>{
         {"ann", user, {.cost = 5, .now = at(0)}},
         {"ann", user, one},
         {"acme", tenant, one},
@@ -251,7 +254,7 @@ BOOST_DATA_TEST_CASE(many_checks_are_decided_each_on_its_own, every_limiter()) {
     };
     BOOST_TEST(!s->allow_many(checks));
     BOOST_TEST(checks[0].result.outcome == outcome::allowed);
-    BOOST_TEST(checks[1].result.outcome == outcome::limited); // after the one before it
+    BOOST_TEST(checks[1].result.outcome == outcome::denied); // after the one before it
     BOOST_TEST(checks[2].result.remaining == 7);
     BOOST_TEST((checks[3].ec == errc::invalid_argument));
     BOOST_TEST(checks[4].result.rules[0].balance == 2);
@@ -268,7 +271,7 @@ BOOST_DATA_TEST_CASE(a_foreign_key_fails_its_own_check_of_many, every_redis()) {
     auto s = open_store(sample);
     look().must({"RPUSH", name_of(user, "bad"), "somebody's", "list"});
     const auto one = check_options{.now = at(0)};
-    auto checks = std::vector<check>{{"a", user, one}, {"bad", user, one}, {"b", user, one}};
+    auto checks = std::vector<check_item>{{"a", user, one}, {"bad", user, one}, {"b", user, one}};
     BOOST_TEST(!s->allow_many(checks));
     BOOST_TEST(checks[0].result.remaining == 4);
     BOOST_TEST((checks[1].ec == errc::key_conflict));
@@ -280,7 +283,7 @@ BOOST_DATA_TEST_CASE(a_thousand_checks_are_a_few_script_calls, every_redis()) {
     auto keys = std::vector<std::string>{};
     for (int i = 0; i < 1000; ++i)
         keys.push_back(std::to_string(i));
-    auto checks = std::vector<check>{};
+    auto checks = std::vector<check_item>{};
     for (const auto& key : keys)
         checks.push_back({key, user, {.now = at(0)}});
     look().must({"CONFIG", "RESETSTAT"});
@@ -293,3 +296,5 @@ BOOST_DATA_TEST_CASE(a_thousand_checks_are_a_few_script_calls, every_redis()) {
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

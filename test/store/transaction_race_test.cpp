@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(transaction_races)
+
 namespace {
 
 using namespace colimit;
@@ -30,7 +32,7 @@ using grants = std::vector<time_point>;
 [[nodiscard]] grants hammer(const std::string& server, const policy& p,
                             std::chrono::milliseconds time, int at_once) {
     auto l = live{server, [](config& c) {
-                      c.mode = mode::transaction;
+                      c.mode = execution_mode::multi;
                       c.timeout = 10s;
                   }};
     auto granted = grants{};
@@ -91,8 +93,6 @@ class direct_client {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(transaction_races)
 
 BOOST_AUTO_TEST_CASE(P12_no_window_holds_more_than_the_limit_whoever_hammers) {
     constexpr auto limit = 20;

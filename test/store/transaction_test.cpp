@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(transactions)
+
 namespace {
 
 using namespace colimit;
@@ -31,10 +33,10 @@ struct scriptless {
 
     [[nodiscard]] live open(int resp = 3) const {
         return {server.address(), [resp](config& c) {
-                    c.mode = mode::transaction;
+                    c.mode = execution_mode::multi;
                     c.timeout = 10s; // deadlines are the subject of other tests
-                    c.minimum_ttl = for_supplied_clocks;
-                    c.resp = resp;
+                    c.min_key_ttl = for_supplied_clocks;
+                    c.resp_version = resp;
                 }};
     }
 
@@ -74,8 +76,6 @@ decision allow(live& l, std::string_view key, const policy& p, const check_optio
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(transactions)
-
 BOOST_AUTO_TEST_CASE(a_log_is_exact_without_scripts_in_both_protocols) {
     auto s = scriptless{};
     for (const auto resp : {2, 3}) {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_log_is_exact_without_scripts_in_both_protocols) {
             BOOST_TEST(d.reset_after.count() == 60 * second);
         }
         const auto no = allow(l, key, five, {.now = at(10 * second)});
-        BOOST_TEST(no.outcome == outcome::limited);
+        BOOST_TEST(no.outcome == outcome::denied);
         BOOST_TEST(no.retry_after.count() == 50 * second);
         BOOST_TEST(no.reset_after.count() == 54 * second);
         BOOST_TEST(allow(l, key, five, {.now = at(60 * second - 1)}).retry_after.count() == 1);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_log_is_exact_without_scripts_in_both_protocols) {
 BOOST_AUTO_TEST_CASE(a_user_without_the_right_to_run_scripts_is_served) {
     auto server = redis_server{};
     server.connect().must({"ACL", "SETUSER", "default", "-@scripting", "-info"});
-    auto l = live{server.address(), [](config& c) { c.mode = mode::transaction; }};
+    auto l = live{server.address(), [](config& c) { c.mode = execution_mode::multi; }};
     BOOST_TEST(allow(l, "k", five).remaining == 4);
     BOOST_TEST(allow(l, "k", five).remaining == 3);
 }
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_refund_gives_back_as_many_events_as_it_says) {
 
 BOOST_AUTO_TEST_CASE(a_key_ends_a_second_after_its_period) {
     auto s = scriptless{};
-    auto l = live{s.server.address(), [](config& c) { c.mode = mode::transaction; }};
+    auto l = live{s.server.address(), [](config& c) { c.mode = execution_mode::multi; }};
     (void)allow(l, "k", five);
     const auto ttl = s.look.pttl(s.name_of(five, "k"));
     BOOST_TEST(ttl > 55'000);
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_thousand_calls_at_one_instant_are_a_thousand_events) {
     run_until(l.context, [&] { return left == 0; });
     BOOST_TEST(granted == 1'000);
     BOOST_TEST(s.events(many, "k") == 1'000);
-    BOOST_TEST(allow(l, "k", many, {.now = at(0)}).outcome == outcome::limited);
+    BOOST_TEST(allow(l, "k", many, {.now = at(0)}).outcome == outcome::denied);
 }
 
 BOOST_AUTO_TEST_CASE(the_two_modes_do_not_read_each_others_keys) {
@@ -226,18 +226,18 @@ BOOST_AUTO_TEST_CASE(what_it_cannot_do_is_refused_at_the_call) {
         BOOST_TEST(
             (code_of(l, [&](auto h) { l.limiter.peek("k", *p, h); }) == errc::invalid_policy));
     }
-    const policy counting{"counting", sliding_log(5, 1s).count_refused()};
+    const policy counting{"counting", sliding_log(5, 1s).count_denied()};
     const auto wrong = errc::invalid_argument;
     BOOST_TEST((code_of(l, [&](auto h) { l.limiter.block("k", five, 1s, h); }) == wrong));
     BOOST_TEST((code_of(l, [&](auto h) { l.limiter.once("k", 1s, h); }) == wrong));
     BOOST_TEST((code_of(l, [&](auto h) { l.limiter.wait("k", five, h); }) == wrong));
     BOOST_TEST((code_of(l, [&](auto h) {
-                    l.limiter.charge("k", five, {.cost = limits::log_events + 1}, h);
+                    l.limiter.charge("k", five, {.cost = limits::max_log_events + 1}, h);
                 }) == wrong));
     BOOST_TEST((code_of(l, [&](auto h) {
                     l.limiter.allow("k", counting, {.cost = 2, .at_least = 1}, h);
                 }) == wrong));
-    auto checks = std::vector<check>{{"a", five}, {"b", five}};
+    auto checks = std::vector<check_item>{{"a", five}, {"b", five}};
     BOOST_TEST((code_of(l, [&](auto h) { l.limiter.allow_all(checks, h); }) == wrong));
     BOOST_TEST(s.look.dbsize() == 0);
 }
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(what_it_cannot_do_is_refused_at_the_call) {
 BOOST_AUTO_TEST_CASE(many_checks_at_once_are_as_many_calls) {
     auto s = scriptless{};
     auto l = s.open();
-    auto checks = std::vector<check>{{"a", five}, {"b", five}, {"a", five}};
+    auto checks = std::vector<check_item>{{"a", five}, {"b", five}, {"a", five}};
     auto done = false;
     l.limiter.allow_many(checks, [&done](error_code ec) { done = !ec; });
     run_until(l.context, [&] { return done; });

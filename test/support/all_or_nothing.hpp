@@ -28,8 +28,8 @@ namespace colimit::test {
 }
 
 /// What the store says of each check on its own.
-[[nodiscard]] inline std::vector<decision> peek_all(memory::store& s, std::span<const check> checks,
-                                                    std::int64_t now) {
+[[nodiscard]] inline std::vector<decision>
+peek_all(memory::store& s, std::span<const check_item> checks, std::int64_t now) {
     auto said = std::vector<decision>{};
     for (const auto& c : checks) {
         auto q = detail::ask(detail::verb::peek, c.options);
@@ -40,20 +40,21 @@ namespace colimit::test {
 }
 
 /// Whether all were granted; otherwise none was.
-inline bool was_granted(std::span<const check> checks, std::span<const decision> before) {
-    const auto is_granted = [](const check& c) {
+inline bool was_granted(std::span<const check_item> checks, std::span<const decision> before) {
+    const auto is_granted = [](const check_item& c) {
         return c.result.allowed() && c.result.granted == c.options.cost;
     };
-    if (std::ranges::all_of(checks, [](const check& c) { return c.result.allowed(); })) {
+    if (std::ranges::all_of(checks, [](const check_item& c) { return c.result.allowed(); })) {
         BOOST_TEST(std::ranges::all_of(checks, is_granted));
         BOOST_TEST(std::ranges::all_of(before, &decision::allowed));
         return true;
     }
-    BOOST_TEST(std::ranges::all_of(checks, [](const check& c) { return c.result.granted == 0; }));
+    BOOST_TEST(
+        std::ranges::all_of(checks, [](const check_item& c) { return c.result.granted == 0; }));
     return false;
 }
 
-inline void check_unchanged(memory::store& s, std::span<const check> checks,
+inline void check_unchanged(memory::store& s, std::span<const check_item> checks,
                             std::span<const decision> before, std::int64_t now) {
     const auto after = peek_all(s, checks, now);
     for (std::size_t i = 0; i < after.size(); ++i)
@@ -62,7 +63,7 @@ inline void check_unchanged(memory::store& s, std::span<const check> checks,
 }
 
 /// All are granted in full, or nothing is and nothing has changed. Returns whether they were.
-inline bool answer_and_check(memory::store& s, std::span<check> checks, std::int64_t now) {
+inline bool answer_and_check(memory::store& s, std::span<check_item> checks, std::int64_t now) {
     const auto before = peek_all(s, checks, now);
     const auto together = memory::answer_together(s, checks, now);
     const auto granted = was_granted(checks, before);

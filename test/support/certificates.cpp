@@ -3,6 +3,7 @@
 // Elliptic keys, which are made in no time.
 
 #include <support/certificates.hpp>
+#include <support/fresh_folder.hpp>
 
 #include <openssl/bio.h>
 #include <openssl/ec.h>
@@ -11,7 +12,6 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -81,13 +81,6 @@ std::string write_key(std::string path, EVP_PKEY* key, const char* passphrase = 
 std::string write_certificate(std::string path, X509* certificate) {
     return write_pem(std::move(path),
                      [&](BIO* file) { return PEM_write_bio_X509(file, certificate); });
-}
-
-[[nodiscard]] std::string fresh_folder() {
-    auto name = (std::filesystem::temp_directory_path() / "colimit-keys-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-        throw std::runtime_error{"no temporary folder"};
-    return name;
 }
 
 } // namespace

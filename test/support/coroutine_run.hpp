@@ -9,14 +9,12 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
-#include <exception>
-#include <stdexcept>
-#include <utility>
+#include <functional>
+#include <type_traits>
 
 namespace colimit::test {
 
@@ -24,48 +22,34 @@ namespace asio = boost::asio;
 
 inline constexpr auto patience = std::chrono::seconds{30};
 
+/// Refers to a function that is called while the expression is evaluated that names it. (Trivial:
+/// GCC 12 destroys some temporaries of a co_await twice. One type: what is called with a function
+/// of each test's own would be compiled for each test.)
+class predicate {
+  public:
+    template<class Function>
+        requires(!std::is_same_v<Function, predicate>)
+    predicate(const Function& holds)
+        : function_(&holds),
+          call_([](const void* f) -> bool { return (*static_cast<const Function*>(f))(); }) {}
+
+    bool operator()() const { return call_(function_); }
+
+  private:
+    const void* function_;
+    bool (*call_)(const void*);
+};
+
 /// Runs the context until the condition holds.
-template<class Condition>
-void run_until(asio::io_context& context, Condition holds) {
-    const auto end = std::chrono::steady_clock::now() + patience;
-    context.restart();
-    while (!holds()) {
-        if (std::chrono::steady_clock::now() > end)
-            throw std::runtime_error{"still waiting"};
-        if (context.run_one_for(std::chrono::milliseconds{50}) == 0 && context.stopped())
-            context.restart();
-    }
-}
+void run_until(asio::io_context& context, predicate holds);
 
-/// Runs `body`, a function that makes an awaitable; what it throws is thrown here.
-template<class Body>
-void run(asio::io_context& context, Body body) {
-    auto done = false;
-    auto failure = std::exception_ptr{};
-    asio::co_spawn(context, std::move(body), [&](const std::exception_ptr& e) {
-        done = true;
-        failure = e;
-    });
-    run_until(context, [&] { return done; });
-    if (failure)
-        std::rethrow_exception(failure);
-}
+/// Runs the coroutine; what it throws is thrown here.
+void run(asio::io_context& context, std::function<asio::awaitable<void>()> body);
 
-inline asio::awaitable<void> pause_for(std::chrono::microseconds time) {
-    auto timer = asio::steady_timer{co_await asio::this_coro::executor, time};
-    co_await timer.async_wait(asio::use_awaitable);
-}
+asio::awaitable<void> pause_for(std::chrono::microseconds time);
 
 /// Completes when the condition holds; the loop goes on meanwhile.
-template<class Condition>
-asio::awaitable<void> until(Condition holds) {
-    const auto end = std::chrono::steady_clock::now() + patience;
-    while (!holds()) {
-        if (std::chrono::steady_clock::now() > end)
-            throw std::runtime_error{"the condition does not come to hold"};
-        co_await pause_for(std::chrono::milliseconds{1});
-    }
-}
+asio::awaitable<void> until(predicate holds);
 
 } // namespace colimit::test
 

@@ -19,16 +19,16 @@
 namespace colimit {
 
 inline std::ostream& operator<<(std::ostream& out, outcome o) {
-    return out << (o == outcome::allowed ? "allowed" : o == outcome::limited ? "limited" : "never");
+    return out << (o == outcome::allowed ? "allowed" : o == outcome::denied ? "limited" : "never");
 }
 
 inline std::ostream& operator<<(std::ostream& out, const decision& d) {
     out << d.outcome << " granted " << d.granted << " at "
-        << d.server_time.time_since_epoch().count() << " binding " << int{d.binding} << " limit "
-        << d.limit << " remaining " << d.remaining << " retry " << d.retry_after.count()
-        << " reset " << d.reset_after.count();
-    if (d.origin != origin::store)
-        out << " origin " << static_cast<int>(d.origin);
+        << d.server_time.time_since_epoch().count() << " binding " << int{d.limiting_rule}
+        << " limit " << d.limit << " remaining " << d.remaining << " retry "
+        << d.retry_after.count() << " reset " << d.reset_after.count();
+    if (d.source != decision_source::store)
+        out << " origin " << static_cast<int>(d.source);
     for (const auto& r : d.rules)
         out << " [" << r.limit << ' ' << r.balance << ' ' << r.retry_after.count() << ' '
             << r.reset_after.count() << " /" << r.resolution.count() << ']';

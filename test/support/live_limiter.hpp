@@ -18,6 +18,8 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -63,10 +65,7 @@ struct live {
     live(const std::string& server, Adjust adjust)
         : context(1), limiter(context.get_executor(), settings(server, adjust)) {}
 
-    template<class Body>
-    void run(Body body) {
-        test::run(context, std::move(body));
-    }
+    void run(std::function<asio::awaitable<void>()> body) { test::run(context, std::move(body)); }
 
     /// With the code as a value.
     auto allow(std::string_view key, const policy& p, const check_options& o = {}) {

@@ -36,7 +36,7 @@ class random_rules {
         constexpr std::string_view letters =
             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
         std::string out;
-        for (auto n = 1 + below_or_at(limits::name_length - 1); n > 0; --n)
+        for (auto n = 1 + below_or_at(limits::max_name_length - 1); n > 0; --n)
             out += letters[static_cast<std::size_t>(below_or_at(letters.size() - 1))];
         return out;
     }
@@ -66,7 +66,7 @@ class random_rules {
         if (below_or_at(3) == 0)
             r = r.from_first();
         if (below_or_at(3) == 0)
-            r = r.count_refused();
+            r = r.count_denied();
         if (below_or_at(1) == 0)
             r = r.named(name());
         return r.shadow(below_or_at(3) == 0);
@@ -78,7 +78,7 @@ class random_rules {
         const auto count = 1 + static_cast<std::int64_t>(below_or_at(9'999));
         const auto period = std::chrono::milliseconds{1 + below_or_at(86'399'999)};
         auto r = kind == algorithm::calendar
-                     ? calendar(count, unit(), utc_offset() % limits::utc_offset)
+                     ? calendar(count, unit(), utc_offset() % limits::max_utc_offset)
                      : rule{kind, count, std::chrono::microseconds{period}.count(), count};
         if (is_bucket(kind)) {
             r = r.burst(1 + static_cast<std::int64_t>(below_or_at(99)));
@@ -90,7 +90,7 @@ class random_rules {
         if (kind == algorithm::fixed_window && below_or_at(1) == 0)
             r = r.from_first();
         if (kind == algorithm::sliding_log && below_or_at(1) == 0)
-            r = r.count_refused();
+            r = r.count_denied();
         if (below_or_at(1) == 0)
             r = r.named(name());
         return r.shadow(below_or_at(3) == 0);

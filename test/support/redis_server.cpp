@@ -3,6 +3,7 @@
 // Starting and ending a server. Two programs may pick the same free port: the one whose server then
 // fails to bind it picks another.
 
+#include <support/fresh_folder.hpp>
 #include <support/redis_server.hpp>
 
 #include <arpa/inet.h>
@@ -17,7 +18,6 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -32,14 +32,6 @@ using namespace std::chrono_literals;
 
 // The bus of a cluster needs the port 10,000 higher too, which one in five cannot have.
 constexpr int attempts = 8;
-
-[[nodiscard]] std::string fresh_folder() {
-    auto name = std::filesystem::temp_directory_path() / "colimit-test-XXXXXX";
-    auto text = name.string();
-    if (::mkdtemp(text.data()) == nullptr)
-        throw std::runtime_error{"cannot make a folder like " + text};
-    return text;
-}
 
 [[nodiscard]] std::uint16_t free_port() {
     const auto probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

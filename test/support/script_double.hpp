@@ -26,6 +26,12 @@ namespace colimit::test {
 
 using command = std::vector<std::string>;
 
+// Replies to the commands of a handshake.
+inline constexpr std::string_view hello_reply = "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n";
+inline constexpr std::string_view permissions_reply = "*3\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n";
+inline constexpr std::string_view load_reply =
+    "$40\r\n0123456789012345678901234567890123456789\r\n";
+
 /// Takes the complete commands off the front of `bytes`.
 [[nodiscard]] inline std::vector<command> take_commands(std::string& bytes) {
     auto found = std::vector<command>{};
@@ -56,7 +62,7 @@ struct script_call {
         plan = words.at(3 + count);
         nonce = words.at(4 + count);
         clock = words.at(5 + count);
-        minimum_ttl = words.at(6 + count);
+        min_key_ttl = words.at(6 + count);
         const auto& packed = words.at(7 + count);
         const auto times_of = [&](std::size_t k) -> std::size_t {
             return packed.empty()           ? 1
@@ -73,7 +79,7 @@ struct script_call {
     }
 
     std::vector<std::string> keys;
-    std::string plan, nonce, clock, minimum_ttl;
+    std::string plan, nonce, clock, min_key_ttl;
     std::vector<std::pair<std::size_t, detail::question>> calls; ///< key and question
 
   private:

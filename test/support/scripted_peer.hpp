@@ -6,7 +6,9 @@
 #ifndef COLIMIT_TEST_SUPPORT_SCRIPTED_PEER_HPP
 #define COLIMIT_TEST_SUPPORT_SCRIPTED_PEER_HPP
 
+#include <colimit/config.hpp>
 #include <support/coroutine_run.hpp>
+#include <support/fresh_folder.hpp>
 #include <support/script_double.hpp>
 
 #include <boost/asio/buffer.hpp>
@@ -15,8 +17,8 @@
 #include <boost/asio/write.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -28,11 +30,6 @@
 #include <vector>
 
 namespace colimit::test {
-
-inline constexpr std::string_view hello_reply = "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n";
-inline constexpr std::string_view permissions_reply = "*3\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n";
-inline constexpr std::string_view load_reply =
-    "$40\r\n0123456789012345678901234567890123456789\r\n";
 
 /// One connection, as the server sees it. It throws system_error when the client has gone.
 class peer_connection {
@@ -113,7 +110,7 @@ class scripted_peer {
     using script = std::function<asio::awaitable<void>(peer_connection&)>;
 
     scripted_peer(asio::io_context& context, script each)
-        : folder_(make_folder()), script_(std::move(each)),
+        : folder_(fresh_folder()), script_(std::move(each)),
           acceptor_(context, {folder_ + "/peer.sock"}) {
         asio::co_spawn(context, accept(), report);
     }
@@ -122,17 +119,19 @@ class scripted_peer {
     ~scripted_peer() { std::filesystem::remove_all(folder_); }
 
     [[nodiscard]] std::string address() const { return "unix:" + folder_ + "/peer.sock"; }
+    /// For a limiter that is patient, reports errors as such, and sends only what a test asks for.
+    [[nodiscard]] config settings() const {
+        auto c = config{};
+        c.server = address();
+        c.timeout = std::chrono::seconds{10};
+        c.ping_interval = std::chrono::milliseconds{0};
+        c.on_failure = failure_mode::error;
+        return c;
+    }
     [[nodiscard]] int connections() const noexcept { return connections_; }
     void close() { acceptor_.close(); }
 
   private:
-    [[nodiscard]] static std::string make_folder() {
-        auto name = (std::filesystem::temp_directory_path() / "colimit-peer-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr)
-            throw std::runtime_error{"no temporary folder"};
-        return name;
-    }
-
     /// A client that goes is what happens; anything else that a script throws is a fault of it.
     static void report(const std::exception_ptr& failure) {
         try {

@@ -38,8 +38,8 @@ struct tls_server {
     /// What makes a limiter trust it, as `name` if that is not its host.
     [[nodiscard]] std::function<void(config&)> trusted(const std::string& name = {}) const {
         return [file = authority.file(), name](config& c) {
-            c.tls.authorities = file;
-            c.tls.name = name;
+            c.tls.ca_file = file;
+            c.tls.server_name = name;
             c.connect_timeout = std::chrono::seconds{10}; // of a machine that others use too
         };
     }

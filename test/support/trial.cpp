@@ -145,7 +145,7 @@ void trial::start_neighbour(std::function<void()> on_answer) {
 
 asio::awaitable<std::int64_t> trial::left(std::string key) {
     const auto d = co_await limiter_.peek(key, rules_);
-    co_return d.reason == reason::block ? blocked : d.remaining;
+    co_return d.reason == denial_reason::block ? blocked : d.remaining;
 }
 
 asio::awaitable<trace> trial::look() {

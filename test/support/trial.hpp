@@ -93,7 +93,7 @@ class trial {
     [[nodiscard]] error_code code() const noexcept { return code_; }
     /// Handlers that are there: 1 until the call ends or is dropped.
     [[nodiscard]] long handlers() const noexcept { return ended_.use_count() - 1; }
-    [[nodiscard]] const std::vector<check>& checks() const noexcept { return checks_; }
+    [[nodiscard]] const std::vector<check_item>& checks() const noexcept { return checks_; }
 
   private:
     [[nodiscard]] auto handler() {
@@ -110,7 +110,7 @@ class trial {
     std::string key_;
     std::string other_key_;
     policy rules_;
-    std::vector<check> checks_;
+    std::vector<check_item> checks_;
     boost::asio::cancellation_signal signal_;
     boost::asio::cancellation_type cancelled_as_ = boost::asio::cancellation_type::none;
     std::shared_ptr<int> ended_ = std::make_shared<int>(0);

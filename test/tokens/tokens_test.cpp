@@ -77,7 +77,7 @@ void call_each(Each& each, Start start) {
 }
 
 template<class Each>
-void for_each_verb(limiter& l, std::vector<check>& checks, Each each) {
+void for_each_verb(limiter& l, std::vector<check_item>& checks, Each each) {
     using decides = limiter::signature;
     call_each<decides>(
         each, [&](auto&& t) { return l.allow("k", thousand, std::forward<decltype(t)>(t)); });
@@ -146,7 +146,8 @@ struct fixture {
 
     asio::io_context context;
     colimit::limiter limiter{context.get_executor(), "memory:"};
-    std::vector<check> checks{{.key = "a", .policy = thousand}, {.key = "b", .policy = thousand}};
+    std::vector<check_item> checks{{.key = "a", .policy = thousand},
+                                   {.key = "b", .policy = thousand}};
     int started = 0;
     int ended = 0;
 };
@@ -286,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_call_is_cancelled_after_its_time) {
     auto server = test::redis_server{};
     server.stop();
     auto l = test::live{server.address(), [](config& c) { c.timeout = c.connect_timeout = 1h; }};
-    auto checks = std::vector<check>{{.key = "a", .policy = thousand}};
+    auto checks = std::vector<check_item>{{.key = "a", .policy = thousand}};
     auto started = 0;
     auto ended = 0;
     for_each_verb(l.limiter, checks, [&](auto verb) {

@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(server_address)
+
 namespace {
 
 using colimit::redis::address;
@@ -62,8 +64,6 @@ void check_address(std::string_view text, const address& expected) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(server_address)
 
 BOOST_AUTO_TEST_CASE(memory_is_an_address_of_its_own) {
     check_address("memory:", {});
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(other_schemes_are_refused_with_those_that_there_are) {
 }
 
 BOOST_AUTO_TEST_CASE(an_address_above_the_limit_is_refused_unread) {
-    const auto most = colimit::limits::address_bytes;
+    const auto most = colimit::limits::max_address_bytes;
     BOOST_TEST(parse_address("redis://:" + std::string(most - 11, 'p') + "@h").password.size() ==
                most - 11);
     check_reason("redis://:" + std::string(most - 10, 'p') + "@h",

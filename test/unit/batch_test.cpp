@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(batches)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -67,8 +69,6 @@ struct fixture {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(batches)
 
 BOOST_FIXTURE_TEST_CASE(single_allows_of_cost_1_are_named_by_their_keys_alone, fixture) {
     add("a");
@@ -169,7 +169,7 @@ BOOST_FIXTURE_TEST_CASE(calls_on_one_key_get_the_answers_of_one_after_another, f
     BOOST_TEST((answer(server) == redis::remedy::keep));
     BOOST_TEST(first.result.remaining == 1);
     BOOST_TEST(second.result.remaining == 0);
-    BOOST_TEST((third.result.outcome == outcome::limited));
+    BOOST_TEST((third.result.outcome == outcome::denied));
     BOOST_TEST(back.result.remaining == 1);
     BOOST_TEST(fourth.is_allowed());
     BOOST_TEST(other.result.remaining == 1);

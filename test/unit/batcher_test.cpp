@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <support/batcher_bench.hpp>
+#include <support/substitution.hpp>
 
 #include <boost/asio/error.hpp>
 
@@ -12,6 +13,8 @@
 #include <deque>
 #include <string>
 #include <vector>
+
+BOOST_AUTO_TEST_SUITE(batchers)
 
 namespace {
 
@@ -44,8 +47,6 @@ struct small : fixture {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(batchers)
-
 BOOST_FIXTURE_TEST_CASE(calls_of_one_turn_leave_in_one_batch_for_each_policy, fixture) {
     for (const auto* key : {"a", "b", "a"})
         ask(key);
@@ -70,19 +71,10 @@ BOOST_FIXTURE_TEST_CASE(a_batch_that_is_full_says_so_whichever_it_is, small) {
     BOOST_TEST(!batcher.is_full());
 }
 
-// The operation that replaces a cancelled `wait` must not outlast its request, nor end before it.
 BOOST_FIXTURE_TEST_CASE(a_substitute_has_the_deadline_of_the_call_that_it_replaces, fixture) {
     auto& op = ask("a", {.verb = detail::verb::reserve});
     (void)write_calls();
-    auto by = fake_operation{op.asked, 0};
-    batcher.substitute(op, by);
-    BOOST_TEST((batcher.next_deadline() == op.deadline));
-    batcher.expire(op.deadline - 1, errc::unavailable);
-    BOOST_TEST((batcher.done.front() == nullptr));
-    batcher.expire(op.deadline, errc::unavailable);
-    BOOST_TEST((batcher.done.front() == &by));
-    BOOST_TEST(by.ended(errc::outcome_unknown));
-    (void)batcher.done.pop_front();
+    test::check_deadline_of_substitute(batcher, op);
 }
 
 BOOST_FIXTURE_TEST_CASE(equal_policies_that_were_made_apart_share_a_batch, fixture) {
@@ -110,7 +102,7 @@ BOOST_FIXTURE_TEST_CASE(keys_carry_the_prefix_and_the_least_time_to_live_is_sent
     BOOST_REQUIRE(!bench.submit(op, "a", rules));
     const auto sent = bench.write_calls().at(0);
     BOOST_TEST(sent.keys[0].starts_with("mine:{"));
-    BOOST_TEST(sent.minimum_ttl == "5000");
+    BOOST_TEST(sent.min_key_ttl == "5000");
     bench.batcher.fail_all(errc::closed);
 }
 

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(batcher_trouble)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -47,8 +49,6 @@ struct fixture : batcher_bench {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(batcher_trouble)
 
 BOOST_FIXTURE_TEST_CASE(a_batch_whose_script_was_forgotten_is_sent_again_with_its_text, fixture) {
     auto& op = ask("a");

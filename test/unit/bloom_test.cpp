@@ -22,6 +22,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(bloom)
+
 namespace {
 
 using namespace colimit;
@@ -77,8 +79,6 @@ constexpr std::int64_t start = 1'700'000'000'000'000;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(bloom)
 
 BOOST_AUTO_TEST_CASE(of_a_million_new_ids_fewer_than_stated_are_called_old_by_full_generations) {
     const auto rate = worst_rate(1'000'000, 0.01, 1'000'000);
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(blocks_are_at_most_a_mebibyte_and_ids_fall_on_all_of_them_a
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_filter_has_places_that_still_are_exact) {
-    const auto shape = core::make_bloom(limits::filter_ids, limits::least_error_rate, 1);
+    const auto shape = core::make_bloom(limits::max_filter_ids, limits::min_error_rate, 1);
     BOOST_TEST(std::uint64_t{shape.blocks} * shape.lines <= std::uint64_t{1} << 26U);
     BOOST_TEST(shape.words <= core::bloom_shape::most_words);
     const auto last = core::mark_of(shape, {.line = ~std::uint64_t{0}, .seed = 0});
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(the_size_of_a_filter_and_the_bits_of_an_id_stay_as_they_are
                           {30'000, 0.1, 4, 1'574, 1, 0, 972, 883'500U},
                           {1'000'000, 0.001, 12, 16'065, 3, 1, 13'721, 714'846'141U},
                           {10'000'000, 0.01, 8, 32'129, 15, 9, 8'691, 4'182'241'112U},
-                          {limits::filter_ids, limits::least_error_rate, 24, 10'920, 4'773, 2'949,
+                          {limits::max_filter_ids, limits::min_error_rate, 24, 10'920, 4'773, 2'949,
                            9'568, 4'266'749'898U}}) {
         const auto shape = core::make_bloom(f.capacity, f.error_rate, 7);
         BOOST_TEST((shape == core::bloom_shape{7, f.words, f.lines, f.blocks}));
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(the_size_of_a_filter_and_the_bits_of_an_id_stay_as_they_are
 }
 
 BOOST_AUTO_TEST_CASE(a_block_has_a_head_and_lines_of_words) {
-    const auto shape = core::bloom_shape{.age = 7, .words = 8, .lines = 49, .blocks = 3};
+    const auto shape = core::bloom_shape{.ttl = 7, .words = 8, .lines = 49, .blocks = 3};
     BOOST_TEST(shape.line_bytes() == 32U);
     BOOST_TEST(shape.block_bytes() == 8U + 49U * 32U);
     BOOST_TEST(shape.bytes() == 3 * (8 + 49 * 32));
@@ -203,19 +203,19 @@ BOOST_AUTO_TEST_CASE(settings_out_of_range_are_refused_with_the_reason) {
                    .starts_with("filter 'f': error_rate: out of range (got nan, "));
     BOOST_TEST(refusal("f", {.error_rate = 0.51})
                    .starts_with("filter 'f': error_rate: out of range (got 0.51"));
-    BOOST_TEST(refusal("f", {.age = 999us}) ==
+    BOOST_TEST(refusal("f", {.ttl = 999us}) ==
                "filter 'f': age: out of range (got 999 us, expected 1 ms to 366 days)");
-    BOOST_TEST(refusal("f", {.age = 367 * 24h})
+    BOOST_TEST(refusal("f", {.ttl = 367 * 24h})
                    .starts_with("filter 'f': age: out of range (got 31708800000000 us"));
     BOOST_TEST(refusal("a b", {}).starts_with("the filter's name: character 2"));
     BOOST_TEST(test::refusal(errc::invalid_policy, [] {
-                   (void)bloom_filter{"f"}.prefixed("");
+                   (void)bloom_filter{"f"}.with_prefix("");
                }).starts_with("filter 'f': the prefix is empty"));
 }
 
 BOOST_AUTO_TEST_CASE(an_id_is_new_once_and_then_known_for_an_age_and_for_two_at_most) {
     auto l = local_limiter{};
-    const bloom_filter f{"f", {.capacity = 1000, .age = 10s}};
+    const bloom_filter f{"f", {.capacity = 1000, .ttl = 10s}};
     // 1.7e9 s is a multiple of 10 s: a generation begins there.
     for (const auto first : {0s, 5s, 9s}) {
         const auto id = std::to_string(first.count());
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(an_id_is_new_once_and_then_known_for_an_age_and_for_two_at_
 
 BOOST_AUTO_TEST_CASE(no_id_is_called_new_again_within_its_age_whatever_comes_between) {
     auto l = local_limiter{};
-    const bloom_filter f{"f", {.capacity = 200, .error_rate = 0.1, .age = 1s}};
+    const bloom_filter f{"f", {.capacity = 200, .error_rate = 0.1, .ttl = 1s}};
     std::mt19937_64 random{1};
     auto new_since = std::map<std::uint64_t, std::int64_t>{};
     auto now = std::int64_t{0};
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(no_id_is_called_new_again_within_its_age_whatever_comes_bet
 }
 
 BOOST_AUTO_TEST_CASE(a_clock_that_is_set_back_forgets_nobody) {
-    const bloom_filter f{"f", {.capacity = 1000, .age = 1s}};
+    const bloom_filter f{"f", {.capacity = 1000, .ttl = 1s}};
     for (const auto back : {500ms, 1000ms, 1500ms, 2000ms, 2500ms, 10'000ms, 100'000ms}) {
         auto l = local_limiter{};
         const auto later = std::int64_t{200'300'000};
@@ -272,9 +272,9 @@ BOOST_AUTO_TEST_CASE(a_filter_with_other_numbers_another_name_or_prefix_is_anoth
     BOOST_TEST(!l.seen("id", f, {.now = at(0)}));
     BOOST_TEST(l.seen("id", bloom_filter{"f"}, {.now = at(0)}));
     BOOST_TEST(!l.seen("id", bloom_filter{"g"}, {.now = at(0)}));
-    BOOST_TEST(!l.seen("id", f.prefixed("p"), {.now = at(0)}));
+    BOOST_TEST(!l.seen("id", f.with_prefix("p"), {.now = at(0)}));
     BOOST_TEST(!l.seen("id", bloom_filter{"f", {.capacity = 2'000'000}}, {.now = at(0)}));
-    BOOST_TEST(!l.seen("id", bloom_filter{"f", {.age = 25h}}, {.now = at(0)}));
+    BOOST_TEST(!l.seen("id", bloom_filter{"f", {.ttl = 25h}}, {.now = at(0)}));
     BOOST_TEST(!l.seen("id", bloom_filter{"f", {.error_rate = 0.02}}, {.now = at(0)}));
 }
 
@@ -282,22 +282,22 @@ BOOST_AUTO_TEST_CASE(any_bytes_are_an_id_and_too_many_are_refused) {
     auto l = local_limiter{};
     const bloom_filter f{"f"};
     for (const auto& id : {std::string{}, std::string{"\0", 1}, std::string{"\r\n{}"},
-                           std::string(limits::key_bytes, 'x')}) {
+                           std::string(limits::max_key_bytes, 'x')}) {
         BOOST_TEST(!l.seen(id, f, {.now = at(0)}));
         BOOST_TEST(l.seen(id, f, {.now = at(0)}));
     }
-    BOOST_CHECK_THROW((void)l.seen(std::string(limits::key_bytes + 1, 'x'), f), colimit::error);
+    BOOST_CHECK_THROW((void)l.seen(std::string(limits::max_key_bytes + 1, 'x'), f), colimit::error);
     BOOST_CHECK_THROW((void)l.seen("id", f, {.now = time_point{-1us}}), colimit::error);
 }
 
 BOOST_AUTO_TEST_CASE(the_filters_of_a_store_are_bounded_and_forgotten_ones_make_room) {
     auto filters = memory::bloom_filters{};
     const auto named = [](std::size_t i) {
-        return bloom_filter{std::to_string(i), {.capacity = 1, .age = 1s}};
+        return bloom_filter{std::to_string(i), {.capacity = 1, .ttl = 1s}};
     };
-    for (std::size_t i = 0; i < limits::local_filters; ++i)
+    for (std::size_t i = 0; i < limits::max_local_filters; ++i)
         BOOST_REQUIRE((filters.seen("id", *named(i).data(), start) == false));
-    const auto more = named(limits::local_filters);
+    const auto more = named(limits::max_local_filters);
     BOOST_TEST(!filters.seen("id", *more.data(), start).has_value());
     BOOST_TEST((filters.seen("id", *named(0).data(), start) == true));
     BOOST_TEST(!filters.seen("id", *more.data(), start + 1'999'999).has_value());

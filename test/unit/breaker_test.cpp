@@ -10,6 +10,8 @@
 #include <random>
 #include <set>
 
+BOOST_AUTO_TEST_SUITE(breakers)
+
 namespace {
 
 using colimit::redis::breaker;
@@ -40,8 +42,6 @@ void probe(breaker& b, bool served, std::int64_t now, std::int64_t later) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(breakers)
 
 BOOST_AUTO_TEST_CASE(misses_in_a_row_open_it_and_others_do_not) {
     auto b = breaker{settings()};

@@ -19,6 +19,8 @@
 #include <system_error>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(call_faults)
+
 using namespace std::chrono_literals;
 using namespace colimit;
 using detail::fault;
@@ -29,7 +31,7 @@ namespace {
 const auto bucket = policy{"bucket", gcra(5, 1s)};
 const auto window = policy{"window", gcra(5, 1s), fixed_window(5, 1min)};
 const auto members = policy{"members", distinct(5, 1h)};
-const auto together = policy{"together", gcra(5, 1s)}.stored(storage::packed);
+const auto together = policy{"together", gcra(5, 1s)}.with_storage(storage::shared_hash);
 
 [[nodiscard]] std::string in_transaction_mode(const policy& p, detail::question asked) {
     const auto ec = redis::error_of_log_call(p.data()->plan, asked);
@@ -49,13 +51,13 @@ struct trial {
             BOOST_TEST((ec == errc::invalid_argument), ec.message());
             BOOST_TEST((ec == make_error_code(errc::invalid_argument)));
             BOOST_TEST((ec.category() == error_category()));
-            BOOST_TEST((ec == condition::fix_the_cause));
+            BOOST_TEST((ec == condition::permanent));
             BOOST_TEST(ec.message() == message);
             // As documented: a standard code equals a condition, but not the code without a
             // message.
             const std::error_code standard = ec;
             const std::error_code plain = make_error_code(errc::invalid_argument);
-            const std::error_condition to_fix = make_error_condition(condition::fix_the_cause);
+            const std::error_condition to_fix = make_error_condition(condition::permanent);
             BOOST_TEST((standard == to_fix));
             BOOST_TEST((standard != plain));
             BOOST_TEST(standard.message() == message);
@@ -64,8 +66,6 @@ struct trial {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(call_faults)
 
 BOOST_AUTO_TEST_CASE(a_call_ends_with_the_reason) {
     auto t = trial{};
@@ -85,24 +85,25 @@ BOOST_AUTO_TEST_CASE(a_call_ends_with_the_reason) {
     t.check(
         [](limiter& l, auto token) { return l.block("k", together, 1s, token); },
         "policy: block and wait keep state for longer than packed storage does (expected a policy "
-        "without storage::packed)");
+        "without storage::shared_hash)");
     t.check([](limiter& l,
                auto token) { return l.allow("k", bucket, {.now = time_point{} - 1s}, token); },
             "now: out of range (expected 1970 to 2112)");
 }
 
 BOOST_AUTO_TEST_CASE(checks_together_say_which_of_them_has_which_fault) {
-    const auto packed = policy{"q", gcra(5, 1s)}.stored(storage::packed);
+    const auto packed = policy{"q", gcra(5, 1s)}.with_storage(storage::shared_hash);
     const auto other_time = check_options{.now = time_point{5s}};
     struct sample {
-        std::vector<check> checks;
+        std::vector<check_item> checks;
         std::string message;
         std::size_t at;
     };
     auto samples = std::vector<sample>{
         {{}, "checks: wrong number (expected 1 to 64)", 0},
         {{{.key = "a", .policy = bucket}, {.key = "a", .policy = packed}},
-         "checks: allow_all cannot use packed storage (expected policies without storage::packed)",
+         "checks: allow_all cannot use packed storage (expected policies without "
+         "storage::shared_hash)",
          1},
         {{{.key = "a", .policy = bucket}, {.key = "b", .policy = bucket, .options = other_time}},
          "checks: several values of now (expected one for all checks)",
@@ -124,30 +125,32 @@ BOOST_AUTO_TEST_CASE(checks_together_say_which_of_them_has_which_fault) {
 BOOST_AUTO_TEST_CASE(transaction_mode_says_which_rule_and_why) {
     using detail::verb;
     BOOST_TEST(in_transaction_mode(policy{"p", sliding_log(5, 1s), gcra(5, 1s)}, {}) ==
-               "mode::transaction: rule 2, a continuous bucket (gcra, cell, token_bucket or "
+               "execution_mode::multi: rule 2, a continuous bucket (gcra, cell, token_bucket or "
                "leaky_bucket) needs a script (expected sliding_log rules only)");
     BOOST_TEST(in_transaction_mode(window, {}).find("rule 1, ") != std::string::npos);
-    BOOST_TEST(in_transaction_mode(policy{"p", sliding_log(5, 1s)}.prevent_duplicate(1s), {}) ==
-               "mode::transaction: prevent_duplicate needs a script (expected sliding_log rules "
-               "only)");
-    const auto log = policy{"p", sliding_log(5, 1s).count_refused()};
-    BOOST_TEST(in_transaction_mode(log, {.verb = verb::block}) ==
-               "mode::transaction: this verb needs a script (expected allow, peek, charge, refund, "
-               "reset or allow_many)");
+    BOOST_TEST(
+        in_transaction_mode(policy{"p", sliding_log(5, 1s)}.prevent_duplicate(1s), {}) ==
+        "execution_mode::multi: prevent_duplicate needs a script (expected sliding_log rules "
+        "only)");
+    const auto log = policy{"p", sliding_log(5, 1s).count_denied()};
+    BOOST_TEST(
+        in_transaction_mode(log, {.verb = verb::block}) ==
+        "execution_mode::multi: this verb needs a script (expected allow, peek, charge, refund, "
+        "reset or allow_many)");
     BOOST_TEST(in_transaction_mode(log, {.verb = verb::charge, .cost = 100'001}) ==
-               "cost: too many events for mode::transaction (expected 0 to 100000)");
+               "cost: too many events for execution_mode::multi (expected 0 to 100000)");
     BOOST_TEST(in_transaction_mode(log, {.cost = 5, .at_least = 1})
-                   .starts_with("at_least: a policy with count_refused makes no partial grants"));
+                   .starts_with("at_least: a policy with count_denied makes no partial grants"));
 }
 
 BOOST_AUTO_TEST_CASE(every_fault_of_every_rule_has_a_message_and_is_the_code_that_it_was) {
     for (auto f = 1; f <= static_cast<int>(fault::multi_partial); ++f)
-        for (std::size_t rule = 0; rule < limits::rules_per_policy; ++rule)
+        for (std::size_t rule = 0; rule < limits::max_rules_per_policy; ++rule)
             for (auto kind = 0; kind <= static_cast<int>(core::kind::lockout); ++kind) {
                 const auto ec =
                     detail::error_of(static_cast<fault>(f), {rule, static_cast<core::kind>(kind)});
                 BOOST_TEST((ec == errc::invalid_argument || ec == errc::invalid_policy));
-                BOOST_TEST((ec == condition::fix_the_cause));
+                BOOST_TEST((ec == condition::permanent));
                 BOOST_TEST(ec.message().find("(expected ") != std::string::npos);
             }
     const auto plain = make_error_code(errc::closed);

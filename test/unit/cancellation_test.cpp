@@ -21,6 +21,8 @@
 #include <optional>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(cancellation)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -81,8 +83,6 @@ struct fixture {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(cancellation)
 
 BOOST_FIXTURE_TEST_CASE(before_the_bytes_left_every_type_ends_the_call_and_takes_no_quota,
                         fixture) {
@@ -167,8 +167,8 @@ BOOST_FIXTURE_TEST_CASE(after_the_bytes_left_total_ends_a_peek_because_it_has_no
 // One check is sent and one is not: cancelling the second alone would be a part of the effect.
 BOOST_FIXTURE_TEST_CASE(total_cancels_many_checks_together_or_not_at_all, fixture) {
     auto signal = asio::cancellation_signal{};
-    auto checks = std::vector<check>{{.key = "a", .policy = five},
-                                     {.key = "b", .policy = policy{"other", gcra(5, 1h)}}};
+    auto checks = std::vector<check_item>{{.key = "a", .policy = five},
+                                          {.key = "b", .policy = policy{"other", gcra(5, 1h)}}};
     const auto start = [&] {
         ended = 0;
         limiter.allow_many(checks,

@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <colimit/cell.hpp>
+#include <colimit/redis_cell.hpp>
 #include <support/key_history.hpp>
 
 #include <array>
@@ -20,6 +20,8 @@ static std::ostream& operator<<(std::ostream& out, const cell_reply& r) {
 }
 
 } // namespace colimit
+
+BOOST_AUTO_TEST_SUITE(cell_replies)
 
 namespace {
 
@@ -43,8 +45,6 @@ void run(const rule& r, std::span<const row> rows) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(cell_replies)
 
 BOOST_AUTO_TEST_CASE(one_in_two_seconds_without_a_burst) {
     constexpr row rows[] = {

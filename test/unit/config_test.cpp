@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(configuration)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -28,8 +30,8 @@ template<class Value>
 void check_range(Value config::* member, Value least, Value most, const std::string& option,
                  const std::string& range) {
     auto settings = config{};
-    settings.reconnect_least = 1ms;
-    settings.reconnect_most = 1h;
+    settings.reconnect_delay_min = 1ms;
+    settings.reconnect_delay_max = 1h;
     const auto reason_with = [&](Value value) {
         settings.*member = value;
         return reason(settings);
@@ -45,8 +47,6 @@ void check_range(Value config::* member, Value least, Value most, const std::str
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(configuration)
-
 BOOST_AUTO_TEST_CASE(the_defaults_are_valid) {
     BOOST_TEST(reason({}) == "not refused");
 }
@@ -55,8 +55,10 @@ BOOST_AUTO_TEST_CASE(times_are_1_ms_to_1_h) {
     const std::string range = "1 ms to 3600000 ms";
     check_range(&config::timeout, 1ms, milliseconds{1h}, "config::timeout", range);
     check_range(&config::connect_timeout, 1ms, milliseconds{1h}, "config::connect_timeout", range);
-    check_range(&config::reconnect_least, 1ms, milliseconds{1h}, "config::reconnect_least", range);
-    check_range(&config::reconnect_most, 1ms, milliseconds{1h}, "config::reconnect_most", range);
+    check_range(&config::reconnect_delay_min, 1ms, milliseconds{1h}, "config::reconnect_delay_min",
+                range);
+    check_range(&config::reconnect_delay_max, 1ms, milliseconds{1h}, "config::reconnect_delay_max",
+                range);
     check_range(&config::deny_cache_max_age, 1ms, milliseconds{1h}, "config::deny_cache_max_age",
                 range);
     const std::string or_none = "0 ms to 3600000 ms";
@@ -65,7 +67,7 @@ BOOST_AUTO_TEST_CASE(times_are_1_ms_to_1_h) {
                 or_none);
     check_range(&config::tcp_keep_alive, 0s, std::chrono::seconds{1h}, "config::tcp_keep_alive",
                 "0 s to 3600 s");
-    check_range(&config::minimum_ttl, 0ms, milliseconds{24h * 366}, "config::minimum_ttl",
+    check_range(&config::min_key_ttl, 0ms, milliseconds{24h * 366}, "config::min_key_ttl",
                 "0 ms to 31622400000 ms");
 }
 
@@ -78,9 +80,9 @@ BOOST_AUTO_TEST_CASE(bounds_stay_in_their_ranges) {
     check_range(&config::batch_size, size{1}, size{1'024}, "config::batch_size", "1 to 1024");
     check_range(&config::batches_in_flight, size{1}, size{64}, "config::batches_in_flight",
                 "1 to 64");
-    check_range(&config::memory_keys, size{1}, size{1'073'741'824}, "config::memory_keys",
+    check_range(&config::local_max_states, size{1}, size{1'073'741'824}, "config::local_max_states",
                 "1 to 1073741824");
-    check_range(&config::resp, 2, 3, "config::resp", "2 to 3");
+    check_range(&config::resp_version, 2, 3, "config::resp_version", "2 to 3");
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_names_the_member_its_range_and_its_value) {
@@ -94,31 +96,31 @@ BOOST_AUTO_TEST_CASE(a_refusal_names_the_member_its_range_and_its_value) {
 }
 
 BOOST_AUTO_TEST_CASE(the_pauses_between_attempts_do_not_shrink) {
-    BOOST_TEST(reason({.reconnect_least = 10ms, .reconnect_most = 10ms}) == "not refused");
-    BOOST_TEST(reason({.reconnect_least = 10ms, .reconnect_most = 9ms}) ==
-               "config::reconnect_most: less than config::reconnect_least (got 9 ms, "
+    BOOST_TEST(reason({.reconnect_delay_min = 10ms, .reconnect_delay_max = 10ms}) == "not refused");
+    BOOST_TEST(reason({.reconnect_delay_min = 10ms, .reconnect_delay_max = 9ms}) ==
+               "config::reconnect_delay_max: less than config::reconnect_delay_min (got 9 ms, "
                "expected at least 10 ms)");
 }
 
 BOOST_AUTO_TEST_CASE(a_share_is_a_part_of_one) {
-    BOOST_TEST(reason({.local_share = {1, 1'000'000}}) == "not refused");
-    BOOST_TEST(reason({.local_share = {4, 4}}) == "not refused");
-    BOOST_TEST(reason({.local_share = {5, 4}}) ==
-               "config::local_share.numerator: out of range (got 5, expected 1 to 4)");
-    BOOST_TEST(reason({.local_share = {0, 4}}) ==
-               "config::local_share.numerator: out of range (got 0, expected 1 to 4)");
-    BOOST_TEST(reason({.local_share = {1, 0}}) ==
-               "config::local_share.denominator: out of range (got 0, expected 1 to 1000000)");
+    BOOST_TEST(reason({.local_fraction = {1, 1'000'000}}) == "not refused");
+    BOOST_TEST(reason({.local_fraction = {4, 4}}) == "not refused");
+    BOOST_TEST(reason({.local_fraction = {5, 4}}) ==
+               "config::local_fraction.numerator: out of range (got 5, expected 1 to 4)");
+    BOOST_TEST(reason({.local_fraction = {0, 4}}) ==
+               "config::local_fraction.numerator: out of range (got 0, expected 1 to 4)");
+    BOOST_TEST(reason({.local_fraction = {1, 0}}) ==
+               "config::local_fraction.denominator: out of range (got 0, expected 1 to 1000000)");
     BOOST_TEST(
-        reason({.local_share = {1, 1'000'001}}) ==
-        "config::local_share.denominator: out of range (got 1000001, expected 1 to 1000000)");
+        reason({.local_fraction = {1, 1'000'001}}) ==
+        "config::local_fraction.denominator: out of range (got 1000001, expected 1 to 1000000)");
 }
 
 BOOST_AUTO_TEST_CASE(an_enumeration_has_only_its_enumerators) {
     using colimit::failure_mode;
-    BOOST_TEST(reason({.mode = colimit::mode::transaction, .on_failure = failure_mode::error}) ==
-               "not refused");
-    BOOST_TEST(reason({.mode = static_cast<colimit::mode>(2)}) ==
+    BOOST_TEST(reason({.mode = colimit::execution_mode::multi,
+                       .on_failure = failure_mode::error}) == "not refused");
+    BOOST_TEST(reason({.mode = static_cast<colimit::execution_mode>(2)}) ==
                "config::mode: not an enumerator (got 2, expected script, transaction)");
     BOOST_TEST(reason({.on_failure = static_cast<failure_mode>(255)}) ==
                "config::on_failure: not an enumerator (got 255, expected local, allow, deny, "
@@ -135,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_prefix_is_a_name) {
                "config::prefix: character 2 is not one of [A-Za-z0-9_.-]");
 }
 
-[[nodiscard]] std::string reason_of_tls(const colimit::tls& options, bool is_used = true) {
+[[nodiscard]] std::string reason_of_tls(const colimit::tls_options& options, bool is_used = true) {
     return colimit::test::refusal(colimit::errc::invalid_config, [&] {
         colimit::validate(options, is_used);
         return 0;
@@ -144,39 +146,42 @@ BOOST_AUTO_TEST_CASE(a_prefix_is_a_name) {
 
 BOOST_AUTO_TEST_CASE(options_of_tls_need_an_address_of_tls) {
     BOOST_TEST(reason_of_tls({}, false) == "not refused");
-    BOOST_TEST(reason_of_tls({.authorities = "f"}, false) ==
-               "config::tls.authorities is given, but config::server is not a rediss:// address");
-    BOOST_TEST(reason_of_tls({.name = "h"}, false).starts_with("config::tls.name is given, but "));
-    BOOST_TEST(reason_of_tls({.certificate = "f", .key = "f"}, false)
-                   .starts_with("config::tls.certificate is given, but "));
-    BOOST_TEST(reason_of_tls({.accept_any_certificate = true}, false)
-                   .starts_with("config::tls.accept_any_certificate is given, but "));
+    BOOST_TEST(reason_of_tls({.ca_file = "f"}, false) ==
+               "config::tls.ca_file is given, but config::server is not a rediss:// address");
+    BOOST_TEST(reason_of_tls({.server_name = "h"}, false)
+                   .starts_with("config::tls.server_name is given, but "));
+    BOOST_TEST(reason_of_tls({.cert_file = "f", .key_file = "f"}, false)
+                   .starts_with("config::tls.cert_file is given, but "));
+    BOOST_TEST(reason_of_tls({.verify_peer = false}, false)
+                   .starts_with("config::tls.verify_peer is given, but "));
 }
 
 BOOST_AUTO_TEST_CASE(options_of_tls_do_not_contradict_each_other) {
-    BOOST_TEST(reason_of_tls({.authorities = "a", .name = "h", .certificate = "c", .key = "k"}) ==
-               "not refused");
-    BOOST_TEST(reason_of_tls({.accept_any_certificate = true}) == "not refused");
     BOOST_TEST(
-        reason_of_tls({.authorities = "a", .accept_any_certificate = true}) ==
-        "config::tls.authorities is given, but it has no effect with accept_any_certificate");
-    BOOST_TEST(reason_of_tls({.name = "h", .accept_any_certificate = true}) ==
-               "config::tls.name is given, but it has no effect with accept_any_certificate");
-    BOOST_TEST(reason_of_tls({.certificate = "c"}) ==
-               "config::tls.certificate is given, but key is not");
-    BOOST_TEST(reason_of_tls({.key = "k"}) == "config::tls.key is given, but certificate is not");
+        reason_of_tls({.ca_file = "a", .server_name = "h", .cert_file = "c", .key_file = "k"}) ==
+        "not refused");
+    BOOST_TEST(reason_of_tls({.verify_peer = false}) == "not refused");
+    BOOST_TEST(reason_of_tls({.ca_file = "a", .verify_peer = false}) ==
+               "config::tls.ca_file is given, but it has no effect without verify_peer");
+    BOOST_TEST(reason_of_tls({.server_name = "h", .verify_peer = false}) ==
+               "config::tls.server_name is given, but it has no effect without verify_peer");
+    BOOST_TEST(reason_of_tls({.cert_file = "c"}) ==
+               "config::tls.cert_file is given, but key_file is not");
+    BOOST_TEST(reason_of_tls({.key_file = "k"}) ==
+               "config::tls.key_file is given, but cert_file is not");
 }
 
 BOOST_AUTO_TEST_CASE(the_name_of_a_server_is_a_host_or_an_address) {
-    const std::string must = "config::tls.name must be a host name or an IP address, but ";
+    const std::string must = "config::tls.server_name must be a host name or an IP address, but ";
     for (const std::string& name : {std::string{"h"}, std::string{"a.b-c.d_e"}, std::string{"::1"},
                                     std::string{"10.0.0.1"}, std::string(253, 'h')})
-        BOOST_TEST(reason_of_tls({.name = name}) == "not refused");
-    BOOST_TEST(reason_of_tls({.name = "a b"}) == must + "character 2 is not one of [A-Za-z0-9._-]");
-    BOOST_TEST(reason_of_tls({.name = "*.example.org"}) ==
+        BOOST_TEST(reason_of_tls({.server_name = name}) == "not refused");
+    BOOST_TEST(reason_of_tls({.server_name = "a b"}) ==
+               must + "character 2 is not one of [A-Za-z0-9._-]");
+    BOOST_TEST(reason_of_tls({.server_name = "*.example.org"}) ==
                must + "character 1 is not one of [A-Za-z0-9._-]");
-    BOOST_TEST(reason_of_tls({.name = ".example.org"}) == must + "it begins with a dot");
-    BOOST_TEST(reason_of_tls({.name = std::string(254, 'h')}) ==
+    BOOST_TEST(reason_of_tls({.server_name = ".example.org"}) == must + "it begins with a dot");
+    BOOST_TEST(reason_of_tls({.server_name = std::string(254, 'h')}) ==
                must + "it is longer than 253 characters");
 }
 

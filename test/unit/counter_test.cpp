@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(sliding_window_counter)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -41,8 +43,6 @@ constexpr auto minute = 60 * second;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(sliding_window_counter)
 
 BOOST_AUTO_TEST_CASE(the_previous_window_counts_by_what_is_left_of_it) {
     BOOST_TEST(counted(100, 40, 80, 30).peek().remaining == 0);
@@ -119,10 +119,10 @@ BOOST_AUTO_TEST_CASE(an_overdrawn_counter_has_a_signed_balance_and_an_end) {
 
 BOOST_AUTO_TEST_CASE(charges_saturate_where_the_products_stay_exact) {
     auto k = key_of(sliding_window(10, 24h));
-    k.charge(limits::exact_integer);
+    k.charge(limits::max_exact_integer);
     const auto most = k.state.states[0].debt;
-    BOOST_TEST(most <= limits::exact_integer / 86'400'000'000);
-    k.charge(limits::exact_integer);
+    BOOST_TEST(most <= limits::max_exact_integer / 86'400'000'000);
+    k.charge(limits::max_exact_integer);
     BOOST_TEST(k.state.states[0].debt == most);
     k.now += 2 * 86'400 * second;
     BOOST_TEST(k.allow(10).allowed());
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(charges_saturate_where_the_products_stay_exact) {
 
 BOOST_AUTO_TEST_CASE(counts_of_a_shorter_period_are_cut_to_what_stays_exact_in_a_longer_one) {
     auto k = key_of(sliding_window(10, 1s));
-    k.charge(limits::exact_integer);
+    k.charge(limits::max_exact_integer);
     auto longer = under(k, sliding_window(10, 24h));
     const auto most = longer.plan().rules()[0].most;
     const auto owed_then = [&] {

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(denial_logs)
+
 using namespace colimit;
 using detail::denial_log;
 
@@ -36,8 +38,6 @@ constexpr auto second = denial_log::interval;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(denial_logs)
 
 BOOST_AUTO_TEST_CASE(a_denial_is_reported_once_however_often_and_long_it_is_repeated) {
     auto log = denial_log{};

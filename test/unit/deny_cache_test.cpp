@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(deny_caches)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -94,8 +96,6 @@ struct fixture {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(deny_caches)
-
 BOOST_FIXTURE_TEST_CASE(a_denial_answers_the_same_question_until_it_is_almost_over, fixture) {
     BOOST_TEST(!ask("k"));
     BOOST_TEST(answers("k"));
@@ -112,7 +112,7 @@ BOOST_FIXTURE_TEST_CASE(it_has_aged_since_it_was_heard, fixture) {
     auto op = fake_operation{};
     BOOST_TEST(ask(op, "k"));
     auto expected = denial(700ms);
-    expected.origin = origin::deny_cache;
+    expected.source = decision_source::deny_cache;
     expected.server_time += 300ms;
     expected.rules[1].reset_after = 1min - 300ms;
     BOOST_TEST(op.result == expected);
@@ -154,7 +154,7 @@ BOOST_FIXTURE_TEST_CASE(keys_policies_and_prefixes_are_told_apart, fixture) {
     BOOST_TEST(!ask("k"));
     BOOST_TEST(!answers("K"));
     BOOST_TEST(!answers("k", {}, policy("q", gcra(1, 1s).burst(10))));
-    BOOST_TEST(!answers("k", {}, rules.prefixed("other")));
+    BOOST_TEST(!answers("k", {}, rules.with_prefix("other")));
     BOOST_TEST(answers("k"));
 }
 
@@ -292,7 +292,7 @@ struct one_check {
     }
 
     fake_operation op;
-    check c;
+    check_item c;
     detail::place_in_cache at;
     detail::deny_cache& cache;
 };
@@ -382,7 +382,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_no_plain_denial_is_not_kept, fixture) {
     never.retry_after = never_again;
     never.outcome = outcome::never;
     auto local = denial(1s);
-    local.origin = origin::fallback;
+    local.source = decision_source::fallback;
     for (const auto& d : {allowed, never, local, denial(1us), denial(1ms)})
         BOOST_TEST(!ask("k", {}, d));
     BOOST_TEST(!ask("k", {.now = 1'700'000'000'000'000}));
@@ -395,7 +395,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_no_plain_denial_is_not_kept, fixture) {
     BOOST_TEST(cache.size() == 0U);
 
     const policy members{"members", distinct(5, 1h)};
-    const policy counted{"counted", sliding_log(5, 1h).count_refused()};
+    const policy counted{"counted", sliding_log(5, 1h).count_denied()};
     for (const auto* p : {&members, &counted}) {
         BOOST_TEST(!ask("k", {}, denial(1s), *p));
         BOOST_TEST(!answers("k", {}, *p));
@@ -409,7 +409,7 @@ BOOST_FIXTURE_TEST_CASE(a_supplied_clock_is_not_answered, fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(the_longest_wait_there_is_does_not_overflow, fixture) {
-    BOOST_TEST(!ask("k", {}, denial(limits::longest_recovery)));
+    BOOST_TEST(!ask("k", {}, denial(limits::max_recovery)));
     BOOST_TEST(answers("k"));
 }
 

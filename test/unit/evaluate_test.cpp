@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <span>
 
+BOOST_AUTO_TEST_SUITE(evaluation)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -19,7 +21,7 @@ using test::key_history;
 using us = std::chrono::microseconds;
 
 constexpr auto start = std::int64_t{1'700'000'000'000'000};
-constexpr auto exact = limits::exact_integer;
+constexpr auto exact = limits::max_exact_integer;
 
 [[nodiscard]] decision refused(us wait, std::int64_t remaining) {
     auto made = decision{};
@@ -37,8 +39,6 @@ constexpr auto exact = limits::exact_integer;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(evaluation)
 
 BOOST_AUTO_TEST_CASE(a_fresh_key_has_its_whole_capacity) {
     auto k = key_history{gcra(5, 1s).burst(10), start};
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_cost_of_0_is_allowed_unless_the_balance_is_negative) {
     BOOST_TEST((k.last_effect == core::effect::nothing));
     k.charge(2);
     const auto d = k.allow(0);
-    BOOST_TEST((d.outcome == outcome::limited));
+    BOOST_TEST((d.outcome == outcome::denied));
     BOOST_TEST(d.retry_after.count() == 400'000);
     k.now += 399'999;
     BOOST_TEST(!k.allow(0).allowed());
@@ -154,14 +154,14 @@ BOOST_AUTO_TEST_CASE(a_partial_grant_charges_what_it_grants) {
 BOOST_AUTO_TEST_CASE(a_partial_grant_above_the_limit_is_never_only_by_what_it_needs_at_least) {
     auto k = key_history{gcra(10, 1s), start};
     BOOST_TEST(k.allow(1000, 10).granted == 10);
-    BOOST_TEST((k.allow(1000, 10).outcome == outcome::limited));
+    BOOST_TEST((k.allow(1000, 10).outcome == outcome::denied));
     BOOST_TEST((k.allow(1000, 11).outcome == outcome::never));
 }
 
 BOOST_AUTO_TEST_CASE(a_charge_is_never_refused_and_may_overdraw) {
     auto k = key_history{gcra(5, 1s), start};
     const auto d = k.charge(7);
-    BOOST_TEST((d.outcome == outcome::limited));
+    BOOST_TEST((d.outcome == outcome::denied));
     BOOST_TEST(d.granted == 0);
     BOOST_TEST(d.remaining == 0);
     BOOST_TEST(d.rules[0].balance == -2);
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(charges_saturate_at_what_366_days_repay) {
     auto k = key_history{gcra(1, 1s), start};
     k.charge(exact);
     const auto year = k.peek(0).reset_after;
-    BOOST_TEST((year == limits::longest_debt));
+    BOOST_TEST((year == limits::max_repayment));
     k.charge(exact);
     BOOST_TEST((k.peek(0).reset_after == year));
     k.now += year.count();
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_is_bound_by_the_rule_with_the_longest_wait) {
         start};
     k.allow();
     const auto d = k.allow();
-    BOOST_TEST(d.binding == 1);
+    BOOST_TEST(d.limiting_rule == 1);
     BOOST_TEST((d.retry_after == 1h));
     BOOST_TEST((d.rules[2].retry_after == 1min));
 }
@@ -279,25 +279,25 @@ BOOST_AUTO_TEST_CASE(never_binds_before_any_wait) {
     k.allow(5);
     const auto d = k.allow(6);
     BOOST_TEST((d.outcome == outcome::never));
-    BOOST_TEST(d.binding == 1);
+    BOOST_TEST(d.limiting_rule == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_grant_is_bound_by_the_least_remaining_then_the_longest_recovery_then_order) {
     auto least = key_history{policy{"p", gcra(10, 1s).named("a"), gcra(4, 1s).named("b")}, start};
-    BOOST_TEST(least.allow().binding == 1);
+    BOOST_TEST(least.allow().limiting_rule == 1);
     auto slowest = key_history{policy{"p", gcra(4, 1s).named("a"), gcra(4, 1h).named("b")}, start};
-    BOOST_TEST(slowest.allow().binding == 1);
+    BOOST_TEST(slowest.allow().limiting_rule == 1);
     auto first = key_history{policy{"p", gcra(4, 1s).named("a"), gcra(4, 1s).named("b")}, start};
-    BOOST_TEST(first.allow().binding == 0);
+    BOOST_TEST(first.allow().limiting_rule == 0);
 }
 
 BOOST_AUTO_TEST_CASE(of_rules_that_say_the_same_the_first_binds) {
     auto k = key_history{policy{"p", gcra(3, 1s).named("a"), gcra(3, 1s).named("b")}, start};
-    BOOST_TEST(k.allow(3).binding == 0);
-    BOOST_TEST(k.allow().binding == 0);
+    BOOST_TEST(k.allow(3).limiting_rule == 0);
+    BOOST_TEST(k.allow().limiting_rule == 0);
     auto watching = key_history{
         policy{"p", gcra(3, 1s).named("a").shadow(), gcra(9, 1s).named("b").shadow()}, start};
-    BOOST_TEST(watching.allow(5).binding == 0);
+    BOOST_TEST(watching.allow(5).limiting_rule == 0);
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_keeps_nothing_of_the_one_that_was_there) {
@@ -306,16 +306,16 @@ BOOST_AUTO_TEST_CASE(an_answer_keeps_nothing_of_the_one_that_was_there) {
                                 fixed_window(3, 1s).named("c"), sliding_window(3, 1s).named("d")},
                          start};
     auto used = k.allow(2);
-    used.origin = origin::deny_cache;
-    used.reason = reason::block;
+    used.source = decision_source::deny_cache;
+    used.reason = denial_reason::block;
     used.granted = 7;
     const auto fresh = k.peek(1);
     auto state = core::key_state{};
     auto answer = used;
     (void)core::evaluate(k.plan(), state, {.verb = core::verb::charge, .cost = 2, .now = start},
                          answer);
-    BOOST_TEST((answer.origin == origin::store));
-    BOOST_TEST((answer.reason == reason::rule));
+    BOOST_TEST((answer.source == decision_source::store));
+    BOOST_TEST((answer.reason == denial_reason::rule));
     BOOST_TEST(answer.granted == 0);
     answer = used;
     (void)core::evaluate(k.plan(), state, {.verb = core::verb::peek, .now = start}, answer);
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(a_shadow_rule_is_charged_and_reported_but_never_refuses_nor
     BOOST_TEST(k.allow().allowed());
     const auto d = k.allow();
     BOOST_TEST(d.allowed());
-    BOOST_TEST(d.binding == 1);
+    BOOST_TEST(d.limiting_rule == 1);
     BOOST_TEST(d.rules[0].balance == -1);
     BOOST_TEST(d.rules[0].retry_after.count() > 0);
     BOOST_TEST(k.allow(5).allowed()); // more than the shadow rule can ever hold

@@ -12,6 +12,8 @@
 #include <random>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(event_log_suite)
+
 using colimit::core::event_log;
 
 namespace {
@@ -103,8 +105,6 @@ constexpr std::int64_t start = 1'700'000'000'000'000;
 constexpr std::int64_t many = 1'000'000;
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(event_log_suite)
 
 BOOST_AUTO_TEST_CASE(an_event_counts_for_one_period_exactly) {
     auto log = event_log{};
@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(a_log_keeps_what_a_longer_period_counts_until_it_is_empty) 
 }
 
 BOOST_AUTO_TEST_CASE(the_time_for_which_a_log_is_kept_is_rounded_up_by_little) {
-    for (auto period = std::int64_t{2}; period <= colimit::limits::longest_recovery.count();
+    for (auto period = std::int64_t{2}; period <= colimit::limits::max_recovery.count();
          period += 1 + period / 1'000) {
         auto log = event_log{};
         (void)log.record(start, 1, period, many);

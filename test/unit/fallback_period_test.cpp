@@ -9,10 +9,10 @@
 
 #include <cstdint>
 
+BOOST_AUTO_TEST_SUITE(fallback_periods)
+
 using namespace colimit;
 using detail::fallback_period;
-
-BOOST_AUTO_TEST_SUITE(fallback_periods)
 
 BOOST_AUTO_TEST_CASE(it_begins_once_and_ends_a_while_after_the_last_decision) {
     constexpr auto quiet = fallback_period::quiet_time;

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstdint>
 
+BOOST_AUTO_TEST_SUITE(holds)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,15 +42,13 @@ struct first_comer {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(holds)
-
 BOOST_AUTO_TEST_CASE(a_second_call_soon_after_a_granted_one_is_a_duplicate) {
     auto k = sms();
     BOOST_TEST(k.allow().remaining == 9);
     k.now += 2 * second;
     const auto d = k.allow();
-    BOOST_TEST((d.outcome == outcome::limited));
-    BOOST_TEST((d.reason == reason::duplicate));
+    BOOST_TEST((d.outcome == outcome::denied));
+    BOOST_TEST((d.reason == denial_reason::duplicate));
     BOOST_TEST(d.retry_after.count() == 3 * second);
     BOOST_TEST(d.reset_after.count() == 3 * second);
     BOOST_TEST(d.limit == 0);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_refund_gives_no_duplicate_back_and_a_reset_does) {
     auto k = sms();
     k.allow();
     k.refund();
-    BOOST_TEST((k.allow().reason == reason::duplicate));
+    BOOST_TEST((k.allow().reason == denial_reason::duplicate));
     k.reset();
     BOOST_TEST(k.allow().allowed());
 }
@@ -103,11 +103,11 @@ BOOST_AUTO_TEST_CASE(a_rule_that_refuses_for_longer_binds_before_the_duplicate) 
     auto k = key_history{policy{"p", gcra(1, 1min)}.prevent_duplicate(5s), start};
     k.allow();
     const auto d = k.allow();
-    BOOST_TEST((d.reason == reason::rule));
+    BOOST_TEST((d.reason == denial_reason::rule));
     BOOST_TEST(d.retry_after.count() == 60 * second);
     k = key_history{policy{"p", gcra(1, 5s)}.prevent_duplicate(5s), start};
     k.allow();
-    BOOST_TEST((k.allow().reason == reason::rule)); // equally long
+    BOOST_TEST((k.allow().reason == denial_reason::rule)); // equally long
     k = sms();
     k.allow();
     BOOST_TEST((k.allow(11).outcome == outcome::never));
@@ -150,8 +150,8 @@ BOOST_AUTO_TEST_CASE(a_blocked_key_is_refused_until_the_block_ends) {
     auto k = key_history{unhurried, start};
     k.allow(3);
     const auto d = k.block(60 * second);
-    BOOST_TEST((d.outcome == outcome::limited));
-    BOOST_TEST((d.reason == reason::block));
+    BOOST_TEST((d.outcome == outcome::denied));
+    BOOST_TEST((d.reason == denial_reason::block));
     BOOST_TEST(d.retry_after.count() == 60 * second);
     BOOST_TEST((k.last_effect == core::effect::store));
     BOOST_TEST(core::lifetime(k.plan(), k.state.states, k.state, k.now) == 60 * second);
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_blocked_key_can_still_be_charged_and_refunded) {
     k.block(60 * second);
     BOOST_TEST(k.charge(4).rules[0].balance == 6);
     BOOST_TEST(k.refund(1).rules[0].balance == 7);
-    BOOST_TEST((k.peek().reason == reason::block));
+    BOOST_TEST((k.peek().reason == denial_reason::block));
 }
 
 BOOST_AUTO_TEST_CASE(a_cost_above_the_limit_is_never_allowed_blocked_or_not) {
@@ -206,9 +206,9 @@ BOOST_AUTO_TEST_CASE(the_first_comer_wins_until_the_time_is_over) {
     BOOST_TEST((k.last_effect == core::effect::store));
     k.now += 4 * second;
     const auto second_one = k.once(10 * second);
-    BOOST_TEST((second_one.outcome == outcome::limited));
+    BOOST_TEST((second_one.outcome == outcome::denied));
     BOOST_TEST(second_one.granted == 0);
-    BOOST_TEST((second_one.reason == reason::duplicate));
+    BOOST_TEST((second_one.reason == denial_reason::duplicate));
     BOOST_TEST(second_one.retry_after.count() == 6 * second);
     BOOST_TEST((k.last_effect == core::effect::nothing));
     k.now += 6 * second - 1;

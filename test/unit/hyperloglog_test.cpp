@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(hyperloglog_suite)
+
 using colimit::core::hyperloglog;
 using namespace std::string_view_literals;
 
@@ -38,8 +40,6 @@ constexpr auto most_value = 51U;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(hyperloglog_suite)
 
 BOOST_AUTO_TEST_CASE(nothing_is_counted_as_0_and_one_member_as_1) {
     auto sketch = hyperloglog{};

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+BOOST_AUTO_TEST_SUITE(integers)
+
 namespace {
 
 using namespace colimit::core;
@@ -15,8 +17,6 @@ using namespace colimit::core;
 constexpr auto most = std::int64_t{1} << 53;
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(integers)
 
 BOOST_AUTO_TEST_CASE(a_quotient_is_rounded_down_or_up_to_the_next_whole_number) {
     for (std::int64_t b = 1; b <= 7; ++b)

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(json_policies)
+
 namespace {
 
 using namespace colimit;
@@ -42,20 +44,18 @@ void check_rule(const std::string& fields, const rule& expected) {
         };
         auto p = policy{random.name(), rules}.shadow(random.below_or_at(1) == 0);
         if (random.below_or_at(1) == 0)
-            p = p.prefixed(random.name());
+            p = p.with_prefix(random.name());
         if (random.below_or_at(1) == 0)
-            p = p.on_failure(static_cast<failure_mode>(random.below_or_at(3)));
+            p = p.with_failure_mode(static_cast<failure_mode>(random.below_or_at(3)));
         if (random.below_or_at(1) == 0)
             p = p.prevent_duplicate(std::chrono::microseconds{1 + random.below_or_at(10'000'000)});
         if (std::ranges::all_of(rules, is_number) && random.below_or_at(1) == 0)
-            p = p.stored(storage::packed);
+            p = p.with_storage(storage::shared_hash);
         return p;
     }
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(json_policies)
 
 BOOST_AUTO_TEST_CASE(the_example_of_the_header_is_read) {
     const auto set = parse_policies(R"({"policies": {
@@ -83,15 +83,17 @@ BOOST_AUTO_TEST_CASE(rules_are_a_text_an_array_or_an_object_with_options) {
     BOOST_TEST((read_one(R"({"rules": "1/s; 2/m named m"})") == expected));
     BOOST_TEST(
         (read_one(R"({"rules": ["1/s", {"limit": 2, "period": "1m", "name": "m"}]})") == expected));
-    BOOST_TEST(
-        (read_one(
-             R"({"shadow": true, "prefix": "x", "on_failure": "deny",
+    BOOST_TEST((read_one(
+                    R"({"shadow": true, "prefix": "x", "on_failure": "deny",
                              "prevent_duplicate": "500 ms",
                              "rules": "1/s; 2/m named m"})") ==
-         expected.shadow().prefixed("x").on_failure(failure_mode::deny).prevent_duplicate(500ms)));
-    BOOST_TEST((read_one(R"({"rules": "1/s; 2/m named m", "storage": "packed"})") ==
-                expected.stored(storage::packed)));
-    BOOST_TEST((read_one(R"({"rules": "1/s; 2/m named m", "shadow": false, "storage": "plain",
+                expected.shadow()
+                    .with_prefix("x")
+                    .with_failure_mode(failure_mode::deny)
+                    .prevent_duplicate(500ms)));
+    BOOST_TEST((read_one(R"({"rules": "1/s; 2/m named m", "storage": "shared_hash"})") ==
+                expected.with_storage(storage::shared_hash)));
+    BOOST_TEST((read_one(R"({"rules": "1/s; 2/m named m", "shadow": false, "storage": "per_key",
                              "prevent_duplicate": "0s"})") == expected));
 }
 
@@ -113,8 +115,8 @@ BOOST_AUTO_TEST_CASE(a_rule_has_fields_for_all_that_a_rule_is) {
                fixed_window(5, 1s));
     check_rule(R"("algorithm": "sliding_window", "limit": 5, "period": "250us")",
                sliding_window(5, 250us));
-    check_rule(R"("algorithm": "sliding_log", "limit": 5, "period": "1s", "count_refused": true)",
-               sliding_log(5, 1s).count_refused());
+    check_rule(R"("algorithm": "sliding_log", "limit": 5, "period": "1s", "count_denied": true)",
+               sliding_log(5, 1s).count_denied());
     check_rule(R"("algorithm": "distinct", "limit": 5, "period": "1s", "name": "n-1")",
                distinct(5, 1s).named("n-1"));
     check_rule(R"("algorithm": "calendar", "limit": 5, "unit": "month", "utc_offset": "+05:30")",
@@ -128,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_rule_has_fields_for_all_that_a_rule_is) {
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_exact_number_is_a_number) {
-    check_rule(R"("limit": 9007199254740991, "period": "1s")", gcra(limits::exact_integer, 1s));
+    check_rule(R"("limit": 9007199254740991, "period": "1s")", gcra(limits::max_exact_integer, 1s));
 }
 
 BOOST_AUTO_TEST_CASE(escapes_in_names_and_texts_are_those_of_json) {
@@ -145,9 +147,9 @@ BOOST_AUTO_TEST_CASE(what_is_written_has_one_line_a_policy) {
     const policy login{"login", gcra(5, 1s).burst(10), calendar(3, calendar_unit::month, 8h)};
     BOOST_TEST(to_json(login.prevent_duplicate(1s)
                            .shadow()
-                           .prefixed("x")
-                           .on_failure(failure_mode::local)
-                           .stored(storage::packed)) ==
+                           .with_prefix("x")
+                           .with_failure_mode(failure_mode::local)
+                           .with_storage(storage::shared_hash)) ==
                "{\"policies\": {\n"
                "  \"login\": {\"rules\": [\"5/s burst 10\", \"3 per month utc+8\"], "
                "\"prevent_duplicate\": \"1s\", \"shadow\": true, \"on_failure\": \"local\", "
@@ -172,7 +174,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_of_any_policies_is_read_as_the_same) {
 
 BOOST_AUTO_TEST_CASE(the_largest_set_is_read_back) {
     std::vector<policy> policies;
-    for (std::size_t i = 0; i < limits::policies; ++i) {
+    for (std::size_t i = 0; i < limits::max_policies; ++i) {
         std::vector<rule> rules;
         for (char c = 'a'; c <= 'h'; ++c)
             rules.push_back(token_bucket(99'999, 99'998, 86'399s)
@@ -182,7 +184,7 @@ BOOST_AUTO_TEST_CASE(the_largest_set_is_read_back) {
                                 .named(std::string(63, 'n') + c));
         const auto number = std::to_string(10'000 + i);
         policies.push_back(
-            policy{std::string(59, 'p') + number, rules}.prefixed(std::string(64, 'x')));
+            policy{std::string(59, 'p') + number, rules}.with_prefix(std::string(64, 'x')));
     }
     const policy_set set{policies};
     const auto text = to_json(set);

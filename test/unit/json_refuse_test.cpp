@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(json_refusals)
+
 namespace {
 
 using namespace colimit;
@@ -42,8 +44,6 @@ void check_limit(const std::string& limit, const std::string& expected, const st
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(json_refusals)
-
 BOOST_AUTO_TEST_CASE(what_is_no_json_is_refused_with_line_and_column) {
     check("", "JSON, line 1, column 1: the document ends too early");
     check("{\"policies\": {\n  \"a\": \"1/s\",\n}}", "JSON, line 3, column 1: syntax error");
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_json_is_refused_with_line_and_column) {
 }
 
 BOOST_AUTO_TEST_CASE(a_document_above_its_limits_is_refused) {
-    check(std::string(limits::json_bytes + 1, ' '),
+    check(std::string(limits::max_json_bytes + 1, ' '),
           "JSON: the document is too long: 4194304 bytes are allowed, it has 4194305");
     const auto nested = [](std::size_t levels) {
         return std::string(levels, '[') + std::string(levels, ']');
@@ -116,8 +116,8 @@ BOOST_AUTO_TEST_CASE(a_policy_has_rules_and_options) {
         R"({"rules": "1/s", "on_failure": "open"})",
         ".on_failure: invalid value (got the text 'open', expected local, allow, deny or error)");
     check_policy(R"({"rules": "1/s", "storage": "dense"})",
-                 ".storage: invalid value (got the text 'dense', expected plain or packed)");
-    check_policy(R"({"rules": "1/s sliding_log", "storage": "packed"})",
+                 ".storage: invalid value (got the text 'dense', expected per_key or shared_hash)");
+    check_policy(R"({"rules": "1/s sliding_log", "storage": "shared_hash"})",
                  ".storage: policy 'login', rule 1 'sliding_log': a sliding_log cannot be packed");
     check_policy(R"({"rules": "1/s", "on_failure": true})",
                  ".on_failure: invalid value (got true, expected local, allow, deny or error)");
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(each_algorithm_has_its_fields) {
     check_rule(R"("limit": 1)", ": period is missing");
     check_rule(R"("limit": 1, "period": "1s", "Limit": 1)",
                ".Limit: is not known; the fields here are algorithm, limit, count, period, unit, "
-               "utc_offset, burst, capacity, refill, initially, from_first, count_refused, shadow, "
+               "utc_offset, burst, capacity, refill, initially, from_first, count_denied, shadow, "
                "name");
     const std::string log = R"("algorithm": "sliding_log", "limit": 1, "period": "1s", )";
     for (const std::string field : {"burst", "capacity", "refill", "initially", "count"})
@@ -254,8 +254,8 @@ BOOST_AUTO_TEST_CASE(each_algorithm_has_its_fields) {
     check_rule(log + R"("unit": "day")", ".unit: is for calendar, not for sliding_log");
     check_rule(log + R"("from_first": true)",
                ".from_first: is for fixed_window, not for sliding_log");
-    check_rule(R"("limit": 1, "period": "1s", "count_refused": true)",
-               ".count_refused: is for sliding_log, not for gcra");
+    check_rule(R"("limit": 1, "period": "1s", "count_denied": true)",
+               ".count_denied: is for sliding_log, not for gcra");
     check_rule(R"("limit": 1, "period": "1s", "refill": "slow")",
                ".refill: invalid value (got the text 'slow', expected one of continuous, stepwise, "
                "aligned)");

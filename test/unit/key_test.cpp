@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(keys)
+
 namespace {
 
 using namespace colimit;
@@ -69,8 +71,6 @@ using namespace colimit;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(keys)
 
 BOOST_AUTO_TEST_CASE(the_crc_of_this_test_is_that_of_the_cluster_specification) {
     BOOST_TEST(slot_of("123456789") == 0x31C3U);

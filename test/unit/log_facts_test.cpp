@@ -10,6 +10,8 @@
 
 #include <optional>
 
+BOOST_AUTO_TEST_SUITE(log_facts)
+
 using namespace std::chrono_literals;
 using namespace colimit;
 using core::event_log;
@@ -52,8 +54,6 @@ constexpr std::int64_t second = 1'000'000;
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(log_facts)
-
 BOOST_AUTO_TEST_CASE(a_log_lets_its_limit_through_in_any_window) {
     auto key = logged_key{policy{"p", sliding_log(3, 1s)}};
     for (int i = 0; i < 3; ++i, key.now += 100'000) {
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(several_windows_share_one_log) {
     const auto third = key.allow();
     BOOST_TEST(third.rules[0].balance == 1);
     BOOST_TEST(third.rules[1].balance == 0);
-    BOOST_TEST(third.binding == 1);
+    BOOST_TEST(third.limiting_rule == 1);
     BOOST_TEST((key.allow().retry_after == 59s));
     BOOST_TEST(key.log.size() == 2U);
 }
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_partial_grant_records_what_it_grants) {
 }
 
 BOOST_AUTO_TEST_CASE(counted_refusals_count_for_all_logs_of_the_policy) {
-    auto key = logged_key{policy{"p", sliding_log(2, 1s).named("s").count_refused(),
+    auto key = logged_key{policy{"p", sliding_log(2, 1s).named("s").count_denied(),
                                  sliding_log(10, 1min).named("m")}};
     (void)key.allow(2);
     key.now += second / 2;
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(counted_refusals_count_for_all_logs_of_the_policy) {
 }
 
 BOOST_AUTO_TEST_CASE(a_counted_refusal_of_more_than_is_used_waits_a_whole_period) {
-    auto key = logged_key{policy{"p", sliding_log(3, 1s).count_refused()}};
+    auto key = logged_key{policy{"p", sliding_log(3, 1s).count_denied()}};
     (void)key.allow(1);
     key.now += second / 2;
     BOOST_TEST((key.allow(3).retry_after == 1s)); // 1 and 3 are used, and 3 more must fit
@@ -136,17 +136,17 @@ BOOST_AUTO_TEST_CASE(a_counted_refusal_of_more_than_is_used_waits_a_whole_period
 }
 
 BOOST_AUTO_TEST_CASE(what_is_never_allowed_is_not_counted) {
-    auto key = logged_key{policy{"p", sliding_log(2, 1s).count_refused()}};
+    auto key = logged_key{policy{"p", sliding_log(2, 1s).count_denied()}};
     BOOST_TEST((key.allow(3).outcome == outcome::never));
     BOOST_TEST(key.log.is_empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_shadow_log_that_could_never_allow_says_so_among_counted_refusals) {
-    auto key = logged_key{policy{"p", sliding_log(5, 1s).named("real").count_refused(),
+    auto key = logged_key{policy{"p", sliding_log(5, 1s).named("real").count_denied(),
                                  sliding_log(2, 1s).named("small").shadow()}};
     (void)key.allow(5);
     const auto refused = key.allow(3);
-    BOOST_TEST((refused.outcome == outcome::limited));
+    BOOST_TEST((refused.outcome == outcome::denied));
     BOOST_TEST((refused.rules[1].retry_after == never_again));
 }
 
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_clock_set_back_costs_at_most_one_period) {
 BOOST_AUTO_TEST_CASE(facts_that_cannot_be_make_no_time_before_now) {
     const auto now = std::int64_t{1'700'000'000'000'000};
     const auto past = now - 5 * second;
-    for (const auto& r : {sliding_log(3, 1s), sliding_log(3, 1s).count_refused(), distinct(3, 1s)})
+    for (const auto& r : {sliding_log(3, 1s), sliding_log(3, 1s).count_denied(), distinct(3, 1s)})
         for (const auto verb : {verb::allow, verb::peek, verb::refund})
             for (const auto debt : {0, 3}) {
                 const auto p = policy{"p", r};

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+BOOST_AUTO_TEST_SUITE(memory_bounds)
+
 using namespace std::chrono_literals;
 using colimit::gcra;
 using colimit::policy;
@@ -21,8 +23,6 @@ const policy quick{"quick", gcra(5, 1s)};
 const policy two_rules{"two", gcra(5, 1s), gcra(20, 1h).named("hour")};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_bounds)
 
 BOOST_AUTO_TEST_CASE(a_flood_takes_no_more_states_than_there_are) {
     for (const std::size_t capacity : {1U, 2U, 3U, 7U, 1000U, 40'000U}) {

@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(memory_every_kind)
+
 using namespace std::chrono_literals;
 using namespace colimit;
 using core::question;
@@ -61,7 +63,7 @@ class reference {
     struct one_key {
         core::key_state state;
         core::event_log log;
-        std::array<core::hyperloglog, limits::rules_per_policy> sketches;
+        std::array<core::hyperloglog, limits::max_rules_per_policy> sketches;
     };
 
     static void tell(const core::limit& l, one_key& one, core::key_state& state, std::uint32_t rule,
@@ -92,7 +94,7 @@ class reference {
         policy{"log", sliding_log(6, 3s)},
         policy{"logs", sliding_log(3, 1s).named("s"), gcra(20, 5s),
                sliding_log(20, 1min).named("m")},
-        policy{"refused", sliding_log(5, 3s).named("r").count_refused(),
+        policy{"refused", sliding_log(5, 3s).named("r").count_denied(),
                sliding_log(20, 30s).named("l")},
         policy{"shadow", sliding_log(2, 30s).shadow(), gcra(7, 1s)},
         policy{"distinct", distinct(5, 5s)},
@@ -149,8 +151,6 @@ class history {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_every_kind)
 
 BOOST_AUTO_TEST_CASE(with_room_every_answer_is_that_of_the_reference) {
     const auto policies = every_kind();

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(memory_large)
+
 using namespace std::chrono_literals;
 using namespace colimit;
 using core::verb;
@@ -50,8 +52,6 @@ decision block(clocked_store& store, std::string_view key, const policy& p,
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_large)
 
 BOOST_AUTO_TEST_CASE(a_log_takes_states_as_it_grows_and_gives_them_back) {
     auto store = clocked_store{1'000};
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_block_refuses_until_its_end_and_a_reset_lifts_it) {
         auto store = clocked_store{100};
         const auto blocked = block(store, "k", p, 10min);
         BOOST_TEST((blocked.retry_after == 10min));
-        BOOST_TEST((blocked.reason == reason::block));
+        BOOST_TEST((blocked.reason == denial_reason::block));
         store.advance(10min - 1us);
         BOOST_TEST(!with_member(store, verb::allow, "k", p, "m").allowed());
         store.advance(1us);
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(an_initial_bucket_is_kept_until_it_would_start_full_anyway)
 
 /// The denial's log is stored, and with it the states as they are stored.
 BOOST_AUTO_TEST_CASE(what_another_version_has_left_is_repaid_while_denials_are_recorded) {
-    const auto logs = sliding_log(1'000, 1h).named("log").count_refused();
+    const auto logs = sliding_log(1'000, 1h).named("log").count_denied();
     const policy high{"p", gcra(20, 1min), logs};
     const policy low{"p", gcra(10, 1min), logs};
     auto store = clocked_store{100};

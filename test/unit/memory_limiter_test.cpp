@@ -13,6 +13,8 @@
 #include <string>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(memory_limiter)
+
 using namespace std::chrono_literals;
 using colimit::errc;
 using colimit::gcra;
@@ -30,8 +32,6 @@ constexpr auto noon = colimit::time_point{1'700'000'000s};
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_limiter)
 
 BOOST_AUTO_TEST_CASE(the_verbs_do_what_they_say) {
     auto limiter = local_limiter{100};
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(once_allows_who_comes_first_until_its_time_is_over) {
     const auto second = limiter.once("order 17", 10s, {.now = noon + 4s});
     BOOST_TEST(!second.allowed());
     BOOST_TEST((second.retry_after == 6s));
-    BOOST_TEST((second.reason == colimit::reason::duplicate));
+    BOOST_TEST((second.reason == colimit::denial_reason::duplicate));
     BOOST_TEST(limiter.once("order 18", 10s, {.now = noon + 4s}).allowed());
     BOOST_TEST(limiter.once("order 17", 10s, {.now = noon + 10s}).allowed());
     BOOST_TEST(limiter.allow("order 17", five, {.now = noon}).remaining == 4);

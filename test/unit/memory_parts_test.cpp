@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(memory_parts)
+
 using namespace std::chrono_literals;
 using colimit::gcra;
 using colimit::policy;
@@ -35,8 +37,6 @@ namespace {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_parts)
 
 BOOST_AUTO_TEST_CASE(the_index_finds_what_is_there_and_nothing_else) {
     for (const std::size_t capacity : {1U, 2U, 11U, 22U, 23U, 100U, 5'000U}) {

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(memory_reference)
+
 using namespace std::chrono_literals;
 using colimit::decision;
 using colimit::gcra;
@@ -88,8 +90,6 @@ class history {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_reference)
 
 BOOST_AUTO_TEST_CASE(with_room_every_answer_is_that_of_the_reference) {
     const auto policies = some_policies();

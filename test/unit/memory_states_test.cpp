@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(memory_states)
+
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using colimit::gcra;
@@ -22,8 +24,6 @@ namespace {
 const policy plain{"p", gcra(10, 1h)};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_states)
 
 BOOST_AUTO_TEST_CASE(a_call_that_charges_nothing_makes_no_state) {
     auto store = clocked_store{100};

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(memory_stricter)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -100,8 +102,6 @@ class random_states {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_stricter)
 
 BOOST_AUTO_TEST_CASE(one_state_of_two_is_at_no_time_less_strict_than_either) {
     const auto small = test::rules_of_every_kind(5, 1h);

@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(memory_together)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -35,7 +37,7 @@ using test::peek_all;
     for (const auto& r : test::rules_of_every_kind(3, 1h))
         all.emplace_back("kind" + std::to_string(all.size()), r);
     all.emplace_back("log", sliding_log(3, 1h));
-    all.emplace_back("counting", sliding_log(3, 1h).count_refused());
+    all.emplace_back("counting", sliding_log(3, 1h).count_denied());
     all.emplace_back("members", distinct(3, 1h));
     all.emplace_back("three", distinct(2, 1h), distinct(5, 24h).named("day"), gcra(4, 1h));
     all.emplace_back("all", distinct(3, 1h), sliding_log(4, 1h), fixed_window(3, 1h));
@@ -52,7 +54,7 @@ class random_calls {
         now_ += number(0, 9) == 0 ? number(-2'000'000, 600'000'000) : 0;
         if (number(0, 3) == 0)
             return change_one();
-        auto checks = std::vector<check>{};
+        auto checks = std::vector<check_item>{};
         const auto count = number(1, 4) == 1 ? number(30, 64) : number(1, 6);
         for (std::int64_t i = 0; i < count; ++i)
             add(checks);
@@ -72,10 +74,10 @@ class random_calls {
         return r[static_cast<std::size_t>(number(0, std::ssize(r) - 1))];
     }
 
-    void add(std::vector<check>& checks) {
+    void add(std::vector<check_item>& checks) {
         const auto& key = any_of(keys_);
         const auto& p = any_of(policies_);
-        const auto is_same = [&](const check& c) {
+        const auto is_same = [&](const check_item& c) {
             return c.key == key && c.policy.name() == p.name();
         };
         if (std::ranges::any_of(checks, is_same))
@@ -89,7 +91,7 @@ class random_calls {
     }
 
     void change_one() {
-        auto one = std::vector<check>{};
+        auto one = std::vector<check_item>{};
         add(one);
         const auto verbs = std::array{verb::allow, verb::charge, verb::refund, verb::reset};
         auto q = detail::ask(any_of(verbs), one.front().options);
@@ -119,15 +121,13 @@ class random_calls {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(memory_together)
-
 // Keys without a place fall on 1,024 shared states: two of them on one now and then.
 BOOST_AUTO_TEST_CASE(two_newcomers_on_one_shared_state_are_both_charged_or_neither) {
     const policy other{"other", gcra(1, 24h)};
     const auto policies =
         std::vector{policy{"window", fixed_window(1, 24h * 365)},
                     policy{"bucket", gcra(1, 24h * 365)}, policy{"log", sliding_log(1, 24h * 365)},
-                    policy{"refused", sliding_log(1, 24h * 365).count_refused()}};
+                    policy{"refused", sliding_log(1, 24h * 365).count_denied()}};
     for (const auto& p : policies) {
         auto denied_together = 0;
         for (int round = 0; round < 40; ++round) {
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(two_newcomers_on_one_shared_state_are_both_charged_or_neith
             auto names = std::vector<std::string>{};
             for (int i = 0; i < 64; ++i)
                 names.push_back(std::to_string(round) + "/" + std::to_string(i));
-            auto checks = std::vector<check>{};
+            auto checks = std::vector<check_item>{};
             for (const auto& n : names)
                 checks.push_back({.key = n, .policy = p});
             denied_together += answer_and_check(s, checks, start) ? 0 : 1;
@@ -154,9 +154,9 @@ BOOST_AUTO_TEST_CASE(members_for_whom_there_is_no_room_together_are_all_denied) 
     for (std::size_t states = 1; states <= 8; ++states) {
         auto s = memory::store{states};
         auto checks = std::array{
-            check{.key = "a", .policy = members, .options = {.member = "ann"}},
-            check{.key = "b", .policy = members, .options = {.member = "ann"}},
-            check{.key = "c", .policy = members, .options = {.member = "ann"}},
+            check_item{.key = "a", .policy = members, .options = {.member = "ann"}},
+            check_item{.key = "b", .policy = members, .options = {.member = "ann"}},
+            check_item{.key = "c", .policy = members, .options = {.member = "ann"}},
         };
         BOOST_TEST(answer_and_check(s, checks, start) == (states >= 6)); // two each
         BOOST_TEST(s.statistics().states == (states >= 6 ? 6U : 0U));
@@ -170,8 +170,8 @@ BOOST_AUTO_TEST_CASE(a_newcomer_does_not_take_the_room_of_another_keys_first_mem
     auto s = memory::store{3};
     (void)ask(s, {.now = start}, "taken", other);
     (void)ask(s, {.now = start}, "k", before);
-    auto checks = std::array{check{.key = "new", .policy = other},
-                             check{.key = "k", .policy = grown, .options = {.member = "ann"}}};
+    auto checks = std::array{check_item{.key = "new", .policy = other},
+                             check_item{.key = "k", .policy = grown, .options = {.member = "ann"}}};
     BOOST_TEST(answer_and_check(s, checks, start));
 }
 
@@ -181,13 +181,13 @@ BOOST_AUTO_TEST_CASE(a_key_that_has_recovered_is_not_evicted_for_another_key_of_
     auto s = memory::store{2};
     (void)ask(s, {.now = start}, "old", quick);
     (void)ask(s, {.now = start}, "taken", slow);
-    auto checks =
-        std::array{check{.key = "new", .policy = slow}, check{.key = "old", .policy = quick}};
+    auto checks = std::array{check_item{.key = "new", .policy = slow},
+                             check_item{.key = "old", .policy = quick}};
     BOOST_TEST(answer_and_check(s, checks, start + 10'000'000));
     BOOST_TEST(s.statistics().evicted == 0U);
     // A denial leaves it as it was: it can be evicted for others.
-    auto again =
-        std::array{check{.key = "taken", .policy = slow}, check{.key = "old", .policy = quick}};
+    auto again = std::array{check_item{.key = "taken", .policy = slow},
+                            check_item{.key = "old", .policy = quick}};
     BOOST_TEST(!answer_and_check(s, again, start + 20'000'000));
     (void)ask(s, {.now = start + 20'000'000}, "newer", slow);
     BOOST_TEST(s.statistics().evicted == 1U);
@@ -222,7 +222,7 @@ class first_members {
         const auto others = number(2, 25);
         auto used = 0;
         auto names = std::vector<std::string>{};
-        auto checks = std::vector<check>{};
+        auto checks = std::vector<check_item>{};
         for (auto i = 0; i < with_members + others; ++i)
             names.push_back(std::to_string(number(0, 1'000'000)) + '/' + std::to_string(i));
         for (auto i = 0; i < with_members; ++i) {
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(allow_all_charges_all_keys_or_none_in_a_full_store) {
     const policy year{"year", fixed_window(1, 24h * 365)};
     for (const std::string server : {"memory:", "unix:/there/is/no/server"}) {
         auto l = test::live{server, [](config& c) {
-                                c.memory_keys = 1;
+                                c.local_max_states = 1;
                                 c.timeout = 20ms;
                                 c.on_failure = failure_mode::local;
                             }};
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(allow_all_charges_all_keys_or_none_in_a_full_store) {
                 auto names = std::vector<std::string>{};
                 for (int i = 0; i < 64; ++i)
                     names.push_back(std::to_string(round) + "/" + std::to_string(i));
-                auto checks = std::vector<check>{};
+                auto checks = std::vector<check_item>{};
                 for (const auto& n : names)
                     checks.push_back({.key = n, .policy = year});
                 const auto all = co_await l.limiter.allow_all(checks);

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(operation_lists)
+
 namespace {
 
 using colimit::detail::operation;
@@ -25,8 +27,6 @@ using colimit::test::fake_operation;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(operation_lists)
 
 BOOST_AUTO_TEST_CASE(first_in_is_first_out) {
     auto ops = std::array<fake_operation, 3>{};

@@ -23,13 +23,15 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(packed_states)
+
 namespace {
 
 using namespace std::chrono_literals;
 using namespace colimit;
 
 [[nodiscard]] policy packed(const rule& r) {
-    return policy{"p", r}.stored(storage::packed);
+    return policy{"p", r}.with_storage(storage::shared_hash);
 }
 
 /// In seconds.
@@ -58,16 +60,14 @@ using namespace colimit;
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(packed_states)
-
 BOOST_AUTO_TEST_CASE(a_generation_is_what_the_slowest_rule_takes_to_recover) {
     BOOST_TEST(generation_of(packed(gcra(1, 1s).burst(10))) == 10);
     BOOST_TEST(generation_of(packed(token_bucket(10, 3, 1min).stepwise())) == 4 * 60);
     BOOST_TEST(generation_of(packed(fixed_window(5, 1h))) == 3600);
     BOOST_TEST(generation_of(packed(sliding_window(5, 1h))) == 2 * 3600);
     BOOST_TEST(generation_of(packed(calendar(5, calendar_unit::month))) == 31 * 86'400);
-    BOOST_TEST(generation_of(
-                   policy{"p", gcra(1, 1s), fixed_window(5, 1min)}.stored(storage::packed)) == 60);
+    BOOST_TEST(generation_of(policy{"p", gcra(1, 1s), fixed_window(5, 1min)}.with_storage(
+                   storage::shared_hash)) == 60);
     BOOST_TEST(generation_of(packed(gcra(1, 1s)).prevent_duplicate(90s)) == 90);
     BOOST_TEST(policy("p", gcra(1, 1s)).data()->plan.generation == 0);
 }
@@ -91,19 +91,21 @@ BOOST_AUTO_TEST_CASE(what_is_more_than_numbers_cannot_be_packed) {
     BOOST_TEST(test::refusal(errc::invalid_policy, [] { (void)packed(sliding_log(5, 1s)); }) ==
                "policy 'p', rule 1 'sliding_log': a sliding_log cannot be packed");
     BOOST_TEST(test::refusal(errc::invalid_policy, [] {
-                   (void)policy{"p", gcra(5, 1s), distinct(5, 1s)}.stored(storage::packed);
+                   (void)policy{"p", gcra(5, 1s), distinct(5, 1s)}.with_storage(
+                       storage::shared_hash);
                }) == "policy 'p', rule 2 'distinct': a distinct cannot be packed");
 }
 
 BOOST_AUTO_TEST_CASE(a_policy_says_how_it_is_stored) {
     const policy plain{"p", gcra(5, 1s)};
-    BOOST_TEST((plain.options().storage == storage::plain));
-    BOOST_TEST((plain.stored(storage::packed).options().storage == storage::packed));
-    BOOST_TEST((plain.stored(storage::packed) != plain));
-    BOOST_TEST((plain.stored(storage::packed).stored(storage::plain) == plain));
-    BOOST_TEST(plain.stored(storage::packed).data()->identity != plain.data()->identity);
-    BOOST_TEST(to_string(storage::plain) == "plain");
-    BOOST_TEST(to_string(storage::packed) == "packed");
+    BOOST_TEST((plain.options().storage == storage::per_key));
+    BOOST_TEST(
+        (plain.with_storage(storage::shared_hash).options().storage == storage::shared_hash));
+    BOOST_TEST((plain.with_storage(storage::shared_hash) != plain));
+    BOOST_TEST((plain.with_storage(storage::shared_hash).with_storage(storage::per_key) == plain));
+    BOOST_TEST(plain.with_storage(storage::shared_hash).data()->identity != plain.data()->identity);
+    BOOST_TEST(to_string(storage::per_key) == "per_key");
+    BOOST_TEST(to_string(storage::shared_hash) == "shared_hash");
 }
 
 BOOST_AUTO_TEST_CASE(who_would_owe_for_longer_is_refused_with_the_reason) {
@@ -114,7 +116,7 @@ BOOST_AUTO_TEST_CASE(who_would_owe_for_longer_is_refused_with_the_reason) {
         BOOST_TEST(!detail::is_valid(asked, plan));
         BOOST_TEST(detail::what_is_wrong_with(asked, plan) ==
                    "policy: block and wait keep state for longer than packed storage does "
-                   "(expected a policy without storage::packed)");
+                   "(expected a policy without storage::shared_hash)");
     }
     BOOST_TEST(detail::is_valid({.verb = detail::verb::charge, .cost = 100, .at_least = 0}, plan));
 }

@@ -15,14 +15,16 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(plans)
+
 namespace {
 
 using namespace std::chrono_literals;
 using namespace colimit;
 
-constexpr auto exact = limits::exact_integer;
-constexpr auto century = limits::longest_recovery.count();
-constexpr auto longest_debt = limits::longest_debt.count();
+constexpr auto exact = limits::max_exact_integer;
+constexpr auto century = limits::max_recovery.count();
+constexpr auto longest_debt = limits::max_repayment.count();
 constexpr auto most_ticks = std::int64_t{1} << 52U;
 constexpr auto day_us = std::int64_t{86'400'000'000};
 
@@ -52,8 +54,6 @@ constexpr auto day_us = std::int64_t{86'400'000'000};
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(plans)
-
 BOOST_AUTO_TEST_CASE(a_bucket_starts_with_0_to_its_capacity) {
     const auto r = token_bucket(9, 3, 1s);
     BOOST_TEST(is_accepted(r.initially(0)));
@@ -74,13 +74,13 @@ BOOST_AUTO_TEST_CASE(what_only_some_algorithms_have_is_refused_for_others) {
     BOOST_TEST(reason_of(distinct(5, 1s).burst(6)) == "burst is for buckets, not for distinct");
     BOOST_TEST(reason_of(gcra(5, 1s).from_first()) ==
                "from_first is for fixed_window, not for gcra");
-    BOOST_TEST(reason_of(gcra(5, 1s).count_refused()) ==
-               "count_refused is for sliding_log, not for gcra");
+    BOOST_TEST(reason_of(gcra(5, 1s).count_denied()) ==
+               "count_denied is for sliding_log, not for gcra");
 }
 
 BOOST_AUTO_TEST_CASE(a_sliding_log_remembers_as_many_events_as_its_limit_says) {
-    BOOST_TEST(is_accepted(sliding_log(limits::log_events, 1s)));
-    BOOST_TEST(!is_accepted(sliding_log(limits::log_events + 1, 1s)));
+    BOOST_TEST(is_accepted(sliding_log(limits::max_log_events, 1s)));
+    BOOST_TEST(!is_accepted(sliding_log(limits::max_log_events + 1, 1s)));
     const auto logs = policy{"p", sliding_log(9, 3s).named("a"), sliding_log(5, 7s).named("b"),
                              sliding_log(7, 2s).named("c"), gcra(100, 1h)};
     BOOST_TEST(core::log_period(plan_of(logs)) == 7'000'000);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_charge_stops_where_its_rule_stays_exact_but_never_below_t
     BOOST_TEST(most(gcra(104'729, 24h)) == longest_debt / 1'000 * 104'729);
     BOOST_TEST(most(token_bucket(5, 3, 7us).stepwise()) == longest_debt / 7 * 3);
     BOOST_TEST(most(token_bucket(5, 1'000, 1us).aligned()) == most_ticks);
-    BOOST_TEST(most(token_bucket(9, 9, limits::longest_recovery).stepwise()) == 9);
+    BOOST_TEST(most(token_bucket(9, 9, limits::max_recovery).stepwise()) == 9);
     BOOST_TEST(most(fixed_window(5, 1s)) == most_ticks);
     BOOST_TEST(most(fixed_window(exact, 1s)) == exact);
     BOOST_TEST(most(sliding_window(5, 1s)) == most_ticks / 1'000'000);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(duplicates_are_prevented_for_1_us_to_366_days) {
         return test::refusal(errc::invalid_policy,
                              [&] { return policy{"p", gcra(1, 1s)}.prevent_duplicate(period); });
     };
-    constexpr auto most = limits::longest_debt;
+    constexpr auto most = limits::max_repayment;
     BOOST_TEST(reason(1us) == "not refused");
     BOOST_TEST(reason(most) == "not refused");
     const std::string range =
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_full_recovery_is_rounded_up_to_the_unit_of_its_rule) {
 
 BOOST_AUTO_TEST_CASE(packed_states_are_kept_for_exactly_the_slowest_recovery) {
     const auto generation = [](const policy& p) {
-        return plan_of(p.stored(storage::packed)).generation;
+        return plan_of(p.with_storage(storage::shared_hash)).generation;
     };
     const auto slow = gcra(1, 1h).named("slow");
     const auto quick = gcra(3, 1s).burst(10).named("quick");
@@ -191,24 +191,24 @@ BOOST_AUTO_TEST_CASE(only_continuous_buckets_that_are_kept_apart_can_be_waited_f
     BOOST_TEST(!can_reserve(policy{"p", bucket, fixed_window(5, 1s)}));
     BOOST_TEST(!can_reserve(policy{"p", fixed_window(5, 1s), bucket}));
     BOOST_TEST(!can_reserve(policy{"p", bucket.stepwise()}));
-    BOOST_TEST(!can_reserve(policy{"p", bucket}.stored(storage::packed)));
+    BOOST_TEST(!can_reserve(policy{"p", bucket}.with_storage(storage::shared_hash)));
 }
 
 BOOST_AUTO_TEST_CASE(a_plan_says_what_its_rules_are) {
     const auto plain = plan_of(policy{"p", gcra(5, 1s)});
     BOOST_TEST(!plain.has_log);
     BOOST_TEST(!plain.has_distinct);
-    BOOST_TEST(!plain.counts_refused);
+    BOOST_TEST(!plain.counts_denied);
     BOOST_TEST(!plain.shadow);
     BOOST_TEST(!plain.packed);
     BOOST_TEST(plain.generation == 0);
     const auto mixed = plan_of(
-        policy{"p", sliding_log(5, 1s).count_refused(), distinct(5, 1s), gcra(5, 1s)}.shadow());
+        policy{"p", sliding_log(5, 1s).count_denied(), distinct(5, 1s), gcra(5, 1s)}.shadow());
     BOOST_TEST(mixed.has_log);
     BOOST_TEST(mixed.has_distinct);
-    BOOST_TEST(mixed.counts_refused);
+    BOOST_TEST(mixed.counts_denied);
     BOOST_TEST(mixed.shadow);
-    BOOST_TEST(!plan_of(policy{"p", sliding_log(5, 1s)}).counts_refused);
+    BOOST_TEST(!plan_of(policy{"p", sliding_log(5, 1s)}).counts_denied);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

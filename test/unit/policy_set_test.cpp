@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(policy_sets)
+
 namespace {
 
 using namespace colimit;
@@ -22,8 +24,6 @@ using namespace std::chrono_literals;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(policy_sets)
 
 BOOST_AUTO_TEST_CASE(policies_are_found_by_name_and_are_in_its_order) {
     const policy_set set{{policy{"b", gcra(2, 1s)}, policy{"a", gcra(1, 1s)}}};
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(two_policies_of_one_name_are_refused) {
 
 BOOST_AUTO_TEST_CASE(a_set_has_at_most_1000_policies) {
     std::vector<policy> policies;
-    while (policies.size() < limits::policies)
+    while (policies.size() < limits::max_policies)
         policies.emplace_back("p" + std::to_string(policies.size()), gcra(1, 1s));
     BOOST_TEST(policy_set{policies}.size() == 1'000U);
     policies.emplace_back("one_more", gcra(1, 1s));
@@ -71,8 +71,8 @@ BOOST_AUTO_TEST_CASE(policies_are_equal_if_everything_about_them_is) {
     BOOST_TEST((p != policy{"a", gcra(1, 1s)}));
     BOOST_TEST((p != p.shadow()));
     BOOST_TEST((p != p.prevent_duplicate(1s)));
-    BOOST_TEST((p != p.prefixed("x")));
-    BOOST_TEST((p.prefixed("y") != p.prefixed("x")));
+    BOOST_TEST((p != p.with_prefix("x")));
+    BOOST_TEST((p.with_prefix("y") != p.with_prefix("x")));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(problem_logs)
+
 using namespace colimit;
 using detail::problem_log;
 
@@ -41,8 +43,6 @@ namespace {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(problem_logs)
-
 BOOST_AUTO_TEST_CASE(the_same_problem_is_counted_and_another_replaces_it) {
     auto log = problem_log{"", no_clock};
     BOOST_TEST(!log.last());
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(bytes_that_do_not_print_are_escaped) {
 }
 
 BOOST_AUTO_TEST_CASE(a_text_of_any_length_is_cut_where_it_is_full) {
-    constexpr auto most = limits::problem_bytes;
+    constexpr auto most = limits::max_problem_bytes;
     BOOST_TEST(shown(std::string(most, 'a')) == std::string(most, 'a'));
     BOOST_TEST(shown(std::string(most + 1, 'a')) == std::string(most - 3, 'a') + "...");
     for (std::size_t n = most - 8; n < most + 8; ++n) {
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_password_in_another_notation_is_left_out) {
 
 BOOST_AUTO_TEST_CASE(a_password_is_searched_for_before_the_text_is_cut) {
     const auto password = std::string(100, 's') + "3cret";
-    for (std::size_t n = limits::problem_bytes - 110; n < limits::problem_bytes + 8; ++n) {
+    for (std::size_t n = limits::max_problem_bytes - 110; n < limits::max_problem_bytes + 8; ++n) {
         const auto text = shown(std::string(n, 'a') + password + std::string(200, 'b'), password);
         BOOST_TEST(text.find('s') == text.npos, text);
         const auto quote = quoted(std::string(n, 'a') + password + "\r\n", password);
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(the_first_line_of_what_was_received_is_quoted_whatever_its_
     BOOST_TEST(quoted({"\0\0\x12\4http2", 9}) == "\\x00\\x00\\x12\\x04http2");
     BOOST_TEST(quoted("\r\n220 mail\r\nmore") == "220 mail");
     BOOST_TEST(quoted("\r\n") == "");
-    BOOST_TEST(quoted(std::string(100'000, 'x')).size() == limits::problem_bytes - 12);
+    BOOST_TEST(quoted(std::string(100'000, 'x')).size() == limits::max_problem_bytes - 12);
 }
 
 BOOST_AUTO_TEST_CASE(a_denial_that_names_no_command_is_followed_by_those_of_the_handshake) {

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <random>
 
+BOOST_AUTO_TEST_SUITE(properties)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -70,8 +72,6 @@ void after_any_history(Check check) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(properties)
 
 BOOST_AUTO_TEST_CASE(p1_the_first_allow_leaves_the_limit_minus_1) {
     for (const auto count : {1, 2, 3, 7, 99, 641, 999, 1000})

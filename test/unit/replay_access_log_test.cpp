@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(replay_access_log)
+
 namespace {
 
 using replay::read_log_line;
@@ -47,8 +49,6 @@ void expect_time(std::string_view written, sys_seconds meant) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(replay_access_log)
 
 BOOST_AUTO_TEST_CASE(common_and_combined_lines_give_client_and_time) {
     for (const std::string_view end : {"", " \"http://a.example/\" \"Mozilla/5.0 (X11)\""}) {

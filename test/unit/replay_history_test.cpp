@@ -6,15 +6,18 @@
 #include "replay/progress.hpp"
 #include "replay/statistics.hpp"
 
+#include <support/fresh_folder.hpp>
+
 #include <boost/test/unit_test.hpp>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 #include <zlib.h>
+
+BOOST_AUTO_TEST_SUITE(replay_history)
 
 namespace {
 
@@ -25,9 +28,7 @@ using replay::line_source;
 class scratch_file {
   public:
     explicit scratch_file(std::string_view bytes) {
-        std::string folder = std::filesystem::temp_directory_path() / "colimit-XXXXXX";
-        BOOST_REQUIRE(mkdtemp(folder.data()) != nullptr);
-        folder_ = folder;
+        folder_ = colimit::test::fresh_folder();
         std::ofstream{path(), std::ios::binary} << bytes;
     }
     scratch_file(const scratch_file&) = delete;
@@ -92,8 +93,6 @@ replay::request request_at(int seconds, std::uint32_t client) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(replay_history)
 
 BOOST_AUTO_TEST_CASE(plain_and_gzip_files_give_the_same_lines) {
     for (const std::string_view text : {"", "\n", "a", "a\n", "a\n\nb", "a\n\nb\n\n"})

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(replay_timeline)
+
 namespace {
 
 using namespace std::chrono;
@@ -46,8 +48,6 @@ std::size_t columns(const std::string& text) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(replay_timeline)
 
 BOOST_AUTO_TEST_CASE(every_request_is_in_one_bucket) {
     for (const auto distance :

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(reply_errors)
+
 namespace {
 
 using colimit::errc;
@@ -25,8 +27,6 @@ void check(std::string_view text, errc code, remedy what) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(reply_errors)
 
 BOOST_AUTO_TEST_CASE(a_forgotten_script_is_sent_again) {
     check("NOSCRIPT No matching script. Please use EVAL.", errc::unavailable,

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(reservations)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -25,8 +27,6 @@ constexpr auto patient = 3'600 * second;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(reservations)
 
 BOOST_AUTO_TEST_CASE(who_fits_has_his_turn_now) {
     auto k = key_of(gcra(2, 1s));
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(who_would_wait_too_long_is_refused_at_once_and_charged_noth
     auto k = key_of(gcra(1, 1s));
     k.allow();
     const auto d = k.reserve(1, second - 1);
-    BOOST_TEST((d.outcome == outcome::limited));
+    BOOST_TEST((d.outcome == outcome::denied));
     BOOST_TEST(d.granted == 0);
     BOOST_TEST(d.retry_after.count() == second);
     BOOST_TEST((k.last_effect == core::effect::nothing));
@@ -151,11 +151,11 @@ BOOST_AUTO_TEST_CASE(a_place_is_found_again_at_any_time_and_in_any_unit) {
 BOOST_AUTO_TEST_CASE(who_is_blocked_or_repeats_himself_gets_no_place) {
     auto k = key_of(gcra(1, 1s));
     k.block(second);
-    BOOST_TEST((k.reserve(1, patient).reason == reason::block));
+    BOOST_TEST((k.reserve(1, patient).reason == denial_reason::block));
     BOOST_TEST((k.last_effect == core::effect::nothing));
     k = key_of(policy{"p", gcra(5, 1s)}.prevent_duplicate(5s));
     BOOST_TEST(k.reserve(1, patient).allowed());
-    BOOST_TEST((k.reserve(1, patient).reason == reason::duplicate));
+    BOOST_TEST((k.reserve(1, patient).reason == denial_reason::duplicate));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

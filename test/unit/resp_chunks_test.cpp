@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(resp_chunks)
+
 using namespace std::string_view_literals;
 using colimit::test::read_whole;
 using colimit::test::resp_reader;
@@ -47,8 +49,6 @@ constexpr auto streams = std::to_array<std::string_view>({
 });
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(resp_chunks)
 
 BOOST_AUTO_TEST_CASE(every_split_into_two_reads_the_same_as_the_whole) {
     for (const auto stream : streams) {

@@ -9,12 +9,12 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(resp_decode)
+
 using namespace std::string_view_literals;
 using colimit::test::describe;
 using colimit::test::read_one;
 namespace resp = colimit::redis::resp;
-
-BOOST_AUTO_TEST_SUITE(resp_decode)
 
 BOOST_AUTO_TEST_CASE(every_kind_of_resp2_is_read) {
     BOOST_TEST(read_one("+OK\r\n") == "simple \"OK\" in 5 bytes");

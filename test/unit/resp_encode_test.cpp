@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(resp_encode)
+
 using namespace std::string_view_literals;
 namespace resp = colimit::redis::resp;
 
@@ -33,8 +35,6 @@ std::vector<std::string> words_of(std::string_view wire) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(resp_encode)
 
 BOOST_AUTO_TEST_CASE(a_command_is_an_array_of_bulk_strings) {
     auto out = std::string{};

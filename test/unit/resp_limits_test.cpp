@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(resp_limits)
+
 using colimit::test::read_one;
 using colimit::test::resp_reader;
 namespace resp = colimit::redis::resp;
@@ -41,8 +43,6 @@ std::string array_of_bytes(std::size_t size) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(resp_limits)
 
 BOOST_AUTO_TEST_CASE(a_line_has_at_most_4_kib) {
     for (const auto* type : {"+", "-", "(", ",-"}) {

@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(resp_long_bulk)
+
 namespace {
 
 using namespace colimit::redis;
@@ -56,8 +58,6 @@ struct outcome {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(resp_long_bulk)
 
 BOOST_AUTO_TEST_CASE(a_long_string_is_empty_however_it_arrives) {
     const auto reply = "*4\r\n+a\r\n" + bulk(3'000'000) + "$1\r\nb\r\n" + bulk(65'537);

@@ -8,10 +8,10 @@
 
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(resp_malformed)
+
 using namespace std::string_view_literals;
 using colimit::test::read_one;
-
-BOOST_AUTO_TEST_SUITE(resp_malformed)
 
 BOOST_AUTO_TEST_CASE(a_byte_that_begins_no_value_is_refused) {
     for (const auto wire :

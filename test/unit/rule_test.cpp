@@ -11,6 +11,8 @@
 #include <limits>
 #include <type_traits>
 
+BOOST_AUTO_TEST_SUITE(rules)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -23,8 +25,6 @@ static_assert(std::is_trivially_destructible_v<rule> && std::is_trivially_copyab
 static_assert(gcra(100, 1s).burst(10).named("second").capacity() == 10);
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(rules)
 
 BOOST_AUTO_TEST_CASE(factories_say_the_same_bucket_in_their_own_ways) {
     const auto same_numbers = [](const rule& r) {

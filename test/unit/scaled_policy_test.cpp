@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <colimit/text.hpp>
+#include <colimit/rule_text.hpp>
 #include <policy/policy_data.hpp>
 #include <policy/scaled_policy.hpp>
 
@@ -12,23 +12,23 @@
 #include <cstdint>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(scaled_policies)
+
 namespace {
 
 using namespace std::chrono_literals;
 using namespace colimit;
 
-[[nodiscard]] std::string share_of(const rule& r, share part) {
+[[nodiscard]] std::string share_of(const rule& r, fraction part) {
     const auto whole = policy{"p", r};
     return to_string(detail::scaled(*whole.data(), part)[0]);
 }
 
-void check(const rule& r, share part, const rule& expected) {
+void check(const rule& r, fraction part, const rule& expected) {
     BOOST_TEST(share_of(r, part) == to_string(expected.named(r.name())));
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(scaled_policies)
 
 BOOST_AUTO_TEST_CASE(a_continuous_bucket_holds_less_and_is_repaid_more_slowly) {
     check(gcra(100, 1s).burst(40), {1, 4}, gcra(100, 4s).burst(10));
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(its_period_is_rounded_up_so_that_nothing_is_repaid_early) {
 
 BOOST_AUTO_TEST_CASE(everything_else_is_rounded_down_and_is_at_least_one) {
     check(sliding_log(10, 1min), {1, 4}, sliding_log(2, 1min));
-    check(sliding_log(3, 1min).count_refused(), {1, 4}, sliding_log(1, 1min).count_refused());
+    check(sliding_log(3, 1min).count_denied(), {1, 4}, sliding_log(1, 1min).count_denied());
     check(fixed_window(10, 1h).from_first(), {1, 3}, fixed_window(3, 1h).from_first());
     check(sliding_window(1'000'000, 1h), {1, 1'000'000}, sliding_window(1, 1h));
     check(distinct(5, 1h), {1, 2}, distinct(2, 1h));
@@ -54,10 +54,11 @@ BOOST_AUTO_TEST_CASE(everything_else_is_rounded_down_and_is_at_least_one) {
 }
 
 BOOST_AUTO_TEST_CASE(a_rule_at_the_edge_of_the_arithmetic_stays_a_rule) {
-    for (const auto& r : {gcra(1, limits::longest_recovery), gcra(7, 24h * 36'000).burst(7),
-                          gcra(limits::exact_integer, 1s).burst(1),
-                          sliding_log(limits::log_events, limits::longest_recovery)})
-        for (const auto part : {share{1, 1'000'000}, share{999'999, 1'000'000}, share{1, 3}}) {
+    for (const auto& r : {gcra(1, limits::max_recovery), gcra(7, 24h * 36'000).burst(7),
+                          gcra(limits::max_exact_integer, 1s).burst(1),
+                          sliding_log(limits::max_log_events, limits::max_recovery)})
+        for (const auto part :
+             {fraction{1, 1'000'000}, fraction{999'999, 1'000'000}, fraction{1, 3}}) {
             const auto whole = policy{"p", r};
             const auto here = detail::scaled(*whole.data(), part);
             BOOST_TEST(here[0].capacity() <= r.capacity());
@@ -68,18 +69,18 @@ BOOST_AUTO_TEST_CASE(a_rule_at_the_edge_of_the_arithmetic_stays_a_rule) {
 BOOST_AUTO_TEST_CASE(names_options_and_the_place_of_the_state_stay) {
     const auto whole = policy{"p", gcra(100, 1s).named("a").shadow(), sliding_log(10, 1min)}
                            .prevent_duplicate(5s)
-                           .prefixed("x");
+                           .with_prefix("x");
     const auto here = detail::scaled(*whole.data(), {1, 2});
     BOOST_TEST((here == policy{"p", gcra(100, 2s).burst(50).named("a").shadow(),
                                sliding_log(5, 1min).named("sliding_log")}
                             .prevent_duplicate(5s)
-                            .prefixed("x")));
+                            .with_prefix("x")));
     BOOST_TEST((here.data()->id == whole.data()->id));
     for (std::uint32_t i = 0; i < whole.data()->plan.slots; ++i)
         BOOST_TEST(here.data()->plan.limits[i].tag == whole.data()->plan.limits[i].tag);
     BOOST_TEST(detail::scaled(*whole.shadow().data(), {1, 2}).options().shadow);
-    const auto packed = policy{"p", gcra(100, 1s)}.stored(storage::packed);
-    BOOST_TEST((detail::scaled(*packed.data(), {1, 2}).options().storage == storage::packed));
+    const auto packed = policy{"p", gcra(100, 1s)}.with_storage(storage::shared_hash);
+    BOOST_TEST((detail::scaled(*packed.data(), {1, 2}).options().storage == storage::shared_hash));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

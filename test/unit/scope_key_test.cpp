@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(scope_keys)
+
 namespace {
 
 using namespace colimit;
@@ -52,7 +54,7 @@ struct dice {
         constexpr auto letters = ";=%#a3B25:/\0\n\xff"sv;
         auto out = std::string(below(6), ' ');
         if (below(20) == 0)
-            out.resize(limits::key_part_bytes - 3 + below(6));
+            out.resize(limits::max_key_part_bytes - 3 + below(6));
         for (auto& c : out)
             c = letters[below(letters.size())];
         return out;
@@ -69,8 +71,6 @@ struct dice {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(scope_keys)
 
 BOOST_AUTO_TEST_CASE(a_key_is_readable) {
     BOOST_TEST(text(key::global()) == "global");
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(separators_and_any_other_bytes_are_data) {
 }
 
 BOOST_AUTO_TEST_CASE(a_digest_stands_for_a_long_part_and_the_others_stay_readable) {
-    const auto fits = std::string(limits::key_part_bytes, 'r');
+    const auto fits = std::string(limits::max_key_part_bytes, 'r');
     BOOST_TEST(text(key::user("a").route(fits)) == "user=a;route=" + fits);
     const auto k = text(key::user("a").route(fits + "r").part("eu"));
     BOOST_TEST(k.size() == "user=a;route#;part=eu"sv.size() + 32);
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_digest_stands_for_a_long_part_and_the_others_stay_readabl
 }
 
 BOOST_AUTO_TEST_CASE(keys_stay_within_what_is_stored_as_it_is_however_many_parts_they_have) {
-    const auto part = std::string(limits::key_part_bytes, 'p');
+    const auto part = std::string(limits::max_key_part_bytes, 'p');
     auto k = key::user("a");
     auto seen = std::map<std::string, int>{};
     for (int i = 0; i < 50; ++i) {

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(script)
+
 namespace {
 
 std::string sha1_hex(std::string_view bytes) {
@@ -25,8 +27,6 @@ std::string sha1_hex(std::string_view bytes) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(script)
 
 BOOST_AUTO_TEST_CASE(the_sha1_of_a_script_is_that_of_its_bytes) {
     const auto& script = colimit::redis::check_script;

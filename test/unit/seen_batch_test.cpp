@@ -17,6 +17,8 @@
 #include <optional>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(batches_of_ids)
+
 namespace {
 
 using namespace colimit;
@@ -63,13 +65,11 @@ struct fixture {
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(batches_of_ids)
-
 /// FNV-1a over age, words, lines and blocks as 64 bits each: another tag would lose every filter
 /// when a process is upgraded.
 BOOST_AUTO_TEST_CASE(the_tag_of_a_filter_is_the_one_that_was_agreed) {
     const auto shape =
-        core::bloom_shape{.age = 86'400'000'000, .words = 7, .lines = 120, .blocks = 3};
+        core::bloom_shape{.ttl = 86'400'000'000, .words = 7, .lines = 120, .blocks = 3};
     BOOST_TEST(core::filter_tag(shape) == 0x9f557911U);
     const auto odd = redis::bitmap_family(shape, 1);
     BOOST_TEST((std::string{odd.begin(), odd.end()} == "b19f557911"));

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <random>
 
+BOOST_AUTO_TEST_SUITE(server_clocks)
+
 namespace {
 
 using colimit::redis::server_clock;
@@ -16,8 +18,6 @@ using colimit::redis::server_clock;
 constexpr std::int64_t hour = 3'600'000'000;
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(server_clocks)
 
 BOOST_AUTO_TEST_CASE(one_answer_gives_bounds_as_far_apart_as_it_took) {
     auto clock = server_clock{};

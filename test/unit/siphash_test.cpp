@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(siphash_vectors)
+
 namespace {
 
 using colimit::hash::digest;
@@ -38,8 +40,6 @@ constexpr digest secret{0x0706050403020100, 0x0f0e0d0c0b0a0908};
 using vectors = std::array<std::pair<std::size_t, const char*>, 8>;
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(siphash_vectors)
 
 BOOST_AUTO_TEST_CASE(two_and_four_rounds_give_the_published_values) {
     static constexpr vectors published{{{0, "a3817f04ba25a8e66df67214c7550293"},

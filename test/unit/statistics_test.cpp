@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(statistics_counted)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -32,19 +34,17 @@ namespace asio = boost::asio;
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(statistics_counted)
-
 BOOST_AUTO_TEST_CASE(a_time_lies_in_the_bucket_that_begins_at_or_before_it) {
     for (std::size_t i = 0; i + 1 < latency_histogram::size; ++i) {
-        const auto least = latency_histogram::least(i);
-        const auto next = latency_histogram::least(i + 1);
+        const auto least = latency_histogram::bucket_lower_bound(i);
+        const auto next = latency_histogram::bucket_lower_bound(i + 1);
         BOOST_TEST(bucket_of(least) == i);
         BOOST_TEST(bucket_of(next - 1us) == i);
         BOOST_TEST((next - least).count() <= std::max<std::int64_t>(1, least.count() / 8));
     }
     BOOST_TEST(bucket_of(-5us) == 0U);
     BOOST_TEST(bucket_of(1'000h) == latency_histogram::size - 1);
-    BOOST_TEST((latency_histogram::least(latency_histogram::size - 1) > 1h));
+    BOOST_TEST((latency_histogram::bucket_lower_bound(latency_histogram::size - 1) > 1h));
 }
 
 BOOST_AUTO_TEST_CASE(a_quantile_is_at_most_an_eighth_above_what_was_measured) {
@@ -82,8 +82,9 @@ BOOST_AUTO_TEST_CASE(every_question_ends_in_one_counter) {
     const policy two{"two", gcra(2, 1h).burst(2)};
     auto context = asio::io_context{1};
     auto limiter = colimit::limiter{context.get_executor(), "memory:"};
-    const std::string endless(limits::key_bytes + 1, 'k');
-    auto checks = std::array{check{"a", two}, check{"b", two}, check{"c", two, {.cost = -1}}};
+    const std::string endless(limits::max_key_bytes + 1, 'k');
+    auto checks =
+        std::array{check_item{"a", two}, check_item{"b", two}, check_item{"c", two, {.cost = -1}}};
     limiter.allow("k", two, {.cost = 2}, asio::detached);
     limiter.peek("k", two, asio::detached);
     limiter.allow("k", two, {.cost = 3}, asio::detached);
@@ -102,13 +103,13 @@ BOOST_AUTO_TEST_CASE(every_question_ends_in_one_counter) {
     const auto counted = limiter.statistics();
     BOOST_TEST(counted.checks == 10U);
     BOOST_TEST(counted.allowed == 4U);
-    BOOST_TEST(counted.limited == 1U);
+    BOOST_TEST(counted.denied == 1U);
     BOOST_TEST(counted.never == 1U);
     BOOST_TEST(counted.failed == 4U);
-    BOOST_TEST(counted.of(errc::invalid_argument) == 2U);
-    BOOST_TEST(counted.of(errc::invalid_key) == 1U);
-    BOOST_TEST(counted.of(errc::closed) == 1U);
-    BOOST_TEST(counted.of(origin::store) == 6U);
+    BOOST_TEST(counted.count(errc::invalid_argument) == 2U);
+    BOOST_TEST(counted.count(errc::invalid_key) == 1U);
+    BOOST_TEST(counted.count(errc::closed) == 1U);
+    BOOST_TEST(counted.count(decision_source::store) == 6U);
     BOOST_TEST(counted.cancelled == 0U);
     BOOST_TEST(counted.latency.count() == 0U);
 }

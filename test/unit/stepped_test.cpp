@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstdint>
 
+BOOST_AUTO_TEST_SUITE(stepped_buckets)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -32,8 +34,6 @@ constexpr auto stepwise = token_bucket(10, 4, 10s).stepwise();
 constexpr auto aligned = token_bucket(10, 4, 10s).aligned();
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(stepped_buckets)
 
 BOOST_AUTO_TEST_CASE(a_stepwise_count_comes_back_at_each_period_since_the_first_use) {
     auto k = key_of(stepwise, start + 3 * second);
@@ -96,10 +96,10 @@ BOOST_AUTO_TEST_CASE(debt_is_repaid_step_by_step) {
 
 BOOST_AUTO_TEST_CASE(charges_saturate_at_what_366_days_repay) {
     auto k = key_of(token_bucket(1, 1, 24h).stepwise());
-    k.charge(limits::exact_integer);
-    BOOST_TEST((k.peek(0).reset_after == limits::longest_debt));
-    k.charge(limits::exact_integer);
-    BOOST_TEST((k.peek(0).reset_after == limits::longest_debt));
+    k.charge(limits::max_exact_integer);
+    BOOST_TEST((k.peek(0).reset_after == limits::max_repayment));
+    k.charge(limits::max_exact_integer);
+    BOOST_TEST((k.peek(0).reset_after == limits::max_repayment));
 }
 
 BOOST_AUTO_TEST_CASE(a_step_back_mints_nothing_and_costs_at_most_the_debt) {
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(an_aligned_boundary_crossed_twice_gives_twice) {
 BOOST_AUTO_TEST_CASE(a_step_forward_gives_at_most_one_capacity) {
     auto k = key_of(stepwise);
     k.charge(13);
-    k.now = limits::latest_time;
+    k.now = limits::max_time;
     BOOST_TEST(k.peek(0).remaining == 10);
 }
 

@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <colimit/text.hpp>
+#include <colimit/rule_text.hpp>
 #include <support/random_rule.hpp>
 #include <support/refusal.hpp>
 
@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
+
+BOOST_AUTO_TEST_SUITE(rule_text)
 
 namespace {
 
@@ -42,8 +44,6 @@ void check_reason(std::string_view text, std::string_view expected) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(rule_text)
 
 BOOST_AUTO_TEST_CASE(a_count_and_a_period_are_a_gcra_rule) {
     check_rule("100/s", colimit::gcra(100, 1s));
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(every_refinement_has_its_word) {
     check_rule("5/s aligned token_bucket burst 9", bucket.aligned());
     check_rule("5/s token_bucket initially 0 burst 9", bucket.initially(0));
     check_rule("5/s fixed_window from_first", colimit::fixed_window(5, 1s).from_first());
-    check_rule("5/s Count_Refused sliding_log", colimit::sliding_log(5, 1s).count_refused());
+    check_rule("5/s Count_Refused sliding_log", colimit::sliding_log(5, 1s).count_denied());
     // Whether the algorithm has it is the policy's question.
     check_rule("5/s sliding_log from_first", colimit::sliding_log(5, 1s).from_first());
     check_reason("5/s initially", "rule text, character 14: expected a number of tokens, a whole "
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(eight_rules_with_everything_that_can_be_said_are_read) {
                              .initially(most)
                              .stepwise()
                              .from_first()
-                             .count_refused()
+                             .count_denied()
                              .shadow()
                              .named(std::string(64, 'x'));
     std::string text;
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_says_what_stands_where_and_what_may) {
     const std::string words =
         "expected an algorithm (gcra, cell, token_bucket, leaky_bucket, fixed_window, calendar, "
         "sliding_window, sliding_log, distinct), utc, burst, stepwise, aligned, initially, "
-        "from_first, count_refused, shadow, named or ';', found ";
+        "from_first, count_denied, shadow, named or ';', found ";
     check_reason("5/s bursts 1", "rule text, character 5: " + words + "'bursts'");
     check_reason("5/s, 6/m", "rule text, character 4: " + words + "','");
     check_reason("5/s utc8", "rule text, character 5: " + words + "'utc8'");
@@ -285,8 +285,8 @@ BOOST_AUTO_TEST_CASE(each_word_is_given_once) {
     check_reason("1/s initially 0 initially 0",
                  "rule text, character 17: initially is given twice");
     check_reason("1/s from_first from_first", "rule text, character 16: from_first is given twice");
-    check_reason("1/s count_refused count_refused",
-                 "rule text, character 19: count_refused is given twice");
+    check_reason("1/s count_denied count_denied",
+                 "rule text, character 19: count_denied is given twice");
     check_reason("1/day utc utc", "rule text, character 11: utc is given twice");
 }
 
@@ -312,7 +312,7 @@ BOOST_AUTO_TEST_CASE(strange_bytes_are_shown_escaped_and_cut) {
 }
 
 BOOST_AUTO_TEST_CASE(a_text_above_the_limit_is_refused_unread) {
-    const auto most = colimit::limits::rule_text_bytes;
+    const auto most = colimit::limits::max_rule_text_bytes;
     BOOST_TEST(parse_rules("1/s" + std::string(most - 3, ' ')).size() == 1U);
     check_reason("1/s" + std::string(most - 2, ' '),
                  "rule text, character 2049: the text is too long: 2048 characters are allowed, "

@@ -14,13 +14,16 @@
 #include <fstream>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(tls_contexts)
+
 namespace {
 
 using colimit::redis::tls_context;
 using colimit::test::certificate_authority;
 using colimit::test::write_file;
 
-[[nodiscard]] std::string reason(const colimit::tls& options, const std::string& host = "h") {
+[[nodiscard]] std::string reason(const colimit::tls_options& options,
+                                 const std::string& host = "h") {
     const auto said = colimit::test::refusal(colimit::errc::invalid_config, [&] {
         const auto made = tls_context{options, host};
         return made.new_connection();
@@ -31,42 +34,40 @@ using colimit::test::write_file;
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(tls_contexts)
-
 BOOST_AUTO_TEST_CASE(no_option_is_needed) {
     for (const auto* const host : {"cache.example.org", "cache.example.org.", "10.0.0.1", "::1"})
         BOOST_TEST(reason({}, host) == "not refused");
-    BOOST_TEST(reason({.accept_any_certificate = true}) == "not refused");
+    BOOST_TEST(reason({.verify_peer = false}) == "not refused");
 }
 
 BOOST_AUTO_TEST_CASE(files_that_are_what_they_should_be_are_accepted) {
     auto authority = certificate_authority{};
     const auto we = authority.sign("we");
     BOOST_TEST(
-        reason({.authorities = authority.file(), .certificate = we.certificate, .key = we.key}) ==
+        reason({.ca_file = authority.file(), .cert_file = we.certificate, .key_file = we.key}) ==
         "not refused");
     // Both in one file.
     const auto both = authority.folder() + "/both.pem";
     std::filesystem::copy_file(we.certificate, both);
     auto key = std::ifstream{we.key};
     std::ofstream{both, std::ios::app} << key.rdbuf();
-    BOOST_TEST(reason({.certificate = both, .key = both}) == "not refused");
+    BOOST_TEST(reason({.cert_file = both, .key_file = both}) == "not refused");
 }
 
 BOOST_AUTO_TEST_CASE(files_that_cannot_be_read_are_named) {
     auto authority = certificate_authority{};
     const auto we = authority.sign("we");
     const auto none = authority.folder() + "/none.pem";
-    BOOST_TEST(reason({.authorities = none}) ==
-               "config::tls.authorities: cannot read " + none + ": No such file or directory");
-    BOOST_TEST(reason({.authorities = authority.folder()}) ==
-               "config::tls.authorities: cannot read " + authority.folder() + ": Is a directory");
-    BOOST_TEST(reason({.certificate = none, .key = we.key}) ==
-               "config::tls.certificate: cannot read " + none + ": No such file or directory");
-    BOOST_TEST(reason({.certificate = we.certificate, .key = none}) ==
-               "config::tls.key: cannot read " + none + ": No such file or directory");
-    BOOST_TEST(reason({.authorities = authority.file() + std::string(1, '\0')}) ==
-               "config::tls.authorities: the name of the file has a zero byte");
+    BOOST_TEST(reason({.ca_file = none}) ==
+               "config::tls.ca_file: cannot read " + none + ": No such file or directory");
+    BOOST_TEST(reason({.ca_file = authority.folder()}) ==
+               "config::tls.ca_file: cannot read " + authority.folder() + ": Is a directory");
+    BOOST_TEST(reason({.cert_file = none, .key_file = we.key}) ==
+               "config::tls.cert_file: cannot read " + none + ": No such file or directory");
+    BOOST_TEST(reason({.cert_file = we.certificate, .key_file = none}) ==
+               "config::tls.key_file: cannot read " + none + ": No such file or directory");
+    BOOST_TEST(reason({.ca_file = authority.file() + std::string(1, '\0')}) ==
+               "config::tls.ca_file: the name of the file has a zero byte");
 }
 
 BOOST_AUTO_TEST_CASE(files_with_something_else_are_named) {
@@ -78,14 +79,14 @@ BOOST_AUTO_TEST_CASE(files_with_something_else_are_named) {
         write_file(authority.folder() + "/broken.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n"
                                                        "-----END CERTIFICATE-----\n");
     for (const auto& file : {empty, prose, broken, we.key}) {
-        BOOST_TEST(reason({.authorities = file}) ==
-                   "config::tls.authorities: " + file + " has no certificates in PEM form");
-        BOOST_TEST(reason({.certificate = file, .key = we.key}) ==
-                   "config::tls.certificate: " + file + " has no certificate in PEM form");
+        BOOST_TEST(reason({.ca_file = file}) ==
+                   "config::tls.ca_file: " + file + " has no certificates in PEM form");
+        BOOST_TEST(reason({.cert_file = file, .key_file = we.key}) ==
+                   "config::tls.cert_file: " + file + " has no certificate in PEM form");
     }
     for (const auto& file : {empty, prose, broken, we.certificate})
-        BOOST_TEST(reason({.certificate = we.certificate, .key = file}) ==
-                   "config::tls.key: " + file + " has no private key in PEM form");
+        BOOST_TEST(reason({.cert_file = we.certificate, .key_file = file}) ==
+                   "config::tls.key_file: " + file + " has no private key in PEM form");
 }
 
 BOOST_AUTO_TEST_CASE(a_key_must_be_open_and_of_the_certificate) {
@@ -93,16 +94,18 @@ BOOST_AUTO_TEST_CASE(a_key_must_be_open_and_of_the_certificate) {
     const auto we = authority.sign("we");
     const auto they = authority.sign("they");
     const auto locked = colimit::test::with_passphrase(we.key);
-    BOOST_TEST(reason({.certificate = we.certificate, .key = they.key}) ==
-               "config::tls.key: " + they.key + " is not the key of the certificate in " +
+    BOOST_TEST(reason({.cert_file = we.certificate, .key_file = they.key}) ==
+               "config::tls.key_file: " + they.key + " is not the key of the certificate in " +
                    we.certificate);
-    BOOST_TEST(reason({.certificate = we.certificate, .key = locked}) ==
-               "config::tls.key: " + locked + " needs a passphrase; expected a key without one");
+    BOOST_TEST(reason({.cert_file = we.certificate, .key_file = locked}) ==
+               "config::tls.key_file: " + locked +
+                   " needs a passphrase; expected a key without one");
 }
 
 BOOST_AUTO_TEST_CASE(a_host_that_would_mean_any_host_is_refused) {
     for (const auto* const host : {".", ".example.org", ""})
-        BOOST_TEST(reason({}, host).starts_with("config::tls.name: is not given, and the host"));
+        BOOST_TEST(
+            reason({}, host).starts_with("config::tls.server_name: is not given, and the host"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

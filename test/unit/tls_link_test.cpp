@@ -21,6 +21,8 @@
 #include <string_view>
 #include <utility>
 
+BOOST_AUTO_TEST_SUITE(tls_links)
+
 namespace {
 
 using namespace colimit;
@@ -97,7 +99,7 @@ class server {
 };
 
 struct conversation {
-    explicit conversation(const tls& options = {.authorities = all().authority.file()},
+    explicit conversation(const tls_options& options = {.ca_file = all().authority.file()},
                           const std::string& host = "localhost",
                           const std::function<void(SSL_CTX*)>& adjust = {})
         : other(adjust), context(options, host), link(std::make_unique<tls_link>(context)) {}
@@ -158,11 +160,9 @@ constexpr auto sizes = {1, 2, 1'000, 16'383, 16'384, 16'385, 40'000, 100'000};
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(tls_links)
-
 BOOST_AUTO_TEST_CASE(what_is_said_is_heard_in_both_directions) {
     for (const auto version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
-        auto c = conversation{{.authorities = all().authority.file()},
+        auto c = conversation{{.ca_file = all().authority.file()},
                               "localhost",
                               [version](SSL_CTX* s) { SSL_CTX_set_max_proto_version(s, version); }};
         BOOST_TEST(!c.shake_hands());
@@ -233,31 +233,31 @@ BOOST_AUTO_TEST_CASE(what_fills_the_room_in_one_read_fits_into_32_kib) {
 }
 
 BOOST_AUTO_TEST_CASE(the_server_is_asked_for_its_name_but_not_for_an_address) {
-    const auto asked = [](const tls& options, const std::string& host) {
+    const auto asked = [](const tls_options& options, const std::string& host) {
         auto c = conversation{options, host};
         BOOST_TEST(!c.shake_hands());
         return c.other.name_asked_for();
     };
     const auto file = all().authority.file();
-    BOOST_TEST(asked({.authorities = file}, "localhost") == "localhost");
-    BOOST_TEST(asked({.authorities = file}, "localhost.") == "localhost");
-    BOOST_TEST(asked({.authorities = file}, "127.0.0.1") == "");
-    BOOST_TEST(asked({.authorities = file, .name = "localhost"}, "10.0.0.1") == "localhost");
-    BOOST_TEST(asked({.authorities = file, .name = "127.0.0.1"}, "h") == "");
+    BOOST_TEST(asked({.ca_file = file}, "localhost") == "localhost");
+    BOOST_TEST(asked({.ca_file = file}, "localhost.") == "localhost");
+    BOOST_TEST(asked({.ca_file = file}, "127.0.0.1") == "");
+    BOOST_TEST(asked({.ca_file = file, .server_name = "localhost"}, "10.0.0.1") == "localhost");
+    BOOST_TEST(asked({.ca_file = file, .server_name = "127.0.0.1"}, "h") == "");
 }
 
 BOOST_AUTO_TEST_CASE(who_has_no_right_to_its_name_is_not_trusted) {
     const auto file = all().authority.file();
-    const auto end = [](const tls& options, const std::string& host) {
+    const auto end = [](const tls_options& options, const std::string& host) {
         return conversation{options, host}.shake_hands();
     };
-    BOOST_TEST((end({.authorities = file}, "other") == errc::untrusted_server));
-    BOOST_TEST((end({.authorities = file}, "10.0.0.1") == errc::untrusted_server));
+    BOOST_TEST((end({.ca_file = file}, "other") == errc::untrusted_server));
+    BOOST_TEST((end({.ca_file = file}, "10.0.0.1") == errc::untrusted_server));
     BOOST_TEST(
-        (end({.authorities = file, .name = "other"}, "localhost") == errc::untrusted_server));
+        (end({.ca_file = file, .server_name = "other"}, "localhost") == errc::untrusted_server));
     BOOST_TEST((end({}, "localhost") == errc::untrusted_server)); // by the system's authorities
-    BOOST_TEST((end({.authorities = all().we.certificate}, "localhost") == errc::untrusted_server));
-    BOOST_TEST(!end({.accept_any_certificate = true}, "other"));
+    BOOST_TEST((end({.ca_file = all().we.certificate}, "localhost") == errc::untrusted_server));
+    BOOST_TEST(!end({.verify_peer = false}, "other"));
 }
 
 /// As RFC 6125 allows a client to require.
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(a_wildcard_stands_for_a_whole_label_and_for_one) {
             SSL_CTX_use_certificate_chain_file(s, presented.certificate.c_str());
             SSL_CTX_use_PrivateKey_file(s, presented.key.c_str(), SSL_FILETYPE_PEM);
         };
-        return conversation{{.authorities = all().authority.file()}, host, present}.shake_hands();
+        return conversation{{.ca_file = all().authority.file()}, host, present}.shake_hands();
     };
     BOOST_TEST(!end(all().any_host, "cache-1.example.org"));
     for (const auto* host : {"example.org", "a.cache.example.org", "cache.org"})
@@ -290,7 +290,7 @@ void count_handshake(const SSL* /*of*/, int where, int /*value*/) {
 // Only TLS 1.2 and older know renegotiation.
 BOOST_AUTO_TEST_CASE(a_server_that_asks_for_another_handshake_gets_none) {
     handshakes = 0;
-    auto c = conversation{{.authorities = all().authority.file()}, "localhost", [](SSL_CTX* s) {
+    auto c = conversation{{.ca_file = all().authority.file()}, "localhost", [](SSL_CTX* s) {
                               SSL_CTX_set_max_proto_version(s, TLS1_2_VERSION);
                               SSL_CTX_set_info_callback(s, count_handshake);
                           }};
@@ -317,14 +317,14 @@ BOOST_AUTO_TEST_CASE(a_server_that_wants_a_certificate_refuses_who_has_none) {
         };
     };
     for (const auto version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
-        auto options = tls{.authorities = all().authority.file()};
+        auto options = tls_options{.ca_file = all().authority.file()};
         auto without = conversation{options, "localhost", demand(version)};
         auto ec = without.shake_hands();
         if (!ec) // with TLS 1.3 it says so afterwards
             BOOST_TEST(without.read(ec).empty());
         BOOST_TEST((ec == errc::auth_failed));
-        options.certificate = all().we.certificate;
-        options.key = all().we.key;
+        options.cert_file = all().we.certificate;
+        options.key_file = all().we.key;
         auto with = conversation{options, "localhost", demand(version)};
         BOOST_TEST(!with.shake_hands());
         BOOST_TEST(with.read().empty());
@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_wants_a_certificate_refuses_who_has_none) {
 }
 
 BOOST_AUTO_TEST_CASE(tls_1_1_is_not_spoken) {
-    auto c = conversation{{.authorities = all().authority.file()}, "localhost", [](SSL_CTX* s) {
+    auto c = conversation{{.ca_file = all().authority.file()}, "localhost", [](SSL_CTX* s) {
                               SSL_CTX_set_security_level(s, 0);
                               SSL_CTX_set_min_proto_version(s, TLS1_VERSION);
                               SSL_CTX_set_max_proto_version(s, TLS1_1_VERSION);
@@ -393,7 +393,7 @@ BOOST_AUTO_TEST_CASE(the_other_end_is_told_of_the_end_and_of_its_reason) {
     c.other.receive({bytes.data(), c.link->end(bytes)});
     BOOST_TEST(c.other.was_told_of_the_end());
 
-    auto refused = conversation{{.authorities = all().authority.file()}, "other"};
+    auto refused = conversation{{.ca_file = all().authority.file()}, "other"};
     auto ec = error_code{};
     (void)refused.link->shake_hands(ec);
     refused.other.receive(refused.link->take_output());

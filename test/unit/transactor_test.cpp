@@ -9,6 +9,7 @@
 #include <redis/protocol/key.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
+#include <support/substitution.hpp>
 
 #include <boost/asio/error.hpp>
 
@@ -19,6 +20,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+BOOST_AUTO_TEST_SUITE(transactors)
 
 namespace {
 
@@ -122,10 +125,6 @@ const std::string name = [] {
 
 } // namespace
 
-BOOST_TEST_DONT_PRINT_LOG_VALUE(command)
-
-BOOST_AUTO_TEST_SUITE(transactors)
-
 BOOST_FIXTURE_TEST_CASE(a_call_counts_from_the_earliest_time_and_is_recorded_at_the_latest,
                         fixture) {
     ask("k", {.cost = 2, .at_least = 1});
@@ -204,7 +203,7 @@ BOOST_FIXTURE_TEST_CASE(a_refused_call_is_removed_in_the_next_write_and_its_wait
     BOOST_TEST((reply_counted(6, "*2\r\n$1\r\nx\r\n$11\r\n" + text(there) + "\r\n",
                               "*2\r\n$1\r\ny\r\n$11\r\n" + text(blocker) + "\r\n") ==
                 redis::remedy::keep));
-    BOOST_TEST((op.result.outcome == outcome::limited));
+    BOOST_TEST((op.result.outcome == outcome::denied));
     BOOST_TEST(op.result.retry_after.count() == 1'000'000 - 400'000 + 51);
     BOOST_TEST(queue.wants_to_write());
     BOOST_TEST((write() == std::vector<command>{{"ZREM", name, "run.3.0"}}));
@@ -232,13 +231,13 @@ BOOST_FIXTURE_TEST_CASE(the_rest_of_a_partial_grant_is_removed_and_its_own_membe
 }
 
 BOOST_FIXTURE_TEST_CASE(where_refused_calls_count_they_stay_and_the_oldest_go, fixture) {
-    const auto counting = policy{"p", sliding_log(5, 1s).count_refused()};
+    const auto counting = policy{"p", sliding_log(5, 1s).count_denied()};
     auto& op = ask("k", {}, counting);
     const auto words = write();
     BOOST_TEST((words.at(words.size() - 4) == command{"ZREMRANGEBYRANK", name, "0", "-27"}));
     (void)reply_head();
     (void)reply(queued(10) + "*9\r\n:0\r\n*0\r\n*0\r\n:1\r\n*0\r\n:6\r\n:0\r\n:-1\r\n:1\r\n");
-    BOOST_TEST((op.result.outcome == outcome::limited));
+    BOOST_TEST((op.result.outcome == outcome::denied));
     BOOST_TEST(op.result.rules[0].balance == -1);
     BOOST_TEST(!queue.wants_to_write());
 }
@@ -378,15 +377,7 @@ BOOST_FIXTURE_TEST_CASE(who_gave_up_before_it_left_makes_no_call_and_afterwards_
 BOOST_FIXTURE_TEST_CASE(a_substitute_has_the_deadline_of_the_call_that_it_replaces, fixture) {
     auto& op = ask("k");
     (void)write();
-    auto by = fake_operation{op.asked, 0};
-    queue.substitute(op, by);
-    BOOST_TEST((queue.next_deadline() == op.deadline));
-    queue.expire(op.deadline - 1, errc::unavailable);
-    BOOST_TEST((queue.done.front() == nullptr));
-    queue.expire(op.deadline, errc::unavailable);
-    BOOST_TEST((queue.done.front() == &by));
-    BOOST_TEST(by.ended(errc::outcome_unknown));
-    (void)queue.done.pop_front();
+    test::check_deadline_of_substitute(queue, op);
 }
 
 BOOST_FIXTURE_TEST_CASE(rows_are_bounded_by_calls_by_members_and_by_what_flies, narrow) {

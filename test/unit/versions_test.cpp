@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(versions)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -47,8 +49,6 @@ constexpr auto high = gcra(20, 1min);
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(versions)
-
 BOOST_AUTO_TEST_CASE(a_share_is_exact_up_to_26_bits_and_hardly_above_it_beyond) {
     auto random = std::mt19937_64{1};
     const auto up_to = [&](std::int64_t most) {
@@ -73,13 +73,13 @@ BOOST_AUTO_TEST_CASE(the_largest_debt_saturates_where_charge_does) {
         auto k = key_of(r);
         const auto& l = k.plan().rules()[0];
         for (const auto num : {std::int64_t{1}, std::int64_t{7}, core::steps_mark,
-                               core::steps_mark + 1, limits::exact_integer}) {
+                               core::steps_mark + 1, limits::max_exact_integer}) {
             k.state.exists = true;
             k.state.states[0] = {
-                .t = start, .debt = limits::exact_integer, .num = num, .capacity = 0};
+                .t = start, .debt = limits::max_exact_integer, .num = num, .capacity = 0};
             const auto d = k.peek(0);
             BOOST_TEST(d.reset_after.count() > 0);
-            BOOST_TEST((d.reset_after <= limits::longest_debt));
+            BOOST_TEST((d.reset_after <= limits::max_repayment));
             BOOST_TEST(d.rules[0].balance >= (l.full - l.most) / l.num - 1);
         }
     }

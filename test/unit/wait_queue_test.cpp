@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(wait_queues)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -78,8 +80,6 @@ struct fixture {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(wait_queues)
 
 BOOST_FIXTURE_TEST_CASE(calls_are_served_as_they_become_due, fixture) {
     BOOST_TEST(add(0s, "a", 100s, 3s));

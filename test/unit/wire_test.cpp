@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(wire)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -63,8 +65,6 @@ const auto two = policy{"p", gcra(3, 1s).named("a"), gcra(5, 7s).burst(2).named(
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(wire)
-
 BOOST_AUTO_TEST_CASE(a_plan_is_the_number_of_rules_and_their_numbers) {
     const auto& plan = plan_of(two);
     auto expected = std::string("\x02\x02\0", 3);
@@ -81,7 +81,8 @@ BOOST_AUTO_TEST_CASE(a_plan_is_the_number_of_rules_and_their_numbers) {
 }
 
 BOOST_AUTO_TEST_CASE(a_packed_plan_ends_with_its_generation) {
-    const auto packed = policy{"p", gcra(2, std::chrono::seconds{1})}.stored(storage::packed);
+    const auto packed =
+        policy{"p", gcra(2, std::chrono::seconds{1})}.with_storage(storage::shared_hash);
     const auto& wire = packed.data()->wire;
     BOOST_TEST(wire[2] == '\x02');
     BOOST_TEST(packed.shadow().data()->wire[2] == '\x03');
@@ -100,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_call_is_its_key_verb_times_cost_and_least) {
     redis::append_call(out, 258, 772, {.verb = core::verb::refund, .cost = 7, .at_least = 5});
     BOOST_TEST(out == "x\x02\x01\x03\x04\x03" + bytes_of(7.0) + bytes_of(5.0));
     out.clear();
-    redis::append_call(out, 0, 0, {.cost = limits::exact_integer, .at_least = 0});
+    redis::append_call(out, 0, 0, {.cost = limits::max_exact_integer, .at_least = 0});
     BOOST_TEST(out == std::string(5, '\0') + bytes_of(9007199254740991.0) + bytes_of(0.0));
     redis::append_times(out = "x", 772, true);
     BOOST_TEST(out == "x\x04\x03");
@@ -112,8 +113,8 @@ BOOST_AUTO_TEST_CASE(a_value_comes_back_as_it_was_written) {
     auto state = core::key_state{};
     state.exists = true;
     state.states[0] = {
-        .t = limits::latest_time, .debt = 1, .num = limits::exact_integer, .capacity = 1};
-    state.states[1] = {.t = 0, .debt = 0, .num = 1, .capacity = limits::exact_integer};
+        .t = limits::max_time, .debt = 1, .num = limits::max_exact_integer, .capacity = 1};
+    state.states[1] = {.t = 0, .debt = 0, .num = 1, .capacity = limits::max_exact_integer};
     const auto value = redis::encode_value(plan_of(two), state, 123'456'789);
     BOOST_TEST(value.size() == 8U + 2 * 36);
     const auto& rules = plan_of(two).limits;
@@ -156,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_rule_that_the_value_does_not_have_has_no_state) {
 }
 
 BOOST_AUTO_TEST_CASE(a_brief_value_has_t_and_debt_and_what_the_policy_says) {
-    const auto packed = one.stored(storage::packed);
+    const auto packed = one.with_storage(storage::shared_hash);
     const auto state = redis::decode_value(plan_of(packed), bytes_of(9.0) + bytes_of(10.0));
     BOOST_TEST(state.exists);
     BOOST_TEST(!state.stale);
@@ -166,14 +167,14 @@ BOOST_AUTO_TEST_CASE(a_brief_value_has_t_and_debt_and_what_the_policy_says) {
         BOOST_TEST(is_invalid(bytes_of(9.0) + bytes_of(bad), packed));
     }
     BOOST_TEST(is_invalid(bytes_of(9.0) + bytes_of(10.0), one));
-    BOOST_TEST(is_invalid(bytes_of(9.0) + bytes_of(10.0), two.stored(storage::packed)));
+    BOOST_TEST(is_invalid(bytes_of(9.0) + bytes_of(10.0), two.with_storage(storage::shared_hash)));
     BOOST_TEST(!is_invalid(value_of(0, {{tag_a(), 9, 10, 11, 12}}), packed));
 }
 
 BOOST_AUTO_TEST_CASE(brief_values_leave_out_what_all_states_of_a_rule_have) {
     const auto numbers_of = [](const rule& r) {
         return redis::encode_brief_numbers(
-            plan_of(policy{"p", r.named("a")}.stored(storage::packed)));
+            plan_of(policy{"p", r.named("a")}.with_storage(storage::shared_hash)));
     };
     const auto tag = bytes_of(tag_a());
     const auto num = bytes_of(static_cast<double>(plan_of(one).limits[0].num));
@@ -190,7 +191,8 @@ BOOST_AUTO_TEST_CASE(brief_values_leave_out_what_all_states_of_a_rule_have) {
     BOOST_TEST(numbers_of(fixed_window(5, 1s)).substr(12) == bytes_of(1.0));
     BOOST_TEST(numbers_of(sliding_window(5, 1s)).empty());
     BOOST_TEST(redis::encode_brief_numbers(plan_of(one)).empty());
-    BOOST_TEST(redis::encode_brief_numbers(plan_of(two.stored(storage::packed))).empty());
+    BOOST_TEST(
+        redis::encode_brief_numbers(plan_of(two.with_storage(storage::shared_hash))).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_value_of_another_length_is_invalid) {

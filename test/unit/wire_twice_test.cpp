@@ -11,6 +11,8 @@
 #include <chrono>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(wire_twice)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -33,3 +35,5 @@ BOOST_AUTO_TEST_CASE(of_a_rule_that_stands_twice_in_a_value_the_first_counts) {
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_SUITE_END()

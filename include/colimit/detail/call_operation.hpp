@@ -41,7 +41,7 @@ struct call {
     std::string_view key{};
     const std::shared_ptr<const policy_data>* policy = nullptr;
     detail::question asked{};
-    std::span<check> checks{};
+    std::span<check_item> checks{};
 };
 
 [[nodiscard]] const asio::any_io_executor& executor_of(const limiter_core& core) noexcept;

@@ -6,7 +6,7 @@
 #ifndef COLIMIT_DETAIL_OPERATION_HPP
 #define COLIMIT_DETAIL_OPERATION_HPP
 
-#include <colimit/check.hpp>
+#include <colimit/check_item.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/detail/question.hpp>
 #include <colimit/error.hpp>
@@ -86,7 +86,7 @@ struct operation {
     std::int64_t sent_at = 0;           ///< by the same clock, not later than its first byte left
     detail::place_in_cache denied_at;
     detail::question asked;
-    std::span<check> checks; ///< of `allow_all` and `allow_many`, which ask several questions
+    std::span<check_item> checks; ///< of `allow_all` and `allow_many`, which ask several questions
     std::unique_ptr<attachment> attached;
     detail::stand_in instead;
     error_code ec;

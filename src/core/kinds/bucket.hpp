@@ -39,7 +39,7 @@ struct bucket {
             if (!made)
                 continue;
             check_recovery(where,
-                           (made->full - 1) / made->den >= limits::longest_recovery.count() / unit);
+                           (made->full - 1) / made->den >= limits::max_recovery.count() / unit);
             return *made;
         }
         refuse(where,
@@ -164,10 +164,10 @@ struct bucket {
         const auto divisor = std::gcd(period, r.count());
         const auto num = period / divisor;
         const auto den = r.count() / divisor;
-        if (!product_fits(r.capacity(), num, limits::exact_integer))
+        if (!product_fits(r.capacity(), num, limits::max_exact_integer))
             return std::nullopt;
         const auto full = r.capacity() * num;
-        const auto longest = limits::longest_debt.count() / unit;
+        const auto longest = limits::max_repayment.count() / unit;
         const auto ticks = product_fits(longest, den, most_ticks) ? longest * den : most_ticks;
         return limit{.capacity = r.capacity(),
                      .num = num,
@@ -180,7 +180,7 @@ struct bucket {
 
     /// Debt that another version of the policy may have left saturates there.
     [[nodiscard]] static std::int64_t most_of_other(const limit& l) noexcept {
-        const auto longest = limits::longest_debt.count() / l.unit;
+        const auto longest = limits::max_repayment.count() / l.unit;
         return std::max(l.most, l.den > most_ticks / longest ? most_ticks : longest * l.den);
     }
 

@@ -37,7 +37,7 @@ struct counter {
         const auto us = period_of(where, r);
         for (const auto unit : units) {
             const auto period = us / unit;
-            if (us % unit != 0 || !product_fits(r.count(), period, limits::exact_integer))
+            if (us % unit != 0 || !product_fits(r.count(), period, limits::max_exact_integer))
                 continue;
             return {.capacity = r.count(),
                     .num = steps_mark + us,

@@ -28,7 +28,7 @@ struct lockout {
 
     [[nodiscard]] static limit compile(const std::string& where, const rule& r) {
         const auto period = r.period().count();
-        if (period == detail::no_duration || period < 1 || period > limits::longest_debt.count())
+        if (period == detail::no_duration || period < 1 || period > limits::max_repayment.count())
             refuse(where,
                    "prevent_duplicate must be a whole number of microseconds, 1 us to 366 days" +
                        (period == detail::no_duration
@@ -56,7 +56,7 @@ struct lockout {
             return false;
         const auto ahead = s.t > now;
         const auto passed = ahead ? 0 : now - s.t;
-        const auto all = std::min(s.debt, limits::longest_recovery.count());
+        const auto all = std::min(s.debt, limits::max_recovery.count());
         const auto left = all - std::min(all, passed);
         const auto counts = std::min(all, longest);
         start(s, counts - std::min(counts, passed), now);

@@ -25,16 +25,16 @@ struct log {
     static constexpr bool can_reserve = false;
 
     [[nodiscard]] static limit compile(const std::string& where, const rule& r) {
-        if (r.count() > limits::log_events)
+        if (r.count() > limits::max_log_events)
             refuse(where,
                    "the limit of a sliding log, which remembers every charge, must be at most " +
-                       std::to_string(limits::log_events) + " (got " + std::to_string(r.count()) +
-                       ")");
+                       std::to_string(limits::max_log_events) + " (got " +
+                       std::to_string(r.count()) + ")");
         return {.capacity = r.count(),
                 .full = r.count(),
                 .most = event_log::most,
                 .period = period_of(where, r),
-                .counts_refused = r.counts_refused()};
+                .counts_denied = r.counts_denied()};
     }
 
     [[nodiscard]] static std::int64_t full_recovery(const limit& l) noexcept { return l.period; }

@@ -119,13 +119,13 @@ struct repaid_in_steps {
         s.t = moved ? moved_boundary(l, s, now) : ends_windows ? next : first + steps * l.period;
         versions::show(l, s, repaid(l, counted, steps), repaid(l, owed, steps));
         if (s.t > next) // up to two periods after the last boundary
-            s.num = std::min(l.num + whole_period(l), limits::exact_integer);
+            s.num = std::min(l.num + whole_period(l), limits::max_exact_integer);
         return moved;
     }
 
     /// Debt that another version of the policy may have left saturates there.
     [[nodiscard]] static std::int64_t most_of_other(const limit& l) noexcept {
-        const auto longest = limits::longest_debt.count() / whole_period(l);
+        const auto longest = limits::max_repayment.count() / whole_period(l);
         return std::max(l.full, longest != 0 && l.count > most_ticks / longest ? most_ticks
                                                                                : longest * l.count);
     }
@@ -197,8 +197,8 @@ struct stepped : repaid_in_steps<Boundaries, true> {
     [[nodiscard]] static limit compile(const std::string& where, const rule& r) {
         const auto period = period_of(where, r);
         const auto steps = (r.capacity() - 1) / r.count() + 1;
-        check_recovery(where, steps > limits::longest_recovery.count() / period);
-        const auto longest = limits::longest_debt.count() / period;
+        check_recovery(where, steps > limits::max_recovery.count() / period);
+        const auto longest = limits::max_repayment.count() / period;
         const auto tokens =
             product_fits(longest, r.count(), most_ticks) ? longest * r.count() : most_ticks;
         return {.capacity = r.capacity(),

@@ -103,13 +103,13 @@ struct calendar : windowed<of_calendar> {
 
     /// Windows of another offset are others: each has microseconds of its own above the length.
     [[nodiscard]] static limit compile(const std::string& where, const rule& r) {
-        if (r.utc_offset() > limits::utc_offset || r.utc_offset() < -limits::utc_offset)
+        if (r.utc_offset() > limits::max_utc_offset || r.utc_offset() < -limits::max_utc_offset)
             refuse(where, "the offset from UTC must be -1080 to 1080 minutes (got " +
                               std::to_string(r.utc_offset().count()) + ")");
         constexpr auto day = std::int64_t{86'400'000'000};
         constexpr std::int64_t longest[] = {day, 7 * day, 31 * day, 366 * day};
         auto made = make_window(r, longest[static_cast<std::size_t>(r.unit())]);
-        made.num += 1 + (r.utc_offset() + limits::utc_offset).count();
+        made.num += 1 + (r.utc_offset() + limits::max_utc_offset).count();
         made.offset = std::chrono::microseconds{r.utc_offset()}.count();
         made.calendar = r.unit();
         return made;

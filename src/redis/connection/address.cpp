@@ -227,9 +227,10 @@ void read_unix(part rest, address& out) {
 } // namespace
 
 address parse_address(std::string_view text) {
-    if (text.size() > limits::address_bytes)
-        refuse(limits::address_bytes, "the address is longer than " +
-                                          std::to_string(limits::address_bytes) + " characters");
+    if (text.size() > limits::max_address_bytes)
+        refuse(limits::max_address_bytes, "the address is longer than " +
+                                              std::to_string(limits::max_address_bytes) +
+                                              " characters");
     const auto whole = part{text};
     auto out = address{};
     const auto secret = after_scheme(whole, "rediss://");

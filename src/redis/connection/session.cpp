@@ -62,7 +62,7 @@ constexpr int question_part = 4;
 
 session::session(session_settings settings)
     : settings_(std::move(settings)), protocol_(settings_.protocol),
-      pause_(settings_.reconnect_least), random_(settings_.seed) {}
+      pause_(settings_.reconnect_delay_min), random_(settings_.seed) {}
 
 std::optional<std::int64_t> session::wake_at() const noexcept {
     switch (state_) {
@@ -393,7 +393,7 @@ void session::pause(std::int64_t now, bool refused) {
     const auto length = refused ? settings_.refused_pause : pause_;
     auto jitter = std::uniform_int_distribution<std::int64_t>{length - length / 2, length};
     due_ = now + jitter(random_);
-    pause_ = std::min(2 * pause_, settings_.reconnect_most);
+    pause_ = std::min(2 * pause_, settings_.reconnect_delay_max);
     state_ = session_state::waiting;
 }
 

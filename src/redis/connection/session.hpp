@@ -45,8 +45,8 @@ struct session_settings {
     int protocol = 3;
     bool transactions = false;                ///< no script is loaded; what MULTI needs is asked
     std::int64_t connect_timeout = 1'000'000; ///< microseconds, as the following
-    std::int64_t reconnect_least = 10'000;
-    std::int64_t reconnect_most = 250'000;
+    std::int64_t reconnect_delay_min = 10'000;
+    std::int64_t reconnect_delay_max = 250'000;
     std::int64_t refused_pause = 1'000'000; ///< after a server that is full or refuses us
     bool plain_tcp = false;                 ///< it may be a port that expects TLS
     std::uint32_t seed = 1;                 ///< of the jitter
@@ -119,7 +119,7 @@ class session {
     [[nodiscard]] action wake(std::int64_t now);
     /// The connection has answered a call as it should: after its loss the pauses begin small
     /// again. A server that greets but serves nothing is not hurried.
-    void served() noexcept { pause_ = settings_.reconnect_least; }
+    void served() noexcept { pause_ = settings_.reconnect_delay_min; }
     /// Of the server, where transactions are used and the connection is ready.
     [[nodiscard]] const server_facts& facts() const noexcept { return facts_; }
     /// Commands that the user may not run, though not all calls need them, as far as the server

@@ -62,9 +62,9 @@ void tls_deleter::operator()(ssl_st* connection) const noexcept {
     SSL_free(connection);
 }
 
-tls_context::tls_context(const tls& options, const std::string& host)
+tls_context::tls_context(const tls_options& options, const std::string& host)
     : context_(SSL_CTX_new(TLS_client_method())),
-      name_(options.name.empty() ? host : options.name) {
+      name_(options.server_name.empty() ? host : options.server_name) {
     const own_errors guard;
     if (context_ == nullptr)
         throw std::bad_alloc{};
@@ -83,22 +83,22 @@ tls_context::tls_context(const tls& options, const std::string& host)
     (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     introduce(options);
     SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);
-    if (options.accept_any_certificate)
+    if (!options.verify_peer)
         return;
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
     trust(options);
     verify_name();
 }
 
-void tls_context::trust(const tls& options) {
-    if (options.authorities.empty()) {
+void tls_context::trust(const tls_options& options) {
+    if (options.ca_file.empty()) {
         if (SSL_CTX_set_default_verify_paths(context_.get()) != 1)
             throw std::bad_alloc{};
         return;
     }
-    check_readable("authorities", options.authorities);
-    if (SSL_CTX_load_verify_file(context_.get(), options.authorities.c_str()) != 1)
-        refuse("authorities", options.authorities + " has no certificates in PEM form");
+    check_readable("ca_file", options.ca_file);
+    if (SSL_CTX_load_verify_file(context_.get(), options.ca_file.c_str()) != 1)
+        refuse("ca_file", options.ca_file + " has no certificates in PEM form");
 }
 
 void tls_context::verify_name() {
@@ -111,31 +111,32 @@ void tls_context::verify_name() {
         throw std::bad_alloc{};
 }
 
-void tls_context::introduce(const tls& options) {
-    if (options.certificate.empty())
+void tls_context::introduce(const tls_options& options) {
+    if (options.cert_file.empty())
         return;
     auto* const context = context_.get();
-    check_readable("certificate", options.certificate);
-    if (SSL_CTX_use_certificate_chain_file(context, options.certificate.c_str()) != 1)
-        refuse("certificate", options.certificate + " has no certificate in PEM form");
-    check_readable("key", options.key);
+    check_readable("cert_file", options.cert_file);
+    if (SSL_CTX_use_certificate_chain_file(context, options.cert_file.c_str()) != 1)
+        refuse("cert_file", options.cert_file + " has no certificate in PEM form");
+    check_readable("key_file", options.key_file);
     auto is_encrypted = false;
     SSL_CTX_set_default_passwd_cb(context, note_passphrase);
     SSL_CTX_set_default_passwd_cb_userdata(context, &is_encrypted);
     ERR_clear_error();
     const auto is_read =
-        SSL_CTX_use_PrivateKey_file(context, options.key.c_str(), SSL_FILETYPE_PEM) == 1;
+        SSL_CTX_use_PrivateKey_file(context, options.key_file.c_str(), SSL_FILETYPE_PEM) == 1;
     SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
     if (is_encrypted)
-        refuse("key", options.key + " needs a passphrase; expected a key without one");
+        refuse("key_file", options.key_file + " needs a passphrase; expected a key without one");
     const auto failure = ERR_peek_last_error();
     const auto is_other = ERR_GET_LIB(failure) == ERR_LIB_X509 &&
                           (ERR_GET_REASON(failure) == X509_R_KEY_VALUES_MISMATCH ||
                            ERR_GET_REASON(failure) == X509_R_KEY_TYPE_MISMATCH);
     if (!is_read && !is_other)
-        refuse("key", options.key + " has no private key in PEM form");
+        refuse("key_file", options.key_file + " has no private key in PEM form");
     if (!is_read || SSL_CTX_check_private_key(context) != 1)
-        refuse("key", options.key + " is not the key of the certificate in " + options.certificate);
+        refuse("key_file",
+               options.key_file + " is not the key of the certificate in " + options.cert_file);
 }
 
 std::unique_ptr<ssl_st, tls_deleter> tls_context::new_connection() const {

@@ -6,7 +6,7 @@
 #ifndef COLIMIT_REDIS_CONNECTION_TLS_CONTEXT_HPP
 #define COLIMIT_REDIS_CONNECTION_TLS_CONTEXT_HPP
 
-#include <colimit/tls.hpp>
+#include <colimit/tls_options.hpp>
 
 #include <memory>
 #include <string>
@@ -25,15 +25,15 @@ class tls_context {
   public:
     /// @param host of the address; verified if `options` names nobody else
     /// @throws colimit::error with `errc::invalid_config`: which option, which file, what is wrong.
-    tls_context(const tls& options, const std::string& host);
+    tls_context(const tls_options& options, const std::string& host);
 
     /// A connection that has not begun. @throws std::bad_alloc
     [[nodiscard]] std::unique_ptr<ssl_st, tls_deleter> new_connection() const;
 
   private:
-    void trust(const tls& options);
+    void trust(const tls_options& options);
     void verify_name();
-    void introduce(const tls& options);
+    void introduce(const tls_options& options);
 
     std::unique_ptr<ssl_ctx_st, tls_deleter> context_;
     std::string name_;

@@ -30,7 +30,7 @@ constexpr std::array trials{
     trial{"PTTL", true},
     trial{"PEXPIRE", true, {"1000"}, 1},
     trial{"ZREM", true, {"m"}, 1},                  // removes what a denied call recorded
-    trial{"ZREMRANGEBYRANK", false, {"0", "0"}, 2}, // for refund, reset and count_refused
+    trial{"ZREMRANGEBYRANK", false, {"0", "0"}, 2}, // for refund, reset and count_denied
     trial{"PERSIST", false},                        // for a key of another type
     trial{.name = "ZADD", .is_needed = false, .has_key = false}, // aborts
     trial{.name = "EXEC", .is_needed = true, .has_key = false},

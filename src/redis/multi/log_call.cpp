@@ -5,6 +5,7 @@
 
 #include <core/call_fault.hpp>
 #include <core/rule_kind.hpp>
+#include <core/verb_traits.hpp>
 #include <redis/multi/log_call.hpp>
 #include <redis/protocol/reply_error.hpp>
 
@@ -61,11 +62,11 @@ class steps {
         add_each(action::blocker, c);
         if (v == verb::allow && c.members != 0) {
             add(action::record);
-            if (c.rules.counts_refused)
+            if (c.rules.counts_denied)
                 add_each(action::blocker_afterwards, c);
         }
         add_each(action::count, c);
-        if (v == verb::allow && c.members != 0 && c.rules.counts_refused)
+        if (v == verb::allow && c.members != 0 && c.rules.counts_denied)
             add(action::cap);
         if (c.members != 0) {
             add(action::ttl);
@@ -82,11 +83,11 @@ class steps {
     void add_recording(const log_call& c) noexcept {
         if (c.members != 0)
             add(action::record);
-        if (c.members != 0 && c.rules.counts_refused)
+        if (c.members != 0 && c.rules.counts_denied)
             add(action::cap);
     }
 
-    std::array<step, 3 * limits::rules_per_policy + 8> steps_{};
+    std::array<step, 3 * limits::max_rules_per_policy + 8> steps_{};
     std::size_t size_ = 0;
 };
 
@@ -143,7 +144,7 @@ void append_record(std::string& out, const log_call& c) {
 
 /// Tokens that must fit.
 [[nodiscard]] std::int64_t amount_of(const core::question& asked) noexcept {
-    return asked.verb == verb::allow || asked.verb == verb::peek ? asked.at_least : 0;
+    return core::traits_of(asked.verb).tests_amount ? asked.at_least : 0;
 }
 
 /// Once the event at this place, from the newest, has gone, as few are left as the rule needs.
@@ -228,7 +229,7 @@ class elements {
     const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), score);
     if (ec != std::errc{} || end != text.data() + text.size())
         return std::nullopt;
-    const auto most = static_cast<double>(limits::exact_integer);
+    const auto most = static_cast<double>(limits::max_exact_integer);
     return static_cast<std::int64_t>(std::clamp(score, 0.0, most)); // somebody else's may be any
 }
 
@@ -236,9 +237,9 @@ class elements {
 struct findings {
     std::optional<reply_error> error;
     std::int64_t newest = 0;
-    std::array<std::int64_t, limits::rules_per_policy> blockers{};
-    std::array<std::int64_t, limits::rules_per_policy> blockers_afterwards{};
-    std::array<std::int64_t, limits::rules_per_policy> counts{};
+    std::array<std::int64_t, limits::max_rules_per_policy> blockers{};
+    std::array<std::int64_t, limits::max_rules_per_policy> blockers_afterwards{};
+    std::array<std::int64_t, limits::max_rules_per_policy> counts{};
     std::int64_t ttl = -2;
     bool recorded = false;
     bool expires = false;
@@ -292,7 +293,7 @@ void add_own_time(const log_call& c, std::int64_t newest, decision& answer) noex
     for (std::size_t i = 0; i < answer.rules.size(); ++i)
         answer.rules[i].reset_after = std::chrono::microseconds{
             std::max(newest, c.latest) + c.rules.limits[i].period - c.earliest};
-    answer.reset_after = answer.rules[answer.binding].reset_after;
+    answer.reset_after = answer.rules[answer.limiting_rule].reset_after;
 }
 
 [[nodiscard]] aftermath decide(const log_call& c, const findings& f, decision& answer) noexcept {
@@ -311,7 +312,7 @@ void add_own_time(const log_call& c, std::int64_t newest, decision& answer) noex
                            .capacity = fits_at(c, i, used, f.blockers[i])};
     }
     (void)core::evaluate(c.rules, state, asked, answer);
-    const auto kept = answer.allowed() ? answer.granted : c.rules.counts_refused ? own : 0;
+    const auto kept = answer.allowed() ? answer.granted : c.rules.counts_denied ? own : 0;
     if (own != 0 && kept != 0)
         add_own_time(c, f.newest, answer);
     auto after = aftermath{};
@@ -337,9 +338,9 @@ error_code error_of_log_call(const core::plan& rules, const core::question& aske
     if (strange != all.end())
         return error_of(fault::multi_rule,
                         {static_cast<std::size_t>(strange - all.begin()), strange->kind});
-    if (members_of(rules, asked) > limits::log_events)
+    if (members_of(rules, asked) > limits::max_log_events)
         return error_of(fault::multi_cost);
-    if (rules.counts_refused && asked.verb == verb::allow && asked.at_least != asked.cost)
+    if (rules.counts_denied && asked.verb == verb::allow && asked.at_least != asked.cost)
         return error_of(fault::multi_partial);
     return {};
 }

@@ -258,7 +258,7 @@ void transaction::clean_up(const one_call& c, const aftermath& after,
     if (after.ttl_of_stranger)
         add([&](std::string& to) { append_ttl(to, key, *after.ttl_of_stranger); });
     const auto now =
-        c.asked.now == detail::store_clock ? now_.value_or(limits::exact_integer) : c.asked.now;
+        c.asked.now == detail::store_clock ? now_.value_or(limits::max_exact_integer) : c.asked.now;
     const auto last = now + core::log_period(c.policy->plan) + uncertainty;
     if (after.newest > last && !core::traits_of(c.asked.verb).only_asks)
         add([&](std::string& to) { append_cut(to, key, last); });

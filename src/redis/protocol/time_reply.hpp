@@ -26,10 +26,10 @@ namespace colimit::redis {
         const auto text = reply.text(nodes[i + 1], bytes);
         const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), parts[i]);
         if (ec != std::errc{} || end != text.data() + text.size() || parts[i] < 0 ||
-            parts[i] > limits::latest_time)
+            parts[i] > limits::max_time)
             return std::nullopt;
     }
-    if (parts[0] > limits::latest_time / 1'000'000 || parts[1] >= 1'000'000)
+    if (parts[0] > limits::max_time / 1'000'000 || parts[1] >= 1'000'000)
         return std::nullopt;
     return parts[0] * 1'000'000 + parts[1];
 }

@@ -40,8 +40,8 @@ std::size_t batch::fact_bytes(const detail::policy_data& p) noexcept {
 }
 
 batch::batch(std::size_t most_keys)
-    : index_(std::bit_ceil(4 * std::max(most_keys, limits::checks_together))),
-      most_keys_(most_keys), most_calls_(std::max(most_keys, calls_per_batch)) {
+    : index_(std::bit_ceil(4 * std::max(most_keys, limits::max_checks))), most_keys_(most_keys),
+      most_calls_(std::max(most_keys, calls_per_batch)) {
     // In one step, rather than whenever a batch is fuller than others or the first of its place.
     names_.reserve(usual_key_bytes);
     prefix_.reserve(usual_key_bytes);

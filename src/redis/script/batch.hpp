@@ -96,7 +96,7 @@ class batch final : public call_batch {
 
     /// Appends the command: by the script's digest or, if `with_script`, a SCRIPT LOAD and its
     /// whole text.
-    void encode(std::string& out, std::string_view minimum_ttl);
+    void encode(std::string& out, std::string_view min_key_ttl);
 
     /// What was encoded.
     struct contents {

@@ -196,7 +196,7 @@ void batch::append_plans(std::string& out) const {
     resp::append_bulk(out, plans);
 }
 
-void batch::encode(std::string& out, std::string_view minimum_ttl) {
+void batch::encode(std::string& out, std::string_view min_key_ttl) {
     encoded = true;
     const auto& run = script_of(policy_of(0));
     scratch_.clear();
@@ -228,7 +228,7 @@ void batch::encode(std::string& out, std::string_view minimum_ttl) {
         resp::append_bulk(out, "");
     else
         append_decimal(out, static_cast<std::uint64_t>(clock_));
-    resp::append_bulk(out, minimum_ttl);
+    resp::append_bulk(out, min_key_ttl);
     resp::append_bulk(out, scratch_);
     if (is_joint()) {
         scratch_.clear();

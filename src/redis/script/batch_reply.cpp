@@ -117,7 +117,7 @@ bool batch::decide_ids(std::size_t entry, answers& from) {
             return false;
         from.granted += seen ? 0 : 1;
         if (c.op != nullptr)
-            c.op->result.outcome = seen ? outcome::limited : outcome::allowed;
+            c.op->result.outcome = seen ? outcome::denied : outcome::allowed;
     }
     return true;
 }

@@ -25,9 +25,9 @@ constexpr std::size_t most_searched = 8;
 }
 
 /// Whether keys of checks are in several hash slots.
-[[nodiscard]] bool have_several_groups(std::span<const check> checks) {
+[[nodiscard]] bool have_several_groups(std::span<const check_item> checks) {
     return std::ranges::any_of(
-        checks, [first = tag_of(hash::fnv1a_64(checks.front().key))](const check& c) {
+        checks, [first = tag_of(hash::fnv1a_64(checks.front().key))](const check_item& c) {
             return tag_of(hash::fnv1a_64(c.key)) != first;
         });
 }

@@ -24,8 +24,8 @@ using detail::append_number;
 /// of ours.
 [[nodiscard]] bool read_whole(const char* at, std::int64_t least, std::int64_t& out) noexcept {
     const auto value = detail::read_number<double>(at);
-    const auto in_range =
-        value >= static_cast<double>(least) && value <= static_cast<double>(limits::exact_integer);
+    const auto in_range = value >= static_cast<double>(least) &&
+                          value <= static_cast<double>(limits::max_exact_integer);
     if (!in_range)
         return false;
     out = static_cast<std::int64_t>(value);

@@ -35,7 +35,7 @@ void replay_file(const fs::path& path) {
     }
 }
 
-std::size_t replay(const fs::path& path) {
+std::size_t replay_all(const fs::path& path) {
     if (!fs::is_directory(path)) {
         replay_file(path);
         return 1;
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
     try {
         std::size_t count = 0;
         for (int i = 1; i < argc; ++i) {
-            count += replay(argv[i]);
+            count += replay_all(argv[i]);
         }
         std::cout << count << " inputs replayed\n";
         if (count == 0) {

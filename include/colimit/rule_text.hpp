@@ -2,8 +2,8 @@
 //
 // Rules as people write them: `100/s`, `5/m burst 10`, `20 per 1m sliding_log; 3 per month utc+8`.
 
-#ifndef COLIMIT_TEXT_HPP
-#define COLIMIT_TEXT_HPP
+#ifndef COLIMIT_RULE_TEXT_HPP
+#define COLIMIT_RULE_TEXT_HPP
 
 #include <colimit/rule.hpp>
 
@@ -30,7 +30,7 @@ namespace colimit {
 /// | `stepwise`, `aligned` | how a bucket is refilled (default: continuously) |
 /// | `initially N` | what a bucket starts with (default: full) |
 /// | `from_first` | a fixed window starts with the first charge |
-/// | `count_refused` | a sliding log counts refused calls too |
+/// | `count_denied` | a sliding log counts refused calls too |
 /// | `utc`, `utc+8`, `utc-3`, `utc+05:30` | where a calendar's days begin (default: utc) |
 /// | `shadow` | refuses nobody |
 /// | `named NAME` | 1 to 64 characters of `[A-Za-z0-9_.-]` |

@@ -4,7 +4,7 @@
 // refuses, it says at which character, what stands there and what may stand there.
 
 #include <colimit/limits.hpp>
-#include <colimit/text.hpp>
+#include <colimit/rule_text.hpp>
 #include <core/plan.hpp>
 #include <rule_text/cursor.hpp>
 #include <rule_text/times.hpp>
@@ -29,7 +29,7 @@ struct refinements {
     std::optional<refill> how;
     std::optional<std::int64_t> initial;
     std::optional<bool> from_first;
-    std::optional<bool> count_refused;
+    std::optional<bool> count_denied;
     std::optional<bool> shadow;
     std::optional<std::string_view> name;
 };
@@ -40,7 +40,7 @@ struct refinements {
     const auto name = text.take_all(core::is_name_character);
     if (name.empty() || (!text.at_end() && !text.at_blank() && !text.at(';')))
         text.unexpected(start, expected);
-    if (name.size() > limits::name_length)
+    if (name.size() > limits::max_name_length)
         text.refuse(start, "expected " + expected + ", found " + std::to_string(name.size()) +
                                " characters");
     return name;
@@ -52,7 +52,7 @@ struct refinements {
         return *kind;
     text.unexpected(start, "an algorithm (" + text::listed_algorithms() +
                                "), utc, burst, stepwise, aligned, initially, from_first, "
-                               "count_refused, shadow, named or ';'");
+                               "count_denied, shadow, named or ';'");
 }
 
 /// Reads a word and what belongs to it.
@@ -74,8 +74,8 @@ class refinement_reader {
             set_once(r_.initial, amount("a number of tokens, a whole number"), "initially");
         else if (is("from_first"))
             set_once(r_.from_first, true, "from_first");
-        else if (is("count_refused"))
-            set_once(r_.count_refused, true, "count_refused");
+        else if (is("count_denied"))
+            set_once(r_.count_denied, true, "count_denied");
         else if (is("shadow"))
             set_once(r_.shadow, true, "shadow");
         else if (is("named"))
@@ -149,8 +149,8 @@ class refinement_reader {
         made = made.initially(*r.initial);
     if (r.from_first)
         made = made.from_first();
-    if (r.count_refused)
-        made = made.count_refused();
+    if (r.count_denied)
+        made = made.count_denied();
     if (r.name)
         made = made.named(*r.name);
     return made.shadow(r.shadow.value_or(false));
@@ -174,14 +174,14 @@ class refinement_reader {
 
 std::vector<rule> parse_rules(std::string_view text) {
     auto rest = cursor{"rule text", text};
-    if (text.size() > limits::rule_text_bytes)
-        rest.refuse(limits::rule_text_bytes,
-                    "the text is too long: " + std::to_string(limits::rule_text_bytes) +
+    if (text.size() > limits::max_rule_text_bytes)
+        rest.refuse(limits::max_rule_text_bytes,
+                    "the text is too long: " + std::to_string(limits::max_rule_text_bytes) +
                         " characters are allowed, it has " + std::to_string(text.size()));
     std::vector<rule> rules;
     rest.skip_blanks();
     do {
-        if (rules.size() == limits::rules_per_policy)
+        if (rules.size() == limits::max_rules_per_policy)
             rest.refuse(rest.at(), "a ninth rule; a policy has at most 8");
         rules.push_back(read_rule(rest));
         (void)rest.take(';');

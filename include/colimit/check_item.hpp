@@ -2,8 +2,8 @@
 //
 // One of several checks that are made together.
 
-#ifndef COLIMIT_CHECK_HPP
-#define COLIMIT_CHECK_HPP
+#ifndef COLIMIT_CHECK_ITEM_HPP
+#define COLIMIT_CHECK_ITEM_HPP
 
 #include <colimit/decision.hpp>
 #include <colimit/error.hpp>
@@ -16,7 +16,7 @@ namespace colimit {
 
 /// For `allow_many` and `allow_all`, which write the answer into `ec` and `result`. The checks must
 /// live until the call completes; their keys until it is initiated.
-struct check {
+struct check_item {
     std::string_view key;
     colimit::policy policy;
     check_options options{};

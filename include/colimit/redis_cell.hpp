@@ -2,8 +2,8 @@
 //
 // A decision as redis-cell's CL.THROTTLE answers it, for services that speak that already.
 
-#ifndef COLIMIT_CELL_HPP
-#define COLIMIT_CELL_HPP
+#ifndef COLIMIT_REDIS_CELL_HPP
+#define COLIMIT_REDIS_CELL_HPP
 
 #include <colimit/decision.hpp>
 

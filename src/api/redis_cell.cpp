@@ -2,7 +2,7 @@
 //
 // Decisions in the words of redis-cell.
 
-#include <colimit/cell.hpp>
+#include <colimit/redis_cell.hpp>
 
 namespace colimit {
 
@@ -10,7 +10,7 @@ cell_reply to_cell_reply(const decision& d) noexcept {
     const auto seconds = [](std::chrono::microseconds time) {
         return std::int64_t{std::chrono::ceil<std::chrono::seconds>(time).count()};
     };
-    const auto has_wait = d.outcome == outcome::limited;
+    const auto has_wait = d.outcome == outcome::denied;
     return {.limited = d.allowed() ? 0 : 1,
             .limit = d.limit,
             .remaining = d.remaining,

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Whom to trust behind a `rediss://` address, and how to show who we are.
+
+#ifndef COLIMIT_TLS_OPTIONS_HPP
+#define COLIMIT_TLS_OPTIONS_HPP
+
+#include <string>
+
+namespace colimit {
+
+/// Options of `rediss://` addresses; with others they must not be given. All of them may be left as
+/// they are: then the server certificate must match the host of the address and be signed by a CA
+/// that the system trusts. At least TLS 1.2 is required.
+///
+/// Files are read when the limiter is made, never later, and are in PEM form. One that is missing
+/// or is not what it should be makes the constructor throw `colimit::error` with
+/// `errc::invalid_config`, which names the option and the file.
+///
+///     auto settings = colimit::config{};
+///     settings.server = "rediss://cache.example.org";
+///     settings.tls.ca_file = "/etc/ssl/our-ca.pem";
+struct tls_options {
+    /// The file with the certificates of the trusted CAs. Empty: the CAs that the system trusts.
+    std::string ca_file = {};
+
+    /// The name that the server certificate must match, and that is sent to the server (SNI), if it
+    /// is not the host of the address: a host name, 1 to 253 characters of `[A-Za-z0-9._-]`, or an
+    /// IP address, which is not sent.
+    std::string server_name = {};
+
+    /// For servers that require client certificates: the file with the certificate, followed by
+    /// those between it and the server's CA, and the file with its key, which may be the same. Both
+    /// or neither; the key must not need a passphrase.
+    std::string cert_file = {};
+    std::string key_file = {};
+
+    /// Whether the server certificate is verified. False is for development only: it allows
+    /// man-in-the-middle attacks, in which all traffic, including the password, can be read and
+    /// modified. Not together with `ca_file` or `server_name`, which have no effect then.
+    bool verify_peer = true;
+};
+
+} // namespace colimit
+
+#endif

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What last_error says of servers that are not Redis, or not over TLS, and of certificates.
+
+#include "problems.hpp"
+
+#include <support/live_limiter.hpp>
+#include <support/scripted_peer.hpp>
+#include <support/tcp_responder.hpp>
+#include <support/tls_server.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+BOOST_AUTO_TEST_SUITE(diagnostics_of_strangers)
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using test::check_last;
+using test::has;
+using test::last_of;
+using test::live;
+using test::until_reported;
+
+const auto rules = policy{"p", gcra(100, 1h)};
+
+void check_stranger(const std::string& sentence, bool greets, const std::string& scheme,
+                    phase where, std::string_view words) {
+    auto context = asio::io_context{1};
+    auto stranger = test::tcp_responder{context, sentence, greets};
+    for (const auto instead : {failure_mode::local, failure_mode::allow, failure_mode::error}) {
+        auto settings = config{};
+        settings.server = stranger.address(scheme);
+        settings.on_failure = instead;
+        settings.timeout = 10s;
+        settings.connect_timeout = 10s;
+        settings.reconnect_delay_max = 1h; // the call does not wait for the next attempt
+        auto l = limiter{context.get_executor(), settings};
+        test::run(context, [&]() -> asio::awaitable<void> {
+            auto ec = error_code{};
+            co_await l.ready(asio::redirect_error(asio::use_awaitable, ec));
+            BOOST_TEST((ec == errc::bad_reply), ec.message());
+            const auto [call, d] = co_await l.allow("k", rules, asio::as_tuple(asio::deferred));
+            BOOST_TEST((call == errc::bad_reply), call.message());
+            BOOST_TEST((call == condition::permanent));
+        });
+        check_last(l, errc::bad_reply, where, words);
+        BOOST_TEST(l.health().state == health_state::refused);
+    }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_server_that_is_not_redis_is_a_bad_reply_in_every_failure_mode) {
+    const auto http = std::string{"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"};
+    check_stranger(http, false, "redis", phase::handshake, "HTTP/1.1 400 Bad Request");
+    check_stranger("<!DOCTYPE HTML>\r\n", false, "redis", phase::handshake, "<!DOCTYPE HTML>");
+    check_stranger("220 mail.example.org ESMTP\r\n", true, "redis", phase::handshake, "220 mail");
+    check_stranger("SSH-2.0-OpenSSH_9.2\r\n", true, "redis", phase::handshake, "SSH-2.0");
+    check_stranger("+OK POP3 ready\r\n", true, "redis", phase::handshake, "+OK POP3");
+    check_stranger(http, false, "rediss", phase::tls, "HTTP/1.1 400 Bad Request");
+    check_stranger("SSH-2.0-OpenSSH_9.2\r\n", true, "rediss", phase::tls, "does not speak TLS");
+}
+
+BOOST_AUTO_TEST_CASE(tls_against_a_plain_server_is_a_bad_reply) {
+    auto server = test::redis_server{{.tcp = true}};
+    for (const std::string arguments : {"", "secret"}) {
+        if (!arguments.empty())
+            server.connect().must({"CONFIG", "SET", "requirepass", arguments});
+        auto l = live{"rediss://127.0.0.1:" + std::to_string(server.port()),
+                      [](config& c) { c.reconnect_delay_max = 1h; }};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto ec = co_await l.ready();
+            BOOST_TEST((ec == errc::bad_reply), ec.message());
+        });
+        check_last(l.limiter, errc::bad_reply, phase::tls, "does not speak TLS; it replied: -");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_plain_connection_to_a_tls_server_is_a_bad_reply) {
+    auto server = test::tls_server{};
+    for (const auto resp : {2, 3}) {
+        auto l =
+            live{"redis://127.0.0.1:" + std::to_string(server.server.port()), [resp](config& c) {
+                     c.reconnect_delay_max = 1h;
+                     c.resp_version = resp;
+                 }};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto ec = co_await l.ready();
+            BOOST_TEST((ec == errc::bad_reply), ec.message());
+        });
+        check_last(l.limiter, errc::bad_reply, phase::handshake, "use a rediss:// address");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_silent_server_behind_tls_is_unavailable_and_no_stranger) {
+    auto server = test::tls_server{};
+    server.server.stop(); // the kernel takes connections and bytes
+    auto l = live{server.address(), [&](config& c) {
+                      server.trusted()(c);
+                      c.connect_timeout = 200ms;
+                  }};
+    l.run([&]() -> asio::awaitable<void> {
+        co_await until_reported(l.limiter, "no connection within config::connect_timeout");
+        check_last(l.limiter, errc::unavailable, phase::tls, "127.0.0.1");
+        server.server.cont();
+        co_await l.until_it_works("k", rules);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_that_is_not_accepted_is_explained) {
+    const auto say = [](const test::tls_server& server, auto adjust, std::string_view words) {
+        auto l = live{server.address(), [&](config& c) {
+                          server.trusted()(c);
+                          adjust(c);
+                      }};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto ec = co_await l.ready();
+            BOOST_TEST((ec == errc::untrusted_server), ec.message());
+        });
+        check_last(l.limiter, errc::untrusted_server, phase::tls, words);
+    };
+    const auto expired = test::tls_server{{.from = -48h, .until = -24h}};
+    say(expired, [](config&) {}, "certificate has expired");
+    const auto fine = test::tls_server{};
+    say(fine, [](config& c) { c.tls.server_name = "other.example.org"; }, "ostname mismatch");
+    say(fine, [](config& c) { c.tls.ca_file = {}; }, "certificate");
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_client_certificate_is_explained) {
+    const auto server = test::tls_server{{}, {}, true};
+    auto l = live{server.address(), server.trusted()};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto ec = co_await l.ready();
+        BOOST_TEST((ec == errc::auth_failed), ec.message());
+    });
+    BOOST_TEST(has(last_of(l.limiter).text, "certificate required"), to_string(last_of(l.limiter)));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

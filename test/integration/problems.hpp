@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Checks of the problems that a limiter reports.
+
+#ifndef COLIMIT_TEST_INTEGRATION_PROBLEMS_HPP
+#define COLIMIT_TEST_INTEGRATION_PROBLEMS_HPP
+
+#include <colimit/limiter.hpp>
+#include <support/coroutine_run.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <string_view>
+
+namespace colimit::test {
+
+[[nodiscard]] inline bool has(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+/// The last problem, or one that no test expects.
+[[nodiscard]] inline problem last_of(const limiter& l) {
+    return l.last_error().value_or(problem{.code = errc::closed, .text = "no problem at all"});
+}
+
+inline void check_last(const limiter& l, errc code, phase where, std::string_view part) {
+    const auto p = last_of(l);
+    BOOST_TEST((p.code == code), to_string(p));
+    BOOST_TEST(p.phase == where, to_string(p));
+    BOOST_TEST(has(p.text, part), to_string(p));
+    BOOST_TEST((p.first <= p.last));
+    BOOST_TEST(p.count >= 1U);
+}
+
+/// Whether a denial names SETRANGE: in the words of servers since 7.2, or in what the handshake
+/// found.
+[[nodiscard]] inline bool names_setrange(std::string_view text) {
+    return has(text, "the 'setrange' command") ||
+           has(text, "; commands denied in the handshake: SETRANGE");
+}
+
+/// Waits until a problem with this text has been reported.
+inline asio::awaitable<void> until_reported(const limiter& l, std::string_view part) {
+    co_await until([&] { return has(last_of(l).text, part); });
+}
+
+} // namespace colimit::test
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What kind of server a session speaks with: Redis, a cluster, TLS on the other side, or a
+// stranger.
+
+#include <boost/test/unit_test.hpp>
+
+#include <support/session_bench.hpp>
+
+#include <string>
+#include <string_view>
+
+BOOST_AUTO_TEST_SUITE(session_servers)
+
+namespace {
+
+using namespace colimit;
+using redis::action;
+using test::hello_reply;
+using test::session_bench;
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(the_first_reply_tells_a_stranger_and_a_later_one_does_not) {
+    for (const std::string_view bytes : {"HTTP/1.1 400 Bad Request\r\n", "\x15\x03\x01", "220 x"}) {
+        auto c = session_bench{};
+        c.open();
+        BOOST_TEST((c.session.read_garbage(c.now, bytes) == action::disconnect));
+        BOOST_TEST((c.session.trouble() == errc::bad_reply));
+        BOOST_TEST(c.session.is_refused());
+    }
+    auto popular = session_bench{};
+    popular.open();
+    BOOST_TEST((popular.reply("+OK POP3 ready\r\n") == action::disconnect));
+    BOOST_TEST((popular.session.trouble() == errc::bad_reply));
+
+    auto known = session_bench{};
+    known.open();
+    known.introduce(hello_reply);
+    BOOST_TEST((known.session.read_garbage(known.now, "HTTP/1.1 400\r\n") == action::disconnect));
+    BOOST_TEST((known.session.trouble() == errc::unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(a_port_that_closes_silently_is_asked_for_tls_until_it_has_been_ready) {
+    const auto is_hello = [](std::string_view sent) { return sent.starts_with("\x16\x03\x01"); };
+    const auto next = [](session_bench& c) {
+        auto out = std::string{};
+        c.now = c.session.wake_at().value();
+        BOOST_TEST((c.session.wake(c.now) == action::connect));
+        BOOST_TEST((c.session.connected() == action::send));
+        c.session.greeting(out);
+        return out;
+    };
+    const auto reset =
+        error_code{boost::system::errc::connection_reset, boost::system::generic_category()};
+    auto c = session_bench{{.user = "", .password = "", .plain_tcp = true}};
+    c.open();
+    for (auto i = 0; i < 2; ++i) { // as a server does that is starting
+        BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
+        BOOST_TEST(!is_hello(next(c)));
+    }
+    BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
+    BOOST_TEST(is_hello(next(c)));
+    // It speaks TLS, and is asked in this way until that ends.
+    BOOST_TEST((c.session.read_garbage(c.now, "\x15\x03\x01") == action::disconnect));
+    BOOST_TEST((c.session.trouble() == errc::bad_reply));
+    BOOST_TEST(is_hello(next(c)));
+    BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
+    BOOST_TEST((c.session.trouble() == errc::unavailable));
+
+    // A plain server does not reply, which is no problem to report and is not tried again soon.
+    auto plain = session_bench{{.user = "", .password = "", .plain_tcp = true}};
+    plain.open();
+    for (auto questions = 0, losses = 1; losses <= 19; ++losses) {
+        BOOST_TEST((plain.session.lost(plain.now, reset) == action::disconnect));
+        if (is_hello(next(plain))) {
+            BOOST_TEST(losses == (questions++ == 0 ? 3 : 18));
+            BOOST_TEST(plain.session.wake_at().value() == plain.now + 250'000);
+            plain.now += 250'000;
+            BOOST_TEST(!plain.session.is_too_late(plain.now));
+            BOOST_TEST((plain.session.wake(plain.now) == action::disconnect));
+            BOOST_TEST(!is_hello(next(plain)));
+        }
+        BOOST_TEST(questions == (losses < 3 ? 0 : losses < 18 ? 1 : 2));
+    }
+
+    auto silent =
+        session_bench{{.user = "", .password = "", .plain_tcp = true}}; // a timeout is no reason
+    silent.open();
+    silent.now += 1'000'000;
+    BOOST_TEST((silent.session.wake(silent.now) == action::disconnect));
+    BOOST_TEST(!is_hello(next(silent)));
+
+    auto known = session_bench{{.user = "", .password = "", .plain_tcp = true}};
+    known.make_ready();
+    BOOST_TEST((known.session.lost(known.now, reset) == action::disconnect));
+    (void)next(known);
+    BOOST_TEST((known.session.lost(known.now, reset) == action::disconnect));
+    BOOST_TEST(!is_hello(next(known)));
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_is_kept_when_the_server_closes_before_its_other_replies) {
+    auto c = session_bench{{.user = "", .password = "", .database = 3}};
+    c.open();
+    BOOST_TEST((c.reply("-DENIED Redis is running in protected mode\r\n") == action::nothing));
+    const auto end =
+        error_code{boost::system::errc::connection_reset, boost::system::generic_category()};
+    BOOST_TEST((c.session.lost(c.now, end) == action::disconnect));
+    BOOST_TEST((c.session.trouble() == errc::auth_failed));
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_is_told_by_hello_or_by_info) {
+    auto c = session_bench{};
+    c.open();
+    c.introduce("%2\r\n$6\r\nserver\r\n$5\r\nredis\r\n$4\r\nmode\r\n$7\r\ncluster\r\n");
+    BOOST_TEST(c.session.facts().is_cluster);
+    auto alone = session_bench{};
+    alone.open();
+    alone.introduce("%2\r\n$6\r\nserver\r\n$7\r\ncluster\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n");
+    BOOST_TEST(!alone.session.facts().is_cluster);
+    auto old = session_bench{{.user = "", .password = "", .protocol = 2}};
+    old.open();
+    BOOST_TEST((old.reply("+PONG\r\n") == action::nothing));
+    old.introduce("$30\r\n# Server\r\nredis_mode:cluster\r\n\r\n");
+    BOOST_TEST(old.session.facts().is_cluster);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The handshake for transactions: facts about the server, and a probe that names what the user may
+// not run.
+
+#include <boost/test/unit_test.hpp>
+
+#include <support/session_bench.hpp>
+
+#include <string>
+#include <string_view>
+
+BOOST_AUTO_TEST_SUITE(session_transactions)
+
+namespace {
+
+using namespace colimit;
+using redis::action;
+using test::commands_of_probe;
+using test::hello_reply;
+using test::reports;
+using test::session_bench;
+using test::time_of_2023;
+
+const auto transactions =
+    redis::session_settings{.user = "", .password = "", .protocol = 2, .transactions = true};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(for_transactions_no_script_is_loaded_and_the_facts_of_the_server_are_asked) {
+    auto c = session_bench{{.user = "", .password = "", .transactions = true}};
+    (void)c.session.start(c.now);
+    (void)c.session.connected();
+    auto expected = std::vector<test::command>{
+        {"HELLO", "3"}, {"ECHO", "colimit"}, {"CLIENT", "ID"}, {"INFO", "server"}, {"TIME"}};
+    expected.insert(expected.end(), commands_of_probe.begin(), commands_of_probe.end());
+    BOOST_TEST((c.greeting() == expected));
+    for (const std::string_view answer :
+         {hello_reply, std::string_view{"$7\r\ncolimit\r\n"}, std::string_view{":17\r\n"},
+          std::string_view{"$53\r\n# Server\r\nrun_id:0123456789abcdef0123456789abcdef01\r\n\r\n"}})
+        BOOST_TEST((c.reply(answer) == action::nothing));
+    c.now += 250;
+    BOOST_TEST((c.reply(time_of_2023) == action::nothing));
+    c.now += 10;
+    BOOST_TEST((c.probe() == action::serve));
+    BOOST_TEST(c.session.facts().origin == "0123456789abcdef.17.");
+    BOOST_TEST(c.session.facts().time == 1'700'000'000'000'012);
+    BOOST_TEST(c.session.facts().asked == c.now - 260);
+    BOOST_TEST(c.session.facts().answered == c.now - 10);
+}
+
+BOOST_AUTO_TEST_CASE(where_info_is_not_allowed_the_time_stands_for_the_run) {
+    auto c = session_bench{transactions};
+    c.open();
+    for (const std::string_view answer :
+         {"$7\r\ncolimit\r\n", ":3\r\n", "-NOPERM this user has no permissions to run INFO\r\n"})
+        BOOST_TEST((c.reply(answer) == action::nothing));
+    BOOST_TEST((c.reply("*2\r\n$4\r\n1700\r\n$2\r\n12\r\n") == action::nothing));
+    BOOST_TEST((c.probe() == action::serve));
+    BOOST_TEST(c.session.facts().origin == "t1700000012.3.");
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_transactions_need_and_the_user_may_not_run_is_named) {
+    const auto probe = [](std::string_view command, std::string_view answer) {
+        auto c = session_bench{transactions};
+        auto errors = reports{};
+        c.session.report_to(errors);
+        c.open();
+        c.reply_facts();
+        const auto end = c.probe(command, answer);
+        BOOST_TEST((end == (errors.text.empty() ? action::serve : action::disconnect)));
+        BOOST_TEST(
+            (c.session.trouble() == (errors.text.empty() ? errc::unavailable : errc::auth_failed)));
+        return errors.text + '|' + c.session.denied_commands();
+    };
+    BOOST_TEST(probe("PEXPIRE", "-NOPERM no 'pexpire'\r\n") ==
+               "NOPERM no 'pexpire'; denied commands: PEXPIRE|");
+    BOOST_TEST(probe("EXEC", "-EXECABORT Transaction discarded because of: NOPERM no 'exec'\r\n") ==
+               "NOPERM no 'exec'; denied commands: EXEC|");
+    BOOST_TEST(probe("PERSIST", "-NOPERM no 'persist'\r\n") == "|PERSIST");
+    BOOST_TEST(probe("MULTI", "-ERR unknown command 'MULTI', with args beginning with: \r\n") ==
+               "ERR unknown command 'MULTI'; denied commands: MULTI|");
+    BOOST_TEST(probe("ZADD", "-OOM command not allowed\r\n") == "|");
+    BOOST_TEST(probe("ZADD", "-READONLY You can't write against a read only replica.\r\n") == "|");
+    BOOST_TEST(probe("EXEC", "*0\r\n") == "|");
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_access_is_reported_and_the_server_is_used) {
+    for (const std::string why : {"this user has no permissions to access one of the keys used as "
+                                  "arguments",
+                                  "No permissions to access a key"}) {
+        auto c = session_bench{transactions};
+        auto errors = reports{};
+        c.session.report_to(errors);
+        c.open();
+        c.reply_facts();
+        BOOST_TEST((c.probe("ZADD", "-NOPERM " + why + "\r\n") == action::serve));
+        for (const auto code : errors.codes)
+            BOOST_TEST((code == errc::auth_failed));
+        BOOST_TEST(errors.text.starts_with("the user may not access the key"), errors.text);
+        BOOST_TEST(c.session.denied_commands().empty());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(without_an_id_or_a_time_there_are_no_transactions) {
+    for (const std::string_view id : {"-NOPERM no\r\n", "+OK\r\n", ":3\r\n"}) {
+        auto c = session_bench{transactions};
+        c.open();
+        (void)c.reply("$7\r\ncolimit\r\n");
+        (void)c.reply(id);
+        (void)c.reply("$0\r\n\r\n");
+        (void)c.reply(id == ":3\r\n" ? "*0\r\n" : time_of_2023);
+        BOOST_TEST((c.probe() == action::disconnect));
+        const auto expected = id.starts_with("-NOPERM") ? errc::auth_failed : errc::bad_reply;
+        BOOST_TEST((c.session.trouble() == expected));
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
