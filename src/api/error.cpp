@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The words of the error codes, and what to do about each.
+// The messages and conditions of the error codes.
 
 #include <base/error_category.hpp>
 #include <colimit/error.hpp>

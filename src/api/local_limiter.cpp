@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The in-process store behind plain functions: arguments are checked and the clock is read here.
+// The in-process store with plain functions: checks arguments and reads the clock.
 
 #include <base/system_clock.hpp>
 #include <colimit/local_limiter.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Values as what they must be, and the words for those that are something else.
+// Checked access to values, and the error messages.
 
 #include <colimit/limits.hpp>
 #include <core/plan.hpp>
@@ -16,7 +16,7 @@
 namespace colimit::json {
 namespace {
 
-/// A number of a message is shown whole if it is one that people write.
+/// Numbers with more digits are shortened in messages.
 constexpr std::size_t shown_digits = 40;
 
 [[nodiscard]] std::string path_of(const std::string& object, std::string_view name) {

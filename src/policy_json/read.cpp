@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Walks a document of policies, which has as many levels as there are functions here.
+// Reads a document of policies, with one function per level.
 
 #include <colimit/json.hpp>
 #include <colimit/limits.hpp>
@@ -21,7 +21,7 @@ namespace {
 using json::kind;
 using json::place;
 
-/// A text holds one rule or several.
+/// Appends the rules of a text, which may have several.
 void add_rules(std::vector<rule>& rules, const place& p) {
     if (p.is(kind::object)) {
         rules.push_back(json::read_rule(p));
