@@ -32,14 +32,13 @@ struct reservation final : attachment, turn_hook, key_hook {
     operation* op = nullptr;  ///< while it is in the wait queue
     hash::digest key_digest;  ///< of key and policy; the following are set with it
     std::int64_t granted = 0; ///< when the reservation was made, according to the store's clock
-    std::int64_t turn = 0;    ///< according to the store's clock
+    std::int64_t turn = 0;    ///< time of admission, according to the store's clock
     std::uint64_t order = 0;  ///< of reservation
     std::int64_t due = 0;     ///< according to the steady clock of this process
     bool is_queued = false;
     bool served = false;
     bool is_from_fallback = false; ///< made by the failure mode's store
-    bool cancelled =
-        false; ///< after the store had decided it, and before it was added to the wait queue
+    bool cancelled = false;        ///< after the decision, before it was added to the wait queue
 };
 
 } // namespace colimit::detail
