@@ -16,10 +16,10 @@
 #include <string>
 #include <string_view>
 
-// [readme]
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
+// [readme]
 // Both rules must allow; a denied call charges neither.
 const colimit::policy login{"login", colimit::gcra(2, 1s).burst(3).named("second"),
                             colimit::gcra(5, 1min).named("minute")};

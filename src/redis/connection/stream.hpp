@@ -132,9 +132,8 @@ class stream {
     std::vector<tcp::endpoint> resolved_;  ///< its result, if no attempt was in progress
     std::vector<tcp::endpoint> endpoints_; ///< of this attempt, in order
     std::size_t next_endpoint_ = 0;
-    std::vector<tcp::endpoint>
-        failed_;            ///< that failed since they worked last, in the order of failure
-    tcp::endpoint current_; ///< the address that is being tried or is connected
+    std::vector<tcp::endpoint> failed_; ///< since they worked last, in the order of failure
+    tcp::endpoint current_;             ///< the address that is being tried or is connected
     std::chrono::steady_clock::time_point give_up_;
     boost::asio::steady_timer share_;
     /// Until it is connected; then the socket is moved from here.
