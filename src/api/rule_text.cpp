@@ -173,13 +173,14 @@ std::vector<rule> parse_rules(std::string_view text) {
     auto rest = cursor{"rule text", text};
     if (text.size() > limits::max_rule_text_bytes)
         rest.refuse(limits::max_rule_text_bytes,
-                    "the text is too long: " + std::to_string(limits::max_rule_text_bytes) +
-                        " characters are allowed, it has " + std::to_string(text.size()));
+                    "text too long (got " + std::to_string(text.size()) +
+                        " characters, expected at most " +
+                        std::to_string(limits::max_rule_text_bytes) + ")");
     std::vector<rule> rules;
     rest.skip_blanks();
     do {
         if (rules.size() == limits::max_rules_per_policy)
-            rest.refuse(rest.at(), "a ninth rule; a policy has at most 8");
+            rest.refuse(rest.at(), "too many rules (at most 8)");
         rules.push_back(read_rule(rest));
         (void)rest.take(';');
         rest.skip_blanks();

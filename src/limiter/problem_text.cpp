@@ -19,7 +19,7 @@ constexpr std::string_view arguments_begin = "with args beginning with";
 constexpr std::string_view ellipsis = "...";
 constexpr std::string_view stars = "***";
 constexpr std::string_view left_out =
-    "(left out: it contains the password, which is too short to be replaced)";
+    "(omitted: it contains the password, which is too short to be replaced)";
 
 [[nodiscard]] std::array<char, 4> escaped(char c) noexcept {
     const auto byte = static_cast<unsigned char>(c);

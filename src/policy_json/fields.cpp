@@ -123,7 +123,7 @@ fields::fields(place object) : object_(std::move(object)) {
 void fields::allow_only(std::span<const std::string_view> names) const {
     for (std::size_t i = 0; i < object_.size(); ++i)
         if (const auto field = object_.member(i); std::ranges::count(names, field.name()) == 0)
-            field.refuse("is not known; the fields here are " + text::listed(names));
+            field.refuse("unknown field (expected one of " + text::listed(names) + ")");
 }
 
 std::size_t fields::find(std::string_view name) const noexcept {

@@ -159,8 +159,8 @@ class builder {
 document parse(std::string_view text) {
     if (text.size() > limits::max_json_bytes)
         throw error{errc::invalid_policy,
-                    "JSON: the document is too long: " + std::to_string(limits::max_json_bytes) +
-                        " bytes are allowed, it has " + std::to_string(text.size())};
+                    "JSON: document too long (got " + std::to_string(text.size()) +
+                        " bytes, expected at most " + std::to_string(limits::max_json_bytes) + ")"};
     boost_json::parse_options options;
     options.max_depth = limits::max_json_depth;
     boost_json::basic_parser<builder> parser{options};

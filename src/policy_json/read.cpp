@@ -31,7 +31,7 @@ void add_rules(std::vector<rule>& rules, const place& p) {
         rules.insert(rules.end(), read.begin(), read.end());
     }
     if (rules.size() > limits::max_rules_per_policy)
-        p.refuse("a ninth rule; a policy has at most 8");
+        p.refuse("too many rules (at most 8)");
 }
 
 [[nodiscard]] std::vector<rule> read_rules(const place& p) {
@@ -43,7 +43,7 @@ void add_rules(std::vector<rule>& rules, const place& p) {
     for (std::size_t i = 0; i < p.size(); ++i)
         add_rules(rules, p.element(i));
     if (rules.empty())
-        p.refuse("must have 1 to 8 rules, has none");
+        p.refuse("no rules (expected 1 to 8)");
     return rules;
 }
 

@@ -55,7 +55,7 @@ struct count_of_units {
 [[nodiscard]] std::int64_t scaled(const cursor& text, const count_of_units& read,
                                   std::int64_t unit) {
     if (read.n > std::numeric_limits<std::int64_t>::max() / unit)
-        text.refuse(read.at, "the period is longer than 64 bits of microseconds can say");
+        text.refuse(read.at, "the period does not fit in 64 bits of microseconds");
     return read.n * unit;
 }
 

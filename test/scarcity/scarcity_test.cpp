@@ -386,7 +386,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_given_up_without_memory_is_a_problem) 
             context.run_for(20ms);
         }
         const auto last = l->last_error();
-        is_reported = last && last->text == "the connection was given up: std::bad_alloc";
+        is_reported = last && last->text == "the connection was closed: std::bad_alloc";
     }
     BOOST_TEST(is_reported);
 }

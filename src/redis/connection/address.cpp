@@ -166,7 +166,7 @@ void check_host(part host, bool is_ipv6) {
         const auto end = std::min(text.text.find(':'), text.text.size());
         check_host(text.until(end), false);
         if (text.text.find(':', end + 1) != npos)
-            refuse(text.at, "two ':' in the host and port; an IPv6 address stands in brackets");
+            refuse(text.at, "two ':' in the host and port; an IPv6 address is written in brackets");
         return {text.until(end), text.from(end)};
     }
     const auto end = text.text.find(']');

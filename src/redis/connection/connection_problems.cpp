@@ -74,7 +74,7 @@ void connection_problems::note_loss(error_code why) noexcept {
 }
 
 void connection_problems::note_failed_step(const std::exception& why) noexcept {
-    to_.note_own(errc::unavailable, reached(), "the connection was given up:", why.what());
+    to_.note_own(errc::unavailable, reached(), "the connection was closed:", why.what());
 }
 
 void connection_problems::note_reply(std::string_view text) noexcept {

@@ -43,8 +43,7 @@ constexpr std::size_t run_id_characters = 16;
     return false;
 }
 
-/// The start of a TLS handshake with one cipher suite. A TLS server replies with a record, at least
-/// with an alert.
+/// The start of a TLS handshake with one cipher suite, to which a TLS server sends a record.
 constexpr std::string_view client_hello{
     "\x16\x03\x01\x00\x2d\x01\x00\x00\x29\x03\x03"
     "colimit asks whether this is TLS\x00\x00\x02\xc0\x2f\x01\x00",
@@ -157,8 +156,7 @@ void session::ask_for_facts(std::string& out) {
         expect(step::trial);
 }
 
-/// Returns false if it is not a valid reply to the command: a server that echoes its input is not
-/// Redis.
+/// Returns false if it is not a valid reply to the command, such as an echo of the input.
 bool session::note_fact(step s, const resp::decoder& reply, std::string_view bytes,
                         std::int64_t now) {
     const auto& first = reply.nodes().front();
@@ -342,8 +340,7 @@ action session::read_garbage(std::int64_t now, std::string_view bytes) {
     return lost(now);
 }
 
-/// Called when the first reply shows that this is not a Redis server, or that it uses another
-/// protocol.
+/// The first reply shows that this is not a Redis server, or that it uses another protocol.
 action session::refuse_stranger(std::int64_t now, std::string_view bytes) {
     constexpr auto is_record = [](char c) { return c == '\x15' || c == '\x16'; };
     speaks_tls_ = !bytes.empty() && is_record(bytes.front());

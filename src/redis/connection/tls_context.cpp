@@ -36,7 +36,7 @@ struct own_errors {
 
 void check_readable(const char* option, const std::string& path) {
     if (path.find('\0') != std::string::npos)
-        refuse(option, "the name of the file has a zero byte");
+        refuse(option, "the file name has a zero byte");
     const auto close = [](std::FILE* f) { (void)std::fclose(f); };
     errno = 0;
     const auto file =
@@ -73,7 +73,7 @@ tls_context::tls_context(const tls_options& options, const std::string& host)
     is_literal_ = !ec;
     // For OpenSSL ".h" matches any host below h, and an empty name any host.
     if (name_.empty() || name_.front() == '.')
-        refuse("name", "is not given, and the host of config::server begins with a dot");
+        refuse("server_name", "is not given, and the host of config::server begins with a dot");
     if (!is_literal_ && name_.ends_with('.')) // a trailing dot is not part of names in certificates
         name_.pop_back();
     auto* const context = context_.get();

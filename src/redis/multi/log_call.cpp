@@ -280,8 +280,7 @@ struct findings {
     return after;
 }
 
-/// Returns when the call fits a rule, of which `used` is taken: 0, or when the blocking event
-/// expires.
+/// Returns when a call fits a rule, of which `used` is taken: 0, or when the blocker expires.
 [[nodiscard]] std::int64_t fits_at(const log_call& c, std::size_t rule, std::int64_t used,
                                    std::int64_t blocker) noexcept {
     const auto& l = c.rules.limits[rule];
@@ -289,8 +288,7 @@ struct findings {
     return fits ? 0 : std::max(blocker, c.earliest - l.period + 1) + l.period;
 }
 
-/// Adds a granted call, which is the newest or nearly so: its events expire after the latest
-/// possible time.
+/// Adds a granted call, about the newest one: its events expire after the latest possible time.
 void add_own_time(const log_call& c, std::int64_t newest, decision& answer) noexcept {
     for (std::size_t i = 0; i < answer.rules.size(); ++i)
         answer.rules[i].reset_after = std::chrono::microseconds{
