@@ -8,10 +8,10 @@
 --           `distinct` rule, their sketches. Where the plan is packed: for each shard that has keys
 --           of the batch, its new hash and its old one
 -- ARGV[1]   the plan, see src/core/plan_bytes.hpp; for `all or nothing` several, concatenated
--- ARGV[2]   nonce, returned unchanged, so that no reply is taken for another request's ARGV[3]
--- the time in microseconds, or '' for the server's clock ARGV[4]   the shortest TTL of a key, in
--- milliseconds ARGV[5]   calls, grouped by key: key:u16 verb:u8 times:u16 cost:f64 at_least:f64,
--- and where the
+-- ARGV[2]   nonce, returned unchanged, so that no reply is taken for another request's
+-- ARGV[3]   the time in microseconds, or '' for the server's clock
+-- ARGV[4]   the shortest TTL of a key, in milliseconds
+-- ARGV[5]   calls, grouped by key: key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if the
 --           plan has a `distinct` rule member:u16 and its bytes; `times` equal calls are one entry.
 --           If all are an allow of cost 1: '' for one per key, or times:u8 for each key,
 --           or u16 if one of them needs it

@@ -5,12 +5,13 @@
 -- is recorded for at least `age`, and for at most twice as long. The bits of an id are all in one
 -- line of a block, see src/core/bloom.hpp. The C++ twin is src/memory/bloom_filters.cpp.
 --
--- KEYS      the blocks of the even generations, then the same blocks of the odd ones ARGV[1]
--- words of a line:u8 age:f64 (microseconds) bytes of a block:f64 ARGV[2]   nonce, returned as it
--- is, so that no reply is taken for another request's ARGV[3]   the time in microseconds, or '' for
--- the server's clock ARGV[4]   the least time to live of a key, in milliseconds ARGV[5]   ids,
--- grouped by block: block:u16, the positions of the line's first and last byte as text
---           (size:u8 and as many bytes, each), the bits to be set: words:u32
+-- KEYS      the blocks of the even generations, then the same blocks of the odd ones
+-- ARGV[1]   words of a line:u8 age:f64 (microseconds) bytes of a block:f64
+-- ARGV[2]   nonce, returned unchanged, so that no reply is taken for another request's
+-- ARGV[3]   the time in microseconds, or '' for the server's clock
+-- ARGV[4]   the shortest TTL of a key, in milliseconds
+-- ARGV[5]   ids, grouped by block: block:u16, the positions of the line's first and last byte as
+--           text (size:u8 and as many bytes, each), the bits to be set: words:u32
 -- Reply     for each block nil, or the text of an error; then, if no block failed for all ids, a
 --           character per id: '1' seen, '0' new; then
 --           'nonce seconds microseconds new statuses'; statuses is '-' without errors, else a
