@@ -2,8 +2,8 @@
 //
 // conformance --cases FILE [--store core|memory|redis] [--server ADDRESS]
 //
-// Puts published cases of other limiters to one of ours. Ends with `N passed, M failed, K left
-// out`; what failed and what was left out is listed before, with the reasons. Ends with 0 if
+// Runs published cases of other limiters on a limiter of colimit. The last line is `N passed, M
+// failed, K left out`; failed and skipped cases are listed before, with the reasons. Ends with 0 if
 // nothing failed, 1 if something did, 2 if the file is not one of cases.
 
 #include "document.hpp"

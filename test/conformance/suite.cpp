@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Reading suites. What cannot be run here is found here, but for refunds above the capacity, which
-// only show when they come.
+// Reading suites. Finds cases that cannot be run, except refunds above the capacity, which are only
+// found when they occur.
 
 #include "suite.hpp"
 

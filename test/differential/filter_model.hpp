@@ -27,7 +27,7 @@ class filter_model {
     struct bitmap {
         std::optional<std::string> bytes;
         bool foreign = false;
-        /// By the step at hand: the generation until whose end, and one more, it was told to live.
+        /// Set by the current step: the generation until whose end, and one more, it is kept.
         std::optional<std::int64_t> kept_for;
     };
 
@@ -36,8 +36,8 @@ class filter_model {
 
     [[nodiscard]] bitmap& operator[](std::size_t i) { return bitmaps_[i]; }
 
-    /// What is done once for all ids of a block. False when something else is in the way: nothing
-    /// is asked then.
+    /// Prepares a block for its ids. Returns false if it holds another type of value: then no id is
+    /// looked up.
     bool begin_block(std::size_t block, std::int64_t now) {
         generation_ = now / shape_.ttl;
         current_ = &place_of(block, generation_);

@@ -20,9 +20,9 @@ namespace colimit::differential {
 enum class step_kind : std::uint8_t {
     calls,    ///< one batch
     together, ///< checks of different keys, all or nothing
-    plant,    ///< somebody writes bytes to a key
-    intrude,  ///< somebody puts another type of value in a key's place
-    remove,   ///< somebody deletes a key
+    plant,    ///< another client writes bytes to a key
+    intrude,  ///< another client writes another type of value to a key
+    remove,   ///< another client deletes a key
     pause,    ///< real time passes
 };
 

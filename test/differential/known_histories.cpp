@@ -64,7 +64,7 @@ constexpr std::int64_t noon = 1'700'000'001'234'567;
     return told;
 }
 
-/// Somebody's value says that more is owed than can be.
+/// A foreign value has more debt than is possible.
 [[nodiscard]] history more_than_the_largest_debt(const rule& r) {
     const auto p = policy{"p", r};
     const auto& l = p.data()->plan.limits[0];

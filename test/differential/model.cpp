@@ -44,7 +44,7 @@ void add_member(const core::plan& rules, model_key& known, const windows& fresh,
     }
 }
 
-/// Answers which windows have no members.
+/// Returns which windows have no members.
 [[nodiscard]] windows tell_sketches(const core::plan& rules, model_key& known,
                                     core::key_state& state, const core::question& asked) {
     const auto counts =

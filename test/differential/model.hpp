@@ -44,7 +44,7 @@ class model {
     core::effect answer(const core::plan& rules, std::size_t key, const core::question& asked,
                         decision& out);
 
-    /// All or nothing: asks everybody at `now`, and charges all if all allow.
+    /// All or nothing: evaluates all checks at `now`, and charges all if all allow.
     std::vector<joint_answer> answer_together(const std::vector<policy>& versions,
                                               const std::vector<key_call>& calls, std::int64_t now);
 

@@ -94,7 +94,7 @@ void packed_trial::run_step(const step& s) {
     s.calls.empty() ? meddle(s) : ask(s);
 }
 
-/// Somebody plants a field, puts a list in a hash's place, or deletes one.
+/// Another client writes a field, replaces a hash by a list, or deletes one.
 void packed_trial::meddle(const step& s) {
     const auto row = row_of(s.key);
     const auto hash = hash_of(s.place);

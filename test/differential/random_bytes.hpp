@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Values that nobody wrote: noise, values cut short, and values with one number that cannot be.
+// Invalid values: noise, truncated values, and values with one impossible number.
 
 #ifndef COLIMIT_TEST_DIFFERENTIAL_RANDOM_BYTES_HPP
 #define COLIMIT_TEST_DIFFERENTIAL_RANDOM_BYTES_HPP

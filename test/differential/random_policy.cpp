@@ -136,7 +136,7 @@ struct taste {
     }
 }
 
-/// The same rule but for its name, its capacity or its period.
+/// Returns the same rule except for its name, its capacity or its period.
 [[nodiscard]] rule almost(dice& d, const rule& r, const std::vector<rule>& rules, bool quick) {
     if (d.percent(40))
         return rule{r}.named(unused_name(d, rules));

@@ -20,7 +20,7 @@ namespace colimit::differential {
 struct row_hash {
     std::map<std::string, std::string> fields; ///< the head's name is empty
     bool foreign = false;                      ///< it is no hash
-    /// How it ends, after the batch at hand: for so many milliseconds from then on, or as before.
+    /// Its TTL after the current batch, in milliseconds, or unchanged.
     std::optional<std::int64_t> lives_for;
     std::int64_t end = -2; ///< as PEXPIRETIME answers
 };

@@ -42,7 +42,7 @@ constexpr std::size_t slack = 3;
 [[nodiscard]] std::vector<trial> every_byte(const test::redis_server& server,
                                             const test::conversation& c, fault_kind kind,
                                             std::size_t first) {
-    // Cuts that are heard of need no deadline, most flips neither: it ends what nobody hears of.
+    // Cuts that are noticed need no deadline, nor do most flips: it ends calls without any reply.
     const auto deadline = std::chrono::milliseconds{kind == fault_kind::flip ? 250 : 60};
     auto random = std::mt19937{static_cast<unsigned>(kind)};
     auto row = std::vector<trial>{};

@@ -106,8 +106,8 @@ class one_trial {
         return k == fault_kind::fin || k == fault_kind::reset || k == fault_kind::half_close;
     }
 
-    /// Where nothing is heard, somebody must give up: in a greeting the attempt to connect does,
-    /// and the calls have time for another; later the calls do.
+    /// If nothing arrives, a timeout must end the wait: that of the connection attempt in a
+    /// handshake, and the calls have time for another; later that of the calls.
     [[nodiscard]] config trial_settings() const {
         auto made = settings(proxy_.address(), conversation_);
         made.connect_timeout = strikes_greeting() ? std::max(100ms, trial_.deadline) : 10s;
@@ -266,9 +266,9 @@ class one_trial {
             complain(i, "had its reply");
     }
 
-    /// A flipped bit may make any request another, and any number of a reply; nobody can notice.
-    /// What holds is that each call completes once and on time, that nobody gets another call's
-    /// answer, and, where what was asked and the time were not touched, what is said of charges.
+    /// A flipped bit may change any request and any number of a reply, unnoticed. Each call must
+    /// complete once and on time, and not with another call's result, and if the request and the
+    /// time are intact, the reported charge must be correct.
     void judge_flip(std::size_t i, std::int64_t executed) {
         const auto& o = outcomes_[i];
         const auto& c = conversation_.calls[i];

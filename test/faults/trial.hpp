@@ -66,7 +66,7 @@ struct findings {
     /// Trials whose deadline passed before the fault could come to pass, or before a reply that it
     /// let through was heard: on a busy machine.
     std::vector<trial> missed;
-    /// Answers whose numbers are not the key's: flips inside values.
+    /// Results whose numbers are not the key's: flips inside values.
     std::int64_t other_numbers = 0;
 };
 

@@ -302,7 +302,7 @@ BOOST_DATA_TEST_CASE(once_sent_a_call_ends_at_once_and_is_made_unless_cancelled_
 // By the handler of a call whose answer came in the same message.
 BOOST_DATA_TEST_CASE(a_call_that_has_been_answered_is_not_cancelled_any_more, ways) {
     auto f = fixture{sample};
-    // A call of all or nothing, and ready, share their answer with nobody.
+    // allow_all and ready are never merged with other calls.
     std::erase(f.how.kinds, kind_of_call::allow_all);
     std::erase(f.how.kinds, kind_of_call::ready);
     f.make_trials();
@@ -347,7 +347,7 @@ BOOST_AUTO_TEST_CASE(in_process_a_call_has_been_answered_when_it_starts) {
     });
 }
 
-// One of them is answered at once, by what is remembered of a denial; the other is on the wire.
+// One of them is decided at once by the deny cache; the other is in flight.
 BOOST_AUTO_TEST_CASE(of_many_checks_those_are_cancelled_that_have_no_answer) {
     const auto one = policy{"one", gcra(1, 10h).burst(1)};
     auto f = fixture{ways.front()};

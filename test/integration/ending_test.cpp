@@ -37,8 +37,8 @@ using test::trial;
 /// Where the calls are when the end comes.
 enum class moment : std::uint8_t {
     connecting,
-    begun,  ///< their turn of the loop has not ended
-    queued, ///< others have to be answered before they are sent
+    begun,  ///< their event-loop iteration has not ended
+    queued, ///< other calls must complete before they are sent
     on_the_wire,
     in_line,  ///< of `wait`
     answered, ///< and their handlers have not run

@@ -42,7 +42,7 @@ enum class verdict : std::uint8_t {
 
 /// One call. Files hold them as they lie in memory.
 struct record {
-    std::int64_t time; ///< the server's, in microseconds; 0 where nobody decided
+    std::int64_t time; ///< the server's, in microseconds; 0 if there was no decision
     std::uint16_t granted;
     std::uint8_t limit; ///< place in `limits`
     std::uint8_t key;   ///< below keys_each

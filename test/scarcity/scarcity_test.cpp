@@ -120,7 +120,7 @@ class conversation {
         calls_.push_back(std::move(all));
     }
 
-    /// Calls of every verb, until they have ended; who would wait for long gives up.
+    /// Calls of every verb, until they have ended; long waits are cancelled.
     void call() {
         auto all = prepared();
         for (const auto& p : all)
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_tls_may_fail) {
     fail_each_on(s.server, c, by_script);
 }
 
-// Whoever has a call is told, and the limiter ends, without any.
+// Every call completes, and the limiter ends, without any memory.
 BOOST_AUTO_TEST_CASE(from_any_allocation_on_there_may_be_no_memory_at_all) {
     auto server = test::redis_server{};
     for (const auto& how : {by_script, by_transaction}) {
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(every_allocation_in_process_may_fail) {
 BOOST_AUTO_TEST_CASE(every_allocation_may_fail_while_there_is_no_server) {
     auto c = settings("unix:/nowhere/at/all", execution_mode::script);
     c.on_failure = failure_mode::local;
-    c.reconnect_delay_min = c.reconnect_delay_max = 1h; // nobody waits for another attempt
+    c.reconnect_delay_min = c.reconnect_delay_max = 1h; // no call waits for another attempt
     fail_each(c, by_script, nullptr, [](conversation& of) {
         of.make();
         of.call();

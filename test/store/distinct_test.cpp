@@ -219,8 +219,8 @@ BOOST_DATA_TEST_CASE(P4_a_sketch_ends_with_its_window_and_a_second, every_redis(
     BOOST_TEST(look().dbsize() == 0);
 }
 
-/// Whatever call finds the other window first: of one who is counted already, alone or among
-/// others, of a new one, or of one who is refused.
+/// Independent of which call finds the other window first: of a known member, alone or among
+/// others, of a new one, or of a denied one.
 BOOST_DATA_TEST_CASE(a_sketch_lives_on_with_a_window_that_got_longer, every_redis()) {
     const policy seconds{"p", distinct(2, 5s)};
     const policy year{"p", distinct(2, 8760h)};

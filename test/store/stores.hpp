@@ -40,7 +40,7 @@ std::ostream& operator<<(std::ostream& out, store_kind k);
 /// `packed` is Redis by RESP3, asked by policies whose states are packed wherever their rules can
 /// be.
 [[nodiscard]] std::vector<store_kind> every_store();
-/// Those in which somebody may be blocked, or owe more than the limit.
+/// Those in which a key may be blocked, or have debt above the limit.
 [[nodiscard]] std::vector<store_kind> every_unpacked();
 [[nodiscard]] std::vector<store_kind> every_redis();
 /// Behind the asynchronous verbs: `local_limiter` has none that takes several checks.

@@ -25,7 +25,7 @@ using namespace colimit;
 using namespace colimit::test;
 using namespace std::chrono_literals;
 
-/// When a client's calls were granted, by the server's clock.
+/// When a client's calls were granted, according to the server clock.
 using grants = std::vector<time_point>;
 
 /// Asks, `at_once` calls at a time, until so much time has passed.

@@ -312,8 +312,8 @@ BOOST_DATA_TEST_CASE(a_version_with_a_longer_period_denies_without_a_write, ever
     check_denial_writes_nothing(sample, {20, 20, 60 * second}, {10, 10, 3'600 * second});
 }
 
-/// What was charged under a longer period still counts there, but for what the shorter one has
-/// given back by its own rate.
+/// Charges under a longer period still count there, except the part that the shorter one has repaid
+/// at its own rate.
 BOOST_DATA_TEST_CASE(a_shorter_period_erases_nothing_that_a_longer_one_counts, every_store()) {
     for (const auto kind : {shape::window, shape::from_first, shape::counter, shape::log}) {
         auto s = open_store(sample);

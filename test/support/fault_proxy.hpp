@@ -11,7 +11,7 @@
 //     }};
 //     limiter l{context.get_executor(), proxy.address()};
 //
-// What goes to a server by TLS is one long message each way, from the handshake on.
+// Over TLS the traffic is one long message each way, from the handshake on.
 
 #ifndef COLIMIT_TEST_SUPPORT_FAULT_PROXY_HPP
 #define COLIMIT_TEST_SUPPORT_FAULT_PROXY_HPP
@@ -65,8 +65,8 @@ struct fault {
 /// of the script that asks for permissions, and its EVALSHA.
 inline constexpr std::size_t script_handshake = 4;
 
-/// Anywhere in the first messages behind a greeting. Never a flipped bit: a request that says
-/// something else is decided as it says, so nothing would hold of any decision.
+/// Anywhere in the first messages after a handshake. Never a flipped bit: a changed request is a
+/// valid request, so no decision could be checked.
 [[nodiscard]] fault random_fault(std::mt19937_64& random);
 
 /// What has passed on one connection.

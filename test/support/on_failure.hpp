@@ -9,7 +9,7 @@
 
 namespace colimit::test {
 
-/// Nobody answers in the server's place.
+/// Errors are reported instead of decided by a failure mode.
 inline void errors_come_through(config& settings) {
     settings.on_failure = failure_mode::error;
 }

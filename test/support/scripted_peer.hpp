@@ -67,7 +67,7 @@ class peer_connection {
         }
     }
 
-    /// Answers a greeting up to its last command as a friendly server does.
+    /// Replies to a handshake up to its last command like a real server.
     asio::awaitable<void> greet() {
         for (auto last = false; !last;) {
             const auto words = co_await next();
@@ -80,7 +80,7 @@ class peer_connection {
         }
     }
 
-    /// Answers script calls for as long as the client stays.
+    /// Replies to script calls as long as the client is connected.
     asio::awaitable<void> serve(script_double& script) {
         for (;;) {
             const auto words = co_await next();

@@ -52,7 +52,7 @@ class tcp_responder {
             (void)co_await socket.async_read_some(asio::buffer(bytes), asio::use_awaitable);
         co_await asio::async_write(socket, asio::buffer(sentence_), asio::use_awaitable);
         socket.shutdown(tcp::socket::shutdown_send);
-        for (;;) // until the client closes, or its bytes would make the kernel drop ours
+        for (;;) // until the client closes, or its bytes would make the kernel drop the reply
             (void)co_await socket.async_read_some(asio::buffer(bytes), asio::use_awaitable);
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// event_log against a plain list of events that anybody can see is right.
+// event_log against a plain list of events that is obviously correct.
 
 #include <colimit/limits.hpp>
 #include <core/event_log.hpp>
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(an_event_counts_for_one_period_exactly) {
     BOOST_TEST(log.newest(start + 99, 100) == start);
     BOOST_TEST(log.used(start + 100, 100) == 0);
     BOOST_TEST(log.newest(start + 100, 100) == 0);
-    BOOST_TEST(log.size() == 1U); // nobody asked it to forget
+    BOOST_TEST(log.size() == 1U); // nothing has trimmed it
 }
 
 BOOST_AUTO_TEST_CASE(the_last_event_is_told_however_many_there_are) {

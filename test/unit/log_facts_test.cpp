@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_clock_set_back_costs_at_most_one_period) {
     BOOST_TEST(key.allow().allowed());
 }
 
-// No store says so; a server that is none of ours may.
+// No store reports this; a foreign server may.
 BOOST_AUTO_TEST_CASE(facts_that_cannot_be_make_no_time_before_now) {
     const auto now = std::int64_t{1'700'000'000'000'000};
     const auto past = now - 5 * second;

@@ -29,7 +29,7 @@ namespace {
     return log.last().value().text;
 }
 
-/// What is shown of bytes that were received in the place of a reply.
+/// Returns the quoted form of bytes that were received instead of a reply.
 [[nodiscard]] std::string quoted(std::string_view received, std::string password = {}) {
     auto log = problem_log{std::move(password), no_clock};
     log.note({.code = errc::bad_reply,
