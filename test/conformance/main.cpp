@@ -26,7 +26,7 @@ struct tally {
     int left_out = 0;
 };
 
-/// What a suite that cannot even be read is called: by its id if it has one.
+/// Returns the name of a suite that cannot be parsed: its id if it has one.
 [[nodiscard]] std::string name_of(const element& source, std::size_t index) {
     const auto id = source.find("id");
     return id && id->is_text() ? id->text() : "suite " + std::to_string(index);

@@ -47,7 +47,7 @@ class filter_model {
         return !current_->foreign && !other_->foreign;
     }
 
-    /// Whether an id of that block has been here; it has from now on.
+    /// Returns whether an id of that block has been here; it has from now on.
     bool seen(const core::bloom_mark& mark) {
         if (has_other_ && has(*other_, mark))
             return true;
@@ -99,8 +99,8 @@ class filter_model {
         b.kept_for = generation;
     }
 
-    /// Whether it is to be asked: it is of the previous generation or of a later one. From after
-    /// generation `own`, it becomes of that one.
+    /// Returns whether it is to be asked: it is of the previous generation or of a later one. From
+    /// after generation `own`, it becomes of that one.
     [[nodiscard]] bool open(bitmap& b, std::int64_t own) const {
         if (b.foreign || !b.bytes || b.bytes->size() < core::bloom_shape::head_bytes)
             return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a store does around the arithmetic: it tells of logs and sketches, and keeps what comes out.
+// The store of the model: it reports logs and sketches to the arithmetic, and stores the results.
 
 #include "model.hpp"
 

@@ -48,7 +48,7 @@ class model {
     std::vector<joint_answer> answer_together(const std::vector<policy>& versions,
                                               const std::vector<key_call>& calls, std::int64_t now);
 
-    /// How long after `now`, which is not before its last call, the key's state matters.
+    /// Returns how long after `now`, which is not before its last call, the key's state matters.
     [[nodiscard]] std::int64_t recovery_time(const core::plan& rules, std::size_t key,
                                              std::int64_t now) const;
 

@@ -14,7 +14,7 @@
 
 namespace colimit::differential {
 
-/// What might stand under a key of this policy about `now`.
+/// Returns a possible value of a key of this policy at about `now`.
 [[nodiscard]] std::string random_bytes(dice& d, const core::plan& rules, std::int64_t now);
 
 } // namespace colimit::differential

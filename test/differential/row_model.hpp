@@ -36,10 +36,10 @@ class row_model {
     [[nodiscard]] std::optional<std::string> find(const core::plan& rules,
                                                   const std::string& field) const;
 
-    /// Whether values written now are brief.
+    /// Returns whether values written now are brief.
     [[nodiscard]] bool is_brief(const core::plan& rules) const;
 
-    /// Whether a write would find something else in its way.
+    /// Returns whether a write would find something else in its way.
     [[nodiscard]] bool turns(const core::plan& rules, std::int64_t now) const;
 
     /// Before the first write of a batch: a new generation begins, if it is time.

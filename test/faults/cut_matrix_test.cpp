@@ -32,7 +32,7 @@ constexpr std::size_t long_message = 4096;
 /// A nonce or an id of a client may have more digits than the recorded one.
 constexpr std::size_t slack = 3;
 
-/// Whether a trial of the matrix is at this byte of a message.
+/// Returns whether a trial of the matrix is at this byte of a message.
 [[nodiscard]] bool is_cut_at(std::size_t byte, std::size_t size) {
     constexpr std::size_t edge = 64;
     return size <= long_message || byte < edge || byte + edge / 4 > size || byte % 1'499 == 0;
@@ -73,7 +73,7 @@ void cut(const test::conversation& c, std::size_t first) {
         const auto trials = row.size();
         auto found = test::findings{};
         auto number = 0;
-        // What a busy machine kept from coming to pass is tried again with more patience.
+        // Trials that a busy machine disturbed are repeated with longer timeouts.
         for (auto round = 0; round < 6 && !row.empty(); ++round) {
             for (auto& t : row)
                 t.number = number++;

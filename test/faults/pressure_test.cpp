@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_million_calls_to_a_frozen_server_take_no_more_than_there_
         rate = rates[5];
         co_await meter.finish();
     });
-    // What the cap costs is taken once, by a server that is slow for a moment.
+    // The cost of the bound is measured once, with a server that is slow for a moment.
     server.stop();
     auto first = flood{};
     first.submit(l, cap);

@@ -154,7 +154,7 @@ class one_trial {
         return std::ranges::all_of(outcomes_, [](const auto& o) { return o.completions > 0; });
     }
 
-    /// How often the server ran the call.
+    /// Returns how often the server ran the call.
     asio::awaitable<std::int64_t> executions(limiter& look, std::size_t i) {
         const auto& c = conversation_.calls[i];
         const auto key = key_of(c.name, trial_.number);
@@ -199,13 +199,13 @@ class one_trial {
                proxy_.on(1).passed[1] > conversation_.calls[i].message;
     }
 
-    /// Whether attempts to connect after the one that the fault struck took too long, too: then
-    /// calls are not sent, and say so.
+    /// Returns whether attempts to connect after the one that the fault struck took too long, too:
+    /// then calls are not sent, and say so.
     [[nodiscard]] bool was_given_up() const {
         return strikes_greeting() && limiter_.statistics().breaker_openings != 0;
     }
 
-    /// Whether the machine was too busy for the fault to come to pass as it should.
+    /// Returns whether the machine was too busy for the fault to come to pass as it should.
     [[nodiscard]] bool is_missed() const {
         if (proxy_.connections() == 0 || !proxy_.on(1).struck)
             return true;

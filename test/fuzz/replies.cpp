@@ -64,7 +64,7 @@ constexpr std::int64_t here = 1'000'000'000;
     return all;
 }
 
-/// What may be asked under a policy.
+/// The calls that are possible under a policy.
 [[nodiscard]] std::vector<verb> verbs_of(const core::plan& rules) {
     using enum verb;
     auto verbs = std::vector{allow, allow, peek, charge, refund, reset};

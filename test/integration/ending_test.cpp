@@ -83,7 +83,7 @@ struct scene {
         return std::ranges::all_of(trials, [](const auto& t) { return t->ended() != 0; });
     }
 
-    /// What a call ends with that was in flight when the limiter ended.
+    /// The result of a call that was in flight when the limiter ended.
     [[nodiscard]] error_code code_of(const trial& t) const {
         const auto had_answer = when == moment::answered
                                     ? t.kind() != kind_of_call::wait

@@ -30,7 +30,7 @@ const auto rules = policy{"p", fixed_window(1'000'000, 24h)};
 /// As long as a reply may take on a loaded machine.
 constexpr auto timeout = std::chrono::milliseconds{1000};
 
-/// What a handler does that keeps the loop from everything else until all deadlines have passed.
+/// Blocks the event loop until all deadlines have passed.
 void work() {
     std::this_thread::sleep_for(timeout + 50ms);
 }

@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_frozen_server_keeps_nobody_beyond_his_deadline) {
 
 namespace {
 
-/// What a limiter is told while one bit on its connection is another, and what is true.
+/// The decisions of a limiter while one bit on its connection is flipped, and the correct ones.
 struct flipped {
     flipped(const tls_server& s, asio::io_context& c, way w, std::size_t at)
         : name((w == way::to_client ? "c" : "s") + std::to_string(at)),

@@ -78,7 +78,7 @@ struct fixture {
                             ended[number] = true;
                         });
     }
-    /// What was asked before has its places then.
+    /// Earlier calls have their reservations then.
     asio::awaitable<void> reserved() { (void)co_await l->limiter.peek("k", slow); }
 
     std::optional<test::redis_server> server;

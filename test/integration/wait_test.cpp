@@ -69,8 +69,8 @@ struct waiter {
     steady_clock::time_point ended;
 };
 
-/// How long the key would take to recover: how much of it is reserved. What was asked before has
-/// been answered then.
+/// Returns how long the key would take to recover: how much of it is reserved. What was asked
+/// before has been answered then.
 asio::awaitable<std::chrono::microseconds> owed(live& l, policy p) {
     const auto d = co_await l.limiter.peek("k", p, {.cost = 0});
     co_return d.reset_after;

@@ -24,7 +24,7 @@ class history {
         sum_ = window_ = used_ = previous_ = debt_ = time_ = 0;
     }
 
-    /// How much of this grant is beyond the limit.
+    /// Returns how much of this grant is beyond the limit.
     [[nodiscard]] std::int64_t excess(std::int64_t time, std::int64_t tokens) {
         switch (limit_.kind) {
         case kind::log:

@@ -13,7 +13,7 @@
 
 namespace colimit::oracle {
 
-/// How much the server says it granted, by limit and key, in all its lives.
+/// Returns how much the server says it granted, by limit and key, in all its lives.
 using totals = std::array<std::array<std::int64_t, keys_each>, limits.size()>;
 
 struct judgement {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the oracle's processes write down of each call, and what the limits are. This is all that
-// those who call and the checker share; the checker knows nothing of how a limit is kept.
+// The records of the oracle's processes, and the limits. The callers and the checker share nothing
+// else; the checker does not depend on the implementation of limits.
 
 #ifndef COLIMIT_TEST_ORACLE_RECORD_HPP
 #define COLIMIT_TEST_ORACLE_RECORD_HPP

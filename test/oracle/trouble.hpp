@@ -30,7 +30,8 @@ class trouble {
 
     /// When state was lost, by the clock that servers of this machine have too.
     [[nodiscard]] const std::vector<std::int64_t>& losses() const noexcept { return losses_; }
-    /// What servers had granted before they were killed; the last moments before are missing.
+    /// Returns the tokens that servers had granted before they were killed, except in the last
+    /// moments.
     [[nodiscard]] const totals& executed() const noexcept { return executed_; }
 
   private:

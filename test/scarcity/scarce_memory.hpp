@@ -18,7 +18,7 @@ class shortage {
     shortage& operator=(const shortage&) = delete;
     ~shortage();
 
-    /// Whether it came to that.
+    /// Returns whether it came to that.
     [[nodiscard]] static bool has_struck() noexcept;
     /// From now on there is memory again.
     static void end() noexcept;

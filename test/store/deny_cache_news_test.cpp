@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(after_its_greatest_age_the_server_is_asked) {
     });
 }
 
-/// What `a` was told last of a key that matters to later calls: a denial, or nothing.
+/// The last decision about a key for `a` that matters to later calls: a denial, or nothing.
 struct last_denial {
     std::int64_t at_least;
     decision said;

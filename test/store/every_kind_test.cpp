@@ -253,7 +253,7 @@ BOOST_DATA_TEST_CASE(reset_forgets_any_kind, every_store()) {
     }
 }
 
-/// What a rule may let through in any stretch of some length.
+/// Returns how much a rule may admit in any interval of a length.
 struct bound {
     rule limited;
     std::int64_t window;

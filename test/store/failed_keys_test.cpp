@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What goes wrong with one key is said of that key alone, wherever it stands in its batch, and what
-// is said to the others is right.
+// Errors with one key affect that key alone, wherever it is in its batch; the results of the others
+// are correct.
 
 #include "stores.hpp"
 
@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
             policy{"mixed", gcra(3, 3h), sliding_log(5, 1h)}};
 }
 
-/// What became of calls that left together.
+/// The results of calls that were sent together.
 struct results {
     std::vector<std::optional<answer>> of;
 

@@ -112,7 +112,7 @@ void call(live& l, verb v, std::string_view key, const policy& p, Handler handle
     }
 }
 
-/// Whether the verb is one that the policy has.
+/// Returns whether the verb is one that the policy has.
 [[nodiscard]] bool has(const policy& p, verb v) {
     const auto only_buckets = p.name().find("bucket") != std::string_view::npos;
     if (v == verb::wait)
@@ -164,7 +164,7 @@ class foreign_values {
         reconnects_ = limiter_.limiter.statistics().reconnects;
     }
 
-    /// How many places the policy has, and whether the first of them is in a hash.
+    /// Returns how many places the policy has, and whether the first of them is in a hash.
     [[nodiscard]] std::pair<std::size_t, bool> places(const policy& p) {
         look_.must({"FLUSHALL"});
         auto first = results{1};

@@ -27,7 +27,7 @@ using namespace colimit;
 using namespace colimit::test;
 using namespace std::chrono_literals;
 
-/// What the keys of a server take, and how many there are.
+/// The memory of a server's keys, and their number.
 struct data_size {
     std::int64_t keys = 0;
     std::int64_t bytes = 0;
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(nothing_grows_behind_what_shrinks) {
             BOOST_TEST(after.keys <= size.keys, p.name());
             BOOST_TEST(after.bytes <= size.bytes, p.name());
             empty(look);
-            // What failed has charged nothing, what succeeded has given back.
+            // Failed calls have charged nothing, successful ones have refunded.
             l.run([&]() -> asio::awaitable<void> {
                 for (const auto& [key, used] :
                      {std::pair{"reset", 0}, {"refund", 1}, {"grow", 3}}) {

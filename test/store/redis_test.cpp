@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 
 const policy ten{"ten", gcra(1, 1s).burst(10)};
 
-/// What must not change: the value, and the time at which the key ends.
+/// The state that must not change: the value, and the end of the key.
 [[nodiscard]] std::pair<std::optional<std::string>, std::int64_t> picture(const std::string& name) {
     return {look().dump(name), look().must({"PEXPIRETIME", name}).integer};
 }

@@ -120,14 +120,15 @@ open_store(store_kind kind, std::chrono::milliseconds least_ttl = for_supplied_c
 /// A connection to it.
 [[nodiscard]] raw_client& look();
 
-/// How the Redis stores of this suite call a key, its log, and the sketch of one of its rules.
+/// Returns how the Redis stores of this suite call a key, its log, and the sketch of one of its
+/// rules.
 [[nodiscard]] std::string name_of(const policy& p, std::string_view key);
 [[nodiscard]] std::string log_name_of(const policy& p, std::string_view key);
 [[nodiscard]] std::string sketch_name_of(const policy& p, std::string_view key,
                                          std::string_view rule_name = "distinct");
 
-/// What a refusal must not change: of every key on the server the value, and the time at which it
-/// ends.
+/// Returns the state that a denial must not change: the value and the end of every key on the
+/// server.
 using server_picture = std::map<std::string, std::pair<std::optional<std::string>, std::int64_t>>;
 [[nodiscard]] server_picture take_picture();
 

@@ -27,7 +27,7 @@ namespace colimit::test {
     return d;
 }
 
-/// What the store says of each check on its own.
+/// Returns the store's decision for each check on its own.
 [[nodiscard]] inline std::vector<decision>
 peek_all(memory::store& s, std::span<const check_item> checks, std::int64_t now) {
     auto said = std::vector<decision>{};
@@ -39,7 +39,7 @@ peek_all(memory::store& s, std::span<const check_item> checks, std::int64_t now)
     return said;
 }
 
-/// Whether all were granted; otherwise none was.
+/// Returns whether all were granted; otherwise none was.
 inline bool was_granted(std::span<const check_item> checks, std::span<const decision> before) {
     const auto is_granted = [](const check_item& c) {
         return c.result.allowed() && c.result.granted == c.options.cost;

@@ -27,7 +27,7 @@ struct batcher_bench {
         return batcher.submit(op, key, p.data());
     }
 
-    /// What the batcher writes now, at the right place of the stream.
+    /// Returns the bytes that the batcher writes now, at the right position of the stream.
     std::string write() {
         auto out = std::string{};
         batcher.write(out, position, 0);

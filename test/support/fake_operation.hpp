@@ -33,7 +33,7 @@ struct fake_operation : detail::operation {
         deadline = deadline_us;
     }
 
-    /// Whether it came back with this code (and, without one, allowed).
+    /// Returns whether it came back with this code (and, without one, allowed).
     [[nodiscard]] bool ended(error_code code) const noexcept { return !is_held && ec == code; }
     [[nodiscard]] bool is_allowed() const noexcept { return ended({}) && result.allowed(); }
 };

@@ -69,7 +69,7 @@ inline constexpr std::size_t script_handshake = 4;
 /// valid request, so no decision could be checked.
 [[nodiscard]] fault random_fault(std::mt19937_64& random);
 
-/// What has passed on one connection.
+/// The messages of one connection.
 struct traffic {
     /// Whole messages that were passed on, by way.
     std::array<std::size_t, 2> passed{};

@@ -35,7 +35,7 @@ struct tls_server {
     [[nodiscard]] std::string address(const std::string& host) const {
         return "rediss://" + host + ":" + std::to_string(server.port());
     }
-    /// What makes a limiter trust it, as `name` if that is not its host.
+    /// Returns the options with which a limiter trusts it, with `name` if that is not its host.
     [[nodiscard]] std::function<void(config&)> trusted(const std::string& name = {}) const {
         return [file = authority.file(), name](config& c) {
             c.tls.ca_file = file;

@@ -71,7 +71,7 @@ struct fixture {
                       }));
     }
 
-    /// Whether calls work, and how many tokens are left for the key.
+    /// Returns whether calls work, and how many tokens are left for the key.
     std::int64_t left(std::string_view key) {
         auto remaining = std::int64_t{-1};
         test::run(context, [&]() -> asio::awaitable<void> {

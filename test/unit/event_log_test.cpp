@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(beyond_its_capacity_a_log_forgets_no_weight_and_decides_as_
         for (auto later = now + period - limit - 1; later <= now + period; ++later)
             BOOST_REQUIRE(bounded.used(later, period) == whole.used(later, period));
     }
-    // What is given back is what was taken.
+    // Refunds return what was charged.
     auto log = event_log{};
     for (int i = 0; i < 100; ++i)
         (void)log.record(start + i, 1, period, 2 * limit + 16);

@@ -36,7 +36,7 @@ decision with_member(clocked_store& store, verb v, std::string_view key, const p
                      key, p);
 }
 
-/// How many of the members `from` to `to` are let in.
+/// Returns how many of the members `from` to `to` are let in.
 [[nodiscard]] int let_in(clocked_store& store, std::string_view key, const policy& p, int from,
                          int to) {
     auto count = 0;

@@ -82,7 +82,7 @@ class history {
     std::mt19937 random_;
 };
 
-/// What the reference must be told so that it knows what the store has really charged.
+/// Tells the reference what the store has really charged.
 [[nodiscard]] question as_granted(question asked, const decision& answer) {
     if (asked.verb == verb::allow)
         asked.cost = asked.at_least = answer.granted;

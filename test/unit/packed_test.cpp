@@ -179,7 +179,7 @@ struct two_rows {
         batch.encode(out, "0");
     }
 
-    /// Whether it is a reply to the batch.
+    /// Returns whether it is a reply to the batch.
     [[nodiscard]] bool reads(const std::string& bytes) {
         auto reader = redis::resp::decoder{};
         BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));

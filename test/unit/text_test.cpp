@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(every_refinement_has_its_word) {
     check_rule("5/s token_bucket initially 0 burst 9", bucket.initially(0));
     check_rule("5/s fixed_window from_first", colimit::fixed_window(5, 1s).from_first());
     check_rule("5/s Count_Denied sliding_log", colimit::sliding_log(5, 1s).count_denied());
-    // Whether the algorithm has it is the policy's question.
+    // Returns whether the algorithm has it is the policy's question.
     check_rule("5/s sliding_log from_first", colimit::sliding_log(5, 1s).from_first());
     check_reason("5/s initially", "rule text, character 14: expected a number of tokens, a whole "
                                   "number, found the end");
