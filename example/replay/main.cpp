@@ -58,7 +58,7 @@ void declare(CLI::App& app, options& o) {
                    "unix:/path")
         ->type_name("ADDRESS")
         ->capture_default_str();
-    app.add_option("--svg", o.svg, "Also draw requests and refusals over time")->type_name("FILE");
+    app.add_option("--svg", o.svg, "Also draw requests and denials over time")->type_name("FILE");
     app.add_option("--top", o.top, "Clients to list")->type_name("N")->capture_default_str();
     app.add_option("--width", o.width, "Columns (default: those of the terminal, or 80)")
         ->type_name("N")

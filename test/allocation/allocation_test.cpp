@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(many_coroutines_on_packed_states_allocate_nothing) {
     m.check("256 coroutines, Redis, packed");
 }
 
-/// More keys than places, all of them refused from the second call on.
+/// More keys than states, all of them denied from the second call on.
 BOOST_AUTO_TEST_CASE(a_flood_that_the_deny_cache_answers_allocates_nothing) {
     auto server = test::redis_server{};
     auto settings = patient(server.address());

@@ -57,7 +57,7 @@ struct history {
 
 /// A history of about 300 calls.
 /// @param server_clock the server's own clock: real times to live, values written in place, pauses
-/// @param packed all versions are, and nothing is asked that such policies refuse
+/// @param packed all versions are, and no call is made that such policies do not support
 [[nodiscard]] history random_history(std::uint64_t seed, bool server_clock, bool packed = false);
 
 /// For people.

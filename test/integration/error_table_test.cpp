@@ -43,7 +43,7 @@ const auto logs = policy{"log", sliding_log(1'000, 24h)};
     return number_in(look.must({"INFO", "stats"}).text, "total_connections_received:");
 }
 
-/// A server that refuses for a while, and a limiter that was connected before.
+/// A server that replies with errors for a while, and a limiter that was connected before.
 struct refusing {
     explicit refusing(test::redis_server_options o = {},
                       execution_mode how = execution_mode::script)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Distinct members: the same numbers on every store, and sketches that a refusal leaves alone.
+// Distinct members: the same numbers on every store, and sketches that a denial does not change.
 
 #include "stores.hpp"
 
@@ -144,7 +144,7 @@ BOOST_DATA_TEST_CASE(two_rules_count_the_same_members_in_their_own_windows, ever
     const auto fourth = s->allow("k", p, {.member = "d", .now = at(next)});
     BOOST_TEST(fourth.outcome == outcome::denied);
     BOOST_TEST(fourth.limiting_rule == 1);
-    // The refusal counted the member nowhere.
+    // The denial counted the member nowhere.
     BOOST_TEST(fourth.rules[0].balance == 1);
     BOOST_TEST(s->allow("k", p, {.member = "a", .now = at(next)}).rules[0].balance == 0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Server addresses: what is read, what is refused in which words, and that no secret is shown.
+// Server addresses: valid ones, errors and their messages, and that no secret is shown.
 
 #include <boost/test/unit_test.hpp>
 

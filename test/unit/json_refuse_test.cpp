@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Policies as JSON: what is refused, where, and in which words.
+// Policies as JSON: errors, their positions and messages.
 
 #include <boost/test/unit_test.hpp>
 

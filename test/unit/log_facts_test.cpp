@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_clock_set_back_costs_at_most_one_period) {
     BOOST_TEST(key.log.newest(key.now + 3'600 * second, second) == before); // a peek writes nothing
     BOOST_TEST((key.allow(3).outcome == outcome::never));
     BOOST_TEST(key.log.newest(key.now + 3'600 * second, second) == before); // nor does never
-    BOOST_TEST((key.allow().retry_after == 1s)); // but a refusal moves what lies ahead
+    BOOST_TEST((key.allow().retry_after == 1s)); // but a denial moves what lies ahead
     key.now += second - 1;
     BOOST_TEST(!key.allow().allowed());
     ++key.now;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// local_limiter: the verbs, the clock, and what it refuses.
+// local_limiter: the verbs, the clock, and its errors.
 
 #include <colimit/local_limiter.hpp>
 

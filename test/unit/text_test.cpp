@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rules as text: what is read, what is refused and in which words.
+// Rules as text: valid ones, errors and their messages.
 
 #include <boost/test/unit_test.hpp>
 
