@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Host names with several addresses, of which some do not work: they drop packets, refuse, accept
-// and stay silent, or stop working later. The limiter gets to one that works. The names are those
-// of this program: `getaddrinfo` is replaced in it.
+// and stay silent, or stop working later. The limiter connects to one that works. The names are
+// those of this program: `getaddrinfo` is replaced in it.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A server that does not answer is soon not asked any more, probed instead, and asked again when it
-// is back: on real servers, and on one that says just what a test tells it.
+// If a server does not reply, calls are soon not sent any more, it is probed, and used again when
+// it has recovered: with real servers, and with one whose replies the test controls.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Error replies that a single real server does not give: what the caller is told, and that nothing
-// is sent a second time.
+// Error replies that a single real server does not send: the error of the call, and that nothing is
+// sent twice.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Error replies of real servers: what the caller is told, whether the connection goes on, and that
+// Error replies of real servers: the error of the call, whether the connection continues, and that
 // nothing runs twice. Others are in refusal_test, script_flush_test and connection_test; those that
 // no server here can be brought to say are in error_reply_test.
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An event loop that stands still because a handler works for longer than a call may take. That is
-// not an outage of the server: what has arrived counts, what is too late is not sent, and the
-// breaker stays closed.
+// An event loop that is blocked by a handler for longer than the timeout of a call. That is not an
+// outage of the server: replies that have arrived count, late calls are not sent, and the breaker
+// stays closed.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Limits that change while keys live: a policy of the same name goes on with the state that is
-// there, for every kind of rule, up and down, and with another period.
+// Limits that change while keys live: a policy of the same name continues with the existing state,
+// for every kind of rule, with larger and smaller limits and another period.
 
 #include "stores.hpp"
 

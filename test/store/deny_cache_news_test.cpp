@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A remembered denial beside fresher news of its key: whatever a limiter repeats without asking the
-// server is the last that it heard of that key.
+// A cached denial and later replies about its key: a limiter repeats a decision without a request
+// only if it is the latest reply about that key.
 
 #include "stores.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The deny cache of a limiter on a server, beside a second limiter that knows nothing of it.
+// The deny cache of a limiter on a server, beside a second, independent limiter.
 
 #include "stores.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The properties that hold for every kind of rule, on every store. test/unit holds them for the
-// bare arithmetic after many more histories; here they go through keys, values and scripts.
+// The properties that hold for every kind of rule, on every store. test/unit tests them for the
+// arithmetic alone with many more histories; here they go through keys, values and scripts.
 
 #include "stores.hpp"
 

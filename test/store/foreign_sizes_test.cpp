@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Values of every size and type under every name that a key has. Whatever is there concerns the
-// calls for this key: those for other keys in the same batch succeed, and the connection stays.
+// Values of every size and type under every name that a key has. Only calls for this key are
+// affected: those for other keys in the same batch succeed, and the connection stays.
 
 #include <support/live_limiter.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A server over its `maxmemory` refuses whatever needs memory, also behind what it accepts: with
-// every verb and every kind of state nothing grows, the calls that would grow it fail, and those
-// that give something back are made.
+// A server over its `maxmemory` refuses commands that need memory, also after commands that it
+// accepts: with every verb and every kind of state nothing grows, calls that would grow it fail,
+// and those that return quota succeed.
 
 #include <support/live_limiter.hpp>
 #include <support/rules_of_every_kind.hpp>

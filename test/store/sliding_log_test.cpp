@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Sliding logs: what counts and for how long, and the sorted set that holds it in Redis.
+// Sliding logs: which events count and for how long, and their sorted set in Redis.
 
 #include "stores.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every store behind one face, so that each case of this suite is written once and runs on all:
+// Every store behind one interface, so that each case of this suite is written once and runs on
+// all:
 //
 //     BOOST_DATA_TEST_CASE(a_refusal_charges_nothing, every_store()) {
 //         auto s = open_store(sample);

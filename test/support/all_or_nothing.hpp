@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A call for several keys of the in-process store, and what must hold of it: all are granted in
-// full, or nothing is and the store says of each key what it said before.
+// A call for several keys of the in-process store, and its invariant: all are granted in full, or
+// none is and the store's decision about each key is unchanged.
 
 #ifndef COLIMIT_TEST_SUPPORT_ALL_OR_NOTHING_HPP
 #define COLIMIT_TEST_SUPPORT_ALL_OR_NOTHING_HPP

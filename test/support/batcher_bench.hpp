@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A batcher with a connection that the test holds in its hands: it decides what is written, how
-// much of it leaves, and what is answered.
+// A batcher with a connection that the test controls: what is written, how much of it is sent, and
+// the replies.
 
 #ifndef COLIMIT_TEST_SUPPORT_BATCHER_BENCH_HPP
 #define COLIMIT_TEST_SUPPORT_BATCHER_BENCH_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Certificates that a test makes for itself, in a folder that goes with them: none is ever older
-// than the test that uses it.
+// Certificates that a test makes in a temporary folder, so that none is older than its test.
 //
 //     certificate_authority ca;
 //     const auto server = ca.sign("server");

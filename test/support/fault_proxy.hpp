@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A bad network on demand: stands between a limiter and a real server, passes on what they say, and
-// does one thing wrong on each connection that a test picks. It knows where messages begin and end,
-// so a fault is named by the message and the byte of it at which it strikes:
+// A bad network on demand: it is between a limiter and a real server, passes on their data, and
+// injects one fault on each connection that a test picks. It knows where messages begin and end, so
+// a fault is named by the message and the byte of it at which it strikes:
 //
 //     auto proxy = fault_proxy{context, server.address(), [](int connection) {
 //         return connection == 1 ? fault{.kind = fault_kind::reset, .way = way::to_client,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A limiter on a server, with a context of its own, for tests against what really runs.
+// A limiter on a real server, with its own context.
 
 #ifndef COLIMIT_TEST_SUPPORT_LIVE_LIMITER_HPP
 #define COLIMIT_TEST_SUPPORT_LIVE_LIMITER_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A redis-server of one's own for the time of a test: on a unix socket in a fresh folder, and on a
+// A private redis-server for the duration of a test: on a unix socket in a fresh folder, and on a
 // free port of 127.0.0.1 on request. It keeps nothing on disk, it ends with the test even when the
 // test crashes, and other servers are not touched.
 //

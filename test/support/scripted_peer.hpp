@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A server that does just what a test tells it: listens on a unix socket and runs a coroutine for
-// each connection, which reads whole commands and answers with any bytes at any pace.
+// A server that is controlled by a test: listens on a unix socket and runs a coroutine per
+// connection, which reads complete commands and replies with any bytes at any pace.
 
 #ifndef COLIMIT_TEST_SUPPORT_SCRIPTED_PEER_HPP
 #define COLIMIT_TEST_SUPPORT_SCRIPTED_PEER_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A server on a free port of 127.0.0.1 that knows one sentence: it says it to each client that has
-// sent something (or at once) and closes the connection. For servers that are not Redis.
+// A server on a free port of 127.0.0.1 that sends one text to each client that has sent something
+// (or at once) and closes the connection. For servers that are not Redis.
 
 #ifndef COLIMIT_TEST_SUPPORT_TCP_RESPONDER_HPP
 #define COLIMIT_TEST_SUPPORT_TCP_RESPONDER_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A call of any verb that a test can give up, and what is left of it in the store afterwards: each
-// on a key of its own whose state is known before, so that peek says whether it was made.
+// A call of any verb that a test can cancel, and its effect in the store: each on a separate key
+// with a known state, so that peek shows whether it was made.
 
 #ifndef COLIMIT_TEST_SUPPORT_TRIAL_HPP
 #define COLIMIT_TEST_SUPPORT_TRIAL_HPP

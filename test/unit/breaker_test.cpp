@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The circuit breaker on times and chances that the tests choose.
+// The circuit breaker with times and random numbers that the tests choose.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Giving up a call: before its bytes left it is not made, afterwards its reply is dropped; and a
-// call that has come to its end is not cancelled any more.
+// Cancelling a call: before its bytes are sent it is not made, afterwards its reply is ignored; and
+// a call that has ended is not cancelled any more.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Denials that are remembered, by a clock that the test holds in its hands.
+// Cached denials, with a clock that the test controls.
 
 #include <boost/test/unit_test.hpp>
 

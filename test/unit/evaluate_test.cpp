@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The arithmetic of one call: what is granted, what is left, when to come back, and which rule
-// says so.
+// The arithmetic of one call: the grant, the rest, when to retry, and the limiting rule.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls on sliding logs through the arithmetic: what the log tells, what the call does to it.
+// Calls on sliding logs through the arithmetic: the facts of the log, and the effect of the call.
 
 #include <colimit/policy.hpp>
 #include <core/log_facts.hpp>

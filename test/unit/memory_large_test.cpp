@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Logs, sketches and blocks in the in-process store: what they take, what becomes of them when
-// there is no room, and when they are forgotten.
+// Logs, sketches and blocks in the in-process store: their memory, their behaviour in a full store,
+// and when they are deleted.
 
 #include "memory_clocked_store.hpp"
 

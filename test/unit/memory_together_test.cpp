@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls for several keys in a store that has no room for them: all are charged or none, and after a
-// denial everything is as it was.
+// Calls for several keys in a full store: all are charged or none, and after a denial everything is
+// as it was.
 
 #include <boost/test/unit_test.hpp>
 

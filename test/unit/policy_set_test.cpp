@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Sets of policies: what is found, and which policies make a set.
+// Sets of policies: lookups, and which policies make a valid set.
 
 #include <boost/test/unit_test.hpp>
 
