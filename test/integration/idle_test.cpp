@@ -170,16 +170,16 @@ BOOST_AUTO_TEST_CASE(calls_behind_a_ping_get_their_own_replies) {
 BOOST_AUTO_TEST_CASE(a_server_that_answers_pings_between_its_misses_does_not_open_the_breaker) {
     auto context = asio::io_context{1};
     auto pings = 0;
-    auto peer = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
-                                        co_await c.greet();
-                                        for (;;) {
-                                            const auto is_ping = (co_await c.next())[0] == "PING";
-                                            pings += is_ping ? 1 : 0;
-                                            const auto reply = std::string_view{
-                                                is_ping ? "+PONG\r\n" : "-BUSY a script\r\n"};
-                                            co_await c.send(reply);
-                                        }
-                                    }};
+    auto peer = test::scripted_peer{
+        context, [&](test::peer_connection& c) -> asio::awaitable<void> {
+            co_await c.greet();
+            for (;;) {
+                const auto is_ping = (co_await c.next())[0] == "PING";
+                pings += is_ping ? 1 : 0;
+                const auto reply = std::string_view{is_ping ? "+PONG\r\n" : "-BUSY a script\r\n"};
+                co_await c.send(reply);
+            }
+        }};
     auto settings = peer.settings();
     settings.ping_interval = 10ms;
     auto l = limiter{context.get_executor(), settings};

@@ -202,6 +202,30 @@ BOOST_AUTO_TEST_CASE(newcomers_that_share_blocks_leave_others_less_room) {
     BOOST_TEST(denied_together > 2);
 }
 
+BOOST_AUTO_TEST_CASE(newcomers_whose_room_is_taken_by_first_members_are_all_charged_or_none) {
+    const policy before{"grows", gcra(5, 1h)};
+    const policy grown{"grows", gcra(5, 1h), distinct(5, 1h).named("members")};
+    const policy other{"other", gcra(1, 24h)};
+    constexpr std::size_t existing = 40;
+    constexpr std::size_t newcomers = 21;
+    auto denied_together = 0;
+    for (int round = 0; round < 60; ++round) {
+        auto s = memory::store{existing + 2 * newcomers};
+        auto names = std::vector<std::string>{};
+        for (std::size_t i = 0; i < existing + newcomers; ++i)
+            names.push_back(std::to_string(round) + "/" + std::to_string(i));
+        auto checks = std::vector<check_item>{};
+        for (std::size_t i = 0; i < existing; ++i) {
+            (void)ask(s, {.now = start}, names[i], before);
+            checks.push_back({.key = names[i], .policy = grown, .options = {.member = "ann"}});
+        }
+        for (auto i = existing; i < names.size(); ++i)
+            checks.push_back({.key = names[i], .policy = other});
+        denied_together += answer_and_check(s, checks, start) ? 0 : 1;
+    }
+    BOOST_TEST(denied_together > 2);
+}
+
 /// A denial moves what lies in the future as a verb does that gives back a place: none of theirs,
 /// whatever they cost.
 BOOST_AUTO_TEST_CASE(a_denial_after_the_clock_was_set_back_gives_nothing_back) {
