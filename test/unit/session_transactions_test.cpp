@@ -93,11 +93,11 @@ BOOST_AUTO_TEST_CASE(of_several_denied_commands_the_first_is_quoted_and_all_are_
     c.open();
     c.reply_facts();
     auto end = c.reply(test::ok);
-    for (const auto* reply : {"+QUEUED\r\n", "-NOPERM no 'zrevrange'\r\n", "-NOPERM no 'zadd'\r\n",
-                              "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n",
-                              "-NOPERM no 'zremrangebyrank'\r\n", "+QUEUED\r\n",
-                              "-ERR wrong number of arguments for 'zadd' command\r\n",
-                              "-EXECABORT Transaction discarded because of previous errors.\r\n"})
+    for (const auto* reply :
+         {"+QUEUED\r\n", "-NOPERM no 'zrevrange'\r\n", "-NOPERM no 'zadd'\r\n", "+QUEUED\r\n",
+          "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "-NOPERM no 'zremrangebyrank'\r\n",
+          "+QUEUED\r\n", "-ERR wrong number of arguments for 'zadd' command\r\n",
+          "-EXECABORT Transaction discarded because of previous errors.\r\n"})
         end = c.reply(reply);
     BOOST_TEST((end == action::disconnect));
     BOOST_TEST(errors.text == "NOPERM no 'zrevrange'; denied commands: ZREVRANGE ZADD");
