@@ -80,7 +80,7 @@ void check_bounds(const config& settings) {
     check("batches_in_flight", settings.batches_in_flight, size{1}, size{64});
     check("deny_cache", settings.deny_cache, size{0}, size{16'777'216});
     check("local_max_states", settings.local_max_states, size{1}, size{1'073'741'824});
-    check("resp", settings.resp_version, 2, 3);
+    check("resp_version", settings.resp_version, 2, 3);
 }
 
 void check_enumerators(const config& settings) {

@@ -23,7 +23,7 @@ class call_counter {
 
     void begin(const operation& op) noexcept { counted_.checks += is_counted(op) ? 1U : 0U; }
 
-    /// @param now by the clock of the deadline
+    /// @param now by the clock of the deadline, if the call has one
     void end(const operation& op, std::int64_t now) noexcept {
         if (!is_counted(op))
             return;

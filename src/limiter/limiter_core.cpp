@@ -280,7 +280,7 @@ bool limiter_core::is_over(operation& op) {
     apply_failure_mode(op);
     if (waits_.keeps(op))
         return false;
-    counter_.end(op, backend_->now());
+    counter_.end(op, op.deadline != 0 ? backend_->now() : 0);
     waits_.end(op);
     op.has_left = true;
     return true;

@@ -11,35 +11,34 @@ namespace colimit::detail {
 
 void memory_backend::start(operation& op, const call& c) {
     if (op.kind == call_kind::ready)
-        return core_.complete(op, {});
-    core_.complete(op, decide(op, c));
-}
-
-error_code memory_backend::decide(operation& op, const call& c) {
-    if (op.kind == call_kind::all) {
-        if (op.asked.now == store_clock)
-            op.asked.now = system_now();
-        op.result = memory::answer_together(store_, op.checks, op.asked.now);
-        return {};
-    }
+        return core_.complete(op);
+    if (op.kind == call_kind::all)
+        return start_all(op);
     const auto& policy = **c.policy;
     if (policy.filter)
-        return decide_seen(op, c);
+        return start_seen(op, c);
     const auto sought = store_.seek(policy.digest(c.key)); // reads ahead while the clock is read
     if (op.asked.now == store_clock)
         op.asked.now = system_now();
     store_.answer(sought, policy, op.asked, op.result);
-    return {};
+    core_.complete(op);
 }
 
-error_code memory_backend::decide_seen(operation& op, const call& c) {
+void memory_backend::start_all(operation& op) {
+    if (op.asked.now == store_clock)
+        op.asked.now = system_now();
+    op.result = memory::answer_together(store_, op.checks, op.asked.now);
+    core_.complete(op);
+}
+
+void memory_backend::start_seen(operation& op, const call& c) {
     if (op.asked.now == store_clock)
         op.asked.now = system_now();
     const auto seen = filters_.seen(c.key, **c.policy, op.asked.now);
     if (!seen)
-        return errc::invalid_argument;
+        return core_.complete(op, errc::invalid_argument);
     op.result.outcome = *seen ? outcome::denied : outcome::allowed;
-    return {};
+    core_.complete(op);
 }
 
 } // namespace colimit::detail

@@ -30,8 +30,8 @@ class memory_backend final : public backend {
     [[nodiscard]] health_state state() const noexcept override { return health_state::ready; }
 
   private:
-    [[nodiscard]] error_code decide(operation& op, const call& c);
-    [[nodiscard]] error_code decide_seen(operation& op, const call& c);
+    void start_all(operation& op);
+    void start_seen(operation& op, const call& c);
 
     limiter_core& core_;
     memory::store store_;

@@ -47,18 +47,11 @@ bool wait_stage::begin(operation& op, const call& c) {
     return true;
 }
 
-void wait_stage::end(const operation& op) noexcept {
-    if (op.asked.verb == verb::reserve && op.attached != nullptr)
-        --count_;
-}
-
 wait_queue& wait_stage::queue_of(const operation& op) noexcept {
     return is_from_fallback(op) ? fallback_queue_ : store_queue_;
 }
 
-bool wait_stage::keeps(operation& op) {
-    if (op.asked.verb != verb::reserve || op.ec || op.attached == nullptr)
-        return false;
+bool wait_stage::keeps_reservation(operation& op) {
     auto& place = wait_queue::place_of(op);
     auto& queue = queue_of(op);
     if (!op.result.allowed() || place.served || !queue.has_to_wait(op))

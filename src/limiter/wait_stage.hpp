@@ -26,11 +26,17 @@ class wait_stage {
     /// Before the store is asked. Returns false if there are too many already.
     [[nodiscard]] bool begin(operation& op, const call& c);
     /// The call is complete.
-    void end(const operation& op) noexcept;
+    void end(const operation& op) noexcept {
+        if (op.asked.verb == verb::reserve && op.attached != nullptr)
+            --count_;
+    }
 
     /// Returns whether a call that the store has decided has to wait from now on. It may end
     /// instead, with `ec` set: it was cancelled, or the limiter closed.
-    [[nodiscard]] bool keeps(operation& op);
+    [[nodiscard]] bool keeps(operation& op) {
+        return op.asked.verb == verb::reserve && !op.ec && op.attached != nullptr &&
+               keeps_reservation(op);
+    }
     /// Takes a call that is cancelled out of its queue, or lets `keeps` end it. Returns whether the
     /// call is to be completed now.
     [[nodiscard]] bool cancel(operation& op) noexcept;
@@ -41,6 +47,7 @@ class wait_stage {
     void release(const reservation& place, std::int64_t cost, std::int64_t end) noexcept;
 
   private:
+    [[nodiscard]] bool keeps_reservation(operation& op);
     [[nodiscard]] wait_queue& queue_of(const operation& op) noexcept;
     void serve();
 

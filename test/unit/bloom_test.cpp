@@ -204,9 +204,9 @@ BOOST_AUTO_TEST_CASE(settings_out_of_range_are_refused_with_the_reason) {
     BOOST_TEST(refusal("f", {.error_rate = 0.51})
                    .starts_with("filter 'f': error_rate: out of range (got 0.51"));
     BOOST_TEST(refusal("f", {.ttl = 999us}) ==
-               "filter 'f': age: out of range (got 999 us, expected 1 ms to 366 days)");
+               "filter 'f': ttl: out of range (got 999 us, expected 1 ms to 366 days)");
     BOOST_TEST(refusal("f", {.ttl = 367 * 24h})
-                   .starts_with("filter 'f': age: out of range (got 31708800000000 us"));
+                   .starts_with("filter 'f': ttl: out of range (got 31708800000000 us"));
     BOOST_TEST(refusal("a b", {}).starts_with("the filter's name: character 2"));
     BOOST_TEST(test::refusal(errc::invalid_policy, [] {
                    (void)bloom_filter{"f"}.with_prefix("");

@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_has_one_line_a_policy) {
                "{\"policies\": {\n"
                "  \"login\": {\"rules\": [\"5/s burst 10\", \"3 per month utc+8\"], "
                "\"prevent_duplicate\": \"1s\", \"shadow\": true, \"on_failure\": \"local\", "
-               "\"storage\": \"packed\", \"prefix\": \"x\"}\n"
+               "\"storage\": \"shared_hash\", \"prefix\": \"x\"}\n"
                "}}\n");
 }
 

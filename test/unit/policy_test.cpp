@@ -303,9 +303,9 @@ BOOST_AUTO_TEST_CASE(an_enumeration_has_only_its_enumerators) {
                              [&] { return p.with_failure_mode(static_cast<failure_mode>(4)); }) ==
                "policy 'p': on_failure: not an enumerator (got 4, expected local, allow, deny, "
                "error)");
-    BOOST_TEST(test::refusal(errc::invalid_policy, [&] {
-                   return p.with_storage(static_cast<storage>(2));
-               }) == "policy 'p': stored: not an enumerator (got 2, expected plain, packed)");
+    BOOST_TEST(test::refusal(errc::invalid_policy,
+                             [&] { return p.with_storage(static_cast<storage>(2)); }) ==
+               "policy 'p': stored: not an enumerator (got 2, expected per_key, shared_hash)");
     const auto decades = calendar(5, static_cast<calendar_unit>(4));
     BOOST_TEST(reason("p", gcra(1, 1s), decades.named("r")) ==
                "policy 'p', rule 2: calendar_unit: not an enumerator (got 4, expected day, week, "

@@ -73,7 +73,7 @@ tls_context::tls_context(const tls_options& options, const std::string& host)
     is_literal_ = !ec;
     // To OpenSSL ".h" is any host below h, and no name at all is any host.
     if (name_.empty() || name_.front() == '.')
-        refuse("name", "is not given, and the host of config::server begins with a dot");
+        refuse("server_name", "is not given, and the host of config::server begins with a dot");
     if (!is_literal_ && name_.ends_with('.')) // it ends the name, and is in no certificate
         name_.pop_back();
     auto* const context = context_.get();
