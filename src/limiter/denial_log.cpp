@@ -36,8 +36,6 @@ void denial_log::note(const problem_record& what, std::uint64_t policy, std::int
     const auto begins = !place->reported && !place->is_due;
     if (begins || place->is_over) {
         place->what = what;
-        place->what.first = what.last;
-        place->what.count = 1;
         place->is_due = true;
     } else {
         place->what.repeat(what.last);

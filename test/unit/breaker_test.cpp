@@ -76,6 +76,24 @@ BOOST_AUTO_TEST_CASE(good_probes_in_a_row_close_it) {
     BOOST_TEST(!b.is_open());
 }
 
+BOOST_AUTO_TEST_CASE(good_probes_do_not_count_when_it_opens_again) {
+    auto greeted = opened(0);
+    probe(greeted, true, 1'000, 50);
+    greeted.greeted();
+    greeted.miss(2'000);
+    auto closed = opened(0);
+    for (int i = 0; i < 2; ++i)
+        probe(closed, true, 1'000, 50);
+    for (int i = 0; i < 3; ++i)
+        closed.miss(2'000);
+    for (auto* b : {&greeted, &closed}) {
+        probe(*b, true, 3'000, 50);
+        BOOST_TEST(b->is_open());
+        probe(*b, true, 4'000, 50);
+        BOOST_TEST(!b->is_open());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_probe_that_is_answered_late_is_not_good_and_asks_for_another) {
     auto b = opened(0);
     for (int i = 0; i < 10; ++i) {

@@ -61,12 +61,11 @@ void breaker::end_probe(bool served, std::int64_t now) {
     if (good_ < settings_.probes)
         return;
     is_open_ = false;
-    misses_ = good_ = 0;
+    misses_ = 0;
 }
 
 void breaker::greeted() noexcept {
     is_open_ = false;
-    good_ = 0;
     misses_ = std::min(misses_, settings_.misses - 1);
 }
 

@@ -74,7 +74,7 @@ class breaker {
     bool is_open_ = false;
     std::uint64_t openings_ = 0;
     int misses_ = 0;
-    int good_ = 0;
+    int good_ = 0; ///< probes in a row, since it has opened
     std::optional<std::int64_t> probed_at_;
     bool is_probe_late_ = false;
     std::int64_t due_ = 0;

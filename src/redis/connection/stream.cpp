@@ -216,7 +216,6 @@ bool stream::has_unread() const noexcept {
 }
 
 void stream::shut_down() noexcept {
-    resolution_.reset();
     resolver_.reset(); // cancelling it would allocate
     close();
 }
