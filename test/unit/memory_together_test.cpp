@@ -226,8 +226,7 @@ BOOST_AUTO_TEST_CASE(newcomers_whose_room_is_taken_by_first_members_are_all_char
     BOOST_TEST(denied_together > 2);
 }
 
-/// A denial moves what lies in the future as a verb does that gives back a place: none of theirs,
-/// whatever they cost.
+/// A denied allow_all after the clock was set back returns no quota, whatever its costs.
 BOOST_AUTO_TEST_CASE(a_denial_after_the_clock_was_set_back_gives_nothing_back) {
     const policy fast{"fast", gcra(1'000'000, 1s)};
     const policy slow{"slow", gcra(1, 24h)};

@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_denial_that_names_no_command_is_followed_by_those_of_the_
 }
 
 BOOST_AUTO_TEST_CASE(why_words_are_left_out_makes_room_for_the_list_of_denied_commands) {
-    constexpr std::string_view begin = "(left out: it contai";
+    constexpr std::string_view begin = "(omitted: it contain";
     constexpr std::string_view between = "; commands denied in the handshake: ";
     const auto commands =
         std::string(limits::max_problem_bytes - begin.size() - between.size(), 'C');
