@@ -25,7 +25,7 @@ class denial_log {
     /// one of these was reported an interval ago.
     static constexpr std::size_t most = 4;
 
-    /// Takes a denial.
+    /// Takes a denial as it was recorded: once.
     /// @param policy the fingerprint of the policy of the call; 0 in the handshake
     void note(const problem_record& what, std::uint64_t policy, std::int64_t now) noexcept;
 
