@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Posts events to `config::on_event`. Where that is empty, sending does nothing.
+// Posts events to `config::on_event`. If that is empty, sending does nothing.
 
 #ifndef COLIMIT_LIMITER_EVENT_SENDER_HPP
 #define COLIMIT_LIMITER_EVENT_SENDER_HPP

@@ -29,7 +29,7 @@ using test::live;
 
 const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
 
-/// Commands of a greeting.
+/// Commands of a handshake.
 constexpr auto greeting = test::script_handshake;
 
 /// Swallows what the client sends on its first connection, from a command on.

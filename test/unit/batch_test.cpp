@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One batch: the bytes it becomes, and the decisions it makes of a reply.
+// One batch: its encoding, and the decisions that it makes from a reply.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The batcher on a connection that works: who joins which batch, how much flies, who leaves early.
+// The batcher on a connection that works: which batch a call joins, how many are in flight, which
+// are sent early.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The batcher when things go wrong: forgotten scripts, error replies, replies that are not ours,
-// and lost connections, where nothing that may have run is ever sent again.
+// The batcher when things go wrong: forgotten scripts, error replies, replies to other requests,
+// and lost connections, after which nothing that may have run is sent again.
 
 #include <boost/test/unit_test.hpp>
 
@@ -361,7 +361,7 @@ BOOST_FIXTURE_TEST_CASE(a_loss_in_the_middle_of_a_resend_counts_its_replies_anew
     position = 0;
     const auto again = test::commands_of(write());
     BOOST_REQUIRE(again.size() == 1U);
-    BOOST_TEST(again[0].at(0) == "EVALSHA"); // the greeting has loaded it
+    BOOST_TEST(again[0].at(0) == "EVALSHA"); // the handshake has loaded it
     BOOST_TEST((reply(server.answer(again[0])) == redis::remedy::keep));
     BOOST_TEST(ops[0].is_allowed());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The circuit breaker on times and chances that the tests choose.
+// The circuit breaker with times and random numbers that the tests choose.
 
 #include <boost/test/unit_test.hpp>
 
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(pauses_begin_small_again_when_a_call_was_answered_and_not_b
     b.greeted();
     for (int i = 0; i < 3; ++i)
         b.miss(0);
-    BOOST_TEST(b.probe_at().value() >= 4'000); // it closed and served nobody
+    BOOST_TEST(b.probe_at().value() >= 4'000); // it closed, and no call was served
     b.greeted();
     b.hit();
     for (int i = 0; i < 3; ++i)

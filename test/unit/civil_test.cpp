@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calendar windows against the calendar of the standard library, over every day there is.
+// Calendar windows against the calendar of the standard library, over every possible day.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Denials: reported once per incident, never more often than once per second in the same words, and
-// never forgotten.
+// Denials: reported once per incident, never more often than once per second with the same message,
+// and never lost.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Logs, sketches and blocks in the in-process store: what they take, what becomes of them when
-// there is no room, and when they are forgotten.
+// Logs, sketches and blocks in the in-process store: their memory, their behaviour in a full store,
+// and when they are deleted.
 
 #include "memory_clocked_store.hpp"
 
@@ -36,7 +36,7 @@ decision with_member(clocked_store& store, verb v, std::string_view key, const p
                      key, p);
 }
 
-/// How many of the members `from` to `to` are let in.
+/// Returns how many of the members `from` to `to` are let in.
 [[nodiscard]] int let_in(clocked_store& store, std::string_view key, const policy& p, int from,
                          int to) {
     auto count = 0;

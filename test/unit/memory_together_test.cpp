@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls for several keys in a store that has no room for them: all are charged or none, and after a
-// denial everything is as it was.
+// Calls for several keys in a full store: all are charged or none, and after a denial everything is
+// as it was.
 
 #include <boost/test/unit_test.hpp>
 
@@ -226,8 +226,8 @@ BOOST_AUTO_TEST_CASE(newcomers_whose_room_is_taken_by_first_members_are_all_char
     BOOST_TEST(denied_together > 2);
 }
 
-/// A denial moves what lies in the future as a verb does that gives back a place: none of theirs,
-/// whatever they cost.
+/// A denial moves states from the future as a released place does, but releases nothing, whatever
+/// the cost of the check.
 BOOST_AUTO_TEST_CASE(a_denial_after_the_clock_was_set_back_gives_nothing_back) {
     const policy fast{"fast", gcra(1'000'000, 1s)};
     const policy slow{"slow", gcra(1, 24h)};
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(a_denial_changes_no_key_where_others_get_their_first_member
     BOOST_TEST(granted < 980);
 }
 
-/// By the verb, in process and in the place of a server that is not there.
+/// With the verb, in process and instead of an unavailable server.
 BOOST_AUTO_TEST_CASE(allow_all_charges_all_keys_or_none_in_a_full_store) {
     const policy year{"year", fixed_window(1, 24h * 365)};
     for (const std::string server : {"memory:", "unix:/there/is/no/server"}) {

@@ -29,7 +29,7 @@ namespace {
     return log.last().value().text;
 }
 
-/// What is shown of bytes that were received in the place of a reply.
+/// Returns the quoted form of bytes that were received instead of a reply.
 [[nodiscard]] std::string quoted(std::string_view received, std::string password = {}) {
     auto log = problem_log{std::move(password), no_clock};
     log.note({.code = errc::bad_reply,
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(the_beginning_of_a_password_where_the_text_ends_is_left_out
 
 BOOST_AUTO_TEST_CASE(words_with_a_password_that_is_too_short_to_be_replaced_are_left_out) {
     const auto left_out =
-        std::string{"(left out: it contains the password, which is too short to be replaced)"};
+        std::string{"(omitted: it contains the password, which is too short to be replaced)"};
     BOOST_TEST(shown("an error", "err") == left_out);
     BOOST_TEST(shown("an e%72r", "err") == left_out);
     BOOST_TEST(shown("a problem", "err") == "a problem");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What kind of server a session speaks with: Redis, a cluster, TLS on the other side, or a
-// stranger.
+// Kinds of servers in a session: Redis, a cluster, one that uses TLS, or another program.
 
 #include <boost/test/unit_test.hpp>
 

@@ -333,7 +333,7 @@ BOOST_FIXTURE_TEST_CASE(a_reply_to_another_question_ends_the_trust_in_the_connec
         (void)f.write();
         BOOST_TEST(!f.reply(odd).has_value());
     }
-    BOOST_TEST(!reply(":1\r\n").has_value()); // nobody asked anything
+    BOOST_TEST(!reply(":1\r\n").has_value()); // without a request
 }
 
 BOOST_FIXTURE_TEST_CASE(events_from_a_clock_that_was_set_back_are_removed_once_seen, fixture) {

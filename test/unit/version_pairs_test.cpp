@@ -96,8 +96,8 @@ struct version {
            std::to_string(v.offset);
 }
 
-/// What both may admit in any closed interval of a length. Windows promise their ends: where these
-/// differ, each version may give its limit back once within a moment, and their rates add up.
+/// Returns how much both may admit in any closed interval of a length. Windows keep their ends: if
+/// these differ, each version may repay its limit once within a moment, and their rates add up.
 [[nodiscard]] std::int64_t bound(const version& a, const version& b, std::int64_t length) {
     const auto most = std::max(a.most(), b.most());
     const auto has_same_windows = a.kind == b.kind && a.period == b.period && a.offset == b.offset;
