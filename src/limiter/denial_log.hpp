@@ -26,6 +26,7 @@ class denial_log {
     static constexpr std::size_t most = 4;
 
     /// Records a denial.
+    /// @param what one occurrence, so its count is 1
     /// @param policy the fingerprint of the policy of the call; 0 in the handshake
     void note(const problem_record& what, std::uint64_t policy, std::int64_t now) noexcept;
 

@@ -226,7 +226,8 @@ BOOST_AUTO_TEST_CASE(newcomers_whose_room_is_taken_by_first_members_are_all_char
     BOOST_TEST(denied_together > 2);
 }
 
-/// A denied allow_all after the clock was set back returns no quota, whatever its costs.
+/// A denial moves states from the future as a released place does, but releases nothing, whatever
+/// the cost of the check.
 BOOST_AUTO_TEST_CASE(a_denial_after_the_clock_was_set_back_gives_nothing_back) {
     const policy fast{"fast", gcra(1'000'000, 1s)};
     const policy slow{"slow", gcra(1, 24h)};
