@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // How long is a round trip without colimit? A dozen lines of Asio that send the script call which
-// colimit sends for one check, and wait until the reply is complete. What redis_idle takes longer
-// is what the limiter costs.
+// colimit sends for one check, and wait until the reply is complete. The difference to redis_idle
+// is the cost of the limiter.
 
 #include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
@@ -61,7 +61,7 @@ void write_request(bare_client& b, std::string_view key) {
                                      b.asked.data()->wire, "7", "", "0", ""});
 }
 
-/// The value found, and a line that begins with the nonce and ends with "granted -".
+/// Checks for the value found, and a line that begins with the nonce and ends with "granted -".
 void check_reply(const bare_client& b, std::string_view bytes) {
     const auto nodes = b.reply.nodes();
     const auto text = nodes.size() == 3 ? b.reply.text(nodes[2], bytes) : std::string_view{};
@@ -100,7 +100,7 @@ measurement bare_idle(const conditions& c) {
     b.socket.connect(asio::local::stream_protocol::endpoint{c.socket});
     b.stop_at = brief(c).warm_up;
     asio::co_spawn(context, call_again_and_again(b), [&b](const std::exception_ptr& failure) {
-        b.failure = failure; // it ends in no other way
+        b.failure = failure; // it only ends in this way
         b.context.stop();
     });
     context.run();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How long does a check take without colimit, at the same load? The least that a client written on
-// Asio can do with colimit's script: it sends what has come in one call while at most six calls
-// are on the wire, and takes the time when the reply is complete. It decides nothing, merges
-// nothing, and has no deadlines.
+// How long does a check take without colimit, at the same load? The minimum for a client on Asio
+// with colimit's script: it sends the checks that are due in one call while at most six calls are
+// in flight, and takes the time when the reply is complete. It decides nothing, merges nothing, and
+// has no deadlines.
 //
-// A client that sends a call of the script for each check would not carry these loads: they are
-// shares of what batches carry.
+// A client that sends one script call per check would not carry these loads: they are fractions of
+// the rate of batches.
 
 #include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
@@ -72,7 +72,7 @@ class bare_gatherer {
         });
     }
 
-    /// On so many different keys: one that came twice would be made twice. Their names are as long
+    /// Writes a request for different keys, as duplicates are not merged. Their names are as long
     /// as colimit's: three bytes less put them into a smaller size class of the server's allocator,
     /// which then needs 5 % less time per check.
     void write_request(std::size_t size) {
@@ -162,7 +162,7 @@ measurement bare_load(const conditions& c, double share) {
     auto loop = open_loop{c, share};
     auto client = bare_gatherer{loop, c.socket};
     auto m = loop.run([&client](open_loop::time_point due) { client.start(due); });
-    m.allocations_per_check.reset(); // nobody's concern
+    m.allocations_per_check.reset(); // not reported
     return m;
 }
 

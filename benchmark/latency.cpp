@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How long does a check take under a load that does not wait for answers? Uniform keys, from the
+// How long does a check take under a load that does not wait for results? Uniform keys, from the
 // time at which the call was due; bare_NN is the same load without colimit.
 
 #include <questions.hpp>
@@ -20,7 +20,7 @@ measurement latency(const conditions& c, double share) {
     server{c.socket}.forget_keys();
     auto loop = open_loop{c, share};
     auto settings = patient(c.socket);
-    settings.max_in_flight = 16'777'216; // a stall is to be seen, not refused
+    settings.max_in_flight = 16'777'216; // a stall must be visible, not rejected
     auto asked = limiter{loop.context.get_executor(), settings};
     const auto p = thousand_an_hour();
     auto keys = random_key{server_keys, 1};

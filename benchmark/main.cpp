@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The command line, and what becomes of the answers. Started by benchmark/run, which provides the
-// server and the cores.
+// The command line and the output. Started by benchmark/run, which provides the server and the
+// cores.
 
 #include <questions.hpp>
 #include <support/allocation_count.hpp>
@@ -23,7 +23,7 @@
 namespace colimit::benchmark {
 namespace {
 
-/// Above this, somebody else wants the cores.
+/// Above this load, other programs use the cores.
 constexpr auto quiet_load = 0.5;
 
 struct options {
@@ -41,7 +41,7 @@ struct options {
     return known ? std::string{} : "there is no question " + name;
 }
 
-/// All but the rivals, which are asked for.
+/// Returns all scenarios except the rivals, which must be requested.
 [[nodiscard]] std::vector<std::string_view> wanted(const options& o) {
     auto names = std::vector<std::string_view>{o.only.begin(), o.only.end()};
     for (const auto& q : questions)
@@ -91,7 +91,7 @@ void read_arguments(CLI::App& app, options& o) {
     app.add_option("--revision", o.revision, "Of the sources, for the report");
 }
 
-/// Before anything is measured, rather than when minutes of it would be lost.
+/// Opens the file before anything is measured, rather than when minutes of it would be lost.
 [[nodiscard]] std::ofstream opened(const std::string& path) {
     auto file = std::ofstream{};
     if (path.empty())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How many decisions a second does one core make in process through `co_await limiter.allow`? What
-// memory_hot is faster by is the price of asking both stores with the same line of code.
+// How many decisions per second does one core make in process through `co_await limiter.allow`? The
+// difference to memory_hot is the price of the same code for both stores.
 
 #include <questions.hpp>
 #include <support/closed_loop.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How many decisions a second does one core make in process, by plain calls? memory_hot: a thousand
-// keys, all in the cache. memory_uniform: a million, where each call waits for memory.
+// How many decisions per second does one core make in process, by plain calls? memory_hot: a
+// thousand keys, all in the cache. memory_uniform: a million, where each call waits for memory.
 
 #include <questions.hpp>
 #include <support/meter.hpp>
@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// How many calls are made between two looks at the clock.
+/// The number of calls between two readings of the clock.
 constexpr std::uint64_t row = 1024;
 
 constexpr std::uint32_t hot_keys = 1'000;

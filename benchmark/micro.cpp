@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Single parts, without sockets: the codec, the arithmetic, the batcher and the in-process store.
-// Where the time of a whole check goes, and what a change to one part is worth: in nanoseconds, in
-// allocations, and by micro_instructions in instructions, which repeat.
+// Shows the time of each part of a check, and the effect of a change to one part: in nanoseconds,
+// in allocations, and with micro_instructions in instructions, which are reproducible.
 //
 //     build/benchmark/colimit_micro [--benchmark_filter=REGEX]
 
@@ -41,7 +41,7 @@ constexpr std::int64_t now = 1'750'000'000'000'000;
 constexpr std::size_t batch_size = 96;
 constexpr auto hour = std::chrono::hours{1};
 
-/// What one item costs: each iteration has so many.
+/// Computes the cost per item of an iteration.
 class tally {
   public:
     explicit tally(State& state, std::size_t items_per_iteration = 1)
@@ -63,13 +63,14 @@ class tally {
     std::uint64_t allocations_;
 };
 
-/// As often as micro_instructions says, once; otherwise as often as figures need to settle.
+/// Runs the number of iterations that micro_instructions requests, once; otherwise as many as
+/// stable figures need.
 void as_often_as_asked(::benchmark::internal::Benchmark* b) {
     if (const auto* const times = std::getenv("COLIMIT_MICRO_ITERATIONS"))
         b->Iterations(std::strtoll(times, nullptr, 10));
 }
 
-/// A minute's, an hour's and a day's limit.
+/// Returns limits per minute, hour and day.
 [[nodiscard]] policy three_rules() {
     using std::chrono::hours;
     return policy{"bench", gcra(1'000'000, hours{1}).named("a"),
@@ -79,7 +80,7 @@ void as_often_as_asked(::benchmark::internal::Benchmark* b) {
 /// Of the first batch; one with ten digits, as all that follow it.
 constexpr std::uint64_t first_nonce = 1'000'000'000;
 
-/// What a server answers to a batch of one call on each of so many keys, all of them known to it.
+/// Returns the reply of a server to a batch of one call per key, all of which exist.
 [[nodiscard]] std::string reply_to(const policy& p, std::size_t keys) {
     auto state = core::key_state{};
     state.exists = true;
@@ -121,8 +122,7 @@ void encode_keys(State& state) {
 }
 BENCHMARK(encode_keys)->Apply(as_often_as_asked);
 
-/// What a key costs before anything is looked up: under what the store and the deny cache keep it,
-/// and what it is called on the server.
+/// Measures the digest of a key for the store and the deny cache, and its name on the server.
 void digest_key(State& state) {
     const auto p = thousand_an_hour();
     auto key = std::string{"user:1234567"};
@@ -176,7 +176,7 @@ struct plain_operation : detail::operation {
     explicit plain_operation(detail::limiter_core& core) : operation(core, nullptr) {}
 };
 
-/// A full batch from the calls to their decisions, in items of one call.
+/// Measures a full batch from the calls to their decisions, per call.
 void batch_there_and_back(State& state, const policy& p) {
     auto context = boost::asio::io_context{1};
     auto core = detail::limiter_core{context.get_executor(), config{}, false};
@@ -235,7 +235,7 @@ void store_answer(State& state, const policy& p, std::uint32_t key_count) {
 }
 BENCHMARK_CAPTURE(store_answer, thousand_keys, bottomless(), 1'000)->Apply(as_often_as_asked);
 BENCHMARK_CAPTURE(store_answer, million_keys, bottomless(), 1'000'000)->Apply(as_often_as_asked);
-/// The kinds whose state is more than numbers are asked in a store, on few keys.
+/// The kinds whose state is more than numbers are measured in a store, with few keys.
 BENCHMARK_CAPTURE(store_answer, sliding_log, sliding_log(100, hour), 10)->Apply(as_often_as_asked);
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All questions, in the order of the table. To add one: a source file named after it that answers
-// it, and its line here.
+// All scenarios, in the order of the table. To add one: a source file with its name, and a line
+// here.
 
 #ifndef COLIMIT_BENCHMARK_QUESTIONS_HPP
 #define COLIMIT_BENCHMARK_QUESTIONS_HPP
@@ -13,7 +13,7 @@
 
 namespace colimit::benchmark {
 
-/// What the reference sends, and rivals without a script of their own.
+/// Returns the script of the reference and of rivals without their own.
 std::string reference_script(const conditions& c);
 
 measurement reference(const conditions& c);
@@ -41,7 +41,7 @@ measurement memory_uniform(const conditions& c);
 measurement memory_hot(const conditions& c);
 measurement memory_await(const conditions& c);
 
-/// At so many per cent of what redis_uniform gave in this run.
+/// Runs at this percentage of the rate of redis_uniform in this run.
 template<int Percent>
 measurement bare_at(const conditions& c) {
     return bare_load(c, Percent / 100.0);
@@ -51,7 +51,7 @@ measurement latency_at(const conditions& c) {
     return latency(c, Percent / 100.0);
 }
 
-/// One limiter, and so many threads.
+/// Runs one limiter with this number of threads.
 template<unsigned Threads>
 measurement redis_shared_by(const conditions& c) {
     return redis_shared(c, Threads);

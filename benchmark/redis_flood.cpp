@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What does a flood cost? A thousand keys with nine calls of ten over the limit, which is a tenth
-// of the calls in one window that outlasts them. Most denials are remembered in the process: the
-// server hears of a call only until its key is at its limit.
+// of the calls in one window that outlasts them. Most denials are cached in the process: calls go
+// to the server only until their key is at its limit.
 //
-// So that the limit is a tenth, the number of calls is fixed beforehand: the warm-up tells how many
+// So that the limit is a tenth, the number of calls is fixed beforehand: the warm-up shows how many
 // there will be in the time.
 
 #include <questions.hpp>
@@ -25,17 +25,17 @@ using std::chrono::steady_clock;
 constexpr std::uint32_t flooded_keys = 1'000;
 constexpr std::uint32_t flooding_callers = 1024;
 
-/// A tenth of the calls that each key gets of so many.
+/// Returns a tenth of the calls per key.
 [[nodiscard]] std::int64_t tenth_of(std::uint64_t calls) {
     return static_cast<std::int64_t>(std::max<std::uint64_t>(calls / 10 / flooded_keys, 1));
 }
 
-/// From the first call on: one that ended at midnight might end during the question.
+/// A window from the first call on: an aligned one might end during the measurement.
 [[nodiscard]] policy limited_to(std::int64_t limit) {
     return policy{"bench", fixed_window(limit, std::chrono::hours{24}).from_first()};
 }
 
-/// The calls a second of a flood like the one to come.
+/// Returns the calls per second of a flood like the measured one.
 [[nodiscard]] double warm_up(callers& asking, std::uint64_t calls) {
     const auto begin = steady_clock::now();
     asking.call(calls);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How many checks a second does one key get, such as the limit of a whole service? All calls of a
-// batch are one entry: the server counts once. 1,024 callers, as where such a limit matters.
+// How many checks per second does one key get, such as the limit of a whole service? All calls of a
+// batch are one entry: the server counts once. 1,024 callers, as in services that need such a
+// limit.
 
 #include <questions.hpp>
 #include <support/closed_loop.hpp>

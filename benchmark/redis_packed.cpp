@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What does it save to keep the state of many keys together? As redis_uniform, with a policy whose
+// What does storing the states of many keys together save? As redis_uniform, with a policy whose
 // states are packed.
 
 #include <questions.hpp>

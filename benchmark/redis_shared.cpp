@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What does `thread_safe` cost? One limiter for all threads of a context: each call locks, and what
-// touches the socket goes through a strand. One thread shows the price, two what they get for it.
+// What does `thread_safe` cost? One limiter for all threads of a context: each call locks, and
+// operations on the socket go through a strand. One thread shows the cost, two the gain.
 
 #include <questions.hpp>
 #include <support/meter.hpp>
@@ -57,7 +57,7 @@ class shared_limiter {
         return failure_ != nullptr;
     }
 
-    /// Lets each caller have its answer. Throws what one failed with.
+    /// Waits for the callers' pending calls. Throws the error of a failed one.
     void end() {
         ending_ = true;
         at_work_.clear();
@@ -66,7 +66,7 @@ class shared_limiter {
     }
 
   private:
-    /// A caller's own, so that counting costs nobody a cache line.
+    /// One per caller, so that counters share no cache line.
     struct alignas(64) count {
         std::atomic<std::uint64_t> checks = 0;
     };
@@ -92,7 +92,7 @@ class shared_limiter {
             own.checks.store(own.checks.load(std::memory_order_relaxed) + 1,
                              std::memory_order_relaxed);
         }
-        // What the limiter itself waits for must not keep the threads.
+        // The limiter's own operations must not keep the threads running.
         if (--open_ == 0)
             context_.stop();
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What does exactness cost? As redis_uniform, with a sliding log: each call is remembered for a
-// second. By a script, and by MULTI for servers where scripting is off.
+// What does exactness cost? As redis_uniform, with a sliding log: each call is recorded for one
+// second. With a script, and with MULTI for servers without scripting.
 
 #include <questions.hpp>
 #include <support/closed_loop.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What do two threads get from one server, each with a limiter of its own? Each has 256 callers, as
+// How much do two threads gain with one server, each with its own limiter? Each has 256 callers, as
 // the one of redis_uniform. Threads get a core each where there are three or more; on two they
-// share one, and the question is what a second connection gives and costs.
+// share one, which shows the gain and cost of a second connection.
 
 #include <questions.hpp>
 #include <support/closed_loop.hpp>

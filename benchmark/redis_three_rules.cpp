@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What do a minute's, an hour's and a day's limit cost together? As redis_uniform, with three rules
-// that are checked at one instant and are one value in the server.
+// What do limits per minute, hour and day cost together? As redis_uniform, with three rules that
+// are checked at one instant and are one value on the server.
 
 #include <questions.hpp>
 #include <support/closed_loop.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How many checks a second do many callers of one limiter get from one server, when their keys have
-// nothing in common? The hardest case for a batch: nothing can be merged, nothing is in a cache.
+// How many checks per second do many callers of one limiter get from one server, if their keys are
+// independent? The hardest case for a batch: nothing can be merged, nothing is in a cache.
 
 #include <questions.hpp>
 #include <support/closed_loop.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What do popular keys save? As redis_uniform, but the k-th key is asked about in proportion to
-// 1/k, as users and pages often are, and by 1,024 callers: calls for one key that meet in a batch
-// are one entry of it.
+// What do popular keys save? As redis_uniform, but the frequency of the k-th key is proportional to
+// 1/k, as often with users and pages, and with 1,024 callers: calls for one key in a batch are
+// merged into one entry.
 
 #include <questions.hpp>
 #include <support/closed_loop.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How many checks a second does the server give when each is one call of a script, as such limiters
-// are usually written? The script is reference.lua, the client redis-benchmark, which does nothing
-// but send and count: no client in a service can be faster with that script.
+// How many checks per second does the server make if each is one script call, as such limiters are
+// usually written? The script is reference.lua, the client redis-benchmark, which does nothing but
+// send and count: no client in a service can be faster with that script.
 
 #include <questions.hpp>
 #include <support/meter.hpp>
@@ -18,12 +18,12 @@
 namespace colimit::benchmark {
 namespace {
 
-/// With one connection the server is idle while 64 replies travel and 64 calls come back. In sweeps
-/// that took turns, 16 gave higher medians than 1, 2, 4 and 8: what the reference can do at best.
+/// With one connection the server is idle while 64 replies travel and 64 calls come back. In
+/// interleaved sweeps, 16 gave higher medians than 1, 2, 4 and 8: the best rate of the reference.
 constexpr auto connections = 16;
 constexpr auto pipelined = 64;
 
-/// The calls a second that redis-benchmark reports: the second field of the last line of
+/// Returns the calls per second that redis-benchmark reports: the second field of the last line of
 /// `"test","rps",...`.
 [[nodiscard]] double rate_in(const std::string& csv) {
     const auto line = csv.rfind("\n\"");
@@ -33,7 +33,7 @@ constexpr auto pipelined = 64;
     return std::stod(csv.substr(field + 3));
 }
 
-/// `checks` calls over random keys, with the numbers of thousand_an_hour().
+/// Makes `checks` calls with random keys and the numbers of thousand_an_hour().
 [[nodiscard]] double run_reference(const std::string& socket, const std::string& sha1,
                                    std::uint64_t checks) {
     auto command = std::ostringstream{};
@@ -62,7 +62,7 @@ measurement reference(const conditions& c) {
     const auto checks = static_cast<std::uint64_t>(rate * c.seconds) + 1;
     const auto spent = meter{c.socket};
     const auto measured = run_reference(c.socket, sha1, checks);
-    // Of the client's side only the rate is known: redis-benchmark is another process.
+    // Only the rate of the client is known: redis-benchmark is another process.
     return {.checks_per_s = measured,
             .server_us_per_check = spent.read(checks).server_us_per_check};
 }

@@ -1,12 +1,12 @@
--- What colimit is compared with: a limiter of one key a call, as it is written by hand in many
--- services. It is fixed, so that figures of different days can be compared; do not tune it.
+-- The reference: a limiter with one key per call, as it is written by hand in many services. It is
+-- fixed, so that figures of different days can be compared; do not tune it.
 --
 -- A bucket in microseconds: the stored number is the time at which the bucket will be full again.
 --
 -- KEYS[1]   the key
--- ARGV[1]   how many may come at once
+-- ARGV[1]   the largest burst
 -- ARGV[2]   microseconds in which one token comes back
--- ARGV[3]   tokens asked for
+-- ARGV[3]   tokens requested
 -- ARGV[4]   milliseconds for which the key is kept: twice the time in which the bucket fills
 -- Reply     allowed (1 or 0), tokens left, microseconds until the call would be allowed
 

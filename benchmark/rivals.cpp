@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How many checks a second do others get from the same server? Programs under rivals/, each as its
-// users write it, with the same keys and the same limit.
+// How many checks per second do other libraries get from the same server? Programs under rivals/,
+// each as its users would write it, with the same keys and the same limit.
 
 #include <questions.hpp>
 #include <support/meter.hpp>
@@ -32,7 +32,7 @@ namespace {
     return m;
 }
 
-/// @param remedy what makes it to be had
+/// @param remedy how to install it
 [[nodiscard]] measurement measure(const std::string& program, const std::string& remedy,
                                   const conditions& c) {
     if (run_command(program + " --version 2>&1").status != 0)
@@ -43,7 +43,7 @@ namespace {
     const auto checks_in_time = [&c](const measurement& m) {
         return static_cast<std::uint64_t>(m.checks_per_s * c.seconds) + 1;
     };
-    // How fast it is; then most of the keys come to be, in as much time as the measured stretch.
+    // Measures its speed; then creates most of the keys, in as much time as the measured run.
     const auto tried = run_rival(program, c, sha1, c.warm_up / 50);
     const auto warm = run_rival(program, c, sha1, std::min(c.warm_up, checks_in_time(tried)));
     const auto checks = checks_in_time(warm);
@@ -53,7 +53,7 @@ namespace {
     return m;
 }
 
-/// In the folder of this program.
+/// Returns a path in the folder of this program.
 [[nodiscard]] std::string built(const std::string& name) {
     return "'" + (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string() +
            "'";

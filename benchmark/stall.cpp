@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How long does a client need to catch up when the server stands still for 10 ms, ten times a
-// second, under three quarters of its load? Stalls of the machine hit both clients by chance; these
-// hit both alike, and are so long that they decide the percentiles.
+// How long does a client need to catch up when the server stops for 10 ms, ten times per second, at
+// three quarters of its load? Stalls of the machine hit both clients by chance; these hit both
+// alike, and are so long that they decide the percentiles.
 
 #include <questions.hpp>
 #include <support/server.hpp>
@@ -21,7 +21,8 @@ constexpr auto share = 0.75;
 constexpr auto stall = 10ms;
 constexpr auto between = 90ms;
 
-/// Stops the server again and again, while it lives. It never leaves the server stopped.
+/// Stops and continues the server repeatedly during its lifetime. It never leaves the server
+/// stopped.
 class stalls {
   public:
     explicit stalls(const server& of)

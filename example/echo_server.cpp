@@ -5,8 +5,7 @@
 //     echo_server --port 7007 --rule '1/s burst 3' &
 //     nc 127.0.0.1 7007
 //
-// What to look at: `serve`, where the limiter is asked, and what it does when there is no answer;
-// `stop`, where everything that is under way gets to its end.
+// Read first: `serve`, which calls the limiter and handles its errors; `stop`, an orderly shutdown.
 
 #include <colimit.hpp>
 
@@ -34,8 +33,8 @@ using colimit::error_code;
 constexpr auto as_tuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t longest_line = 4096;
 
-/// The key: without the port, which a client chooses anew for each connection, and the same for an
-/// IPv4 client whichever way it reached us.
+/// Returns the key: without the port, which differs for each connection of a client, and the same
+/// for an IPv4 client over IPv4 and IPv6.
 std::string address_of(const tcp::endpoint& client) {
     const auto address = client.address();
     if (address.is_v6() && address.to_v6().is_v4_mapped())
@@ -47,15 +46,15 @@ std::string refusal(const colimit::decision& d) {
     if (d.outcome == colimit::outcome::never)
         return "refused\n";
     std::array<char, 64> text{};
-    // Rounded up: a client that comes back a millisecond early is refused again.
+    // Rounded up: a client that retries a millisecond early is denied again.
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(d.retry_after).count();
     std::snprintf(text.data(), text.size(), "too many lines, try again in %lld.%03lld s\n",
                   static_cast<long long>(wait / 1000), static_cast<long long>(wait % 1000));
     return text.data();
 }
 
-/// Each event of the limiter is a line of the log: connections, the circuit breaker, what the
-/// server does not permit.
+/// Each event of the limiter is a line of the log: connections, the circuit breaker, denied
+/// permissions.
 colimit::config settings_for(const std::string& store) {
     colimit::config settings;
     settings.server = store;
@@ -63,10 +62,10 @@ colimit::config settings_for(const std::string& store) {
     return settings;
 }
 
-/// Reads come to their end; what is written still goes out.
+/// Ends reads; data that was written is still sent.
 void half_close(tcp::socket& socket) {
     error_code ec;
-    ec = socket.shutdown(tcp::socket::shutdown_receive, ec); // fails where the client is gone: fine
+    ec = socket.shutdown(tcp::socket::shutdown_receive, ec); // may fail after a disconnection
 }
 
 class echo_server {
@@ -94,7 +93,7 @@ class echo_server {
             if (!ec) {
                 asio::co_spawn(acceptor_.get_executor(), serve(std::move(socket)), asio::detached);
             } else if (acceptor_.is_open()) {
-                // Out of descriptors, mostly: some will be closed in a while.
+                // Usually out of descriptors: some will be closed soon.
                 asio::steady_timer pause{acceptor_.get_executor(), std::chrono::milliseconds{100}};
                 co_await pause.async_wait(as_tuple);
             }
@@ -105,7 +104,7 @@ class echo_server {
         error_code ec;
         const auto peer = socket.remote_endpoint(ec);
         if (ec || !acceptor_.is_open())
-            co_return; // the client is gone already, or we are
+            co_return; // the client has disconnected, or the server stops
         const auto key = address_of(peer);
         sockets_.insert(&socket);
         std::string received;
@@ -116,7 +115,7 @@ class echo_server {
         end_when_idle();
     }
 
-    /// False when the connection is done.
+    /// Returns false if the connection is to be closed.
     asio::awaitable<bool> answer_line(tcp::socket& socket, const std::string& key,
                                       std::string& received) {
         const auto [ec, size] = co_await asio::async_read_until(
@@ -128,9 +127,9 @@ class echo_server {
 
         const auto [failure, d] = co_await limiter_.allow(key, lines_, as_tuple);
         note(failure, d);
-        // While the server is away lines go through: this limit keeps a nuisance away, and an
-        // outage would be a larger one. Where a limit guards passwords or money, deny. What is left
-        // as an error is a mistake in the set-up, such as a wrong password.
+        // While the server is unavailable, lines are allowed: this limit prevents a nuisance, and
+        // an outage would be a larger one. If a limit protects passwords or money, deny. The
+        // remaining errors are mistakes in the setup, such as a wrong password.
         if (!failure && !d)
             answer = refusal(d);
 
@@ -139,7 +138,7 @@ class echo_server {
         co_return !write_error;
     }
 
-    /// Says when the limiter begins to fail and when it is well again, not for each line.
+    /// Reports when the limiter begins to fail and when it works again, not each line.
     void note(error_code failure, const colimit::decision& d) {
         const auto is_limiting = !failure && d.source != colimit::decision_source::fail_open;
         if (is_limiting == std::exchange(is_limiting_, is_limiting))
@@ -151,8 +150,8 @@ class echo_server {
                       << "; lines are not limited\n";
     }
 
-    /// No new clients and no new lines; answers under way still go out. The second signal ends the
-    /// program at once.
+    /// Accepts no new clients and no new lines; pending replies are still sent. The second signal
+    /// ends the program at once.
     void stop() {
         signals_.clear();
         acceptor_.close();
@@ -163,7 +162,7 @@ class echo_server {
 
     void end_when_idle() {
         if (!acceptor_.is_open() && sockets_.empty())
-            limiter_.close(); // the context has nothing left then, and runs out
+            limiter_.close(); // then the context has no work left, and ends
     }
 
     colimit::limiter limiter_;

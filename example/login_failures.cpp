@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Passwords that are guessed: only failures count, so looking and counting are two calls.
+// Password guessing: only failures count, so checking and counting are two calls.
 //
 //     login_failures [ADDRESS]
 //
-// Before the password is checked, `peek` asks whether this account has failed too often; nothing is
-// charged for that. After a failure `charge` counts it, and after a success `reset` forgets. Two
-// limits stand in one policy: a few failures bring a captcha, more of them lock the account. The
-// captcha is a shadow rule: it is counted and reported, but refuses nobody.
+// Before the password is checked, `peek` returns whether this account has failed too often, and
+// charges nothing. After a failure `charge` counts it, and after a success `reset` deletes the
+// count. One policy has two limits: a few failures require a captcha, more of them lock the
+// account. The captcha is a shadow rule: it is counted and reported, but never denies.
 
 #include <colimit.hpp>
 #include <support/run.hpp>
@@ -43,7 +43,7 @@ asio::awaitable<void> log_in(colimit::limiter& limiter, std::string_view user,
 asio::awaitable<void> show(colimit::limiter& limiter) {
     for (int i = 0; i < 4; ++i)
         co_await log_in(limiter, "alice", "a guess");
-    co_await log_in(limiter, "alice", "correct horse"); // forgets the failures
+    co_await log_in(limiter, "alice", "correct horse"); // deletes the failures
     for (int i = 0; i < 7; ++i)
         co_await log_in(limiter, "alice", "a guess");
     co_await limiter.reset(colimit::key::user("alice").route("/login"), failures);

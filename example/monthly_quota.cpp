@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A plan with a quota: three exports a calendar month, in the customer's own time zone, and a user,
-// a company and everybody together limited at once.
+// A plan with a quota: three exports a calendar month, in the customer's time zone, and limits of a
+// user, a company and all clients checked at once.
 //
 //     monthly_quota [ADDRESS]
 //
@@ -44,7 +44,7 @@ asio::awaitable<void> show(colimit::limiter& limiter) {
     for (int i = 0; i < 4; ++i)
         co_await start_export(limiter, "ann", now); // the fourth is one too many for this month
     co_await start_export(limiter, "bob", now);
-    co_await start_export(limiter, "bob", now); // his month is not used up, but the company's hour
+    co_await start_export(limiter, "bob", now); // the month has quota left, the company's hour none
     co_await limiter.reset(colimit::key::user("ann"), plan, {.now = now});
     co_await limiter.reset(colimit::key::user("bob"), plan, {.now = now});
     co_await limiter.reset("acme", company, {.now = now});

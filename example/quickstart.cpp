@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The first program: two rules for logging in, and what becomes of a user who tries too often.
+// The first program: two rules for logins, and a user with too many attempts.
 //
 //     quickstart                              counts in this process
-//     quickstart redis://127.0.0.1:6379       counts in Redis, shared with whoever else does
+//     quickstart redis://127.0.0.1:6379       counts in Redis, shared with other processes
 //
 // Only the address differs.
 
@@ -16,10 +16,10 @@
 #include <string>
 #include <string_view>
 
-// [readme]
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
+// [readme]
 // Both rules must allow; a denied call charges neither.
 const colimit::policy login{"login", colimit::gcra(2, 1s).burst(3).named("second"),
                             colimit::gcra(5, 1min).named("minute")};
@@ -40,9 +40,9 @@ asio::awaitable<void> show(colimit::limiter& limiter) {
     for (int i = 0; i < 3; ++i)
         co_await log_in(limiter, "alice"); // three at once, as the burst says
     auto d = co_await log_in(limiter, "alice");
-    co_await log_in(limiter, "bob"); // has a count of his own
+    co_await log_in(limiter, "bob"); // has a separate count
 
-    // Come back when the limiter says, and it is true: twice, and then the minute is used up too.
+    // Retry at `retry_after`, which succeeds: twice, and then the minute is used up too.
     asio::steady_timer timer{limiter.get_executor()};
     for (int i = 0; i < 2; ++i) {
         timer.expires_after(d.retry_after);
@@ -52,7 +52,7 @@ asio::awaitable<void> show(colimit::limiter& limiter) {
     }
     co_await log_in(limiter, "alice");
 
-    // Forget both, as if they had never come: the next run of this program starts afresh.
+    // Reset both keys, so that the next run of this program starts with full limits.
     co_await limiter.reset("alice", login);
     co_await limiter.reset("bob", login);
 }
@@ -62,13 +62,13 @@ int main(int argc, char** argv) {
         asio::io_context context;
         colimit::config settings;
         settings.server = argc > 1 ? argv[1] : "memory:";
-        // Why a server cannot be reached, which permission is missing: in the server's own words.
+        // Reports why a server cannot be reached, or which permission is missing.
         settings.on_event = [](const colimit::event& e) { std::cerr << "limiter: " << e << '\n'; };
         colimit::limiter limiter{context.get_executor(), settings};
         std::exception_ptr failure;
         asio::co_spawn(context, show(limiter), [&](const std::exception_ptr& e) {
             failure = e;
-            limiter.close(); // so that the context runs out
+            limiter.close(); // so that the context ends
         });
         context.run();
         if (failure)

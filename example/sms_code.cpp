@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Codes by text message cost money: one a minute, ten an hour and three a day to one number, all of
-// them checked at once, and a second click within five seconds is the same click.
+// Codes sent as text messages cost money: limits per minute, per hour and per day to one number,
+// checked at once, and a second click within five seconds is the same click.
 //
 //     sms_code [ADDRESS]
 //
-// A refused call charges none of the rules, so who clicks too often does not use up the day. The
-// refusal that lasts longest is the one that is reported: a double click is caught by the minute as
-// well, and would still be caught if somebody allowed two a minute.
+// A denied call charges none of the rules, so too many clicks do not use up the day. The denial
+// that lasts longest is reported: a double click is also denied by the minute, and would still be
+// denied with a limit of two per minute.
 
 #include <colimit.hpp>
 #include <support/run.hpp>
@@ -33,15 +33,15 @@ asio::awaitable<void> send_code(colimit::limiter& limiter, std::string_view numb
 }
 
 asio::awaitable<void> show(colimit::limiter& limiter) {
-    // A supplied clock, so that a day passes in no time.
+    // A supplied clock, so that the program need not wait for a day.
     const auto morning = colimit::time_point{std::chrono::seconds{1'700'000'000}};
     const std::string_view number = "+86 138 0000 0000";
     co_await send_code(limiter, number, morning);
     co_await send_code(limiter, number, morning + 1s);   // a double click
-    co_await send_code(limiter, number, morning + 20s);  // one a minute
+    co_await send_code(limiter, number, morning + 20s);  // one per minute
     co_await send_code(limiter, number, morning + 1min); // exactly a minute later
     co_await send_code(limiter, number, morning + 2min);
-    co_await send_code(limiter, number, morning + 3min); // three a day
+    co_await send_code(limiter, number, morning + 3min); // three per day
     co_await limiter.reset(number, code_by_sms, {.now = morning});
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A client that paces itself to somebody else's limit: it waits for its turn instead of being
-// refused, and all processes that share the key are served in the order in which they asked.
+// A client that keeps within another service's limit: its calls wait instead of being denied, and
+// the calls of all processes that share the key are admitted in order.
 //
 //     wait_for_turn [ADDRESS]
 
@@ -13,7 +13,7 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-// What the other side allows: ten calls a second, two at once.
+// The other service's limit: ten calls per second, bursts of two.
 const colimit::policy their_limit{"partner-api", colimit::gcra(10, 1s).burst(2)};
 
 asio::awaitable<void> call_them(colimit::limiter& limiter, int number,
@@ -22,7 +22,7 @@ asio::awaitable<void> call_them(colimit::limiter& limiter, int number,
     const auto passed = std::chrono::steady_clock::now() - begin;
     if (d)
         std::cout << "call " << number << " after about " << passed / 100ms << "00 ms\n";
-    else // it would have to wait longer than it is worth; nothing was charged
+    else // it would have to wait longer than max_wait; nothing was charged
         std::cout << "call " << number << " gives up: its turn would come too late\n";
 }
 

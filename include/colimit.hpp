@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All of colimit. A file that needs less includes one of these.
+// All headers of colimit. A file that needs less can include one of these.
 
 #ifndef COLIMIT_HPP
 #define COLIMIT_HPP

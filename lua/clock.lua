@@ -1,4 +1,4 @@
--- The clock, and how long keys live by it: a part of every script.
+-- The clock, and the TTL of keys: a part of every script.
 local supplied = ARGV[3] ~= ''
 local now, stamp
 if supplied then
@@ -13,9 +13,9 @@ local now_ms = floor(now / 1000)
 local now_text = text_of('%d', now)
 local least_ttl = tonumber(ARGV[4])
 
--- How a key is told to live `us` more microseconds and a second: the option, its argument, and the
--- time before which the server will not drop it. An absolute time needs no allowance for what
--- passes between TIME and SET; beside a supplied clock it would mean nothing.
+-- Returns how to set the TTL of a key to `us` microseconds and a second: the option, its argument,
+-- and the time before which the key does not expire. An absolute time needs no allowance for the
+-- time between TIME and SET; with a supplied clock it would be meaningless.
 local function lifetime(us)
     local ms = max(floor(us / 1000) + 1000, least_ttl)
     if supplied then return 'PX', text_of('%d', ms), 0 end

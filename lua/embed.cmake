@@ -6,18 +6,18 @@
 #
 # A part may be made from a template: `fast.lua.in:packed:bucket` is fast.lua.in, in which each hole
 # `@NAME@` is filled with the block NAME of the sheet fast/bucket.lua, or if that has none, of
-# fast/packed.lua. A block is what follows the line `--@block NAME` in a sheet; it may have holes,
-# too. A hole without a block, and a block that no hole asks for, is an error.
+# fast/packed.lua. A block is the text after the line `--@block NAME` in a sheet; it may have holes,
+# too. A hole without a block, and a block that no hole uses, is an error.
 #
-# Indentation and comments are left out, as a script is sent on every new connection; lines keep
+# Indentation and comments are removed, as a script is sent on every new connection; lines keep
 # their numbers. The whole text of each script, for readers, is written to NAME.lua beside OUTPUT.
 #
-# The bytes go into raw string literals, cut at line ends so that none exceeds what every compiler
-# takes (16 KB); adjacent literals are one string again.
+# The bytes go into raw string literals, split at line ends so that none exceeds the limit of any
+# compiler (16 KB); adjacent literals are one string again.
 cmake_minimum_required(VERSION 3.25)
 set(longest_literal 16000)
 
-# A raw literal ends at `)delimiter"`: the delimiter returned is one that the body does not contain.
+# A raw literal ends at `)delimiter"`: returns a delimiter that the body does not contain.
 function(choose_delimiter body result)
     set(delimiter "lua")
     set(number 0)
@@ -54,8 +54,8 @@ function(raw_literals path body result)
     set(${result} "${literals}" PARENT_SCOPE)
 endfunction()
 
-# Fails unless the bytes are text: CMake would lose what follows a NUL byte, compilers what a
-# carriage return says.
+# Fails unless the bytes are text: CMake would lose the bytes after a NUL byte, compilers would
+# change a carriage return.
 function(read_text path result)
     if(NOT EXISTS "${path}")
         message(FATAL_ERROR "${path}: the file does not exist")
@@ -69,8 +69,8 @@ function(read_text path result)
     set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
-# Sets `block_NAME` for each block of a sheet, whose names must be among `known`. Text is never made
-# a list, as Lua's semicolons and brackets would divide and join its elements.
+# Sets `block_NAME` for each block of a sheet, whose names must be among `known`. Text is never a
+# list, as Lua's semicolons and brackets would split and join its elements.
 function(read_sheet path known)
     read_text("${path}" rest)
     string(PREPEND rest "\n")
@@ -104,7 +104,7 @@ function(read_sheet path known)
     endwhile()
 endfunction()
 
-# The text of `TEMPLATE.lua.in:SHEET:SHEET...`.
+# Returns the text of `TEMPLATE.lua.in:SHEET:SHEET...`.
 function(fill_template part result)
     string(REPLACE ":" ";" sheets "${part}")
     list(POP_FRONT sheets template)
@@ -122,7 +122,7 @@ function(fill_template part result)
     foreach(sheet IN LISTS sheets)
         read_sheet("${folder}/${sheet}.lua" "${known}")
     endforeach()
-    # A block that asks for itself would never end.
+    # A block that contains itself would never end.
     foreach(_ RANGE 200)
         if(NOT text MATCHES "@")
             set(${result} "${text}" PARENT_SCOPE)
@@ -152,7 +152,7 @@ function(append_script name body)
     file(WRITE "${folder}/${name}.lua" "${body}")
     string(REGEX REPLACE "\n +" "\n" body "${body}")
     string(REGEX REPLACE "\n--[^\n]*" "\n" body "${body}")
-    # A comment behind code; what has a quote or a bracket behind it might be in a text.
+    # A comment after code; with a quote or a bracket after it, it might be inside a string.
     string(REGEX REPLACE " +-- [^]'\"\n]*\n" "\n" body "${body}")
     string(SHA1 sha1 "${body}")
     raw_literals("${name}" "${body}" literals)

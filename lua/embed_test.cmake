@@ -1,4 +1,4 @@
-# What embed.cmake makes of templates, and what it refuses:
+# Tests embed.cmake with valid and invalid templates:
 #
 #     cmake -P lua/embed_test.cmake
 cmake_minimum_required(VERSION 3.25)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A rival: Boost.Redis with one EVALSHA for each check, written as a service would: 256 coroutines
-// on one connection, each with a request and a response that it uses again and again.
+// A rival: Boost.Redis with one EVALSHA per check, written as in a service: 256 coroutines on one
+// connection, each with a request and a response that it reuses.
 
 #include <rivals/rival.hpp>
 #include <support/random_key.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A rival: hiredis' asynchronous API with one EVALSHA for each check, 256 of them under way on one
+// A rival: hiredis' asynchronous API with one EVALSHA per check, 256 of them in flight on one
 // connection. The arguments are made without formats, and the event loop is poll(2) on one socket:
 // what hiredis' own adapters do, without a library behind it.
 
@@ -19,7 +19,7 @@
 namespace colimit::benchmark {
 namespace {
 
-/// What hiredis waits for, in the words of poll(2).
+/// The events that hiredis waits for, as flags of poll(2).
 struct interest {
     short events = 0;
 

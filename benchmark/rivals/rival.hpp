@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What every rival program is: `PROGRAM SOCKET CHECKS KEYS SHA1` makes so many checks, of keys
+// The interface of rival programs: `PROGRAM SOCKET CHECKS KEYS SHA1` makes CHECKS checks, of keys
 // drawn uniformly, in a closed loop, and prints `checks_per_s client_us_per_check`. The first tenth
 // of the checks is not in the figures. SHA1 is that of reference.lua, which the server has loaded;
-// rivals with scripts of their own leave it alone. `PROGRAM --version` prints what it is made with.
+// rivals with their own scripts ignore it. `PROGRAM --version` prints its libraries.
 
 #ifndef COLIMIT_BENCHMARK_RIVALS_RIVAL_HPP
 #define COLIMIT_BENCHMARK_RIVALS_RIVAL_HPP
@@ -20,7 +20,7 @@
 
 namespace colimit::benchmark {
 
-/// Checks under way at once.
+/// Checks in flight at a time.
 inline constexpr std::uint32_t rival_callers = 256;
 
 struct rival_arguments {
@@ -30,14 +30,15 @@ struct rival_arguments {
     std::string sha1;
 };
 
-/// Counts answers, and the time and processor time from the end of the first tenth to the last.
+/// Counts results, and measures time and processor time from the end of the first tenth to the
+/// last.
 class stopwatch {
   public:
     stopwatch(std::uint64_t checks, std::uint32_t callers)
         : checks_(std::max<std::uint64_t>(checks, 10)), untimed_(checks_ / 10),
           last_asked_(checks_ - std::min<std::uint64_t>(callers, checks_)) {}
 
-    /// Answers whether another check is to be made in this one's place.
+    /// Counts a result, and returns whether another check is to be made.
     [[nodiscard]] bool answered() {
         if (++answered_ == untimed_) {
             begin_ = clock::now();
@@ -67,7 +68,7 @@ class stopwatch {
 
     std::uint64_t checks_;
     std::uint64_t untimed_;
-    std::uint64_t last_asked_; ///< with this answer the last check leaves
+    std::uint64_t last_asked_; ///< with this result the last check is sent
     std::uint64_t answered_ = 0;
     clock::time_point begin_;
     double took_ = 0;

@@ -23,7 +23,7 @@ void note() noexcept {
 
 } // namespace
 
-// What glibc calls them itself. NOLINTBEGIN(*-reserved-identifier,*-naming)
+// glibc's own names of these functions. NOLINTBEGIN(*-reserved-identifier,*-naming)
 extern "C" {
 void* __libc_malloc(std::size_t bytes);
 void* __libc_calloc(std::size_t count, std::size_t bytes);
@@ -67,7 +67,7 @@ namespace colimit::benchmark {
 namespace {
 
 /// Runs one way to allocate and to free again. The pointer goes through a volatile, or the compiler
-/// would leave out both.
+/// would remove both.
 template<class Allocate, class Free>
 [[nodiscard]] bool is_noticed(Allocate allocate, Free free_again) {
     const auto before = allocation_count();

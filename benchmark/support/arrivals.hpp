@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An open loop: calls begin when they are due, whether or not earlier ones have their answers, as
-// users come who know nothing of each other. The gaps between them are exponential. Whoever takes
-// the time from when a call was due sees each stall in full.
+// An open loop: calls begin when they are due, whether or not earlier ones are complete, like those
+// of independent users. The gaps between them are exponential. A latency that counts from when a
+// call was due includes each stall in full.
 //
 // The thread does not sleep between calls: what the system's timers add would be in the latencies.
 // So the processor time of such a run says nothing.
@@ -27,7 +27,7 @@ class arrivals {
     arrivals(boost::asio::io_context& context, double per_s, Start start)
         : context_(context), gap_ns_(per_s / 1e9), start_(std::move(start)) {}
 
-    /// From now on; while the context runs.
+    /// Starts the calls, while the context runs.
     void begin(std::uint64_t calls) {
         left_ = calls;
         due_ = clock::now();
@@ -37,7 +37,7 @@ class arrivals {
   private:
     using clock = std::chrono::steady_clock;
 
-    /// By way of the context's queue, so that it looks at the socket between any two rows.
+    /// Through the context's queue, so that it polls the socket in between.
     void start_what_is_due() {
         const auto now = clock::now();
         for (; due_ <= now && left_ != 0; --left_) {

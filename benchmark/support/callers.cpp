@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A stretch ends by stopping the context, which leaves everything where it was.
+// A run ends by stopping the context, which changes nothing else.
 
 #include <support/callers.hpp>
 #include <support/time_limit.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One limiter on one thread with the callers of a closed loop, in stretches: so many checks, or
-// checks for so long. Between two stretches calls stay under way.
+// One limiter on one thread with the callers of a closed loop, in runs: a number of checks, or
+// checks for a time. Between two runs calls stay in flight.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_CALLERS_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_CALLERS_HPP
@@ -27,21 +27,21 @@ class callers {
     /// @param first_seed of the callers' keys; each takes one
     explicit callers(const closed_loop& loop, std::uint64_t first_seed = 0);
 
-    /// Each throws what a call failed with.
+    /// Each throws the error of a failed call.
     void call(std::uint64_t checks);
-    /// @param begin is run when all is ready, just before the time runs
+    /// @param begin is called when all is ready, just before the time starts
     void call_for(double seconds, const std::function<void()>& begin);
 
-    /// Lets each caller have its answer and end. The next stretch starts new ones.
+    /// Waits until the calls are complete and the callers have ended. The next run starts new ones.
     void end();
-    /// Through the limiter, so that it forgets the denials it remembers too; after `end`.
+    /// Resets keys through the limiter, which also clears its cached denials; after `end`.
     void reset_keys();
-    /// What is asked from the next stretch on; after `end`.
+    /// Sets the policy from the next run on; after `end`.
     void ask_about(const policy& p);
 
     [[nodiscard]] std::uint64_t checks() const noexcept { return checks_; }
     [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
-    /// Throws when one was.
+    /// Throws if a call was denied.
     void must_not_be_refused() const;
 
     histogram latencies;

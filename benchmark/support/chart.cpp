@@ -64,7 +64,7 @@ void print_panel(std::ostream& out, const panel& p, double top) {
     replay::print_line(out, "axis", axis, top + panel_head - 4, axis, y - 4);
 }
 
-/// The reference is one time itself.
+/// The ratio of the reference is 1.
 [[nodiscard]] panel throughput(const report& r) {
     auto p = panel{"Checks a second of one server, times the reference", {}};
     for (const auto& each : r.results) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A run as a picture: how many times the reference's checks a second each question got, and below
-// that latencies under load.
+// A run as a picture: the ratio of each scenario to the reference, and below that latencies under
+// load.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_CHART_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_CHART_HPP

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The warm-up, the stretch that is measured, and the end; with several threads, each of these
-// together.
+// The warm-up, the measured run, and the end; with several threads, each of these together.
 
 #include <support/callers.hpp>
 #include <support/closed_loop.hpp>
@@ -20,12 +19,12 @@
 namespace colimit::benchmark {
 namespace {
 
-/// The one whose figures are wanted; empty where there is none.
+/// Returns the server to measure; empty if there is none.
 [[nodiscard]] std::string server_of(const closed_loop& loop, const conditions& c) {
     return loop.settings.server != "memory:" ? c.socket : std::string{};
 }
 
-/// Threads get the cores one after another but for the first, which is the server's.
+/// Threads get the cores in order, except the first, which is the server's.
 void move_to_core_of(unsigned thread) {
     const auto cores = std::thread::hardware_concurrency();
     if (cores < 2)
@@ -33,19 +32,19 @@ void move_to_core_of(unsigned thread) {
     auto set = cpu_set_t{};
     CPU_ZERO(&set);
     CPU_SET(1 + thread % (cores - 1), &set);
-    sched_setaffinity(0, sizeof set, &set); // where it may not, the figures are worse, not wrong
+    sched_setaffinity(0, sizeof set, &set); // if it may not, the figures are worse, not wrong
 }
 
-/// What all threads of a measurement share.
+/// The data that all threads of a measurement share.
 struct crew {
     explicit crew(unsigned threads) : step(threads + std::ptrdiff_t{1}), failures(threads) {}
 
     std::barrier<> step;                   ///< the threads' and the meter's
-    std::atomic<std::uint64_t> checks = 0; ///< in the stretch that is measured
+    std::atomic<std::uint64_t> checks = 0; ///< in the measured run
     std::vector<std::exception_ptr> failures;
 };
 
-/// Comes to each of the three meetings, also after a failure: the others would wait for ever.
+/// Arrives at each of the three barriers, also after a failure: the others would wait forever.
 void work(crew& all, unsigned thread, unsigned threads, const closed_loop& loop,
           const conditions& c) {
     auto meetings = 3;

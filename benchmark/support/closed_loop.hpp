@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Callers in a closed loop: each is a coroutine that asks, waits for the answer and asks again. A
-// caller times one in eight of its calls, so that reading the clock stays below what is measured.
+// Callers in a closed loop: each is a coroutine that makes a call, waits for the result and
+// repeats. A caller times one in eight of its calls, so that the cost of reading the clock is
+// small.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_CLOSED_LOOP_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_CLOSED_LOOP_HPP
@@ -15,7 +16,7 @@
 
 namespace colimit::benchmark {
 
-/// How keys are drawn.
+/// The distribution of keys.
 enum class popularity : std::uint8_t {
     uniform, ///< all alike
     zipf,    ///< the k-th in proportion to 1/k
@@ -32,10 +33,10 @@ struct closed_loop {
 
 /// All callers on one thread and one limiter.
 ///
-/// Throws when a call fails or is refused: the answer would be one to another question.
+/// Throws if a call fails or is denied, which would measure something else.
 [[nodiscard]] measurement run(const closed_loop& loop, const conditions& c);
 
-/// So many threads, each with all of that for itself: a limiter and the callers.
+/// Runs several threads, each with its own limiter and callers.
 [[nodiscard]] measurement run_on_threads(unsigned threads, const closed_loop& loop,
                                          const conditions& c);
 

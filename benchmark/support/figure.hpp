@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Figures as people read them.
+// Figures as readable text.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_FIGURE_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_FIGURE_HPP
@@ -13,7 +13,7 @@
 
 namespace colimit::benchmark {
 
-/// `-` where there is none.
+/// Returns `-` if there is none.
 [[nodiscard]] inline std::string text(std::optional<double> value, int digits) {
     if (!value)
         return "-";

@@ -29,7 +29,7 @@ class histogram {
 
     [[nodiscard]] double max_us() const noexcept { return static_cast<double>(longest_) / 1000; }
 
-    /// The latency that this share of all does not exceed, in microseconds.
+    /// Returns the latency that this fraction of all does not exceed, in microseconds.
     [[nodiscard]] double percentile_us(double share) const noexcept {
         const auto rank = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(size_)));
         auto seen = std::uint64_t{0};

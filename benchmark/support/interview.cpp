@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A question that others are compared with is asked again for each of them, and all of these are
-// its rounds.
+// A scenario that others are compared with runs again for each of them, and all of these are its
+// rounds.
 
 #include <support/interview.hpp>
 
@@ -18,10 +18,10 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// What gives `conditions::most_per_s`.
+/// The scenario that determines `conditions::most_per_s`.
 constexpr std::string_view most_of = "redis_uniform";
 
-/// A line on a terminal that the next one replaces.
+/// Shows a line on a terminal that the next one replaces.
 void show_for_now(const std::string& line) {
     if (isatty(STDERR_FILENO) == 1)
         std::cerr << "\r\033[K" << line << std::flush;
@@ -113,7 +113,7 @@ void interview::ask(const std::vector<std::string_view>& names) {
             left_out_.push_back(std::string{q->name} + ": " + e.what());
         }
     }
-    for (const auto* q : wanted) // on its own only if nothing wanted needs it
+    for (const auto* q : wanted) // separately only if no requested scenario needs it
         if (is_baseline(*q) && !baselines_.contains(q->name)) {
             if (q->first == needs::most_per_s)
                 find_most_per_s();

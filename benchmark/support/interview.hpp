@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Asks the questions in turn, each several times, each after the one it is compared with, and says
-// on stderr how far it is.
+// Runs the scenarios alternately, each several times, each after the one it is compared with, and
+// reports its progress on stderr.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_INTERVIEW_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_INTERVIEW_HPP
@@ -24,13 +24,14 @@ class interview {
     /// @param questions must outlive this
     interview(std::span<const question> questions, conditions each, std::size_t rounds);
 
-    /// Asks those, in the order of the questions.
-    /// @throws std::runtime_error that names the question which has no answer
+    /// Runs these, in the order of the table.
+    /// @throws std::runtime_error that names the failed scenario
     void ask(const std::vector<std::string_view>& names);
 
-    /// In the order of the questions, those that others were compared with included.
+    /// Returns the results in the order of the table, including scenarios that others were compared
+    /// with.
     [[nodiscard]] std::vector<result> results() const;
-    /// `name: why`, of rivals that are not to be had here.
+    /// Returns `name: why` of rivals that are not available here.
     [[nodiscard]] const std::vector<std::string>& left_out() const noexcept { return left_out_; }
 
   private:
@@ -47,7 +48,7 @@ class interview {
     std::map<std::string_view, std::vector<measurement>> baselines_;
     std::vector<std::string> left_out_;
     std::size_t asked_ = 0; ///< turns
-    std::size_t turns_ = 0; ///< that there will be
+    std::size_t turns_ = 0; ///< the total
     std::chrono::steady_clock::time_point begin_;
 };
 

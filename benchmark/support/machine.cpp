@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What Linux and the compiler say.
+// Information from Linux and the compiler.
 
 #include <support/machine.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where a run took place, and how quiet it was there.
+// The machine of a run, and its load.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_MACHINE_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_MACHINE_HPP
@@ -9,15 +9,15 @@
 
 namespace colimit::benchmark {
 
-/// The processor, the cores and the kernel, in one line.
+/// Returns the processor, the cores and the kernel, in one line.
 [[nodiscard]] std::string machine();
 
 [[nodiscard]] std::string compiler();
 
-/// Now, in UTC.
+/// Returns the present time, in UTC.
 [[nodiscard]] std::string date();
 
-/// Processes that wanted to run, over the last minute.
+/// Returns the number of runnable processes, over the last minute.
 [[nodiscard]] double load_average();
 
 } // namespace colimit::benchmark

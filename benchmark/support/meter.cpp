@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The readings are taken from the outside in: the server is asked first and last, so that asking it
-// is in nobody's time.
+// The server is read first and last, so that reading it is not part of the measured time.
 
 #include <support/allocation_count.hpp>
 #include <support/meter.hpp>

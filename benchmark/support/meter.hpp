@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a stretch of work has cost: time, processor time here and in the server, allocations.
+// Measures the cost of a run: time, processor time here and in the server, allocations.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_METER_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_METER_HPP
@@ -18,7 +18,7 @@ class meter {
     /// Starts measuring. @param socket the server's; empty: there is no server
     explicit meter(std::string socket = {});
 
-    /// What `checks` of them have cost since then.
+    /// Returns the cost of `checks` checks since then.
     [[nodiscard]] measurement read(std::uint64_t checks) const;
 
   private:

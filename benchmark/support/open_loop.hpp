@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the questions about a load share: a load, a warm-up, and the measured stretch, which ends
-// when the last call that was due in it has its answer.
+// Shared by the scenarios under load: a load, a warm-up, and the measured run, which ends when the
+// last call that was due in it is complete.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_OPEN_LOOP_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_OPEN_LOOP_HPP
@@ -22,7 +22,7 @@
 
 namespace colimit::benchmark {
 
-/// Calls that were due and those that have their answers.
+/// Counts calls that were due and that are complete.
 class open_loop {
   public:
     using time_point = std::chrono::steady_clock::time_point;
@@ -31,7 +31,7 @@ class open_loop {
 
     boost::asio::io_context context{1};
 
-    /// Of the call that was due then.
+    /// Records the completion of the call that was due then.
     void answered(time_point due) {
         latencies_.add(std::chrono::steady_clock::now() - due);
         if (++answered_ == stop_at_)
@@ -51,10 +51,10 @@ class open_loop {
         auto spent = std::optional<meter>{};
         auto m = measurement{};
         auto stretch = 0;
-        // All in one run of the context: where it returns, Asio drops the memory that it keeps.
+        // All in one run of the context: when it returns, Asio frees the memory that it caches.
         go_on_ = [&] {
             switch (++stretch) {
-            case 1: // as many at once as no stall will leave waiting: none takes memory later
+            case 1: // as many at once as no stall will delay, so that no allocation follows
                 return take(at_once, 65'536);
             case 2:
                 return take(coming, conditions_.warm_up / 3);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A question that the benchmark answers, such as "how many checks a second do 256 callers get from
-// one server?". Each is one source file with one function, listed in questions.hpp.
+// A scenario of the benchmark, such as "how many checks per second do 256 callers get from one
+// server?". Each is one source file with one function, listed in questions.hpp.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_QUESTION_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_QUESTION_HPP
@@ -14,27 +14,28 @@
 
 namespace colimit::benchmark {
 
-/// Under which an answer is sought.
+/// The conditions of a measurement.
 struct conditions {
     std::string socket;        ///< path of the server's unix socket
     std::string scripts;       ///< the folder of reference.lua
     double seconds = 1;        ///< of measuring, after the warm-up
     std::uint64_t warm_up = 0; ///< checks before that, at least
-    double most_per_s = 0;     ///< what redis_uniform gave in this run, for questions about a load
+    double most_per_s = 0;     ///< the rate of redis_uniform in this run, for scenarios under load
 };
 
-/// For a single caller, who needs a second for what many callers do in a twentieth of one.
+/// Returns conditions for a single caller, which needs one second for the checks that many callers
+/// make in a twentieth of it.
 [[nodiscard]] inline conditions brief(conditions c) {
     c.warm_up /= 20;
     return c;
 }
 
-/// Thrown by a rival's question where the rival is not installed; says what to do.
+/// Thrown by a rival's scenario if the rival is not installed; says how to install it.
 class not_to_be_had : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// One answer. What does not apply is left out.
+/// One measurement. Figures that do not apply are nullopt.
 struct measurement {
     double checks_per_s = 0;
     std::optional<double> server_us_per_check = std::nullopt;
@@ -44,19 +45,19 @@ struct measurement {
     std::optional<double> p99_us = std::nullopt;
     std::optional<double> p999_us = std::nullopt;
     std::optional<double> max_us = std::nullopt;
-    std::optional<double> load_per_s = std::nullopt; ///< in an open loop, what was asked for
+    std::optional<double> load_per_s = std::nullopt; ///< the requested rate of an open loop
 };
 
-/// What the ratio of two questions is made of.
+/// The figure from which a ratio is computed.
 enum class ratio_of : std::uint8_t { throughput, median_latency, p99_latency };
 
-/// Whether a question needs more than the server.
+/// The requirements of a scenario besides the server.
 enum class needs : std::uint8_t { nothing, most_per_s, rival };
 
 struct question {
     std::string_view name;
     measurement (*measure)(const conditions&);
-    /// The question that is asked before each time this one is, so that both see the same machine;
+    /// The scenario that runs before each round of this one, so that both see the same machine;
     /// empty for none.
     std::string_view compared_with;
     ratio_of ratio = ratio_of::throughput;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Keys such as "user:1234567", drawn uniformly or by Zipf's law. The text is made from a number: a
-// table of a million keys would be read at random too, and the benchmark would measure the cache
-// misses of that. Making one costs about 4 ns, which the figures include. A row of them is made at
-// once: a processor that reads eight bytes of what it has just written two by two has to wait, and
-// whose key comes from a socket does not.
+// Keys such as "user:1234567", drawn uniformly or with Zipf's law. The text is made from a number:
+// a table of a million keys would be read at random too, and the benchmark would measure the cache
+// misses of that. Making one costs about 4 ns, which the figures include. Several are made at a
+// time: a processor that reads eight bytes just after writing them two by two has to wait, which
+// does not happen with keys from a socket.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_RANDOM_KEY_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_RANDOM_KEY_HPP
@@ -21,17 +21,17 @@ namespace colimit::benchmark {
 
 class random_key {
   public:
-    /// The number in the first key: with it, all keys are of one length.
+    /// The number in the first key, so that all keys have the same length.
     static constexpr std::uint32_t first = 1'000'000;
 
     /// @param keys up to 9,000,000
     random_key(std::uint32_t keys, std::uint64_t seed) noexcept
         : keys_(keys), state_((seed + 1) * 0x9E3779B97F4A7C15U) {}
 
-    /// Draws that were made beforehand, and that others take their keys from too.
+    /// Uses draws that were made beforehand, which other callers share.
     explicit random_key(zipf_draws& drawn) noexcept : drawn_(&drawn) {}
 
-    /// The next key, valid until as many more as a row has.
+    /// Returns the next key, valid for as many further calls as keys are made at a time.
     [[nodiscard]] std::string_view next() noexcept {
         if (used_ == row_.size()) {
             for (auto& text : row_)
@@ -47,7 +47,7 @@ class random_key {
                                  : static_cast<std::uint32_t>((random() * keys_) >> 32U);
     }
 
-    /// The key of that number, counted from 0; valid until the next one.
+    /// Returns the key of that number, counted from 0; valid until the next call.
     [[nodiscard]] std::string_view text_of(std::uint32_t number) noexcept {
         write(number, one_);
         return {one_.data(), one_.size()};
@@ -66,7 +66,7 @@ class random_key {
         std::memcpy(to.data(), "user:", 5);
     }
 
-    /// The upper half of a xorshift.
+    /// Returns the upper half of a xorshift.
     [[nodiscard]] std::uint64_t random() noexcept {
         state_ ^= state_ << 13U;
         state_ ^= state_ >> 7U;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The table and the JSON. The names in the JSON are read by other programs: they stay.
+// The table and the JSON. Other programs read the names in the JSON: do not change them.
 
 #include <support/figure.hpp>
 #include <support/report.hpp>
@@ -20,7 +20,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// How far the rounds lay from the median, in per cent of it.
+/// Returns the largest deviation of a round from the median, in per cent of it.
 [[nodiscard]] std::string spread(const result& r) {
     const auto middle = r.median.checks_per_s;
     const auto most = std::max(r.most_checks_per_s - middle, middle - r.least_checks_per_s);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is left of a run: a table for people and JSON for programs.
+// The output of a run: a table and JSON.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_REPORT_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_REPORT_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Medians, figure by figure: one round that a neighbour disturbed does not count.
+// Medians, figure by figure: so that one disturbed round does not count.
 
 #include <support/result.hpp>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// From several answers to one question to the row of the table: medians, and how far apart the
-// answers lay.
+// Summarises several rounds of a scenario as a row of the table: medians, and their spread.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_RESULT_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_RESULT_HPP
@@ -27,7 +26,7 @@ struct result {
 
 [[nodiscard]] double median(std::vector<double> values);
 
-/// @param others what it was compared with, round by round; empty for nothing
+/// @param others the measurements that it is compared with, round by round; or empty
 [[nodiscard]] result summarize(const question& asked, std::span<const measurement> rounds,
                                std::span<const measurement> others);
 

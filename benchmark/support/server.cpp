@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Blocking talks with the server, with the library's own codec.
+// Blocking commands to the server, with the library's codec.
 
 #include <redis/protocol/resp.hpp>
 #include <support/server.hpp>

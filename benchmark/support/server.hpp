@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Short talks with the server besides what is measured: what it has used, what it is, a clean
-// start. Each opens a connection of its own and waits for the answers.
+// Short commands to the server outside of the measurement: its processor time, its version,
+// deleting its keys. Each opens a connection and waits for the replies.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_SERVER_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_SERVER_HPP
@@ -17,15 +17,15 @@ class server {
     /// @param socket the path of its unix socket
     explicit server(std::string socket);
 
-    /// Sends a command, and gives back the text of the reply.
-    /// @throws std::runtime_error when the server does not answer, or answers with an error
+    /// Sends a command, and returns the text of the reply.
+    /// @throws std::runtime_error if the server does not reply, or replies with an error
     std::string ask(std::initializer_list<std::string_view> words) const;
 
-    /// The processor time that it has used, in the kernel too.
+    /// Returns the processor time that it has used, including the kernel's.
     [[nodiscard]] double cpu_seconds() const;
     [[nodiscard]] std::string version() const;
     [[nodiscard]] int process() const;
-    /// Forgets all keys, so that those of one question cost the next one nothing.
+    /// Deletes all keys, so that those of one scenario cost the next one nothing.
     void forget_keys() const;
     /// Returns the script's SHA-1.
     [[nodiscard]] std::string load_script(std::string_view body) const;

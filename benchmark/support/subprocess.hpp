@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Another program's work, by way of the shell.
+// Runs another program through the shell.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_SUBPROCESS_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_SUBPROCESS_HPP
@@ -11,10 +11,10 @@ namespace colimit::benchmark {
 
 struct outcome_of_command {
     std::string output;
-    int status = 0; ///< 0 where it ended well
+    int status = 0; ///< 0 if it succeeded
 };
 
-/// Runs it to its end. @throws std::runtime_error when it cannot be started
+/// Runs it to its end. @throws std::runtime_error if it cannot be started
 [[nodiscard]] outcome_of_command run_command(const std::string& command);
 
 } // namespace colimit::benchmark

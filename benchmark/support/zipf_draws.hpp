@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Numbers by Zipf's law: the k-th most popular of n comes in proportion to 1/k. They are drawn once
-// and then read in order, again and again: drawing costs more than a check in process does, and
-// this an addition.
+// Numbers with Zipf's law: the frequency of the k-th most popular of n is proportional to 1/k. They
+// are drawn once and then read in order, repeatedly: drawing one costs more than a check in
+// process, reading it an addition.
 
 #ifndef COLIMIT_BENCHMARK_SUPPORT_ZIPF_DRAWS_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_ZIPF_DRAWS_HPP
@@ -31,7 +31,7 @@ class zipf_draws {
         }
     }
 
-    /// From 0, the most popular.
+    /// Returns the next number; 0 is the most popular.
     [[nodiscard]] std::uint32_t next() noexcept {
         at_ = (at_ + 1) % count;
         return draws_[at_];

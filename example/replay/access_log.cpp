@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Reads from left to right, and stops at the quote that opens the request.
+// Parses from left to right, and stops at the quote that begins the request.
 
 #include "replay/access_log.hpp"
 
@@ -28,7 +28,8 @@ bool is_digit(char c) noexcept {
     return c >= '0' && c <= '9';
 }
 
-/// Letters, digits and what else stands in addresses and host names: `fe80::1%eth0`, `a-b.example`.
+/// Returns whether a character is part of addresses and host names: letters, digits, and as in
+/// `fe80::1%eth0`, `a-b.example`.
 bool is_client_character(char c) noexcept {
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            std::string_view{".:-_%"}.find(c) != std::string_view::npos;
@@ -41,14 +42,14 @@ std::string_view client_problem(std::string_view client) noexcept {
         return "the client address is longer than 255 characters";
     if (!std::ranges::all_of(client, is_client_character))
         return "does not start with an address or a host name";
-    // Otherwise all clients of a virtual host would be taken for one.
+    // Otherwise all clients of a virtual host would be one client.
     const auto port = client.find(':') + 1;
     if (port != 0 && port != client.size() && std::ranges::all_of(client.substr(port), is_digit))
         return "starts with HOST:PORT, where the address of the client should be";
     return {};
 }
 
-/// Whether the text has digits, letters and separators where the pattern has them.
+/// Returns whether the text has digits, letters and separators where the pattern has them.
 bool has_time_shape(std::string_view text) noexcept {
     const auto matches = [](char c, char p) {
         if (p == '+')
@@ -60,7 +61,7 @@ bool has_time_shape(std::string_view text) noexcept {
     return std::ranges::equal(text, time_pattern, matches);
 }
 
-/// The number that these digits are.
+/// Returns the number with these digits.
 int number(std::string_view digits) noexcept {
     int value = 0;
     for (const char c : digits)
@@ -68,7 +69,7 @@ int number(std::string_view digits) noexcept {
     return value;
 }
 
-/// 1 to 12, 0 for none.
+/// Returns 1 to 12, or 0 if the name is not valid.
 unsigned month_number(std::string_view name) noexcept {
     constexpr std::array<std::string_view, 12> names{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -97,7 +98,7 @@ time_reading read_time(std::string_view text) noexcept {
     const auto local = sys_days{date} + hours{hour} + minutes{minute} + seconds{second};
     const auto east = hours{zone_hour} + minutes{zone_minute};
     const auto time = text[21] == '+' ? local - east : local + east;
-    // What limiters take as a clock.
+    // The range of a limiter's clock.
     if (time < sys_days{year{1970} / 1 / 1} || time >= sys_days{year{2112} / 1 / 1})
         return {{}, "the year is not between 1970 and 2111"};
     return {time, {}};
@@ -111,8 +112,8 @@ log_reading read_log_line(std::string_view text) noexcept {
     if (const auto problem = client_problem(client); !problem.empty())
         return {{}, problem};
 
-    // A user name may hold anything but an unescaped quote, even a time in brackets; so the time is
-    // the one in front of the quote.
+    // A user name may contain anything except an unescaped quote, even a time in brackets; so the
+    // time is the one before the quote.
     constexpr std::string_view end = "] \"";
     constexpr auto length = time_pattern.size();
     for (auto at = text.find(" [", space); at != std::string_view::npos;

@@ -3,10 +3,10 @@
 // One line of an access log, in the common or the combined format:
 //
 //     192.0.2.7 - anna [17/May/2015:10:05:03 +0200] "GET / HTTP/1.1" 200 512 "-" "Mozilla/5.0"
-//     ^ client          ^ time                      ^ never looked into
+//     ^ client          ^ time                      ^ ignored
 //
-// Only two parts decide whom a limit would have hit, and these are read strictly: a guess would
-// charge the wrong client. The rest of the line is whatever clients sent, and is left alone.
+// Only two parts matter for a limit, and these are parsed strictly: a guess would charge the wrong
+// client. The rest of the line comes from clients, and is ignored.
 
 #ifndef COLIMIT_EXAMPLE_REPLAY_ACCESS_LOG_HPP
 #define COLIMIT_EXAMPLE_REPLAY_ACCESS_LOG_HPP
@@ -22,7 +22,7 @@ struct log_line {
     std::chrono::sys_seconds time;
 };
 
-/// A line that was read, or why it could not be.
+/// A parsed line, or the reason why it could not be parsed.
 struct log_reading {
     std::optional<log_line> line;
     std::string_view problem;

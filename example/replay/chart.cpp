@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Each bar has eight shades of height a row, and whatever is not zero can be seen.
+// Each bar has eight heights per row, and values above zero are always visible.
 
 #include "replay/chart.hpp"
 
@@ -40,7 +40,7 @@ std::string bars(const std::vector<std::size_t>& values, std::string_view name, 
     for (auto row = rows; row-- > 0;) {
         std::string line = margin(row == rows - 1 ? grouped(peak) : (row == 0 ? name : ""));
         line += with.side;
-        auto end = line.size(); // without the blanks that nobody sees
+        auto end = line.size(); // without trailing blanks
         for (const auto value : values) {
             const auto height = peak == 0 ? 0 : (value * rows * shades + peak - 1) / peak;
             const auto shade = std::clamp(height, row * shades, (row + 1) * shades) - row * shades;
@@ -53,7 +53,7 @@ std::string bars(const std::vector<std::size_t>& values, std::string_view name, 
     return text;
 }
 
-/// As many as there is room for: the fewer there are, the shorter their labels can be.
+/// Returns as many ticks as fit: the fewer there are, the shorter their labels can be.
 std::vector<tick> fitting_ticks(const timeline& line, std::size_t columns) {
     for (auto most = columns / (5 + label_gap);; --most) {
         auto marks = ticks(line, std::max<std::size_t>(most, 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What pictures are made of, replay's and the benchmark's: a page with a title that follows the
+// Elements of the pictures of replay and the benchmark: a page with a title that follows the
 // reader's preference for light or dark, texts and lines.
 
 #ifndef COLIMIT_EXAMPLE_REPLAY_DRAWING_HPP

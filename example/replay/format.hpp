@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Numbers, times and other people's bytes, written for people.
+// Numbers, times and untrusted bytes as readable text.
 
 #ifndef COLIMIT_EXAMPLE_REPLAY_FORMAT_HPP
 #define COLIMIT_EXAMPLE_REPLAY_FORMAT_HPP
@@ -18,7 +18,7 @@ namespace replay {
 /// `1 line`, `2 lines`.
 [[nodiscard]] std::string counted(std::size_t number, std::string_view noun);
 
-/// 1 of 8 as `12.50 %`; of nothing as `0.00 %`. Only none is 0, and only all is 100.
+/// Returns 1 of 8 as `12.50 %`; of nothing as `0.00 %`. Only none is 0, and only all is 100.
 [[nodiscard]] std::string percentage(std::size_t part, std::size_t whole);
 
 /// `2015-05-17 10:05:03`, in UTC.
@@ -27,11 +27,11 @@ namespace replay {
 /// The two largest units: `3 d 11 h`, `45 s`.
 [[nodiscard]] std::string duration(std::chrono::seconds time);
 
-/// Printable ASCII as it is, everything else as `\xNN`: what a log holds must not reach a terminal,
-/// which would obey it.
+/// Returns printable ASCII unchanged, and everything else as `\xNN`, because terminals interpret
+/// control characters.
 [[nodiscard]] std::string escaped(std::string_view bytes);
 
-/// The address without its password, which has no place on a screen.
+/// Returns the address without its password, for messages.
 [[nodiscard]] std::string without_password(std::string_view address);
 
 } // namespace replay

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Servers write a line when the request is done, with the time at which it came: so logs are nearly
-// in order, and a limiter that was fed with them as they are would see its clock step back.
+// Servers write a line at the end of a request, with the time of its start: so logs are nearly in
+// order, and a limiter that read them in that order would see its clock step back.
 
 #include "replay/history.hpp"
 
@@ -18,7 +18,7 @@ namespace replay {
 
 namespace {
 
-/// After so many bytes without one line that can be read, the rest need not be tried.
+/// After this many bytes without a valid line, the rest is not tried.
 constexpr std::uint64_t patience = 1 << 20;
 
 constexpr std::size_t text_kept = 200;
@@ -41,7 +41,7 @@ class reader {
         return result_.requests.empty() && bytes_ >= patience;
     }
 
-    /// Why nothing could be read.
+    /// Returns why nothing could be read.
     [[nodiscard]] std::string problem() const {
         if (lines_ == 0)
             return "is empty";
@@ -107,7 +107,7 @@ std::size_t put_in_order(std::vector<request>& requests) {
     }
     if (count == 0)
         return 0;
-    // What std::stable_sort does; clang does not compile that of GCC 12's library without a
+    // Sorts as std::stable_sort does, which clang does not compile from GCC 12's library without a
     // warning.
     std::vector<std::size_t> places(requests.size());
     std::iota(places.begin(), places.end(), std::size_t{0});

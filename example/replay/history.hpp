@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A log in memory: who came when, in the order of time, at 16 bytes a request.
+// A log in memory: the client and time of each request, ordered by time, 16 bytes per request.
 
 #ifndef COLIMIT_EXAMPLE_REPLAY_HISTORY_HPP
 #define COLIMIT_EXAMPLE_REPLAY_HISTORY_HPP
@@ -20,7 +20,7 @@ namespace replay {
 
 struct request {
     std::chrono::sys_seconds time;
-    std::uint32_t client; ///< its place in `history::clients`
+    std::uint32_t client; ///< its index in `history::clients`
 
     friend bool operator==(const request&, const request&) = default;
 };
@@ -38,15 +38,15 @@ struct history {
     std::vector<request> requests;
     std::size_t unreadable = 0;
     std::vector<unreadable_line> first_unreadable; ///< at most `unreadable_kept`
-    /// Requests that stood behind a later one.
+    /// Requests that came after a later one in the log.
     std::size_t out_of_order = 0;
 };
 
-/// @throws input_error, also when no line at all could be read.
+/// @throws input_error, also if no line could be parsed.
 [[nodiscard]] history load(const std::string& path, progress& shown);
 
-/// Puts the requests in the order of time; those of one second keep theirs. Returns how many stood
-/// behind a later one.
+/// Sorts the requests by time; those of one second keep their order. Returns how many came after a
+/// later one.
 std::size_t put_in_order(std::vector<request>& requests);
 
 } // namespace replay

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// zlib's gzread does both kinds of files. It says only on request that a gzip file ended too early,
-// so that is asked at the end.
+// zlib's gzread reads both kinds of files. It reports only on request that a gzip file ended too
+// early, so that is checked at the end.
 
 #include "replay/lines.hpp"
 

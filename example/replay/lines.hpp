@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The lines of a file, plain or gzip: which of them is told by the first bytes, not by the name.
+// The lines of a file, plain or gzip, which is detected from the first bytes, not from the name.
 // Memory is bounded: of a line that is too long only the beginning is kept.
 
 #ifndef COLIMIT_EXAMPLE_REPLAY_LINES_HPP
@@ -19,7 +19,7 @@ struct gzFile_s; // NOLINT(readability-identifier-naming): the name is zlib's
 
 namespace replay {
 
-/// The file cannot be read, or is not what it should be; `what()` is for the user.
+/// The file cannot be read, or is not valid; `what()` is a message for the user.
 struct input_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -36,10 +36,10 @@ class line_source {
     /// @throws input_error
     explicit line_source(const std::string& path);
 
-    /// The next line, none after the last. @throws input_error
+    /// Returns the next line, or nullopt after the last. @throws input_error
     [[nodiscard]] std::optional<text_line> next();
 
-    /// Bytes of the file that have been read, and that there are (0 where that is not known).
+    /// Return the bytes of the file that have been read, and its size (0 if that is not known).
     [[nodiscard]] std::uint64_t position() const noexcept;
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
@@ -48,7 +48,7 @@ class line_source {
         void operator()(gzFile_s* file) const noexcept;
     };
 
-    /// Reads on; false at the end of the file.
+    /// Reads more; returns false at the end of the file.
     bool fill();
     void skip_rest_of_line();
     [[nodiscard]] std::string_view unread() const noexcept {
@@ -59,7 +59,7 @@ class line_source {
     std::unique_ptr<gzFile_s, closer> file_;
     std::uint64_t size_ = 0;
     std::vector<char> buffer_;
-    std::size_t begin_ = 0; // of what has been read from the file and not been given out
+    std::size_t begin_ = 0; // of the data that was read and not returned yet
     std::size_t end_ = 0;
     bool is_in_cut_line_ = false;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// replay: reads an access log and says whom a limit would have hit, how often and when. Reading
-// order: access_log (a line), lines (a file), history (a log), run (through the limiter), then what
-// is made of the verdicts: statistics, timeline, chart, report, svg.
+// replay: reads an access log and reports which clients a limit would have denied, how often and
+// when. Reading order: access_log (a line), lines (a file), history (a log), run (through the
+// limiter), then the output: statistics, timeline, chart, report, svg.
 //
 // Exit codes: 0 done, 1 the server or a file to write failed, 2 bad usage or input, 128 + N ended
 // by signal N.
@@ -58,7 +58,7 @@ void declare(CLI::App& app, options& o) {
                    "unix:/path")
         ->type_name("ADDRESS")
         ->capture_default_str();
-    app.add_option("--svg", o.svg, "Also draw requests and refusals over time")->type_name("FILE");
+    app.add_option("--svg", o.svg, "Also draw requests and denials over time")->type_name("FILE");
     app.add_option("--top", o.top, "Clients to list")->type_name("N")->capture_default_str();
     app.add_option("--width", o.width, "Columns (default: those of the terminal, or 80)")
         ->type_name("N")
@@ -71,12 +71,13 @@ void declare(CLI::App& app, options& o) {
         "128 + N ended by signal N.");
 }
 
-/// What a name may have in place of a character of a rule's text.
+/// Returns the character of a name for a character of a rule's text.
 constexpr char name_character(char c) {
     return c == '/' ? '-' : c == ' ' ? '_' : c == '+' || c == ':' ? '.' : c;
 }
 
-/// The rules, those without a name named after their text: there may be two of one algorithm.
+/// Makes a policy of the rules; rules without a name are named after their text, as two may have
+/// the same algorithm.
 colimit::policy make_policy(const std::vector<colimit::rule>& rules) {
     auto named = rules;
     for (auto& rule : named) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One line that is written over. Four times a second is often enough for eyes.
+// One line that is overwritten, four times per second.
 
 #include "replay/progress.hpp"
 

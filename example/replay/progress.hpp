@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A progress bar on stderr: only on a terminal, and only for work that takes long enough to wonder.
+// A progress bar on stderr: only on a terminal, and only for work that takes long.
 
 #ifndef COLIMIT_EXAMPLE_REPLAY_PROGRESS_HPP
 #define COLIMIT_EXAMPLE_REPLAY_PROGRESS_HPP
@@ -14,13 +14,13 @@ namespace replay {
 
 class progress {
   public:
-    /// @param is_wanted whether there is somebody to see it
+    /// @param is_wanted whether the bar is shown
     explicit progress(bool is_wanted) noexcept : is_wanted_(is_wanted) {}
 
-    /// @param total in any unit; 0 when it is not known
+    /// @param total in any unit; 0 if it is not known
     void begin(std::string_view what, std::uint64_t total);
     void advance(std::uint64_t done);
-    /// Takes the bar away.
+    /// Removes the bar.
     void end();
 
   private:

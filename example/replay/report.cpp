@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The report from top to bottom: what was read, the sums, the timeline, the clients.
+// The report from top to bottom: the log, totals, the timeline, the clients.
 
 #include "replay/report.hpp"
 
@@ -81,7 +81,7 @@ void print_clients(std::ostream& out, const history& log, const statistics& foun
         widest = std::max(widest, log.clients[found.clients_limited[i].client].size());
     const auto name_width = static_cast<int>(widest);
 
-    // Within one day the date would say the same in every line; the year does in any case.
+    // Within one day the date would be the same in every line; the year usually is.
     const auto same_day =
         floor<days>(log.requests.front().time) == floor<days>(log.requests.back().time);
     const auto time = [same_day](sys_seconds t) { return utc(t).substr(same_day ? 11 : 5); };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the replay found, as text for a terminal. Nothing in it depends on where the counters were,
-// except the line that says so.
+// The result of the replay, as text for a terminal. Nothing in it depends on the store, except the
+// line that names it.
 
 #ifndef COLIMIT_EXAMPLE_REPLAY_REPORT_HPP
 #define COLIMIT_EXAMPLE_REPLAY_REPORT_HPP
@@ -16,7 +16,7 @@
 
 namespace replay {
 
-/// What was replayed, ready to be shown.
+/// The data of a replay, ready for output.
 struct subject {
     std::string log;
     std::vector<std::string> rules;

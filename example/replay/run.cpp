@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A few hundred coroutines share the work, so that many calls are under way at once and travel to
-// the server together. Each takes the next request and asks in the same turn; so the limiter is
-// asked in the order of time. It answers the calls of one policy in the order in which they were
-// made, and therefore the result is the same as from one coroutine that waits for each answer.
+// A few hundred coroutines share the work, so that many calls are in flight and sent together. Each
+// takes the next request and calls the limiter in the same event-loop iteration; so the calls are
+// in the order of time. The limiter decides the calls of one policy in the order in which they were
+// made, and therefore the result is the same as from one coroutine that waits for each decision.
 
 #include "replay/run.hpp"
 
@@ -34,10 +34,10 @@ namespace {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-constexpr auto patience = 5s; // for the server's first answer
+constexpr auto patience = 5s; // for the first connection
 constexpr std::size_t most_calls = 512;
 
-/// Nobody else's: neither another replay's nor an application's.
+/// Returns a prefix that neither another replay nor an application uses.
 std::string own_prefix() {
     std::array<char, 64> text{};
     std::snprintf(text.data(), text.size(), "colimit-replay-%ld-%08x", static_cast<long>(getpid()),
@@ -52,7 +52,7 @@ colimit::config configuration(const history& log, const colimit::policy& policy,
     c.prefix = own_prefix();
     c.timeout = 10s; // a replay is patient
     c.on_failure = colimit::failure_mode::error;
-    c.min_key_ttl = 1h;       // a second of the log may take longer here
+    c.min_key_ttl = 1h;       // one second of the log may take longer here
     c.batches_in_flight = 64; // all calls in a batch have one clock, so batches are small
     c.local_max_states = std::max<std::size_t>(log.clients.size() * policy.size(), 1);
     return c;
@@ -87,7 +87,7 @@ class player {
     }
 
   private:
-    /// Runs `count` coroutines until all of them have ended. Keeps the first failure.
+    /// Runs `count` coroutines until all of them have ended. Stores the first failure.
     template<class MakeCoroutine>
     void in_parallel(std::size_t count, MakeCoroutine make) {
         auto running = count;
@@ -138,8 +138,8 @@ class player {
         }
     }
 
-    /// Clients are numbered in the order of the log, which is not quite that of time; so all that
-    /// may have been asked for are reset, which does no harm to the others.
+    /// Clients are numbered in the order of the log, which is not quite that of time; so all keys
+    /// that may have been used are reset, which is harmless for the others.
     void forget_clients() {
         const auto earlier = std::exchange(failure_, nullptr);
         const auto count = std::min(most_calls, log_.clients.size());

@@ -17,15 +17,15 @@
 
 namespace replay {
 
-/// Somebody pressed Ctrl-C, or the system asked.
+/// Thrown after Ctrl-C or a signal of the system.
 struct interrupted : std::runtime_error {
     explicit interrupted(int number)
         : std::runtime_error("interrupted; nothing is left on the server"), signal(number) {}
     int signal;
 };
 
-/// Verdicts for all requests, in their order. Whatever happens, it resets the keys that it used; a
-/// second signal ends it at once, and then the keys end by themselves within an hour.
+/// Returns the decisions for all requests, in their order. It always resets the keys that it used;
+/// a second signal ends it at once, and then the keys expire within an hour.
 /// @throws colimit::error for a bad address, boost::system::system_error or std::runtime_error when
 /// the server fails, interrupted
 [[nodiscard]] std::vector<verdict> run(const history& log, const colimit::policy& policy,

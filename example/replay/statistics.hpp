@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whom a limit would have hit, how often and when: the history and its verdicts, counted.
+// Which clients a limit would have denied, how often and when: the history and its decisions,
+// counted.
 
 #ifndef COLIMIT_EXAMPLE_REPLAY_STATISTICS_HPP
 #define COLIMIT_EXAMPLE_REPLAY_STATISTICS_HPP
@@ -14,7 +15,7 @@
 
 namespace replay {
 
-/// For each request, in their order, the place of the rule that refused it; or this.
+/// Per request, in order, the index of the rule that denied it; or `allowed`.
 using verdict = std::int8_t;
 inline constexpr verdict allowed = -1;
 
@@ -31,7 +32,7 @@ struct statistics {
     std::size_t limited = 0;
     std::vector<std::size_t> limited_by_rule;
     std::size_t clients = 0;
-    /// The most limited first; of equals the one that was limited first.
+    /// Sorted by denials, most first; of equals the one that was denied first.
     std::vector<client_statistics> clients_limited;
 };
 

@@ -32,7 +32,7 @@ struct panel {
 constexpr panel upper{96, 272};
 constexpr panel lower{312, 416};
 
-/// 1, 2 or 5 times a power of ten, such that at most five of it reach the peak.
+/// Returns 1, 2 or 5 times a power of ten, such that at most five steps reach the peak.
 std::size_t grid_step(std::size_t peak) {
     for (std::size_t power = 1;; power *= 10)
         for (const std::size_t factor : {1U, 2U, 5U})
@@ -40,7 +40,7 @@ std::size_t grid_step(std::size_t peak) {
                 return power * factor;
 }
 
-/// Both axes' scales: places of times, and of numbers within one panel.
+/// The scales of both axes: positions of times, and of numbers within one panel.
 class scale {
   public:
     scale(const timeline& line, panel where, std::size_t peak)
@@ -54,7 +54,7 @@ class scale {
         return x(static_cast<double>((time - line_->start).count()) /
                  static_cast<double>(line_->step.count()));
     }
-    /// Anything above zero is seen.
+    /// Values above zero are always visible.
     [[nodiscard]] double y(std::size_t value) const {
         const auto height =
             (where_.bottom - where_.top) * static_cast<double>(value) / static_cast<double>(top_);

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono;
 
-// No 90 minutes: where something happens every hour, every other bar would be twice as high.
+// Without 90 minutes: with hourly events every other bar would be twice as high.
 constexpr std::array<seconds, 29> steps{
     seconds{1},  seconds{2},  seconds{5}, seconds{10}, seconds{15}, seconds{30},
     minutes{1},  minutes{2},  minutes{3}, minutes{5},  minutes{10}, minutes{15},
@@ -23,12 +23,12 @@ constexpr std::array<seconds, 29> steps{
     hours{6},    hours{8},    hours{12},  days{1},     days{2},     days{4},
     days{7},     days{14},    days{28},   days{56},    days{112}};
 
-/// Where steps of this length begin, counted from 1970.
+/// Returns the index of the step of this length, counted from 1970.
 std::int64_t place(sys_seconds time, seconds step) {
     return time.time_since_epoch() / step;
 }
 
-/// The shortest step that is a multiple of `base` and of which `most` are enough.
+/// Returns the shortest step that is a multiple of `base` and of which `most` are enough.
 seconds choose_step(sys_seconds first, sys_seconds last, std::size_t most, seconds base) {
     const auto fits = [&](seconds step) {
         const auto count = place(last, step) - place(first, step) + 1;
@@ -42,7 +42,7 @@ seconds choose_step(sys_seconds first, sys_seconds last, std::size_t most, secon
     return step;
 }
 
-/// The part of `2015-05-17 10:05:03` that differs from tick to tick.
+/// Returns the part of `2015-05-17 10:05:03` that differs from tick to tick.
 std::string label(sys_seconds time, seconds step, seconds whole) {
     const auto text = utc(time);
     if (step % days{1} == seconds{0})

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Requests and refusals over time, in steps that people count in (10 s, 15 min, 1 h), for whoever
-// draws them.
+// Requests and denials over time, in round steps (10 s, 15 min, 1 h), for the charts.
 
 #ifndef COLIMIT_EXAMPLE_REPLAY_TIMELINE_HPP
 #define COLIMIT_EXAMPLE_REPLAY_TIMELINE_HPP
@@ -27,17 +26,17 @@ struct timeline {
     }
 };
 
-/// A place on the time axis that has a label.
+/// A labelled position on the time axis.
 struct tick {
     std::chrono::sys_seconds time;
     std::string label;
 };
 
-/// The finest timeline of at most `most` steps. The requests are in order, and there is one.
+/// Returns the finest timeline of at most `most` steps. The requests are sorted and not empty.
 [[nodiscard]] timeline make_timeline(const std::vector<request>& requests,
                                      const std::vector<verdict>& verdicts, std::size_t most);
 
-/// Round times, at most `most`, with labels as short as they can be.
+/// Returns round times, at most `most`, with labels as short as possible.
 [[nodiscard]] std::vector<tick> ticks(const timeline& line, std::size_t most);
 
 } // namespace replay

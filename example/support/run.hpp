@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the small examples share: a context, a limiter at the address that the command line names,
-// and one coroutine.
+// Shared by the small examples: a context, a limiter at the address of the command line, and one
+// coroutine.
 
 #ifndef COLIMIT_EXAMPLE_SUPPORT_RUN_HPP
 #define COLIMIT_EXAMPLE_SUPPORT_RUN_HPP
@@ -23,7 +23,7 @@ int run(int argc, char** argv, Show show) {
         std::exception_ptr failure;
         boost::asio::co_spawn(context, show(limiter), [&](const std::exception_ptr& e) {
             failure = e;
-            limiter.close(); // so that the context runs out
+            limiter.close(); // so that the context ends
         });
         context.run();
         if (failure)

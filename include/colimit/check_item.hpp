@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One of several checks that are made together.
+// One check of an `allow_many` or `allow_all`.
 
 #ifndef COLIMIT_CHECK_ITEM_HPP
 #define COLIMIT_CHECK_ITEM_HPP
@@ -14,8 +14,8 @@
 
 namespace colimit {
 
-/// For `allow_many` and `allow_all`, which write the answer into `ec` and `result`. The checks must
-/// live until the call completes; their keys until it is initiated.
+/// A check for `allow_many` and `allow_all`, which write its outcome into `ec` and `result`. The
+/// checks must live until the call completes; their keys until it is initiated.
 struct check_item {
     std::string_view key;
     colimit::policy policy;

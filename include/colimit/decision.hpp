@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The answer to a call: not only whether, but how much is left, when to come back, which rule said
-// so and who answered.
+// The result of a call: whether it is allowed, how much quota remains, when to retry, which rule is
+// decisive and where the decision was made.
 
 #ifndef COLIMIT_DECISION_HPP
 #define COLIMIT_DECISION_HPP
@@ -24,61 +24,63 @@ using time_point = std::chrono::sys_time<std::chrono::microseconds>;
 enum class outcome : std::uint8_t {
     /// Granted and charged (or, for `peek`, would be).
     allowed,
-    /// Refused now; the same call is allowed after `retry_after` if nobody else charges meanwhile.
+    /// Denied now; the same call is allowed after `retry_after` unless other calls charge the key
+    /// in the meantime.
     denied,
-    /// Refused for ever: it asks for more than the limit. Nothing was written.
+    /// Denied forever: the cost exceeds the limit. Nothing was written.
     never,
 };
 
-/// Who made the decision.
+/// Where the decision was made.
 enum class decision_source : std::uint8_t {
     /// The store that the limiter was given.
     store,
-    /// An earlier denial of the store that still holds.
+    /// The deny cache: an earlier denial of the store that is still valid.
     deny_cache,
     /// The store in this process, because the server did not answer: `failure_mode::local`.
     fallback,
-    /// Nobody: the server did not answer, and the mode is `failure_mode::allow`.
+    /// No store: the server did not answer, and the mode is `failure_mode::allow`.
     fail_open,
-    /// Nobody: the server did not answer, and the mode is `failure_mode::deny`.
+    /// No store: the server did not answer, and the mode is `failure_mode::deny`.
     fail_closed,
 };
 
-/// What denied a call.
+/// Why a call was denied.
 enum class denial_reason : std::uint8_t {
-    /// Nothing, or the binding rule.
+    /// The limiting rule; also the value of allowed calls.
     rule,
-    /// `policy::prevent_duplicate`: the call before was granted too recently.
+    /// `policy::prevent_duplicate`: the previous grant is too recent.
     duplicate,
     /// `block`.
     block,
 };
 
-/// `retry_after` of a call that is never allowed.
+/// The `retry_after` of a call that is never allowed.
 inline constexpr auto never_again = std::chrono::microseconds::max();
 
-/// What one rule says.
+/// The status of one rule.
 struct rule_status {
     /// The rule's capacity, in tokens.
     std::int64_t limit = 0;
-    /// Tokens left, rounded down; negative after `charge` took more than there was.
+    /// Tokens left, rounded down; negative after `charge` took more than was left.
     std::int64_t balance = 0;
-    /// When this rule alone would allow the call; 0 when it does, `never_again` when it never will.
+    /// Time until this rule alone would allow the call; 0 if it does now, `never_again` if it never
+    /// will.
     std::chrono::microseconds retry_after{};
-    /// When this rule will have recovered fully; 0 when it has.
+    /// Time until this rule has fully recovered; 0 if it has.
     std::chrono::microseconds reset_after{};
-    /// The resolution in which this rule counts time: 1 us, 1 ms or 1 s.
+    /// The time resolution of this rule: 1 us, 1 ms or 1 s.
     std::chrono::microseconds resolution{1};
 
-    /// Tokens left, 0 when the balance is negative.
+    /// Returns the tokens left, 0 if the balance is negative.
     [[nodiscard]] constexpr std::int64_t remaining() const noexcept {
         return std::max<std::int64_t>(balance, 0);
     }
     friend constexpr bool operator==(const rule_status&, const rule_status&) = default;
 };
 
-/// The status of each rule, in the policy's order. Only the rules that are there are copied, or
-/// written at all: to clear the places of eight would take a tenth of a call in process.
+/// The status of each rule, in the policy's order. Only existing elements are initialised and
+/// copied: clearing all eight would take a tenth of the time of a call in process.
 class rule_statuses {
   public:
     constexpr rule_statuses() noexcept { // NOLINT: the array is written when it is used
@@ -117,7 +119,7 @@ class rule_statuses {
     }
 
   private:
-    union places { // whose constructor does nothing, and nothing of it needs a destructor
+    union places { // the constructor does nothing, and no member needs a destructor
         constexpr places() noexcept {} // NOLINT: see above
         std::array<rule_status, limits::max_rules_per_policy> items;
     };
@@ -126,26 +128,26 @@ class rule_statuses {
     std::size_t size_ = 0;
 };
 
-/// The answer to a call. The numbers are those of the binding rule: the one that refused, with the
-/// longest `retry_after`, or, when all allowed, the one with the least remaining. Where a duplicate
-/// or a block refused for longer than any rule, limit and remaining are 0 and the times its own.
+/// The result of a call. The numbers are those of the limiting rule: of the rules that denied, the
+/// one with the longest `retry_after`; if all allowed, the one with the least remaining. If
+/// prevent_duplicate or a block denies for longer than any rule, limit and remaining are 0 and the
+/// times are those of the duplicate or block.
 struct decision {
     colimit::outcome outcome = colimit::outcome::denied;
     decision_source source = decision_source::store;
     denial_reason reason = denial_reason::rule;
     /// The index of the limiting rule in the policy: `policy[d.limiting_rule].name()`. Always a
-    /// rule, also where something else refused.
+    /// valid index, even if a duplicate or a block denied the call.
     std::uint8_t limiting_rule = 0;
-    /// Tokens granted: the cost, less after a partial grant, 0 when refused. For `peek` what
-    /// `allow` would grant; 0 for `charge`, `refund` and `reset`, which grant nothing.
+    /// Tokens granted: the cost, less after a partial grant, 0 if denied. For `peek` the number
+    /// that `allow` would grant; 0 for `charge`, `refund` and `reset`, which grant nothing.
     std::int64_t granted = 0;
     std::int64_t limit = 0;
     std::int64_t remaining = 0;
-    /// 0 when allowed; `never_again` for `outcome::never`.
+    /// 0 if allowed; `never_again` for `outcome::never`.
     std::chrono::microseconds retry_after{};
     std::chrono::microseconds reset_after{};
-    /// The time at which the decision was made, by the store's clock (or the clock that was
-    /// supplied).
+    /// The time of the decision, according to the store's clock (or as supplied).
     time_point server_time;
     rule_statuses rules;
 

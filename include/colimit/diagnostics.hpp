@@ -31,18 +31,19 @@ enum class phase : std::uint8_t {
 struct problem {
     errc code = errc::unavailable;
     colimit::phase phase = colimit::phase::connect;
-    /// The words of the server, of the operating system or of OpenSSL: at most
+    /// The message of the server, of the operating system or of OpenSSL: at most
     /// `limits::max_problem_bytes` bytes of printable ASCII. Other bytes are escaped as `\xNN`. It
     /// may contain names of keys and the user's name, never the password: `***` stands for it, also
     /// where it was percent-encoded or escaped, and where the text ends within it. If it has fewer
-    /// than four characters, the words of a server that contain it are left out as a whole. (In
+    /// than four characters, a server message that contains it is omitted. (In
     /// `redis://user:12345`, where `@host` was forgotten, `12345` is the port of the host `user`.
     /// It is shown if there is such a host.)
     std::string text;
-    /// When it happened first without another problem in between, and when it happened last.
+    /// The first time that it happened without another problem in between, and the last time.
     std::chrono::system_clock::time_point first{};
     std::chrono::system_clock::time_point last{};
-    /// How often it happened from `first` to `last`: connections and replies, not calls.
+    /// The number of times that it happened from `first` to `last`, counted in connections and
+    /// replies, not calls.
     std::uint64_t count = 1;
 };
 
@@ -59,16 +60,17 @@ enum class health_state : std::uint8_t {
 struct health {
     health_state state = health_state::connecting;
     std::chrono::system_clock::time_point since{};
-    /// As `limiter::last_error`. It stays when the problem is over.
+    /// As `limiter::last_error`. It stays after the problem has been solved.
     std::optional<problem> last_problem;
 };
 
-/// What `config::on_event` is called for. How often does not depend on the number of calls.
+/// The kinds of events of `config::on_event`. Their frequency does not depend on the number of
+/// calls.
 enum class event_kind : std::uint8_t {
     connected,      ///< a connection is ready to serve
     disconnected,   ///< a connection that was ready is lost; `cause` says why
-    breaker_opened, ///< the server is not asked any more; `cause` says why, if it is known
-    breaker_closed, ///< the server is asked again
+    breaker_opened, ///< no calls are sent to the server; `cause` says why, if it is known
+    breaker_closed, ///< calls are sent to the server again
     /// The failure mode has decided a call that would have ended with `errc::unavailable`,
     /// `deadline_exceeded`, `outcome_unknown` or `server_error`, which is the `cause`.
     /// `too_many_in_flight` does not count: it is no outage, and `statistics` counts it.
@@ -76,16 +78,16 @@ enum class event_kind : std::uint8_t {
     /// The server has decided a call again, and in the last second the failure mode has decided
     /// none for one of these errors.
     fallback_ended,
-    /// The server has taken the scripts of a handshake, or one that it had forgotten.
+    /// The server has loaded the scripts of a handshake, or one that it had forgotten.
     script_loaded,
-    /// The user may not run a command or touch a key; `cause` has the server's words. Once in the
-    /// same words until the server permits a call under the same policy; if it denies one again, at
-    /// most once per second. If it denies in more than four different ways, one that was reported
+    /// The user may not run a command or touch a key; `cause` has the server's message. Each
+    /// message is reported once until the server permits a call under the same policy, and after
+    /// that at most once per second. With more than four different messages, one that was reported
     /// before may be reported again.
     permission_denied,
 };
 
-/// What happened to a limiter.
+/// An event of a limiter.
 struct event {
     event_kind kind = event_kind::connected;
     std::chrono::system_clock::time_point at{};
@@ -93,15 +95,15 @@ struct event {
     std::optional<problem> cause;
 };
 
-/// `resolve`, `connect`, `TLS`, `handshake`, `script` or `reply`.
+/// Returns `resolve`, `connect`, `TLS`, `handshake`, `script` or `reply`.
 [[nodiscard]] std::string_view to_string(phase p) noexcept;
-/// `connecting`, `ready`, `degraded`, `refused` or `closed`.
+/// Returns `connecting`, `ready`, `degraded`, `refused` or `closed`.
 [[nodiscard]] std::string_view to_string(health_state s) noexcept;
-/// One line, such as `script: the server refused ...: OOM command not allowed (3 times)`.
+/// Returns one line, such as `script: the server refused ...: OOM command not allowed (3 times)`.
 [[nodiscard]] std::string to_string(const problem& p);
-/// The name of the enumerator with spaces, such as `breaker opened`.
+/// Returns the name of the enumerator with spaces, such as `breaker opened`.
 [[nodiscard]] std::string_view to_string(event_kind k) noexcept;
-/// The kind and, if there is one, the cause.
+/// Returns the kind and, if there is one, the cause.
 [[nodiscard]] std::string to_string(const event& e);
 
 std::ostream& operator<<(std::ostream& out, phase p);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What can go wrong (errc), and what to do about it (condition). A refusal by a limit is not here:
-// that is a decision, a value. Errors say that there is no decision. What the server said, and
-// when, is in `limiter::last_error`; the events of `config::on_event` tell it at once
-// (diagnostics.hpp).
+// Error codes (errc) and the reactions to them (condition). A denial is not an error: it is a
+// decision, a value. Errors say that there is no decision. `limiter::last_error` has the server's
+// message and its time; the events of `config::on_event` report them immediately (diagnostics.hpp).
 
 #ifndef COLIMIT_ERROR_HPP
 #define COLIMIT_ERROR_HPP
@@ -20,66 +19,67 @@ using boost::system::error_code;
 
 /// What happened.
 enum class errc {
-    /// No connection to the store, and no hope of one before the deadline. Nothing was charged.
+    /// No connection can be made before the deadline, or the circuit breaker is open. Nothing was
+    /// charged.
     unavailable = 1,
     /// The deadline passed before the request left this process. Nothing was charged.
     deadline_exceeded,
-    /// The request may have reached the server and its reply did not come. The quota may or may not
-    /// have been charged; the request is never sent again.
+    /// The request may have reached the server, and no reply came. The quota may or may not have
+    /// been charged; the request is never sent again.
     outcome_unknown,
     /// `config::max_in_flight` calls, or `config::max_waiting` calls of `wait`, are incomplete.
     /// Nothing was charged.
     too_many_in_flight,
     /// The server refused the command: out of memory, not enough replicas. Nothing was charged.
     server_error,
-    /// Not a Redis server, or not in this protocol: an HTTP server, a TLS server behind a
-    /// `redis://` address or a plain one behind `rediss://`. Nothing was charged.
+    /// The server is not a Redis server or uses another protocol: an HTTP server, a TLS server at a
+    /// `redis://` address, or a plain one at `rediss://`. Nothing was charged.
     bad_reply,
-    /// Under this key the server holds something that is not colimit's. It was not touched.
+    /// The key holds a value that colimit did not write. It was not changed.
     key_conflict,
-    /// The answer of the server and the arithmetic of this process disagree about the same state.
+    /// The server's reply and the arithmetic of this process disagree about the same state.
     corrupt_state,
-    /// The server did not accept the user name or password, does not let the user run the commands
-    /// or touch the keys that colimit needs, or does not know such a command, as it was renamed or
-    /// the server is not quite Redis. With TLS also: it wants a client certificate,
-    /// does not accept ours, or refuses to speak TLS with us.
+    /// The server rejected the user name or password, does not let the user run the commands or
+    /// access the keys that colimit needs, or does not know such a command because it was renamed
+    /// or the server is not fully compatible with Redis. With TLS also: it requires a client
+    /// certificate, rejects the configured one, or rejects the TLS handshake.
     auth_failed,
-    /// The server's certificate is not one that `config::tls` trusts: of another authority, for
-    /// another name, or not valid today. It was told nothing.
+    /// The server's certificate is not trusted according to `config::tls`: signed by another CA,
+    /// for another name, or not valid at present. No credentials were sent.
     untrusted_server,
-    /// The limiter was closed or destroyed. A request that had not left charged nothing.
+    /// The limiter was closed or destroyed. A request that had not been sent charged nothing.
     closed,
-    /// A cost, a clock or another argument of a call is out of its range, or the policy has no such
-    /// verb. `message()` of the code that the call ends with says which argument or rule, what is
-    /// wrong and what is allowed.
+    /// A cost, a clock or another argument of a call is out of range, or the policy does not
+    /// support the verb. `message()` of the code that the call ends with says which argument or
+    /// rule, what is wrong and what is allowed.
     invalid_argument,
-    /// A policy, rule or rule text makes no sense, or the mode has no such rule; the exception, or
-    /// `message()` of the code that the call ends with, says which rule and why.
+    /// A policy, rule or rule text is not valid, or the execution mode does not support the rule;
+    /// the exception, or `message()` of the code that the call ends with, says which rule and why.
     invalid_policy,
     /// A key is longer than `limits::max_key_bytes`.
     invalid_key,
-    /// A configuration or server address makes no sense; the exception says what and where.
+    /// A configuration or server address is not valid; the exception says what and where.
     invalid_config,
     /// The server is a node of a cluster that does not serve the key's hash slot: the reply was
     /// MOVED, ASK or CROSSSLOT, or no node serves the slot. Nothing was charged.
     wrong_node,
 };
 
-/// What to do about it. `ec == condition::transient` asks the question for every code at once.
+/// The reaction to an error: `ec == condition::transient` tests for all codes of that kind.
 enum class condition {
-    /// Nothing was charged, and the same call may succeed later.
+    /// Nothing was charged, and the same call may succeed later: retry.
     transient = 1,
-    /// The call may have been charged: do not repeat it if that matters.
+    /// The call may have been charged: do not repeat it if a double charge matters.
     maybe_charged,
-    /// The call, the configuration or the server's set-up must change first.
+    /// The call, the configuration or the server's setup must be changed first.
     permanent,
-    /// The limiter is gone.
+    /// The limiter was closed or destroyed.
     closed,
 };
 
-/// The category of `errc`. Calls end with codes of `invalid_argument` and `invalid_policy` that
-/// have a message of their own, so there are several objects of this category. They are equal, and
-/// so are `ec == errc::invalid_argument` and the like. Converted to `std::error_code` they are not:
+/// The category of `errc`. Calls may end with codes of `invalid_argument` and `invalid_policy` that
+/// have a specific message, so there are several objects of this category. They are equal, and so
+/// are `ec == errc::invalid_argument` and the like. Converted to `std::error_code` they are not:
 /// Boost.System makes a standard category of each object. So compare before the conversion, or
 /// compare with a `condition`, which works with both.
 [[nodiscard]] const boost::system::error_category& error_category() noexcept;
@@ -93,14 +93,14 @@ enum class condition {
     return {static_cast<int>(c), condition_category()};
 }
 
-/// What constructors and parsers throw: a code, and in `what()` what was wrong, where, and what is
-/// allowed. Passwords never appear in it.
+/// The exception of constructors and parsers: a code, and in `what()` the problem, its position and
+/// the allowed values. Passwords never appear in it.
 class error : public boost::system::system_error {
   public:
     error(errc code, std::string reason)
         : boost::system::system_error(make_error_code(code)), reason_(std::move(reason)) {}
 
-    /// The reason alone, without the code's own text.
+    /// Returns the reason alone, without the message of the code.
     [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
     [[nodiscard]] const char* what() const noexcept override { return reason_.c_str(); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Policies as JSON, for configuration files. Nothing of the JSON library shows here, and programs
-// that use Boost.JSON themselves, in whatever way, do not meet colimit's copy of it.
+// Policies as JSON, for configuration files. The JSON library is not part of the interface, and
+// colimit's copy of Boost.JSON does not conflict with one that the program uses.
 
 #ifndef COLIMIT_JSON_HPP
 #define COLIMIT_JSON_HPP
@@ -14,7 +14,7 @@
 
 namespace colimit {
 
-/// Reads a document of policies:
+/// Parses a document of policies:
 ///
 ///     {"policies": {
 ///       "api": "100/s; 5000/h named hour",
@@ -26,7 +26,7 @@ namespace colimit {
 ///       }
 ///     }}
 ///
-/// A policy is its rules, or an object with `rules` and, if need be, `prevent_duplicate` (a
+/// A policy is its rules, or an object with `rules` and, optionally, `prevent_duplicate` (a
 /// duration), `shadow` (true or false), `on_failure` (`local`, `allow`, `deny` or `error`),
 /// `storage` (`per_key` or `shared_hash`) and `prefix` (a name): see `policy`. Rules are a text of
 /// `parse_rules`, or an array of such texts and of objects, 1 to 8 rules together. The fields of an
@@ -35,36 +35,36 @@ namespace colimit {
 /// | field | of | meaning |
 /// |---|---|---|
 /// | `algorithm` | | `gcra` (the default) or another name of `algorithm` |
-/// | `limit` | | a whole number; `count` is the same for buckets |
+/// | `limit` | | a whole number; `count` is a synonym for buckets |
 /// | `period` | all but calendar | a duration |
-/// | `burst` | buckets | the most that fits at once; `capacity` is the same (default: the limit) |
+/// | `burst` | buckets | the largest burst; `capacity` is a synonym (default: the limit) |
 /// | `refill` | buckets | `continuous` (the default), `stepwise` or `aligned` |
-/// | `initially` | buckets | what a bucket starts with (default: full) |
+/// | `initially` | buckets | the initial tokens of a bucket (default: full) |
 /// | `from_first` | fixed_window | true: a window starts with the first charge |
-/// | `count_denied` | sliding_log | true: refused calls count too |
+/// | `count_denied` | sliding_log | true: denied calls count too |
 /// | `unit` | calendar | `day`, `week`, `month` or `year` |
 /// | `utc_offset` | calendar | `+05:30`, `-3`, `utc` (the default) |
-/// | `shadow` | | true: refuses nobody |
+/// | `shadow` | | true: never denies |
 /// | `name` | | a name (default: the algorithm's) |
 ///
-/// A duration is a text with a unit, `500ms`, `1m`, `24h`; a number alone is none. Numbers are
-/// whole, without fraction and exponent. Nothing that is not known is passed over, and nothing is
-/// given twice, in one object or by two names.
+/// A duration is a text with a unit, `500ms`, `1m`, `24h`; a number alone is not a valid duration.
+/// Numbers are whole, without fraction and exponent. Unknown fields and fields given twice, also by
+/// two synonyms, are errors.
 ///
-/// @par Limits
-/// `limits::max_json_bytes`, `json_depth`, `json_members`, `json_values` and `policies`. Reading
-/// does not recurse.
+/// @par Limits `limits::max_json_bytes`, `json_depth`, `json_members`, `json_values` and
+/// `policies`. Parsing does not recurse.
 ///
-/// @throws colimit::error with `errc::invalid_policy`. `what()` begins with where it is: a path
+/// @throws colimit::error with `errc::invalid_policy`. `what()` begins with the position: a path
 /// through the document, `policies.login.rules[1].limit: invalid value (got 0, expected at least
-/// 1)`, and in a text the character too, or, where the document is not JSON, `JSON, line 3, column
-/// 5: syntax error`.
+/// 1)`, followed by the character within a rule text, or, if the document is not valid JSON, `JSON,
+/// line 3, column 5: syntax error`.
 [[nodiscard]] policy_set parse_policies(std::string_view document);
 
-/// A document with one line a policy, rules as texts, that `parse_policies` reads as the same set.
+/// Returns a document with one line per policy and rules as texts, which `parse_policies` parses to
+/// an equal set.
 [[nodiscard]] std::string to_json(const policy_set& policies);
 
-/// A document with this policy alone.
+/// Returns a document with this policy alone.
 [[nodiscard]] std::string to_json(const policy& single);
 
 } // namespace colimit

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Keys by scope: who is limited (an address, a user, everybody), and for what (a route, any further
-// parts). Keys glued together by hand collide sooner or later: user "a:b" on route "c" is not user
-// "a" on route "b:c". And an address written in two ways, or one of the 2^64 that an IPv6 customer
-// has, is a way around a limit. Here neither is.
+// Keys by scope: a client (an address, a user, all clients together), optionally a route and
+// further parts. Keys that are concatenated by hand collide sooner or later: user "a:b" on route
+// "c" is not user "a" on route "b:c". And a client could bypass a limit with another spelling of
+// its address, or with another of the 2^64 addresses of its IPv6 network. This class prevents both.
 
 #ifndef COLIMIT_KEY_HPP
 #define COLIMIT_KEY_HPP
@@ -18,12 +18,12 @@
 
 namespace colimit {
 
-/// How much of an address tells one client from another.
+/// The leading bits of an address that identify a client.
 struct address_prefixes {
     /// Bits of an IPv4 address: 0 to 32.
     int v4 = 32;
-    /// Bits of an IPv6 address: 0 to 128. Networks and homes get 64 bits or more to themselves, so
-    /// a limit by single addresses would limit nobody.
+    /// Bits of an IPv6 address: 0 to 128. Networks and homes are assigned 64 bits or more, so a
+    /// limit per single address would be easy to bypass.
     int v6 = 64;
 };
 
@@ -34,9 +34,10 @@ struct address_prefixes {
 ///     key::global()                                       global
 ///
 /// Two keys are equal only if they have the same scope and the same parts in the same order,
-/// whatever bytes these consist of: `;` and `%` are written as `%3B` and `%25`. For a part above
-/// `limits::max_key_part_bytes`, so written, a 128-bit digest stands (`part#0123...`); where the
-/// whole would be longer than `limits::plain_key_bytes`, one stands for what came before.
+/// whatever bytes these consist of: `;` and `%` are written as `%3B` and `%25`. A part that is
+/// longer than `limits::max_key_part_bytes` in this form is replaced by a 128-bit digest
+/// (`part#0123...`); if the whole would be longer than `limits::plain_key_bytes`, a digest replaces
+/// the parts so far.
 ///
 /// @par Lifetimes
 /// Converts to a view of itself, so it must live until the call is initiated. A temporary in the
@@ -44,23 +45,24 @@ struct address_prefixes {
 /// allocated, and it is trivially destructible (GCC 12 and co_await).
 class key {
   public:
-    /// By address. An IPv4 address in its IPv6 form (`::ffff:192.0.2.1`) is the IPv4 address. The
-    /// interface of a link-local address (`fe80::1%eth0`) does not count.
+    /// Returns the key of a client address. An IPv4 address in its IPv6 form (`::ffff:192.0.2.1`)
+    /// is the IPv4 address. The interface of a link-local address (`fe80::1%eth0`) is ignored.
     /// @throws colimit::error with `errc::invalid_argument` for a prefix out of its range
     [[nodiscard]] static key address(const boost::asio::ip::address& client,
                                      address_prefixes bits = {});
-    /// The same from text, in whatever way it is written: capitals, zeros, `::`.
-    /// @throws colimit::error with `errc::invalid_key` when it is no address, such as one with a
-    /// port or in brackets
+    /// Returns the key of a client address in text form; all spellings (capitals, zeros, `::`) give
+    /// the same key.
+    /// @throws colimit::error with `errc::invalid_key` if the text is not a valid address, such as
+    /// one with a port or in brackets
     [[nodiscard]] static key address(std::string_view client, address_prefixes bits = {});
-    /// By the name or number of a user, or whatever else tells clients apart.
+    /// Returns the key of a user, by name, number or any other client id.
     [[nodiscard]] static key user(std::string_view id) noexcept;
-    /// One for everybody.
+    /// Returns one key for all clients together.
     [[nodiscard]] static key global() noexcept;
 
-    /// A copy for one route only.
+    /// Returns a copy for one route only.
     [[nodiscard]] key route(std::string_view route) const noexcept;
-    /// A copy with a further part: a region, a tenant, a method.
+    /// Returns a copy with a further part: a region, a tenant, a method.
     [[nodiscard]] key part(std::string_view text) const noexcept;
 
     [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data(), size_}; }

@@ -42,61 +42,58 @@ concept code_token = boost::asio::completion_token_for<Token, void(error_code)>;
 
 } // namespace detail
 
-/// Limits how often things happen, with counters in this process or in Redis.
+/// A rate limiter with counters in this process or in Redis.
 ///
-/// What the verbs share:
+/// These rules apply to all verbs:
 ///
-/// @par Charges
-/// Each verb says when it takes quota. A refused or failed call takes none, with one exception:
-/// `errc::outcome_unknown`, where the server may have charged and its reply was lost.
+/// @par Charges Each verb documents when it charges quota. A denied or failed call charges none,
+/// with one exception: `errc::outcome_unknown`, where the server may have charged and its reply was
+/// lost.
 ///
-/// @par Lifetimes
-/// Key and policy must live until the call is initiated, no longer. With the default token a call
-/// is initiated when it is awaited. The limiter must not outlive its context, as no object of
-/// Asio's may.
+/// @par Lifetimes Key and policy must live until the call is initiated, no longer. With the default
+/// token a call is initiated when it is awaited. The limiter must not outlive its context, like any
+/// Asio object.
 ///
 /// @par Completion
 /// Exactly once, by `config::timeout`, never from within the initiating function; on the handler's
 /// associated executor, by default the limiter's.
 ///
-/// @par Cancellation
-/// Through the handler's slot. A cancelled call completes with
+/// @par Cancellation Through the handler's cancellation slot. A cancelled call completes with
 /// `boost::asio::error::operation_aborted`. Before its request is sent, every type cancels a call,
 /// and nothing is charged. Afterwards `terminal` and `partial` end the call at once; the server may
-/// still execute the request, and a place of `wait` is released. `total` promises that there is no
-/// effect, so it does nothing then, except for `peek` and `ready`, which have none. A call that is
-/// decided already completes with its result; with `memory:` that is every call. src/README.md has
-/// a table of every verb and moment.
+/// still execute the request, and a place of `wait` is released. `total` promises that a cancelled
+/// call has no effect, so it does nothing then, except for `peek` and `ready`, which never have
+/// one. A call that is already decided completes with its result; with `memory:` that is every
+/// call. src/README.md has a table of every verb and moment.
 ///
-/// @par Missing memory
-/// A verb may throw `std::bad_alloc`; then no request was made, and the handler is destroyed. A
-/// call may end with `boost::system::errc::not_enough_memory` (nothing charged), or as if its
-/// connection was lost. The limiter goes on when there is memory again.
+/// @par Out of memory A verb may throw `std::bad_alloc`; then no request was made, and the handler
+/// is destroyed. A call may end with `boost::system::errc::not_enough_memory` (nothing charged), or
+/// as if its connection was lost. The limiter resumes when memory is available again.
 ///
-/// @par Errors
-/// `colimit::errc`, where `config::on_failure` does not decide instead. The message of an
-/// `invalid_argument` or `invalid_policy` says which argument or rule it is, and what is allowed.
+/// @par Errors A call ends with a `colimit::errc` unless `config::on_failure` decides it. The
+/// message of an `invalid_argument` or `invalid_policy` says which argument or rule it is, and what
+/// is allowed.
 ///
-/// @par Threads
-/// A limiter is confined to its executor: use it from the one thread that runs its context, or from
-/// its strand. One limiter for each thread is the recommended shape. With `config::thread_safe`
-/// every function but moving and destroying may be called from any thread at any time, where the
-/// executor is that of a pool; a cancellation slot is emitted, as everywhere in Asio, where its
-/// handler runs, so who cancels gives the handler a strand.
+/// @par Threads A limiter is confined to its executor: use it from the one thread that runs its
+/// context, or from its strand. One limiter per thread is recommended. With `config::thread_safe`,
+/// every function except moving and destroying may be called from any thread at any time, and the
+/// executor may be that of a thread pool. As everywhere in Asio, a cancellation signal must be
+/// emitted on the handler's executor, so bind the handler to a strand if another thread may cancel
+/// it.
 ///
-/// @par Keys
-/// Any bytes. Above 256 bytes a 128-bit digest stands for them.
+/// @par Keys Any bytes. A key of more than 256 bytes is replaced by a 128-bit digest.
 ///
-/// @par Memory
-/// A call allocates nothing once as many were under way at the same time before, while the context
-/// runs in `run()` or `run_for()`; Asio drops its own caches whenever `run_one()` returns.
+/// @par Memory A call allocates nothing once as many calls were incomplete at the same time before,
+/// while the context runs in `run()` or `run_for()`; Asio drops its own caches whenever `run_one()`
+/// returns.
 class limiter {
   public:
     using executor_type = boost::asio::any_io_executor;
-    /// How the verbs complete.
+    /// The completion signature of most verbs.
     using signature = void(error_code, decision);
 
-    /// @param server see `config::server`. Connects by itself; no call needs to wait for that.
+    /// @param server see `config::server`. The limiter connects on its own; calls need not wait for
+    /// that.
     /// @throws colimit::error with `errc::invalid_config`
     limiter(executor_type executor, std::string_view server);
     limiter(executor_type executor, const config& settings);
@@ -123,8 +120,8 @@ class limiter {
         return allow(key, p, check_options{}, std::forward<Token>(token));
     }
 
-    /// What `allow` would say now, with remaining and reset_after as they are. Charges and writes
-    /// nothing.
+    /// Completes with the decision that `allow` would make now, with the current remaining and
+    /// reset_after. Charges and writes nothing.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto peek(std::string_view key, const policy& p, const check_options& options,
               Token&& token = Token{}) {
@@ -136,8 +133,9 @@ class limiter {
         return peek(key, p, check_options{}, std::forward<Token>(token));
     }
 
-    /// Records use without asking, such as a failed login: always charges, and the balance may go
-    /// below zero (at most 366 days of it). Answers as a peek of cost 0 afterwards.
+    /// Records use unconditionally, such as a failed login: always charges, and the balance may
+    /// become negative (by at most 366 days of refill). Completes as a peek of cost 0 afterwards
+    /// would.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto charge(std::string_view key, const policy& p, const charge_options& options,
                 Token&& token = Token{}) {
@@ -149,7 +147,7 @@ class limiter {
         return charge(key, p, charge_options{}, std::forward<Token>(token));
     }
 
-    /// Gives back, never above the limit. Answers as a peek of cost 0 afterwards.
+    /// Returns quota, never above the limit. Completes as a peek of cost 0 afterwards would.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto refund(std::string_view key, const policy& p, const charge_options& options,
                 Token&& token = Token{}) {
@@ -161,7 +159,7 @@ class limiter {
         return refund(key, p, charge_options{}, std::forward<Token>(token));
     }
 
-    /// Forgets the key's state under the policy: its whole limit is there again.
+    /// Deletes the key's state under the policy: its whole limit is available again.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto reset(std::string_view key, const policy& p, const reset_options& options,
                Token&& token = Token{}) {
@@ -173,9 +171,9 @@ class limiter {
         return reset(key, p, reset_options{}, std::forward<Token>(token));
     }
 
-    /// Refuses every call for the key under the policy for `length`, 0 to 100 years, whatever its
-    /// rules say; `reset` lifts it. A block that is there and lasts longer stays. Answers as a peek
-    /// of cost 0 afterwards.
+    /// Denies every call for the key under the policy for `length`, 0 to 100 years, regardless of
+    /// its rules; `reset` lifts the block. An existing block that lasts longer stays. Completes as
+    /// a peek of cost 0 afterwards would.
     template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
     auto block(std::string_view key, const policy& p, std::chrono::duration<Rep, Period> length,
                const reset_options& options, Token&& token = Token{}) {
@@ -189,18 +187,19 @@ class limiter {
         return block(key, p, length, reset_options{}, std::forward<Token>(token));
     }
 
-    /// Completes when the call's turn has come: at once if it fits, otherwise as soon as enough has
-    /// been repaid. The place is reserved, and charged, when the store gets the call, so callers of
-    /// one key are served in that order; who would have to wait longer than `max_wait` is refused
-    /// at once and charged nothing. The decision is as of the turn, but for what remains. For
-    /// policies of continuous buckets; others are `errc::invalid_argument`. `config::timeout` is
-    /// for the reservation alone.
+    /// Completes when the call is admitted: at once if its cost fits, otherwise as soon as enough
+    /// has been refilled. The quota is reserved, and charged, when the store executes the call, so
+    /// the calls of one key are admitted in that order; a call that would wait longer than
+    /// `max_wait` is denied immediately and charges nothing. The decision is as of the time of
+    /// admission, except `remaining`. For policies of continuous buckets; others are
+    /// `errc::invalid_argument`. `config::timeout` applies to the reservation only.
     ///
-    /// If the call is cancelled while it waits, its place is released, unless a later one was
-    /// reserved or the store's clock was set back in the meantime: then it lapses. At most
-    /// `config::max_waiting` calls may be incomplete at once; one more is
-    /// `errc::too_many_in_flight` and charges nothing. A step of the store's clock changes neither
-    /// the order of a key's callers nor the time that a call waits once its place is reserved.
+    /// If the call is cancelled while it waits, its reservation is released, unless a later one was
+    /// made or the store's clock was set back in the meantime: then the reservation lapses, and its
+    /// quota stays charged. At most `config::max_waiting` calls may be incomplete at once; one more
+    /// is `errc::too_many_in_flight` and charges nothing. A step of the store's clock changes
+    /// neither the order of a key's calls nor the time that a call waits once its reservation is
+    /// made.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto wait(std::string_view key, const policy& p, const wait_options& options,
               Token&& token = Token{}) {
@@ -211,9 +210,9 @@ class limiter {
         return wait(key, p, wait_options{}, std::forward<Token>(token));
     }
 
-    /// Allows the first caller who names `id`, and nobody else until `ttl` has passed, 0 to 100
-    /// years: duplicate submissions, messages that are delivered twice. Ids are keys of their own,
-    /// apart from those of policies.
+    /// Allows the first call with this `id`, and denies all others until `ttl` has passed, 0 to 100
+    /// years: for duplicate submissions and messages that are delivered twice. Ids do not collide
+    /// with the keys of policies.
     template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
     auto once(std::string_view id, std::chrono::duration<Rep, Period> ttl,
               const reset_options& options, Token&& token = Token{}) {
@@ -230,10 +229,10 @@ class limiter {
         return once(id, ttl, reset_options{}, std::forward<Token>(token));
     }
 
-    /// Completes with `void(error_code, bool)`: true if the id has been here before, within the age
-    /// of the filter; if not, it has from now on. For very many ids, in little memory, and
-    /// therefore sometimes true for a new one: see `bloom_filter`. Ids are any bytes up to 64 KiB.
-    /// Calls that are asked together leave together, as those of policies.
+    /// Completes with `void(error_code, bool)`: true if the id was seen before, within the TTL of
+    /// the filter; otherwise it is recorded. For very many ids in little memory, and therefore
+    /// sometimes true for a new id: see `bloom_filter`. Ids are any bytes up to 64 KiB. Calls are
+    /// batched like those of policies.
     template<detail::seen_token Token = boost::asio::deferred_t>
     auto seen(std::string_view id, const bloom_filter& f, const reset_options& options,
               Token&& token = Token{}) {
@@ -250,10 +249,10 @@ class limiter {
         return seen(id, f, reset_options{}, std::forward<Token>(token));
     }
 
-    /// Many checks in one round trip, each as an `allow` of its own. Completes with
-    /// `void(error_code)` when all are answered; each check then has its `ec` and `result`. The
+    /// Makes many checks in one round trip, each independent, like an `allow`. Completes with
+    /// `void(error_code)` when all are decided; each check then has its `ec` and `result`. The
     /// checks must live until then. If the call is cancelled or the limiter closed, the call and
-    /// the checks without an answer have `operation_aborted` or `errc::closed`.
+    /// the undecided checks have `operation_aborted` or `errc::closed`.
     template<detail::code_token Token = boost::asio::deferred_t>
     auto allow_many(std::span<check_item> checks, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(
@@ -261,12 +260,12 @@ class limiter {
             detail::call{.kind = detail::call_kind::each, .checks = checks});
     }
 
-    /// Several keys at once, such as a user and a tenant: allows all checks or, if one does not
-    /// fit, charges none of them, atomically. The decision is that of the most restrictive check:
-    /// the denial with the longest wait, else the grant with the least remaining. Each check has
-    /// its own in `result`; where another one denied, `granted` is 0. 1 to 64 checks, all by one
-    /// clock, no two for one key under one policy, on a cluster all in one slot: else
-    /// `invalid_argument`.
+    /// Checks several keys atomically, such as a user and a tenant: allows and charges all checks
+    /// or, if one is denied, charges none of them. The decision is that of the most restrictive
+    /// check: the denial with the longest wait, else the grant with the least remaining. Each check
+    /// has its own decision in `result`; if another check was denied, its `granted` is 0. 1 to 64
+    /// checks, all with the same clock, no two for one key under one policy, on a cluster all in
+    /// one hash slot: otherwise `invalid_argument`.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto allow_all(std::span<check_item> checks, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, signature>(
@@ -274,33 +273,34 @@ class limiter {
             detail::call{.kind = detail::call_kind::all, .checks = checks});
     }
 
-    /// Completes with `void(error_code)` when the store has answered once since the last connection
-    /// was made; at once for `memory:`. The call has no deadline. Fails with `errc::auth_failed`,
-    /// `untrusted_server`, `bad_reply` and `closed`; `last_error` says more.
+    /// Completes with `void(error_code)` when the current connection is ready; immediately for
+    /// `memory:`. The call has no deadline. Fails with `errc::auth_failed`, `untrusted_server`,
+    /// `bad_reply` and `closed`; `last_error` has the details.
     ///
     /// The handshake checks the credentials and that the server knows, and lets the user run, the
     /// commands that a check of an ordinary policy needs: TIME, MGET, SET, EVALSHA and SCRIPT LOAD,
-    /// or with `execution_mode::multi` those that `mode` lists; else `auth_failed`. It refuses
-    /// nothing for other commands, such as those for logs, nor for keys, as a user may be limited
-    /// to those of some policies. It tries one key below `config::prefix`; if that is denied,
-    /// `last_error` says so. A call for a denied key ends with `auth_failed`.
+    /// or with `execution_mode::multi` those that `mode` lists; otherwise `auth_failed`. It does
+    /// not check other commands, such as those for logs, nor key permissions, as a user may be
+    /// restricted to the keys of some policies. It tries one key with `config::prefix`; if that is
+    /// denied, `last_error` says so. A call for a denied key ends with `auth_failed`.
     template<detail::code_token Token = boost::asio::deferred_t>
     auto ready(Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(
             detail::initiation<false>{core_.get()}, token, detail::call{});
     }
 
-    /// Ends every call with `errc::closed`, also later ones, closes the connection and lets the
-    /// context run out. Closing twice does nothing.
+    /// Completes every call with `errc::closed`, also later ones, and closes the connection, so
+    /// that the context can run out of work. Closing twice does nothing.
     void close() noexcept;
 
-    /// What this limiter has done since it was made, also after `close`. Copies some 2 KB.
+    /// Returns the counters since the limiter was constructed, also after `close`. Copies about 2
+    /// KB.
     [[nodiscard]] colimit::statistics statistics() const;
 
-    /// The last problem with the server, also if it is over; nullopt if there was none. A call's
-    /// own error code, not this, tells which of its arguments is invalid.
+    /// Returns the last problem with the server, even if it has been solved; nullopt if there was
+    /// none. An invalid argument is reported by the error code of the call, not here.
     [[nodiscard]] std::optional<problem> last_error() const;
-    /// Whether the server decides calls, and since when.
+    /// Returns whether the server decides calls, and since when.
     [[nodiscard]] colimit::health health() const;
 
   private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The in-process store on its own: the same verbs and the same answers as plain functions, for code
-// that has nothing to wait for.
+// The in-process store with plain functions: the same verbs and decisions as `limiter`, for code
+// that need not wait for a server.
 
 #ifndef COLIMIT_LOCAL_LIMITER_HPP
 #define COLIMIT_LOCAL_LIMITER_HPP
@@ -26,39 +26,37 @@ class store;
 class bloom_filters;
 } // namespace memory
 
-/// How full a `local_limiter` is, what it did about that, and what it decided.
+/// Statistics of a `local_limiter`: its fill level, evictions and decisions.
 struct local_statistics {
-    std::size_t states = 0;       ///< in use: for each key and rule one, or what its log takes
-    std::size_t capacity = 0;     ///< at most
-    std::uint64_t evicted = 0;    ///< recovered states whose place was used again
-    std::uint64_t overflowed = 0; ///< calls answered by a shared state because none was free
-    /// Decisions by their outcome. For `seen`, an id that is new is allowed and another limited.
+    std::size_t states = 0;       ///< in use: one per key and rule, or as many as its log takes
+    std::size_t capacity = 0;     ///< the largest possible value of `states`
+    std::uint64_t evicted = 0;    ///< recovered states whose memory was reused
+    std::uint64_t overflowed = 0; ///< calls decided by a shared state because no state was free
+    /// Decisions by outcome. For `seen`, a new id counts as allowed and a known one as limited.
     std::uint64_t allowed = 0;
     std::uint64_t limited = 0;
     std::uint64_t never = 0;
 };
 
-/// Limits within this process.
+/// A rate limiter within this process.
 ///
 /// Memory is bounded: at most `states` states of 64 bytes and 6 bytes of index each, and 0.8 MiB of
-/// shared states; it is taken as keys come. A key takes one state for each of its rules, one for
+/// shared states; it is allocated as keys arrive. A key takes one state per rule, one for
 /// `prevent_duplicate` and one while it is blocked. A sliding log takes two for all log rules of
-/// its policy, and above two events one for each four, rounded up to a power of two; a `distinct`
-/// rule takes two, and above 11 members about one for each 16, at most 196. (Memory that held
-/// states is kept for states: who first fills the store with keys of other rules and then with logs
-/// has up to twice as much.)
+/// its policy, and above two events one per four, rounded up to a power of two; a `distinct` rule
+/// takes two, and above 11 members about one per 16, at most 196. (State memory is not reused for
+/// logs, so filling the store with states and then logs may use up to twice the bound.)
 ///
-/// When all states are in use, a new key takes the place of one that has fully recovered; when
-/// there is none, it is answered by one of 1,024 shared states, which count several new keys
-/// together. So a flood of keys can neither free a limited key, nor lock newcomers out for ever,
-/// nor grow memory. `refund` and `reset` of a key that shares a state change nothing, for it is not
-/// its own; a `block` of such a key also refuses the others. A log that cannot grow merges what
-/// comes into its newest event, which then counts for longer; a sketch that cannot refuses new
-/// members until its window ends.
+/// When all states are in use, a new key replaces one that has fully recovered; if there is none,
+/// it uses one of 1,024 shared states, which count several new keys together. So a flood of keys
+/// can neither reset a limited key, nor lock new keys out forever, nor grow memory. `refund` and
+/// `reset` of a key with a shared state change nothing, because the state also belongs to other
+/// keys; a `block` of such a key also denies these. A log that cannot grow merges new events into
+/// its newest one, which then counts for longer; a sketch that cannot grow denies new members until
+/// its window ends.
 ///
-/// @par Clock
-/// The system's, or the one that the calls supply. One limiter goes by one clock: what has
-/// recovered by the time of any call may be forgotten.
+/// @par Clock The system clock, or the times that calls supply. Do not mix them in one limiter:
+/// states that have recovered by the time of any call may be deleted.
 ///
 /// @par Errors
 /// Every verb throws `colimit::error` with `errc::invalid_argument` or `errc::invalid_key`.
@@ -75,7 +73,7 @@ class local_limiter {
     local_limiter(local_limiter&&) noexcept;
     local_limiter& operator=(local_limiter&&) noexcept;
 
-    /// As `limiter::allow`, at once.
+    /// As `limiter::allow`, but returns the decision.
     decision allow(std::string_view key, const policy& p, const check_options& options = {}) {
         return answer(key, p, detail::ask(detail::verb::allow, options));
     }
@@ -96,8 +94,8 @@ class local_limiter {
         return answer(key, p, detail::ask(detail::verb::reset, options));
     }
 
-    /// As `limiter::block`: nothing is allowed for so long, 0 to 100 years. A block that lasts
-    /// longer stays; `reset` lifts it, and forgets the key's state.
+    /// As `limiter::block`: denies every call for `length`, 0 to 100 years. An existing block that
+    /// lasts longer stays; `reset` lifts it and deletes the key's state.
     template<class Rep, class Period>
     decision block(std::string_view key, const policy& p, std::chrono::duration<Rep, Period> length,
                    const reset_options& options = {}) {
@@ -105,15 +103,15 @@ class local_limiter {
         return answer(key, p, detail::ask(detail::verb::block, options, us));
     }
 
-    /// As `limiter::once`: allowed for who comes first with this id, then for nobody until the time
-    /// is over, 0 to 100 years.
+    /// As `limiter::once`: allows the first call with this id, and denies all others until the time
+    /// has passed, 0 to 100 years.
     template<class Rep, class Period>
     decision once(std::string_view id, std::chrono::duration<Rep, Period> time_to_live,
                   const reset_options& options = {}) {
         const auto us = detail::whole_microseconds(time_to_live);
         return answer_once(id, detail::ask(detail::verb::once, options, us));
     }
-    /// As `limiter::seen`. Filters take memory of their own, which `statistics` does not count.
+    /// As `limiter::seen`. Filters have separate memory, which `statistics` does not count.
     bool seen(std::string_view id, const bloom_filter& f, const reset_options& options = {});
 
     [[nodiscard]] local_statistics statistics() const noexcept;

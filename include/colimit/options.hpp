@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a call may ask for besides its key and policy. All of these are trivially destructible (GCC
-// 12 and co_await), so they can be written in place: `allow(key, policy, {.cost = 3})`.
+// Optional arguments of the verbs. All of these are trivially destructible (GCC 12 and co_await),
+// so they can be written in place: `allow(key, policy, {.cost = 3})`.
 
 #ifndef COLIMIT_OPTIONS_HPP
 #define COLIMIT_OPTIONS_HPP
@@ -17,13 +17,13 @@ namespace colimit {
 
 /// For `allow` and `peek`.
 struct check_options {
-    /// Tokens asked for: 0 to 2^53 - 1. A cost of 0 is allowed unless the balance is negative.
+    /// Tokens requested: 0 to 2^53 - 1. A cost of 0 is allowed unless the balance is negative.
     std::int64_t cost = 1;
-    /// The least that is worth having, 0 to cost: as many as fit are granted. Default: all or
-    /// nothing.
+    /// The fewest tokens to accept, 0 to cost: between these two, as many as are available are
+    /// granted. Default: all or nothing.
     std::optional<std::int64_t> at_least = std::nullopt;
-    /// What `distinct` rules count, any bytes up to 64 KiB; a policy without such a rule ignores
-    /// it. Must live until the call is initiated.
+    /// The member that `distinct` rules count, any bytes up to 64 KiB; a policy without such a rule
+    /// ignores it. Must live until the call is initiated.
     std::optional<std::string_view> member = std::nullopt;
     /// The time of the call, for tests and replays: 1970 to 2112. Default: the store's clock. Do
     /// not mix supplied and real times for one key.
@@ -32,9 +32,10 @@ struct check_options {
 
 /// For `charge` and `refund`.
 struct charge_options {
-    /// Tokens to take or give back: 0 to 2^53 - 1.
+    /// Tokens to charge or refund: 0 to 2^53 - 1.
     std::int64_t cost = 1;
-    /// For `charge` under `distinct` rules, as in `check_options`; `refund` gives no member back.
+    /// For `charge` under `distinct` rules, as in `check_options`; `refund` does not remove a
+    /// member.
     std::optional<std::string_view> member = std::nullopt;
     std::optional<time_point> now = std::nullopt;
 };
@@ -46,10 +47,10 @@ struct reset_options {
 
 /// For `wait`.
 struct wait_options {
-    /// Tokens to wait for: 0 to the capacity.
+    /// Tokens to wait for, 0 to the capacity.
     std::int64_t cost = 1;
-    /// The longest wait that is worth while, from when the reservation is made: 0 to 366 days. A
-    /// call that would have to wait longer is refused at once and charges nothing.
+    /// The longest acceptable wait, from when the reservation is made: 0 to 366 days. A call that
+    /// would wait longer is denied immediately and charges nothing.
     std::chrono::microseconds max_wait = std::chrono::seconds{1};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A policy: a name and 1 to 8 rules that are checked together. It is validated and encoded once,
-// when it is made; afterwards it is immutable, and a copy costs one reference count.
+// A policy: a name and 1 to 8 rules that are checked together. It is validated and encoded once, by
+// its constructor; then it is immutable, and a copy costs one reference count.
 
 #ifndef COLIMIT_POLICY_HPP
 #define COLIMIT_POLICY_HPP
@@ -24,7 +24,7 @@ namespace colimit {
 namespace detail {
 struct policy_data;
 
-/// What a policy has besides its rules; set by the members of `policy`.
+/// Options of a policy, set by the members of `policy`.
 struct policy_options {
     std::int64_t prevent_duplicate = 0; ///< microseconds; 0: off
     bool shadow = false;
@@ -36,10 +36,10 @@ struct policy_options {
 };
 } // namespace detail
 
-/// A named set of rules. All of them must allow a call, and a refused call charges none of them.
+/// A named set of rules. All of them must allow a call, and a denied call charges none of them.
 ///
-/// The name and the rules' names find the state in the store: two policies of one name share their
-/// counters, and a policy whose numbers changed goes on with the state that is there.
+/// The store finds the state by the names of the policy and its rules: two policies of one name
+/// share their counters, and a policy with changed numbers continues with the existing state.
 ///
 /// @par Errors
 /// The constructors throw `colimit::error` with `errc::invalid_policy`; `what()` names the policy,
@@ -57,14 +57,16 @@ class policy {
 
     policy(std::string_view name, std::span<const rule> rules);
 
-    /// A bare rule, for the first line somebody writes: the policy's name is the rule's text, with
-    /// `/` written as `-`, spaces as `_`, `+` and `:` as `.`; a text above 64 characters is cut,
-    /// and ends with a digest of all of it.
+    /// Converts a single rule, for short programs: the policy's name is the rule's text, with `/`
+    /// written as `-`, spaces as `_`, `+` and `:` as `.`; a text of more than 64 characters is
+    /// truncated and ends with a digest of all of it. This validates, formats and allocates: for
+    /// repeated calls make the policy once.
     policy(const rule& single); // NOLINT(google-explicit-constructor): allow(key, gcra(5, 1s))
 
-    /// A copy that refuses a second call for a key within `period` of a granted one, however many
-    /// tokens are left: double clicks, and messages that are delivered twice. 1 us to 366 days; 0
-    /// switches it off. It does not count as one of the rules, always costs 1 and is not refunded.
+    /// Returns a copy that denies a second call for a key within `period` of a granted one, however
+    /// many tokens are left: for double clicks and messages that are delivered twice. 1 us to 366
+    /// days; 0 disables it. It does not count as one of the rules, always costs 1 and is not
+    /// refunded.
     template<class Rep, class Period>
     [[nodiscard]] policy prevent_duplicate(std::chrono::duration<Rep, Period> period) const {
         auto options = this->options();
@@ -72,14 +74,15 @@ class policy {
         return with(options);
     }
 
-    /// A copy that is evaluated, charged and reported, but refuses nobody: see `rule::shadow`.
+    /// Returns a copy that is evaluated, charged and reported, but never denies: see
+    /// `rule::shadow`.
     [[nodiscard]] policy shadow(bool on = true) const {
         auto options = this->options();
         options.shadow = on;
         return with(options);
     }
 
-    /// A copy with a failure mode of its own instead of `config::on_failure`.
+    /// Returns a copy with this failure mode instead of `config::on_failure`.
     [[nodiscard]] policy with_failure_mode(failure_mode mode) const {
         auto options = this->options();
         options.on_failure = mode;
@@ -87,18 +90,17 @@ class policy {
         return with(options);
     }
 
-    /// A copy whose state lies in Redis as told: see `storage` for what `storage::shared_hash`
-    /// gains and costs.
-    /// @throws colimit::error errc::invalid_policy for `storage::shared_hash` where a rule is a
-    /// sliding log or
-    ///         counts distinct members
+    /// Returns a copy with this storage layout in Redis; `storage` documents the trade-offs of
+    /// `storage::shared_hash`.
+    /// @throws colimit::error with `errc::invalid_policy` for `storage::shared_hash` if a rule is a
+    /// sliding log or counts distinct members
     [[nodiscard]] policy with_storage(storage layout) const {
         auto options = this->options();
         options.storage = layout;
         return with(options);
     }
 
-    /// A copy whose keys begin with a prefix of its own instead of `config::prefix`: 1 to 64
+    /// Returns a copy whose keys begin with this prefix instead of `config::prefix`: 1 to 64
     /// characters of `[A-Za-z0-9_.-]`.
     [[nodiscard]] policy with_prefix(std::string_view prefix) const {
         auto options = this->options();
@@ -113,10 +115,10 @@ class policy {
     [[nodiscard]] std::size_t size() const noexcept { return rules().size(); }
     [[nodiscard]] const rule& operator[](std::size_t i) const noexcept { return rules()[i]; }
 
-    /// Equal names, rules and options: nothing would change if one took the other's place.
+    /// Compares names, rules and options: equal policies are interchangeable.
     friend bool operator==(const policy& a, const policy& b) noexcept;
 
-    /// What the stores read: for the library itself.
+    /// For the library itself: the representation that the stores read.
     [[nodiscard]] const std::shared_ptr<const detail::policy_data>& data() const noexcept {
         return data_;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Policies found by their names: what a program keeps of its configuration. A set is a value; new
-// limits are a new set, and the state of policies that keep their names goes on.
+// A set of policies by name, such as those of a configuration file. A set is a value: to change
+// limits, make a new set; policies that keep their names keep their state.
 
 #ifndef COLIMIT_POLICY_SET_HPP
 #define COLIMIT_POLICY_SET_HPP
@@ -16,22 +16,22 @@ namespace colimit {
 
 /// Up to `limits::max_policies` policies with different names, in the order of the names.
 ///
-/// @par Threads
-/// Reading from many threads is safe while nobody assigns.
+/// @par Threads Concurrent reads are safe while no thread assigns.
 class policy_set {
   public:
     using const_iterator = std::vector<policy>::const_iterator;
 
     policy_set() = default;
 
-    /// @throws colimit::error with `errc::invalid_policy` if two of them share a name, or if there
-    /// are too many.
+    /// @throws colimit::error with `errc::invalid_policy` if two policies have the same name, or if
+    /// there are too many.
     explicit policy_set(std::vector<policy> policies);
 
-    /// None: nullptr. What is found lives as long as the set is not assigned to.
+    /// Returns nullptr if there is no such policy. The pointer is valid until the set is assigned
+    /// to or destroyed.
     [[nodiscard]] const policy* find(std::string_view name) const noexcept;
 
-    /// @throws colimit::error with `errc::invalid_policy` if there is none of that name.
+    /// @throws colimit::error with `errc::invalid_policy` if there is no policy of that name.
     [[nodiscard]] const policy& at(std::string_view name) const;
 
     [[nodiscard]] const_iterator begin() const noexcept { return policies_.begin(); }

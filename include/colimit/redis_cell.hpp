@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A decision as redis-cell's CL.THROTTLE answers it, for services that speak that already.
+// Decisions in the form of redis-cell's CL.THROTTLE, for services that use that already.
 
 #ifndef COLIMIT_REDIS_CELL_HPP
 #define COLIMIT_REDIS_CELL_HPP
@@ -11,19 +11,19 @@
 
 namespace colimit {
 
-/// The five integers of CL.THROTTLE, in its order. Seconds are rounded up, from the exact time: who
-/// comes back then is not too early.
+/// The five integers of CL.THROTTLE, in its order. Seconds are rounded up from the exact time, so a
+/// retry after them is not too early.
 struct cell_reply {
-    std::int64_t limited = 0; ///< 1 when refused
+    std::int64_t limited = 0; ///< 1 if denied
     std::int64_t limit = 0;   ///< the capacity: max_burst + 1
     std::int64_t remaining = 0;
-    std::int64_t retry_after = -1; ///< seconds; -1 when allowed, and when it never will be
+    std::int64_t retry_after = -1; ///< seconds; -1 if allowed, and if it never will be
     std::int64_t reset_after = 0;  ///< seconds
 
     friend constexpr bool operator==(const cell_reply&, const cell_reply&) = default;
 };
 
-/// The numbers of the binding rule.
+/// Returns the numbers of the limiting rule.
 [[nodiscard]] cell_reply to_cell_reply(const decision& d) noexcept;
 
 } // namespace colimit

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One rule: an algorithm and its numbers. A rule is a plain value; whether its numbers make sense
-// is decided once, when a policy is made of it.
+// One rule: an algorithm and its numbers. A rule is a plain value; its numbers are validated when a
+// policy is made of it.
 
 #ifndef COLIMIT_RULE_HPP
 #define COLIMIT_RULE_HPP
@@ -21,33 +21,33 @@
 namespace colimit {
 
 /// The algorithms. The first four are buckets: they share one arithmetic (the virtual scheduling
-/// form of ITU-T I.371's generic cell rate algorithm, in exact fractions) and differ in how people
-/// state it.
+/// form of ITU-T I.371's generic cell rate algorithm, in exact fractions) and differ only in how
+/// their numbers are stated.
 enum class algorithm : std::uint8_t {
     gcra,
     cell,
     token_bucket,
     leaky_bucket,
-    /// A count that starts anew with each window.
+    /// A count that restarts with each window.
     fixed_window,
-    /// The same with calendar days, ISO weeks, months or years as windows.
+    /// A fixed window with calendar days, ISO weeks, months or years.
     calendar,
-    /// Two windows, the previous one weighted by what is left of it.
+    /// Two windows, the previous one weighted by its part that is still in the sliding window.
     sliding_window,
-    /// Every charge remembered: exact at every instant.
+    /// Every charge is recorded: exact at every instant.
     sliding_log,
-    /// Different members counted, by a HyperLogLog: about 1 % error.
+    /// Counts different members with a HyperLogLog: about 1 % error.
     distinct,
 };
 
-/// Whether the algorithm is one of the buckets.
+/// Returns whether the algorithm is one of the buckets.
 [[nodiscard]] constexpr bool is_bucket(algorithm a) noexcept {
     return a <= algorithm::leaky_bucket;
 }
 
-/// How what was taken from a bucket comes back.
+/// How tokens return to a bucket.
 enum class refill : std::uint8_t {
-    /// Evenly, token by token.
+    /// Evenly, one token after another.
     continuous,
     /// The whole count at once, at each period since the bucket was first used.
     stepwise,
@@ -55,17 +55,18 @@ enum class refill : std::uint8_t {
     aligned,
 };
 
-/// What a calendar rule counts in.
+/// The windows of a calendar rule.
 enum class calendar_unit : std::uint8_t { day, week, month, year };
 
-/// The name that texts and default rule names use: `gcra`, `sliding_log` and so on, as above.
+/// Returns the name in rule texts and of rules without a name: `gcra`, `sliding_log` and so on, as
+/// above.
 [[nodiscard]] std::string_view to_string(algorithm a) noexcept;
-/// `day`, `week`, `month` or `year`.
+/// Returns `day`, `week`, `month` or `year`.
 [[nodiscard]] std::string_view to_string(calendar_unit u) noexcept;
 
 namespace detail {
 
-/// Stands for a duration that is not a whole number of microseconds, or too long for 64 bits.
+/// The value of a duration that is not a whole number of microseconds, or does not fit in 64 bits.
 inline constexpr std::int64_t no_duration = std::numeric_limits<std::int64_t>::min();
 
 template<class Rep, class Period>
@@ -83,8 +84,8 @@ whole_microseconds(std::chrono::duration<Rep, Period> d) noexcept {
     return scaled % ratio::den == 0 ? scaled / ratio::den : no_duration;
 }
 
-/// A short name inside a rule. Rules are trivially destructible: GCC 12 destroys some temporaries
-/// with destructors twice when they stand in the same expression as a co_await.
+/// A short name inside a rule. Rules are trivially destructible, because GCC 12 destroys some
+/// temporaries with destructors twice in an expression with a co_await.
 class inline_name {
   public:
     constexpr inline_name() = default;
@@ -108,15 +109,15 @@ class inline_name {
 } // namespace detail
 
 /// One limit. Made by the factories below and refined by its members, each of which returns a
-/// changed copy: `gcra(100, 1s).burst(10).named("second")`. A refinement that an algorithm does not
-/// have, such as a burst of a window, is refused when a policy is made of the rule.
+/// changed copy: `gcra(100, 1s).burst(10).named("second")`. A refinement that the algorithm does
+/// not have, such as a burst of a window, is an error when a policy is made of the rule.
 class rule {
   public:
     constexpr rule(algorithm kind, std::int64_t count, std::int64_t period_us,
                    std::int64_t capacity) noexcept
         : count_(count), period_us_(period_us), capacity_(capacity), algorithm_(kind) {}
 
-    /// For buckets. The capacity: how many may come at once after a rest. At least 1; the default
+    /// For buckets. Returns a copy with this capacity, the largest burst. At least 1; the default
     /// is the count.
     [[nodiscard]] constexpr rule burst(std::int64_t capacity) const noexcept {
         auto copy = *this;
@@ -124,15 +125,17 @@ class rule {
         return copy;
     }
 
-    /// For buckets. The count comes back all at once, at each period since the first use.
+    /// For buckets. Returns a copy whose whole count returns at once, at each period since the
+    /// first use.
     [[nodiscard]] constexpr rule stepwise() const noexcept { return refilled(refill::stepwise); }
 
-    /// For buckets. The count comes back all at once, at multiples of the period since 1970 (UTC).
+    /// For buckets. Returns a copy whose whole count returns at once, at multiples of the period
+    /// since 1970 (UTC).
     [[nodiscard]] constexpr rule aligned() const noexcept { return refilled(refill::aligned); }
 
-    /// For buckets. What a key that is not there yet starts with: 0 to the capacity, which is the
-    /// default. A key is there from its first `allow` or `charge`, even a refused one, until the
-    /// bucket has been full for the time in which it fills.
+    /// For buckets. Returns a copy with this number of initial tokens for a key without state: 0 to
+    /// the capacity, which is the default. A key has state from its first `allow` or `charge`, even
+    /// a denied one, until the bucket has been full for the time that it takes to fill.
     [[nodiscard]] constexpr rule initially(std::int64_t tokens) const noexcept {
         auto copy = *this;
         copy.initial_ = tokens;
@@ -140,24 +143,24 @@ class rule {
         return copy;
     }
 
-    /// For fixed windows. A window starts with the first charge and lasts one period, instead of
-    /// at multiples of the period since 1970.
+    /// For fixed windows. Returns a copy whose windows start with the first charge and last one
+    /// period, instead of starting at multiples of the period since 1970.
     [[nodiscard]] constexpr rule from_first() const noexcept {
         auto copy = *this;
         copy.is_from_first_ = true;
         return copy;
     }
 
-    /// For sliding logs. Refused calls count too, as in the classic form: who goes on asking stays
-    /// limited. Refused for ever (`outcome::never`) is not counted.
+    /// For sliding logs. Denied calls are recorded too, so a client that keeps retrying stays
+    /// limited. A call with `outcome::never` is not recorded.
     [[nodiscard]] constexpr rule count_denied() const noexcept {
         auto copy = *this;
         copy.counts_refused_ = true;
         return copy;
     }
 
-    /// The name under which the rule's state is found and reported; its algorithm's name by
-    /// default. 1 to 64 characters of `[A-Za-z0-9_.-]`. Two rules of a policy must not share one.
+    /// Returns a copy with this name, by which the rule's state is found and reported; the default
+    /// is the algorithm's name. 1 to 64 characters of `[A-Za-z0-9_.-]`, unique within a policy.
     [[nodiscard]] constexpr rule named(std::string_view name) const noexcept {
         auto copy = *this;
         copy.name_ = detail::inline_name{name};
@@ -165,8 +168,8 @@ class rule {
         return copy;
     }
 
-    /// Evaluated, charged whenever a call is granted and reported, but never a reason to refuse: to
-    /// try a limit before it is switched on.
+    /// Returns a copy that is evaluated, charged whenever a call is granted, and reported, but
+    /// never denies: to test a limit before it is enabled.
     [[nodiscard]] constexpr rule shadow(bool on = true) const noexcept {
         auto copy = *this;
         copy.is_shadow_ = on;
@@ -174,36 +177,36 @@ class rule {
     }
 
     [[nodiscard]] constexpr algorithm kind() const noexcept { return algorithm_; }
-    /// Tokens repaid per period; the limit of a window, a log or a sketch.
+    /// Returns the tokens refilled per period; the limit of a window, a log or a sketch.
     [[nodiscard]] constexpr std::int64_t count() const noexcept { return count_; }
-    /// 0 for a calendar rule, whose windows differ in length.
+    /// Returns 0 for a calendar rule, whose windows differ in length.
     [[nodiscard]] constexpr std::chrono::microseconds period() const noexcept {
         return std::chrono::microseconds{period_us_};
     }
-    /// Tokens that fit at once; what `decision::limit` reports.
+    /// Returns the largest burst, which `decision::limit` reports.
     [[nodiscard]] constexpr std::int64_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] constexpr colimit::refill refill() const noexcept { return refill_; }
     [[nodiscard]] constexpr bool has_initial() const noexcept { return has_initial_; }
-    /// What a key starts with: the capacity unless `initially` said otherwise.
+    /// Returns the initial tokens of a key: the capacity unless set by `initially`.
     [[nodiscard]] constexpr std::int64_t initial() const noexcept {
         return has_initial_ ? initial_ : capacity_;
     }
     [[nodiscard]] constexpr bool is_from_first() const noexcept { return is_from_first_; }
     [[nodiscard]] constexpr bool counts_denied() const noexcept { return counts_refused_; }
-    /// Of a calendar rule.
+    /// For calendar rules.
     [[nodiscard]] constexpr calendar_unit unit() const noexcept { return unit_; }
-    /// Of a calendar rule: how far its days are ahead of UTC.
+    /// For calendar rules: returns how far its days are ahead of UTC.
     [[nodiscard]] constexpr std::chrono::minutes utc_offset() const noexcept {
         return std::chrono::minutes{utc_offset_};
     }
     [[nodiscard]] constexpr bool is_shadow() const noexcept { return is_shadow_; }
     [[nodiscard]] constexpr bool is_named() const noexcept { return is_named_; }
-    /// The given name, or the algorithm's.
+    /// Returns the given name, or the algorithm's.
     [[nodiscard]] std::string_view name() const noexcept;
-    /// Whether the given name was short enough to be kept whole.
+    /// Returns whether the given name was short enough to be stored completely.
     [[nodiscard]] constexpr bool name_fits() const noexcept { return name_.fits(); }
 
-    /// Equal kinds, numbers, refinements, names and shadow flags: the rules mean the same.
+    /// Compares kinds, numbers, refinements, names and shadow flags.
     friend bool operator==(const rule& a, const rule& b) noexcept;
 
   private:
@@ -231,15 +234,16 @@ class rule {
     bool is_shadow_ = false;
 };
 
-/// `count` per `period`, evenly spaced, with `burst` at once (default: count).
+/// Returns a rule of `count` per `period`, evenly spaced, with bursts of `.burst()` (default:
+/// count).
 template<class Rep, class Period>
 [[nodiscard]] constexpr rule gcra(std::int64_t count,
                                   std::chrono::duration<Rep, Period> period) noexcept {
     return {algorithm::gcra, count, detail::whole_microseconds(period), count};
 }
 
-/// redis-cell's arguments, in its order: `max_burst` more than one at once, `count` per `period`.
-/// The capacity is max_burst + 1.
+/// Returns a rule from redis-cell's arguments, in its order: bursts of `max_burst` + 1, `count` per
+/// `period`.
 template<class Rep, class Period>
 [[nodiscard]] constexpr rule cell(std::int64_t max_burst, std::int64_t count,
                                   std::chrono::duration<Rep, Period> period) noexcept {
@@ -248,32 +252,34 @@ template<class Rep, class Period>
             max_burst < 0 ? 0 : (max_burst == most ? most : max_burst + 1)};
 }
 
-/// A bucket of `capacity` tokens that starts full; `count` of them come back per `period`,
-/// continuously.
+/// Returns a bucket of `capacity` tokens that starts full and is refilled continuously with `count`
+/// tokens per `period`.
 template<class Rep, class Period>
 [[nodiscard]] constexpr rule token_bucket(std::int64_t capacity, std::int64_t count,
                                           std::chrono::duration<Rep, Period> period) noexcept {
     return {algorithm::token_bucket, count, detail::whole_microseconds(period), capacity};
 }
 
-/// The funnel: holds `capacity`, leaks `count` per `period`; what does not fit is refused.
+/// Returns a leaky bucket, which holds `capacity` and leaks `count` per `period`; calls that do not
+/// fit are denied.
 template<class Rep, class Period>
 [[nodiscard]] constexpr rule leaky_bucket(std::int64_t capacity, std::int64_t count,
                                           std::chrono::duration<Rep, Period> period) noexcept {
     return {algorithm::leaky_bucket, count, detail::whole_microseconds(period), capacity};
 }
 
-/// At most `limit` in each window of `period`; windows begin at multiples of the period since 1970
-/// (UTC), or with `.from_first()` at the first charge. Up to twice the limit can pass around the
-/// end of a window.
+/// Returns a rule of at most `limit` in each window of `period`; windows begin at multiples of the
+/// period since 1970 (UTC), or with `.from_first()` at the first charge. Up to twice the limit can
+/// pass around the end of a window.
 template<class Rep, class Period>
 [[nodiscard]] constexpr rule fixed_window(std::int64_t limit,
                                           std::chrono::duration<Rep, Period> period) noexcept {
     return {algorithm::fixed_window, limit, detail::whole_microseconds(period), limit};
 }
 
-/// At most `limit` in each calendar day, ISO week (from Monday), month or year of a fixed offset
-/// from UTC, -18 h to 18 h: `calendar(3, calendar_unit::month, 8h)`. Daylight saving is not known.
+/// Returns a rule of at most `limit` in each calendar day, ISO week (from Monday), month or year at
+/// a fixed offset from UTC, -18 h to 18 h: `calendar(3, calendar_unit::month, 8h)`. Daylight saving
+/// time is not supported.
 [[nodiscard]] constexpr rule calendar(std::int64_t limit, calendar_unit unit,
                                       std::chrono::minutes utc_offset = std::chrono::minutes{
                                           0}) noexcept {
@@ -283,32 +289,33 @@ template<class Rep, class Period>
     return made;
 }
 
-/// At most `limit` in a window that slides, estimated from two fixed ones: the previous window
-/// counts with the share of it that the sliding one still covers. Small, and off by at most what an
-/// uneven previous window hides.
+/// Returns a rule of at most `limit` in a sliding window, estimated from two fixed ones: the
+/// previous window counts with its fraction that the sliding one still covers. Its state is small;
+/// its error depends on how unevenly the calls of the previous window were distributed.
 template<class Rep, class Period>
 [[nodiscard]] constexpr rule sliding_window(std::int64_t limit,
                                             std::chrono::duration<Rep, Period> period) noexcept {
     return {algorithm::sliding_window, limit, detail::whole_microseconds(period), limit};
 }
 
-/// At most `limit` in any window of `period`, exactly: every charge is remembered for a period, so
-/// a key needs memory for up to `limit` of them. The limit is at most 100,000.
+/// Returns a rule of at most `limit` in any window of `period`, exactly: every charge is recorded
+/// for a period, so a key needs memory for up to `limit` of them. The limit is at most 100,000.
 template<class Rep, class Period>
 [[nodiscard]] constexpr rule sliding_log(std::int64_t limit,
                                          std::chrono::duration<Rep, Period> period) noexcept {
     return {algorithm::sliding_log, limit, detail::whole_microseconds(period), limit};
 }
 
-/// At most `limit` different members (`check_options::member`) in each window of `period`, such as
-/// addresses an account logs in from. Counted by a HyperLogLog: about 1 % error, at most 12 KiB.
+/// Returns a rule of at most `limit` different members (`check_options::member`) in each window of
+/// `period`, such as the addresses from which an account logs in. Counted with a HyperLogLog: about
+/// 1 % error, at most 12 KiB.
 template<class Rep, class Period>
 [[nodiscard]] constexpr rule distinct(std::int64_t limit,
                                       std::chrono::duration<Rep, Period> period) noexcept {
     return {algorithm::distinct, limit, detail::whole_microseconds(period), limit};
 }
 
-/// The rule as text, in the grammar of `<colimit/rule_text.hpp>`: `5/s burst 10`.
+/// Returns the rule as text, in the grammar of `<colimit/rule_text.hpp>`: `5/s burst 10`.
 [[nodiscard]] std::string to_string(const rule& r);
 
 } // namespace colimit

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a limiter has done since it was made, as plain numbers: for a page of metrics, or for seeing
-// why something is slow.
+// Limiter statistics: plain counters since the limiter was constructed, for metrics and performance
+// analysis.
 
 #ifndef COLIMIT_STATISTICS_HPP
 #define COLIMIT_STATISTICS_HPP
@@ -18,9 +18,9 @@
 
 namespace colimit {
 
-/// How often something took how long. Each doubling of the time is divided into eight buckets, so
-/// a time is known to within an eighth: up to 7 us exactly, up to some 2 hours in all; what took
-/// longer is in the last bucket.
+/// A latency histogram. Each doubling of the time is divided into eight buckets, so a time is known
+/// to within an eighth: exactly up to 7 us, and up to about 2 hours; longer times are in the last
+/// bucket.
 class latency_histogram {
   public:
     static constexpr std::size_t size = 248;
@@ -32,11 +32,11 @@ class latency_histogram {
         sum_ += us;
     }
 
-    /// How many times fell into bucket `i`.
+    /// Returns the number of times in bucket `i`.
     [[nodiscard]] constexpr std::uint64_t operator[](std::size_t i) const noexcept {
         return counts_[i];
     }
-    /// The shortest time of bucket `i`; that of `i + 1` is the first one above it.
+    /// Returns the shortest time of bucket `i`; that of `i + 1` is the first one above it.
     [[nodiscard]] static constexpr std::chrono::microseconds
     bucket_lower_bound(std::size_t i) noexcept {
         const auto octave = i / steps;
@@ -55,8 +55,8 @@ class latency_histogram {
         return std::chrono::microseconds{static_cast<std::int64_t>(sum_)};
     }
 
-    /// A time that the given share of all, 0 to 1, did not exceed: the largest of its bucket. 0
-    /// where there is none.
+    /// Returns a time that the given fraction of all times, 0 to 1, did not exceed: the longest of
+    /// its bucket. Returns 0 if the histogram is empty.
     [[nodiscard]] constexpr std::chrono::microseconds quantile(double share) const noexcept {
         const auto all = count();
         const auto wanted = std::max(share * static_cast<double>(all), 1.0);
@@ -70,7 +70,7 @@ class latency_histogram {
     }
 
   private:
-    static constexpr std::size_t steps = 8; ///< of an octave
+    static constexpr std::size_t steps = 8; ///< per octave
 
     [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t us) noexcept {
         if (us < steps)
@@ -84,30 +84,30 @@ class latency_histogram {
     std::uint64_t sum_ = 0;
 };
 
-/// Counted since the limiter was made. Nothing is ever set back: who wants rates takes differences.
+/// Counters since the limiter was constructed. Counters never reset; compute rates from
+/// differences.
 struct statistics {
-    /// Questions that were asked: calls of the verbs (not `ready`), each check of an `allow_many`,
-    /// and an `allow_all` as one. Those that have ended are the sum of allowed, limited, never,
-    /// failed and cancelled; the others are under way.
+    /// Calls of the verbs (not `ready`), each check of an `allow_many`, and an `allow_all` as one.
+    /// Those that are complete are the sum of allowed, denied, never, failed and cancelled.
     std::uint64_t checks = 0;
 
-    /// Decisions by their outcome. For `seen`, an id that is new is allowed and another limited.
+    /// Decisions by outcome. For `seen`, a new id counts as allowed and a known one as denied.
     std::uint64_t allowed = 0;
     std::uint64_t denied = 0;
     std::uint64_t never = 0;
-    /// Ended with an error; `errors` tells which.
+    /// Calls that ended with an error; `errors` counts them by code.
     std::uint64_t failed = 0;
-    /// Ended by their callers.
+    /// Calls that their callers cancelled.
     std::uint64_t cancelled = 0;
 
-    /// Decisions by who made them: `count(source)`.
+    /// Decisions by source: `count(source)`.
     std::array<std::uint64_t, 5> sources{};
     [[nodiscard]] std::uint64_t count(decision_source who) const noexcept {
         return sources[static_cast<std::size_t>(who)];
     }
 
-    /// Failures by their code: `count(errc)`. Codes of other libraries, such as those of memory
-    /// that ran out, are in the first.
+    /// Failed calls by error code: `count(errc)`. Codes of other libraries, such as out of memory,
+    /// are in the first element.
     std::array<std::uint64_t, 17> errors{};
     [[nodiscard]] std::uint64_t count(errc code) const noexcept {
         return errors[static_cast<std::size_t>(code)];
@@ -117,40 +117,40 @@ struct statistics {
         return count(errc::too_many_in_flight);
     }
 
-    /// @name What was said to the server; 0 for `memory:`
+    /// @name Traffic with the server; 0 for `memory:`
     /// @{
 
-    /// Script calls that were sent (writes, in `execution_mode::multi`), those that were sent again
-    /// included.
+    /// Script calls that were sent (writes, in `execution_mode::multi`), including those that were
+    /// sent again.
     std::uint64_t batches = 0;
     /// The calls in them.
     std::uint64_t batch_calls = 0;
-    /// The different keys in them: `batch_keys / batches` is the mean.
+    /// The different keys in them: `batch_keys / batches` is the mean per batch.
     std::uint64_t batch_keys = 0;
-    /// The most keys that one of them had.
+    /// The largest number of keys in one batch.
     std::uint64_t largest_batch = 0;
-    /// Calls that were part of the entry of an equal call for the same key.
+    /// Calls that were merged into the entry of an identical call for the same key.
     std::uint64_t merged = 0;
     /// Scripts that were sent with SCRIPT LOAD: two per handshake, one for the checks and one for
     /// the user's permissions, and one whenever a server did not have a script that a call needs.
     /// The server counts the same in INFO commandstats. None in `execution_mode::multi`.
     std::uint64_t script_loads = 0;
-    /// Bytes given to the socket, and received from it.
+    /// Bytes written to the socket, and read from it.
     std::uint64_t bytes_out = 0;
     std::uint64_t bytes_in = 0;
-    /// Connections that were ready to serve, but for the first.
+    /// Connections that became ready, except the first.
     std::uint64_t reconnects = 0;
-    /// How often the circuit breaker has opened: calls had no answer in time, or connections
-    /// failed, several in a row, and the server was left alone for a while.
+    /// The number of times that the circuit breaker has opened: several calls in a row had no reply
+    /// in time, or several connections failed, and calls were not sent for a while.
     std::uint64_t breaker_openings = 0;
 
     /// @}
 
-    /// Denials that the deny cache holds, those that are over included until their place is needed.
+    /// Denials in the deny cache, including expired ones that have not been replaced yet.
     std::uint64_t cached_denials = 0;
 
-    /// From the start of a call to its completion, where a server was asked. By the clock as it is
-    /// read once for each turn of the loop and each read: what runs before in the same turn counts.
+    /// The time from the start to the completion of calls, with a server address. The clock is read
+    /// once per event-loop iteration and read, so earlier handlers of the same iteration count.
     latency_histogram latency;
 };
 

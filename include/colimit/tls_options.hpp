@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whom to trust behind a `rediss://` address, and how to show who we are.
+// TLS options for `rediss://` addresses: trusted CAs and client certificate.
 
 #ifndef COLIMIT_TLS_OPTIONS_HPP
 #define COLIMIT_TLS_OPTIONS_HPP
@@ -9,17 +9,17 @@
 
 namespace colimit {
 
-/// Options of `rediss://` addresses; with others they must not be given. All of them may be left as
-/// they are: then the server certificate must match the host of the address and be signed by a CA
-/// that the system trusts. At least TLS 1.2 is required.
+/// Options of `rediss://` addresses; they are errors with others. By default the server certificate
+/// must match the host of the address and be signed by a CA that the system trusts. At least TLS
+/// 1.2 is required.
 ///
-/// Files are read when the limiter is made, never later, and are in PEM form. One that is missing
-/// or is not what it should be makes the constructor throw `colimit::error` with
+/// Files are in PEM format and are read when the limiter is constructed, never later. If a file
+/// does not exist or is not valid, the constructor throws `colimit::error` with
 /// `errc::invalid_config`, which names the option and the file.
 ///
 ///     auto settings = colimit::config{};
 ///     settings.server = "rediss://cache.example.org";
-///     settings.tls.ca_file = "/etc/ssl/our-ca.pem";
+///     settings.tls.ca_file = "/etc/ssl/example-ca.pem";
 struct tls_options {
     /// The file with the certificates of the trusted CAs. Empty: the CAs that the system trusts.
     std::string ca_file = {};
@@ -29,9 +29,9 @@ struct tls_options {
     /// IP address, which is not sent.
     std::string server_name = {};
 
-    /// For servers that require client certificates: the file with the certificate, followed by
-    /// those between it and the server's CA, and the file with its key, which may be the same. Both
-    /// or neither; the key must not need a passphrase.
+    /// For servers that require client certificates: the file with the certificate, followed by the
+    /// intermediate certificates, and the file with its key, which may be the same. Both or
+    /// neither; the key must not need a passphrase.
     std::string cert_file = {};
     std::string key_file = {};
 

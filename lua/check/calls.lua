@@ -1,13 +1,13 @@
--- The way through the calls: from the first on a key to its last, and from key to key.
+-- The loop over the calls: from the first on a key to its last, and from key to key.
 local calls = {}
-local ALLOW, PEEK, MOVE = 0, 1, 9 -- to move is to be denied, and to say nothing
+local ALLOW, PEEK, MOVE = 0, 1, 9 -- a move is denied, and returns nothing
 local is_large -- the current plan has a log or sketches
 
 do
     local current, counts_before
 
-    -- Runs a function in which commands on logs and sketches may fail. Returns the error: it is one
-    -- of the current key; raised, it would be one of the whole batch, half of it done.
+    -- Runs a function in which commands on logs and sketches may fail. Returns the error, which
+    -- belongs to the current key; raised, it would end the whole batch half-way.
     local function catch(run, ...)
         local done, failed = pcall(run, ...)
         if done then return failed end
@@ -15,7 +15,8 @@ do
         return type(failed) == 'table' and failed.err or failed
     end
 
-    -- The reply has a bound: what is longer than a value becomes one that is none, too.
+    -- The size of the reply is bounded: a string that is longer than any value is replaced by an
+    -- empty one, which is not a value either.
     local function shorten(k)
         values[first + k - 1] = ''
         for _, shard in ipairs(packed and shards.all or {}) do
@@ -73,13 +74,13 @@ do
                 note(first + k - 1, 'c')
             end
         end
-        -- What a failed key's logs and sketches said is of no use.
+        -- The facts of a failed key's logs and sketches are not used.
         if log_counts and not is_well(k) then
             for i = #log_counts, counts_before + 1, -1 do log_counts[i] = nil end
         end
     end
 
-    -- Ends the key before, if it is another one.
+    -- Ends the previous key, if it is another one.
     function calls.turn_to(k)
         if k == current then return end
         calls.finish()
@@ -87,7 +88,7 @@ do
     end
 end
 
--- `all or nothing` has several plans, each with keys of its own.
+-- `all or nothing` has several plans, each with its own keys.
 local groups = {}
 
 local function begin_plan()
@@ -118,7 +119,7 @@ local function find_groups()
     values = redis.call('MGET', unpack(names))
 end
 
--- Makes the calls of ARGV[5], or what else is to be done with them; returns how many there are.
+-- Makes the calls of ARGV[5], or calls `instead` for each; returns their number.
 local function make_calls(instead)
     local requests, at, made, group = ARGV[5], 1, 0, 1
     if all_or_nothing then use(groups[1]) end

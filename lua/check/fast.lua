@@ -1,20 +1,20 @@
--- What the loops over states that are stored one per key share: how such values are written.
+-- Shared by the loops over states that are stored one per key: how such values are written.
 if packed then shards.unroll() end
 
--- Where a promise is below this and twice what the state matters for, the end need not be set
--- anew. By a supplied clock nothing is promised.
+-- If a promise is below this plus twice the state's lifetime, the TTL need not be set again. With a
+-- supplied clock nothing is promised.
 local edge = supplied and -MOST or now + SECOND - 1000
 
--- The first parts of the slots: what buckets and windows never change. A value as it is read and
--- written with them; where the rest of it begins.
+-- The first parts of the slots, which buckets and windows never change; the format of a value with
+-- them; the position of the rest.
 local fixed, whole = '', '<dc' .. FIXED * n .. string.rep('dd', n)
 for i = 1, n do fixed = fixed .. pack('<I4dd', tag[i], num[i], marked[i]) end
 local moving_at = text_of('%d', HEAD + FIXED * n)
 
--- A value with a new end; its slots' t and debt follow.
+-- Writes a value with a new TTL; its slots' t and debt follow.
 local write_whole
 do
-    local lived, option, at, new_end -- many keys of a batch end together
+    local lived, option, at, new_end -- many keys of a batch expire together
     write_whole = function(k, value, lives, fixed, ...)
         if packed then
             shards.written[k] = pack(whole, 0, fixed, ...)
@@ -26,13 +26,14 @@ do
         end
         local bytes, done = pack(whole, new_end, fixed, ...)
         if value and not supplied then
-            -- In place, too: SET would make the whole value, and the next write split it.
+            -- In place, too: SET would create a new string, which the next write in place would
+            -- copy.
             done = guarded('SETRANGE', KEYS[k], '0', bytes)
             if done == value_size then done = guarded('PEXPIREAT', KEYS[k], at) end
             if done == 1 then done = {} end
         elseif value then
             done = guarded('SET', KEYS[k], bytes, option, at)
-        else -- MGET does not see values of other types; they must not be overwritten
+        else -- MGET returns nil for values of other types; they must not be overwritten
             done = guarded('SET', KEYS[k], bytes, option, at, 'NX')
         end
         if not done then

@@ -1,5 +1,5 @@
 -- The keys. With one plan there are `keys` of them from KEYS[base + 1] on, then as many logs, then
--- as many sketches for each slot that has one. `values` is what they hold, from values[first] on.
+-- as many sketches for each slot that has one. `values` has their values, from values[first] on.
 local FIELDS = 6 -- arguments before the fields of packed keys
 local all_or_nothing = ARGV[6] ~= nil and not packed
 local base, first, keys = 0, 1, #KEYS / (1 + (has_log and 1 or 0) + #sketched)
@@ -13,7 +13,7 @@ else
 end
 local all_keys = keys -- of all plans
 
--- How often each key is requested, where that is all there is to say.
+-- The number of calls per key, if all are an allow of cost 1.
 local repeats
 if not all_or_nothing then
     if #ARGV[5] == keys then
@@ -28,8 +28,8 @@ end
 local allows_one = repeats or ARGV[5] == ''
 
 local granted = 0
-local log_counts -- what logs and sketches say to each call, if there are any
-local statuses -- made when the first thing goes wrong
+local log_counts -- the facts of logs and sketches per call, if there are any
+local statuses -- created with the first error
 
 local function note(k, status, text)
     if not statuses then
@@ -40,13 +40,13 @@ local function note(k, status, text)
     if text then values[k] = text end
 end
 
--- The keys that the loops for common batches leave to the general way.
+-- The keys that the fast loops leave to the general path.
 local left
 
--- Redis refuses commands that need memory only until a script has written something, so growth that
--- follows a DEL, say, must be refused here. Returns the error of a server over its `maxmemory`, or
--- false. Call it before the first write that Redis accepts even then: a SETRANGE of no bytes, which
--- changes nothing, is refused as growth is.
+-- Redis refuses commands that need memory only until a script has written something, so growth
+-- after, for example, a DEL must be prevented here. Returns the error of a server over its
+-- `maxmemory`, or false. Call it before the first write that Redis accepts even then: a SETRANGE of
+-- no bytes, which changes nothing, is refused like growth.
 local oom
 local function is_oom(err) return err:find('OOM command', 1, true) ~= nil end
 local function find_oom()
@@ -57,8 +57,8 @@ local function find_oom()
     return oom
 end
 
--- Where the plan is packed, its shards; shards.write writes what was kept back and returns what was
--- found.
+-- If the plan is packed, its shards; shards.write writes the collected states and returns the
+-- values found.
 local shards
 
 local function reply()

@@ -1,32 +1,32 @@
 -- Many calls on many keys of one policy, at one instant.
 --
 -- This is the twin of src/core: the same integers, below 2^53, which Lua's doubles hold exactly. It
--- decides and writes; it returns the values that it found, from which the C++ twin works out
--- the decisions (formatting numbers is dear here, and the values are strings already).
+-- decides and writes; it returns the values that it found, from which the C++ twin computes the
+-- decisions (formatting numbers is expensive here, and the values are strings already).
 --
 -- KEYS      for each plan: the different keys of the batch; if it has a log, their logs; for each
 --           `distinct` rule, their sketches. Where the plan is packed: for each shard that has keys
 --           of the batch, its new hash and its old one
--- ARGV[1]   the plan, see src/core/plan_bytes.hpp; for `all or nothing` several, one after another
--- ARGV[2]   nonce, returned as it is, so that no reply is taken for another request's
+-- ARGV[1]   the plan, see src/core/plan_bytes.hpp; for `all or nothing` several, concatenated
+-- ARGV[2]   nonce, returned unchanged, so that no reply is taken for another request's
 -- ARGV[3]   the time in microseconds, or '' for the server's clock
--- ARGV[4]   the least time to live of a key, in milliseconds
--- ARGV[5]   calls, grouped by key: key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and where the
+-- ARGV[4]   the shortest TTL of a key, in milliseconds
+-- ARGV[5]   calls, grouped by key: key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if the
 --           plan has a `distinct` rule member:u16 and its bytes; `times` equal calls are one entry.
---           Where all are an allow of cost 1: '' for one on every key, or times:u8 for each key,
+--           If all are an allow of cost 1: '' for one per key, or times:u8 for each key,
 --           or u16 if one of them needs it
--- ARGV[6]   for `all or nothing`: how many keys each plan has, u16 each; where the plan is packed:
---           how many keys each shard has, and the keys' fields behind it, an argument each
--- Reply     for each key the value found (or nil, or the text of an error), where the plan is
+-- ARGV[6]   for `all or nothing`: the number of keys per plan, u16 each; if the plan is packed:
+--           the number of keys per shard, followed by the keys' fields, one argument each
+-- Reply     for each key the value found (or nil, or the text of an error), if the plan is
 --           packed as an array for each shard, of nil and its keys' values; if there are logs or
---           sketches, what they said to each call, four f64 each; then
---           'nonce seconds microseconds granted statuses'; statuses is '-' when all went well, else
---           a character a key: '.' well, 'c' another type of value is in the way, 'e' an error
+--           sketches, their facts for each call, four f64 each; then
+--           'nonce seconds microseconds granted statuses'; statuses is '-' without errors, else
+--           one character per key: '.' ok, 'c' the key holds a value of another type, 'e' an error
 --
--- A value is expires (f64: until then the key surely lives), for each stored slot tag:u32, num and
--- capacity (f64), and then for each of them t and debt (f64), which src/core/state.hpp explains. So
--- what most calls change lies together, and what they do not is compared as one string. What is
--- packed may be brief: see shards.lua.
+-- A value is expires (f64: the key does not expire before), for each stored slot tag:u32, num and
+-- capacity (f64), and then for each of them t and debt (f64), see src/core/state.hpp. So the
+-- numbers that most calls change are adjacent, and the others are compared as one string. Packed
+-- values may be brief: see shards.lua.
 
 local BUCKET, STEPWISE, ALIGNED, WINDOW, FROM_FIRST = 0, 1, 2, 3, 4
 local CALENDAR, COUNTER, LOG, DISTINCT, LOCKOUT = 5, 6, 7, 8, 9
@@ -37,8 +37,8 @@ local HEAD, FIXED, SLOT = 8, 20, 36 -- bytes of a value: its head, a slot's firs
 local BRIEF = SLOT - FIXED
 local LONGEST = HEAD + 10 * SLOT
 local BLOCK_TAG, CENTURY = 3993778410, 36525 * 86400 * SECOND
--- A bucket's state lives on as it is used, so its key is given almost twice the time it needs:
--- most writes then need not set its end again.
+-- A bucket's state is extended by each use, so its key gets almost twice the TTL it needs: most
+-- writes then need not set the TTL again.
 local SPARE = 1.9
 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
@@ -47,8 +47,8 @@ local pack, unpack_bytes = struct.pack, struct.unpack
 local call, guarded = redis.call, redis.pcall
 local KEYS, ARGV = KEYS, ARGV
 
--- The current plan: n slots, of which the first `rules` are rules; behind them, perhaps, a lockout.
--- Where it is packed: after `generation` nothing of a state matters any more.
+-- The current plan: n slots, of which the first `rules` are rules, followed by an optional lockout.
+-- If it is packed, no state matters any more after `generation`.
 local rules, n, is_shadow, packed, generation
 local tag, kind, shadow, counts_denied = {}, {}, {}, {}
 local capacity, num, den, unit, most, full = {}, {}, {}, {}, {}, {}
@@ -58,7 +58,7 @@ local marked = {} -- the capacity that a slot's own states have
 local stored, sketched, has_log, value_size
 local has_plain_buckets -- all slots are continuous buckets in microseconds
 
--- Reads the plan at a place of ARGV[1]; returns where the next one begins.
+-- Reads the plan at a position of ARGV[1]; returns where the next one begins.
 local function read_plan(at)
     local flags
     rules, n, flags, at = unpack_bytes('<BBB', ARGV[1], at)
@@ -82,7 +82,7 @@ local function read_plan(at)
         end
     end
     if packed then generation, at = unpack_bytes('<d', ARGV[1], at) end
-    -- Behind the slots: until when the key is blocked.
+    -- After the slots: the end of the key's block.
     tag[n + 1], period[n + 1], marked[n + 1] = BLOCK_TAG, CENTURY, 1
     value_size = HEAD + SLOT * #stored
     return at

@@ -1,28 +1,28 @@
 -- Packed states: a shard is two hashes, with a field for each of its keys. The first write after a
--- generation begins a new hash, and the one before becomes the old one: what is in neither of them
--- has recovered. So no key needs a TTL of its own, nor a promise in its value. Versions of a policy
--- may have different generations: a hash remembers the longest that was written under it, and stays
--- for as long, and so does the old one.
+-- generation begins a new hash, and the previous one becomes the old one: states in neither of them
+-- have recovered. So no key needs its own TTL, nor a promise in its value. Versions of a policy may
+-- have different generations: a hash records the longest that wrote to it, and is kept for as long,
+-- and so is the old one.
 --
--- The head of a hash is its field without a name: since when it is the new one, until when it
--- surely lives (f64 each), the numbers (tag:u32, num and capacity, f64) that the brief values of
--- its fields have, which are t and debt alone, and the longest generation of its states and of
--- those in the old hash when it began (f64 each). Values of other numbers, of several rules or of
--- counters are whole. A head is long: a hash of up to 512 short fields would be a list to the
--- server, which it searches from its beginning.
+-- The head of a hash is its field with an empty name: the time since when it is the new one, the
+-- time before which it does not expire (f64 each), the numbers (tag:u32, num and capacity, f64) of
+-- the brief values in it, which are t and debt alone, and the longest generation of its states and
+-- of those in the old hash when it began (f64 each). Values of other numbers, of several rules or
+-- of counters are whole. A head is long on purpose: the server stores a hash of up to 512 short
+-- fields as a list, which it searches linearly.
 if packed then
     local function make_shards()
         local HEAD_FORMAT, HEAD_SIZE, FILLER = '<ddc' .. FIXED .. 'dd', 80, string.rep('\0', 28)
 
-        -- For each shard its first and last key, the two hashes, what was found and what the head
-        -- says.
+        -- For each shard its first and last key, the two hashes, the values found and the numbers
+        -- of the head.
         local all = {}
 
-        -- By key: the state to be written, or false where there is none any more; whether it gives
-        -- something back; for how long it matters.
+        -- Per key: the state to be written, or false if there is none any more; whether it returns
+        -- quota; for how long it matters.
         local written, gave_back, lifetimes = {}, {}, {}
 
-        -- The plan's own numbers; none where values are never brief.
+        -- The plan's own numbers; zeros if values are never brief.
         local numbers, are_brief = string.rep('\0', FIXED), n == 1 and kind[1] ~= COUNTER
         if are_brief then numbers = pack('<I4dd', tag[1], num[1], marked[1]) end
 
@@ -32,14 +32,14 @@ if packed then
 
         local function span_of(us) return us >= 0 and us <= CENTURY and us % 1 == 0 and us or 0 end
 
-        -- A hash that has lost its head has the plan's numbers, and begins anew.
+        -- A hash without a head gets the plan's numbers, and begins a new generation.
         local function read_head(head)
             if not head or #head ~= HEAD_SIZE then return -1, 0, numbers, 0, 0 end
             local since, ends, others, longest, before = unpack_bytes(HEAD_FORMAT, head)
             return since, ends, others, span_of(longest), span_of(before)
         end
 
-        -- Brief values of other numbers are made whole.
+        -- Makes brief values of other numbers whole.
         local function make_whole(found, others)
             for i = 2, #found do
                 local value = found[i]
@@ -47,7 +47,7 @@ if packed then
             end
         end
 
-        -- Returns what was found, where places[1] is for the head: most keys are in the new hash.
+        -- Returns the values found, where places[1] is for the head: most keys are in the new hash.
         local function read_shard(shard)
             local from = FIELDS + shard.first
             local found = guarded('HMGET', shard.new, '', unpack(ARGV, from, FIELDS + shard.last))
@@ -79,7 +79,7 @@ if packed then
             local from = 1
             for place = 1, #ARGV[6], 2 do
                 local size = unpack_bytes('<I2', ARGV[6], place)
-                -- With all that it will have, as a table that grows costs more.
+                -- Created with all its fields, as a table that grows costs more.
                 local shard = {first = from, last = from + size - 1, new = KEYS[place],
                     old = KEYS[place + 1], found = false, numbers = false, since = -1,
                     longest = 0, before = 0, is_open = false}
@@ -93,7 +93,7 @@ if packed then
             end
         end
 
-        -- The values in one array, for the general way.
+        -- Copies the values into one array, for the general path.
         local function unroll()
             for _, shard in ipairs(all) do
                 for k = shard.first, shard.last do
@@ -104,15 +104,15 @@ if packed then
             end
         end
 
-        -- Fields and values of one shard after another, from bytes[3] on: a table that grows anew
-        -- for each costs more.
+        -- Fields and values of one shard after another, from bytes[3] on: a new table for each
+        -- would cost more.
         local bytes = {}
 
-        -- Drops the old hash and makes the new one old. Returns an error, or the generation of the
-        -- old hash if it must stay yet.
+        -- Deletes the old hash and makes the new one old. Returns an error, or the generation of
+        -- the old hash if it must still be kept.
         local function turn_shard(shard)
             if find_oom() then return {err = oom} end
-            local done = guarded('HMGET', shard.old, '') -- something else is not ours to delete
+            local done = guarded('HMGET', shard.old, '') -- another type must not be deleted
             if done.err then return done end
             local _, _, _, longest = read_head(done[1])
             if now - shard.since < longest then return nil, longest end
@@ -122,8 +122,8 @@ if packed then
             shard.since, shard.numbers, shard.before, shard.longest = now, numbers, shard.longest, 0
         end
 
-        -- Ensures that there is a new hash of this generation, and that it lives long enough: what
-        -- must be written for that goes to `bytes`. Returns an error, or how to set its TTL.
+        -- Ensures that there is a new hash of this generation, with a sufficient TTL: fields to be
+        -- written for that go to `bytes`. Returns an error, or how to set its TTL.
         local function open_shard(shard, matters)
             local since = shard.since
             if not (since >= 0 and since <= now) then -- there is none, or the clock was set back
@@ -141,7 +141,7 @@ if packed then
             return nil, option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', at
         end
 
-        -- What gives back to a limit on a full server, which accepts an HSET behind an HDEL.
+        -- Writes a state that returns quota on a full server, which accepts an HSET after an HDEL.
         local function rewrite_state(shard, k, value)
             find_oom()
             local done = guarded('HDEL', shard.new, ARGV[FIELDS + k])
@@ -183,7 +183,7 @@ if packed then
             end
         end
 
-        -- A state is written brief where it has the numbers of its shard.
+        -- Writes states, brief if they have the numbers of their shard.
         local function write_shard(shard)
             local last, matters, is_ours = 2, 0, are_brief and shard.numbers == numbers
             for k = shard.first, shard.last do

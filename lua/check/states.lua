@@ -1,22 +1,22 @@
--- A key's value: read into the state of its slots, and written from it.
+-- Reads a key's value into the state of its slots, and writes it.
 do
     local moved   -- a window may end at another time than before
-    local expires -- until then the key surely lives
+    local expires -- the key does not expire before
 
     local function is_number(a, least) return a >= least and a <= MOST and a % 1 == 0 end
 
-    -- Reads the slot at a place of a value into slot i, if it has its tag. Returns whether it has,
-    -- and whether its numbers are a state.
+    -- Reads the slot at an index of a value into slot i, if it has its tag. Returns whether it has,
+    -- and whether its numbers are a valid state.
     local function read_slot(i, value, slots, place)
         local found, c, d = unpack_bytes('<I4dd', value, HEAD + 1 + FIXED * place)
         if found ~= tag[i] then return false end
         local a, b = unpack_bytes('<dd', value, HEAD + 1 + FIXED * slots + (SLOT - FIXED) * place)
-        t[i], debt[i], own_num[i], own_capacity[i] = a + 0, b + 0, c, d + 0 -- no -0 is kept
+        t[i], debt[i], own_num[i], own_capacity[i] = a + 0, b + 0, c, d + 0 -- avoids storing -0
         return true, is_number(a, 0) and is_number(b, 0) and is_number(c, 1) and is_number(d, 0)
     end
 
-    -- Reads a value by its tags; returns false if it is not a state. Of two slots with one tag the
-    -- first counts.
+    -- Reads a value by its tags; returns false if it is not a valid state. Of two slots with one
+    -- tag the first counts.
     local function read_value(value)
         if packed and shards.are_brief and #value == BRIEF then
             value = pack('<d', 0) .. shards.numbers .. value
@@ -25,7 +25,7 @@ do
         if #value > LONGEST or slots < 1 or slots % 1 ~= 0 then return false end
         expires = unpack_bytes('<d', value)
         local elsewhere, found, is_state = slots ~= #stored
-        -- Usually each slot is at its own place.
+        -- Usually each slot is at its own index.
         for place, i in ipairs(stored) do
             if elsewhere then break end
             found, is_state = read_slot(i, value, slots, place - 1)
@@ -45,7 +45,7 @@ do
         return true
     end
 
-    -- Returns whether what is stored must be replaced even by a denial.
+    -- Returns whether the stored value must be replaced even by a denial.
     function states.advance()
         local moved = false
         for _, i in ipairs(stored) do
@@ -88,7 +88,8 @@ do
         return pack(value_format(slots), unpack(fields))
     end
 
-    -- For how long the state matters and for how long it is kept; nil if it is equivalent to none.
+    -- Returns for how long the state matters and for how long it is kept; nil if it is equivalent
+    -- to no state.
     local function lifetime_of_all()
         if erased then return nil end
         local matters, kept, all_full = debt[n + 1], debt[n + 1], debt[n + 1] == 0
@@ -103,14 +104,14 @@ do
         return matters, kept
     end
 
-    -- Whether the key has a value of another type, where MGET found nothing.
+    -- Returns whether the key has a value of another type, for which MGET returns nil.
     function states.is_foreign(k)
         return not packed and not values[first + k - 1]
             and guarded('EXISTS', KEYS[base + k]) == 1
     end
 
-    -- Replaces a value on a full server, which accepts that behind a new TTL. Nothing grows, but
-    -- what follows may, and must be refused here.
+    -- Replaces a value on a full server, which accepts that after a new TTL. The value does not
+    -- grow, but later writes may, and must be prevented here.
     local function replace(key, kept)
         find_oom()
         local option, at, ends = lifetime(kept)

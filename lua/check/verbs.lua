@@ -7,8 +7,8 @@ do
         return not is_shadow and (debt[n + 1] > 0 or (n > rules and debt[n] > 0))
     end
 
-    -- The largest amount up to `cost` that fits all rules (-1: not even 0), and whether `at_least`
-    -- is more than a limit.
+    -- Returns the largest amount up to `cost` that fits all rules (-1: not even 0), and whether
+    -- `at_least` exceeds a limit.
     local function evaluate_rules(cost, at_least)
         local fits, never = cost, false
         for i = 1, rules do
@@ -21,7 +21,8 @@ do
         return fits, never and fits < at_least
     end
 
-    -- `counted`: the members before a charge, from which its twin sees whether it changed anything.
+    -- `counted` is the number of members before a charge, from which the C++ twin determines
+    -- whether it changed.
     local function report_counts(counted)
         if not has_log and #sketched == 0 then return end
         log_counts = log_counts or {}
@@ -34,8 +35,7 @@ do
         end
     end
 
-    -- What is to be written after a call: nothing, unless it changed the state or found one to be
-    -- replaced.
+    -- Notes whether a call must write: only if it changed the state or found one to be replaced.
     local function note_change(wants_write, gives)
         if wants_write or stale then
             changed, stale, erased = true, false, false
@@ -44,7 +44,7 @@ do
         end
     end
 
-    -- From which prevent_duplicate counts.
+    -- Starts the period of prevent_duplicate.
     local function start_cooldown()
         if n > rules then kind_of[n].restart(n) end
         return n > rules
@@ -56,7 +56,7 @@ do
         end
     end
 
-    -- `allow` and `peek`. Returns an error.
+    -- Makes `allow` and `peek`. Returns an error.
     local function allow(k, verb, cost, at_least, member)
         if has_log then logs.report(at_least, cost) end
         for _, i in ipairs(sketched) do own_num[i] = debt[i] end
@@ -86,8 +86,8 @@ do
         note_change(start_cooldown() or fits > 0)
     end
 
-    -- An allow, all or nothing, several times over, where states are numbers: calls are granted in
-    -- their order, and once there is no room for one, there is none for the next.
+    -- Makes several identical allows without partial grants, for states that are numbers: calls are
+    -- granted in order, and once one does not fit, the next does not either.
     function verbs.allow_times(cost, times)
         local most = cost * times
         local fits, never = evaluate_rules(most, cost)
@@ -134,7 +134,7 @@ do
         return now + longest
     end
 
-    -- `charge`, `refund` and `unreserve`.
+    -- Makes `charge`, `refund` and `unreserve`.
     local function adjust(k, change, cost, member)
         local any = false
         for _, i in ipairs(sketched) do own_num[i] = debt[i] end
@@ -153,7 +153,7 @@ do
                 any = any or debt[i] ~= before or own_capacity[i] ~= capacity_before
             end
         end
-        -- Where nothing is owed any more, the next use is a first one.
+        -- If there is no debt any more, the next use is a first one.
         if change == 'refund' then states.advance() end
         if has_log then
             logs.move_to_now()

@@ -1,6 +1,6 @@
--- What another version of the policy has stored, as in src/core/versions.hpp: while calls work on a
--- state, its debt is what counts for this version, and a negative own_capacity is the surplus that
--- only the whole has.
+-- States that another version of the policy has stored, as in src/core/versions.hpp: while calls
+-- use a state, its debt is the part that counts for this version, and a negative own_capacity is
+-- the surplus of the whole debt.
 do
     local YEAR = 366 * 86400 * SECOND
 
@@ -8,7 +8,7 @@ do
 
     local function ticks_per_token(a_num) return a_num > STEPS and 1 or a_num end
 
-    -- Where debt that was stored with other numbers saturates.
+    -- Returns where debt that was stored with other numbers saturates.
     local function most_of_other(i)
         local each = counts_steps(i) and step[i] or den[i]
         local longest = floor(YEAR / (counts_steps(i) and period[i] * unit[i] or unit[i]))
@@ -35,7 +35,7 @@ do
     end
 
     local function owe(i, view, whole)
-        local found = own_num[i] -- tells whose boundary an aligned bucket waits for
+        local found = own_num[i] -- determines whose boundary an aligned bucket waits for
         local all = view > full[i] and found == num[i] and kind_of[i].is_bucket
         show(i, all and whole or counted(i, whole), whole)
         own_num[i] = found
@@ -54,12 +54,12 @@ do
 
     function versions.refund(i, ticks) owe(i, 0, max(0, whole_of(i) - ticks)) end
 
-    -- Shows all that is owed, after so many steps that repay `each`.
+    -- Sets the whole debt, after so many steps that repay `each`.
     function versions.repay(i, owed, steps, each)
         show(i, repaid(counted(i, owed), steps, each), repaid(owed, steps, each))
     end
 
-    -- A reservation waits for all that other numbers have left, too. Returns what that is.
+    -- A reservation also waits for the debt of other numbers, which this returns.
     function versions.owe_whole()
         local surplus = {}
         for i = 1, rules do
@@ -70,7 +70,7 @@ do
         return surplus
     end
 
-    -- Whether a grant may leave less room than it takes.
+    -- Returns whether a grant may leave less room than it takes.
     function versions.has_surplus()
         for i = 1, rules do
             if kind_of[i].has_versions and own_capacity[i] < 0 then return true end
@@ -87,7 +87,7 @@ do
         end
     end
 
-    -- The states as this version will read them.
+    -- Changes the states to the form in which this version will read them.
     function versions.show_as_stored()
         each_surplus(function(i, is_lockout, whole)
             debt[i] = min(whole, is_lockout and period[i] or full[i])
@@ -95,7 +95,7 @@ do
         end)
     end
 
-    -- The states as they are stored.
+    -- Changes the states to the form in which they are stored.
     function versions.fold()
         each_surplus(function(i, is_lockout, whole)
             debt[i] = whole

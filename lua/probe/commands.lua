@@ -1,8 +1,8 @@
--- Whether the user may run the commands that the scripts use. Writes nothing: each command is only
--- asked about (Redis 7.0 and later), or is tried on a key that does not exist where it changes
--- nothing.
+-- Tests whether the user may run the commands that the scripts use. Writes nothing: each command's
+-- permission is only queried (Redis 7.0 and later), or it is tried on a key that does not exist,
+-- where it changes nothing.
 --
---   ARGV[1]  a key under the prefix that no policy has. It is not in KEYS, as a user who may access
+--   ARGV[1]  a key with the prefix that no policy has. It is not in KEYS, as a user who may access
 --            the keys of some policies only could not run this script then.
 --   Returns  {needed, others, error}, three strings: the commands that the checks of policies need
 --            and the others, as far as the user may not run them or the server does not know them,
@@ -10,7 +10,7 @@
 --            of one that writes nothing, or ''. If the key may not be accessed, `others` is empty.
 local key = ARGV[1]
 
--- A command, and words with which it is complete.
+-- Commands with valid arguments.
 local NEEDED = {{'TIME'}, {'MGET', key}, {'SET', key, '', 'XX'}}
 local OTHERS = {
     {'SETRANGE', key, '0', ''}, {'GET', key}, {'GETRANGE', key, '0', '0'},
@@ -22,11 +22,11 @@ local OTHERS = {
     {'PFADD', key, 'm'}, {'PFCOUNT', key},
 }
 
--- Asks the server whether it knows the command and, if so, whether the user may run it.
+-- Queries whether the server knows the command and whether the user may run it.
 local asks = redis.acl_check_cmd ~= nil
 local function ask(command) return pcall(redis.acl_check_cmd, unpack(command)) end
 
-local key_error -- of a command that may be run, but not with this key
+local key_error -- the error of a command that may be run, but not with this key
 local function error_of(command)
     local done = redis.pcall(unpack(command))
     local err = type(done) == 'table' and done.err or ''
@@ -36,8 +36,8 @@ local function error_of(command)
     return err
 end
 
--- Tries the command, whose error distinguishes a denied command (in the words of Redis before and
--- since 7.2), and one that was renamed, from a denied key.
+-- Tries the command; the error distinguishes a denied command (with the messages before and since
+-- Redis 7.2), and one that was renamed, from a denied key.
 local function can_run(command)
     local err = error_of(command)
     return not (err:find("can't run this command", 1, true)

@@ -1,4 +1,4 @@
--- The filter, its bitmaps, and the way through the ids.
+-- The filter, its bitmaps, and the loop over the ids.
 
 local words, age, block_size = unpack_bytes('<Bdd', ARGV[1])
 local line_format, line_size = '<' .. string.rep('i4', words), 4 * words
@@ -7,7 +7,7 @@ local generation = floor(now / age)
 
 local blocks = #KEYS / 2
 local values, facts, new = {}, {}, 0
-local statuses -- made when the first thing goes wrong
+local statuses -- created with the first error
 for k = 1, blocks do values[k] = false end
 
 local function fail(k, text)
@@ -26,20 +26,20 @@ local function try(...)
     return type(done) == 'table' and done.err or nil
 end
 
--- A bitmap is needed until the generation after its own ends. Returns an error.
+-- Sets the TTL of a bitmap, which is needed until the end of the next generation. Returns an error.
 local function keep(key, number)
     local option, at = lifetime((number + 2) * age - now)
     return try(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
 end
 
--- Whether the bitmap where generation `number` has its place is to be asked; or an error. One from
--- after that generation was made before the clock was set back: it becomes that one.
+-- Returns whether the bitmap of generation `number` must be read, or an error. A bitmap of a later
+-- generation was written before the clock was set back: it becomes that generation's.
 local function open(key, number)
     local head = guarded('GETRANGE', key, 0, HEAD - 1)
     if type(head) == 'table' then return false, head.err end
     if #head < HEAD then return false end
     local own = unpack_bytes('<d', head) - 1
-    -- False for all that is no number of a generation, too.
+    -- Also false for numbers that are not a valid generation.
     if not (own >= generation - 1 and own % 2 == number % 2) then return false end
     if own > number then
         return true, try('SETRANGE', key, 0, pack('<d', number + 1)) or keep(key, number)
@@ -48,21 +48,21 @@ local function open(key, number)
 end
 
 -- Makes the bitmap of the current generation, in its full size at once: growing it bit by bit would
--- copy it again and again and leave it twice as large. Answers an error.
--- A server over its `maxmemory` refuses what grows only until a script has written something, so it
--- is asked before the DEL, by a SETRANGE that changes nothing.
+-- copy it repeatedly and leave it twice as large. Returns an error. A server over its `maxmemory`
+-- refuses growth only until a script has written something, so this is tested before the DEL, with
+-- a SETRANGE that changes nothing.
 local function create(key)
     return try('SETRANGE', key, 0, '') or try('DEL', key)
         or try('SETRANGE', key, block_size - 1, '\0')
         or try('SETRANGE', key, 0, pack('<d', generation + 1)) or keep(key, generation)
 end
 
--- The block at hand.
+-- The current block.
 local current, other   -- its keys
 local has_current, has_other
 local from             -- its first id
 
--- The next generation has the place of the previous one, and may be there already if the clock was
+-- The next generation uses the bitmap of the previous one, and may exist already if the clock was
 -- set back.
 local function begin_block(k)
     current, other = key_of(k, generation), key_of(k, generation + 1)
@@ -79,7 +79,7 @@ local function fail_block(k, text)
 end
 
 local function read_line(key, first, last)
-    local line = guarded('GETRANGE', key, first, last) -- `open` has read its head: it is a string
+    local line = guarded('GETRANGE', key, first, last) -- `open` has read its head: a string
     if #line < line_size then line = line .. string.sub(no_line, #line + 1) end
     return {unpack_bytes(line_format, line)}
 end
@@ -91,7 +91,7 @@ local function has_all(line, mask)
     return true
 end
 
--- Answers an error.
+-- Returns an error.
 local function look_up(first, last, mask)
     if has_other and has_all(read_line(other, first, last), mask) then
         facts[#facts + 1] = '1'

@@ -1,23 +1,23 @@
--- Whether ids have been here before: many ids of one Bloom filter, at one instant.
+-- Tests whether ids were seen before: many ids of one Bloom filter, at one instant.
 --
 -- The filter has bitmaps of two generations, an even and an odd one, each for one `age`: ids are
--- looked up in the current and the previous one, and new ones set in the current one. So an id is
--- known for `age` at least, and for twice as long at most, after it was new. Which bits an id has,
--- all in one line of a block: src/core/bloom.hpp. The other twin is src/memory/bloom_filters.cpp.
+-- looked up in the current and the previous one, and new ones are set in the current one. So an id
+-- is recorded for at least `age`, and for at most twice as long. The bits of an id are all in one
+-- line of a block, see src/core/bloom.hpp. The C++ twin is src/memory/bloom_filters.cpp.
 --
 -- KEYS      the blocks of the even generations, then the same blocks of the odd ones
 -- ARGV[1]   words of a line:u8 age:f64 (microseconds) bytes of a block:f64
--- ARGV[2]   nonce, returned as it is, so that no reply is taken for another request's
+-- ARGV[2]   nonce, returned unchanged, so that no reply is taken for another request's
 -- ARGV[3]   the time in microseconds, or '' for the server's clock
--- ARGV[4]   the least time to live of a key, in milliseconds
--- ARGV[5]   ids, grouped by block: block:u16, the places of the line's first and last byte as text
---           (size:u8 and as many bytes, each), the bits to be set: words:u32
+-- ARGV[4]   the shortest TTL of a key, in milliseconds
+-- ARGV[5]   ids, grouped by block: block:u16, the positions of the line's first and last byte as
+--           text (size:u8 and as many bytes, each), the bits to be set: words:u32
 -- Reply     for each block nil, or the text of an error; then, if no block failed for all ids, a
---           character an id: '1' it has been here, '0' not; then
---           'nonce seconds microseconds new statuses'; statuses is '-' when all went well, else a
---           character a block: '.' well, 'e' an error
+--           character per id: '1' seen, '0' new; then
+--           'nonce seconds microseconds new statuses'; statuses is '-' without errors, else a
+--           character per block: '.' ok, 'e' an error
 --
--- A block is 1 and the number of its generation (f64), then lines. Bytes that are not there are 0.
+-- A block is 1 and the number of its generation (f64), then lines. Missing bytes are 0.
 
 local SECOND = 1000000
 local HEAD = 8 -- bytes of a block

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Filters: checked here, and made into what stores read of a policy.
+// Bloom filters: validates them and makes the representation that stores read.
 
 #include <colimit/bloom_filter.hpp>
 #include <colimit/error.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The ranges that <colimit/config.hpp> states, as code.
+// Checks the ranges that <colimit/config.hpp> documents.
 
 #include <api/config_check.hpp>
 #include <base/enumerator.hpp>
@@ -90,7 +90,8 @@ void check_enumerators(const config& settings) {
                        errc::invalid_config);
 }
 
-/// A host that certificates can be for. One that begins with a dot would mean any host below it.
+/// Checks that a certificate can be for this host. A name that begins with a dot would match any
+/// host below it.
 void check_name_of_server(const std::string& name) {
     constexpr std::size_t most = 253;
     constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whether a configuration makes sense, asked once when a limiter is made.
+// Validates a configuration, once per limiter.
 
 #ifndef COLIMIT_API_CONFIG_CHECK_HPP
 #define COLIMIT_API_CONFIG_CHECK_HPP
@@ -10,12 +10,13 @@
 namespace colimit {
 
 /// Checks all but `config::server`, which redis::parse_address reads.
-/// @throws colimit::error with `errc::invalid_config`: the member, its value and what is allowed.
+/// @throws colimit::error with `errc::invalid_config`: names the member, its value and the allowed
+/// ones.
 void validate(const config& settings);
 
-/// Checks that `config::tls` fits the address, and its members each other. What is in the files is
-/// looked at by redis::tls_context.
-/// @throws colimit::error with `errc::invalid_config`: the member, and what is wrong.
+/// Checks that `config::tls` is consistent with the address, and its members with each other.
+/// redis::tls_context checks the contents of the files.
+/// @throws colimit::error with `errc::invalid_config`: names the member and the problem.
 void validate(const tls_options& options, bool is_used);
 
 } // namespace colimit

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The words of the error codes, and what to do about each.
+// The messages and conditions of the error codes.
 
 #include <base/error_category.hpp>
 #include <colimit/error.hpp>
@@ -24,19 +24,19 @@ namespace {
         return "the server is not a Redis server, or TLS is on at one end only; nothing was "
                "charged";
     case errc::key_conflict:
-        return "the server holds something else under this key; it was not touched";
+        return "the key holds a value that colimit did not write; it was not changed";
     case errc::corrupt_state:
-        return "the server and this process read the same state differently";
+        return "the server and this process disagree about the same state";
     case errc::auth_failed:
         return "the server did not accept the user name, password or client certificate, or does "
                "not permit the command";
     case errc::untrusted_server:
-        return "the server's certificate is of an authority that is not trusted, for another name, "
-               "or not valid today";
+        return "the server certificate is signed by a CA that is not trusted, is for another "
+               "name, or is not valid at present";
     case errc::closed:
         return "the limiter was closed";
     case errc::invalid_argument:
-        return "an argument is out of its range";
+        return "an argument is out of range";
     case errc::invalid_policy:
         return "the policy is invalid";
     case errc::invalid_key:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The names of the failure modes, as documents of policies write them.
+// The names of the failure modes, as in JSON documents of policies.
 
 #include <colimit/failure_mode.hpp>
 

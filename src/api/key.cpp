@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Keys by scope. A key is fields joined by `;`. A field is `name=value`, the value without `;` and
-// with `%` only before two digits, or `name#digest`; names have neither `=` nor `#`. So a key can
-// be read back in one way only, but for the digests.
+// Keys by scope. A key consists of fields separated by `;`. A field is `name=value`, the value
+// without `;` and with `%` only before two digits, or `name#digest`; names have neither `=` nor
+// `#`. So keys are unambiguous, except for collisions of digests.
 
 #include <colimit/error.hpp>
 #include <colimit/key.hpp>
@@ -25,7 +25,7 @@ namespace ip = boost::asio::ip;
 
 static_assert(std::is_trivially_destructible_v<key>);
 
-/// Addresses and their prefixes as text are shorter.
+/// Addresses and their prefixes in text form are shorter.
 constexpr unsigned address_text = 64;
 
 [[nodiscard]] std::string_view escape_of(char c) noexcept {
@@ -37,7 +37,7 @@ constexpr unsigned address_text = 64;
     return text.size() + 2 * static_cast<std::size_t>(more);
 }
 
-/// Clears all but the first `bits`.
+/// Clears all bits except the first `bits`.
 void keep_prefix(std::span<unsigned char> bytes, int bits) noexcept {
     for (auto& b : bytes) {
         const auto kept = std::clamp(bits, 0, 8);
@@ -55,8 +55,8 @@ void check_bits(int bits, int most, std::string_view member) {
 
 using text_buffer = std::array<char, address_text>;
 
-/// The network that the first `bits` of an address name, in the one form of inet_ntop: lower case,
-/// the longest run of zeros as `::`. Whole addresses go without a prefix.
+/// Returns the network of the first `bits` of an address, in the canonical form of inet_ntop: lower
+/// case, the longest run of zeros as `::`. Complete addresses have no prefix length.
 template<std::size_t Size>
 [[nodiscard]] std::string_view network(text_buffer& out, std::array<unsigned char, Size> bytes,
                                        int bits) noexcept {
@@ -70,7 +70,8 @@ template<std::size_t Size>
     return {out.data(), end};
 }
 
-/// Without the interface, which only IPv6 has. With a NUL to end it, as inet_pton wants.
+/// Parses an address without its interface, which only IPv6 has. The copy ends with a NUL, as
+/// inet_pton requires.
 [[nodiscard]] std::optional<ip::address> parse(std::string_view text) noexcept {
     constexpr auto none = std::string_view::npos;
     const auto percent = text.find(':') == none ? none : text.find('%');
@@ -89,7 +90,7 @@ template<std::size_t Size>
     return std::nullopt;
 }
 
-/// What somebody sent instead of an address, fit for a log.
+/// Returns text that is not a valid address in a form that is safe for logs.
 [[nodiscard]] std::string shown(std::string_view text) {
     auto out = std::string{text.substr(0, address_text)};
     std::ranges::replace_if(out, [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -167,7 +168,7 @@ void key::append_field(std::string_view name, std::string_view value) noexcept {
         append(escape_of(c).empty() ? std::string_view{&c, 1} : escape_of(c));
 }
 
-/// No scope is called `all`, so what stands behind its digest cannot be taken for another key.
+/// No scope is named `all`, so a key that begins with this digest cannot equal another key.
 void key::make_room(std::size_t bytes) noexcept {
     if (size_ + bytes <= bytes_.size())
         return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The limiter itself: which store is behind it, and its end.
+// The limiter: selects its store, and closes it.
 
 #include <api/config_check.hpp>
 #include <colimit/limiter.hpp>
@@ -19,7 +19,7 @@ namespace {
 
 [[nodiscard]] config config_of(std::string_view server) {
     auto settings = config{};
-    // What is too long is refused anyway, and need not be copied for that.
+    // A longer address is an error anyway, so it need not be copied.
     settings.server = server.substr(0, limits::max_address_bytes + 1);
     return settings;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The in-process store behind plain functions: arguments are checked and the clock is read here.
+// The in-process store with plain functions: checks arguments and reads the clock.
 
 #include <base/system_clock.hpp>
 #include <colimit/local_limiter.hpp>
@@ -65,9 +65,8 @@ bool local_limiter::seen(std::string_view id, const bloom_filter& f, const reset
     const auto now = asked.now == detail::store_clock ? detail::system_now() : asked.now;
     const auto seen = filters_->seen(id, *f.data(), now);
     if (!seen)
-        throw error{errc::invalid_argument, "there are " +
-                                                std::to_string(limits::max_local_filters) +
-                                                " other filters that know ids"};
+        throw error{errc::invalid_argument, "too many Bloom filters in this store (at most " +
+                                                std::to_string(limits::max_local_filters) + ")"};
     ++decided_[static_cast<std::size_t>(*seen ? outcome::denied : outcome::allowed)];
     return *seen;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Policies: checked and encoded here, once, so that a call only reads.
+// Policies: validated and encoded once, so that a call only reads.
 
 #include <base/bytes.hpp>
 #include <base/enumerator.hpp>
@@ -70,9 +70,9 @@ make(std::string_view name, std::span<const rule> rules,
     return data;
 }
 
-/// A character of a rule's text in a policy name. Only the order in which things stand tells a '+'
-/// from a ':' and either from a '.', and that is enough: a sign follows `utc`, a colon the hours,
-/// and a '.' belongs to a name, which comes last.
+/// Returns the character of a policy name for a character of a rule's text. '+', ':' and '.' become
+/// the same, but their position distinguishes them: a sign follows `utc`, a colon the hours, and a
+/// '.' belongs to a name, which comes last.
 [[nodiscard]] constexpr char name_character(char c) noexcept {
     switch (c) {
     case '/':
@@ -87,8 +87,8 @@ make(std::string_view name, std::span<const rule> rules,
     }
 }
 
-/// A rule's text as a policy name: `5/s burst 10` becomes `5-s_burst_10`. Where that is too long,
-/// its end gives way to a digest of it, so that different rules still have different names.
+/// Returns a rule's text as a policy name: `5/s burst 10` becomes `5-s_burst_10`. If that is too
+/// long, its end is replaced by a digest of it, so that different rules still have different names.
 [[nodiscard]] std::string name_of(const rule& r) {
     auto text = to_string(r);
     std::ranges::transform(text, text.begin(), name_character);
@@ -104,7 +104,7 @@ make(std::string_view name, std::span<const rule> rules,
 policy::policy(std::string_view name, std::span<const rule> rules) : data_(make(name, rules)) {}
 
 policy::policy(const rule& single) {
-    // The rule is checked first: the text of a rule that makes no sense is no name either.
+    // The rule is validated first: the text of an invalid rule is not a valid name.
     check_kinds("", std::span{&single, 1});
     (void)core::make_plan("", std::span{&single, 1});
     data_ = make(name_of(single), std::span{&single, 1});

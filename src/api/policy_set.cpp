@@ -16,9 +16,9 @@ namespace colimit {
 
 policy_set::policy_set(std::vector<policy> policies) : policies_(std::move(policies)) {
     if (policies_.size() > limits::max_policies)
-        throw error{errc::invalid_policy, "a set has at most " +
-                                              std::to_string(limits::max_policies) +
-                                              " policies, not " + std::to_string(size())};
+        throw error{errc::invalid_policy, "too many policies (got " + std::to_string(size()) +
+                                              ", expected at most " +
+                                              std::to_string(limits::max_policies) + ")"};
     std::ranges::sort(policies_, {}, &policy::name);
     const auto twin = std::ranges::adjacent_find(policies_, {}, &policy::name);
     if (twin != policies_.end())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Decisions in the words of redis-cell.
+// Decisions in the form of redis-cell.
 
 #include <colimit/redis_cell.hpp>
 

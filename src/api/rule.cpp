@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rules as text, in the form that text.cpp reads back.
+// Rules as text, in the form that rule_text.cpp parses.
 
 #include <colimit/rule.hpp>
 #include <core/algorithms.hpp>
@@ -65,7 +65,7 @@ std::string to_string(const rule& r) {
         text += " count_denied";
     if (r.is_shadow())
         text += " shadow";
-    // The name comes last: in a policy name made of this text, it cannot look like another word.
+    // The name comes last: in a policy name made of this text, it cannot be taken for another word.
     if (r.is_named())
         text += " named " + std::string{r.name()};
     return text;

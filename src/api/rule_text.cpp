@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Reads rules as people write them: from left to right, once, without recursion. Whatever it
-// refuses, it says at which character, what stands there and what may stand there.
+// Parses rules in text form: from left to right, once, without recursion. Errors have the position,
+// the text found there and the expected one.
 
 #include <colimit/limits.hpp>
 #include <colimit/rule_text.hpp>
@@ -55,7 +55,7 @@ struct refinements {
                                "count_denied, shadow, named or ';'");
 }
 
-/// Reads a word and what belongs to it.
+/// Parses a refinement and its arguments.
 class refinement_reader {
   public:
     refinement_reader(cursor& text, refinements& r) noexcept
@@ -115,7 +115,7 @@ class refinement_reader {
     refinements& r_;
 };
 
-/// The algorithm, which period and utc say too; they must not contradict it.
+/// Returns the algorithm, which a period and utc also determine; they must not contradict it.
 [[nodiscard]] algorithm algorithm_of(const cursor& text, const text::period& period,
                                      const refinements& r) {
     const auto calendar = r.utc_offset || !period.us;
@@ -176,13 +176,14 @@ std::vector<rule> parse_rules(std::string_view text) {
     auto rest = cursor{"rule text", text};
     if (text.size() > limits::max_rule_text_bytes)
         rest.refuse(limits::max_rule_text_bytes,
-                    "the text is too long: " + std::to_string(limits::max_rule_text_bytes) +
-                        " characters are allowed, it has " + std::to_string(text.size()));
+                    "text too long (got " + std::to_string(text.size()) +
+                        " characters, expected at most " +
+                        std::to_string(limits::max_rule_text_bytes) + ")");
     std::vector<rule> rules;
     rest.skip_blanks();
     do {
         if (rules.size() == limits::max_rules_per_policy)
-            rest.refuse(rest.at(), "a ninth rule; a policy has at most 8");
+            rest.refuse(rest.at(), "too many rules (at most 8)");
         rules.push_back(read_rule(rest));
         (void)rest.take(';');
         rest.skip_blanks();

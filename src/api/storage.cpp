@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The names of the ways to store, as documents of policies write them.
+// The names of the storage layouts, as in JSON documents of policies.
 
 #include <colimit/storage.hpp>
 

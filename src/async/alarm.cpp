@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One handler at a time, whose memory is there beforehand. When the alarm is set to an earlier time
-// the handler is called off, and waits anew.
+// One handler at a time, whose memory is preallocated. When the alarm is set to an earlier time,
+// the handler is cancelled and waits anew.
 
 #include <async/alarm.hpp>
 #include <async/soon.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A timer that always rings. Setting one may need memory, in Asio; where there is none, this one
-// asks the clock at every turn of the loop instead, so that no deadline is missed.
+// A timer that cannot fail. Setting an Asio timer may need memory; if that cannot be allocated,
+// this one reads the clock in every event-loop iteration instead, so that no deadline is missed.
 
 #ifndef COLIMIT_ASYNC_ALARM_HPP
 #define COLIMIT_ASYNC_ALARM_HPP
@@ -21,7 +21,7 @@ namespace colimit::detail {
 
 class alarm {
   public:
-    /// @param lock held by whoever calls the functions below, and not when it rings
+    /// @param lock held by callers of the functions below, but not when it rings
     alarm(const boost::asio::any_io_executor& executor, thread_lock& lock,
           std::function<void()> on_time);
 
@@ -29,7 +29,7 @@ class alarm {
     /// before, and then not again. `owner` stays alive until it rings or is cleared.
     void set(std::int64_t at, const std::shared_ptr<void>& owner) noexcept;
     void clear() noexcept;
-    /// Nothing is to be done for it to ring at `at` or earlier.
+    /// Returns whether it is already set to ring at `at` or earlier.
     [[nodiscard]] bool rings_by(std::int64_t at) const noexcept { return is_waiting_ && at_ <= at; }
 
   private:
@@ -42,7 +42,7 @@ class alarm {
     boost::asio::steady_timer timer_;
     thread_lock& lock_;
     std::function<void()> on_time_;
-    handler_memory memory_; ///< of the one handler that waits
+    handler_memory memory_; ///< of the handler that waits
     std::int64_t at_ = never;
     bool is_waiting_ = false;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The part of a limiter that its calls need until their handlers have been called. A completion
-// that is dispatched to another executor may get there after the limiter and its context have been
-// destroyed. It keeps this part alive, and not the rest, whose timers, sockets and strand must
-// not outlive their context.
+// that is dispatched to another executor may run after the limiter and its context have been
+// destroyed. It keeps this part alive, but not the rest, whose timers, sockets and strand must not
+// outlive their context.
 
 #ifndef COLIMIT_ASYNC_CALL_POOL_HPP
 #define COLIMIT_ASYNC_CALL_POOL_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Memory for the one handler that a loop has outstanding at a time, inside the object that runs the
-// loop: reading, writing and waiting allocate nothing.
+// Memory for the single outstanding handler of a loop, inside the object that runs the loop:
+// reading, writing and waiting allocate nothing.
 
 #ifndef COLIMIT_ASYNC_HANDLER_MEMORY_HPP
 #define COLIMIT_ASYNC_HANDLER_MEMORY_HPP
@@ -19,8 +19,8 @@ class handler_memory {
     handler_memory(const handler_memory&) = delete;
     handler_memory& operator=(const handler_memory&) = delete;
 
-    /// The storage inside, or the system's memory where that is taken or too small (a handler of a
-    /// connection that was given up may linger).
+    /// Returns the storage inside, or the system's memory if that is in use or too small (a handler
+    /// of a replaced connection may still exist).
     [[nodiscard]] void* allocate(std::size_t bytes) {
         if (bytes > storage_.size() || in_use_.exchange(true, std::memory_order_acquire))
             return ::operator new(bytes);
@@ -36,10 +36,10 @@ class handler_memory {
 
   private:
     alignas(std::max_align_t) std::array<std::byte, 768> storage_{};
-    std::atomic<bool> in_use_{false}; ///< a handler may end in another thread than it was made
+    std::atomic<bool> in_use_{false}; ///< a handler may end in another thread than it started in
 };
 
-/// What Asio asks a handler for.
+/// The allocator of a handler.
 template<class T>
 class handler_allocator {
   public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Memory for calls under way: blocks of a few sizes, taken from the system in groups and kept for
-// the next call. What a limiter once needed at the same time it never asks for again.
+// Memory for incomplete calls: blocks of a few sizes, allocated in groups and kept for later calls.
+// A limiter allocates again only if more calls are incomplete than ever before.
 
 #ifndef COLIMIT_ASYNC_NODE_POOL_HPP
 #define COLIMIT_ASYNC_NODE_POOL_HPP
@@ -44,8 +44,8 @@ class node_pool {
     }
 
   private:
-    /// Blocks are multiples of this; the node of an awaited call has about 600 bytes, and what
-    /// `allow_all` keeps of 64 checks a little more than 2,048.
+    /// Blocks are multiples of this; the node of an awaited call has about 600 bytes, and the data
+    /// of an `allow_all` with 64 checks a little more than 2,048.
     static constexpr std::size_t granularity = 128;
     static constexpr std::size_t classes = 17;
     static constexpr std::size_t blocks_per_group = 16;

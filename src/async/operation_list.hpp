@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A row of calls, linked through the calls themselves: first in, first out, and any of them can
-// leave.
+// An intrusive list of calls: first in, first out, and any of them can be removed.
 
 #ifndef COLIMIT_ASYNC_OPERATION_LIST_HPP
 #define COLIMIT_ASYNC_OPERATION_LIST_HPP
@@ -30,7 +29,7 @@ class operation_list {
         last_ = &op;
     }
 
-    /// Puts an operation in another's place.
+    /// Replaces an operation by another one.
     void replace(operation& op, operation& by) noexcept {
         by.previous = std::exchange(op.previous, nullptr);
         by.next = std::exchange(op.next, nullptr);
@@ -44,7 +43,7 @@ class operation_list {
         op.next = op.previous = nullptr;
     }
 
-    /// The first one, which leaves the row; null when there is none.
+    /// Removes and returns the first one; returns null if the list is empty.
     operation* pop_front() noexcept {
         auto* op = first_;
         if (op != nullptr)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A function for the next turn of the loop that needs no memory but what it is given. Through
-// `any_io_executor` alone Asio takes memory of its own; there may be none, and then whatever the
-// function was to complete would never be completed.
+// Posts a function to the next event-loop iteration with preallocated memory. Through
+// `any_io_executor` alone Asio allocates memory; if that failed, the calls that the function was to
+// complete would never be completed.
 
 #ifndef COLIMIT_ASYNC_SOON_HPP
 #define COLIMIT_ASYNC_SOON_HPP
@@ -22,7 +22,7 @@ namespace colimit::detail {
 namespace asio = boost::asio;
 
 /// Never throws for an `io_context` or a `thread_pool` while the memory is not in use; other
-/// executors, strands among them, may have to allocate.
+/// executors, including strands, may have to allocate.
 template<class Function>
 void post_soon(const asio::any_io_executor& executor, handler_memory& memory, Function f) {
     auto bound = asio::bind_allocator(handler_allocator<char>{memory}, std::move(f));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whether the time has moved on since it was asked for last, for a fifth of what reading the clock
-// costs: by the system's coarse clock, which moves with the timer interrupt. Where that is too
-// coarse for the precision that is needed, or does not exist, the time has always moved on.
+// Tests whether the time has changed since the last test, at a fifth of the cost of reading the
+// clock: with the system's coarse clock, which changes with the timer interrupt. If that is too
+// coarse for the required precision, or does not exist, the time has always changed.
 
 #ifndef COLIMIT_ASYNC_TICK_WATCH_HPP
 #define COLIMIT_ASYNC_TICK_WATCH_HPP
@@ -24,7 +24,7 @@ class tick_watch {
 #endif
     }
 
-    /// True if more than the precision may have passed since the last call.
+    /// Returns true if more than the precision may have passed since the last call.
     [[nodiscard]] bool has_moved_on() noexcept {
 #ifdef CLOCK_MONOTONIC_COARSE
         auto now = std::timespec{};

@@ -38,7 +38,7 @@ template<class T>
 
 inline constexpr std::string_view hex_digits = "0123456789abcdef";
 
-/// The last `Size` hexadecimal digits of a number.
+/// Returns the last `Size` hexadecimal digits of a number.
 template<std::size_t Size>
 [[nodiscard]] constexpr std::array<char, Size> hex_of(std::uint64_t value) noexcept {
     auto hex = std::array<char, Size>{};
@@ -47,7 +47,7 @@ template<std::size_t Size>
     return hex;
 }
 
-/// Two hexadecimal digits per byte.
+/// Returns two hexadecimal digits per byte.
 template<std::size_t Size>
 [[nodiscard]] constexpr std::array<char, 2 * Size>
 hex_of(const std::array<unsigned char, Size>& bytes) noexcept {

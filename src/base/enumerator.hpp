@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Options that are enumerations: a value that is cast from a number may be none of them.
+// Checks for options that are enumerations, as a value cast from a number may not be an enumerator.
 
 #ifndef COLIMIT_BASE_ENUMERATOR_HPP
 #define COLIMIT_BASE_ENUMERATOR_HPP
@@ -16,9 +16,9 @@
 namespace colimit {
 
 /// Checks that a value is an enumerator of its type.
-/// @param option makes the text that names the option, if the check fails
+/// @param option returns the text that names the option, if the check fails
 /// @param known all enumerators; `to_string` names them
-/// @throws colimit::error with this code: the option, the value and what is allowed
+/// @throws colimit::error with this code: the option, the value and the allowed ones
 template<class Option, class Enum>
 void check_enumerator(Option option, Enum value, std::initializer_list<Enum> known, errc code) {
     if (std::ranges::find(known, value) != known.end())

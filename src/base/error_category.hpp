@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The category of `errc`. Objects of classes derived from it compare equal to it (they share its
-// id), so codes with a message of their own equal the plain ones. This holds within Boost.System
-// only: as standard categories they are compared by address, which nothing here can change, since a
-// message can depend on nothing but the category and the value.
+// id), so codes with a specific message equal the plain ones. This holds within Boost.System only:
+// as standard categories they are compared by address, which cannot be changed, since a message
+// depends only on the category and the value.
 
 #ifndef COLIMIT_BASE_ERROR_CATEGORY_HPP
 #define COLIMIT_BASE_ERROR_CATEGORY_HPP

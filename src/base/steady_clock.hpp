@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Microseconds of the clock that is never set, by which deadlines are kept.
+// Microseconds of the steady clock, which deadlines use.
 
 #ifndef COLIMIT_BASE_STEADY_CLOCK_HPP
 #define COLIMIT_BASE_STEADY_CLOCK_HPP

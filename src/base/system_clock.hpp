@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The clock of the in-process store, read in one place: the system's, because windows follow the
-// calendar. What happens when it is set is what the arithmetic does with any clock that jumps.
+// The clock of the in-process store, read in one place: the system clock, because windows follow
+// the calendar. When it is set, the arithmetic handles that like any clock that jumps.
 
 #ifndef COLIMIT_BASE_SYSTEM_CLOCK_HPP
 #define COLIMIT_BASE_SYSTEM_CLOCK_HPP
@@ -11,7 +11,7 @@
 
 namespace colimit::detail {
 
-/// Microseconds since 1970.
+/// Returns the time in microseconds since 1970.
 [[nodiscard]] inline std::int64_t system_now() noexcept {
     using std::chrono::microseconds;
     const auto now = std::chrono::system_clock::now().time_since_epoch();

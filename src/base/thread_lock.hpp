@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A mutex that is there only if it is asked for: a limiter that is confined to one thread pays for
-// a test of a flag.
+// An optional mutex: a limiter that is confined to one thread only tests a flag.
 
 #ifndef COLIMIT_BASE_THREAD_LOCK_HPP
 #define COLIMIT_BASE_THREAD_LOCK_HPP

@@ -13,7 +13,7 @@ namespace colimit {
 
 struct time_unit {
     std::string_view name;
-    /// Longer names; each may have an `s` at its end.
+    /// Longer names; each may end with an `s`.
     std::string_view abbreviation;
     std::string_view word;
     std::int64_t microseconds;

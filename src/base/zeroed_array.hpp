@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An array that is all zeros without having been written: the system hands out its pages when they
-// are first touched. So a table can be made in its final size at once, and never has to be moved in
-// the middle of a call, yet an empty store takes next to no memory.
+// An array of zeros that is not written when it is allocated: the system provides its pages when
+// they are first accessed. So a table can have its final size from the start and is never moved
+// during a call, yet an empty store takes almost no memory.
 
 #ifndef COLIMIT_BASE_ZEROED_ARRAY_HPP
 #define COLIMIT_BASE_ZEROED_ARRAY_HPP
@@ -15,7 +15,7 @@
 
 namespace colimit::detail {
 
-/// `T` is a plain aggregate of which all bits zero is a good value.
+/// `T` is a plain aggregate for which all bits zero is a valid value.
 template<class T>
 class zeroed_array {
     static_assert(std::is_trivially_destructible_v<T> && std::is_trivially_copyable_v<T>);
@@ -25,7 +25,7 @@ class zeroed_array {
         : memory_(std::calloc(size + 1, sizeof(T))), size_(size) {
         if (!memory_)
             throw std::bad_alloc{};
-        // calloc aligns for numbers, not for cache lines: there is one element more than asked for.
+        // calloc aligns for numbers, not for cache lines: there is one extra element.
         static_assert(alignof(T) <= sizeof(T));
         void* at = memory_.get();
         auto space = (size + 1) * sizeof(T);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// FNV-1a (Fowler, Noll and Vo): a short hash without a secret, the same in every process. It names
-// what must have the same name everywhere; anybody can make two texts with one hash.
+// FNV-1a (Fowler, Noll and Vo): a short hash without a secret, the same in every process. It is for
+// names that must be the same in every process; collisions are easy to construct.
 
 #ifndef COLIMIT_HASH_FNV1A_HPP
 #define COLIMIT_HASH_FNV1A_HPP
@@ -13,7 +13,7 @@ namespace colimit::hash {
 
 inline constexpr std::uint32_t fnv1a_begin_32 = 2166136261U;
 
-/// Adds a byte to a hash of 32 bits.
+/// Returns a hash of 32 bits with a byte added.
 [[nodiscard]] constexpr std::uint32_t fnv1a_32(std::uint32_t hash, unsigned char byte) noexcept {
     return (hash ^ byte) * std::uint32_t{16777619U};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// MurmurHash64A (Austin Appleby, 2008, public domain), which Redis takes for its HyperLogLogs: a
-// sketch in process counts what the server would count only with the same hash.
+// MurmurHash64A (Austin Appleby, 2008, public domain), which Redis uses for HyperLogLogs: a sketch
+// in process has the same counts as on the server only with the same hash.
 
 #ifndef COLIMIT_HASH_MURMUR_HASH_HPP
 #define COLIMIT_HASH_MURMUR_HASH_HPP
@@ -17,7 +17,7 @@ namespace colimit::hash {
     constexpr auto factor = std::uint64_t{0xc6a4a7935bd1e995};
     constexpr auto shift = 47U;
     constexpr auto word_bytes = sizeof(std::uint64_t);
-    // As little-endian numbers, whatever the machine has.
+    // Reads little-endian numbers on any machine.
     const auto number = [&](std::size_t from, std::size_t count) {
         auto word = std::uint64_t{0};
         for (std::size_t i = 0; i < count; ++i)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The secret under which this process digests keys: in the store, among the denials, and where
-// nothing may be kept of the key itself. As one serves them all, a key is digested once per call.
+// The secret with which this process digests keys: for the in-process store, the deny cache and the
+// failure modes. They share one secret, so a key is digested once per call.
 
 #ifndef COLIMIT_HASH_PROCESS_SECRET_HPP
 #define COLIMIT_HASH_PROCESS_SECRET_HPP
@@ -13,8 +13,8 @@
 
 namespace colimit::hash {
 
-/// Drawn once, and first by the constructors: no call is the one that finds out that nothing can be
-/// drawn.
+/// Generated once, first used by the constructors, so that a failure of the random source is never
+/// an error of a call.
 [[nodiscard]] inline const digest& process_secret() {
     static const auto drawn = [] {
         auto device = std::random_device{};

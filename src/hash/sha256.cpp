@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// By OpenSSL.
+// SHA-256 with OpenSSL.
 
 #include <base/bytes.hpp>
 #include <hash/sha256.hpp>
 
 #include <algorithm>
 
-// The functions of OpenSSL 1.1: those that replace them allocate for every digest.
+// Selects the functions of OpenSSL 1.1: their replacements allocate for every digest.
 #define OPENSSL_API_COMPAT 0x10100000L
 #include <openssl/sha.h>
 

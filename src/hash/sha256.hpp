@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// 128 bits for bytes of any length: SHA-256, cut. Nobody finds two long keys with one digest, nor
-// an id that stands for others without looking for it for long.
+// SHA-256, truncated to 128 bits: finding two long keys with the same digest is infeasible.
 
 #ifndef COLIMIT_HASH_SHA256_HPP
 #define COLIMIT_HASH_SHA256_HPP
@@ -13,7 +12,7 @@ namespace colimit::hash {
 
 [[nodiscard]] std::array<unsigned char, 16> sha256(std::string_view bytes) noexcept;
 
-/// The same in hexadecimal: what stands for a long key.
+/// Returns the digest in hexadecimal, which replaces a long key.
 [[nodiscard]] std::array<char, 32> sha256_hex(std::string_view bytes) noexcept;
 
 } // namespace colimit::hash

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// SipHash (Aumasson and Bernstein, 2012) with 128 bits of output: a short keyed hash that nobody
-// can steer without its secret. The store keeps these 128 bits in the place of a key, so that a key
-// of any length costs the same and none can be crafted to meet another; among n keys two are taken
-// for one with a probability below n^2 / 2^129.
+// SipHash (Aumasson and Bernstein, 2012) with 128 bits of output: a short keyed hash, for which
+// collisions cannot be constructed without its secret. The store keeps these 128 bits instead of a
+// key, so that keys of any length cost the same; among n keys two have the same digest with a
+// probability below n^2 / 2^129.
 
 #ifndef COLIMIT_HASH_SIPHASH_HPP
 #define COLIMIT_HASH_SIPHASH_HPP
@@ -24,7 +24,7 @@ struct digest {
 };
 
 /// `Compressions` rounds for each 8 bytes and `Finalizations` rounds at the end: 2 and 4 in the
-/// paper; 1 and 3 are what hash tables use, at two thirds of the time.
+/// paper; 1 and 3 are usual for hash tables, at two thirds of the time.
 template<int Compressions, int Finalizations>
 class siphash {
   public:
@@ -32,7 +32,7 @@ class siphash {
         : v0_(0x736f6d6570736575 ^ secret.low), v1_(0x646f72616e646f6d ^ secret.high ^ 0xee),
           v2_(0x6c7967656e657261 ^ secret.low), v3_(0x7465646279746573 ^ secret.high) {}
 
-    /// Eight bytes of the message, as the number they are in little-endian order.
+    /// Adds eight bytes of the message, as a little-endian number.
     constexpr void add(std::uint64_t word) noexcept {
         v3_ ^= word;
         rounds<Compressions>();
@@ -40,7 +40,7 @@ class siphash {
         length_ += sizeof word;
     }
 
-    /// The rest of the message, and its hash.
+    /// Adds the rest of the message, and returns its hash.
     [[nodiscard, gnu::always_inline]] digest finish(std::string_view rest) noexcept {
         const auto* at = rest.data();
         const auto tail = rest.size() % sizeof(std::uint64_t);
@@ -64,8 +64,8 @@ class siphash {
         return word;
     }
 
-    /// The last `tail` bytes. Where there are eight to read, they are read at once and shifted:
-    /// a loop over a few bytes costs as much as all the rounds.
+    /// Returns the last `tail` bytes. If eight can be read, they are read at once and shifted: a
+    /// loop over a few bytes costs as much as all the rounds.
     [[nodiscard]] static std::uint64_t load_tail(std::string_view rest, std::size_t tail) noexcept {
         if (tail == 0)
             return 0;
@@ -100,14 +100,14 @@ class siphash {
     std::size_t length_ = 0;
 };
 
-/// What tells policy names apart. Names are not chosen by strangers, so the secret is a constant,
-/// and a policy can be hashed once for all stores.
+/// Returns the digest of a policy name. Names are not chosen by clients, so the secret is a
+/// constant, and a policy can be hashed once for all stores.
 [[nodiscard]] inline digest name_digest(std::string_view policy_name) noexcept {
     return siphash<1, 3>{digest{}}.finish(policy_name);
 }
 
-/// What all keys of a policy begin with. The policy's name has a fixed length here, so that it and
-/// a key cannot run together.
+/// The hash state at the beginning of all keys of a policy. The policy's name has a fixed length
+/// here, so that name and key are unambiguous.
 using key_hash = siphash<1, 3>;
 
 [[nodiscard]] constexpr key_hash begin_key_hash(const digest& secret,
@@ -118,7 +118,7 @@ using key_hash = siphash<1, 3>;
     return hash;
 }
 
-/// What tells keys apart.
+/// Returns the digest of a key.
 [[nodiscard, gnu::always_inline]] inline digest key_digest(const key_hash& begun,
                                                            std::string_view key) noexcept {
     auto hash = begun; // a local one stays in registers

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How many calls a limiter has taken, and how they ended.
+// Counters of a limiter's calls and of their outcomes.
 
 #ifndef COLIMIT_LIMITER_CALL_COUNTER_HPP
 #define COLIMIT_LIMITER_CALL_COUNTER_HPP
@@ -23,7 +23,7 @@ class call_counter {
 
     void begin(const operation& op) noexcept { counted_.checks += is_counted(op) ? 1U : 0U; }
 
-    /// @param now by the clock of the deadline, if the call has one
+    /// @param now according to the clock of the deadline, if the call has one
     void end(const operation& op, std::int64_t now) noexcept {
         if (!is_counted(op))
             return;
@@ -49,7 +49,7 @@ class call_counter {
     [[nodiscard]] const colimit::statistics& counted() const noexcept { return counted_; }
 
   private:
-    /// The checks of `allow_many` count, and not the call that stands for them.
+    /// Counts the checks of `allow_many`, not the call that has them.
     [[nodiscard]] static bool is_counted(const operation& op) noexcept {
         return op.kind == call_kind::one || op.kind == call_kind::once || op.kind == call_kind::all;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What an execution context knows of its limiters: which are to be told that it goes away.
+// The list of an execution context's limiters, which are notified before it is destroyed.
 
 #ifndef COLIMIT_LIMITER_CORE_SERVICE_HPP
 #define COLIMIT_LIMITER_CORE_SERVICE_HPP
@@ -15,8 +15,8 @@
 
 namespace colimit::detail {
 
-/// Tells limiters that their context is about to be destroyed. Without it a coroutine that owns a
-/// limiter and waits for one of its calls would own itself.
+/// Notifies limiters that their context is about to be destroyed. Without it a coroutine that owns
+/// a limiter and waits for one of its calls would own itself.
 class core_service final : public asio::execution_context::service {
   public:
     using key_type = core_service;
@@ -40,7 +40,7 @@ class core_service final : public asio::execution_context::service {
             core->abandon();
     }
 
-    /// One that was not told yet, kept alive while it is.
+    /// Returns a limiter that was not notified yet, and keeps it alive meanwhile.
     [[nodiscard]] std::shared_ptr<limiter_core> next() {
         const std::lock_guard lock{mutex_};
         while (!cores_.empty()) {

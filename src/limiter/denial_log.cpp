@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Incidents, looked up by their words.
+// Incidents, found by their message.
 
 #include <limiter/denial_log.hpp>
 
@@ -9,7 +9,7 @@
 
 namespace colimit::detail {
 
-/// The incident with these words, or one that can be forgotten for it; else null.
+/// Returns the incident with this message, or one that it may replace, or null.
 denial_log::incident* denial_log::place_for(const problem_record& what, std::int64_t now) noexcept {
     const auto known = std::span{incidents_}.first(count_);
     const auto same =
@@ -36,8 +36,6 @@ void denial_log::note(const problem_record& what, std::uint64_t policy, std::int
     const auto begins = !place->reported && !place->is_due;
     if (begins || place->is_over) {
         place->what = what;
-        place->what.first = what.last;
-        place->what.count = 1;
         place->is_due = true;
     } else {
         place->what.repeat(what.last);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Commands and keys that a server has denied, apart from other problems, for the events that report
-// them: one per incident. An incident is a denial that is repeated in the same words until a call
-// under the same policy is permitted.
+// them: one per incident. An incident is a denial that is repeated with the same message until a
+// call under the same policy is permitted.
 
 #ifndef COLIMIT_LIMITER_DENIAL_LOG_HPP
 #define COLIMIT_LIMITER_DENIAL_LOG_HPP
@@ -18,25 +18,26 @@ namespace colimit::detail {
 
 class denial_log {
   public:
-    /// Between two events in the same words, in microseconds. An incident that begins earlier is
-    /// reported when it is over.
+    /// The shortest time between two events with the same message, in microseconds. An incident
+    /// that begins earlier is reported when that time has passed.
     static constexpr std::int64_t interval = 1'000'000;
-    /// Different denials that are known at a time. Further ones are reported by events as soon as
-    /// one of these was reported an interval ago.
+    /// The number of different denials that are stored at a time. Further ones are reported as soon
+    /// as one of these was reported an interval ago.
     static constexpr std::size_t most = 4;
 
-    /// Takes a denial.
+    /// Records a denial.
+    /// @param what one occurrence, so its count is 1
     /// @param policy the fingerprint of the policy of the call; 0 in the handshake
     void note(const problem_record& what, std::uint64_t policy, std::int64_t now) noexcept;
 
-    /// A call under this policy was permitted.
+    /// Notes that a call under this policy was permitted.
     void permit(std::uint64_t policy) noexcept;
 
-    /// When `take` will return a denial, if there is one to be reported.
+    /// Returns when `take` will return a denial, or nullopt if none is to be reported.
     [[nodiscard]] std::optional<std::int64_t> due_at() const noexcept;
 
-    /// The denial that is to be reported now, which counts as reported; else null. It is valid
-    /// until the next `note`.
+    /// Returns the denial that is to be reported now, and marks it as reported, or null. It is
+    /// valid until the next `note`.
     [[nodiscard]] const problem_record* take(std::int64_t now) noexcept;
 
   private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which denials are remembered, which questions they answer, and with what.
+// Decides which denials are cached, which calls they deny, and with which result.
 
 #include <core/verb_traits.hpp>
 #include <limiter/deny_cache.hpp>
@@ -18,18 +18,19 @@ using std::chrono::microseconds;
 
 constexpr std::size_t most_ways = 8;
 
-/// What a denial holds for, of its retry_after: clocks differ by less than the rest.
+/// The part of retry_after for which a denial is valid: clocks differ by less than the rest.
 [[nodiscard]] constexpr std::int64_t surely(std::int64_t wait) noexcept {
     return wait - wait / 1000 - 1;
 }
 
-/// A time that was so long `passed` microseconds ago.
+/// Returns a time that was this long `passed` microseconds ago, as of now.
 [[nodiscard]] microseconds aged(std::int64_t time, std::int64_t passed) noexcept {
     const auto then = microseconds{time};
     return then == never_again ? then : microseconds{std::max<std::int64_t>(time - passed, 0)};
 }
 
-/// A refused call that is counted as well has to be made, and a member may be an old one.
+/// Returns whether denials under the policy may be cached: not if denied calls are counted too, and
+/// not for members, as a later one may be known already.
 [[nodiscard]] bool is_remembered(const policy_data& p, std::int64_t clock) noexcept {
     return clock == store_clock && !p.plan.has_distinct && !p.plan.counts_denied;
 }
@@ -38,7 +39,7 @@ constexpr std::size_t most_ways = 8;
     return {.low = key.low, .high = key.high | 1U, .rules = p.fingerprint, .is_known = true};
 }
 
-/// The answer would be another one.
+/// Returns whether the decision would be `never` instead of `denied`.
 [[nodiscard]] bool is_never(const core::plan& rules, std::int64_t at_least) noexcept {
     return std::ranges::any_of(rules.rules(), [at_least](const core::limit& l) {
         return !l.shadow && at_least > l.capacity;
@@ -69,7 +70,7 @@ std::size_t deny_cache::find(const place_in_cache& at) const noexcept {
     return nowhere;
 }
 
-/// Its own place, a free one, or that of the denial that ends first.
+/// Returns the entry of this key, a free one, or the one that expires first.
 std::size_t deny_cache::place_for(const place_in_cache& at) const noexcept {
     if (const auto own = find(at); own != nowhere)
         return own;
@@ -160,13 +161,14 @@ void deny_cache::note_check(const operation& op, const check_item& c, const plac
                .result = c.result});
 }
 
-/// Whether what was said is a denial that other calls may be given.
+/// Returns whether the reply is a denial that other calls may be given.
 bool deny_cache::is_denial(const place_in_cache& at, const news& n) noexcept {
     return at.is_open && n.result.outcome == outcome::denied &&
            n.result.source == decision_source::store && at.changes == changes_of(at);
 }
 
-/// Whether both were said of one state, at one instant, and the denial says more.
+/// Returns whether both decisions are about one state at one instant, and the cached denial covers
+/// more costs.
 bool deny_cache::stands_beside(const denial& d, const place_in_cache& at, const news& n) noexcept {
     const auto& r = n.result;
     const auto changed = !n.may_replace || (n.may_change && r.granted > 0);
@@ -195,7 +197,7 @@ void deny_cache::learn(const place_in_cache& at, const news& n) noexcept {
         return end(i);
     try {
         remember(at, n);
-    } catch (const std::bad_alloc&) { // the server is asked again
+    } catch (const std::bad_alloc&) { // the next call goes to the server
     }
 }
 

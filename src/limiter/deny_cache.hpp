@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Denials that still hold, so that a flood of refused calls costs the server nothing. A bounded
-// table, eight places to a row; a key's row is that of its digest:
+// Denials that are still valid, so that a flood of denied calls costs the server nothing. A bounded
+// table of sets with eight entries each; a key's digest selects its set:
 //
 //   tags     [ .  3f..  .  a1..  .  .  .  . ]   half of a digest, 0: free; one line of the cache
-//   denials  [ .  {..}  .  {..}  .  .  .  . ]   what the store said, and until when
+//   denials  [ .  {..}  .  {..}  .  .  .  . ]   the store's decision, and its end
 //
-// A denial ends when the time at which its question may have left, plus its retry_after less a
-// thousandth, is over: so it never outlives what the store said, however far the reply travelled
-// and whichever of the two clocks is the faster. It also ends when that question is `max_age` old,
-// because other processes may have changed the key since. What it says has aged since the reply
-// came: so a caller who waits for `retry_after` does not come too early.
+// A denial expires at the earliest time at which its request may have been sent, plus its
+// retry_after less a thousandth: so it is never valid for longer than the store's own denial,
+// however long the reply travelled and whichever of the two clocks is faster. It also expires when
+// that request is `max_age` old, because other processes may have changed the key since. Its times
+// are reduced by the time since the reply came: so a caller that waits for `retry_after` does not
+// retry too early.
 //
-// The latest reply about a key decides. One connection replies in the order in which the server
-// ran the calls, and `note` hears of them in that order: a denial under the same rules replaces
-// the remembered one, and any other reply ends it, whichever verb was called. What `allow_all` was
-// told about a key counts as much as what `peek` was told. Only where one batch asked about several
-// costs, at one instant and without a grant, the denial of the smallest cost stays.
+// The latest reply about a key decides. One connection replies in the order in which the server ran
+// the calls, and `note` is called in that order: a denial under the same rules replaces the entry,
+// and any other reply removes it, whichever verb was called, including `allow_all` and `peek`. Only
+// if one batch had several costs for a key, at one instant and without a grant, the denial of the
+// smallest cost stays.
 //
-// A verb that may give back also ends the denial when it starts, and `changes_` counts that, so
-// that a denial which is in flight then is not remembered. The same happens when a call that may
+// A verb that may return quota also removes the denial when it starts, and `changes_` counts that,
+// so that a denial which is in flight then is not cached. The same happens when a call that may
 // have been made ends without a reply (cancelled, too late, connection lost): when that call
 // changed the key is not known.
 
@@ -43,29 +44,31 @@ class deny_cache {
   public:
     using clock = std::int64_t (*)() noexcept;
 
-    /// @param most denials, at least 1. Memory is taken with the first of them.
+    /// @param most denials, at least 1. Memory is allocated with the first of them.
     /// @param max_age of a denial, in microseconds
-    /// @param now the clock by which calls are sent, in microseconds
+    /// @param now the clock of `operation::sent_at`, in microseconds
     deny_cache(std::size_t most, std::int64_t max_age, clock now);
 
-    /// Before a call: true if it is answered, in `op.result`. Ends what the call ends.
+    /// Called before a call: returns true if the cache decides it, in `op.result`. Removes entries
+    /// that the call invalidates.
     [[nodiscard]] bool answer(operation& op, const hash::digest& key,
                               const policy_data& p) noexcept;
 
-    /// Before a check of `allow_all`, which always asks the store: a denial under other rules ends.
+    /// Called before a check of `allow_all`, which always goes to the store: removes a denial under
+    /// other rules.
     [[nodiscard]] place_in_cache begin_check(const hash::digest& key, const policy_data& p,
                                              const check_options& options) noexcept;
 
-    /// After a call has ended, with a reply or with an error.
+    /// Called when a call has ended, with a reply or with an error.
     /// @param heard_at when it ended
     void note(const operation& op, std::int64_t heard_at) noexcept;
 
-    /// The same for a check of `op`, which is an `allow_all`.
+    /// Like `note`, for a check of `op`, which is an `allow_all`.
     /// @param at from `begin_check`
     void note_check(const operation& op, const check_item& c, const place_in_cache& at,
                     std::int64_t heard_at) noexcept;
 
-    /// Denials in the table, those that are over included.
+    /// Returns the number of denials in the table, including expired ones.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   private:
@@ -77,7 +80,7 @@ class deny_cache {
     struct denial {
         std::uint64_t digest; ///< the half that is not the tag
         std::uint64_t rules;
-        std::int64_t at_least; ///< was refused; so is more
+        std::int64_t at_least; ///< was denied; larger costs are, too
         std::int64_t ends;
         std::int64_t heard_at;
         std::int64_t server_time;
@@ -89,11 +92,11 @@ class deny_cache {
         std::uint8_t limiting_rule;
         std::array<rule_part, limits::max_rules_per_policy> parts;
     };
-    /// How a question about a key has ended.
+    /// The end of a call about a key.
     struct news {
-        bool may_change;  ///< the key, if it ended with an error
-        bool may_replace; ///< as a denial, one that is remembered
-        bool may_be_kept; ///< as a denial, also where none is remembered
+        bool may_change;  ///< the call may change the key, if it ended with an error
+        bool may_replace; ///< as a denial, it may replace the entry
+        bool may_be_kept; ///< as a denial, it may become a new entry
         std::int64_t at_least;
         std::int64_t sent_at;
         std::int64_t heard_at;
@@ -126,8 +129,8 @@ class deny_cache {
     std::size_t rows_;
     std::optional<table> table_;
     std::size_t size_ = 0;
-    /// For each of many groups of keys, how often other verbs than `allow` and `peek` were started,
-    /// and calls that may have changed a key ended with an error.
+    /// Per group of keys, the number of starts of verbs other than `allow` and `peek`, plus the
+    /// number of calls that may have changed a key and ended with an error.
     std::array<std::uint32_t, 1024> changes_{};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Posts events to `config::on_event`. Where that is empty, sending does nothing.
+// Posts events to `config::on_event`. If that is empty, sending does nothing.
 
 #ifndef COLIMIT_LIMITER_EVENT_SENDER_HPP
 #define COLIMIT_LIMITER_EVENT_SENDER_HPP
@@ -11,7 +11,6 @@
 #include <boost/asio/post.hpp>
 
 #include <chrono>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,7 +37,7 @@ class event_sender {
             auto what =
                 event{.kind = kind, .at = std::chrono::system_clock::now(), .cause = find_cause()};
             boost::asio::post(executor_, [to = to_, what = std::move(what)] { (*to)(what); });
-        } catch (const std::exception&) { // the event is lost, as documented
+        } catch (...) { // the event is lost, as documented
         }
     }
     void send(event_kind kind) const noexcept {

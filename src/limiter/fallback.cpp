@@ -27,7 +27,7 @@ namespace {
     return {made.low, made.high};
 }
 
-/// A digest as a key of its own.
+/// Returns a digest as a key.
 [[nodiscard]] std::string_view bytes_of(const std::array<std::uint64_t, 2>& d) noexcept {
     return {reinterpret_cast<const char*>(d.data()), sizeof d}; // NOLINT: any bytes are a key
 }
@@ -36,8 +36,8 @@ namespace {
     return {reinterpret_cast<const char*>(&d), sizeof d}; // NOLINT: any bytes are a key
 }
 
-/// Of checks that are made together: an error leaves it to the caller, and allowing everything is
-/// weaker than any limit.
+/// Returns the stricter mode for checks that are made together: an error leaves the decision to the
+/// caller, and allowing everything is weaker than any limit.
 [[nodiscard]] failure_mode stricter(failure_mode a, failure_mode b) noexcept {
     const auto rank = [](failure_mode m) {
         return m == failure_mode::allow ? -1 : static_cast<int>(m);
@@ -45,7 +45,7 @@ namespace {
     return rank(a) < rank(b) ? b : a;
 }
 
-/// See failure_mode.
+/// Returns whether failure modes apply to this error: see failure_mode.
 [[nodiscard]] bool may_be_decided_here(error_code why) noexcept {
     return why == condition::transient || why == condition::maybe_charged;
 }
@@ -54,7 +54,7 @@ namespace {
     return asked.now == store_clock ? system_now() : asked.now;
 }
 
-/// The cost below which an answer is worth nothing to the caller.
+/// Returns the smallest cost that the caller accepts.
 [[nodiscard]] std::int64_t least_of(const question& asked) noexcept {
     return asked.verb == verb::reserve ? asked.cost : asked.at_least;
 }
@@ -67,7 +67,7 @@ namespace {
         ->result;
 }
 
-/// What the rules say when nobody has counted: nothing is used, or nothing is left.
+/// Sets the status of rules without a store: nothing is used, or nothing is left.
 void report(const core::plan& rules, bool allowed, decision& d) noexcept {
     for (const auto& l : rules.rules()) {
         auto& status = d.rules.append();
@@ -107,7 +107,7 @@ failure_mode fallback::mode_of(const policy_data& p) const noexcept {
     return p.options.has_failure_mode ? p.options.on_failure : mode_;
 }
 
-/// Of a call on its own.
+/// Returns the mode of a single call.
 failure_mode fallback::mode_for(verb v, const policy_data& p) const noexcept {
     return core::traits_of(v).moves_quota ? mode_of(p) : failure_mode::error;
 }
@@ -199,7 +199,7 @@ void fallback::answer_alone(const policy_data& whole, std::string_view key, cons
 void fallback::answer_seen(operation& op) {
     const auto seen =
         filters_.seen(bytes_of(op.instead.key), *op.instead.policy, clock_for(op.asked));
-    // Where there is no room for another filter every id is new, as for the first that asks.
+    // If there is no room for another filter, every id is reported as new.
     op.result = {};
     op.result.outcome = seen.value_or(false) ? outcome::denied : outcome::allowed;
     op.result.source = decision_source::fallback;
@@ -230,7 +230,8 @@ void fallback::answer_together(operation& op) {
     op.result = binding_of(op.checks);
 }
 
-/// What is too much for a share, and not for the limit, may be had when the server is back.
+/// Changes `never` to `denied` if the cost exceeds the scaled limit but not the limit itself, as it
+/// may be allowed when the server is available again.
 void fallback::mend_never(const policy_data& whole, const question& asked,
                           decision& d) const noexcept {
     if (d.outcome != outcome::never)
@@ -269,7 +270,7 @@ void fallback::unreserve(const reservation& place, std::int64_t cost, std::int64
         answer_alone(*place.policy, bytes_of(digest_of(*place.policy, place.key)),
                      {.verb = verb::unreserve, .cost = cost, .at_least = end, .now = system_now()},
                      nobody);
-    } catch (const std::bad_alloc&) { // the place lapses
+    } catch (const std::bad_alloc&) { // the reservation lapses
     }
 }
 

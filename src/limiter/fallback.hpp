@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Who answers in the place of a server that does not: the failure modes.
+// The failure modes: decisions instead of a server that does not reply.
 //
 //   start of a call -> keep: digests of key and member, the policy, the mode
-//   its error       -> answer: the store in this process, or nobody's decision
+//   its error       -> answer: the store in this process, or a fixed decision
 //
-// A call fails when its arguments are long gone, so what the local store will need is kept with
-// each call: digests, which are as good as the key itself for a store that no one else reads. They
-// are keyed, so that nobody can craft two keys of one digest.
+// When a call fails, its arguments are not valid any more, so each call keeps what the local store
+// will need: digests, which that store uses as keys. They are keyed, so that clients cannot craft
+// two keys with one digest.
 
 #ifndef COLIMIT_LIMITER_FALLBACK_HPP
 #define COLIMIT_LIMITER_FALLBACK_HPP
@@ -36,21 +36,22 @@ class fallback {
   public:
     explicit fallback(const config& settings);
 
-    /// Whether `keep` reads the digest.
+    /// Returns whether `keep` reads the digest.
     [[nodiscard]] bool keeps_key(verb v, const policy_data& p) const noexcept {
         return mode_for(v, p) == failure_mode::local;
     }
-    /// Before a call begins: its key and member live no longer than that.
+    /// Stores the data for the failure mode. Called before a call begins: its key and member are
+    /// valid only until then.
     void keep(operation& op, const hash::digest& key, const policy_pointer& policy) const;
-    /// The same for `op.checks`, which have one mode together: the strictest of their policies'.
-    /// @param always also where the mode needs nothing of them
+    /// Like `keep`, for `op.checks`, which have one mode: the strictest of their policies'.
+    /// @param always even if the mode needs no data
     void keep_checks(operation& op, bool always) const;
 
-    /// A call that ended with an error: where its mode decides, it has a result and no error
-    /// afterwards.
+    /// Applies the failure mode to a call that ended with an error: if the mode decides it, it has
+    /// a result and no error afterwards.
     void answer(operation& op) noexcept;
 
-    /// A place in line that was had here is given back.
+    /// Releases a reservation of the local store.
     void unreserve(const reservation& place, std::int64_t cost, std::int64_t end) noexcept;
 
   private:
@@ -73,10 +74,10 @@ class fallback {
     fraction part_;
     std::size_t states_;
     std::chrono::microseconds ask_again_;
-    /// Made when it is first needed, and kept.
+    /// Constructed on first use, and kept.
     std::unique_ptr<memory::store> store_;
     memory::bloom_filters filters_;
-    /// Scaled policies by the identities of the whole ones.
+    /// Scaled policies by the identities of the original ones.
     std::map<std::string, policy, std::less<>> scaled_;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whether the failure mode decides calls, as events report it: from the first call that it decides
-// until the server decides calls again and the failure mode has decided none for a while. Without
-// the while, calls that fail between others that do not would be two events each.
+// The period in which the failure mode decides calls, for events: it begins with the first call
+// that the failure mode decides, and ends when the server decides calls again and the failure mode
+// has decided none for a second. Without this second, alternating failures and successes would be
+// two events each.
 
 #ifndef COLIMIT_LIMITER_FALLBACK_PERIOD_HPP
 #define COLIMIT_LIMITER_FALLBACK_PERIOD_HPP
@@ -21,20 +22,20 @@ class fallback_period {
     static constexpr std::int64_t quiet_time = 1'000'000;
     static constexpr auto never = std::numeric_limits<std::int64_t>::max();
 
-    /// Whether decisions that replace this error are part of the period. With too many calls in
-    /// flight the server decides as many as it can.
+    /// Returns whether decisions that replace this error are part of the period. With too many
+    /// calls in flight the server decides as many as it can.
     [[nodiscard]] static bool counts(error_code why) noexcept {
         return why != errc::too_many_in_flight;
     }
 
-    /// The failure mode has decided a call. Returns true if that begins a period.
+    /// Notes a decision of the failure mode. Returns true if it begins a period.
     [[nodiscard]] bool begin(std::int64_t now) noexcept {
         latest_ = now;
         is_server_back_ = false;
         return !std::exchange(is_open_, true);
     }
 
-    /// The server has decided a call.
+    /// Notes that the server has decided a call.
     void note_server() noexcept { is_server_back_ = true; }
 
     [[nodiscard]] std::int64_t ends_at() const noexcept {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What `allow_all` keeps of its checks while the server is asked, when their keys are gone: digests
-// for the failure mode `local`, and where denials of their keys are remembered.
+// The data that `allow_all` keeps per check while the call is in flight, as the keys are not valid
+// any more: digests for the failure mode `local`, and the positions of their denials in the deny
+// cache.
 
 #ifndef COLIMIT_LIMITER_KEPT_CHECKS_HPP
 #define COLIMIT_LIMITER_KEPT_CHECKS_HPP
@@ -17,7 +18,7 @@
 
 namespace colimit::detail {
 
-/// One piece of the limiter's memory, with the checks behind the header.
+/// One block of the limiter's memory, with the checks after the header.
 class kept_checks final : public attachment {
   public:
     struct one {

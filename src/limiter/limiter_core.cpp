@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls in, handlers out.
+// The stages of a call, from its start to its handler.
 
 #include <async/soon.hpp>
 #include <base/steady_clock.hpp>
@@ -28,11 +28,12 @@
 namespace colimit::detail {
 namespace {
 
-/// Handlers that run one after another where threads share the limiter: the rest is for the others.
+/// The number of handlers that one thread runs in a row if threads share the limiter: the rest is
+/// for other threads.
 constexpr std::size_t handlers_per_thread = 32;
 
-/// On the executor itself where its type is known: a strand on an executor of any type allocates
-/// whenever it is asked what it is.
+/// Returns a strand on the executor itself if its type is known: a strand on a type-erased executor
+/// allocates in each query.
 [[nodiscard]] asio::any_io_executor strand_on(const asio::any_io_executor& executor) {
     if (const auto* context = executor.target<asio::io_context::executor_type>())
         return asio::make_strand(*context);
@@ -65,7 +66,7 @@ class limiter_core::registration {
             service_->remove(core_);
     }
 
-    /// The service is going away and has forgotten the core already.
+    /// Called when the service is being destroyed and has removed the core.
     void forget() noexcept { service_ = nullptr; }
 
   private:
@@ -247,8 +248,8 @@ void limiter_core::schedule() noexcept {
     }
 }
 
-/// Returns the completed calls; where threads share the limiter, some of them, and another thread
-/// is asked to see to the rest.
+/// Returns the completed calls; if threads share the limiter, some of them, and posts a function
+/// for the rest.
 operation_list limiter_core::take_completed() {
     const std::lock_guard guard{lock_};
     is_scheduled_ = false;
@@ -336,7 +337,7 @@ std::optional<problem> limiter_core::last_error() const {
     return backend_->last_problem();
 }
 
-/// A handler may ask before the function that changed the state has recorded it.
+/// A handler may call this before the function that changed the state has recorded it.
 colimit::health limiter_core::health() {
     const std::lock_guard guard{lock_};
     track_state();
@@ -351,7 +352,7 @@ void limiter_core::track_state() noexcept {
     state_since_ = std::chrono::system_clock::now();
 }
 
-// What the templates of the verbs call
+// Functions for the templates of the verbs
 
 std::shared_ptr<call_pool> pool_of(const limiter_core& core) noexcept {
     return core.calls();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The body of a limiter. A call goes through the same stages, whatever its store is:
+// The implementation of a limiter. A call goes through the same stages, whatever its store is:
 //
 //     start     arguments -> deny cache -> backend
 //     its end   deny cache -> failure mode -> wait queue -> counters -> handler
@@ -9,9 +9,10 @@
 // a handler never runs within its own initiating function, and a thousand completions cost one
 // post.
 //
-// Threads: with `thread_safe`, what is called from outside and what the executor calls locks; what
-// is named `_locked`, and all functions of the backend, are called with the lock held. Handlers are
-// not: they run in short lists, several at once. Sockets and timers live on a strand.
+// Threads: with `thread_safe`, functions that are called from outside or by the executor lock;
+// functions named `_locked`, and all functions of the backend, are called with the lock held.
+// Handlers run without the lock, in short lists, several at a time. Sockets and timers live on a
+// strand.
 
 #ifndef COLIMIT_LIMITER_LIMITER_CORE_HPP
 #define COLIMIT_LIMITER_LIMITER_CORE_HPP
@@ -47,11 +48,11 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     limiter_core& operator=(const limiter_core&) = delete;
     ~limiter_core();
 
-    /// Before anything else, when it is owned by a shared_ptr.
+    /// Called before any other function, once a shared_ptr owns the core.
     void open(std::unique_ptr<backend> store);
-    /// Ends every call with `errc::closed`. Twice does nothing.
+    /// Ends every call with `errc::closed`. A second call does nothing.
     void close() noexcept;
-    /// The context goes away: every call is dropped without its handler being called.
+    /// Called when the context is being destroyed: destroys every call without calling its handler.
     void abandon() noexcept;
 
     /// Takes the operation; it is finished later.
@@ -73,14 +74,14 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
 
     // For the backend and the stages, with the lock held.
 
-    /// Where the limiter's own work runs: never two functions at once.
+    /// Returns the executor of the limiter's own work, which never runs two functions at once.
     [[nodiscard]] const asio::any_io_executor& own_executor() const noexcept {
         return own_executor_;
     }
     [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
-    /// The context goes away: nothing can be posted any more.
+    /// Returns whether the context is being destroyed, so that nothing can be posted any more.
     [[nodiscard]] bool is_abandoned() const noexcept { return is_abandoned_; }
-    /// Records the state as it is now, if it has changed.
+    /// Records the current state, if it has changed.
     void track_state() noexcept;
 
     void complete(operation& op, error_code ec) noexcept {
@@ -89,14 +90,14 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     }
     void complete(operation& op) noexcept;
     void complete_all(operation_list& list) noexcept;
-    /// Tells the deny cache of calls that the backend has ended, in the order of their replies. It
-    /// completes or runs them afterwards.
+    /// Passes calls that the backend has ended to the deny cache, in the order of their replies.
+    /// The backend completes or runs them afterwards.
     void note_ended(const operation_list& list) noexcept;
     /// Runs the handlers of completed calls, from within a function that the executor runs. They
     /// may start calls, close the limiter or destroy it: the caller keeps the core alive.
     void run(operation_list list);
 
-    /// Releases a place that a wait has reserved.
+    /// Releases a reservation of a wait.
     void release(const reservation& place, std::int64_t cost, std::int64_t end) noexcept {
         const std::lock_guard guard{lock_};
         waits_.release(place, cost, end);

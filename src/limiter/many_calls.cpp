@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Children come from the limiter's pool, all of them before the first is started: when there is no
-// memory for one, nothing has been asked.
+// Children come from the limiter's pool, all of them before the first is started: when the memory
+// for one cannot be allocated, no request has been made.
 
 #include <limiter/many_calls.hpp>
 
@@ -16,7 +16,7 @@ struct many_calls::child final : operation {
 
     many_calls& all;
     check_item& answered;
-    child* newer = nullptr; ///< of those under way
+    child* newer = nullptr; ///< of the list of started children
     child* older = nullptr;
 };
 
@@ -52,7 +52,7 @@ void many_calls::start() {
 
 void many_calls::cancel() noexcept {
     for (auto* one = first_; one != nullptr;) {
-        auto* next = one->older; // cancelling ends nothing before the next event-loop iteration
+        auto* next = one->older; // cancelled calls end in the next event-loop iteration, not before
         core_.cancel_locked(*one, asio::cancellation_type::terminal);
         one = next;
     }

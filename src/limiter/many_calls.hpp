@@ -17,7 +17,7 @@ class many_calls final : public attachment {
 
     /// Starts a call for each check. The parent is completed when all are done.
     void start();
-    /// Gives up those that the store holds.
+    /// Cancels the checks that the store holds.
     void cancel() noexcept;
     /// Returns whether the request of one of them may have been sent, or is decided already.
     [[nodiscard]] bool may_have_effect() const noexcept;
@@ -29,10 +29,10 @@ class many_calls final : public attachment {
 
     limiter_core& core_;
     operation& parent_;
-    operation_list waiting_; ///< children that were made and not started
-    child* first_ = nullptr; ///< of those under way
+    operation_list waiting_; ///< children that are constructed and not started
+    child* first_ = nullptr; ///< of the list of started children
     std::size_t left_ = 0;
-    error_code cut_short_; ///< one of them was cancelled, or closed, before it was answered
+    error_code cut_short_; ///< a child was cancelled, or closed, before it was decided
 };
 
 } // namespace colimit::detail

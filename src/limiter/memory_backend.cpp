@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The clock is read here, as the store has none.
+// Reads the clock, as the store has none.
 
 #include <base/system_clock.hpp>
 #include <limiter/limiter_core.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The store in this process behind a limiter: every call is decided when it starts, and its handler
-// runs in the executor's next iteration.
+// The in-process store behind a limiter: every call is decided when it starts, and its handler runs
+// in the executor's next iteration.
 
 #ifndef COLIMIT_LIMITER_MEMORY_BACKEND_HPP
 #define COLIMIT_LIMITER_MEMORY_BACKEND_HPP
@@ -21,7 +21,7 @@ class memory_backend final : public backend {
     memory_backend(limiter_core& core, std::size_t states) : core_(core), store_(states) {}
 
     void start(operation& op, const call& c) override;
-    // It holds no calls.
+    // Does nothing, as it holds no calls.
     void cancel(operation& /*op*/, error_code /*why*/) override {}
     [[nodiscard]] bool is_sent(const operation& /*op*/) const noexcept override { return true; }
     void shutdown(error_code /*why*/) noexcept override {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Problems as they are recorded.
+// How problems are recorded.
 
 #include <limiter/problem_log.hpp>
 
@@ -15,7 +15,7 @@ constexpr std::string_view list_begins = "; commands denied in the handshake: ";
     return {.code = code, .phase = where, .text = {}, .first = now, .last = now, .count = 1};
 }
 
-/// Whether a command or a key was denied, rather than a password.
+/// Returns whether a command or a key was denied, rather than a password.
 [[nodiscard]] bool is_denial(const redis::error_report& what) noexcept {
     return what.code == errc::auth_failed &&
            (what.phase == phase::script || what.text.find("NOPERM") != npos);
@@ -31,7 +31,7 @@ void problem_log::record(const problem_record& made) noexcept {
         last_ = made;
 }
 
-/// The list of commands is kept whole: the server's words make room for it.
+/// The list of commands is kept complete: the server's message is shortened instead.
 void problem_log::note(const redis::error_report& what) noexcept {
     auto made = record_of(what.code, what.phase);
     // Redis before 7.2 does not say which command a script was not allowed to run.

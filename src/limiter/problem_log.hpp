@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The last problem of a limiter, and the denials among its problems. Recording allocates nothing
-// and cannot fail: the text is bounded, made printable and freed of secrets when it is recorded.
+// and cannot fail: the text is bounded, made printable, and its secrets are removed, when it is
+// recorded.
 
 #ifndef COLIMIT_LIMITER_PROBLEM_LOG_HPP
 #define COLIMIT_LIMITER_PROBLEM_LOG_HPP
@@ -36,8 +37,8 @@ class problem_log final : public redis::error_sink {
 
     [[nodiscard]] std::optional<problem> last() const;
 
-    /// The last problem if it was noted at this time of the steady clock or later and
-    /// `explains(code)` of its code.
+    /// Returns the last problem if it was recorded at or after this time of the steady clock and
+    /// `explains(code)` is true for its code.
     template<class Predicate>
     [[nodiscard]] std::optional<problem> last_since(std::int64_t time, Predicate explains) const {
         return noted_at_ >= time && explains(last_.code) ? last() : std::nullopt;
@@ -46,7 +47,8 @@ class problem_log final : public redis::error_sink {
     [[nodiscard]] denial_log& denials() noexcept { return denials_; }
     [[nodiscard]] const denial_log& denials() const noexcept { return denials_; }
 
-    /// Commands that the user could not run at the handshake; added to a denial that names none.
+    /// Sets the commands that the user could not run during the handshake; they are added to a
+    /// denial that names none.
     void name_denied(std::string commands) { denied_ = std::move(commands); }
 
   private:

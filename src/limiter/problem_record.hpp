@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A problem as it is recorded, without taking memory: what `colimit::problem` is made from.
+// A recorded problem, without allocated memory, from which `colimit::problem` is made.
 
 #ifndef COLIMIT_LIMITER_PROBLEM_RECORD_HPP
 #define COLIMIT_LIMITER_PROBLEM_RECORD_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The filter. Each position of a text is compared with the password in each way to write it.
+// The filter compares each position of a text with the password in each of its encodings.
 
 #include <base/bytes.hpp>
 #include <limiter/problem_text.hpp>
@@ -11,22 +11,22 @@
 namespace colimit::detail {
 namespace {
 
-/// Shorter ones occur in ordinary words, and replacing them there would reveal them.
+/// Shorter passwords occur in ordinary words, and replacing them there would reveal them.
 constexpr std::size_t least_password = 4;
 
-/// What follows repeats the arguments of the command: a password or the names of keys.
+/// The text after this repeats the arguments of the command: a password or the names of keys.
 constexpr std::string_view arguments_begin = "with args beginning with";
 constexpr std::string_view ellipsis = "...";
 constexpr std::string_view stars = "***";
 constexpr std::string_view left_out =
-    "(left out: it contains the password, which is too short to be replaced)";
+    "(omitted: it contains the password, which is too short to be replaced)";
 
 [[nodiscard]] std::array<char, 4> escaped(char c) noexcept {
     const auto byte = static_cast<unsigned char>(c);
     return {'\\', 'x', hex_digits[byte >> 4U], hex_digits[byte & 15U]};
 }
 
-/// Whether two hexadecimal digits in either case stand for this byte.
+/// Returns whether two hexadecimal digits in either case encode this byte.
 [[nodiscard]] bool is_hex_of(std::string_view digits, char c) noexcept {
     const auto byte = static_cast<unsigned char>(c);
     const auto is = [](char digit, unsigned value) {
@@ -38,7 +38,7 @@ constexpr std::string_view left_out =
 
 enum class writing : std::uint8_t { plain, percent, backslash };
 
-/// The character after a backslash that stands for this byte.
+/// Returns the character that encodes this byte after a backslash.
 [[nodiscard]] char short_escape(char c) noexcept {
     constexpr std::string_view bytes = "\n\r\t\a\b";
     constexpr std::string_view letters = "nrtab";
@@ -46,8 +46,8 @@ enum class writing : std::uint8_t { plain, percent, backslash };
     return at != std::string_view::npos ? letters[at] : c;
 }
 
-/// How many bytes at the beginning of a text stand for this byte of a password: 0 for none, nullopt
-/// if the text ends too early to tell.
+/// Returns how many bytes at the beginning of a text encode this byte of a password: 0 for none,
+/// nullopt if the text ends too early to decide.
 [[nodiscard]] std::optional<std::size_t> size_of_byte(std::string_view text, char c,
                                                       writing how) noexcept {
     if (text.empty())
@@ -68,11 +68,12 @@ enum class writing : std::uint8_t { plain, percent, backslash };
 
 } // namespace
 
-/// What differs between the words of different origin.
+/// The differences between texts of different origin.
 struct text_filter::kind {
-    std::size_t least_part; ///< of the password that is replaced at the end of the text
-    bool is_line;           ///< only the first line is shown
-    bool is_foreign;        ///< it may be left out
+    std::size_t
+        least_part;  ///< the shortest part of the password that is replaced at the end of the text
+    bool is_line;    ///< only the first line is shown
+    bool is_foreign; ///< it may be omitted
 };
 
 std::size_t text_filter::size_of_secret(std::string_view text, std::size_t least) const noexcept {

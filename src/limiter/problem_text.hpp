@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The text of a problem, in memory of a fixed size, and the filter through which everything gets
-// into it that a server has said.
+// The text of a problem, in memory of a fixed size, and the filter for everything that a server has
+// sent.
 
 #ifndef COLIMIT_LIMITER_PROBLEM_TEXT_HPP
 #define COLIMIT_LIMITER_PROBLEM_TEXT_HPP
@@ -21,7 +21,7 @@ class problem_text {
   public:
     [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data(), size_}; }
 
-    /// How many more bytes fit.
+    /// Returns how many more bytes fit.
     [[nodiscard]] std::size_t room() const noexcept { return bytes_.size() - size_; }
 
     /// Returns false, and appends nothing, if it does not fit.
@@ -33,7 +33,7 @@ class problem_text {
         return true;
     }
 
-    /// Forgets all but the first `size` bytes.
+    /// Keeps only the first `size` bytes.
     void cut(std::size_t size) noexcept { size_ = size; }
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -43,19 +43,19 @@ class problem_text {
     std::size_t size_ = 0;
 };
 
-/// Makes texts printable, and leaves the password out of them. The password is searched for in the
-/// whole text, before it is cut: as it is, percent-encoded as in addresses, and with backslashes as
-/// servers write characters that are not printable.
+/// Makes texts printable, and removes the password from them. The password is searched for in the
+/// whole text, before it is truncated: as it is, percent-encoded as in addresses, and with
+/// backslashes as servers write characters that are not printable.
 class text_filter {
   public:
     explicit text_filter(std::string password) : password_(std::move(password)) {}
 
-    /// Appends words of this process or of the operating system: at most `room` bytes.
+    /// Appends a text of this process or of the operating system: at most `room` bytes.
     void append_own(problem_text& out, std::string_view text, std::size_t room) const noexcept;
 
-    /// Appends the words of an error reply. Where the password stands there are stars; also if the
-    /// text ends within it, after at least four of its characters. If the password is shorter than
-    /// that and occurs in the text, nothing of the text is appended, but why.
+    /// Appends the message of an error reply. The password is replaced by stars; also if the text
+    /// ends within it, after at least four of its characters. If the password is shorter than that
+    /// and occurs in the text, the reason is appended instead of the text.
     void append_words(problem_text& out, std::string_view text, std::size_t room) const noexcept;
 
     /// Appends the first line of what was received, which may end anywhere, so also within the
@@ -66,7 +66,7 @@ class text_filter {
   private:
     struct kind;
 
-    /// How many bytes at the beginning of the text are the password, or its beginning.
+    /// Returns how many bytes at the beginning of the text are the password, or its beginning.
     [[nodiscard]] std::size_t size_of_secret(std::string_view text,
                                              std::size_t least) const noexcept;
     void append(problem_text& out, std::string_view text, std::size_t room,

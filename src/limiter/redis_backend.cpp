@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls into the queue, and out of it.
+// Moves calls into the queue, and out of it.
 
 #include <async/soon.hpp>
 #include <core/evaluate.hpp>
@@ -18,10 +18,10 @@ namespace colimit::detail {
 namespace {
 
 /// Calls of one iteration share a reading of the clock as long as that changes their deadlines by
-/// less than this part of the timeout.
+/// less than one part in `precision` of the timeout.
 constexpr std::int64_t precision = 20;
 
-/// Receives the reply to a reservation that was cancelled in flight, and releases the place.
+/// Receives the reply to a reservation that was cancelled in flight, and releases it.
 struct orphaned_reservation final : operation {
     orphaned_reservation(limiter_core& core, const operation& cancelled, const reservation& from)
         : operation(core, &finish_call), place(from.key, from.policy) {
@@ -100,7 +100,7 @@ bool redis_backend::leave_reservation_behind(operation& op) noexcept {
             core_, op, static_cast<const reservation&>(*op.attached));
         calls_->substitute(op, *heir.release());
         return true;
-    } catch (const std::bad_alloc&) { // the place lapses
+    } catch (const std::bad_alloc&) { // the reservation lapses
         return false;
     }
 }
@@ -112,7 +112,7 @@ void redis_backend::shutdown(error_code why) noexcept {
     end_ready(why);
 }
 
-/// The deny cache hears of every call that was taken by the queue, however it ended.
+/// Every call that the queue has taken is noted in the deny cache, however it ended.
 void redis_backend::complete_ended() noexcept {
     core_.note_ended(calls_->done);
     core_.complete_all(calls_->done);
@@ -153,8 +153,8 @@ void redis_backend::flush() {
     connection_.wait();
 }
 
-/// What the handlers ask leaves when they have all run, without another iteration; threads do not
-/// wait for each other's handlers.
+/// Calls that the handlers make are sent when all handlers have run, without another iteration;
+/// threads do not wait for each other's handlers.
 void redis_backend::on_ended() {
     core_.note_ended(calls_->done);
     if (core_.lock().is_needed()) {

@@ -3,9 +3,9 @@
 // One Redis or Valkey server behind a limiter: a queue of calls, the connection on which they are
 // sent, and the reports about both.
 //
-// What is asked in one event-loop iteration leaves in one write. Only a full batch leaves at once,
+// Calls made in one event-loop iteration are sent in one write. Only a full batch is sent at once,
 // so that the server works on it while the callers fill the next one; otherwise all callers would
-// wait for the server, and then it for all of them.
+// wait for the server, and then the server for all of them.
 
 #ifndef COLIMIT_LIMITER_REDIS_BACKEND_HPP
 #define COLIMIT_LIMITER_REDIS_BACKEND_HPP

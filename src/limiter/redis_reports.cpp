@@ -19,7 +19,7 @@ redis_reports::redis_reports(const limiter_core& core, const config& settings, s
 
 template<class FindCause>
 void redis_reports::send(event_kind kind, FindCause find_cause) const noexcept {
-    if (!core_.is_closed()) // then its context may be going away, and nothing is posted
+    if (!core_.is_closed()) // its context may be in destruction then, and nothing is posted
         events_.send(kind, find_cause);
 }
 
@@ -48,8 +48,9 @@ void redis_reports::on_fallback(const fallback_decision& d) noexcept {
     send(event_kind::fallback_started, [&] { return cause_of(d); });
 }
 
-/// The last problem, if it explains the error of the call: it is of this kind, and the server has
-/// decided no call since, or the call began before it. Otherwise the error itself.
+/// Returns the last problem if it explains the error of the call: it is of this kind, and the
+/// server has decided no call since, or the call began before it. Otherwise returns the error
+/// itself.
 problem redis_reports::cause_of(const fallback_decision& d) const {
     const auto explains = [&](errc code) {
         return d.why == code || (d.why != errc::server_error && code == errc::unavailable);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a limiter with a server reports: its problems, and the events of `config::on_event`.
+// The reports of a limiter with a server: its problems, and the events of `config::on_event`.
 
 #ifndef COLIMIT_LIMITER_REDIS_REPORTS_HPP
 #define COLIMIT_LIMITER_REDIS_REPORTS_HPP
@@ -24,22 +24,22 @@ class redis_reports {
   public:
     redis_reports(const limiter_core& core, const config& settings, std::string password);
 
-    /// Where problems are reported.
+    /// Returns the log of problems.
     [[nodiscard]] problem_log& problems() noexcept { return problems_; }
     [[nodiscard]] std::optional<problem> last() const { return problems_.last(); }
 
     void on_ready(const std::string& denied_commands);
     void on_lost();
-    /// The server has decided a call.
+    /// Notes that the server has decided a call.
     void on_decision(std::int64_t now) noexcept;
 
     struct fallback_decision {
         error_code why;        ///< the error of the call
-        std::int64_t began_at; ///< when the call did, at the latest
+        std::int64_t began_at; ///< the latest time at which the call can have begun
         std::int64_t now;
-        phase reached; ///< by the connection
+        phase reached; ///< the phase of the connection
     };
-    /// The failure mode has decided a call.
+    /// Notes that the failure mode has decided a call.
     void on_fallback(const fallback_decision& d) noexcept;
 
     struct present {
@@ -47,9 +47,9 @@ class redis_reports {
         std::uint64_t scripts_loaded;
         bool is_breaker_open;
     };
-    /// Sends the events that are found by comparing the present with what was reported before.
+    /// Sends the events that follow from a comparison of the present state with the reported one.
     void send_due(const present& p) noexcept;
-    /// When `send_due` has something to send though nothing else happens.
+    /// Returns when `send_due` has to be called even if nothing else happens.
     [[nodiscard]] std::int64_t next_event() const noexcept;
 
   private:
@@ -61,7 +61,7 @@ class redis_reports {
     const limiter_core& core_;
     problem_log problems_;
     event_sender events_;
-    bool is_breaker_open_ = false; ///< what the last event said
+    bool is_breaker_open_ = false; ///< according to the last event
     std::uint64_t scripts_loaded_ = 0;
     fallback_period falling_back_;
     std::int64_t decided_at_ = 0; ///< when the server last decided a call

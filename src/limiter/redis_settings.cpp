@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Configuration in, parts out; and the clock that all of them go by.
+// Makes the parts of a limiter from its configuration, and the clock that all of them use.
 
 #include <base/steady_clock.hpp>
 #include <limiter/redis_settings.hpp>
@@ -13,7 +13,7 @@
 namespace colimit::detail {
 namespace {
 
-/// Where the nonces of a limiter begin, so that two limiters rarely share one.
+/// Returns the first nonce of a limiter, so that two limiters rarely share one.
 [[nodiscard]] std::uint64_t first_nonce() {
     auto random = std::random_device{};
     return std::uint64_t{random()} << 20U;
@@ -44,8 +44,8 @@ namespace {
             .seed = std::random_device{}()};
 }
 
-/// Commands of transactions answer with members of sorted sets, and those of a set that is not a
-/// log may be long. Scripts answer with states.
+/// Commands of transactions reply with members of sorted sets, and those of a set that is not a log
+/// may be long. Scripts reply with states.
 [[nodiscard]] redis::resp::decoder::long_bulks long_bulks_of(const config& c) noexcept {
     using redis::resp::decoder;
     return c.mode == execution_mode::multi ? decoder::long_bulks::empty

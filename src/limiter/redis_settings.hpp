@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a limiter's configuration means to its queue and its connection.
+// The settings of the queue and the connection, made from a limiter's configuration.
 
 #ifndef COLIMIT_LIMITER_REDIS_SETTINGS_HPP
 #define COLIMIT_LIMITER_REDIS_SETTINGS_HPP
@@ -20,12 +20,11 @@ namespace colimit::detail {
     return std::chrono::microseconds{t}.count();
 }
 
-/// @throws colimit::error with `errc::invalid_config` for TLS files that are not what they should
-/// be
+/// @throws colimit::error with `errc::invalid_config` for TLS files that are not valid
 [[nodiscard]] redis::connection_settings connection_settings_of(const config& c,
                                                                 const redis::address& a);
 
-/// The queue for the way in which the server is asked.
+/// Returns the queue for this execution mode.
 [[nodiscard]] std::unique_ptr<redis::call_queue> make_queue(const config& c);
 
 } // namespace colimit::detail

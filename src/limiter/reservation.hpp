@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What `wait` keeps of a call: enough to give its place back, and to know its turn.
+// The reservation of a call of `wait`: enough to release it, and to know its time of admission.
 
 #ifndef COLIMIT_LIMITER_RESERVATION_HPP
 #define COLIMIT_LIMITER_RESERVATION_HPP
@@ -19,7 +19,7 @@
 
 namespace colimit::detail {
 
-/// Links of the waiting line, without which a place would need memory of its own.
+/// Links of the wait queue, so that a reservation needs no memory of its own.
 using turn_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct turn_tag>>;
 using key_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct key_tag>>;
 
@@ -29,16 +29,16 @@ struct reservation final : attachment, turn_hook, key_hook {
 
     std::string key;
     std::shared_ptr<const policy_data> policy;
-    operation* op = nullptr;  ///< while it is in line
+    operation* op = nullptr;  ///< while it is in the wait queue
     hash::digest key_digest;  ///< of key and policy; the following are set with it
-    std::int64_t granted = 0; ///< when the place was granted, by the store's clock
-    std::int64_t turn = 0;    ///< by the store's clock
+    std::int64_t granted = 0; ///< when the reservation was made, according to the store's clock
+    std::int64_t turn = 0;    ///< time of admission, according to the store's clock
     std::uint64_t order = 0;  ///< of reservation
-    std::int64_t due = 0;     ///< by the steady clock of this process
+    std::int64_t due = 0;     ///< according to the steady clock of this process
     bool is_queued = false;
     bool served = false;
-    bool is_from_fallback = false; ///< not given by the store that was asked first
-    bool cancelled = false;        ///< after the store had answered, and before it came to the line
+    bool is_from_fallback = false; ///< made by the failure mode's store
+    bool cancelled = false;        ///< after the decision, before it was added to the wait queue
 };
 
 } // namespace colimit::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One alarm for the first of the line.
+// One timer for the first call of the queue.
 
 #include <limiter/wait_queue.hpp>
 
@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// Rounded up, so that a call is not served a part of a microsecond early.
+/// Rounded up, so that a call is not admitted a fraction of a microsecond early.
 [[nodiscard]] std::int64_t due_after(microseconds wait, wait_queue::clock::time_point now) {
     return std::chrono::ceil<microseconds>((now + wait).time_since_epoch()).count();
 }
@@ -22,7 +22,7 @@ using std::chrono::microseconds;
     return t.time_since_epoch().count();
 }
 
-/// The decision as it is when the turn has come.
+/// Changes the decision to the time of admission.
 void bring_to_turn(decision& d) noexcept {
     const auto wait = d.retry_after;
     const auto after = [wait](microseconds t) { return std::max(t - wait, microseconds{0}); };
@@ -47,9 +47,9 @@ bool wait_queue::by_key::operator()(const reservation& a, const reservation& b) 
            std::tie(b.key_digest.low, b.key_digest.high, b.order);
 }
 
-/// Returns the latest reservation of the same key that still waits, if its turn is not after this
-/// one's: it is, if quota was given back in the meantime, and then this one need not wait for it.
-/// If the store's clock was set back in the meantime, its turns cannot be compared.
+/// Returns the latest reservation of the same key that still waits, if its admission is not after
+/// this one's: if it is, quota was returned in the meantime, and this one need not wait for it. If
+/// the store's clock was set back in the meantime, its times cannot be compared.
 const reservation* wait_queue::predecessor_of(const reservation& place) const noexcept {
     auto after = keys_.lower_bound(place);
     if (after == keys_.begin())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls of `wait` whose places are reserved and whose turns have not come. The clock of this
-// process orders them: the store's clock, by which turns are given, may step. The callers of one
-// key keep the order in which they reserved, although their replies travelled for different times:
-// a call is due no earlier than its predecessor.
+// Calls of `wait` with a reservation that are not admitted yet. They are ordered by the clock of
+// this process, because the store's clock, which determines the time of admission, may step. The
+// calls of one key keep the order of their reservations, although their replies travelled for
+// different times: a call is due no earlier than its predecessor.
 
 #ifndef COLIMIT_LIMITER_WAIT_QUEUE_HPP
 #define COLIMIT_LIMITER_WAIT_QUEUE_HPP
@@ -27,24 +27,24 @@ class wait_queue {
   public:
     using clock = std::chrono::steady_clock;
 
-    /// @param on_due called when a turn may have come: take_due returns whose
+    /// @param on_due called when a call may be due; take_due returns those that are
     wait_queue(const boost::asio::any_io_executor& executor, thread_lock& lock,
                std::function<void()> on_due)
         : alarm_(executor, lock, std::move(on_due)) {}
 
-    /// Returns whether a call that was granted a place has to wait: its turn is in the future, or a
-    /// call that reserved the same key earlier still waits for an earlier turn.
+    /// Returns whether a call with a reservation has to wait: its time of admission is in the
+    /// future, or an earlier reservation of the same key with an earlier time still waits.
     [[nodiscard]] bool has_to_wait(operation& op) const noexcept;
-    /// Takes a call that has to wait.
+    /// Adds a call that has to wait.
     /// @param now when its decision was read
     /// @param owner stays alive while a call waits
     void add(operation& op, clock::time_point now, const std::shared_ptr<void>& owner) noexcept;
-    /// The call waits no longer.
+    /// Removes a call from the queue.
     void remove(operation& op) noexcept;
-    /// Returns the calls whose turns have come, in order, with their decisions as of their turns.
+    /// Returns the calls that are due, in order, with their decisions as of their admission.
     [[nodiscard]] operation_list take_due(clock::time_point now,
                                           const std::shared_ptr<void>& owner) noexcept;
-    /// Returns all calls, in an order that does not matter.
+    /// Returns all calls, in any order.
     [[nodiscard]] operation_list take_all() noexcept;
 
     [[nodiscard]] static reservation& place_of(operation& op) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Places are released by calls of their own, which nobody waits for.
+// Reservations are released by separate calls without a caller.
 
 #include <core/evaluate.hpp>
 #include <limiter/limiter_core.hpp>
@@ -19,7 +19,7 @@ namespace {
     return op.result.source == decision_source::fallback;
 }
 
-/// Releases a place; its result is not needed.
+/// Releases a reservation; its result is ignored.
 struct release_op final : operation {
     release_op(limiter_core& core, const reservation& from, std::int64_t cost, std::int64_t end)
         : operation(core, &finish_call), place(from.key, from.policy) {
@@ -108,7 +108,7 @@ void wait_stage::release(const reservation& place, std::int64_t cost, std::int64
                                  .key = kept.key,
                                  .policy = &kept.policy,
                                  .asked = op->asked});
-    } catch (const std::bad_alloc&) { // the place lapses
+    } catch (const std::bad_alloc&) { // the reservation lapses
     }
 }
 

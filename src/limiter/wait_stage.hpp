@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The part of a limiter that `wait` adds to a call: its store reserves a place; until that place's
-// time has come the call stays in a queue, and if it is cancelled there, the place is released.
+// The stage of `wait`: the store makes a reservation; until its time of admission the call stays in
+// a queue, and if it is cancelled there, the reservation is released.
 
 #ifndef COLIMIT_LIMITER_WAIT_STAGE_HPP
 #define COLIMIT_LIMITER_WAIT_STAGE_HPP
@@ -20,30 +20,30 @@ class limiter_core;
 
 class wait_stage {
   public:
-    /// @param most calls at once
+    /// @param most incomplete calls
     wait_stage(limiter_core& core, std::size_t most);
 
-    /// Before the store is asked. Returns false if there are too many already.
+    /// Called before the store is. Returns false if too many calls are incomplete.
     [[nodiscard]] bool begin(operation& op, const call& c);
-    /// The call is complete.
+    /// Called when the call is complete.
     void end(const operation& op) noexcept {
         if (op.asked.verb == verb::reserve && op.attached != nullptr)
             --count_;
     }
 
-    /// Returns whether a call that the store has decided has to wait from now on. It may end
-    /// instead, with `ec` set: it was cancelled, or the limiter closed.
+    /// Returns whether a call that the store has decided has to wait from now on. If it was
+    /// cancelled or the limiter is closed, sets `ec` and returns false.
     [[nodiscard]] bool keeps(operation& op) {
         return op.asked.verb == verb::reserve && !op.ec && op.attached != nullptr &&
                keeps_reservation(op);
     }
-    /// Takes a call that is cancelled out of its queue, or lets `keeps` end it. Returns whether the
-    /// call is to be completed now.
+    /// Removes a cancelled call from its queue, or lets `keeps` end it. Returns whether the call is
+    /// to be completed now.
     [[nodiscard]] bool cancel(operation& op) noexcept;
     /// Empties the queues.
     [[nodiscard]] operation_list take_all() noexcept;
 
-    /// Releases a place: asks the store that reserved it, and ignores the answer.
+    /// Releases a reservation in the store that made it, and ignores the result.
     void release(const reservation& place, std::int64_t cost, std::int64_t end) noexcept;
 
   private:
@@ -55,7 +55,7 @@ class wait_stage {
     std::size_t count_ = 0; ///< calls that are not complete
     std::size_t most_;
     wait_queue store_queue_;
-    wait_queue fallback_queue_; ///< by the clock of the failure mode's store
+    wait_queue fallback_queue_; ///< ordered with the clock of the failure mode's store
 };
 
 } // namespace colimit::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Made when it is first needed, for the whole process.
+// Constructed on first use, for the whole process.
 
 #include <core/plan_bytes.hpp>
 #include <hash/fnv1a.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Under which policy `once` keeps its ids: one without a name, which no user can make, and without
-// rules, so that a block is all the state there is.
+// The policy of the ids of `once`: without a name, so that no user's policy can equal it, and
+// without rules, so that its only state is a block.
 
 #ifndef COLIMIT_POLICY_ONCE_POLICY_HPP
 #define COLIMIT_POLICY_ONCE_POLICY_HPP

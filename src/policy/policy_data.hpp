@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a policy is made into: the rules as they were given, the plan that the arithmetic reads, and
-// the bytes that the scripts read. Made once, shared, never changed.
+// The representation of a policy: its rules, the plan that the arithmetic reads, and the bytes that
+// the scripts read. Immutable and shared.
 
 #ifndef COLIMIT_POLICY_POLICY_DATA_HPP
 #define COLIMIT_POLICY_POLICY_DATA_HPP
@@ -26,17 +26,18 @@ struct policy_data {
     std::vector<rule> rules;
     policy_options options;
     core::plan plan;
-    /// Instead of rules and a plan, where this is a Bloom filter: its keys are ids.
+    /// The shape of a Bloom filter, which has no rules and no plan; its keys are ids.
     std::optional<core::bloom_shape> filter;
-    /// The plan or the filter as its script unpacks it.
+    /// The plan or the filter, in the form that its script unpacks.
     std::string wire;
-    /// Where the state is and what is asked of it: two policies with equal identities ask the same.
+    /// Identifies the state and the rules: policies with equal identities are interchangeable.
     std::string identity;
     /// A hash of the identity.
     std::uint64_t fingerprint = 0;
-    /// Stands for the name in the keys of the in-process store.
+    /// The name in the keys of the in-process store.
     hash::digest id;
-    /// What the digests of its keys begin with, so that no call begins anew.
+    /// The hash state at the beginning of the digests of its keys, so that calls need not compute
+    /// it.
     hash::key_hash begun{hash::digest{}};
 
     void identify(std::string_view as) {
@@ -44,12 +45,12 @@ struct policy_data {
         begun = hash::begin_key_hash(hash::process_secret(), id);
     }
 
-    /// What stands for a key under the policy wherever this process looks it up.
+    /// Returns the digest by which this process looks up a key under the policy.
     [[nodiscard, gnu::always_inline]] hash::digest digest(std::string_view key) const noexcept {
         return hash::key_digest(begun, key);
     }
 
-    /// The first part of its keys.
+    /// Returns the first part of its keys.
     [[nodiscard]] std::string_view prefix(std::string_view of_limiter) const noexcept {
         return options.has_prefix ? options.prefix.view() : of_limiter;
     }

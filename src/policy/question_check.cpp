@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls that make no sense, and why. One list for both questions, so that none is refused without a
-// reason.
+// Finds invalid calls and the reason. One list for both, so that none is rejected without a reason.
 
 #include <core/call_fault.hpp>
 #include <core/rule_kind.hpp>
@@ -46,17 +45,17 @@ namespace {
     return q.now >= store_clock && q.now <= limits::max_time ? fault::none : fault::time;
 }
 
-/// The first rule from which `wait` cannot reserve.
+/// Returns the first rule from which `wait` cannot reserve.
 [[nodiscard]] faulty_rule find_not_reservable(const core::plan& rules) noexcept {
     const auto all = rules.rules();
     const auto found =
         std::ranges::find_if(all, [](const core::limit& l) { return !core::can_reserve(l.kind); });
     if (found == all.end())
-        return {}; // a policy without rules, which has no such verb
+        return {}; // a policy without rules, which does not support the verb
     return {static_cast<std::size_t>(found - all.begin()), found->kind};
 }
 
-/// The value that is wrong, where it is a number.
+/// Returns the invalid value, if it is a number.
 [[nodiscard]] std::string value_of(fault f, const question& q) {
     switch (f) {
     case fault::cost:
@@ -70,14 +69,14 @@ namespace {
     }
 }
 
-/// Whether two checks are about one state.
+/// Returns whether two checks are about one state.
 [[nodiscard]] bool same_state(const check_item& a, const check_item& b) noexcept {
     const auto& first = *a.policy.data();
     const auto& second = *b.policy.data();
     return a.key == b.key && first.name == second.name && first.prefix("") == second.prefix("");
 }
 
-/// The error of a check among those before it.
+/// Returns the error of a check, given those before it.
 [[nodiscard]] error_code error_of_check(std::span<check_item> checks,
                                         std::span<check_item>::iterator one) noexcept {
     const auto& rules = one->policy.data()->plan;

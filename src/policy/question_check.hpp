@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whether a call makes sense: the ranges that options.hpp states, and what the policy's rules need
-// to know. Asked by every way into the library before anything else.
+// Validates calls: the ranges that options.hpp documents, and the arguments that the policy's rules
+// need. Every entry to the library does this first.
 
 #ifndef COLIMIT_POLICY_QUESTION_CHECK_HPP
 #define COLIMIT_POLICY_QUESTION_CHECK_HPP
@@ -18,13 +18,13 @@
 
 namespace colimit::detail {
 
-/// Why it is not valid, for people; empty if it is.
+/// Returns why it is not valid, as a message; empty if it is valid.
 [[nodiscard]] std::string what_is_wrong_with(const question& q, const core::plan& rules);
 
 [[nodiscard]] bool is_valid_in_full(const question& q, const core::plan& rules) noexcept;
 
 [[nodiscard]] inline bool is_valid(const question& q, const core::plan& rules) noexcept {
-    // Most calls are ordinary, and each pays for what is asked here.
+    // Fast path, as most calls are ordinary and each one is tested here.
     const auto is_ordinary = q.verb <= verb::reset && !q.has_member && !rules.has_distinct &&
                              q.at_least >= 0 && q.at_least <= q.cost &&
                              q.cost <= limits::max_exact_integer && q.now >= store_clock &&
@@ -38,14 +38,14 @@ inline void check_question(const question& q, const core::plan& rules) {
         throw error{errc::invalid_argument, what_is_wrong_with(q, rules)};
 }
 
-/// @throws colimit::error with errc::invalid_key where it is too long
+/// @throws colimit::error with errc::invalid_key if it is too long
 void check_key(std::string_view key);
 
-/// The error of a question that is not valid; its message says why.
+/// Returns the error of a call that is not valid; its message says why.
 [[nodiscard]] error_code error_of_question(const question& q, const core::plan& rules) noexcept;
 
-/// The error of checks that cannot be made together; none where they can. The check that has the
-/// fault has it in its `ec` too.
+/// Returns the error of checks that cannot be made together, or none. It is also stored in the `ec`
+/// of the faulty check.
 [[nodiscard]] error_code error_of_checks(std::span<check_item> checks) noexcept;
 
 } // namespace colimit::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Shares of limits, in whole tokens and microseconds.
+// Scales limits, in whole tokens and microseconds.
 
 #include <colimit/error.hpp>
 #include <core/plan.hpp>
@@ -15,7 +15,7 @@
 namespace colimit::detail {
 namespace {
 
-/// The quotient first, so that nothing overflows: a denominator is at most a million.
+/// Divides first, so that nothing overflows: a denominator is at most a million.
 [[nodiscard]] std::int64_t part_of(std::int64_t tokens, fraction part) noexcept {
     return tokens / part.denominator * part.numerator +
            tokens % part.denominator * part.numerator / part.denominator;
@@ -25,7 +25,8 @@ namespace {
     return std::max<std::int64_t>(1, part_of(tokens, part));
 }
 
-/// How long as much takes as would take `period` with all of the limit, rounded up.
+/// Returns the time in which the scaled limit refills as many tokens as the whole limit does in
+/// `period`, rounded up.
 [[nodiscard]] std::chrono::microseconds slower(std::chrono::microseconds period,
                                                fraction part) noexcept {
     const auto whole = period.count() / part.numerator;
@@ -63,8 +64,8 @@ namespace {
     }
 }
 
-/// Some numbers leave the range of exact arithmetic when they are scaled: then the tokens that come
-/// back are rounded instead of their time, and in the end the rule stays as it is.
+/// If scaled numbers leave the range of exact arithmetic, the tokens are rounded instead of their
+/// period; if that fails too, the rule is not changed.
 [[nodiscard]] rule scaled(const rule& r, fraction part) {
     const auto is_continuous = is_bucket(r.kind()) && r.refill() == refill::continuous;
     if (is_continuous)

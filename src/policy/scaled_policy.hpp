@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A policy as one of several processes enforces it, each its share.
+// Policies scaled for one of several processes.
 
 #ifndef COLIMIT_POLICY_SCALED_POLICY_HPP
 #define COLIMIT_POLICY_SCALED_POLICY_HPP
@@ -10,8 +10,8 @@
 
 namespace colimit::detail {
 
-/// The same name, rules and options with the limits that `config::local_fraction` describes. It
-/// finds the same state as the policy itself.
+/// Returns the same name, rules and options with limits scaled as `config::local_fraction`
+/// documents. It uses the same state as the policy itself.
 [[nodiscard]] policy scaled(const policy_data& whole, fraction part);
 
 } // namespace colimit::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Values as what they must be, and the words for those that are something else.
+// Checked access to values, and the error messages.
 
 #include <colimit/limits.hpp>
 #include <core/plan.hpp>
@@ -16,7 +16,7 @@
 namespace colimit::json {
 namespace {
 
-/// A number of a message is shown whole if it is one that people write.
+/// Numbers with more digits are shortened in messages.
 constexpr std::size_t shown_digits = 40;
 
 [[nodiscard]] std::string path_of(const std::string& object, std::string_view name) {
@@ -123,7 +123,7 @@ fields::fields(place object) : object_(std::move(object)) {
 void fields::allow_only(std::span<const std::string_view> names) const {
     for (std::size_t i = 0; i < object_.size(); ++i)
         if (const auto field = object_.member(i); std::ranges::count(names, field.name()) == 0)
-            field.refuse("is not known; the fields here are " + text::listed(names));
+            field.refuse("unknown field (expected one of " + text::listed(names) + ")");
 }
 
 std::size_t fields::find(std::string_view name) const noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A document, read with the place of everything: what is refused, is refused with its path,
+// Access to a document with the position of each value: errors begin with its path,
 // `policies.login.rules[1].limit`.
 
 #ifndef COLIMIT_POLICY_JSON_FIELDS_HPP
@@ -18,7 +18,7 @@
 
 namespace colimit::json {
 
-/// A value and where it stands.
+/// A value and its position.
 class place {
   public:
     place(const json::document& d, const json::value& v, std::string path)
@@ -27,26 +27,26 @@ class place {
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
     [[nodiscard]] bool is(json::kind k) const noexcept { return value_->kind == k; }
     [[nodiscard]] std::string_view name() const noexcept { return document_->text(value_->name); }
-    /// Of the member of an object.
+    /// Returns the name of a member of an object.
     [[nodiscard]] std::string_view name_of(std::size_t i) const noexcept {
         return document_->text(document_->inside(*value_, i).name);
     }
-    /// How many values an array or object has.
+    /// Returns the number of values in an array or object.
     [[nodiscard]] std::size_t size() const noexcept {
         return is(kind::array) || is(kind::object) ? value_->content.size : 0;
     }
-    /// Of an array.
+    /// For arrays.
     [[nodiscard]] place element(std::size_t i) const;
-    /// Of an object.
+    /// For objects.
     [[nodiscard]] place member(std::size_t i) const;
 
-    /// The value as what it must be, or a refusal.
+    /// Return the value as this type, or throw.
     [[nodiscard]] std::int64_t integer(std::int64_t least, std::int64_t most) const;
     [[nodiscard]] bool boolean() const;
     [[nodiscard]] std::string_view text(std::string_view expected) const;
-    /// A name of `[A-Za-z0-9_.-]`.
+    /// Returns a name of `[A-Za-z0-9_.-]`.
     [[nodiscard]] std::string_view name_text() const;
-    /// In microseconds.
+    /// Returns a duration in microseconds.
     [[nodiscard]] std::int64_t duration() const;
 
     /// Throws errc::invalid_policy.
@@ -54,7 +54,7 @@ class place {
     /// `must be a whole number, is null`.
     [[noreturn]] void unexpected(std::string_view expected) const;
 
-    /// Runs `make`, and adds the path to what it throws.
+    /// Runs `make`, and adds the path to errors that it throws.
     template<class Make>
     auto with_path(Make&& make) const {
         try {
@@ -65,7 +65,7 @@ class place {
     }
 
   private:
-    /// Of a string or number.
+    /// Returns the text of a string or number.
     [[nodiscard]] std::string_view written() const noexcept {
         return document_->text(value_->content);
     }
@@ -79,14 +79,14 @@ class place {
 /// An object with known fields, each at most once.
 class fields {
   public:
-    /// Refuses what is no object, and what is given twice.
+    /// Throws if the value is not an object, or if a field is given twice.
     explicit fields(place object);
 
-    /// Refuses every field that is not one of these.
+    /// Throws if a field is not one of these.
     void allow_only(std::span<const std::string_view> names) const;
 
     [[nodiscard]] bool has(std::string_view name) const noexcept;
-    /// Refuses the object if it has no such field.
+    /// Throws if the object has no such field.
     [[nodiscard]] place operator[](std::string_view name) const;
 
     [[nodiscard]] const place& object() const noexcept { return object_; }

@@ -2,9 +2,9 @@
 //
 // Boost.JSON, compiled into this one file under another name: boost::json is
 // boost::colimit_private_json here. So no compiled Boost.JSON is needed, and a program that links
-// one, or includes <boost/json/src.hpp> itself, perhaps of another version, has no symbol twice.
-// Its events become colimit's own values, since its own would merge members of one name and round
-// large numbers.
+// one, or includes <boost/json/src.hpp> itself, perhaps of another version, has no duplicate
+// symbols. Its events become colimit's own values, because Boost.JSON's values would merge members
+// of one name and round large numbers.
 
 #define json colimit_private_json // NOLINT(readability-identifier-naming): renames a namespace
 #include <boost/json/basic_parser_impl.hpp>
@@ -27,8 +27,8 @@ namespace {
 
 namespace boost_json = boost::colimit_private_json;
 
-/// Takes the parser's events. What is open lies on a stack of its own, with the values that it has
-/// so far; when it is closed, they go to the document together.
+/// Handles the parser's events. Arrays and objects that are not closed yet are on a separate stack,
+/// with their values so far; when one is closed, its values are appended to the document.
 class builder {
   public:
     static constexpr auto max_object_size = std::numeric_limits<std::size_t>::max();
@@ -36,7 +36,7 @@ class builder {
     static constexpr auto max_key_size = max_object_size;
     static constexpr auto max_string_size = max_object_size;
 
-    /// @param bytes of the document. Its texts are no longer.
+    /// @param bytes of the document; its texts together are not longer.
     void expect(std::size_t bytes) { made_.texts.reserve(bytes); }
     [[nodiscard]] document take() {
         made_.root = stack_.front();
@@ -86,7 +86,7 @@ class builder {
         return true;
     }
 
-    /// What was appended since the last one.
+    /// Returns the text that was appended since the last call.
     [[nodiscard]] part take_text() {
         const auto end = static_cast<std::uint32_t>(made_.texts.size());
         const auto begin = std::exchange(text_begin_, end);
@@ -131,7 +131,8 @@ class builder {
 
     document made_;
     std::vector<value> stack_;
-    std::vector<std::size_t> open_; ///< where on the stack the values of what is open begin
+    std::vector<std::size_t>
+        open_; ///< where on the stack the values of each open array or object begin
     part name_;
     std::uint32_t text_begin_ = 0;
     std::size_t values_ = 0;
@@ -158,8 +159,8 @@ class builder {
 document parse(std::string_view text) {
     if (text.size() > limits::max_json_bytes)
         throw error{errc::invalid_policy,
-                    "JSON: the document is too long: " + std::to_string(limits::max_json_bytes) +
-                        " bytes are allowed, it has " + std::to_string(text.size())};
+                    "JSON: document too long (got " + std::to_string(text.size()) +
+                        " bytes, expected at most " + std::to_string(limits::max_json_bytes) + ")"};
     boost_json::parse_options options;
     options.max_depth = limits::max_json_depth;
     boost_json::basic_parser<builder> parser{options};

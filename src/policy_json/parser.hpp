@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// From bytes to a document, by Boost.JSON, which only parser.cpp knows.
+// Parses bytes to a document with Boost.JSON, which only parser.cpp includes.
 
 #ifndef COLIMIT_POLICY_JSON_PARSER_HPP
 #define COLIMIT_POLICY_JSON_PARSER_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Walks a document of policies, which has as many levels as there are functions here.
+// Reads a document of policies, with one function per level.
 
 #include <colimit/json.hpp>
 #include <colimit/limits.hpp>
@@ -21,7 +21,7 @@ namespace {
 using json::kind;
 using json::place;
 
-/// A text holds one rule or several.
+/// Appends the rules of a text, which may have several.
 void add_rules(std::vector<rule>& rules, const place& p) {
     if (p.is(kind::object)) {
         rules.push_back(json::read_rule(p));
@@ -31,7 +31,7 @@ void add_rules(std::vector<rule>& rules, const place& p) {
         rules.insert(rules.end(), read.begin(), read.end());
     }
     if (rules.size() > limits::max_rules_per_policy)
-        p.refuse("a ninth rule; a policy has at most 8");
+        p.refuse("too many rules (at most 8)");
 }
 
 [[nodiscard]] std::vector<rule> read_rules(const place& p) {
@@ -43,7 +43,7 @@ void add_rules(std::vector<rule>& rules, const place& p) {
     for (std::size_t i = 0; i < p.size(); ++i)
         add_rules(rules, p.element(i));
     if (rules.empty())
-        p.refuse("must have 1 to 8 rules, has none");
+        p.refuse("no rules (expected 1 to 8)");
     return rules;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which fields a rule may have is a table, by what its algorithm has; what they mean is said once
-// each.
+// A table of the allowed fields per algorithm, and the meaning of each field.
 
 #include <colimit/limits.hpp>
 #include <core/algorithms.hpp>
@@ -48,7 +47,7 @@ constexpr auto field_names = [] {
     return names;
 }();
 
-/// One of a few words.
+/// Parses one of a few words.
 template<class Values, class Name>
 [[nodiscard]] auto choice(const place& p, const Values& values, Name name_of) {
     const auto expected = "one of " + text::listed(values | std::views::transform(name_of));
@@ -88,7 +87,7 @@ void check_fields(const fields& f, algorithm kind) {
                                  ", not for " + std::string{to_string(kind)});
 }
 
-/// What has two names is given by one of them.
+/// Returns a field with two names, which must be given by at most one of them.
 [[nodiscard]] std::optional<place> either(const fields& f, std::string_view name,
                                           std::string_view alias) {
     if (!f.has(alias))

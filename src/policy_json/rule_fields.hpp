@@ -10,7 +10,7 @@
 
 namespace colimit::json {
 
-/// @throws colimit::error errc::invalid_policy, also if no policy can be made of the rule.
+/// @throws colimit::error errc::invalid_policy, also if the rule is not valid.
 [[nodiscard]] rule read_rule(const place& object);
 
 } // namespace colimit::json

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A JSON document as it was written: every member of an object in its place, also one that is given
-// twice, and every number with its digits, also one that no integer holds. All texts lie in one
-// string and all values in one row, since a document may be nothing but very many short ones.
+// A JSON document as it was written: every member of an object in order, also duplicates, and every
+// number with its digits, also one that does not fit in an integer. All texts are in one string and
+// all values in one array, since a document may consist of very many short ones.
 
 #ifndef COLIMIT_POLICY_JSON_VALUE_HPP
 #define COLIMIT_POLICY_JSON_VALUE_HPP
@@ -25,7 +25,7 @@ struct part {
 
 struct value {
     part name;    ///< of a member of an object
-    part content; ///< the text of a string, or of a number as it stands there; the values inside
+    part content; ///< the text of a string or number, or the values of an array or object
     json::kind kind = json::kind::null;
     bool truth = false;
 };
@@ -33,12 +33,12 @@ struct value {
 struct document {
     value root;
     std::string texts;
-    std::vector<value> values; ///< those of one array or object beside each other
+    std::vector<value> values; ///< those of one array or object are adjacent
 
     [[nodiscard]] std::string_view text(part p) const noexcept {
         return std::string_view{texts}.substr(p.begin, p.size);
     }
-    /// The i-th value of an array or object.
+    /// Returns the i-th value of an array or object.
     [[nodiscard]] const value& inside(const value& v, std::size_t i) const noexcept {
         return values[v.content.begin + i];
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Policies as JSON. Names and rule texts have no character that JSON would have to escape.
+// Writes policies as JSON. Names and rule texts have no characters that JSON has to escape.
 
 #include <colimit/json.hpp>
 #include <rule_text/times.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What all texts have in common: numbers, and the words of a refusal.
+// Parses numbers, and composes error messages.
 
 #include <rule_text/cursor.hpp>
 

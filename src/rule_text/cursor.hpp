@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A text and how far it has been read, from left to right, once. Whatever is refused is refused
-// with the character at which it stands, what stands there and what may.
+// A text and the current position, which only moves to the right. Errors have the position, the
+// text found there and the expected one.
 
 #ifndef COLIMIT_RULE_TEXT_CURSOR_HPP
 #define COLIMIT_RULE_TEXT_CURSOR_HPP
@@ -41,7 +41,7 @@ namespace colimit::text {
                                       same_word(word.substr(0, word.size() - 1), known));
 }
 
-/// `gcra, cell, token_bucket`.
+/// Returns a list such as `gcra, cell, token_bucket`.
 template<class Names>
 [[nodiscard]] std::string listed(const Names& names) {
     std::string out;
@@ -52,7 +52,7 @@ template<class Names>
 
 class cursor {
   public:
-    /// @param what is read: `rule text`, for messages.
+    /// @param what the kind of text, for messages: `rule text`
     cursor(std::string_view what, std::string_view text) noexcept : what_(what), text_(text) {}
 
     [[nodiscard]] std::size_t at() const noexcept { return at_; }
@@ -83,7 +83,7 @@ class cursor {
 
     /// Throws errc::invalid_policy.
     [[noreturn]] void refuse(std::size_t from, const std::string& reason) const;
-    /// Refuses what stands at `from`: all of it up to a blank or a separator.
+    /// Throws an error about the text at `from`, up to a blank or a separator.
     [[noreturn]] void unexpected(std::size_t from, const std::string& expected) const;
 
   private:
@@ -92,10 +92,10 @@ class cursor {
     std::size_t at_ = 0;
 };
 
-/// A number that stands here, without sign, fraction or separators.
+/// Parses a number at the current position, without sign, fraction or separators.
 [[nodiscard]] std::int64_t read_number(cursor& text, const std::string& expected);
 
-/// A number that nothing is glued to: `10named` is no number.
+/// Parses a number that ends with a blank or separator: `10named` is not a valid number.
 [[nodiscard]] std::int64_t read_amount(cursor& text, const std::string& expected);
 
 } // namespace colimit::text

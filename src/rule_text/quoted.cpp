@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The user's bytes in a message: no quotes, control characters or broken UTF-8.
+// Quotes text from users in messages: no quotes, control characters or invalid UTF-8 inside.
 
 #include <rule_text/quoted.hpp>
 
@@ -9,7 +9,7 @@
 namespace colimit::text {
 namespace {
 
-/// As much of a strange text as a message shows.
+/// The longest text that a message quotes.
 constexpr std::size_t shown_bytes = 24;
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How a message shows what a user wrote. Messages end up in terminals and logs, so nothing of it
-// may act there.
+// Quotes text from users in messages. Messages are shown in terminals and logs, so the text must
+// not have control characters.
 
 #ifndef COLIMIT_RULE_TEXT_QUOTED_HPP
 #define COLIMIT_RULE_TEXT_QUOTED_HPP
@@ -11,7 +11,8 @@
 
 namespace colimit::text {
 
-/// The user's bytes as a message can hold them: in quotes, cut after 24, printable ASCII only.
+/// Returns the bytes in a form that is safe in messages: in quotes, truncated after 24, printable
+/// ASCII only.
 [[nodiscard]] std::string quoted(std::string_view bytes);
 
 } // namespace colimit::text

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Reads and writes periods, durations and offsets from UTC.
+// Parses and formats periods, durations and offsets from UTC.
 
 #include <rule_text/times.hpp>
 
@@ -13,7 +13,7 @@
 namespace colimit::text {
 namespace {
 
-/// A day is a unit of time: `5/day` is no calendar rule unless more is said.
+/// A day is a unit of time: `5/day` alone is not a calendar rule.
 constexpr std::array calendar_units{calendar_unit::week, calendar_unit::month, calendar_unit::year};
 constexpr std::int64_t one_day = time_units[0].microseconds;
 
@@ -36,7 +36,7 @@ constexpr std::int64_t one_day = time_units[0].microseconds;
     return std::nullopt;
 }
 
-/// `10 seconds`, in its parts; without a number it is one.
+/// The parts of `10 seconds`; without a number the count is 1.
 struct count_of_units {
     std::size_t at;
     std::int64_t n;
@@ -55,13 +55,13 @@ struct count_of_units {
 [[nodiscard]] std::int64_t scaled(const cursor& text, const count_of_units& read,
                                   std::int64_t unit) {
     if (read.n > std::numeric_limits<std::int64_t>::max() / unit)
-        text.refuse(read.at, "the period is longer than 64 bits of microseconds can say");
+        text.refuse(read.at, "the period does not fit in 64 bits of microseconds");
     return read.n * unit;
 }
 
 constexpr auto offset_expected = "an offset such as utc, utc+8 or utc-05:30";
 
-/// Two digits at most: no place is further ahead, and what a policy allows is its own question.
+/// Two digits at most, enough for any offset; the policy checks the range.
 [[nodiscard]] std::int64_t read_two_digits(cursor& text, std::size_t start, std::size_t at_least) {
     const auto digits = text.take_all(is_digit);
     if (digits.size() < at_least || digits.size() > 2)
@@ -140,7 +140,7 @@ std::string utc_offset_text(std::chrono::minutes offset) {
     const auto minutes = offset.count();
     if (minutes == 0)
         return "utc";
-    // Also of the least number, which has no positive twin.
+    // Correct also for the smallest integer, whose negation overflows.
     const auto hours = minutes / 60 < 0 ? -(minutes / 60) : minutes / 60;
     const auto rest = minutes % 60 < 0 ? -(minutes % 60) : minutes % 60;
     auto text = (minutes < 0 ? "utc-" : "utc+") + std::to_string(hours);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The names of the algorithms, as texts and JSON have them.
+// The names of the algorithms in rule texts and JSON.
 
 #ifndef COLIMIT_RULE_TEXT_WORDS_HPP
 #define COLIMIT_RULE_TEXT_WORDS_HPP

@@ -58,8 +58,8 @@ const auto keys = make_keys();
     return keys[static_cast<std::size_t>(call) % keys.size()];
 }
 
-/// What OpenSSL takes is counted by itself: for each record that it writes or reads it takes a
-/// block of 40 bytes or two, and nobody can keep it from that.
+/// OpenSSL's allocations are counted separately: for each record that it writes or reads it
+/// allocates one or two blocks of 40 bytes, which cannot be avoided.
 std::atomic<std::int64_t> of_openssl{0};
 const bool openssl_is_counted =
     ::CRYPTO_set_mem_functions(
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(every_way_to_allocate_is_counted) {
         const auto before = test::allocations();
         void* volatile memory = take(); // volatile: or the compiler leaves it out
         const auto taken = test::allocations() - before;
-        std::free(memory); // NOLINT(clang-analyzer-unix.MismatchedDeallocator): ours is malloc's
+        std::free(memory); // NOLINT(clang-analyzer-unix.MismatchedDeallocator): new is malloc
         return taken;
     };
     BOOST_TEST(counts([] { return std::malloc(10); }) == 1);
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(many_coroutines_on_packed_states_allocate_nothing) {
     m.check("256 coroutines, Redis, packed");
 }
 
-/// More keys than places, all of them refused from the second call on.
+/// More keys than states, all of them denied from the second call on.
 BOOST_AUTO_TEST_CASE(a_flood_that_the_deny_cache_answers_allocates_nothing) {
     auto server = test::redis_server{};
     auto settings = patient(server.address());

@@ -18,7 +18,7 @@ namespace {
 
 std::atomic<std::int64_t> count{0};
 
-/// Where the first allocation came from since somebody asked for it.
+/// The origin of the first allocation since the trace was armed.
 enum class trace { off, armed, taken };
 std::atomic<trace> state{trace::off};
 std::array<void*, 48> frames{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Hostile configuration and replies are refused for what they are, in little time and memory. Time
-// is what this thread computed, so a busy machine does not count; what is not optimised is slower.
+// Hostile configuration and replies are rejected, in little time and memory. Time is what this
+// thread computed, so a busy machine does not count; what is not optimised is slower.
 
 #include <boost/test/unit_test.hpp>
 

@@ -2,8 +2,8 @@
 //
 // conformance --cases FILE [--store core|memory|redis] [--server ADDRESS]
 //
-// Puts published cases of other limiters to one of ours. Ends with `N passed, M failed, K left
-// out`; what failed and what was left out is listed before, with the reasons. Ends with 0 if
+// Runs published cases of other limiters on a limiter of colimit. The last line is `N passed, M
+// failed, K left out`; failed and skipped cases are listed before, with the reasons. Ends with 0 if
 // nothing failed, 1 if something did, 2 if the file is not one of cases.
 
 #include "document.hpp"
@@ -26,7 +26,7 @@ struct tally {
     int left_out = 0;
 };
 
-/// What a suite that cannot even be read is called: by its id if it has one.
+/// Returns the name of a suite that cannot be parsed: its id if it has one.
 [[nodiscard]] std::string name_of(const element& source, std::size_t index) {
     const auto id = source.find("id");
     return id && id->is_text() ? id->text() : "suite " + std::to_string(index);

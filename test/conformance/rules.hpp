@@ -20,8 +20,9 @@ struct variant {
     std::string name; ///< empty if there is only one
     /// Makes the state at time 0, with the tokens that the suite begins with.
     policy created;
-    /// What the steps are asked under. A peer's bucket is there for ever; one of ours that was full
-    /// for as long as it takes to fill is gone, and must not begin as it did once more.
+    /// The policy of the steps. The buckets of other limiters exist forever; one of colimit that
+    /// was full for as long as it takes to fill is deleted, and must not begin with its initial
+    /// tokens again.
     policy asked;
     conformance::scale scale;
 };

@@ -187,7 +187,7 @@ class stepper {
                    std::ranges::max(suite_.bandwidths, {}, &bandwidth::capacity).capacity);
     }
 
-    /// A peer's bucket can hold more than its capacity, ours cannot.
+    /// Skips cases in which a bucket holds more than its capacity, which colimit's cannot.
     void check_room(const step& s) {
         const auto before = ask(s, verb::peek, 0);
         for (const auto& status : before.rules)

@@ -13,7 +13,7 @@
 
 namespace colimit::conformance {
 
-/// What differed, a line each; none if the suite passed. Throws `left_out`.
+/// Returns the differences, one line each; none if the suite passed. Throws `left_out`.
 /// @param key_prefix tells the suite's keys from those of others
 [[nodiscard]] std::vector<std::string> run(const suite& s, store& where,
                                            const std::string& key_prefix);

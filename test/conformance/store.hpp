@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What cases are put to: the bare arithmetic, the store in this process, or one on a server. All
-// get their time from the case.
+// The implementations under test: the arithmetic, the in-process store, or one on a server. All get
+// their time from the case.
 
 #ifndef COLIMIT_TEST_CONFORMANCE_STORE_HPP
 #define COLIMIT_TEST_CONFORMANCE_STORE_HPP

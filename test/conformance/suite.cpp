@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Reading suites. What cannot be run here is found here, but for refunds above the capacity, which
-// only show when they come.
+// Reading suites. Finds cases that cannot be run, except refunds above the capacity, which are only
+// found when they occur.
 
 #include "suite.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// What a name in the file stands for; a name that is not known leaves the suite out.
+/// Returns the value of a name in the file; a suite with an unknown name is skipped.
 template<class Value, std::size_t Size>
 [[nodiscard]] Value known(std::string_view what, std::string_view name,
                           const std::array<std::pair<std::string_view, Value>, Size>& names) {

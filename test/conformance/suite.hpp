@@ -36,7 +36,7 @@ enum class op : std::uint8_t {
     formula,
 };
 
-/// How what was taken from a bucket comes back, in the words of the files.
+/// How tokens return to a bucket, as named in the files.
 enum class refilling : std::uint8_t { greedy, interval, aligned };
 
 struct bandwidth {

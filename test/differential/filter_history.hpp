@@ -17,17 +17,17 @@
 namespace colimit::differential {
 
 enum class filter_event : std::uint8_t {
-    ids,     ///< a batch asks whether they have been here
-    plant,   ///< somebody writes bytes in a bitmap's place
-    intrude, ///< somebody puts another type of value there
-    remove,  ///< somebody deletes a bitmap
+    ids,     ///< a batch looks them up
+    plant,   ///< another client writes bytes to a bitmap
+    intrude, ///< another client writes another type of value there
+    remove,  ///< another client deletes a bitmap
 };
 
 struct filter_step {
     filter_event kind = filter_event::ids;
     std::int64_t now = 0; ///< of ids
     std::vector<std::string> ids = {};
-    std::size_t bitmap = 0; ///< that somebody meddles with: its block and parity, as bitmap_at says
+    std::size_t bitmap = 0; ///< that another client changes: its block and parity, see bitmap_at
     std::string bytes = {}; ///< of plant
 };
 

@@ -27,7 +27,7 @@ class filter_model {
     struct bitmap {
         std::optional<std::string> bytes;
         bool foreign = false;
-        /// By the step at hand: the generation until whose end, and one more, it was told to live.
+        /// Set by the current step: the generation until whose end, and one more, it is kept.
         std::optional<std::int64_t> kept_for;
     };
 
@@ -36,8 +36,8 @@ class filter_model {
 
     [[nodiscard]] bitmap& operator[](std::size_t i) { return bitmaps_[i]; }
 
-    /// What is done once for all ids of a block. False when something else is in the way: nothing
-    /// is asked then.
+    /// Prepares a block for its ids. Returns false if it holds another type of value: then no id is
+    /// looked up.
     bool begin_block(std::size_t block, std::int64_t now) {
         generation_ = now / shape_.ttl;
         current_ = &place_of(block, generation_);
@@ -47,7 +47,7 @@ class filter_model {
         return !current_->foreign && !other_->foreign;
     }
 
-    /// Whether an id of that block has been here; it has from now on.
+    /// Returns whether an id of that block has been here; it has from now on.
     bool seen(const core::bloom_mark& mark) {
         if (has_other_ && has(*other_, mark))
             return true;
@@ -99,8 +99,8 @@ class filter_model {
         b.kept_for = generation;
     }
 
-    /// Whether it is to be asked: it is of the previous generation or of a later one. From after
-    /// generation `own`, it becomes of that one.
+    /// Returns whether it is to be asked: it is of the previous generation or of a later one. From
+    /// after generation `own`, it becomes of that one.
     [[nodiscard]] bool open(bitmap& b, std::int64_t own) const {
         if (b.foreign || !b.bytes || b.bytes->size() < core::bloom_shape::head_bytes)
             return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The history of a Bloom filter on a server, compared with the model after each step: the answers,
-// every byte of the bitmaps, and when they end. Where nobody meddled, the in-process store must
-// give the same answers too.
+// every byte of the bitmaps, and when they end. If no other client changed it, the in-process store
+// must give the same results too.
 
 #ifndef COLIMIT_TEST_DIFFERENTIAL_FILTER_TRIAL_HPP
 #define COLIMIT_TEST_DIFFERENTIAL_FILTER_TRIAL_HPP
@@ -59,8 +59,8 @@ class filter_trial {
     bool meddled_ = false;
     std::deque<std::unique_ptr<sent_batch>> in_flight_;
     std::size_t compared_ = 0; ///< steps
-    std::int64_t now_ = 0;     ///< of the batch at hand
-    std::int64_t before_ = 0;  ///< the server's time before the step at hand
+    std::int64_t now_ = 0;     ///< of the current batch
+    std::int64_t before_ = 0;  ///< the server's time before the current step
     std::int64_t after_ = 0;   ///< and after it
     bool late_ = false;        ///< bitmaps may have ended: nothing more is said
     std::optional<mismatch> first_;

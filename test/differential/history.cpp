@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The story-teller. It asks the model while it tells, so that it can go to the instants that
-// matter: the one at which a refused call is allowed, and the microseconds beside it.
+// matter: the one at which a denied call is allowed, and the microseconds beside it.
 
 #include "history.hpp"
 

@@ -20,9 +20,9 @@ namespace colimit::differential {
 enum class step_kind : std::uint8_t {
     calls,    ///< one batch
     together, ///< checks of different keys, all or nothing
-    plant,    ///< somebody writes bytes to a key
-    intrude,  ///< somebody puts another type of value in a key's place
-    remove,   ///< somebody deletes a key
+    plant,    ///< another client writes bytes to a key
+    intrude,  ///< another client writes another type of value to a key
+    remove,   ///< another client deletes a key
     pause,    ///< real time passes
 };
 
@@ -57,7 +57,7 @@ struct history {
 
 /// A history of about 300 calls.
 /// @param server_clock the server's own clock: real times to live, values written in place, pauses
-/// @param packed all versions are, and nothing is asked that such policies refuse
+/// @param packed all versions are, and no call is made that such policies do not support
 [[nodiscard]] history random_history(std::uint64_t seed, bool server_clock, bool packed = false);
 
 /// For people.

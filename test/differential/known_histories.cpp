@@ -21,8 +21,8 @@ namespace {
 
 using core::verb;
 
-/// What is owed and what is asked for are 1.1 times 2^53 ticks together; added before the capacity
-/// was taken off, they were one tick too many, and the wait a millisecond too long.
+/// The debt and the cost are 1.1 times 2^53 ticks together; added before the capacity is
+/// subtracted, they are one tick too many, and the wait a millisecond too long.
 [[nodiscard]] history a_wait_beside_a_large_debt() {
     constexpr std::int64_t now = 1'109'564'204'312'498;
     constexpr std::int64_t wait = 13'046'399'998'501;
@@ -65,7 +65,7 @@ constexpr std::int64_t noon = 1'700'000'001'234'567;
     return told;
 }
 
-/// Somebody's value says that more is owed than can be.
+/// A foreign value has more debt than is possible.
 [[nodiscard]] history more_than_the_largest_debt(const rule& r) {
     const auto p = policy{"p", r};
     const auto& l = p.data()->plan.limits[0];
@@ -294,8 +294,8 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
             }};
 }
 
-/// What windows and counters of another period have left, charged twice in a batch, refunded and
-/// read by both.
+/// States of windows and counters of another period, charged twice in a batch, refunded and read by
+/// both.
 [[nodiscard]] history another_period(rule (*make)(std::chrono::seconds period)) {
     auto told = history{.versions = {policy{"p", make(std::chrono::seconds{60}).named("w")},
                                      policy{"p", make(std::chrono::seconds{900}).named("w")},

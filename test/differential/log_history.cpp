@@ -89,7 +89,7 @@ class log_story {
         return made;
     }
 
-    /// Where refused calls count, only so many tokens are kept in a server, and as many calls here:
+    /// If denied calls count, only so many tokens are kept in a server, and as many calls here:
     /// which of them a refund takes is the same as long as all are.
     [[nodiscard]] core::question within_room(std::size_t key, core::question q) {
         if (!counts_refused_ || !refunds_)
@@ -116,7 +116,7 @@ class log_story {
                  : what < 97 ? (refunds_ ? verb::refund : verb::peek)
                              : verb::reset;
         const auto asks = q.verb == verb::allow || q.verb == verb::peek;
-        // Without scripts a call that is counted even if it is refused is counted whole.
+        // Without scripts a call that is counted even if it is denied is counted whole.
         if (asks && dice_.percent(25) && (q.verb == verb::peek || !counts_refused_))
             q.at_least = dice_.between(0, cost);
         if (q.verb == verb::reset)

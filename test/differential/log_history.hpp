@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A random history for servers without scripts: sliding logs only, and a clock that goes on. In a
-// batch each key is asked once, as what a refused call recorded counts until it has been removed.
+// batch each key has one call, as the events of a denied call count until they have been removed.
 
 #ifndef COLIMIT_TEST_DIFFERENTIAL_LOG_HISTORY_HPP
 #define COLIMIT_TEST_DIFFERENTIAL_LOG_HISTORY_HPP

@@ -28,7 +28,7 @@ namespace {
 
 namespace resp = redis::resp;
 
-/// Where refused calls count, both keep a bounded number of events, but only on the server is each
+/// If denied calls count, both keep a bounded number of events, but only on the server is each
 /// token one.
 [[nodiscard]] decision as_far_as_it_matters(decision d) {
     for (std::size_t i = 0; i < d.rules.size(); ++i)

@@ -62,7 +62,7 @@ class comparison {
           shows_progress_(::isatty(STDERR_FILENO) == 1),
           prefix_("differential-" + std::to_string(::getpid()) + "-") {}
 
-    /// True when all agreed.
+    /// Returns true if all agreed.
     [[nodiscard]] bool run(std::size_t operations) {
         while (!failed_ && (told_ < operations || !flying_.empty() || !pausing_.empty())) {
             start_next(operations);
@@ -180,7 +180,7 @@ class comparison {
     steady::time_point next_progress_{};
 };
 
-/// The same for the ids of Bloom filters. True when all agreed.
+/// Compares the ids of Bloom filters. Returns true if all agreed.
 [[nodiscard]] bool compare_filters(test::raw_client& server, const scripts& scripts,
                                    std::size_t ids, std::uint64_t seed) {
     const auto prefix = "differential-" + std::to_string(::getpid()) + "-f";

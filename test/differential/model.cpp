@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a store does around the arithmetic: it tells of logs and sketches, and keeps what comes out.
+// The store of the model: it reports logs and sketches to the arithmetic, and stores the results.
 
 #include "model.hpp"
 
@@ -44,7 +44,7 @@ void add_member(const core::plan& rules, model_key& known, const windows& fresh,
     }
 }
 
-/// Answers which windows have no members.
+/// Returns which windows have no members.
 [[nodiscard]] windows tell_sketches(const core::plan& rules, model_key& known,
                                     core::key_state& state, const core::question& asked) {
     const auto counts =

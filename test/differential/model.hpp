@@ -44,11 +44,11 @@ class model {
     core::effect answer(const core::plan& rules, std::size_t key, const core::question& asked,
                         decision& out);
 
-    /// All or nothing: asks everybody at `now`, and charges all if all allow.
+    /// All or nothing: evaluates all checks at `now`, and charges all if all allow.
     std::vector<joint_answer> answer_together(const std::vector<policy>& versions,
                                               const std::vector<key_call>& calls, std::int64_t now);
 
-    /// How long after `now`, which is not before its last call, the key's state matters.
+    /// Returns how long after `now`, which is not before its last call, the key's state matters.
     [[nodiscard]] std::int64_t recovery_time(const core::plan& rules, std::size_t key,
                                              std::int64_t now) const;
 

@@ -94,7 +94,7 @@ void packed_trial::run_step(const step& s) {
     s.calls.empty() ? meddle(s) : ask(s);
 }
 
-/// Somebody plants a field, puts a list in a hash's place, or deletes one.
+/// Another client writes a field, replaces a hash by a list, or deletes one.
 void packed_trial::meddle(const step& s) {
     const auto row = row_of(s.key);
     const auto hash = hash_of(s.place);
@@ -196,7 +196,7 @@ void packed_trial::expect_row(const step& s, const sent_batch& sent, std::size_t
         writes.push_back(key);
         const auto matters = model_.recovery_time(rules, key, now_);
         longest = std::max(longest, std::min(matters, limits::max_recovery.count()));
-        // What is stored with other numbers may matter for longer.
+        // A state that was stored with other numbers may matter for longer.
         if (matters > rules.generation && !planted_ && told_.versions.size() == 1)
             report("key " + std::to_string(key) + " matters for " + std::to_string(matters) +
                    " us, longer than a generation");

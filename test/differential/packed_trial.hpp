@@ -59,8 +59,8 @@ class packed_trial {
     model model_;
     std::vector<row_model> rows_;
     std::size_t step_ = 0;
-    std::int64_t now_ = 0;    ///< of the batch at hand
-    std::int64_t before_ = 0; ///< the server's time before the step at hand
+    std::int64_t now_ = 0;    ///< of the current batch
+    std::int64_t before_ = 0; ///< the server's time before the current step
     std::int64_t after_ = 0;  ///< and after it
     bool planted_ = false;
     std::optional<mismatch> first_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The first field of a value, until when its key surely lives, is always one that promises nothing:
-// a false promise of a stranger would be kept, and then a true state would be lost.
+// The first field of a value, until when its key surely lives, always promises nothing: a false
+// promise of another client would be kept, and then a true state would be lost.
 
 #include "random_bytes.hpp"
 

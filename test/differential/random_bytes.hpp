@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Values that nobody wrote: noise, values cut short, and values with one number that cannot be.
+// Invalid values: noise, truncated values, and values with one impossible number.
 
 #ifndef COLIMIT_TEST_DIFFERENTIAL_RANDOM_BYTES_HPP
 #define COLIMIT_TEST_DIFFERENTIAL_RANDOM_BYTES_HPP
@@ -14,7 +14,7 @@
 
 namespace colimit::differential {
 
-/// What might stand under a key of this policy about `now`.
+/// Returns a possible value of a key of this policy at about `now`.
 [[nodiscard]] std::string random_bytes(dice& d, const core::plan& rules, std::int64_t now);
 
 } // namespace colimit::differential

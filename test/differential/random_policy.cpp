@@ -23,7 +23,7 @@ constexpr std::int64_t quickest_recovery = 6'000'000;
 
 constexpr std::int64_t periods[] = {1, 1'000, 1'000'000, 60'000'000, 86'400'000'000};
 
-/// What a history's rules have in common.
+/// Properties shared by the rules of a history.
 struct taste {
     bool quick;      ///< they recover within seconds, for a clock that cannot be set
     bool continuous; ///< buckets for which callers can wait in line
@@ -137,7 +137,7 @@ struct taste {
     }
 }
 
-/// The same rule but for its name, its capacity or its period.
+/// Returns the same rule except for its name, its capacity or its period.
 [[nodiscard]] rule almost(dice& d, const rule& r, const std::vector<rule>& rules, bool quick) {
     if (d.percent(40))
         return rule{r}.named(unused_name(d, rules));

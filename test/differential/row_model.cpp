@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the script does with a row, over two maps.
+// The script's handling of a shard, with two maps.
 
 #include "row_model.hpp"
 

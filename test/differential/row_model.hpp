@@ -20,7 +20,7 @@ namespace colimit::differential {
 struct row_hash {
     std::map<std::string, std::string> fields; ///< the head's name is empty
     bool foreign = false;                      ///< it is no hash
-    /// How it ends, after the batch at hand: for so many milliseconds from then on, or as before.
+    /// Its TTL after the current batch, in milliseconds, or unchanged.
     std::optional<std::int64_t> lives_for;
     std::int64_t end = -2; ///< as PEXPIRETIME answers
 };
@@ -36,10 +36,10 @@ class row_model {
     [[nodiscard]] std::optional<std::string> find(const core::plan& rules,
                                                   const std::string& field) const;
 
-    /// Whether values written now are brief.
+    /// Returns whether values written now are brief.
     [[nodiscard]] bool is_brief(const core::plan& rules) const;
 
-    /// Whether a write would find something else in its way.
+    /// Returns whether a write would find something else in its way.
     [[nodiscard]] bool turns(const core::plan& rules, std::int64_t now) const;
 
     /// Before the first write of a batch: a new generation begins, if it is time.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Comparing. What is compared of a key, besides its decisions: the bytes of its value (but for the
-// field that tells of the key's end), that the value and the key's end stay as they were when
-// nothing was to be written, and that a key that was written ends neither before its state has
-// recovered nor after twice that time and a second.
+// The comparison. For each key, besides its decisions: the bytes of its value (except the field
+// with the key's end), that the value and the key's end stay as they were when nothing was to be
+// written, and that a key that was written ends neither before its state has recovered nor after
+// twice that time and a second.
 
 #include "trial.hpp"
 
@@ -294,8 +294,8 @@ void trial::compare_end(const step& s, std::size_t key, std::int64_t end) {
             report(where + "not at " + std::to_string(ends_[key]) + " though nothing was written");
         return;
     }
-    // P4: it lives for as long as its state matters, and at most twice that and a second. What it
-    // promises in its value is its end, exactly; under a clock of our own it promises nothing.
+    // P4: it lives for as long as its state matters, and at most twice that plus one second. The
+    // promise in its value is exactly its end; with a supplied clock it promises nothing.
     const auto& rules = rules_for(s, key);
     const auto matters = model_.recovery_time(rules, key, now_);
     const auto longest = 2 * matters + 1'000'000;

@@ -80,15 +80,15 @@ class trial {
     std::int64_t longest_sketch_ = 0;   ///< for how long one may live, in microseconds
     std::size_t family_at_ = 0; ///< in a name: where the family of a log or a sketch is inserted
     model model_;
-    std::vector<bool> written_;          ///< by the step at hand, for each key
+    std::vector<bool> written_;          ///< by the current step, for each key
     std::vector<bool> planted_;          ///< for each key, whether it ever was
     std::vector<std::int64_t> ends_;     ///< of each key, in milliseconds, as PEXPIRETIME answers
     std::vector<std::int64_t> log_ends_; ///< of their logs
     std::deque<std::unique_ptr<sent_batch>> in_flight_;
     std::size_t sent_ = 0;     ///< steps
     std::size_t compared_ = 0; ///< steps
-    std::int64_t now_ = 0;     ///< of the batch at hand
-    std::int64_t before_ = 0;  ///< the server's time before the step at hand
+    std::int64_t now_ = 0;     ///< of the current batch
+    std::int64_t before_ = 0;  ///< the server's time before the current step
     std::int64_t after_ = 0;   ///< and after it
     std::uint64_t nonce_ = 0;
     bool abandoned_ = false; ///< nothing that follows can be compared

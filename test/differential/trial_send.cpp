@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a trial sends: the batches, what others do to the keys, and the looks at the keys after each
+// The commands of a trial: the batches, changes by other clients, and reading the keys after each
 // step.
 
 #include <core/rule_kind.hpp>

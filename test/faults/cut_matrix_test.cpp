@@ -32,7 +32,7 @@ constexpr std::size_t long_message = 4096;
 /// A nonce or an id of a client may have more digits than the recorded one.
 constexpr std::size_t slack = 3;
 
-/// Whether a trial of the matrix is at this byte of a message.
+/// Returns whether a trial of the matrix is at this byte of a message.
 [[nodiscard]] bool is_cut_at(std::size_t byte, std::size_t size) {
     constexpr std::size_t edge = 64;
     return size <= long_message || byte < edge || byte + edge / 4 > size || byte % 1'499 == 0;
@@ -42,7 +42,7 @@ constexpr std::size_t slack = 3;
 [[nodiscard]] std::vector<trial> every_byte(const test::redis_server& server,
                                             const test::conversation& c, fault_kind kind,
                                             std::size_t first) {
-    // Cuts that are heard of need no deadline, most flips neither: it ends what nobody hears of.
+    // Cuts that are noticed need no deadline, nor do most flips: it ends calls without any reply.
     const auto deadline = std::chrono::milliseconds{kind == fault_kind::flip ? 250 : 60};
     auto random = std::mt19937{static_cast<unsigned>(kind)};
     auto row = std::vector<trial>{};
@@ -73,7 +73,7 @@ void cut(const test::conversation& c, std::size_t first) {
         const auto trials = row.size();
         auto found = test::findings{};
         auto number = 0;
-        // What a busy machine kept from coming to pass is tried again with more patience.
+        // Trials that a busy machine disturbed are repeated with longer timeouts.
         for (auto round = 0; round < 6 && !row.empty(); ++round) {
             for (auto& t : row)
                 t.number = number++;

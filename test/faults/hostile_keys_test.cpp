@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Keys are data. MONITOR shows what reaches a server while strangers choose keys that look like
-// commands, ends of lines and tags: the script, what the script calls, and nothing else.
+// Keys are data. MONITOR shows the commands that reach a server while clients choose keys that look
+// like commands, line ends and tags: the script, what the script calls, and nothing else.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whole messages that go astray, and networks that are slow or shut: nobody gets another call's
-// answer, nothing is run twice, and each call ends by its deadline.
+// Lost, duplicated and swapped messages, and networks that are slow or blocked: no call gets
+// another call's result, nothing is executed twice, and each call ends by its deadline.
 
 #include <boost/test/unit_test.hpp>
 
@@ -30,7 +30,7 @@ using test::way;
 const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
 constexpr auto lateness = 1500ms;
 
-/// A server behind a bad network, and who asks it.
+/// A server behind a bad network, and its limiter.
 struct scene {
     template<class Adjust>
     scene(const fault& wrong, Adjust adjust)

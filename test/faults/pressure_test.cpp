@@ -39,7 +39,7 @@ class rate_meter {
             asio::co_spawn(live_.context, call(i), test::rethrow);
     }
 
-    /// Answers a second, over a tenth of one.
+    /// Returns the results per second, over a tenth of a second.
     asio::awaitable<double> measure() {
         const auto begin = steady::now();
         const auto before = answered_;
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_million_calls_to_a_frozen_server_take_no_more_than_there_
         rate = rates[5];
         co_await meter.finish();
     });
-    // What the cap costs is taken once, by a server that is slow for a moment.
+    // The cost of the bound is measured once, with a server that is slow for a moment.
     server.stop();
     auto first = flood{};
     first.submit(l, cap);
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(ten_million_keys_free_nobody_who_is_limited_and_take_no_mor
     BOOST_TEST(store.statistics().overflowed > 0U);
     BOOST_TEST_MESSAGE(keys << " keys: memory grew by " << memory.growth() / 1024 << " KiB");
     BOOST_TEST(memory.growth() <= 16 * mib);
-    // Nobody is locked out for ever: who comes when the flood has recovered is served.
+    // No key is locked out forever: a new key is allowed when the flood has recovered.
     for (auto hour = 0; hour < 3; ++hour) {
         now += 1h;
         for (auto i = 0; i < victims; ++i)

@@ -106,8 +106,8 @@ class one_trial {
         return k == fault_kind::fin || k == fault_kind::reset || k == fault_kind::half_close;
     }
 
-    /// Where nothing is heard, somebody must give up: in a greeting the attempt to connect does,
-    /// and the calls have time for another; later the calls do.
+    /// If nothing arrives, a timeout must end the wait: that of the connection attempt in a
+    /// handshake, and the calls have time for another; later that of the calls.
     [[nodiscard]] config trial_settings() const {
         auto made = settings(proxy_.address(), conversation_);
         made.connect_timeout = strikes_greeting() ? std::max(100ms, trial_.deadline) : 10s;
@@ -154,7 +154,7 @@ class one_trial {
         return std::ranges::all_of(outcomes_, [](const auto& o) { return o.completions > 0; });
     }
 
-    /// How often the server ran the call.
+    /// Returns how often the server ran the call.
     asio::awaitable<std::int64_t> executions(limiter& look, std::size_t i) {
         const auto& c = conversation_.calls[i];
         const auto key = key_of(c.name, trial_.number);
@@ -199,13 +199,13 @@ class one_trial {
                proxy_.on(1).passed[1] > conversation_.calls[i].message;
     }
 
-    /// Whether attempts to connect after the one that the fault struck took too long, too: then
-    /// calls are not sent, and say so.
+    /// Returns whether attempts to connect after the one that the fault struck took too long, too:
+    /// then calls are not sent, and say so.
     [[nodiscard]] bool was_given_up() const {
         return strikes_greeting() && limiter_.statistics().breaker_openings != 0;
     }
 
-    /// Whether the machine was too busy for the fault to come to pass as it should.
+    /// Returns whether the machine was too busy for the fault to come to pass as it should.
     [[nodiscard]] bool is_missed() const {
         if (proxy_.connections() == 0 || !proxy_.on(1).struck)
             return true;
@@ -266,9 +266,9 @@ class one_trial {
             complain(i, "had its reply");
     }
 
-    /// A flipped bit may make any request another, and any number of a reply; nobody can notice.
-    /// What holds is that each call completes once and on time, that nobody gets another call's
-    /// answer, and, where what was asked and the time were not touched, what is said of charges.
+    /// A flipped bit may change any request and any number of a reply, unnoticed. Each call must
+    /// complete once and on time, and not with another call's result, and if the request and the
+    /// time are intact, the reported charge must be correct.
     void judge_flip(std::size_t i, std::int64_t executed) {
         const auto& o = outcomes_[i];
         const auto& c = conversation_.calls[i];

@@ -29,7 +29,7 @@ struct asked_call {
     std::size_t message;  ///< the command whose reply ends it
 };
 
-/// What a limiter says on a connection.
+/// The messages of a limiter on a connection.
 struct conversation {
     std::string_view name;
     execution_mode mode = execution_mode::script;
@@ -55,7 +55,7 @@ struct trial {
     std::chrono::milliseconds deadline{60};
 };
 
-/// What a row of trials came to.
+/// The results of several trials.
 struct findings {
     std::vector<std::string> wrong;
     std::int64_t calls = 0;
@@ -66,7 +66,7 @@ struct findings {
     /// Trials whose deadline passed before the fault could come to pass, or before a reply that it
     /// let through was heard: on a busy machine.
     std::vector<trial> missed;
-    /// Answers whose numbers are not the key's: flips inside values.
+    /// Results whose numbers are not the key's: flips inside values.
     std::int64_t other_numbers = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whatever stands in a log: a line is read or refused with a reason, and what was read can be
-// printed on a terminal and given to a limiter as a clock.
+// Any bytes as a log: a line is parsed or an error with a reason, and what was read can be printed
+// on a terminal and given to a limiter as a clock.
 #include "replay/access_log.hpp"
 
 #include <cstddef>

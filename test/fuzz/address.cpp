@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Any bytes as a server address: they are refused with a printable reason that shows no more of
+// Any bytes as a server address: they are an error with a printable reason that shows no more of
 // them than a short number, or they are an address whose text gives it back.
 
 #include <colimit/error.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Any bytes as a document of policies: they are refused with a printable reason, or they are
+// Any bytes as a document of policies: they are an error with a printable reason, or they are
 // policies whose document gives them back.
 
 #include <colimit/error.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Any bytes, as what a server says to a greeting or to calls: of every verb, under rules of every
-// kind, by script and by MULTI. Whatever it is, each call ends once, with an error or with a
-// decision that there can be. The first bytes of the input say who is asked what.
+// Any bytes as a server's replies to a handshake or to calls: of every verb, under rules of every
+// kind, with a script and with MULTI. In any case each call ends once, with an error or with a
+// possible decision. The first bytes of the input select the calls.
 
 #include <colimit/bloom_filter.hpp>
 #include <colimit/policy.hpp>
@@ -64,7 +64,7 @@ constexpr std::int64_t here = 1'000'000'000;
     return all;
 }
 
-/// What may be asked under a policy.
+/// The calls that are possible under a policy.
 [[nodiscard]] std::vector<verb> verbs_of(const core::plan& rules) {
     using enum verb;
     auto verbs = std::vector{allow, allow, peek, charge, refund, reset};

@@ -26,7 +26,7 @@ void check(bool holds, const char* what) {
     std::abort();
 }
 
-/// What was said of a stream.
+/// The result of decoding a stream.
 struct transcript {
     std::vector<resp::node> nodes;
     std::vector<std::size_t> ends;

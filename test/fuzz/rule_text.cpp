@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Any bytes as a rule text: they are refused with a printable reason, or they are rules whose texts
-// give them back. And a policy of what was read is made or refused, never something else.
+// Any bytes as a rule text: they are an error with a printable reason, or they are rules whose
+// texts give them back. And a policy of the parsed rules is made or an error, never something else.
 
 #include <colimit/error.hpp>
 #include <colimit/policy.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Host names with several addresses, of which some do not work: they drop packets, refuse, accept
-// and stay silent, or stop working later. The limiter gets to one that works. The names are those
-// of this program: `getaddrinfo` is replaced in it.
+// and stay silent, or stop working later. The limiter connects to one that works. The names are
+// those of this program: `getaddrinfo` is replaced in it.
 
 #include <boost/test/unit_test.hpp>
 
@@ -34,7 +34,7 @@ struct endpoint {
     std::uint16_t port;
 };
 
-/// What names stand for. Names are resolved in a thread of Asio's.
+/// The addresses of host names, which are resolved in a thread of Asio.
 class name_table {
   public:
     void set(const std::string& name, std::vector<endpoint> to,
@@ -43,7 +43,7 @@ class name_table {
         names_[name] = std::move(to);
         times_[name] = time;
     }
-    /// How long it takes to find that out.
+    /// Returns how long it takes to find that out.
     [[nodiscard]] std::chrono::milliseconds time_of(const std::string& name) const {
         const std::lock_guard guard{mutex_};
         const auto at = times_.find(name);

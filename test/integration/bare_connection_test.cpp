@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A connection without a limiter: its requests are ECHO commands, and its server does what the test
-// says. So it is shown to need no policy, and no call.
+// A connection without a limiter: its requests are ECHO commands, and its server is controlled by
+// the test. So it is shown to need no policy and no call.
 
 #include <base/thread_lock.hpp>
 #include <redis/connection/connection.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A server that does not answer is soon not asked any more, probed instead, and asked again when it
-// is back: on real servers, and on one that says just what a test tells it.
+// If a server does not reply, calls are soon not sent any more, it is probed, and used again when
+// it has recovered: with real servers, and with one whose replies the test controls.
 
 #include <boost/test/unit_test.hpp>
 
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_thaws_is_asked_again_on_the_same_connection) 
         server.cont();
         co_await l.until_it_works("k", rules);
         BOOST_TEST(connections() == before);
-        // What was on the wire was executed once; what waited behind it never left.
+        // The calls in flight were executed once; those waiting behind them were never sent.
         const auto now = co_await l.limiter.peek("k", rules);
         BOOST_TEST(now.remaining == 1'000'000 - 2 - on_the_wire);
     });
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(it_closes_though_the_event_loop_has_always_other_work) {
     });
 }
 
-/// Each connection is greeted and then lost with the first call.
+/// Each connection completes its handshake and is lost with the first call.
 BOOST_AUTO_TEST_CASE(it_opens_where_connections_are_made_and_serve_nothing) {
     auto context = asio::io_context{1};
     auto peer = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {

@@ -31,7 +31,7 @@ using test::kind_of_call;
 using test::trace;
 using test::trial;
 
-/// How the server is asked.
+/// The execution mode and the kind of call.
 struct way {
     std::string_view name;
     execution_mode mode;
@@ -79,7 +79,7 @@ struct fixture {
         for (const auto& t : trials)
             t->start();
     }
-    /// What the loop has to do now, and nothing that it would wait for.
+    /// Runs the handlers that are ready, without waiting.
     void turn() {
         l.context.restart();
         l.context.poll();
@@ -159,7 +159,7 @@ const auto aborted = [](const trial&) -> error_code { return asio::error::operat
 const auto answered = [](const trial&) { return error_code{}; };
 const auto nothing = [](const trial&) { return trace::none; };
 
-/// What a call leaves that the store gets.
+/// The effect of a call that the store executes.
 [[nodiscard]] trace of_a_call(const trial& t) {
     const auto asks_only = t.kind() == kind_of_call::peek || t.kind() == kind_of_call::ready;
     return asks_only ? trace::none : trace::made;
@@ -284,7 +284,7 @@ BOOST_DATA_TEST_CASE(once_sent_a_call_ends_at_once_and_is_made_unless_cancelled_
     for (const auto& t : f.trials)
         BOOST_TEST(t->ended() == (t->is_kept_once_sent() ? 0 : 1));
     f.server.cont();
-    // What a place held is given back when its answer has come, which is before that to a look.
+    // A reservation is released when its reply has come, which is before the reply to a peek.
     f.l.run([&]() -> asio::awaitable<void> {
         (void)co_await f.l.limiter.peek("behind them all", sample.rules);
         (void)co_await f.l.limiter.peek("and what they caused", sample.rules);
@@ -302,7 +302,7 @@ BOOST_DATA_TEST_CASE(once_sent_a_call_ends_at_once_and_is_made_unless_cancelled_
 // By the handler of a call whose answer came in the same message.
 BOOST_DATA_TEST_CASE(a_call_that_has_been_answered_is_not_cancelled_any_more, ways) {
     auto f = fixture{sample};
-    // A call of all or nothing, and ready, share their answer with nobody.
+    // allow_all and ready are never merged with other calls.
     std::erase(f.how.kinds, kind_of_call::allow_all);
     std::erase(f.how.kinds, kind_of_call::ready);
     f.make_trials();
@@ -347,7 +347,7 @@ BOOST_AUTO_TEST_CASE(in_process_a_call_has_been_answered_when_it_starts) {
     });
 }
 
-// One of them is answered at once, by what is remembered of a denial; the other is on the wire.
+// One of them is decided at once by the deny cache; the other is in flight.
 BOOST_AUTO_TEST_CASE(of_many_checks_those_are_cancelled_that_have_no_answer) {
     const auto one = policy{"one", gcra(1, 10h).burst(1)};
     auto f = fixture{ways.front()};
@@ -395,7 +395,7 @@ BOOST_AUTO_TEST_CASE(of_many_checks_those_are_cancelled_that_have_no_answer) {
     });
 }
 
-// What is in line already: test/integration/wait_test.cpp has the order, this the types.
+// Calls in the wait queue: test/integration/wait_test.cpp tests their order, this the types.
 BOOST_DATA_TEST_CASE(a_place_in_line_is_given_back, in_process) {
     auto server = std::optional<test::redis_server>{};
     if (!sample)

@@ -86,7 +86,8 @@ BOOST_AUTO_TEST_CASE(many_callers_on_a_cluster_of_one_node_are_decided_exactly) 
     }
 }
 
-/// By RESP 2 only INFO says that a server is a cluster; here the refusal of the first batch does.
+/// With RESP 2 only INFO shows that a server is a cluster; here the error reply to the first batch
+/// does.
 BOOST_AUTO_TEST_CASE(many_callers_of_a_user_without_info_are_decided_exactly) {
     auto c = cluster{};
     c.look.must({"ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all", "-info"});

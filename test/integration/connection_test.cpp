@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A limiter and a real server: connecting, greeting, sharing one connection and one script call.
+// A limiter and a real server: connecting, the handshake, sharing one connection and one script
+// call.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// When events are sent, and how often: one per incident, with the cause of this incident, and none
-// for what is no incident.
+// When events are sent, and how often: one per incident, with its cause, and none without an
+// incident.
 
 #include "problems.hpp"
 

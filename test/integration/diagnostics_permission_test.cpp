@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What last_error says of commands and keys that the user may not use, and of read-only servers.
+// last_error for commands and keys that the user may not use, and for read-only servers.
 
 #include "problems.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What last_error says of servers that are not Redis, or not over TLS, and of certificates.
+// last_error for servers that are not Redis, or do not use TLS, and for certificates.
 
 #include "problems.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What last_error and health say of servers that cannot be reached or reply with errors: the phase,
-// and words that lead to the cause. No text holds a password.
+// last_error and health for servers that cannot be reached or reply with errors: the phase, and a
+// text that shows the cause. No text contains a password.
 
 #include "problems.hpp"
 
@@ -30,7 +30,7 @@ using test::until_reported;
 
 const auto rules = policy{"p", gcra(100, 1h)};
 
-/// What is reported of a server that is not Redis and says this.
+/// Returns the problem that is reported for a server that is not Redis and replies with this.
 [[nodiscard]] std::string report_of(const std::string& sentence, const std::string& credentials) {
     auto context = asio::io_context{1};
     auto stranger = test::tcp_responder{context, sentence};

@@ -37,8 +37,8 @@ using test::trial;
 /// Where the calls are when the end comes.
 enum class moment : std::uint8_t {
     connecting,
-    begun,  ///< their turn of the loop has not ended
-    queued, ///< others have to be answered before they are sent
+    begun,  ///< their event-loop iteration has not ended
+    queued, ///< other calls must complete before they are sent
     on_the_wire,
     in_line,  ///< of `wait`
     answered, ///< and their handlers have not run
@@ -83,7 +83,7 @@ struct scene {
         return std::ranges::all_of(trials, [](const auto& t) { return t->ended() != 0; });
     }
 
-    /// What a call ends with that was in flight when the limiter ended.
+    /// The result of a call that was in flight when the limiter ended.
     [[nodiscard]] error_code code_of(const trial& t) const {
         const auto had_answer = when == moment::answered
                                     ? t.kind() != kind_of_call::wait

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Error replies that a single real server does not give: what the caller is told, and that nothing
-// is sent a second time.
+// Error replies that a single real server does not send: the error of the call, and that nothing is
+// sent twice.
 
 #include <boost/test/unit_test.hpp>
 
@@ -22,7 +22,7 @@ namespace asio = boost::asio;
 
 const auto rules = policy{"p", gcra(100, 1h)};
 
-/// Answers the first script call with this error, and serves afterwards. What became of it:
+/// Replies to the first script call with this error, and works afterwards. The outcome:
 struct outcome_of {
     explicit outcome_of(const std::string& error) {
         auto context = asio::io_context{1};

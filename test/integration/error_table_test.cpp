@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Error replies of real servers: what the caller is told, whether the connection goes on, and that
+// Error replies of real servers: the error of the call, whether the connection continues, and that
 // nothing runs twice. Others are in refusal_test, script_flush_test and connection_test; those that
 // no server here can be brought to say are in error_reply_test.
 
@@ -43,7 +43,7 @@ const auto logs = policy{"log", sliding_log(1'000, 24h)};
     return number_in(look.must({"INFO", "stats"}).text, "total_connections_received:");
 }
 
-/// A server that refuses for a while, and a limiter that was connected before.
+/// A server that replies with errors for a while, and a limiter that was connected before.
 struct refusing {
     explicit refusing(test::redis_server_options o = {},
                       execution_mode how = execution_mode::script)

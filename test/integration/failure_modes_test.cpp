@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Who answers when the server does not, and with what: each mode, each verb, each kind of rule.
+// Decisions without the server: each mode, each verb, each kind of rule.
 
 #include <boost/test/unit_test.hpp>
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 BOOST_AUTO_TEST_SUITE(idle_connections)
@@ -28,7 +29,7 @@ using test::live;
 
 const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
 
-/// Commands of a greeting.
+/// Commands of a handshake.
 constexpr auto greeting = test::script_handshake;
 
 /// Swallows what the client sends on its first connection, from a command on.
@@ -163,6 +164,36 @@ BOOST_AUTO_TEST_CASE(calls_behind_a_ping_get_their_own_replies) {
         }
     });
     BOOST_TEST(peer.connections() == 1);
+}
+
+/// It is alive between the calls that it had no time for.
+BOOST_AUTO_TEST_CASE(a_server_that_answers_pings_between_its_misses_does_not_open_the_breaker) {
+    auto context = asio::io_context{1};
+    auto pings = 0;
+    auto peer = test::scripted_peer{
+        context, [&](test::peer_connection& c) -> asio::awaitable<void> {
+            co_await c.greet();
+            for (;;) {
+                const auto is_ping = (co_await c.next())[0] == "PING";
+                pings += is_ping ? 1 : 0;
+                const auto reply = std::string_view{is_ping ? "+PONG\r\n" : "-BUSY a script\r\n"};
+                co_await c.send(reply);
+            }
+        }};
+    auto settings = peer.settings();
+    settings.ping_interval = 10ms;
+    auto l = limiter{context.get_executor(), settings};
+    test::run(context, [&]() -> asio::awaitable<void> {
+        co_await l.ready();
+        for (auto i = 0; i < 2 * limits::breaker_misses; ++i) {
+            const auto [ec, d] = co_await l.allow("k", rules, asio::as_tuple(asio::deferred));
+            BOOST_TEST((ec == errc::unavailable));
+            // The last of them is sent when the one before it has been answered.
+            const auto enough = pings + 2;
+            co_await test::until([&] { return pings >= enough; });
+        }
+    });
+    BOOST_TEST(l.statistics().breaker_openings == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_denies_ping_is_not_sent_another) {

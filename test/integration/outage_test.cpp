@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Servers that die, come back or freeze: every call ends by its deadline, with a code that says
-// whether it may have been charged, and everything works again afterwards by itself.
+// whether it may have been charged, and everything works again afterwards.
 
 #include <boost/test/unit_test.hpp>
 

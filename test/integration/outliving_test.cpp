@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Completions that outlive the limiter and its context: they are on their way to another executor
-// when these are destroyed. There they are called, or dropped, and touch nothing that is gone,
-// which the address sanitizer sees.
+// Completions that outlive the limiter and its context: they have been dispatched to another
+// executor when these are destroyed. There they are called, or destroyed, and use no destroyed
+// object, which the address sanitizer sees.
 
 #include <boost/test/unit_test.hpp>
 

@@ -32,8 +32,8 @@ inline void check_last(const limiter& l, errc code, phase where, std::string_vie
     BOOST_TEST(p.count >= 1U);
 }
 
-/// Whether a denial names SETRANGE: in the words of servers since 7.2, or in what the handshake
-/// found.
+/// Returns whether a denial names SETRANGE: in the words of servers since 7.2, or in what the
+/// handshake found.
 [[nodiscard]] inline bool names_setrange(std::string_view text) {
     return has(text, "the 'setrange' command") ||
            has(text, "; commands denied in the handshake: SETRANGE");

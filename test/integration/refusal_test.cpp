@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Servers that are there and say no: foreign values, no memory, read-only, no permission.
+// Servers that refuse commands: foreign values, out of memory, read-only, no permission.
 
 #include <boost/test/unit_test.hpp>
 #include <hash/fnv1a.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A server that forgets its scripts: nobody notices, and nothing is charged twice.
+// A server that forgets its scripts: no call fails, and nothing is charged twice.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// An event loop that stands still because a handler works for longer than a call may take. That is
-// not an outage of the server: what has arrived counts, what is too late is not sent, and the
-// breaker stays closed.
+// An event loop that is blocked by a handler for longer than the timeout of a call. That is not an
+// outage of the server: replies that have arrived count, late calls are not sent, and the breaker
+// stays closed.
 
 #include <boost/test/unit_test.hpp>
 
@@ -30,7 +30,7 @@ const auto rules = policy{"p", fixed_window(1'000'000, 24h)};
 /// As long as a reply may take on a loaded machine.
 constexpr auto timeout = std::chrono::milliseconds{1000};
 
-/// What a handler does that keeps the loop from everything else until all deadlines have passed.
+/// Blocks the event loop until all deadlines have passed.
 void work() {
     std::this_thread::sleep_for(timeout + 50ms);
 }

@@ -170,9 +170,10 @@ struct stepped_server {
     }
 }
 
-/// How long keys may live after a call: twice as long as the state may matter, and a second. A
-/// bucket with a beginning of its own matters until it has been full for as long as it fills. A
-/// hash of packed states lives on until its generations, which began before the step, are over.
+/// Returns how long keys may live after a call: twice as long as the state may matter, and a
+/// second. A bucket with a beginning of its own matters until it has been full for as long as it
+/// fills. A hash of packed states lives on until its generations, which began before the step, are
+/// over.
 [[nodiscard]] us longest_life(const policy& p, us recovery, us step_back = 0s) {
     const auto is_packed = p.options().storage == storage::shared_hash;
     const auto matters = p[0].has_initial() ? recovery + recovery_of(p[0]) : recovery;

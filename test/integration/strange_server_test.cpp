@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Servers that behave as no test could make a real one do: replies in single bytes, replies of
+// Servers with behaviour that no real one shows on request: replies in single bytes, replies of
 // other requests, garbage, silence, old versions.
 
 #include <boost/test/unit_test.hpp>

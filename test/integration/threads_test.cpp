@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One limiter and the threads of a pool. What is counted here must be right whatever they do to
-// each other; that they do nothing undefined, ThreadSanitizer sees. A campaign:
+// One limiter and the threads of a pool. The counts must be correct in spite of races;
+// ThreadSanitizer finds undefined behaviour. A campaign:
 //
 //     COLIMIT_THREAD_CHECKS=10000000 build/test/integration --run_test=threads
 

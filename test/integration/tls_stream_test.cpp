@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A stream by TLS, and a server that has something to say while much is being written to it.
+// A stream over TLS, and a server that sends data while much is being written to it.
 
 #include <boost/test/unit_test.hpp>
 
@@ -52,7 +52,7 @@ class blocking_server {
         return "rediss://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
     }
 
-    /// Asks for new keys as soon as it is greeted, and says a word; reads on when it is told to.
+    /// Requests new keys right after the handshake, and sends a word; continues to read on request.
     void serve(std::future<void> go_on) {
         auto socket = acceptor_.accept();
         auto ssl = std::unique_ptr<SSL, void (*)(SSL*)>{SSL_new(context_.get()), SSL_free};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Servers by TLS, as they should be: every verb, names and addresses, client certificates, threads,
-// and connections that end and are made again.
+// Servers over TLS that work: every verb, names and addresses, client certificates, threads, and
+// connections that end and are made again.
 
 #include <boost/test/unit_test.hpp>
 

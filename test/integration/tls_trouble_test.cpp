@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Servers by TLS that are not who they should be or do not go on; networks that change bytes on the
-// way. Calls end by their deadlines, nobody is given a wrong answer, and who comes to be trusted is
-// asked again.
+// Servers over TLS with wrong certificates, or that stop; networks that corrupt data. Calls end by
+// their deadlines, no call gets a wrong result, and a server that becomes trusted is used again.
 
 #include <boost/test/unit_test.hpp>
 
@@ -288,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_frozen_server_keeps_nobody_beyond_his_deadline) {
 
 namespace {
 
-/// What a limiter is told while one bit on its connection is another, and what is true.
+/// The decisions of a limiter while one bit on its connection is flipped, and the correct ones.
 struct flipped {
     flipped(const tls_server& s, asio::io_context& c, way w, std::size_t at)
         : name((w == way::to_client ? "c" : "s") + std::to_string(at)),
@@ -296,7 +295,7 @@ struct flipped {
             {.kind = fault_kind::flip, .way = w, .byte = at, .bit = static_cast<unsigned>(at % 8)},
             [](config& settings) { settings.timeout = 1s; }) {}
 
-    /// Keys are charged differently beforehand, so that an answer to another key is told apart.
+    /// Keys are charged differently beforehand, so that a result of another key is recognised.
     asio::awaitable<void> ask(colimit::limiter& truth) {
         auto greeted = error_code{};
         co_await h.limiter.ready(asio::redirect_error(asio::use_awaitable, greeted));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// `wait` while the clock of the store is stepped, in process and on a server: a call is served when
-// its time has passed, whichever keys others wait for, and the callers of one key keep their order.
+// `wait` while the clock of the store is stepped, in process and on a server: a call is admitted
+// when its time has passed, whichever keys other calls wait for, and the calls of one key keep
+// their order.
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -78,7 +79,7 @@ struct fixture {
                             ended[number] = true;
                         });
     }
-    /// What was asked before has its places then.
+    /// Earlier calls have their reservations then.
     asio::awaitable<void> reserved() { (void)co_await l->limiter.peek("k", slow); }
 
     std::optional<test::redis_server> server;

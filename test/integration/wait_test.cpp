@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// `wait`: places in the future, in order, never early, and given back by who gives up. Times are
-// only held from below; what nothing may repay meanwhile takes hours to come back.
+// `wait`: reservations in the future, in order, never early, and released by cancelled calls. Times
+// are only checked from below; quota that must not be refilled meanwhile takes hours.
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -69,8 +69,8 @@ struct waiter {
     steady_clock::time_point ended;
 };
 
-/// How long the key would take to recover: how much of it is reserved. What was asked before has
-/// been answered then.
+/// Returns how long the key would take to recover: how much of it is reserved. What was asked
+/// before has been answered then.
 asio::awaitable<std::chrono::microseconds> owed(live& l, policy p) {
     const auto d = co_await l.limiter.peek("k", p, {.cost = 0});
     co_return d.reset_after;

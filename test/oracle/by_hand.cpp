@@ -19,8 +19,8 @@ namespace {
 
 using test::raw_client;
 
-/// KEYS key, total; ARGV kind, limit, period, cost, now (or '' for the server's), extra. Answers
-/// granted, seconds, microseconds. `extra` is what an off-by-one adds to the limit.
+/// KEYS key, total; ARGV kind, limit, period, cost, now (or '' for the server's), extra. Returns
+/// granted, seconds, microseconds. `extra` is added to the limit by an off-by-one.
 constexpr std::string_view script = R"(
 local kind, limit, period, cost = ARGV[1], ARGV[2] + ARGV[6], ARGV[3] + 0, ARGV[4] + 0
 local time = redis.call('TIME')

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Each policy has a second rule that never refuses: a window of a century. What it counts is what
+// Each policy has a second rule that never denies: a window of a century. What it counts is what
 // the server has granted, charged in the same step as the limit.
 
 #include "caller.hpp"

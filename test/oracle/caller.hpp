@@ -13,7 +13,7 @@
 
 namespace colimit::oracle {
 
-/// What one process does.
+/// The calls of one process.
 struct task {
     std::string server; ///< as config::server
     std::string prefix; ///< of this round's keys

@@ -24,7 +24,7 @@ class history {
         sum_ = window_ = used_ = previous_ = debt_ = time_ = 0;
     }
 
-    /// How much of this grant is beyond the limit.
+    /// Returns how much of this grant is beyond the limit.
     [[nodiscard]] std::int64_t excess(std::int64_t time, std::int64_t tokens) {
         switch (limit_.kind) {
         case kind::log:
@@ -153,7 +153,7 @@ judgement judge(std::vector<record> all, const std::vector<std::int64_t>& losses
     for (std::size_t l = 0; l < limits.size(); ++l)
         for (std::size_t k = 0; k < keys_each; ++k) {
             j.double_counted += std::max<std::int64_t>(0, executed[l][k] - at_most[l][k]);
-            // A grant that no server knows of was made by nobody.
+            // A grant that no server knows of cannot exist.
             if (losses.empty())
                 j.over_admitted += std::max<std::int64_t>(0, surely[l][k] - executed[l][k]);
         }

@@ -13,7 +13,7 @@
 
 namespace colimit::oracle {
 
-/// How much the server says it granted, by limit and key, in all its lives.
+/// Returns how much the server says it granted, by limit and key, in all its lives.
 using totals = std::array<std::array<std::int64_t, keys_each>, limits.size()>;
 
 struct judgement {
@@ -23,11 +23,11 @@ struct judgement {
     std::int64_t unknown = 0;
     std::int64_t failed = 0;
     std::int64_t over_admitted = 0;  ///< tokens beyond a limit
-    std::int64_t double_counted = 0; ///< tokens that the server charged and nobody asked for
+    std::int64_t double_counted = 0; ///< tokens that the server charged without a request
 };
 
-/// @param losses when all state was lost, by the server's clock, ascending: nobody is judged by
-///        what was granted before
+/// @param losses when all state was lost, according to the server clock, ascending: grants
+///        before that do not count
 /// @param executed what the server counted; where state was lost, perhaps not all of it
 [[nodiscard]] judgement judge(std::vector<record> all, const std::vector<std::int64_t>& losses,
                               const totals& executed);

@@ -98,7 +98,7 @@ class network {
     std::_Exit(0); // what the parent owns is not for us to end
 }
 
-/// Whether all have ended. Who ended badly has written fewer records, which shows.
+/// Returns whether all have ended. A failed one has written fewer records, which is noticed.
 [[nodiscard]] bool all_ended(std::vector<pid_t>& children) {
     std::erase_if(children, [](pid_t p) { return ::waitpid(p, nullptr, WNOHANG) == p; });
     return children.empty();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the oracle's processes write down of each call, and what the limits are. This is all that
-// those who call and the checker share; the checker knows nothing of how a limit is kept.
+// The records of the oracle's processes, and the limits. The callers and the checker share nothing
+// else; the checker does not depend on the implementation of limits.
 
 #ifndef COLIMIT_TEST_ORACLE_RECORD_HPP
 #define COLIMIT_TEST_ORACLE_RECORD_HPP
@@ -42,7 +42,7 @@ enum class verdict : std::uint8_t {
 
 /// One call. Files hold them as they lie in memory.
 struct record {
-    std::int64_t time; ///< the server's, in microseconds; 0 where nobody decided
+    std::int64_t time; ///< the server's, in microseconds; 0 if there was no decision
     std::uint16_t granted;
     std::uint8_t limit; ///< place in `limits`
     std::uint8_t key;   ///< below keys_each

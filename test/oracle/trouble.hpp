@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What happens to a server and its connections while processes ask: its scripts are forgotten a
-// hundred times a second, connections are killed, it is frozen, it is killed with all it knew.
+// Faults of a server and its connections while processes call: scripts are flushed a hundred times
+// per second, connections are killed, it is frozen, it is killed with all its state.
 
 #ifndef COLIMIT_TEST_ORACLE_TROUBLE_HPP
 #define COLIMIT_TEST_ORACLE_TROUBLE_HPP
@@ -22,7 +22,7 @@ namespace colimit::oracle {
 
 class trouble {
   public:
-    /// @param own null for a server that is somebody else's: it is not frozen and not killed
+    /// @param own null for a server of another program: it is not frozen and not killed
     trouble(test::redis_server* own, std::string server, std::uint64_t seed);
 
     /// Makes trouble until `over` says so; ends with a server that works.
@@ -30,7 +30,8 @@ class trouble {
 
     /// When state was lost, by the clock that servers of this machine have too.
     [[nodiscard]] const std::vector<std::int64_t>& losses() const noexcept { return losses_; }
-    /// What servers had granted before they were killed; the last moments before are missing.
+    /// Returns the tokens that servers had granted before they were killed, except in the last
+    /// moments.
     [[nodiscard]] const totals& executed() const noexcept { return executed_; }
 
   private:

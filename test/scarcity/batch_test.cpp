@@ -46,7 +46,8 @@ struct conversation : test::batcher_bench {
     std::deque<test::fake_operation> calls;
 };
 
-/// Whether writing the calls needs an i-th allocation. When that fails, they are written later.
+/// Returns whether writing the calls needs an i-th allocation. When that fails, they are written
+/// later.
 [[nodiscard]] bool fails_first(const policy& rules, std::int64_t i) {
     auto scarce = conversation{rules};
     auto out = std::string{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Memory that is refused when a test says so: what operator new and aligned_alloc, which Asio uses,
+// Memory that runs out on request of a test: what operator new and aligned_alloc, which Asio uses,
 // are asked for in the thread of the test.
 
 #ifndef COLIMIT_TEST_SCARCITY_SCARCE_MEMORY_HPP
@@ -18,7 +18,7 @@ class shortage {
     shortage& operator=(const shortage&) = delete;
     ~shortage();
 
-    /// Whether it came to that.
+    /// Returns whether it came to that.
     [[nodiscard]] static bool has_struck() noexcept;
     /// From now on there is memory again.
     static void end() noexcept;

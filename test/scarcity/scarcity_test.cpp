@@ -120,7 +120,7 @@ class conversation {
         calls_.push_back(std::move(all));
     }
 
-    /// Calls of every verb, until they have ended; who would wait for long gives up.
+    /// Calls of every verb, until they have ended; long waits are cancelled.
     void call() {
         auto all = prepared();
         for (const auto& p : all)
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_tls_may_fail) {
     fail_each_on(s.server, c, by_script);
 }
 
-// Whoever has a call is told, and the limiter ends, without any.
+// Every call completes, and the limiter ends, without any memory.
 BOOST_AUTO_TEST_CASE(from_any_allocation_on_there_may_be_no_memory_at_all) {
     auto server = test::redis_server{};
     for (const auto& how : {by_script, by_transaction}) {
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(every_allocation_in_process_may_fail) {
 BOOST_AUTO_TEST_CASE(every_allocation_may_fail_while_there_is_no_server) {
     auto c = settings("unix:/nowhere/at/all", execution_mode::script);
     c.on_failure = failure_mode::local;
-    c.reconnect_delay_min = c.reconnect_delay_max = 1h; // nobody waits for another attempt
+    c.reconnect_delay_min = c.reconnect_delay_max = 1h; // no call waits for another attempt
     fail_each(c, by_script, nullptr, [](conversation& of) {
         of.make();
         of.call();
@@ -386,7 +386,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_given_up_without_memory_is_a_problem) 
             context.run_for(20ms);
         }
         const auto last = l->last_error();
-        is_reported = last && last->text == "the connection was given up: std::bad_alloc";
+        is_reported = last && last->text == "the connection was closed: std::bad_alloc";
     }
     BOOST_TEST(is_reported);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Limits that change while keys live: a policy of the same name goes on with the state that is
-// there, for every kind of rule, up and down, and with another period.
+// Limits that change while keys live: a policy of the same name continues with the existing state,
+// for every kind of rule, with larger and smaller limits and another period.
 
 #include "stores.hpp"
 
@@ -127,7 +127,7 @@ BOOST_DATA_TEST_CASE(what_was_charged_late_in_an_old_period_is_not_forgiven_by_a
         const auto d = s->allow("k", quicker, {.now = then});
         BOOST_TEST(d.outcome == outcome::denied, kind.name);
         BOOST_TEST((d.retry_after > 0s && d.retry_after <= 1min), kind.name);
-        // Who asks meanwhile does not put it off.
+        // A call meanwhile does not delay it.
         const auto again = s->allow("k", quicker, {.now = then + 20s});
         BOOST_TEST((again.retry_after == d.retry_after - 20s), kind.name);
         BOOST_TEST(!s->allow("k", quicker, {.now = then + d.retry_after - 1us}).allowed(),

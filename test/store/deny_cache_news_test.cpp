@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A remembered denial beside fresher news of its key: whatever a limiter repeats without asking the
-// server is the last that it heard of that key.
+// A cached denial and later replies about its key: a limiter repeats a decision without a request
+// only if it is the latest reply about that key.
 
 #include "stores.hpp"
 
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(after_its_greatest_age_the_server_is_asked) {
     });
 }
 
-/// What `a` was told last of a key that matters to later calls: a denial, or nothing.
+/// The last decision about a key for `a` that matters to later calls: a denial, or nothing.
 struct last_denial {
     std::int64_t at_least;
     decision said;

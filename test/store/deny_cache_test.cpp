@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The deny cache of a limiter on a server, beside a second limiter that knows nothing of it.
+// The deny cache of a limiter on a server, beside a second, independent limiter.
 
 #include "stores.hpp"
 
@@ -33,7 +33,7 @@ struct two_limiters {
         from.run([&]() -> asio::awaitable<void> { got = co_await verb(from.limiter); });
         return got;
     }
-    /// Uses up what the key has, and is refused.
+    /// Uses up the key's quota, and is denied.
     void exhaust(std::string_view key, const policy& p) {
         auto d = allow(a, key, p);
         while (d.allowed())
@@ -91,7 +91,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_given_back_elsewhere_counts_when_the_denial_ends
     (void)ask(b, [&](limiter& l) { return l.reset("k", slow); });
     BOOST_TEST(allow(b, "k", slow).outcome == outcome::allowed);
     (void)ask(b, [&](limiter& l) { return l.reset("k", slow); });
-    // Until then, but no longer, it is refused here.
+    // Until then, but no longer, it is denied here.
     auto last = allow(a, "k", slow);
     auto refused = 0;
     for (; !last.allowed() && last.source == decision_source::deny_cache; ++refused) {

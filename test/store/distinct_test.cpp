@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Distinct members: the same numbers on every store, and sketches that a refusal leaves alone.
+// Distinct members: the same numbers on every store, and sketches that a denial does not change.
 
 #include "stores.hpp"
 
@@ -144,7 +144,7 @@ BOOST_DATA_TEST_CASE(two_rules_count_the_same_members_in_their_own_windows, ever
     const auto fourth = s->allow("k", p, {.member = "d", .now = at(next)});
     BOOST_TEST(fourth.outcome == outcome::denied);
     BOOST_TEST(fourth.limiting_rule == 1);
-    // The refusal counted the member nowhere.
+    // The denial counted the member nowhere.
     BOOST_TEST(fourth.rules[0].balance == 1);
     BOOST_TEST(s->allow("k", p, {.member = "a", .now = at(next)}).rules[0].balance == 0);
 }
@@ -219,8 +219,8 @@ BOOST_DATA_TEST_CASE(P4_a_sketch_ends_with_its_window_and_a_second, every_redis(
     BOOST_TEST(look().dbsize() == 0);
 }
 
-/// Whatever call finds the other window first: of one who is counted already, alone or among
-/// others, of a new one, or of one who is refused.
+/// Independent of which call finds the other window first: of a known member, alone or among
+/// others, of a new one, or of a denied one.
 BOOST_DATA_TEST_CASE(a_sketch_lives_on_with_a_window_that_got_longer, every_redis()) {
     const policy seconds{"p", distinct(2, 5s)};
     const policy year{"p", distinct(2, 8760h)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The properties that hold for every kind of rule, on every store. test/unit holds them for the
-// bare arithmetic after many more histories; here they go through keys, values and scripts.
+// The properties that hold for every kind of rule, on every store. test/unit tests them for the
+// arithmetic alone with many more histories; here they go through keys, values and scripts.
 
 #include "stores.hpp"
 
@@ -253,7 +253,7 @@ BOOST_DATA_TEST_CASE(reset_forgets_any_kind, every_store()) {
     }
 }
 
-/// What a rule may let through in any stretch of some length.
+/// Returns how much a rule may admit in any interval of a length.
 struct bound {
     rule limited;
     std::int64_t window;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What goes wrong with one key is said of that key alone, wherever it stands in its batch, and what
-// is said to the others is right.
+// Errors with one key affect that key alone, wherever it is in its batch; the results of the others
+// are correct.
 
 #include "stores.hpp"
 
@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
             policy{"mixed", gcra(3, 3h), sliding_log(5, 1h)}};
 }
 
-/// What became of calls that left together.
+/// The results of calls that were sent together.
 struct results {
     std::vector<std::optional<answer>> of;
 
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_its_key_alone) {
     check_refused_write(server, p, refused, used, verb);
 }
 
-/// What its log and its sketch said goes with it, so that others are told what theirs said.
+/// The facts of its log and its sketch are dropped with it, so that other keys get their own.
 BOOST_AUTO_TEST_CASE(a_key_that_fails_after_its_rules_were_asked_does_not_speak_for_others) {
     const policy both{"both", distinct(5, 1h), sliding_log(9, 1h)};
     look().must({"FLUSHALL"});

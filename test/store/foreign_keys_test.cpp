@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is found under the name of a value, a log or a sketch and is none: other types are left to
-// whom they belong, broken values are read as empty and repaired.
+// Invalid values of keys, logs and sketches: other types are not changed, corrupt values are read
+// as empty and repaired.
 
 #include "stores.hpp"
 

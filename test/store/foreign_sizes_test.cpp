@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Values of every size and type under every name that a key has. Whatever is there concerns the
-// calls for this key: those for other keys in the same batch succeed, and the connection stays.
+// Values of every size and type under every name that a key has. Only calls for this key are
+// affected: those for other keys in the same batch succeed, and the connection stays.
 
 #include <support/live_limiter.hpp>
 
@@ -112,7 +112,7 @@ void call(live& l, verb v, std::string_view key, const policy& p, Handler handle
     }
 }
 
-/// Whether the verb is one that the policy has.
+/// Returns whether the verb is one that the policy has.
 [[nodiscard]] bool has(const policy& p, verb v) {
     const auto only_buckets = p.name().find("bucket") != std::string_view::npos;
     if (v == verb::wait)
@@ -164,7 +164,7 @@ class foreign_values {
         reconnects_ = limiter_.limiter.statistics().reconnects;
     }
 
-    /// How many places the policy has, and whether the first of them is in a hash.
+    /// Returns how many places the policy has, and whether the first of them is in a hash.
     [[nodiscard]] std::pair<std::size_t, bool> places(const policy& p) {
         look_.must({"FLUSHALL"});
         auto first = results{1};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A server over its `maxmemory` refuses whatever needs memory, also behind what it accepts: with
-// every verb and every kind of state nothing grows, the calls that would grow it fail, and those
-// that give something back are made.
+// A server over its `maxmemory` refuses commands that need memory, also after commands that it
+// accepts: with every verb and every kind of state nothing grows, calls that would grow it fail,
+// and those that return quota succeed.
 
 #include <support/live_limiter.hpp>
 #include <support/rules_of_every_kind.hpp>
@@ -27,7 +27,7 @@ using namespace colimit;
 using namespace colimit::test;
 using namespace std::chrono_literals;
 
-/// What the keys of a server take, and how many there are.
+/// The memory of a server's keys, and their number.
 struct data_size {
     std::int64_t keys = 0;
     std::int64_t bytes = 0;
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(nothing_grows_behind_what_shrinks) {
             BOOST_TEST(after.keys <= size.keys, p.name());
             BOOST_TEST(after.bytes <= size.bytes, p.name());
             empty(look);
-            // What failed has charged nothing, what succeeded has given back.
+            // Failed calls have charged nothing, successful ones have refunded.
             l.run([&]() -> asio::awaitable<void> {
                 for (const auto& [key, used] :
                      {std::pair{"reset", 0}, {"refund", 1}, {"grow", 3}}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What refuses besides rules: prevent_duplicate, block and once.
+// Denials without rules: prevent_duplicate, block and once.
 
 #include "stores.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The sketch in process counts what a server counts: every PFCOUNT, and every answer of PFADD, from
+// The sketch in process counts what a server counts: every PFCOUNT, and every reply of PFADD, from
 // the first member to 200,000.
 
 #include "stores.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls for one key that leave together get the answers, and leave the bytes, of calls that are
-// made one after another at the same instant.
+// Calls for one key in one batch get the decisions, and leave the bytes, of calls made in sequence
+// at the same instant.
 
 #include "stores.hpp"
 

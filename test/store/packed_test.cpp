@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is particular to packed states: their hashes, generations and ends, what their policies
-// refuse, and what is in their way. That they decide as others do is held by the rest of the suite.
+// Packed states: their hashes, generations and TTLs, unsupported calls, and foreign values. The
+// rest of the suite tests that their decisions equal those of other storage.
 
 #include "stores.hpp"
 

@@ -145,7 +145,7 @@ BOOST_DATA_TEST_CASE(P8_a_step_back_costs_at_most_one_debt_and_mints_nothing, ev
     BOOST_TEST(back.outcome == outcome::denied);
     BOOST_TEST(back.remaining == 0);
     BOOST_TEST(back.retry_after.count() == second);
-    // The refusal has moved the state to the new time, so it recovers from there on.
+    // The denial has moved the state to the new time, so it recovers from there on.
     BOOST_TEST(s->allow("k", p, {.now = at(second)}).outcome == outcome::allowed);
     BOOST_TEST(s->peek("k", p, {.now = at(11 * second)}).remaining == 10);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What other limiters publish about the same arithmetic: the tuples of redis-cell, Dragonfly and
-// redis_rate, exact where they round to seconds. A wait for more than the limit is never over.
+// Published results of other limiters with the same arithmetic: the tuples of redis-cell, Dragonfly
+// and redis_rate, exact where they round to seconds. A cost above the limit is never allowed.
 
 #include "stores.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the stores in Redis leave on the server: when they write, for how long, under which names,
-// and what they do with values that are not theirs.
+// The effects of stores in Redis on the server: when they write, for how long, under which names,
+// and how they handle foreign values.
 
 #include "stores.hpp"
 
@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 
 const policy ten{"ten", gcra(1, 1s).burst(10)};
 
-/// What must not change: the value, and the time at which the key ends.
+/// The state that must not change: the value, and the end of the key.
 [[nodiscard]] std::pair<std::optional<std::string>, std::int64_t> picture(const std::string& name) {
     return {look().dump(name), look().must({"PEXPIRETIME", name}).integer};
 }
@@ -217,7 +217,7 @@ BOOST_DATA_TEST_CASE(P10_hostile_keys_have_the_names_that_were_agreed, every_red
         BOOST_TEST(name.size() < 300U);
 }
 
-/// A number in a value, where somebody has paid back what was owed.
+/// Sets a number in a value, as if the debt was repaid.
 void set_number(const std::string& name, std::size_t place, std::int64_t number) {
     const auto value = static_cast<double>(number);
     auto bytes = std::string(sizeof value, '\0');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bloom filters on a server: they answer as those in this process do, bit by bit, keep their error
-// rate, and leave nothing behind that does not end.
+// Bloom filters on a server: they give the same results as those in process, bit by bit, keep their
+// error rate, and all their keys expire.
 
 #include "stores.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Policies of several rules: all or nothing, which of them binds, rules that only watch, and rules
-// whose numbers change while states live.
+// Policies of several rules: all or nothing, the limiting rule, shadow rules, and rules whose
+// numbers change while states live.
 
 #include "stores.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Sliding logs: what counts and for how long, and the sorted set that holds it in Redis.
+// Sliding logs: which events count and for how long, and their sorted set in Redis.
 
 #include "stores.hpp"
 
@@ -185,7 +185,7 @@ BOOST_DATA_TEST_CASE(P8_events_after_now_count_as_at_now, every_store()) {
     const auto seen = s->peek("k", five, {.now = at(0)});
     BOOST_TEST(seen.remaining == 0);
     BOOST_TEST(seen.retry_after.count() == second);
-    // A peek has moved nothing, and a refusal has moved all of it, once.
+    // A peek has moved nothing, and a denial has moved all of it, once.
     BOOST_TEST(s->allow("k", five, {.now = at(10 * second)}).retry_after.count() == second);
     BOOST_TEST(s->peek("k", five, {.now = at(11 * second - 1)}).remaining == 0);
     BOOST_TEST(s->peek("k", five, {.now = at(11 * second)}).remaining == 5);

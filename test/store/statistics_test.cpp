@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a limiter on a server counts, beside what the server says.
+// The statistics of a limiter with a server, compared with the server's.
 
 #include "stores.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The stores of the suite. A limiter is asked one call at a time, and its context runs until it has
-// answered.
+// The stores of the suite. A limiter gets one call at a time, and its context runs until the call
+// completes.
 
 #include "stores.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every store behind one face, so that each case of this suite is written once and runs on all:
+// Every store behind one interface, so that each case of this suite is written once and runs on
+// all:
 //
 //     BOOST_DATA_TEST_CASE(a_refusal_charges_nothing, every_store()) {
 //         auto s = open_store(sample);
@@ -40,7 +41,7 @@ std::ostream& operator<<(std::ostream& out, store_kind k);
 /// `packed` is Redis by RESP3, asked by policies whose states are packed wherever their rules can
 /// be.
 [[nodiscard]] std::vector<store_kind> every_store();
-/// Those in which somebody may be blocked, or owe more than the limit.
+/// Those in which a key may be blocked, or have debt above the limit.
 [[nodiscard]] std::vector<store_kind> every_unpacked();
 [[nodiscard]] std::vector<store_kind> every_redis();
 /// Behind the asynchronous verbs: `local_limiter` has none that takes several checks.
@@ -120,14 +121,15 @@ open_store(store_kind kind, std::chrono::milliseconds least_ttl = for_supplied_c
 /// A connection to it.
 [[nodiscard]] raw_client& look();
 
-/// How the Redis stores of this suite call a key, its log, and the sketch of one of its rules.
+/// Returns how the Redis stores of this suite call a key, its log, and the sketch of one of its
+/// rules.
 [[nodiscard]] std::string name_of(const policy& p, std::string_view key);
 [[nodiscard]] std::string log_name_of(const policy& p, std::string_view key);
 [[nodiscard]] std::string sketch_name_of(const policy& p, std::string_view key,
                                          std::string_view rule_name = "distinct");
 
-/// What a refusal must not change: of every key on the server the value, and the time at which it
-/// ends.
+/// Returns the state that a denial must not change: the value and the end of every key on the
+/// server.
 using server_picture = std::map<std::string, std::pair<std::optional<std::string>, std::int64_t>>;
 [[nodiscard]] server_picture take_picture();
 

@@ -25,7 +25,7 @@ using namespace colimit;
 using namespace colimit::test;
 using namespace std::chrono_literals;
 
-/// When a client's calls were granted, by the server's clock.
+/// When a client's calls were granted, according to the server clock.
 using grants = std::vector<time_point>;
 
 /// Asks, `at_once` calls at a time, until so much time has passed.
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(P13_of_a_long_window_no_more_than_the_limit_is_granted) {
     auto sum = std::size_t{0};
     for (const auto& mine : of_client)
         sum += mine.size();
-    // Calls of cost 1 that race for the last place cannot all be refused: one of them is first.
+    // Calls of cost 1 that race for the last token cannot all be denied: one of them is first.
     BOOST_TEST(sum == 100U);
 }
 

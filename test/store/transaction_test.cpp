@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 const policy five{"five", sliding_log(5, 1min)};
 
-/// Nobody can run a script there.
+/// A server on which scripts cannot run.
 struct scriptless {
     redis_server server{{.arguments = {"--rename-command", "EVAL", "", "--rename-command",
                                        "EVALSHA", "", "--rename-command", "SCRIPT", ""}}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What each verb charges, and what it answers.
+// The charge and the decision of each verb.
 
 #include "stores.hpp"
 

@@ -69,7 +69,8 @@ enum class shape : std::uint8_t { bucket, stepwise, aligned, window, from_first,
     return gcra(1, 1s);
 }
 
-/// What a version may admit in any closed interval of a length (P12), above its capacity.
+/// Returns how much a version may admit in any closed interval of a length (P12), above its
+/// capacity.
 [[nodiscard]] std::int64_t rate_bound(shape s, const numbers& n, std::int64_t length) {
     switch (s) {
     case shape::bucket:
@@ -82,8 +83,9 @@ enum class shape : std::uint8_t { bucket, stepwise, aligned, window, from_first,
     }
 }
 
-/// What versions may admit together in any closed interval of a length. Windows of different
-/// lengths each end when they say, so each version may give its limit back once within a moment.
+/// Returns how much versions may admit together in any closed interval of a length. Windows of
+/// different lengths each end at their own time, so each version may repay its limit once within a
+/// moment.
 [[nodiscard]] std::int64_t bound(shape a, const numbers& x, shape b, const numbers& y,
                                  std::int64_t length) {
     const auto first = rate_bound(a, x, length);
@@ -98,7 +100,7 @@ enum class shape : std::uint8_t { bucket, stepwise, aligned, window, from_first,
     return limit + x.count + y.count + first + second;
 }
 
-/// What was admitted, in the order of time.
+/// The admitted calls, in the order of time.
 class admissions {
   public:
     void add(std::int64_t at, std::int64_t amount) {
@@ -261,7 +263,8 @@ BOOST_DATA_TEST_CASE(P16_versions_keep_the_shorter_gap_of_prevent_duplicate, eve
     }
 }
 
-/// How many calls are granted in two minutes, ten per second, where the versions take turns.
+/// Returns how many calls are granted in two minutes, ten per second, where the versions take
+/// turns.
 [[nodiscard]] std::int64_t granted_in_turns(open_limiter& s, const policy& even,
                                             const policy& odd) {
     auto granted = std::int64_t{0};
@@ -312,8 +315,8 @@ BOOST_DATA_TEST_CASE(a_version_with_a_longer_period_denies_without_a_write, ever
     check_denial_writes_nothing(sample, {20, 20, 60 * second}, {10, 10, 3'600 * second});
 }
 
-/// What was charged under a longer period still counts there, but for what the shorter one has
-/// given back by its own rate.
+/// Charges under a longer period still count there, except the part that the shorter one has repaid
+/// at its own rate.
 BOOST_DATA_TEST_CASE(a_shorter_period_erases_nothing_that_a_longer_one_counts, every_store()) {
     for (const auto kind : {shape::window, shape::from_first, shape::counter, shape::log}) {
         auto s = open_store(sample);

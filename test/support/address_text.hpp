@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The address that parse_address reads as a given one: for tests of the round trip.
+// The address that parse_address reads as a given one: for round-trip tests.
 
 #ifndef COLIMIT_TEST_SUPPORT_ADDRESS_TEXT_HPP
 #define COLIMIT_TEST_SUPPORT_ADDRESS_TEXT_HPP

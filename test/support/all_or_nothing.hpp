@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A call for several keys of the in-process store, and what must hold of it: all are granted in
-// full, or nothing is and the store says of each key what it said before.
+// A call for several keys of the in-process store, and its invariant: all are granted in full, or
+// none is and the store's decision about each key is unchanged.
 
 #ifndef COLIMIT_TEST_SUPPORT_ALL_OR_NOTHING_HPP
 #define COLIMIT_TEST_SUPPORT_ALL_OR_NOTHING_HPP
@@ -27,7 +27,7 @@ namespace colimit::test {
     return d;
 }
 
-/// What the store says of each check on its own.
+/// Returns the store's decision for each check on its own.
 [[nodiscard]] inline std::vector<decision>
 peek_all(memory::store& s, std::span<const check_item> checks, std::int64_t now) {
     auto said = std::vector<decision>{};
@@ -39,7 +39,7 @@ peek_all(memory::store& s, std::span<const check_item> checks, std::int64_t now)
     return said;
 }
 
-/// Whether all were granted; otherwise none was.
+/// Returns whether all were granted; otherwise none was.
 inline bool was_granted(std::span<const check_item> checks, std::span<const decision> before) {
     const auto is_granted = [](const check_item& c) {
         return c.result.allowed() && c.result.granted == c.options.cost;

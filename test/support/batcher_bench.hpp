@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A batcher with a connection that the test holds in its hands: it decides what is written, how
-// much of it leaves, and what is answered.
+// A batcher with a connection that the test controls: what is written, how much of it is sent, and
+// the replies.
 
 #ifndef COLIMIT_TEST_SUPPORT_BATCHER_BENCH_HPP
 #define COLIMIT_TEST_SUPPORT_BATCHER_BENCH_HPP
@@ -27,7 +27,7 @@ struct batcher_bench {
         return batcher.submit(op, key, p.data());
     }
 
-    /// What the batcher writes now, at the right place of the stream.
+    /// Returns the bytes that the batcher writes now, at the right position of the stream.
     std::string write() {
         auto out = std::string{};
         batcher.write(out, position, 0);

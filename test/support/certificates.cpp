@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Elliptic keys, which are made in no time.
+// Elliptic keys, which are fast to generate.
 
 #include <support/certificates.hpp>
 #include <support/fresh_folder.hpp>

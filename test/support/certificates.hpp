@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Certificates that a test makes for itself, in a folder that goes with them: none is ever older
-// than the test that uses it.
+// Certificates that a test makes in a temporary folder, so that none is older than its test.
 //
-//     certificate_authority authority;
-//     const auto server = authority.sign("server");
-//     const auto expired = authority.sign("expired", {.until = -1h});
+//     certificate_authority ca;
+//     const auto server = ca.sign("server");
+//     const auto expired = ca.sign("expired", {.until = -1h});
 
 #ifndef COLIMIT_TEST_SUPPORT_CERTIFICATES_HPP
 #define COLIMIT_TEST_SUPPORT_CERTIFICATES_HPP

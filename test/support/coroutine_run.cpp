@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Runs coroutines of tests; one co_spawn for all that have no needs of their own.
+// Runs coroutines of tests; one co_spawn for all without special requirements.
 
 #include "coroutine_run.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Runs a coroutine of a test on its context until it has ended, and no longer than is patient. What
-// else the context still has to do stays there.
+// Runs a coroutine of a test on its context until it has ended, with a timeout. Other work of the
+// context stays there.
 
 #ifndef COLIMIT_TEST_SUPPORT_COROUTINE_RUN_HPP
 #define COLIMIT_TEST_SUPPORT_COROUTINE_RUN_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A call without a handler, for tests of what stands between a call and the wire: nothing runs when
-// it is finished, its code and result are read from it.
+// A call without a handler, for tests of the code between a call and the connection: nothing runs
+// when it is finished, its code and result are read from it.
 
 #ifndef COLIMIT_TEST_SUPPORT_FAKE_OPERATION_HPP
 #define COLIMIT_TEST_SUPPORT_FAKE_OPERATION_HPP
@@ -33,7 +33,7 @@ struct fake_operation : detail::operation {
         deadline = deadline_us;
     }
 
-    /// Whether it came back with this code (and, without one, allowed).
+    /// Returns whether it came back with this code (and, without one, allowed).
     [[nodiscard]] bool ended(error_code code) const noexcept { return !is_held && ec == code; }
     [[nodiscard]] bool is_allowed() const noexcept { return ended({}) && result.allowed(); }
 };

@@ -81,8 +81,9 @@ class link : public std::enable_shared_from_this<link> {
         bool deaf = false;
     };
 
-    /// What ends one way ends the connection, when what was read has been passed on. But a client
-    /// that was told of the end goes by itself; closing first would reset what it has not read.
+    /// The end of one direction ends the connection, when the data read has been passed on. But a
+    /// client that was notified of the end closes by itself; closing first would reset data that it
+    /// has not read.
     template<class Body>
     void spawn(Body body) {
         asio::co_spawn(
@@ -206,7 +207,7 @@ class link : public std::enable_shared_from_this<link> {
         }
     }
 
-    /// What happens behind the last byte that was passed on.
+    /// The action after the last byte that was passed on.
     void end(half& h, way w) noexcept {
         auto ignored = error_code{};
         const auto shut = [&](auto& socket) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A bad network on demand: stands between a limiter and a real server, passes on what they say, and
-// does one thing wrong on each connection that a test picks. It knows where messages begin and end,
-// so a fault is named by the message and the byte of it at which it strikes:
+// A bad network on demand: it is between a limiter and a real server, passes on their data, and
+// injects one fault on each connection that a test picks. It knows where messages begin and end, so
+// a fault is named by the message and the byte of it at which it strikes:
 //
 //     auto proxy = fault_proxy{context, server.address(), [](int connection) {
 //         return connection == 1 ? fault{.kind = fault_kind::reset, .way = way::to_client,
@@ -11,7 +11,7 @@
 //     }};
 //     limiter l{context.get_executor(), proxy.address()};
 //
-// What goes to a server by TLS is one long message each way, from the handshake on.
+// Over TLS the traffic is one long message each way, from the handshake on.
 
 #ifndef COLIMIT_TEST_SUPPORT_FAULT_PROXY_HPP
 #define COLIMIT_TEST_SUPPORT_FAULT_PROXY_HPP
@@ -65,11 +65,11 @@ struct fault {
 /// of the script that asks for permissions, and its EVALSHA.
 inline constexpr std::size_t script_handshake = 4;
 
-/// Anywhere in the first messages behind a greeting. Never a flipped bit: a request that says
-/// something else is decided as it says, so nothing would hold of any decision.
+/// Anywhere in the first messages after a handshake. Never a flipped bit: a changed request is a
+/// valid request, so no decision could be checked.
 [[nodiscard]] fault random_fault(std::mt19937_64& random);
 
-/// What has passed on one connection.
+/// The messages of one connection.
 struct traffic {
     /// Whole messages that were passed on, by way.
     std::array<std::size_t, 2> passed{};

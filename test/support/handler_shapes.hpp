@@ -29,7 +29,7 @@ namespace colimit::test {
 
 namespace asio = boost::asio;
 
-/// How a call of a test ended, and what is left of its handler.
+/// The end of a test's call, and the state of its handler.
 struct ending {
     asio::any_io_executor executor; ///< for shapes that have one
     asio::cancellation_signal signal;

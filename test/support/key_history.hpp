@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One key under one policy, asked by the bare arithmetic at times of the test's choosing.
+// One key under one policy, with the arithmetic alone at times that the test chooses.
 
 #ifndef COLIMIT_TEST_SUPPORT_KEY_HISTORY_HPP
 #define COLIMIT_TEST_SUPPORT_KEY_HISTORY_HPP

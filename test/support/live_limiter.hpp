@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A limiter on a server, with a context of its own, for tests against what really runs.
+// A limiter on a real server, with its own context.
 
 #ifndef COLIMIT_TEST_SUPPORT_LIVE_LIMITER_HPP
 #define COLIMIT_TEST_SUPPORT_LIVE_LIMITER_HPP
@@ -27,7 +27,7 @@
 
 namespace colimit::test {
 
-/// How often `part` occurs in `text`.
+/// Returns how often `part` occurs in `text`.
 [[nodiscard]] inline int count_of(std::string_view text, std::string_view part) {
     auto n = 0;
     for (auto at = text.find(part); at != std::string_view::npos;
@@ -36,7 +36,7 @@ namespace colimit::test {
     return n;
 }
 
-/// How often the server has run a command, as INFO commandstats says.
+/// Returns how often the server has run a command, as INFO commandstats says.
 [[nodiscard]] inline std::int64_t calls_of(raw_client& server, std::string_view command) {
     const auto info = server.must({"INFO", "commandstats"}).text;
     const auto name = "cmdstat_" + std::string{command} + ":calls=";

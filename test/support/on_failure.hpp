@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Tests of what becomes of a call want to see its error, not what stands in for an answer.
+// Tests of errors need the error of a call, not the decision of a failure mode.
 
 #ifndef COLIMIT_TEST_SUPPORT_ON_FAILURE_HPP
 #define COLIMIT_TEST_SUPPORT_ON_FAILURE_HPP
@@ -9,7 +9,7 @@
 
 namespace colimit::test {
 
-/// Nobody answers in the server's place.
+/// Errors are reported instead of decided by a failure mode.
 inline void errors_come_through(config& settings) {
     settings.on_failure = failure_mode::error;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How much memory this process has had at most since a moment, as the kernel counts it: what was
-// asked for and never touched does not count, what was freed in between does.
+// The peak memory of this process since a moment, as the kernel counts it: memory that was
+// allocated and never touched does not count, memory that was freed in between does.
 
 #ifndef COLIMIT_TEST_SUPPORT_PEAK_MEMORY_HPP
 #define COLIMIT_TEST_SUPPORT_PEAK_MEMORY_HPP

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A blocking connection to a server, for tests that look at what is there or pipeline by hand: one
-// command, one reply, RESP2, no recovery from anything. Whatever goes wrong is a
-// std::runtime_error, also that nothing comes for ten seconds.
+// A blocking connection to a server, for tests that read keys or pipeline by hand: one command, one
+// reply, RESP2, no recovery from anything. Whatever goes wrong is a std::runtime_error, also that
+// nothing comes for ten seconds.
 
 #ifndef COLIMIT_TEST_SUPPORT_RAW_CLIENT_HPP
 #define COLIMIT_TEST_SUPPORT_RAW_CLIENT_HPP

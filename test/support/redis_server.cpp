@@ -153,7 +153,7 @@ bool redis_server::has_ended() {
     return true;
 }
 
-/// False when the server ended before it answered.
+/// Returns false if the server ended before it replied.
 bool redis_server::launch() {
     auto words = arguments();
     auto pointers = pointers_to(words);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A redis-server of one's own for the time of a test: on a unix socket in a fresh folder, and on a
-// free port of 127.0.0.1 where that is asked for. It keeps nothing on disk, it ends with the test
-// even when the test crashes, and nobody else's server is touched.
+// A private redis-server for the duration of a test: on a unix socket in a fresh folder, and on a
+// free port of 127.0.0.1 on request. It keeps nothing on disk, it ends with the test even when the
+// test crashes, and other servers are not touched.
 //
 //     redis_server server;
 //     limiter l{executor, server.address()};
@@ -28,7 +28,7 @@ namespace colimit::test {
 struct redis_server_options {
     /// Also listens on a free port of 127.0.0.1, and `address` is that one.
     bool tcp = false;
-    /// With tcp: by TLS only, as this.
+    /// With tcp: over TLS only, with this identity.
     std::optional<identity> tls = {};
     /// Whose certificates it takes, if clients must have one.
     std::string tls_clients = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a constructor or parser says when it refuses: for tests that check the words.
+// The error message of a constructor or parser, for tests that check it.
 
 #ifndef COLIMIT_TEST_SUPPORT_REFUSAL_HPP
 #define COLIMIT_TEST_SUPPORT_REFUSAL_HPP

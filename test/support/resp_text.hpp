@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a RESP decoder says of a stream, as text that a test can compare and a failure can show:
+// The result of a RESP decoder as text that a test can compare and a failure can show:
 //
 //   array[bulk "abc" array[integer 7]] in 20 bytes
 //   malformed at 3: a number beyond 64 bits
@@ -109,7 +109,7 @@ class resp_reader {
     return reader.log();
 }
 
-/// What is said of a stream of one reply; "need more" if it is not all there.
+/// Returns the result for a stream of one reply; "need more" if it is incomplete.
 [[nodiscard]] inline std::string read_one(std::string_view stream) {
     const auto log = read_whole(stream);
     return log.empty() ? "need more" : log.front();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One rule of each kind whose state is numbers, with one limit: for what holds of all of them.
+// One rule of each kind whose state is numbers, with one limit: for properties of all of them.
 
 #ifndef COLIMIT_TEST_SUPPORT_RULES_OF_EVERY_KIND_HPP
 #define COLIMIT_TEST_SUPPORT_RULES_OF_EVERY_KIND_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Stands in for the script where no server runs: reads the commands that a batch encodes, goes
-// through their calls with the C++ arithmetic, and answers with the bytes that the script would.
+// A substitute for the script without a server: reads the commands that a batch encodes, makes
+// their calls with the C++ arithmetic, and replies with the bytes that the script would return.
 
 #ifndef COLIMIT_TEST_SUPPORT_SCRIPT_DOUBLE_HPP
 #define COLIMIT_TEST_SUPPORT_SCRIPT_DOUBLE_HPP

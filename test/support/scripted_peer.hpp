@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A server that does just what a test tells it: listens on a unix socket and runs a coroutine for
-// each connection, which reads whole commands and answers with any bytes at any pace.
+// A server that is controlled by a test: listens on a unix socket and runs a coroutine per
+// connection, which reads complete commands and replies with any bytes at any pace.
 
 #ifndef COLIMIT_TEST_SUPPORT_SCRIPTED_PEER_HPP
 #define COLIMIT_TEST_SUPPORT_SCRIPTED_PEER_HPP
@@ -67,7 +67,7 @@ class peer_connection {
         }
     }
 
-    /// Answers a greeting up to its last command as a friendly server does.
+    /// Replies to a handshake up to its last command like a real server.
     asio::awaitable<void> greet() {
         for (auto last = false; !last;) {
             const auto words = co_await next();
@@ -80,7 +80,7 @@ class peer_connection {
         }
     }
 
-    /// Answers script calls for as long as the client stays.
+    /// Replies to script calls as long as the client is connected.
     asio::awaitable<void> serve(script_double& script) {
         for (;;) {
             const auto words = co_await next();

@@ -55,7 +55,7 @@ struct session_bench {
         return session.read_reply(reader, bytes, now);
     }
 
-    /// The last reply to the first part of the greeting; the second part is the script.
+    /// The last reply to the first part of the handshake; the second part is the script.
     void introduce(std::string_view bytes) {
         BOOST_TEST((reply(bytes) == redis::action::send));
         BOOST_TEST(
@@ -65,7 +65,7 @@ struct session_bench {
                                {"EVALSHA", std::string{redis::permissions_script.sha1}, "0", ""}}));
     }
 
-    /// Up to the point where replies to the greeting are expected.
+    /// Proceeds until replies to the handshake are expected.
     void open() {
         BOOST_TEST((session.start(now) == redis::action::connect));
         BOOST_TEST((session.connected() == redis::action::send));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A server on a free port of 127.0.0.1 that knows one sentence: it says it to each client that has
-// sent something (or at once) and closes the connection. For servers that are not Redis.
+// A server on a free port of 127.0.0.1 that sends one text to each client that has sent something
+// (or at once) and closes the connection. For servers that are not Redis.
 
 #ifndef COLIMIT_TEST_SUPPORT_TCP_RESPONDER_HPP
 #define COLIMIT_TEST_SUPPORT_TCP_RESPONDER_HPP
@@ -52,7 +52,7 @@ class tcp_responder {
             (void)co_await socket.async_read_some(asio::buffer(bytes), asio::use_awaitable);
         co_await asio::async_write(socket, asio::buffer(sentence_), asio::use_awaitable);
         socket.shutdown(tcp::socket::shutdown_send);
-        for (;;) // until the client closes, or its bytes would make the kernel drop ours
+        for (;;) // until the client closes, or its bytes would make the kernel drop the reply
             (void)co_await socket.async_read_some(asio::buffer(bytes), asio::use_awaitable);
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A redis-server that speaks TLS only, and an authority of its own that vouches for it.
+// A redis-server that only uses TLS, with a private CA.
 //
 //     auto s = tls_server{{.names = "DNS:cache.example.org"}};
 //     auto l = live{s.address(), s.trusted("cache.example.org")};
@@ -21,7 +21,7 @@ namespace colimit::test {
 
 struct tls_server {
     /// @param wishes of its certificate
-    /// @param demanding clients must have a certificate of the same authority
+    /// @param demanding clients must have a certificate of the same CA
     explicit tls_server(const certificate_wishes& wishes = {},
                         std::vector<std::string> arguments = {}, bool demanding = false)
         : own(authority.sign("server", wishes)),
@@ -35,7 +35,7 @@ struct tls_server {
     [[nodiscard]] std::string address(const std::string& host) const {
         return "rediss://" + host + ":" + std::to_string(server.port());
     }
-    /// What makes a limiter trust it, as `name` if that is not its host.
+    /// Returns the options with which a limiter trusts it, with `name` if that is not its host.
     [[nodiscard]] std::function<void(config&)> trusted(const std::string& name = {}) const {
         return [file = authority.file(), name](config& c) {
             c.tls.ca_file = file;

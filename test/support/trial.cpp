@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What each verb does to its key: 10 tokens, 4 of them used before, and each verb leaves another
-// number of them.
+// The effect of each verb on its key: 10 tokens, 4 of them used before, and each verb leaves
+// another number of them.
 
 #include <support/trial.hpp>
 

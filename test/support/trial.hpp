@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A call of any verb that a test can give up, and what is left of it in the store afterwards: each
-// on a key of its own whose state is known before, so that peek says whether it was made.
+// A call of any verb that a test can cancel, and its effect in the store: each on a separate key
+// with a known state, so that peek shows whether it was made.
 
 #ifndef COLIMIT_TEST_SUPPORT_TRIAL_HPP
 #define COLIMIT_TEST_SUPPORT_TRIAL_HPP
@@ -46,7 +46,7 @@ inline constexpr auto every_kind = std::array{
     kind_of_call::reset, kind_of_call::block,      kind_of_call::wait,      kind_of_call::once,
     kind_of_call::seen,  kind_of_call::allow_many, kind_of_call::allow_all, kind_of_call::ready};
 
-/// What a server without scripts is asked.
+/// The commands for a server without scripts.
 inline constexpr auto transaction_kinds =
     std::array{kind_of_call::allow,  kind_of_call::peek,       kind_of_call::charge,
                kind_of_call::refund, kind_of_call::allow_many, kind_of_call::ready};
@@ -55,7 +55,7 @@ inline constexpr auto every_cancellation =
     std::array{boost::asio::cancellation_type::terminal, boost::asio::cancellation_type::partial,
                boost::asio::cancellation_type::total};
 
-/// What a call has left behind.
+/// The effects of a call.
 enum class trace : std::uint8_t { none, made, strange };
 
 std::ostream& operator<<(std::ostream& out, trace t);
@@ -88,7 +88,7 @@ class trial {
     [[nodiscard]] kind_of_call kind() const noexcept { return kind_; }
     /// Questions in its batches: those of one key count apiece.
     [[nodiscard]] std::size_t size() const noexcept;
-    /// How often it completed, and with what.
+    /// Returns how often it completed, and with what.
     [[nodiscard]] int ended() const noexcept { return *ended_; }
     [[nodiscard]] error_code code() const noexcept { return code_; }
     /// Handlers that are there: 1 until the call ends or is dropped.

@@ -152,7 +152,7 @@ struct fixture {
     int ended = 0;
 };
 
-// What is not a token is refused where a verb is called.
+// A type that is not a token is an error where a verb is called.
 template<class Token>
 concept can_allow = requires(limiter& l, Token token) { l.allow("k", thousand, token); };
 static_assert(can_allow<asio::deferred_t>);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Server addresses: what is read, what is refused in which words, and that no secret is shown.
+// Server addresses: valid ones, errors and their messages, and that no secret is shown.
 
 #include <boost/test/unit_test.hpp>
 
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(hosts_are_names_or_addresses) {
     check_reason("redis://h\xc3\xb6st", "10: " + no_host);
     check_reason(std::string_view{"redis://h\0", 10}, "10: " + no_host);
     check_reason("redis://fe80:0::1",
-                 "9: two ':' in the host and port; an IPv6 address stands in brackets");
+                 "9: two ':' in the host and port; an IPv6 address is written in brackets");
     check_reason("redis://[::1", "9: the '[' of an IPv6 address has no ']'");
     check_reason("redis://[::1]6379",
                  "14: expected ':' and a port, '/' and a database, or the end");

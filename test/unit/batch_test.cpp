@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One batch: the bytes it becomes, and the decisions it makes of a reply.
+// One batch: its encoding, and the decisions that it makes from a reply.
 
 #include <boost/test/unit_test.hpp>
 
+#include <core/evaluate.hpp>
 #include <redis/protocol/script.hpp>
 #include <redis/script/batch.hpp>
+#include <redis/script/wire.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <cstring>
 #include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(batches)
@@ -299,6 +304,51 @@ BOOST_FIXTURE_TEST_CASE(a_reply_that_granted_otherwise_than_the_arithmetic_decid
     (void)encode();
     BOOST_TEST((read(reply_to(1, 0).bytes()) == redis::remedy::keep));
     BOOST_TEST(op.ended(errc::corrupt_state));
+}
+
+/// A denial writes nothing, so the next call finds what another version has left as it was. Where
+/// the clock was set back it writes the window that it moved, and with it the whole state.
+BOOST_AUTO_TEST_CASE(equal_calls_that_a_count_of_members_denies_find_what_is_stored) {
+    constexpr std::int64_t second = 1'000'000;
+    constexpr auto now = 1'000 * second;
+    constexpr auto end = 3'600 * second;
+    const auto members = distinct(3, 1h).named("members");
+    const auto high = policy{"p", gcra(20, 1min).named("bucket"), members};
+    const auto low = policy{"p", gcra(10, 1min).named("bucket"), members};
+    auto state = core::key_state{};
+    auto ignored = decision{};
+    (void)core::evaluate(
+        high.data()->plan, state,
+        {.verb = verb::charge, .cost = 20, .at_least = 20, .now = now - 6 * second}, ignored);
+    auto facts = std::string{};
+    for (int call = 0; call < 2; ++call)
+        for (const auto number : {double{end}, 3.0, 4.0, 1.0}) { // with the member there are 4
+            char bytes[sizeof number];
+            std::memcpy(bytes, &number, sizeof number);
+            facts.append(bytes, sizeof number);
+        }
+
+    for (const auto found_end : {end, 2 * end}) {
+        state.states[1] = {.t = found_end, .debt = 3, .num = 1, .capacity = 1};
+        auto f = fixture{};
+        f.batch.start(low.data(), detail::store_clock, 7);
+        for (const std::string_view member : {"ann", "bob"})
+            f.add("a", {.member = member, .has_member = true});
+        (void)f.encode();
+        auto reply = std::string{};
+        redis::resp::append_array(reply, 3);
+        redis::resp::append_bulk(reply, redis::encode_value(low.data()->plan, state, 0));
+        redis::resp::append_bulk(reply, facts);
+        redis::resp::append_bulk(reply, "7 1000 0 0 -");
+        BOOST_TEST((f.read(reply) == redis::remedy::keep));
+        for (const auto& op : f.ops) {
+            BOOST_TEST(op.ended({}));
+            BOOST_TEST(!op.result.allowed());
+        }
+        // Six seconds give one back. As it is stored then, more is owed than the rule shows.
+        BOOST_TEST(f.ops[0].result.rules[0].balance == 1);
+        BOOST_TEST(f.ops[1].result.rules[0].balance == (found_end == end ? 1 : 0));
+    }
 }
 
 BOOST_FIXTURE_TEST_CASE(a_key_with_a_foreign_value_fails_alone, fixture) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The batcher on a connection that works: who joins which batch, how much flies, who leaves early.
+// The batcher on a connection that works: which batch a call joins, how many are in flight, which
+// are sent early.
 
 #include <boost/test/unit_test.hpp>
 
@@ -361,6 +362,19 @@ BOOST_FIXTURE_TEST_CASE(a_few_cancelled_batches_among_many_are_not_looked_for, f
             bench.batcher.withdraw(ops[99], boost::asio::error::operation_aborted);
     }
     BOOST_TEST(bench.batcher.size() == 94U);
+    bench.batcher.fail_all(errc::closed);
+}
+
+BOOST_FIXTURE_TEST_CASE(cancelled_batches_in_flight_do_not_count_among_those_that_wait, fixture) {
+    auto bench = batcher_bench{
+        {.prefix = "t", .batch_size = 1, .batches_in_flight = 7, .max_in_flight = 100}};
+    for (auto i = 0; i < 100; ++i)
+        BOOST_REQUIRE(!bench.submit(ops.emplace_back(), "k" + std::to_string(i), rules));
+    (void)bench.write();
+    for (const auto i : {0U, 1U, 2U, 3U, 4U, 5U, 6U, 50U})
+        bench.batcher.withdraw(ops[i], boost::asio::error::operation_aborted);
+    auto one_more = fake_operation{};
+    BOOST_TEST((bench.submit(one_more, "new", rules) == errc::too_many_in_flight));
     bench.batcher.fail_all(errc::closed);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The batcher when things go wrong: forgotten scripts, error replies, replies that are not ours,
-// and lost connections, where nothing that may have run is ever sent again.
+// The batcher when things go wrong: forgotten scripts, error replies, replies to other requests,
+// and lost connections, after which nothing that may have run is sent again.
 
 #include <boost/test/unit_test.hpp>
 
@@ -11,8 +11,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(batcher_trouble)
@@ -46,6 +48,19 @@ struct fixture : batcher_bench {
 
     std::deque<fake_operation> ops;
     script_double server{rules};
+};
+
+/// Fingerprints of policies whose calls were denied, and of those whose calls were permitted.
+struct permission_reports : redis::error_sink {
+    void note(const redis::error_report& what) noexcept override {
+        codes.push_back(what.code);
+        failed.push_back(what.policy);
+    }
+    void note_permitted(std::uint64_t policy) noexcept override { permitted.push_back(policy); }
+
+    std::vector<errc> codes;
+    std::vector<std::uint64_t> failed;
+    std::vector<std::uint64_t> permitted;
 };
 
 } // namespace
@@ -125,6 +140,56 @@ BOOST_FIXTURE_TEST_CASE(a_batch_after_a_resend_goes_by_the_digest_again, fixture
     BOOST_TEST(test::commands_of(write()).at(0).at(0) == "EVALSHA");
 }
 
+BOOST_FIXTURE_TEST_CASE(a_script_that_the_server_refuses_to_load_is_not_counted_as_loaded,
+                        fixture) {
+    ask("a");
+    (void)write();
+    (void)reply(noscript);
+    const auto again = test::commands_of(write());
+    BOOST_TEST((reply("-OOM command not allowed\r\n") == redis::remedy::keep));
+    BOOST_TEST(batcher.counted.script_loads == 1U);
+    BOOST_TEST(batcher.counted.scripts_loaded == 0U);
+    (void)reply(noscript);
+    ask("b");
+    (void)write();
+    (void)reply(noscript);
+    (void)write();
+    (void)reply(test::load_reply);
+    BOOST_TEST(batcher.counted.script_loads == 2U);
+    BOOST_TEST(batcher.counted.scripts_loaded == 1U);
+    batcher.fail_all(errc::closed);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_error_is_reported_with_the_policy_of_its_calls, fixture) {
+    auto errors = permission_reports{};
+    batcher.report_to(errors);
+    ask("a");
+    (void)write();
+    (void)reply("-NOPERM this user has no permissions to run the 'evalsha' command\r\n");
+    BOOST_TEST((errors.codes == std::vector{errc::auth_failed}));
+    BOOST_TEST(errors.failed == std::vector{rules.data()->fingerprint});
+    BOOST_TEST(errors.permitted.empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_batch_is_permitted_unless_a_key_of_it_is_denied, fixture) {
+    auto errors = permission_reports{};
+    batcher.report_to(errors);
+    for (const std::string_view text : {"", "OOM command not allowed", "NOPERM no 'set'"}) {
+        ask("a");
+        auto answer = server.answer(write_calls().at(0));
+        if (!text.empty()) {
+            answer.values.at(0) = text;
+            answer.statuses = "e";
+            answer.granted = 0;
+        }
+        BOOST_TEST((reply(answer.bytes()) == redis::remedy::keep));
+    }
+    const auto policy = rules.data()->fingerprint;
+    BOOST_TEST((errors.codes == std::vector{errc::server_error, errc::auth_failed}));
+    BOOST_TEST(errors.failed == std::vector(2, policy));
+    BOOST_TEST(errors.permitted == std::vector(2, policy));
+}
+
 BOOST_FIXTURE_TEST_CASE(an_error_reply_ends_the_calls_of_its_batch_alone, fixture) {
     ask_all({"a", "b", "c"});
     const auto sent = write_calls();
@@ -193,6 +258,17 @@ BOOST_FIXTURE_TEST_CASE(calls_wait_divided_once_the_server_says_that_it_is_in_a_
     BOOST_TEST(ops[0].ended(errc::wrong_node));
     BOOST_TEST(write_calls().size() > 1U);
     batcher.fail_all(errc::closed);
+}
+
+BOOST_FIXTURE_TEST_CASE(calls_for_another_node_of_a_cluster_are_not_divided, batcher_bench) {
+    auto ops = std::deque<fake_operation>{};
+    for (auto i = 0; i < 20; ++i)
+        BOOST_REQUIRE(!submit(ops.emplace_back(), "k" + std::to_string(i), rules));
+    BOOST_TEST(write_calls().size() == 1U);
+    BOOST_TEST((reply("-MOVED 3999 127.0.0.1:6381\r\n") == redis::remedy::keep));
+    for (const auto& op : ops)
+        BOOST_TEST(op.ended(errc::wrong_node));
+    BOOST_TEST(write() == "");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_reply_that_nobody_asked_for_is_not_trusted, fixture) {
@@ -285,7 +361,7 @@ BOOST_FIXTURE_TEST_CASE(a_loss_in_the_middle_of_a_resend_counts_its_replies_anew
     position = 0;
     const auto again = test::commands_of(write());
     BOOST_REQUIRE(again.size() == 1U);
-    BOOST_TEST(again[0].at(0) == "EVALSHA"); // the greeting has loaded it
+    BOOST_TEST(again[0].at(0) == "EVALSHA"); // the handshake has loaded it
     BOOST_TEST((reply(server.answer(again[0])) == redis::remedy::keep));
     BOOST_TEST(ops[0].is_allowed());
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bloom filters in this process: how often they err, for how long they know an id, and what they
-// take.
+// Bloom filters in this process: their error rate, how long they record an id, and their memory.
 
 #include <colimit/bloom_filter.hpp>
 #include <colimit/local_limiter.hpp>

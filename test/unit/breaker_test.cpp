@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The circuit breaker on times and chances that the tests choose.
+// The circuit breaker with times and random numbers that the tests choose.
 
 #include <boost/test/unit_test.hpp>
 
@@ -76,6 +76,24 @@ BOOST_AUTO_TEST_CASE(good_probes_in_a_row_close_it) {
     BOOST_TEST(!b.is_open());
 }
 
+BOOST_AUTO_TEST_CASE(good_probes_do_not_count_when_it_opens_again) {
+    auto greeted = opened(0);
+    probe(greeted, true, 1'000, 50);
+    greeted.greeted();
+    greeted.miss(2'000);
+    auto closed = opened(0);
+    for (int i = 0; i < 2; ++i)
+        probe(closed, true, 1'000, 50);
+    for (int i = 0; i < 3; ++i)
+        closed.miss(2'000);
+    for (auto* b : {&greeted, &closed}) {
+        probe(*b, true, 3'000, 50);
+        BOOST_TEST(b->is_open());
+        probe(*b, true, 4'000, 50);
+        BOOST_TEST(!b->is_open());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_probe_that_is_answered_late_is_not_good_and_asks_for_another) {
     auto b = opened(0);
     for (int i = 0; i < 10; ++i) {
@@ -148,7 +166,7 @@ BOOST_AUTO_TEST_CASE(pauses_begin_small_again_when_a_call_was_answered_and_not_b
     b.greeted();
     for (int i = 0; i < 3; ++i)
         b.miss(0);
-    BOOST_TEST(b.probe_at().value() >= 4'000); // it closed and served nobody
+    BOOST_TEST(b.probe_at().value() >= 4'000); // it closed, and no call was served
     b.greeted();
     b.hit();
     for (int i = 0; i < 3; ++i)

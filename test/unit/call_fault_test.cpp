@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Each fault of a call's arguments is the code that it was, with a message that says which argument
-// or rule it is, what is wrong and what is allowed.
+// Each fault of a call's arguments has its code, with a message that names the argument or rule,
+// the problem and the allowed values.
 
 #include <boost/test/unit_test.hpp>
 #include <core/rule_kind.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Giving up a call: before its bytes left it is not made, afterwards its reply is dropped; and a
-// call that has come to its end is not cancelled any more.
+// Cancelling a call: before its bytes are sent it is not made, afterwards its reply is ignored; and
+// a call that has ended is not cancelled any more.
 
 #include <boost/test/unit_test.hpp>
 
@@ -71,7 +71,7 @@ struct fixture {
                       }));
     }
 
-    /// Whether calls work, and how many tokens are left for the key.
+    /// Returns whether calls work, and how many tokens are left for the key.
     std::int64_t left(std::string_view key) {
         auto remaining = std::int64_t{-1};
         test::run(context, [&]() -> asio::awaitable<void> {

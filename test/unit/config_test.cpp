@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every range that <colimit/config.hpp> states holds at both of its ends.
+// Every range that <colimit/config.hpp> documents is checked at both of its ends.
 
 #include <boost/test/unit_test.hpp>
 

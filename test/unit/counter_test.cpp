@@ -214,4 +214,24 @@ BOOST_AUTO_TEST_CASE(counts_go_on_under_another_limit_and_another_period) {
     BOOST_TEST(shorter.allow(10).allowed());
 }
 
+BOOST_AUTO_TEST_CASE(what_another_period_has_left_counts_as_long_as_it_would_there) {
+    constexpr auto seventy = std::int64_t{1'699'999'980} * second; // a multiple of 7 and 10 seconds
+    constexpr auto ten = sliding_window(5, 10s);
+    auto k = key_of(sliding_window(5, 7s), seventy + 43 * second);
+    k.charge(5); // ends at 49, and fades until 56
+    k.now = seventy + 51 * second;
+    BOOST_TEST(under(k, ten).allow().retry_after.count() == 9 * second);
+    k.now = seventy + 56 * second - 1;
+    BOOST_TEST(!under(k, ten).allow().allowed());
+    k.now += 1;
+    BOOST_TEST(under(k, ten).allow().allowed());
+}
+
+BOOST_AUTO_TEST_CASE(what_a_longer_period_has_used_counts_until_the_next_window_ends) {
+    constexpr auto ninety = std::int64_t{1'699'999'920} * second; // a multiple of 45 and 10 seconds
+    auto k = key_of(sliding_window(5, 45s), ninety + 46 * second);
+    k.charge(5);
+    BOOST_TEST(under(k, sliding_window(5, 10s)).allow().retry_after.count() == 4 * second);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Denials that are remembered, by a clock that the test holds in its hands.
+// Cached denials, with a clock that the test controls.
 
 #include <boost/test/unit_test.hpp>
 
@@ -29,7 +29,7 @@ std::int64_t clock_now = 0;
 
 const policy rules{"p", gcra(1, 1s).burst(10).named("quick"), fixed_window(100, 1h).named("hour")};
 
-/// What a store says at 5,000 s of its own clock.
+/// Returns a store's decision at 5,000 s of its own clock.
 [[nodiscard]] decision denial(microseconds retry_after) {
     auto d = decision{};
     d.limit = 10;
@@ -54,8 +54,8 @@ struct fixture {
         clock_now = 1'000'000;
     }
 
-    /// Whether the cache answers; if not, the store says `d`, having been asked at once and heard
-    /// 2 ms later.
+    /// Returns whether the cache answers; if not, the store says `d`, having been asked at once and
+    /// heard 2 ms later.
     bool ask(std::string_view key, detail::question q = {}, decision d = denial(1s),
              const policy& p = rules) {
         auto op = fake_operation{q};

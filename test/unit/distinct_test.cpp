@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the arithmetic makes of what a sketch says: how many members there are, and how many there
-// would be with the one that asks.
+// The arithmetic on the facts of a sketch: the number of members, and the number with the one of
+// the call.
 
 #include <boost/test/unit_test.hpp>
 

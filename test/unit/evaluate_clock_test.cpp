@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The arithmetic where time is not what it was: coarse units, clocks that step, numbers that
-// changed, values that are no state.
+// The arithmetic with unusual times: coarse units, clocks that step, numbers that changed, invalid
+// states.
 
 #include <boost/test/unit_test.hpp>
 

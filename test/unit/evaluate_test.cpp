@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The arithmetic of one call: what is granted, what is left, when to come back, and which rule
-// says so.
+// The arithmetic of one call: the grant, the rest, when to retry, and the limiting rule.
 
 #include <boost/test/unit_test.hpp>
 
@@ -320,7 +319,7 @@ BOOST_AUTO_TEST_CASE(an_answer_keeps_nothing_of_the_one_that_was_there) {
     answer = used;
     (void)core::evaluate(k.plan(), state, {.verb = core::verb::peek, .now = start}, answer);
     BOOST_TEST((answer == fresh));
-    for (const auto& r : fresh.rules) // nobody has to wait for what is there
+    for (const auto& r : fresh.rules) // no wait for available tokens
         BOOST_TEST(r.retry_after.count() == 0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// event_log against a plain list of events that anybody can see is right.
+// event_log against a plain list of events that is obviously correct.
 
 #include <colimit/limits.hpp>
 #include <core/event_log.hpp>
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(an_event_counts_for_one_period_exactly) {
     BOOST_TEST(log.newest(start + 99, 100) == start);
     BOOST_TEST(log.used(start + 100, 100) == 0);
     BOOST_TEST(log.newest(start + 100, 100) == 0);
-    BOOST_TEST(log.size() == 1U); // nobody asked it to forget
+    BOOST_TEST(log.size() == 1U); // nothing has trimmed it
 }
 
 BOOST_AUTO_TEST_CASE(the_last_event_is_told_however_many_there_are) {
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(beyond_its_capacity_a_log_forgets_no_weight_and_decides_as_
         for (auto later = now + period - limit - 1; later <= now + period; ++later)
             BOOST_REQUIRE(bounded.used(later, period) == whole.used(later, period));
     }
-    // What is given back is what was taken.
+    // Refunds return what was charged.
     auto log = event_log{};
     for (int i = 0; i < 100; ++i)
         (void)log.record(start + i, 1, period, 2 * limit + 16);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The period in which the failure mode decides calls: it begins with the first one, and ends only
-// when the server decides calls again and has the field to itself for a while.
+// when the server decides calls again and the failure mode has decided none for a while.
 
 #include <boost/test/unit_test.hpp>
 

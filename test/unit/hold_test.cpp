@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What refuses for a time whatever is left: prevent_duplicate, block, once.
+// Denials for a time regardless of rules: prevent_duplicate, block, once.
 
 #include <boost/test/unit_test.hpp>
 

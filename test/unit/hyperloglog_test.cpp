@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// hyperloglog on its own. That its counts are those of a server is in test/store.
+// hyperloglog alone. test/store compares its counts with those of a server.
 
 #include <core/hyperloglog.hpp>
 #include <hash/murmur_hash.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A program that compiles Boost.JSON into itself, as this file does, and links colimit, which has a
-// copy of its own, has no symbol twice: that this links is the test.
+// separate copy, has no duplicate symbols: the test is that it links.
 
 #include <boost/json/src.hpp>
 #include <boost/test/unit_test.hpp>

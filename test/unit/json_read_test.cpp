@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Policies as JSON: what each field means, and that what is written is read as the same.
+// Policies as JSON: the meaning of each field, and round trips.
 
 #include <boost/test/unit_test.hpp>
 

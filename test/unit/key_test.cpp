@@ -35,7 +35,8 @@ using namespace colimit;
     return crc % 16384;
 }
 
-/// What a cluster hashes of a name: the text between the first brace and the first closing one.
+/// Returns the part of a name that a cluster hashes: the text between the first brace and the first
+/// closing one.
 [[nodiscard]] std::string hashed_part(std::string_view name) {
     const auto open = name.find('{');
     const auto close = name.find('}', open + 1);

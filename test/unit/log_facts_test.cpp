@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls on sliding logs through the arithmetic: what the log tells, what the call does to it.
+// Calls on sliding logs through the arithmetic: the facts of the log, and the effect of the call.
 
 #include <colimit/policy.hpp>
 #include <core/log_facts.hpp>
@@ -221,14 +221,14 @@ BOOST_AUTO_TEST_CASE(a_clock_set_back_costs_at_most_one_period) {
     BOOST_TEST(key.log.newest(key.now + 3'600 * second, second) == before); // a peek writes nothing
     BOOST_TEST((key.allow(3).outcome == outcome::never));
     BOOST_TEST(key.log.newest(key.now + 3'600 * second, second) == before); // nor does never
-    BOOST_TEST((key.allow().retry_after == 1s)); // but a refusal moves what lies ahead
+    BOOST_TEST((key.allow().retry_after == 1s)); // but a denial moves what lies ahead
     key.now += second - 1;
     BOOST_TEST(!key.allow().allowed());
     ++key.now;
     BOOST_TEST(key.allow().allowed());
 }
 
-// No store says so; a server that is none of ours may.
+// No store reports this; a foreign server may.
 BOOST_AUTO_TEST_CASE(facts_that_cannot_be_make_no_time_before_now) {
     const auto now = std::int64_t{1'700'000'000'000'000};
     const auto past = now - 5 * second;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the in-process store promises when there are more keys than places.
+// The guarantees of the in-process store when there are more keys than states.
 
 #include "memory_clocked_store.hpp"
 

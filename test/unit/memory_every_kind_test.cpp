@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every kind of rule in the in-process store, against a reference that anybody can see is right: a
-// map from keys to states, logs and sketches that forgets nothing. Where there is room the two give
-// equal answers; where there is none the store grants no more than the reference has room for.
+// Every kind of rule in the in-process store, against an obviously correct reference: a map from
+// keys to states, logs and sketches that forgets nothing. Where there is room the two give equal
+// answers; where there is none the store grants no more than the reference has room for.
 
 #include "memory_clocked_store.hpp"
 

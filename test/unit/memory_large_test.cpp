@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Logs, sketches and blocks in the in-process store: what they take, what becomes of them when
-// there is no room, and when they are forgotten.
+// Logs, sketches and blocks in the in-process store: their memory, their behaviour in a full store,
+// and when they are deleted.
 
 #include "memory_clocked_store.hpp"
 
@@ -36,7 +36,7 @@ decision with_member(clocked_store& store, verb v, std::string_view key, const p
                      key, p);
 }
 
-/// How many of the members `from` to `to` are let in.
+/// Returns how many of the members `from` to `to` are let in.
 [[nodiscard]] int let_in(clocked_store& store, std::string_view key, const policy& p, int from,
                          int to) {
     auto count = 0;
@@ -108,6 +108,35 @@ BOOST_AUTO_TEST_CASE(a_flood_of_logs_takes_no_more_states_than_there_are) {
         BOOST_TEST(most <= capacity);
         BOOST_TEST(granted > 1'000);
     }
+}
+
+/// It keeps its events for the longest period of all versions of its policy, so it is full.
+BOOST_AUTO_TEST_CASE(a_full_log_of_a_longer_period_stays_where_there_is_no_room_for_a_larger_one) {
+    const policy longer{"p", sliding_log(1'000, 1h)};
+    const policy shorter{"p", sliding_log(1'000, 1s)};
+    auto store = clocked_store{50};
+    for (int i = 0; i < 16; ++i, store.advance(1ms))
+        (void)store.allow("k", longer);
+    for (int i = 0; i < 50; ++i)
+        (void)store.ask(verb::charge, "full" + std::to_string(i), hourly, 1'000);
+    store.advance(2s);
+    BOOST_TEST(store.allow("k", shorter).allowed());
+    BOOST_TEST(store.states() == 50U);
+    BOOST_TEST(store.remaining("k", shorter) == 998); // two of the events are one
+    BOOST_TEST(store.remaining("k", longer) == 983);
+}
+
+BOOST_AUTO_TEST_CASE(a_log_is_kept_for_a_longer_period_though_a_shorter_one_was_asked_last) {
+    const policy longer{"p", sliding_log(5, 1h)};
+    const policy shorter{"p", sliding_log(50, 1s)};
+    auto store = clocked_store{10};
+    (void)store.allow("k", longer, 5);
+    store.advance(2s);
+    BOOST_TEST(store.allow("k", shorter).allowed());
+    store.advance(5s);
+    for (int i = 0; i < 50; ++i)
+        (void)store.ask(verb::charge, "new" + std::to_string(i), hourly, 1'000);
+    BOOST_TEST(!store.allow("k", longer).allowed());
 }
 
 BOOST_AUTO_TEST_CASE(a_log_without_room_never_lets_more_through_than_its_limit) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// local_limiter: the verbs, the clock, and what it refuses.
+// local_limiter: the verbs, the clock, and its errors.
 
 #include <colimit/local_limiter.hpp>
 
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_distinct_rule_wants_to_know_which_member) {
     BOOST_TEST(limiter.allow("k", two, {.member = "a", .now = noon}).remaining == 1);
     BOOST_TEST(limiter.charge("k", two, {.member = "", .now = noon}).remaining == 0);
     BOOST_TEST(!limiter.peek("k", two, {.member = "b", .now = noon}).allowed());
-    BOOST_TEST(limiter.peek("k", two, {.cost = 0, .now = noon}).remaining == 0); // nobody counts
+    BOOST_TEST(limiter.peek("k", two, {.cost = 0, .now = noon}).remaining == 0); // no member counts
     BOOST_TEST(limiter.refund("k", two, {.now = noon}).remaining == 0);
     BOOST_CHECK_EXCEPTION(limiter.allow("k", two, {.member = std::string(65'537, 'm')}),
                           colimit::error, with(errc::invalid_argument));

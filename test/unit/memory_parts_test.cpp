@@ -27,7 +27,7 @@ using colimit::memory::no_cell;
 
 namespace {
 
-/// What the shared states have for a key of plain numbers.
+/// Returns the shared state of a key of plain numbers.
 [[nodiscard]] bool read(const colimit::memory::shared_states& shared,
                         const colimit::detail::policy_data& p, std::int64_t now,
                         std::vector<rule_state>& states) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The in-process store against a reference that anybody can see is right: a map from keys to states
-// that forgets nothing. Where there is room the two give equal answers; where there is none the
-// store grants no more than the reference has room for.
+// The in-process store against an obviously correct reference: a map from keys to states that
+// forgets nothing. Where there is room the two give equal answers; where there is none the store
+// grants no more than the reference has room for.
 
 #include "memory_clocked_store.hpp"
 
@@ -82,7 +82,7 @@ class history {
     std::mt19937 random_;
 };
 
-/// What the reference must be told so that it knows what the store has really charged.
+/// Tells the reference what the store has really charged.
 [[nodiscard]] question as_granted(question asked, const decision& answer) {
     if (asked.verb == verb::allow)
         asked.cost = asked.at_least = answer.granted;

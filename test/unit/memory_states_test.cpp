@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// States of the in-process store: when there is one, and what becomes of it when the policy
-// changes.
+// States of the in-process store: when a key has one, and changes of the policy.
 
 #include "memory_clocked_store.hpp"
 

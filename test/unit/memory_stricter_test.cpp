@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Two states of one rule that become one: whatever versions of the policy left them, the result is
-// at no time less strict than either.
+// Merging two states of one rule: whichever versions of the policy wrote them, the result is never
+// less strict than either.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The row of calls: first in, first out, and any of them can leave.
+// The list of calls: first in, first out, and any of them can be removed.
 
 #include <boost/test/unit_test.hpp>
 

@@ -179,7 +179,7 @@ struct two_rows {
         batch.encode(out, "0");
     }
 
-    /// Whether it is a reply to the batch.
+    /// Returns whether it is a reply to the batch.
     [[nodiscard]] bool reads(const std::string& bytes) {
         auto reader = redis::resp::decoder{};
         BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(a_reply_of_other_rows_is_none_to_the_batch) {
     }
     auto bytes = good.bytes();
     bytes.replace(bytes.find("$-1\r\n"), 5, "$0\r\n\r\n");
-    BOOST_TEST(!two_rows{}.reads(bytes)); // something in the place of the nil
+    BOOST_TEST(!two_rows{}.reads(bytes)); // a value instead of the nil
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_that_was_taken_back_takes_calls_in_all_its_rows) {

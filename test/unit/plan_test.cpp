@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The numbers that rules become: at which values they are refused, in which unit they are counted,
-// where a charge stops, and how long they take to recover.
+// The numbers that rules become: which values are errors, in which unit they are counted, where a
+// charge stops, and how long they take to recover.
 
 #include <boost/test/unit_test.hpp>
 
@@ -28,7 +28,7 @@ constexpr auto longest_debt = limits::max_repayment.count();
 constexpr auto most_ticks = std::int64_t{1} << 52U;
 constexpr auto day_us = std::int64_t{86'400'000'000};
 
-/// Why a rule is refused, without the place.
+/// Returns why a rule is not valid, without the position.
 [[nodiscard]] std::string reason_of(const rule& r) {
     const auto whole =
         test::refusal(errc::invalid_policy, [&] { return policy{"p", r.named("r")}; });

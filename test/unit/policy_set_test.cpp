@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Sets of policies: what is found, and which policies make a set.
+// Sets of policies: lookups, and which policies make a valid set.
 
 #include <boost/test/unit_test.hpp>
 
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(a_set_has_at_most_1000_policies) {
         policies.emplace_back("p" + std::to_string(policies.size()), gcra(1, 1s));
     BOOST_TEST(policy_set{policies}.size() == 1'000U);
     policies.emplace_back("one_more", gcra(1, 1s));
-    BOOST_TEST(reason(policies) == "a set has at most 1000 policies, not 1001");
+    BOOST_TEST(reason(policies) == "too many policies (got 1001, expected at most 1000)");
 }
 
 BOOST_AUTO_TEST_CASE(policies_are_equal_if_everything_about_them_is) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Policies: which rules make one, in which unit they run, and what is refused in which words.
+// Policies: which rules make one, in which unit they run, and errors and their messages.
 
 #include <boost/test/unit_test.hpp>
 
@@ -40,7 +40,7 @@ template<class... Rules>
     return test::refusal(errc::invalid_policy, [&] { return policy{"p", rules}; });
 }
 
-/// Why a rule is refused, without the place.
+/// Returns why a rule is not valid, without the position.
 [[nodiscard]] std::string reason_of(const rule& r) {
     const auto whole = reason("p", r.named("r"));
     const std::string place = "policy 'p', rule 1 'r': ";

@@ -29,7 +29,7 @@ namespace {
     return log.last().value().text;
 }
 
-/// What is shown of bytes that were received in the place of a reply.
+/// Returns the quoted form of bytes that were received instead of a reply.
 [[nodiscard]] std::string quoted(std::string_view received, std::string password = {}) {
     auto log = problem_log{std::move(password), no_clock};
     log.note({.code = errc::bad_reply,
@@ -96,6 +96,12 @@ BOOST_AUTO_TEST_CASE(a_password_in_another_notation_is_left_out) {
         BOOST_TEST(quoted("bad " + text + "!\r\n", "p@ss\\%\n") == "bad ***!");
     }
     BOOST_TEST(shown("bad p%41ss p%4", "p@ss") == "bad p%41ss p%4");
+    BOOST_TEST(shown("bad \\n\\r\\t\\a\\b!", "\n\r\t\a\b") == "bad ***!");
+    BOOST_TEST(shown("bad \\n\\r\\t\\b\\a!", "\n\r\t\a\b") != "bad ***!");
+}
+
+BOOST_AUTO_TEST_CASE(of_several_readings_of_a_text_the_longest_that_is_the_password_is_left_out) {
+    BOOST_TEST(shown("bad %252525!", "%2525") == "bad ***!"); // as it is, and encoded
 }
 
 BOOST_AUTO_TEST_CASE(a_password_is_searched_for_before_the_text_is_cut) {
@@ -126,7 +132,7 @@ BOOST_AUTO_TEST_CASE(the_beginning_of_a_password_where_the_text_ends_is_left_out
 
 BOOST_AUTO_TEST_CASE(words_with_a_password_that_is_too_short_to_be_replaced_are_left_out) {
     const auto left_out =
-        std::string{"(left out: it contains the password, which is too short to be replaced)"};
+        std::string{"(omitted: it contains the password, which is too short to be replaced)"};
     BOOST_TEST(shown("an error", "err") == left_out);
     BOOST_TEST(shown("an e%72r", "err") == left_out);
     BOOST_TEST(shown("a problem", "err") == "a problem");
@@ -168,6 +174,18 @@ BOOST_AUTO_TEST_CASE(a_denial_that_names_no_command_is_followed_by_those_of_the_
     const auto exec = std::string{"EXECABORT Transaction discarded because of: NOPERM 'exec'"};
     BOOST_TEST(shown(exec, phase::reply) == exec);
     BOOST_TEST(shown("WRONGPASS no", phase::handshake) == "WRONGPASS no");
+}
+
+BOOST_AUTO_TEST_CASE(why_words_are_left_out_makes_room_for_the_list_of_denied_commands) {
+    constexpr std::string_view begin = "(omitted: it contain";
+    constexpr std::string_view between = "; commands denied in the handshake: ";
+    const auto commands =
+        std::string(limits::max_problem_bytes - begin.size() - between.size(), 'C');
+    auto log = problem_log{"use", no_clock};
+    log.name_denied(commands);
+    log.note({errc::auth_failed, phase::script,
+              "ERR The user executing the script can't run this command or subcommand"});
+    BOOST_TEST(log.last()->text == std::string{begin} + std::string{between} + commands);
 }
 
 BOOST_AUTO_TEST_CASE(no_name_in_the_list_of_denied_commands_is_lost) {

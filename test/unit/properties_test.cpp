@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What holds of every kind of rule whose state is numbers, after any history.
+// Properties of every kind of rule whose state is numbers, after any history.
 
 #include <boost/test/unit_test.hpp>
 

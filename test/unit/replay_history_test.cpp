@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(statistics_list_the_most_limited_first) {
     log.clients = {"a", "b", "c"};
     for (int i = 0; i < 9; ++i)
         log.requests.push_back(request_at(i, static_cast<std::uint32_t>(i % 3)));
-    // a is refused at 6, b never, c at 2 (by the second rule), 5 and 8.
+    // a is denied at 6, b never, c at 2 (by the second rule), 5 and 8.
     const std::vector<replay::verdict> verdicts{-1, -1, 1, -1, -1, 0, 0, -1, 0};
     const auto found = replay::count(log, verdicts, 2);
     BOOST_TEST(found.requests == 9U);

@@ -24,7 +24,7 @@ using replay::allowed;
 
 constexpr sys_seconds noon = sys_days{year{2024} / 3 / 12} + hours{12};
 
-/// `count` requests at equal distances; each tenth is refused.
+/// `count` requests at equal distances; each tenth is denied.
 struct sample {
     sample(sys_seconds first, seconds distance, int count) {
         for (int i = 0; i < count; ++i) {

@@ -92,8 +92,8 @@ BOOST_AUTO_TEST_CASE(who_reserves_stands_before_who_asks_later) {
 }
 
 BOOST_AUTO_TEST_CASE(every_rule_is_charged_as_at_the_turn) {
-    // The slow rule makes everybody wait; the fast one has recovered by then, and owes one token
-    // of that time, not of now.
+    // The slow rule makes all calls wait; the fast one has recovered by then, and has a debt of one
+    // token at that time, not now.
     auto k = key_of(policy{"p", gcra(1, 10s).named("slow"), gcra(2, 1s).named("fast")});
     k.allow();
     const auto d = k.reserve(1, patient);

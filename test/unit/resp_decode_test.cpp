@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What each kind of reply is read as, and how the decoder goes from one reply to the next.
+// The nodes of each kind of reply, and how the decoder continues with the next reply.
 
 #include <support/resp_text.hpp>
 

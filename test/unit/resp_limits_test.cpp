@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Each bound of the decoder holds at its edge: what just fits is read, one more is refused, and no
-// later than with the byte that shows it.
+// Each bound of the decoder holds at its edge: the largest valid input is read, one more is an
+// error, and no later than with the byte that shows it.
 
 #include <support/resp_text.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is no RESP is refused at the first byte that shows it, and the words say what is wrong.
+// Bytes that are not valid RESP are rejected at the first faulty byte, and the message says what is
+// wrong.
 
 #include <support/resp_text.hpp>
 

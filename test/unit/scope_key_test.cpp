@@ -34,7 +34,7 @@ namespace ip = boost::asio::ip;
     return text(key::address(client, bits));
 }
 
-/// A scope and its parts, by kind and text: what a key is to tell apart.
+/// A scope and its parts, by kind and text, which a key must distinguish.
 using meaning = std::vector<std::pair<int, std::string>>;
 
 [[nodiscard]] key built(const meaning& m) {

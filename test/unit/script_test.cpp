@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The embedding of the Lua scripts: EVALSHA finds a script only if our SHA-1 is the server's, that
-// of the very bytes that SCRIPT LOAD got.
+// The embedding of the Lua scripts: EVALSHA finds a script only if the SHA-1 is the server's, that
+// of exactly the bytes of SCRIPT LOAD.
 #include "redis/protocol/script.hpp"
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is known of a server's clock: always between the bounds, however wrong this process's is.
+// The bounds of a server's clock: it is always between them, however wrong this process's is.
 
 #include <boost/test/unit_test.hpp>
 
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(the_servers_clock_is_always_between_the_bounds) {
     for (int run = 0; run < 200; ++run) {
         const auto offset = any(-10 * hour, 10 * hour);
         const auto drift = any(-900, 900); // in a million
-        // What the server's clock says when this one's would say `here`, if it had fractions.
+        // Returns the server's clock when this one's would be `here`, if it had fractions.
         const auto server = [&](std::int64_t here) {
             return 500'000 * hour + here + offset + here * drift / 1'000'000;
         };

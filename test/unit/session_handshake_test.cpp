@@ -94,6 +94,14 @@ BOOST_AUTO_TEST_CASE(a_server_that_does_not_know_hello_is_greeted_again_in_resp2
     }
 }
 
+BOOST_AUTO_TEST_CASE(the_second_greeting_of_an_old_server_has_time_of_its_own) {
+    auto c = session_bench{};
+    c.open();
+    c.now += 900'000;
+    BOOST_TEST((c.reply("-ERR unknown command 'HELLO'\r\n") == action::send));
+    BOOST_TEST(c.session.wake_at().value() == c.now + 250'000);
+}
+
 BOOST_AUTO_TEST_CASE(the_next_connection_is_tried_in_resp3_again) {
     auto c = session_bench{};
     c.open();
@@ -173,6 +181,54 @@ BOOST_AUTO_TEST_CASE(a_refused_database_or_script_is_an_error_of_the_server) {
     BOOST_TEST((no_scripts.reply("-NOSCRIPT No matching script\r\n") == action::disconnect));
     BOOST_TEST((no_scripts.session.trouble() == errc::auth_failed));
     BOOST_TEST(no_scripts.session.not_ready_before() >= no_scripts.now + 500'000);
+}
+
+BOOST_AUTO_TEST_CASE(a_value_of_another_type_than_a_command_has_comes_from_a_stranger) {
+    const auto ends_refused = [](session_bench& c, std::string_view last) {
+        BOOST_TEST((c.reply(last) == action::disconnect));
+        BOOST_TEST((c.session.trouble() == errc::bad_reply));
+        BOOST_TEST(c.session.is_refused());
+    };
+    for (const std::string_view hello : {"*0\r\n", "$5\r\nHELLO\r\n", ":1\r\n"}) {
+        auto c = session_bench{};
+        c.open();
+        ends_refused(c, hello);
+    }
+    for (const std::string_view selected : {"$2\r\nOK\r\n", ":1\r\n"}) {
+        auto c = session_bench{{.user = "", .password = "", .database = 3}};
+        c.open();
+        BOOST_TEST((c.reply(hello_reply) == action::nothing));
+        ends_refused(c, selected);
+    }
+    for (const std::string_view loaded : {"$2\r\nhi\r\n", "+OK\r\n", "$-1\r\n"}) {
+        auto c = session_bench{};
+        c.open();
+        c.introduce(hello_reply);
+        BOOST_TEST((c.reply(test::load_reply) == action::nothing));
+        BOOST_TEST((c.reply(loaded) == action::nothing));
+        ends_refused(c, test::permissions_reply);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(scripts_count_as_loaded_once_per_greeting_and_only_together) {
+    auto c = session_bench{};
+    c.open();
+    c.introduce(hello_reply);
+    BOOST_TEST((c.reply(test::load_reply) == action::nothing));
+    BOOST_TEST((c.reply(loading) == action::nothing));
+    BOOST_TEST((c.reply(loading) == action::nothing));
+    BOOST_TEST(c.session.scripts_loaded() == 0U);
+    for (auto greetings = 1U; greetings <= 3U; ++greetings) {
+        c.now = c.session.wake_at().value();
+        if (c.session.wake(c.now) == action::connect)
+            (void)c.session.connected();
+        (void)c.greeting();
+        c.introduce(hello_reply);
+        BOOST_TEST((c.load() == action::serve));
+        BOOST_TEST(c.session.scripts_loaded() == greetings);
+        BOOST_TEST((c.session.lost(c.now) == action::disconnect));
+    }
+    BOOST_TEST(c.session.script_loads() == 8U);
 }
 
 BOOST_AUTO_TEST_CASE(pushes_while_greeting_answer_nothing) {

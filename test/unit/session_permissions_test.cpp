@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the user of a session may run: the reply to the question for permissions, and servers that
-// are read-only.
+// The permissions of a session's user: the reply to the test of permissions, and read-only servers.
 
 #include <boost/test/unit_test.hpp>
 

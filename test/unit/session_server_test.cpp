@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What kind of server a session speaks with: Redis, a cluster, TLS on the other side, or a
-// stranger.
+// Kinds of servers in a session: Redis, a cluster, one that uses TLS, or another program.
 
 #include <boost/test/unit_test.hpp>
 
@@ -90,6 +89,24 @@ BOOST_AUTO_TEST_CASE(a_port_that_closes_silently_is_asked_for_tls_until_it_has_b
     silent.now += 1'000'000;
     BOOST_TEST((silent.session.wake(silent.now) == action::disconnect));
     BOOST_TEST(!is_hello(next(silent)));
+
+    // An attempt that came too late to connect asked nothing.
+    auto slow = session_bench{{.user = "", .password = "", .plain_tcp = true}};
+    slow.open();
+    for (auto i = 0; i < 2; ++i) {
+        BOOST_TEST((slow.session.lost(slow.now, reset) == action::disconnect));
+        BOOST_TEST(!is_hello(next(slow)));
+    }
+    BOOST_TEST((slow.session.lost(slow.now, reset) == action::disconnect));
+    slow.now = slow.session.wake_at().value();
+    BOOST_TEST((slow.session.wake(slow.now) == action::connect));
+    slow.now = slow.session.wake_at().value();
+    BOOST_TEST((slow.session.wake(slow.now) == action::disconnect));
+    for (auto i = 0; i < 3; ++i) {
+        BOOST_TEST(!is_hello(next(slow)));
+        BOOST_TEST((slow.session.lost(slow.now, reset) == action::disconnect));
+    }
+    BOOST_TEST(is_hello(next(slow)));
 
     auto known = session_bench{{.user = "", .password = "", .plain_tcp = true}};
     known.make_ready();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a session does as time passes and connections are lost: time-outs, pauses, and its end.
+// A session when time passes and connections are lost: timeouts, pauses, and its end.
 
 #include <boost/test/unit_test.hpp>
 
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(who_is_refused_by_tls_waits_long_and_says_why) {
         BOOST_TEST((c.session.trouble() == refusal));
         BOOST_TEST(c.session.is_refused());
         BOOST_TEST(c.session.not_ready_before() >= c.now + 500'000);
-        // What is heard of the next attempt counts.
+        // The result of the next attempt counts.
         c.now = c.session.not_ready_before();
         BOOST_TEST((c.session.wake(c.now) == action::connect));
         BOOST_TEST(

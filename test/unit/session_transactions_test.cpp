@@ -9,6 +9,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 BOOST_AUTO_TEST_SUITE(session_transactions)
 
@@ -85,6 +86,24 @@ BOOST_AUTO_TEST_CASE(a_command_that_transactions_need_and_the_user_may_not_run_i
     BOOST_TEST(probe("EXEC", "*0\r\n") == "|");
 }
 
+BOOST_AUTO_TEST_CASE(of_several_denied_commands_the_first_is_quoted_and_all_are_named) {
+    auto c = session_bench{transactions};
+    auto errors = reports{};
+    c.session.report_to(errors);
+    c.open();
+    c.reply_facts();
+    auto end = c.reply(test::ok);
+    for (const auto* reply :
+         {"+QUEUED\r\n", "-NOPERM no 'zrevrange'\r\n", "-NOPERM no 'zadd'\r\n", "+QUEUED\r\n",
+          "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "-NOPERM no 'zremrangebyrank'\r\n",
+          "+QUEUED\r\n", "-ERR wrong number of arguments for 'zadd' command\r\n",
+          "-EXECABORT Transaction discarded because of previous errors.\r\n"})
+        end = c.reply(reply);
+    BOOST_TEST((end == action::disconnect));
+    BOOST_TEST(errors.text == "NOPERM no 'zrevrange'; denied commands: ZREVRANGE ZADD");
+    BOOST_TEST(c.session.denied_commands() == "ZREMRANGEBYRANK");
+}
+
 BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_access_is_reported_and_the_server_is_used) {
     for (const std::string why : {"this user has no permissions to access one of the keys used as "
                                   "arguments",
@@ -100,6 +119,20 @@ BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_access_is_reported_and_the_serv
         BOOST_TEST(errors.text.starts_with("the user may not access the key"), errors.text);
         BOOST_TEST(c.session.denied_commands().empty());
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_probe_after_a_handshake_that_failed_says_nothing) {
+    auto c = session_bench{transactions};
+    auto errors = reports{};
+    c.session.report_to(errors);
+    c.open();
+    (void)c.reply("$7\r\ncolimit\r\n");
+    (void)c.reply("-NOPERM no 'client|id'\r\n");
+    (void)c.reply("$0\r\n\r\n");
+    (void)c.reply(time_of_2023);
+    BOOST_TEST((c.probe("PEXPIRE", "-NOPERM no 'pexpire'\r\n") == action::disconnect));
+    BOOST_TEST((errors.codes == std::vector{errc::auth_failed}));
+    BOOST_TEST(errors.text == "NOPERM no 'client|id'");
 }
 
 BOOST_AUTO_TEST_CASE(without_an_id_or_a_time_there_are_no_transactions) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a limiter counts: the histogram of latencies, and decisions in process.
+// The statistics of a limiter: the histogram of latencies, and decisions in process.
 
 #include <boost/test/unit_test.hpp>
 

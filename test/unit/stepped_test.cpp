@@ -153,6 +153,25 @@ BOOST_AUTO_TEST_CASE(an_aligned_bucket_repays_another_kind_at_the_boundary_after
     BOOST_TEST(k.peek(0).remaining == 4);
 }
 
+BOOST_AUTO_TEST_CASE(
+    an_aligned_bucket_repays_a_longer_period_a_whole_period_after_its_last_boundary) {
+    constexpr auto base =
+        std::int64_t{1'699'999'920} * second; // a multiple of 40, 45 and 10 seconds
+    const auto aligned = [](std::chrono::microseconds period) {
+        return token_bucket(5, 5, period).aligned().named("r");
+    };
+    const auto wait_after = [&](std::chrono::seconds period, std::chrono::microseconds step) {
+        auto k = key_of(aligned(period), base + period.count() * second);
+        BOOST_TEST(k.allow(5).allowed());
+        k.now += second + step.count();
+        k.policy = policy{"p", aligned(10s)};
+        return k.allow().retry_after;
+    };
+    BOOST_TEST((wait_after(45s, 0s) == 14s)); // at 60, as at 50 only five seconds have passed
+    BOOST_TEST((wait_after(40s, 0s) == 9s));  // at 50
+    BOOST_TEST((wait_after(45s, -1h) == 4s)); // the clock was set back
+}
+
 BOOST_AUTO_TEST_CASE(other_numbers_neither_forgive_nor_lock_out) {
     auto k = key_of(stepwise);
     k.charge(10);

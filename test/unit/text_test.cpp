@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rules as text: what is read, what is refused and in which words.
+// Rules as text: valid ones, errors and their messages.
 
 #include <boost/test/unit_test.hpp>
 
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(every_refinement_has_its_word) {
     check_rule("5/s token_bucket initially 0 burst 9", bucket.initially(0));
     check_rule("5/s fixed_window from_first", colimit::fixed_window(5, 1s).from_first());
     check_rule("5/s Count_Denied sliding_log", colimit::sliding_log(5, 1s).count_denied());
-    // Whether the algorithm has it is the policy's question.
+    // Returns whether the algorithm has it is the policy's question.
     check_rule("5/s sliding_log from_first", colimit::sliding_log(5, 1s).from_first());
     check_reason("5/s initially", "rule text, character 14: expected a number of tokens, a whole "
                                   "number, found the end");
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(semicolons_join_rules_and_one_more_at_the_end_does_no_harm)
     check_reason("1/s;;1/s", "rule text, character 5: expected a count, a whole number, found ';'");
     check_reason("1/s;;", "rule text, character 5: expected a count, a whole number, found ';'");
     check_reason("1/s;1/s;1/s;1/s;1/s;1/s;1/s;1/s; 2/s",
-                 "rule text, character 34: a ninth rule; a policy has at most 8");
+                 "rule text, character 34: too many rules (at most 8)");
 }
 
 BOOST_AUTO_TEST_CASE(a_text_without_a_rule_is_refused) {
@@ -268,11 +268,10 @@ BOOST_AUTO_TEST_CASE(numbers_end_at_two_to_the_63_and_are_never_wrapped) {
     check_reason("1/9223372036854775808us", "rule text, character 3: " + larger);
     check_reason("1/s burst 9223372036854775808", "rule text, character 11: " + larger);
     check_rule("1/106751991d", colimit::gcra(1, std::chrono::hours{24} * 106'751'991));
-    check_reason("1/106751992d", "rule text, character 3: the period is longer than 64 bits of "
-                                 "microseconds can say");
+    check_reason("1/106751992d", "rule text, character 3: the period does not fit in 64 bits of "
+                                 "microseconds");
     check_reason("1 per 9223372036854775807 ms",
-                 "rule text, character 7: the period is longer than 64 bits of microseconds can "
-                 "say");
+                 "rule text, character 7: the period does not fit in 64 bits of microseconds");
 }
 
 BOOST_AUTO_TEST_CASE(each_word_is_given_once) {
@@ -315,8 +314,8 @@ BOOST_AUTO_TEST_CASE(a_text_above_the_limit_is_refused_unread) {
     const auto most = colimit::limits::max_rule_text_bytes;
     BOOST_TEST(parse_rules("1/s" + std::string(most - 3, ' ')).size() == 1U);
     check_reason("1/s" + std::string(most - 2, ' '),
-                 "rule text, character 2049: the text is too long: 2048 characters are allowed, "
-                 "it has 2049");
+                 "rule text, character 2049: text too long (got 2049 characters, expected at "
+                 "most 2048)");
 }
 
 BOOST_AUTO_TEST_CASE(the_text_of_any_rule_gives_it_back) {

@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(files_that_cannot_be_read_are_named) {
     BOOST_TEST(reason({.cert_file = we.certificate, .key_file = none}) ==
                "config::tls.key_file: cannot read " + none + ": No such file or directory");
     BOOST_TEST(reason({.ca_file = authority.file() + std::string(1, '\0')}) ==
-               "config::tls.ca_file: the name of the file has a zero byte");
+               "config::tls.ca_file: the file name has a zero byte");
 }
 
 BOOST_AUTO_TEST_CASE(files_with_something_else_are_named) {

@@ -127,7 +127,7 @@ struct conversation {
         return errc::deadline_exceeded;
     }
 
-    /// What can be read now.
+    /// Returns the data that can be read now.
     std::string read(error_code& ec) {
         auto text = std::string{};
         auto piece = std::array<char, 1000>{};

@@ -14,6 +14,7 @@
 #include <boost/asio/error.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <stdexcept>
 #include <string>
@@ -264,6 +265,33 @@ BOOST_FIXTURE_TEST_CASE(an_aborted_transaction_was_not_run_and_the_error_before_
     BOOST_TEST(!queue.wants_to_write());
 }
 
+BOOST_FIXTURE_TEST_CASE(an_aborted_transaction_is_one_problem_and_permits_nothing, fixture) {
+    struct : redis::error_sink {
+        void note(const redis::error_report& what) noexcept override {
+            codes.push_back(what.code);
+            failed.push_back(what.policy);
+        }
+        void note_permitted(std::uint64_t policy) noexcept override { permitted.push_back(policy); }
+        std::vector<errc> codes;
+        std::vector<std::uint64_t> failed, permitted;
+    } errors;
+    queue.report_to(errors);
+    ask("k");
+    auto& fine = ask("other");
+    (void)write();
+    (void)reply_head();
+    (void)reply(queued(4) + "-NOPERM no 'zcount'\r\n" + queued(4).substr(5) +
+                "-EXECABORT Transaction discarded because of previous errors.\r\n");
+    const auto policy = five.data()->fingerprint;
+    BOOST_TEST((errors.codes == std::vector{errc::auth_failed}));
+    BOOST_TEST(errors.failed == std::vector{policy});
+    BOOST_TEST(errors.permitted.empty());
+    (void)reply_counted(1);
+    BOOST_TEST(fine.is_allowed());
+    BOOST_TEST(errors.codes.size() == 1U);
+    BOOST_TEST(errors.permitted == std::vector{policy});
+}
+
 BOOST_FIXTURE_TEST_CASE(commands_that_ran_without_their_multi_leave_the_outcome_unknown, fixture) {
     auto& op = ask("k");
     auto& looks = ask("k", {.verb = verb::peek});
@@ -305,7 +333,7 @@ BOOST_FIXTURE_TEST_CASE(a_reply_to_another_question_ends_the_trust_in_the_connec
         (void)f.write();
         BOOST_TEST(!f.reply(odd).has_value());
     }
-    BOOST_TEST(!reply(":1\r\n").has_value()); // nobody asked anything
+    BOOST_TEST(!reply(":1\r\n").has_value()); // without a request
 }
 
 BOOST_FIXTURE_TEST_CASE(events_from_a_clock_that_was_set_back_are_removed_once_seen, fixture) {

@@ -37,7 +37,7 @@ struct fixture {
         return wait_queue::clock::time_point{t};
     }
 
-    /// A call that is granted a place, `wait` from now, at `store` by the store's clock.
+    /// Adds a call with a reservation, `wait` from now, at `store` on the store's clock.
     detail::operation& grant(std::string_view key, microseconds store, microseconds wait,
                              const policy& p = rules) {
         auto& op = operations.emplace_back();
@@ -130,7 +130,7 @@ BOOST_FIXTURE_TEST_CASE(a_reply_that_took_longer_holds_up_its_successors, fixtur
 BOOST_FIXTURE_TEST_CASE(a_step_back_of_the_stores_clock_lets_no_other_key_pass, fixture) {
     add(0s, "a", 10'000s, 1s);
     for (const auto* key : {"b", "c", "d"})
-        add(100ms, key, 100s, 1h); // turns long before a's, by the store's clock
+        add(100ms, key, 100s, 1h); // admitted long before a, according to the store clock
     BOOST_TEST((served(1s) == calls{0}));
     for (const auto* key : {"e", "f"})
         add(1s, key, 90s, 1s);

@@ -145,6 +145,25 @@ BOOST_AUTO_TEST_CASE(after_a_change_nobody_is_locked_out_longer_than_by_the_new_
     BOOST_TEST(k.allow().allowed());
 }
 
+BOOST_AUTO_TEST_CASE(what_a_longer_window_has_used_counts_until_the_next_end_of_a_shorter_one) {
+    constexpr auto ninety = std::int64_t{1'699'999'920} * second; // a multiple of 45 and 10 seconds
+    auto k = key_of(fixed_window(5, 45s), ninety + 46 * second);
+    BOOST_TEST(k.allow(5).allowed());
+    BOOST_TEST(under(k, aligned).allow().retry_after.count() == 4 * second);
+}
+
+BOOST_AUTO_TEST_CASE(a_day_of_another_offset_counts_in_the_day_in_which_it_ends) {
+    for (const auto offset : {-18h, 8h}) {
+        const auto there = calendar(5, calendar_unit::day, offset);
+        auto k = key_of(there, at(2024, 3, 10, 12h));
+        BOOST_TEST(k.allow(5).allowed());
+        k.now = at(2024, 3, 10, 19h); // its next day has begun
+        BOOST_TEST(under(k, there).allow().allowed());
+        for (const auto& here : {calendar(5, calendar_unit::day), fixed_window(5, 24h)})
+            BOOST_TEST(under(k, here).allow().retry_after.count() == 5 * 3'600 * second);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_month_is_as_long_as_it_is) {
     auto k = key_of(calendar(3, calendar_unit::month), at(2024, 2, 28, 23h));
     k.allow(3);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A value in which somebody wrote the same rule twice: whatever it is taken for, C++ and Lua must
-// take it for the same, or every call on its key fails.
+// A corrupt value with the same rule twice: C++ and Lua must read it in the same way, or every call
+// on its key fails.
 
 #include <policy/policy_data.hpp>
 #include <redis/script/wire.hpp>

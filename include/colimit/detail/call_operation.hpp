@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A call with its handler. Its memory comes from a pool of its limiter (or the handler's own
-// allocator) and is given back before the handler runs, so a call in the steady state allocates
-// nothing.
+// A call with its handler. Its memory comes from a pool of its limiter (or the handler's allocator)
+// and is freed before the handler runs, so a call in the steady state allocates nothing.
 
 #ifndef COLIMIT_DETAIL_CALL_OPERATION_HPP
 #define COLIMIT_DETAIL_CALL_OPERATION_HPP
@@ -35,7 +34,7 @@ namespace asio = boost::asio;
 
 struct policy_data;
 
-/// The arguments of a verb, which live until the call is initiated and no longer.
+/// The arguments of a verb, which are valid only until the call is initiated.
 struct call {
     call_kind kind = call_kind::ready;
     std::string_view key{};
@@ -45,21 +44,21 @@ struct call {
 };
 
 [[nodiscard]] const asio::any_io_executor& executor_of(const limiter_core& core) noexcept;
-/// The memory and the lock of the limiter's calls. They outlive the limiter and its context as long
-/// as a call refers to them.
+/// Returns the memory and the lock of the limiter's calls. They outlive the limiter and its context
+/// as long as a call refers to them.
 [[nodiscard]] std::shared_ptr<call_pool> pool_of(const limiter_core& core) noexcept;
 [[nodiscard]] call_pool& pool_reference(const limiter_core& core) noexcept;
 [[nodiscard]] void* allocate(call_pool& pool, std::size_t bytes);
 void deallocate(call_pool& pool, void* memory, std::size_t bytes) noexcept;
 /// Returns whether handlers may run, and calls may be made, in several threads at once.
 [[nodiscard]] bool serves_threads(const call_pool& pool) noexcept;
-/// Takes the operation; it is finished later, never from within.
+/// Starts the operation, which is finished later, never from within this function.
 void start(operation& op, const call& c) noexcept;
 /// Completes the operation with operation_aborted, if a store still holds it and `type` allows it.
 /// Does nothing after the operation has left its limiter.
 void cancel(operation& op, asio::cancellation_type type) noexcept;
 
-/// What a handler takes besides the error code.
+/// The second argument of most handlers.
 struct whole_decision {
     [[nodiscard]] const decision& operator()(const operation& op) const noexcept {
         return op.result;
@@ -73,9 +72,9 @@ struct was_seen {
     }
 };
 
-/// Where the memory of calls with such a handler comes from. It is obtained while the handler is
-/// whole, because a handler that was moved from may have no allocator any more; and it is used
-/// while the handler lives, because the allocator may refer to what the handler owns.
+/// The allocator of calls with this type of handler. It is obtained before the handler is moved,
+/// because a moved-from handler may have no allocator; and it is used while the handler lives,
+/// because the allocator may refer to objects that the handler owns.
 template<class Call, class Handler>
 class memory_source {
     using allocator = typename std::allocator_traits<
@@ -106,7 +105,7 @@ class memory_source {
     [[no_unique_address]] allocator allocator_;
 };
 
-/// `HasDecision`: the handler takes what `Projection` makes of the operation, besides the code.
+/// @tparam HasDecision the handler takes the result of `Projection` besides the error code
 template<class Handler, bool HasDecision, class Projection>
 class call_operation final : public operation {
   public:
@@ -135,21 +134,21 @@ class call_operation final : public operation {
         pool = &pool_reference(core);
     }
 
-    /// Keeps the handler's executor working, unless that is the limiter's own.
+    /// Returns a work guard for the handler's executor, unless that is the limiter's own.
     [[nodiscard]] static std::optional<work_guard> work_of(const limiter_core& core,
                                                            const Handler& handler) {
         const auto own = asio::get_associated_executor(handler, executor_of(core));
         if constexpr (std::is_same_v<executor, asio::any_io_executor>)
             if (own == executor_of(core))
                 return std::nullopt;
-        // Where there is no memory for it, an executor of an erased type is empty.
+        // A type-erased executor is empty if it could not be allocated.
         if constexpr (std::is_constructible_v<bool, const executor&>)
             if (!own)
                 throw std::bad_alloc{};
         return work_guard{own};
     }
 
-    /// What it throws (bad_alloc) is thrown by the initiating function: there is no call then.
+    /// Throws bad_alloc, which leaves the initiating function: no call is made then.
     void connect_slot() {
         auto slot = asio::get_associated_cancellation_slot(handler_);
         if (!slot.is_connected())
@@ -172,8 +171,8 @@ class call_operation final : public operation {
         return handler;
     }
 
-    /// A completion on its way to its handler's executor. It may get there, or be dropped there,
-    /// after the limiter and its context are gone, so it refers to neither.
+    /// A completion that is dispatched to the handler's executor. It may run or be destroyed there
+    /// after the limiter and its context are destroyed, so it refers to neither.
     class passage {
       public:
         explicit passage(call_operation& self) : pool_(pool_of(*self.owner)), self_(&self) {}
@@ -196,8 +195,8 @@ class call_operation final : public operation {
         auto* self = static_cast<call_operation*>(base);
         if (!invoke || !self->work_ || !serves_threads(*self->pool))
             return self->finish_here(invoke);
-        // In another thread the handler's slot may be emitted just now: it is the executor that
-        // keeps the two apart.
+        // Another thread may be emitting the handler's cancellation slot now: the handler's
+        // executor serialises the two.
         self->passes_ = true;
         const auto to = self->work_->get_executor();
         asio::dispatch(to, passage{*self});
@@ -212,7 +211,7 @@ class call_operation final : public operation {
             return;
         }
         const auto code = ec;
-        const auto work = std::move(work_); // until the handler has been handed over
+        const auto work = std::move(work_); // until the handler has been dispatched
         const auto* elsewhere = work && !passes_ ? &*work : nullptr;
         if constexpr (HasDecision) {
             const auto result_of_call = Projection{}(*this);
@@ -222,7 +221,7 @@ class call_operation final : public operation {
         }
     }
 
-    /// @param elsewhere the handler's executor, if that is still to be gone to
+    /// @param elsewhere the handler's executor, if the handler must still be dispatched to it
     template<class... Results>
     static void deliver(Handler&& handler, const work_guard* elsewhere, error_code code,
                         const Results&... results) {
@@ -230,18 +229,18 @@ class call_operation final : public operation {
             std::move(handler)(code, results...);
             return;
         }
-        // Bound, because an executor that is an argument of its own would be gone to twice.
+        // Bound, because with the executor as a separate argument it would be dispatched to twice.
         asio::dispatch(asio::bind_executor(elsewhere->get_executor(),
                                            asio::append(std::move(handler), code, results...)));
     }
 
-    std::optional<work_guard> work_; ///< only for handlers that run elsewhere
+    std::optional<work_guard> work_; ///< only for handlers with another executor
     Handler handler_;
-    bool passes_ = false; ///< it is completed at the handler's executor
+    bool passes_ = false; ///< it was dispatched to the handler's executor
 };
 
-/// What `async_initiate` calls. It has an executor because tokens such as `asio::cancel_after`
-/// make a timer of their own.
+/// The initiation of `async_initiate`. It has an executor because tokens such as
+/// `asio::cancel_after` make a timer on it.
 template<bool HasDecision, class Projection = whole_decision>
 class initiation {
   public:

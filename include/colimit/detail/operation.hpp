@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A call under way: one intrusive node that holds all that a store needs to know of it until its
-// handler runs. This is the part that the stores see; call_operation.hpp adds the handler.
+// An incomplete call: one intrusive node with everything that a store needs until the handler runs.
+// This is the part that the stores see; call_operation.hpp adds the handler.
 
 #ifndef COLIMIT_DETAIL_OPERATION_HPP
 #define COLIMIT_DETAIL_OPERATION_HPP
@@ -27,17 +27,17 @@ class limiter_core; // the body of a limiter, in src/limiter
 struct call_pool;
 struct policy_data;
 
-/// What is asked for, besides the verb.
+/// The kinds of calls.
 enum class call_kind : std::uint8_t {
-    ready,   ///< whether the store answers; it asks nothing of any key
-    one,     ///< a question about a key
-    once,    ///< the same under the limiter's own policy
+    ready,   ///< waits for the store, without a key
+    one,     ///< one verb for one key
+    once,    ///< `once`, under the limiter's own policy
     each,    ///< each check on its own: `allow_many`
     all,     ///< all checks or none: `allow_all`
-    release, ///< a reservation's place is released, for no caller
+    release, ///< releases a reservation, without a caller
 };
 
-/// What a verb of several steps keeps with its call.
+/// State of a call with several steps.
 struct attachment {
     attachment() = default;
     attachment(const attachment&) = delete;
@@ -45,17 +45,17 @@ struct attachment {
     virtual ~attachment() = default;
 };
 
-/// Where a denial of the call is remembered.
+/// The position of the call's denial in the deny cache.
 struct place_in_cache {
     std::uint64_t low = 0; ///< a digest of prefix, policy name and key
     std::uint64_t high = 0;
-    std::uint64_t rules = 0;   ///< which of them are asked
-    std::uint32_t changes = 0; ///< of the place, when the call was made
+    std::uint64_t rules = 0;   ///< a digest of the rules
+    std::uint32_t changes = 0; ///< of the entry, when the call was made
     bool is_known = false;
-    bool is_open = false; ///< a denial may be remembered
+    bool is_open = false; ///< a denial may be cached
 };
 
-/// What is needed should the store not answer, when the arguments are gone.
+/// The data for the failure mode, kept because the call's arguments are not valid any more by then.
 struct stand_in {
     failure_mode mode = failure_mode::error;
     std::array<std::uint64_t, 2> key{}; ///< digests
@@ -71,9 +71,9 @@ struct operation {
     operation& operator=(const operation&) = delete;
 
     limiter_core* owner;
-    /// Where its memory comes from, if it has a handler.
+    /// The source of its memory, if it has a handler.
     call_pool* pool = nullptr;
-    /// Gives the memory back, then invokes the handler (or drops it).
+    /// Frees the memory, then invokes the handler (or destroys it).
     finish_function finish;
     operation* next = nullptr;
     operation* previous = nullptr;
@@ -83,10 +83,10 @@ struct operation {
     std::uint32_t index = 0; ///< in its batch
     redis::call_batch* batch = nullptr; ///< while a server's queue holds it
     std::int64_t deadline = 0;          ///< microseconds of the limiter's steady clock
-    std::int64_t sent_at = 0;           ///< by the same clock, not later than its first byte left
+    std::int64_t sent_at = 0;           ///< of the same clock, not after its first byte was sent
     detail::place_in_cache denied_at;
     detail::question asked;
-    std::span<check_item> checks; ///< of `allow_all` and `allow_many`, which ask several questions
+    std::span<check_item> checks; ///< of `allow_all` and `allow_many`
     std::unique_ptr<attachment> attached;
     detail::stand_in instead;
     error_code ec;

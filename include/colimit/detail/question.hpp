@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a verb asks of a key, as plain numbers.
+// The arguments of a verb for one key, as plain numbers.
 
 #ifndef COLIMIT_DETAIL_QUESTION_HPP
 #define COLIMIT_DETAIL_QUESTION_HPP
@@ -12,7 +12,7 @@
 
 namespace colimit::detail {
 
-/// The order is known to the script.
+/// The script uses the same numbers.
 enum class verb : std::uint8_t {
     allow,
     peek,
@@ -20,12 +20,12 @@ enum class verb : std::uint8_t {
     refund,
     reset,
     block,     ///< for `cost` microseconds
-    reserve,   ///< `allow`, or a place within the next `at_least` microseconds
-    unreserve, ///< gives `cost` back if the state still recovers fully at `at_least`
-    once,      ///< `allow` for who comes first; then nobody for `cost` microseconds
+    reserve,   ///< `allow`, or a reservation within the next `at_least` microseconds
+    unreserve, ///< refunds `cost` if the state still recovers fully at `at_least`
+    once,      ///< allows the first call, then denies all for `cost` microseconds
 };
 
-/// The store's own clock decides.
+/// The value of `now` for the store's own clock.
 inline constexpr std::int64_t store_clock = -1;
 
 struct question {
@@ -37,8 +37,8 @@ struct question {
     bool has_member = false;
 };
 
-/// A supplied time in microseconds. One before 1970 becomes -2, so that it is refused and not taken
-/// for "none".
+/// Returns a supplied time in microseconds. A time before 1970 becomes -2, so that it is an error
+/// and not taken for the store's clock.
 [[nodiscard]] constexpr std::int64_t clock_of(const std::optional<time_point>& now) noexcept {
     if (!now)
         return store_clock;

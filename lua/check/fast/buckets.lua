@@ -1,6 +1,6 @@
--- Two to eight continuous buckets in microseconds, all in one pass. The first three have names, as
--- tables instead would cost more than all else here. Where there are two, the third is one that
--- never denies and never lasts.
+-- Two to eight continuous buckets in microseconds, all in one pass. The first three have local
+-- variables, as tables would cost more than everything else here. If there are two, the third is
+-- one that never denies and has no lifetime.
 
 --@block shape
 n > 1 and has_plain_buckets
@@ -9,7 +9,7 @@ local num1, den1, full1, most1 = num[1], den[1], full[1], most[1]
 local num2, den2, full2, most2 = num[2], den[2], full[2], most[2]
 local num3, den3, full3, most3 = 1, MOST, MOST, MOST
 if n > 2 then num3, den3, full3, most3 = num[3], den[3], full[3], most[3] end
--- From the fourth on, if there are so many: what is owed before the calls, and what is written.
+-- For the fourth and further buckets: the debt before the calls, and the numbers to be written.
 local debts, others = {}, {}
 local moving, fourth = '<' .. string.rep('dd', n), HEAD + 1 + FIXED * n + 3 * BRIEF
 --@block state
@@ -23,7 +23,7 @@ t2 == t and t3 == t and t >= 0 and t <= now
     and old1 >= 0 and old1 <= most1 and old2 >= 0 and old2 <= most2
     and old3 >= 0 and old3 <= most3 and t % 1 + old1 % 1 + old2 % 1 + old3 % 1 == 0
 --@block advance
--- All were advanced to the same time when one of them was charged.
+-- All were advanced to the same time when they were charged.
 local passed = now - t
 expires, debt1, debt2, debt3 = promised, old1 - passed * den1, old2 - passed * den2,
     old3 - passed * den3

@@ -1,4 +1,4 @@
--- One sliding window counter: of all keys the window ends at the same time.
+-- One sliding window counter: the windows of all keys end at the same time.
 
 --@block shape
 n == 1 and kind[1] == COUNTER and not shadow[1]
@@ -7,7 +7,7 @@ local tag1, full1, most1, period1 = tag[1], full[1], most[1], period[1]
 local length = period1 * unit[1]
 local window_end = (floor(now / length) + 1) * length
 local matters = window_end + length - now
--- What the window before still takes of the limit for each of its charges.
+-- The part of the limit that each charge of the previous window still takes.
 local weight = window_end / unit[1] - floor(now / unit[1])
 --@block state
 used, previous = 0, 0
@@ -21,7 +21,7 @@ t >= 0 and t <= window_end and old >= 0 and old <= most1 and before >= 0 and bef
 --@block advance
 expires = promised
 if now < t then
-    -- No -0 is kept.
+    -- Avoids storing -0.
     used, previous = old, before + 0
 elseif now - t < length then
     previous = old + 0

@@ -1,5 +1,5 @@
--- States that are packed, shard by shard, as that is where brief values are most. A shard with
--- other numbers than the plan's has no brief values.
+-- Packed states, shard by shard, with brief values. A shard with other numbers than the plan's is
+-- left to the general path.
 
 --@block applies
 packed

@@ -1,5 +1,5 @@
 -- States that are stored one per key, each with its TTL; those of several rules and of counters
--- also where they are packed.
+-- also if they are packed.
 
 --@block applies
 not left
@@ -19,7 +19,8 @@ found == fixed and
 --@block write
 @lifetime@
 if expires >= now + matters and expires < edge + 2 * matters then
-    -- The key surely outlives the state: what has changed is written in its place.
+    -- The key does not expire before the state matters no more: the changed bytes are written in
+    -- place.
     local done = guarded('SETRANGE', KEYS[k], @in_place@)
     if done ~= value_size then note(k, 'e', done.err) end
 else

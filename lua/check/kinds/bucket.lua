@@ -2,7 +2,7 @@
 do
     local WIDEST = 67108864
 
-    -- part * to / from, rounded up; no product is above 2^53.
+    -- Returns part * to / from, rounded up; no product is above 2^53.
     local function ceil_share(part, from, to)
         if from > WIDEST then
             local divisor = ceil(from / WIDEST)
@@ -13,7 +13,7 @@ do
         return part * times + ceil(part * (to - times * from) / from)
     end
 
-    -- The debt in the ticks of the rule; the fraction of a token is rounded up.
+    -- Returns the debt in the ticks of the rule; the fraction of a token is rounded up.
     local function in_ticks(i)
         local from, to, largest = versions.ticks_per_token(own_num[i]), num[i], versions.most(i)
         if from == to then return min(debt[i], largest) end
@@ -22,7 +22,7 @@ do
         return min(largest, tokens * to + ceil_share(debt[i] - tokens * from, from, to))
     end
 
-    -- A state that was stored with other numbers.
+    -- Advances a state that was stored with other numbers.
     local function advance_other(i, now_units, u)
         if own_capacity[i] < 0 then return false end -- it is at now
         local ahead = t[i] > now
@@ -44,7 +44,7 @@ do
             return advance_other(i, now_units, u)
         end
         local ahead = t[i] > now
-        -- Without a unit boundary between, nothing has been repaid.
+        -- If no unit boundary is between, nothing has been repaid.
         local elapsed = ahead and 0 or max(0, now_units - (u == 1 and t[i] or ceil(t[i] / u)))
         local owed = min(debt[i], most[i])
         local recovers = ceil(owed / den[i])

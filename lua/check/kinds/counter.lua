@@ -1,9 +1,9 @@
--- A sliding window counter, the twin of src/core/kinds/counter.hpp: own_num is the length of its
--- windows, and own_capacity what the previous one has counted.
+-- A sliding window counter, the twin of src/core/kinds/counter.hpp: own_num is the length of its windows,
+-- and own_capacity the count of the previous one.
 do
     local steps = kinds[STEPWISE]
 
-    -- What a counter of another period has left, as a stepped bucket has it.
+    -- Returns whether the state is the rest of a counter of another period, as a stepped bucket.
     local function is_other(i) return own_num[i] > STEPS end
 
     local function advance_other(i)

@@ -1,22 +1,22 @@
--- Different members in a window, the twin of src/core/kinds/distinct.hpp: a HyperLogLog of Redis
--- for each `distinct` rule. PFADD cannot be undone and PFCOUNT writes, so a trial puts back the
--- bytes that it found. Errors of its commands are raised, as those of logs are.
+-- Different members in a window: a HyperLogLog of Redis for each `distinct` rule. PFADD cannot be
+-- undone and PFCOUNT writes, so a trial restores the bytes that it found. Errors of its commands
+-- are raised, like those of logs.
 do
-    local undo = {}  -- key and old bytes (or false), in turn
-    local grown = {} -- for each sketch, whether the trial changed it
+    local undo = {}  -- alternately key and old bytes (or false)
+    local grown = {} -- per sketch, whether the trial changed it
 
     function sketches.key(k, j)
         return KEYS[base + keys * ((has_log and 1 or 0) + j) + k]
     end
 
-    -- The error where something else than a sketch is in the way.
+    -- Returns the error if the key holds a value other than a sketch.
     function sketches.error_in(key)
         local head = guarded('GETRANGE', key, '0', '3')
         if type(head) == 'table' then return head.err end
         if head ~= '' and head ~= 'HYLL' then return 'WRONGTYPE this is no HyperLogLog' end
     end
 
-    -- Counts the member in a sketch: returns how many there are then. A damaged sketch may take it
+    -- Adds the member to a sketch and returns the number of members. A damaged sketch may accept it
     -- and raise an error only when it is counted.
     local function try_sketch(j, key, member)
         if find_oom() then error({err = oom}) end
@@ -31,7 +31,7 @@ do
         for j, i in ipairs(sketched) do
             local key = sketches.key(k, j)
             grown[j] = true
-            if debt[i] == 0 then -- in a window without members the sketch is one of before
+            if debt[i] == 0 then -- in a window without members the sketch is an old one
                 own_num[i] = 1
                 local failed = sketches.error_in(key)
                 if failed then return failed end
@@ -53,13 +53,13 @@ do
         end
     end
 
-    -- Until its window ends.
+    -- Keeps the sketch until its window ends.
     function sketches.keep(k, j)
         local option, at = lifetime(t[sketched[j]] - now)
         call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', sketches.key(k, j), at)
     end
 
-    -- The member counts.
+    -- Keeps the changes of the trial: the member counts.
     function sketches.keep_trial(k, member)
         undo = {}
         if find_oom() then error({err = oom}) end
@@ -75,7 +75,7 @@ do
 
     local function advance(i) return kinds.advance_window(i, 1) end
 
-    -- own_num: the members if the call's were counted.
+    -- own_num is the number of members if the call's is counted.
     local function available(i, amount)
         if amount > 0 and own_num[i] <= full[i] then return amount end
         return debt[i] <= full[i] and min(amount, 0) or -1

@@ -1,4 +1,4 @@
--- Denies for a time, the twin of src/core/kinds/lockout.hpp: `debt` microseconds from t on.
+-- Denies for a time, the twin of src/core/kinds/lockout.hpp: for `debt` microseconds from t on.
 do
     local function start(i, length)
         t[i], debt[i], own_num[i], own_capacity[i] = now, length, 1, 1
@@ -19,7 +19,7 @@ do
         return ahead
     end
 
-    -- After a grant. What another version still counts goes on.
+    -- Called after a grant. The time that another version still counts continues.
     local function restart(i)
         local left = versions.whole(i)
         start(i, period[i])

@@ -1,20 +1,20 @@
 -- A sliding log, the twin of src/core/event_log.cpp, in a key of its own: a sorted set, by time, of
 -- events. A member is the weight of all events up to it and its own, big-endian, so that members
--- never collide, stand in their order where times are equal, and the weight of any stretch is one
--- subtraction. Behind these is for how long the log is kept: the longest period of the policy's
--- versions. More than 12 bytes would cost 16 in a large set. Errors of its commands are raised, and
--- caught where they are the errors of one key.
+-- never collide, keep their order if times are equal, and the weight of any range is one
+-- subtraction. After these is the time for which the log is kept: the longest period of the
+-- policy's versions. More than 12 bytes would cost 16 in a large set. Errors of its commands are
+-- raised, and caught where they belong to one key.
 do
     local EVENT, EVENT_SIZE = '>I6I4I2', 12
     local MOST_TOTAL, MOST_WEIGHT = 281474976710655, 4294967295
 
     local own_longest, own_span, log_most -- of the current plan
     local log_key, log_longest, log_span -- how long the current log is kept
-    local found_span -- for how long it was kept before
-    local total, newest -- of the current log: the weight of all its events (0: empty), last time
-    local gone = {} -- for each rule: the weight of what lies before its window
+    local found_span -- the former time for which it was kept
+    local total, newest -- of the current log: the weight of all events (0: empty), newest time
+    local gone = {} -- per rule: the weight of the events before its window
 
-    -- A time in two bytes, rounded up by at most 1/512: ten bits, and how far they are shifted.
+    -- Returns a time in two bytes, rounded up by at most 1/512: ten bits, and their shift.
     local function span_of(us)
         local _, width = math.frexp(us)
         local shift = max(0, width - 10)
@@ -41,15 +41,15 @@ do
         own_span = span_of(own_longest)
     end
 
-    -- The weight up to the first of some events, its own, and for how long it is kept; 0 if it is
-    -- not an event.
+    -- Returns the weight up to the first of some events, its own, and the time for which it is
+    -- kept; 0 if it is not an event.
     local function weights(events)
         local member = events[1]
         if not member or #member ~= EVENT_SIZE then return 0, 0, 0 end
         return unpack_bytes(EVENT, member)
     end
 
-    -- What the reply may say: a sorted set that is not a log may have any scores and members.
+    -- Limits a number of the reply: a sorted set that is not a log may have any scores and members.
     local function whole(number, most)
         if number >= 0 and number <= most then return floor(number) end
         return number > 0 and most or 0
@@ -63,7 +63,7 @@ do
 
     local function after_edge(us) return '(' .. text_of('%d', now - us) end
 
-    -- The weight of what a window of `us` no longer covers.
+    -- Returns the weight of the events that a window of `us` no longer covers.
     local function weight_before(us)
         local at_first, own = weights(call('ZRANGEBYSCORE', log_key, after_edge(us), '+inf',
             'LIMIT', '0', '1'))
@@ -75,7 +75,7 @@ do
         total, newest = 0, 0
     end
 
-    -- Returns the error if the key holds something else than a sorted set.
+    -- Returns the error if the key holds a value other than a sorted set.
     function logs.open(key)
         log_key = key
         local last = guarded('ZRANGE', key, '-1', '-1', 'WITHSCORES')
@@ -86,7 +86,7 @@ do
         keep_for(max(span, own_span))
     end
 
-    -- Until its newest event has gone.
+    -- Keeps the log until its newest event expires.
     local function keep_log()
         local option, at = lifetime(log_longest - (now - newest))
         call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', log_key, at)
@@ -94,9 +94,9 @@ do
 
     function logs.is_ahead() return newest > now end
 
-    -- Events after now count as at now, and the first call that may write makes them one event
-    -- there: there may be very many. The end is set first, as Redis accepts that from a full server
-    -- and then the rest, too.
+    -- Events after now count as at now, and the first call that may write replaces them by one
+    -- event there, as there may be very many. The TTL is set first, because a full server accepts
+    -- that, and then also the rest.
     function logs.move_to_now()
         if newest <= now then return end
         local from = '(' .. now_text
@@ -111,7 +111,7 @@ do
         call('ZREMRANGEBYSCORE', log_key, from, '+inf')
     end
 
-    -- The first place from `from` to `to` up to which the events weigh at least `sum`.
+    -- Returns the first rank from `from` to `to` up to which the events weigh at least `sum`.
     local function place_of(sum, from, to)
         while from < to do
             local middle = floor((from + to) / 2)
@@ -124,19 +124,20 @@ do
         return from
     end
 
-    -- When so much of the oldest has gone from rule i's window that `over` more fits; 0 if it does.
+    -- Returns when so many of the oldest events will have left rule i's window that `over` more
+    -- fits; 0 if it does now.
     local function fits_at(i, over)
         if over <= 0 then return 0 end
         if over > debt[i] then return now + period[i] end
         local edge = text_of('%d', now - period[i])
         local from = call('ZCOUNT', log_key, '-inf', edge)
-        -- An event weighs 1 at least.
+        -- An event weighs at least 1.
         local at = place_of(gone[i] + over, from, min(from + over, count_events()) - 1)
         local event = event_at(at)
         return whole(tonumber(event[2] or now), now) + period[i]
     end
 
-    -- What the log says to each of its rules, instead of a state.
+    -- Reports the log to each of its rules, instead of a state.
     function logs.report(amount, denied)
         local any = false
         for i = 1, rules do any = any or counts_denied[i] end
@@ -155,9 +156,9 @@ do
         end
     end
 
-    -- No more than log_most events are kept. Beyond that the oldest become one event with the time
-    -- of the last of them: nothing that is owed is forgotten, and the newest events, on which every
-    -- verdict depends, keep their own times. An eighth at a time, so that few calls do this.
+    -- Keeps at most log_most events. Beyond that the oldest are merged into one event with the time
+    -- of the last of them: no charge is lost, and the newest events, on which every decision
+    -- depends, keep their times. An eighth at a time, so that few calls do this.
     local function merge_oldest()
         local surplus = count_events() - log_most
         if surplus <= 0 then return end
@@ -178,7 +179,7 @@ do
         weight = min(weight, MOST_WEIGHT - used)
         if weight <= 0 then return end
         if find_oom() then error({err = oom}) end
-        if total + weight > MOST_TOTAL then -- all that counts becomes this event
+        if total + weight > MOST_TOTAL then -- everything that counts is merged into this event
             logs.empty()
             weight = used + weight
         elseif used == 0 then
@@ -189,12 +190,12 @@ do
         end
         total, newest = total + weight, now
         call('ZADD', log_key, now_text, pack(EVENT, total, weight, log_span))
-        if used + weight > log_most then merge_oldest() end -- an event weighs 1 at least
+        if used + weight > log_most then merge_oldest() end -- an event weighs at least 1
         keep_log()
     end
 
-    -- Takes `weight` from the newest events. It begins with a removal, which Redis accepts from a
-    -- full server and then the rest, too.
+    -- Removes `weight` from the newest events. It begins with a removal, which a full server
+    -- accepts, and then also the rest.
     function logs.refund(weight)
         if weight == 0 or total == 0 then return end
         call('ZREMRANGEBYSCORE', log_key, '-inf', text_of('%d', now - log_longest))
@@ -205,7 +206,7 @@ do
         if not event[2] then return end
         local sum, own, span = weights(event)
         call('ZREMRANGEBYRANK', log_key, at + 1, -1)
-        -- Added before it is removed: an empty set would lose its end.
+        -- Added before the removal: an empty set would lose its TTL.
         if sum > target or span ~= log_span then
             call('ZADD', log_key, event[2], pack(EVENT, target, own - (sum - target), log_span))
             call('ZREM', log_key, event[1])

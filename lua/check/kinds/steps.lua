@@ -1,9 +1,9 @@
--- Buckets whose count comes back all at once, the twin of src/core/kinds/steps.hpp: t is the next
--- boundary. Windows and counters read what other numbers have left as such a bucket.
+-- Buckets whose whole count returns at once, the twin of src/core/kinds/steps.hpp: t is the next
+-- boundary. Windows and counters read states of other numbers as such a bucket.
 do
     local function start(i) return kinds.start(i, kind_of[i].next_boundary(i, now)) end
 
-    -- The first boundary that may repay a state that was stored with other numbers.
+    -- Returns the first boundary that may repay a state that was stored with other numbers.
     local function first_boundary(i, own)
         local old, p = own_num[i] - STEPS, period[i] * unit[i]
         local first = t[i]
@@ -33,7 +33,7 @@ do
         end
         local repaid_at = t[i] - (own_num[i] - STEPS)
         t[i] = (moved or own.ends_windows) and following or first + steps * p
-        -- A moved boundary is a whole period after the last one that has repaid the state.
+        -- A moved boundary is a whole period after the last one that repaid the state.
         if moved and is_aligned_bucket and own_num[i] > STEPS and repaid_at <= now
             and repaid_at + p > following then
             t[i] = following + p

@@ -4,8 +4,8 @@ do
     local DAY = 86400 * SECOND
     local steps = kinds[STEPWISE]
 
-    -- Days since 1970 of the first of a month (1 to 13), and the month of a day: Howard Hinnant,
-    -- "chrono-Compatible Low-Level Date Algorithms"; years begin in March.
+    -- Return the days from 1970 to the first of a month (1 to 13), and the month of a day: Howard
+    -- Hinnant, "chrono-Compatible Low-Level Date Algorithms"; years begin in March.
     local function days_before(year, month)
         if month > 12 then year, month = year + 1, month - 12 end
         if month <= 2 then year = year - 1 end
@@ -43,7 +43,7 @@ do
         return calendar_end[calendar[i]](days) * DAY - offset[i]
     end
 
-    -- What counts goes on to the end of the current window.
+    -- The state counts until the end of the current window.
     function kinds.advance_window(i, own)
         local counts = own_num[i] ~= 0 and debt[i] ~= 0 and now < t[i]
         local ends = kind_of[i].next_boundary(i, now)
@@ -63,7 +63,7 @@ do
 
     local function reset_after(i) return debt[i] == 0 and 0 or t[i] - now end
 
-    -- What other numbers have left is given back in steps.
+    -- Debt of other numbers is repaid in steps.
     local function lifetime(i)
         if own_capacity[i] ~= 1 then return steps.lifetime(i) end
         return reset_after(i)

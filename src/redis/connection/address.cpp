@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Reads server addresses. The text is cut at its separators into parts that know where they start;
-// each part is checked on its own. Messages say where and what, and never show what may be secret:
-// in `redis://alice:secret`, where `@host` was forgotten, the password stands where a port would.
+// Parses server addresses. The text is split at its separators into parts with their positions;
+// each part is validated on its own. Messages have the position and the problem, and never show
+// text that may be secret: in `redis://alice:secret`, where `@host` was forgotten, the password is
+// at the position of a port.
 
 #include <colimit/error.hpp>
 #include <colimit/limits.hpp>
@@ -25,7 +26,7 @@ constexpr std::string_view forms =
     "memory:, redis://[user:password@]host[:port][/db], rediss:// (the same over TLS) or "
     "unix:/path[?db=N]";
 
-/// A piece of the address and the place of its first character.
+/// A part of the address and the position of its first character.
 struct part {
     std::string_view text;
     std::size_t at = 0;
@@ -56,7 +57,7 @@ struct part {
     return std::nullopt;
 }
 
-/// What follows the scheme, if it is this one.
+/// Returns the text after the scheme, if it is this one.
 [[nodiscard]] std::optional<part> after_scheme(part whole, std::string_view scheme) {
     if (!std::ranges::equal(whole.text.substr(0, scheme.size()), scheme, {}, lower))
         return std::nullopt;
@@ -82,13 +83,13 @@ struct part {
     return out;
 }
 
-/// What a number in the address is. Where a password may stand in its place, its text is not shown.
+/// The kind of a number in the address. If it could be a password, its text is not shown.
 struct number_kind {
     std::string_view name;
     std::int64_t least;
     std::int64_t most;
     bool may_be_secret;
-    std::string_view hint; ///< what else may be wrong
+    std::string_view hint; ///< another possible mistake
 };
 
 [[nodiscard]] std::int64_t read_number(part number, const number_kind& kind) {
@@ -115,11 +116,11 @@ struct number_kind {
 
 constexpr auto database_kind = number_kind{"database", 0, most_database, false, ""};
 constexpr auto port_kind = number_kind{"port", 1, 65'535, false, ""};
-/// Without credentials before the host, `user:12345` may be what was meant to be credentials.
+/// Without credentials before the host, `user:12345` may have been meant as credentials.
 constexpr auto port_or_password = number_kind{
     "port", 1, 65'535, true, "; if this is a password, '@' and the host must follow it"};
 
-/// What stands before the `@`.
+/// Parses the text before the `@`.
 void read_credentials(part credentials, address& out) {
     const auto colon = credentials.text.find(':');
     if (colon != npos)
@@ -129,7 +130,7 @@ void read_credentials(part credentials, address& out) {
         refuse(credentials.at, "before the '@' there must be a user or a password");
 }
 
-/// Takes `[user][:password]@` off the front, if it is there.
+/// Parses and removes an optional `[user][:password]@` at the front.
 [[nodiscard]] part after_credentials(part authority, address& out) {
     const auto sign = authority.text.find('@');
     if (sign == npos)
@@ -159,13 +160,13 @@ void check_host(part host, bool is_ipv6) {
         refuse(host.at, "expected an IPv6 address in the brackets");
 }
 
-/// `host` or `[IPv6]`, and what follows it.
+/// Returns `host` or `[IPv6]`, and the rest.
 [[nodiscard]] std::pair<part, part> split_host(part text) {
     if (!text.text.starts_with('[')) {
         const auto end = std::min(text.text.find(':'), text.text.size());
         check_host(text.until(end), false);
         if (text.text.find(':', end + 1) != npos)
-            refuse(text.at, "two ':' in the host and port; an IPv6 address stands in brackets");
+            refuse(text.at, "two ':' in the host and port; an IPv6 address is written in brackets");
         return {text.until(end), text.from(end)};
     }
     const auto end = text.text.find(']');

@@ -57,20 +57,19 @@ void breaker::end_probe(bool served, std::int64_t now) {
         return pause(now);
     }
     good_ = is_probe_late_ ? 0 : good_ + 1;
-    due_ = now; // also after a late one: the server is there, and the next may be in time
+    due_ = now; // also after a late reply: the server is alive, and the next one may be in time
     if (good_ < settings_.probes)
         return;
     is_open_ = false;
-    misses_ = good_ = 0;
+    misses_ = 0;
 }
 
 void breaker::greeted() noexcept {
     is_open_ = false;
-    good_ = 0;
     misses_ = std::min(misses_, settings_.misses - 1);
 }
 
-/// Between half and all of the present pause; the next one is twice as long.
+/// Waits between half and all of the current pause; the next one is twice as long.
 void breaker::pause(std::int64_t now) {
     auto jitter = std::uniform_int_distribution<std::int64_t>{pause_ - pause_ / 2, pause_};
     due_ = now + jitter(random_);

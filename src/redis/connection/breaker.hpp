@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whether a server is worth asking: a circuit breaker, as a state machine without a clock.
+// A circuit breaker, as a state machine without a clock: whether calls are sent to a server.
 //
 //            misses in a row                    probe                     good probes in a row
 //   closed -----------------> open, a pause ----------> open, a probe -----------------> closed
@@ -8,14 +8,14 @@
 //                                   |  '------- bad ---------' |
 //                                   '--------- good -----------'  (the next one at once)
 //
-// While it is open, calls are not sent: their failure mode answers them at once. A probe is a PING
-// on the connection; where there is none, the session's own attempts and greeting are the probes.
-// It takes several misses to open and several good probes to close, so one slow moment does not
-// open it and one lucky reply does not close it. The pauses grow and are jittered; they begin small
-// again only after a call was answered in time.
+// While it is open, calls are not sent: their failure mode decides them immediately. A probe is a
+// PING on the connection; without a connection, the session's attempts to connect and its handshake
+// are the probes. It takes several misses to open and several good probes to close, so one slow
+// moment does not open it and one lucky reply does not close it. The pauses grow and are jittered;
+// they are reset only after a call was answered in time.
 //
-// A probe is late if its reply has not arrived when its time is over, not if it is read late: the
-// event loop may have had other work. So the shell, which can look for what has arrived, says so.
+// A probe is late if its reply has not arrived by its deadline, not if it is read late: the event
+// loop may have been busy. So the connection, which can check for received data, decides that.
 
 #ifndef COLIMIT_REDIS_CONNECTION_BREAKER_HPP
 #define COLIMIT_REDIS_CONNECTION_BREAKER_HPP
@@ -27,9 +27,9 @@
 namespace colimit::redis {
 
 struct breaker_settings {
-    int misses;            ///< in a row, that open it
-    int probes;            ///< in a row, that close it
-    std::int64_t patience; ///< microseconds in which a probe must be answered to be good
+    int misses;            ///< consecutive misses that open it
+    int probes;            ///< consecutive good probes that close it
+    std::int64_t patience; ///< microseconds within which the reply to a good probe must arrive
     std::int64_t pause_least;
     std::int64_t pause_most;
     std::uint32_t seed = 1; ///< of the jitter
@@ -40,31 +40,31 @@ class breaker {
     explicit breaker(breaker_settings settings);
 
     [[nodiscard]] bool is_open() const noexcept { return is_open_; }
-    /// How often it has opened.
+    /// Returns how often it has opened.
     [[nodiscard]] std::uint64_t openings() const noexcept { return openings_; }
-    /// A probe is under way.
+    /// Returns whether a probe is in flight.
     [[nodiscard]] bool is_probing() const noexcept { return probed_at_.has_value(); }
-    /// When the probe that is under way is late, unless it is already.
+    /// Returns when the probe in flight will be late, unless it is already.
     [[nodiscard]] std::optional<std::int64_t> probe_late_at() const noexcept;
-    /// When the next probe is due, if it is open and none is under way.
+    /// Returns when the next probe is due, if it is open and no probe is in flight.
     [[nodiscard]] std::optional<std::int64_t> probe_at() const noexcept;
 
-    /// A call, or the connection, had no answer.
+    /// Notes that a call, or the connection, had no reply.
     void miss(std::int64_t now);
-    /// A call was answered in time.
+    /// Notes that a call was answered in time.
     void hit() noexcept;
-    /// The server has said something, if too late: it is asked at once how it is.
+    /// Notes a late reply: the server is probed at once.
     void heard(std::int64_t now) noexcept;
 
     void begin_probe(std::int64_t now) noexcept;
-    /// Nothing has arrived in time.
+    /// Notes that no reply to the probe has arrived in time.
     void miss_probe() noexcept { is_probe_late_ = true; }
-    /// @param served whether the server does what it is asked
+    /// @param served whether the server executes commands
     void end_probe(bool served, std::int64_t now);
-    /// The connection is gone, and the probe with it.
+    /// Notes that the connection is lost, and the probe with it.
     void lose_connection() noexcept { probed_at_.reset(); }
-    /// A connection has been greeted, which took several good replies. Closes, but the next miss
-    /// opens again: a server may greet and then serve nothing.
+    /// Notes that a handshake has succeeded, with several good replies. Closes, but the next miss
+    /// opens again: a server may complete handshakes and then not execute calls.
     void greeted() noexcept;
 
   private:
@@ -74,7 +74,7 @@ class breaker {
     bool is_open_ = false;
     std::uint64_t openings_ = 0;
     int misses_ = 0;
-    int good_ = 0;
+    int good_ = 0; ///< probes in a row, since it has opened
     std::optional<std::int64_t> probed_at_;
     bool is_probe_late_ = false;
     std::int64_t due_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The shell around the state machines of a connection. It decides nothing that they can decide.
+// Executes the actions of a connection's state machines, which make the decisions.
 
 #include <base/steady_clock.hpp>
 #include <redis/connection/connection.hpp>
@@ -15,8 +15,8 @@
 namespace colimit::redis {
 namespace {
 
-/// A server that owes a reply and says nothing for five timeouts, and at least this long, is not
-/// worth waiting for on the same connection.
+/// If a server owes a reply and sends nothing for five timeouts, and at least this long, the
+/// connection is replaced.
 constexpr std::int64_t min_silence = 2'000'000;
 
 [[nodiscard]] liveness_settings liveness_settings_of(const connection_settings& s) noexcept {
@@ -73,7 +73,7 @@ void connection::close_stream(bool now) noexcept {
         return stream_.shut_down();
     try {
         boost::asio::post(own_executor_, [to = owner_.keep_alive(), this] { stream_.shut_down(); });
-    } catch (const std::bad_alloc&) { // it ends when the server ends it, or the context
+    } catch (const std::bad_alloc&) { // the connection ends when the server or the context ends it
     }
 }
 
@@ -115,7 +115,7 @@ void connection::on_connect(std::uint64_t connection, error_code ec) {
 }
 
 void connection::send_handshake() {
-    // The reply to its first part may come before the news that it was sent.
+    // The reply to its first part may come before the completion of its write.
     owes_handshake_ = is_writing_;
     if (is_writing_)
         return;
@@ -151,7 +151,7 @@ void connection::disconnect() {
     breaker_.lose_connection();
     breaker_.miss(now_);
     requests_.lose_connection(handed_);
-    // Calls that would wait in vain for the next attempt end now.
+    // Calls whose deadline is before the next attempt end now.
     (void)requests_.expire(session_.not_ready_before(), session_.trouble());
     owner_.on_lost(was_ready);
     wait();
@@ -167,8 +167,8 @@ void connection::flush() {
     read_clock();
     if (breaker_.is_open())
         return attempt([this] { probe(); });
-    // Handlers may have run for long since the clock was read: a call whose deadline has passed
-    // meanwhile is not sent.
+    // Handlers may have run for a long time since the clock was read: a call whose deadline has
+    // passed meanwhile is not sent.
     if (requests_.expire_unsent(now_))
         owner_.on_expired();
     attempt([this] {
@@ -235,8 +235,8 @@ void connection::on_read(std::uint64_t connection, error_code ec, std::size_t by
     owner_.on_ended();
 }
 
-/// Reads all complete replies, as long as the connection is there. If many calls wait, the first
-/// reply makes room for a batch, which leaves at once: the server works on it while the other
+/// Reads all complete replies, as long as the connection exists. If many calls wait, the first
+/// reply makes room for a batch, which is sent at once: the server works on it while the other
 /// replies are read and their handlers run.
 void connection::read_replies() {
     using resp::progress;
@@ -246,7 +246,7 @@ void connection::read_replies() {
         if (fed == progress::malformed)
             return read_malformed_reply(bytes);
         if (fed == progress::need_more) {
-            // A string that is longer than any that a reply may have is not kept.
+            // A string that is longer than any valid one is not kept.
             const auto dropped = in_.erase(decoder_.consumed(), decoder_.surplus());
             decoder_.cut(dropped);
             if (dropped == 0)
@@ -265,7 +265,7 @@ void connection::read_replies() {
     }
 }
 
-/// Returns false if the connection is gone afterwards.
+/// Returns false if the connection is lost afterwards.
 bool connection::read_reply(std::string_view bytes) {
     if (!is_ready()) {
         const auto connection = stream_.connection();
@@ -273,7 +273,7 @@ bool connection::read_reply(std::string_view bytes) {
         if (!is_current(connection))
             return false;
         if (session_.state() == session_state::waiting)
-            breaker_.miss(now_); // it is there and loads its data
+            breaker_.miss(now_); // the server is loading its dataset
         return true;
     }
     const auto needs = liveness_.is_ping_owed() ? end_ping(bytes)
@@ -295,13 +295,14 @@ void connection::read_malformed_reply(std::string_view bytes) {
     lose(remedy::reconnect);
 }
 
-/// The next reply to requests, and what it asks for.
+/// Reads the next reply to requests, and returns the recovery that it needs.
 remedy connection::read_answer(std::string_view bytes) {
     const auto needs = requests_.read_reply(decoder_, bytes);
     if (!needs)
         problems_.note_reply("a reply that belongs to another request");
-    // Not what only begins a transaction: a server that refuses its writes says OK to that.
-    if (needs == remedy::keep && requests_.has_ended()) { // in time, as it found its callers
+    // Not replies that only begin a transaction: a server that refuses writes replies OK to these.
+    // A reply whose callers still wait came in time.
+    if (needs == remedy::keep && requests_.has_ended()) {
         session_.served();
         breaker_.hit();
         owner_.on_answer();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One connection to one server, made again whenever it is lost: puts together the session, the
-// breaker and the stream, each of which knows nothing of the others. One write loop, one read loop,
-// one timer. It knows no policy and no call: what it sends comes from `requests`, which takes the
-// replies, too.
+// One connection to one server, replaced whenever it is lost: combines the session, the breaker and
+// the stream, which are independent of each other. One write loop, one read loop, one timer. It
+// knows no policies and no calls: `requests` provides the bytes to send and takes the replies.
 //
 //   flush -> requests.write -> stream.write
 //   stream.read_some -> decoder -> session during the handshake, requests afterwards -> owner
@@ -11,7 +10,7 @@
 //          server that owes replies and is silent; before it acts, everything that has arrived is
 //          read
 //
-// All functions are called with the lock held; those of the owner are, too.
+// All functions are called with the lock held, including those of the owner.
 
 #ifndef COLIMIT_REDIS_CONNECTION_CONNECTION_HPP
 #define COLIMIT_REDIS_CONNECTION_CONNECTION_HPP
@@ -43,29 +42,32 @@
 
 namespace colimit::redis {
 
-/// Who uses a connection.
+/// The user of a connection.
 class connection_owner {
   public:
     connection_owner() = default;
     connection_owner(const connection_owner&) = delete;
     connection_owner& operator=(const connection_owner&) = delete;
 
-    /// Keeps the owner, and so the connection, alive while an operation is outstanding.
+    /// Returns a reference that keeps the owner, and so the connection, alive while an operation is
+    /// outstanding.
     [[nodiscard]] virtual std::shared_ptr<void> keep_alive() = 0;
-    /// A handshake has succeeded. Requests are sent next.
+    /// Called when a handshake has succeeded. Requests are sent next.
     virtual void on_ready() = 0;
-    /// A connection, or an attempt at one, is over; the requests know it already.
+    /// Called when a connection was lost, or could not be made; the requests have been notified
+    /// already.
     virtual void on_lost(bool was_ready) = 0;
-    /// A reply has found its callers, who are the first of those that have ended.
+    /// Called when a reply has been read whose callers were still waiting; they are the first of
+    /// the calls that have ended.
     virtual void on_answer() noexcept = 0;
-    /// Calls may have ended, and their handlers may run. The owner calls `flush` and `wait`
-    /// afterwards.
+    /// Called when calls may have ended and their handlers may run. The owner calls `flush` and
+    /// `wait` afterwards.
     virtual void on_ended() = 0;
-    /// Calls have ended while something else was done: their handlers may not run now.
+    /// Called when calls have ended within another function: their handlers may not run now.
     virtual void on_expired() noexcept = 0;
-    /// The connection is about to wait: its state may have changed.
+    /// Called before the connection waits: its state may have changed.
     virtual void on_wait() noexcept = 0;
-    /// When the owner wants `on_wait` to be called though nothing else happens.
+    /// Returns when `on_wait` has to be called even if nothing else happens.
     [[nodiscard]] virtual std::int64_t next_event() const noexcept = 0;
 
   protected:
@@ -76,7 +78,7 @@ struct connection_settings {
     session_settings session;
     redis::breaker_settings breaker;
     address where;
-    std::unique_ptr<const tls_context> tls; ///< for addresses that ask for it, else null
+    std::unique_ptr<const tls_context> tls; ///< for `rediss://` addresses, else null
     tcp_options tcp;
     resp::decoder::long_bulks long_bulks = resp::decoder::long_bulks::malformed;
     std::int64_t timeout = 0; ///< microseconds within which a healthy server replies
@@ -88,26 +90,26 @@ class connection final : private stream_events {
   public:
     using executor = boost::asio::any_io_executor;
 
-    /// @param own where the limiter's own work runs: never two functions at once
+    /// @param own the executor of the limiter's own work, which never runs two functions at once
     /// @param calls outlives the connection, as `problems` does
     connection(const executor& own, detail::thread_lock& lock, connection_settings settings,
                requests& calls, error_sink& problems, connection_owner& owner);
 
     void open();
     /// Ends everything that keeps the context running.
-    /// @param now false if other threads may use the socket: it is closed where it belongs
+    /// @param now false if other threads may use the socket: then its executor closes it
     void close(bool now) noexcept;
 
-    /// Sends what may be sent now, or asks how a server is that is not used.
+    /// Sends the requests that may be sent now, or probes a server while the breaker is open.
     void flush();
-    /// Sets the timer for whatever is due next. To be called after anything has changed.
+    /// Sets the timer for the next event. Must be called after each change.
     void wait() noexcept;
 
-    /// The time when the clock was read last, in microseconds.
+    /// Returns the latest reading of the clock, in microseconds.
     [[nodiscard]] std::int64_t now() const noexcept { return now_; }
     void read_clock() noexcept;
 
-    /// Whether a call with this deadline has a chance; if not, `trouble` says why.
+    /// Returns whether a call with this deadline may be served; if not, `trouble` says why.
     [[nodiscard]] bool may_serve_by(std::int64_t deadline) const noexcept {
         return !breaker_.is_open() && session_.not_ready_before() < deadline;
     }
@@ -118,20 +120,20 @@ class connection final : private stream_events {
     [[nodiscard]] bool is_breaker_open() const noexcept { return breaker_.is_open(); }
     [[nodiscard]] errc trouble() const noexcept { return session_.trouble(); }
     [[nodiscard]] health_state state() const noexcept;
-    /// The phase in which the connection is.
+    /// Returns the phase of the connection.
     [[nodiscard]] phase reached() const noexcept { return problems_.reached(); }
-    /// Commands that the user may not run, though not all calls need them.
+    /// Returns commands that the user may not run, but that not all calls need.
     [[nodiscard]] const std::string& denied_commands() const noexcept {
         return session_.denied_commands();
     }
 
     [[nodiscard]] std::uint64_t bytes_out() const noexcept { return bytes_out_; }
     [[nodiscard]] std::uint64_t bytes_in() const noexcept { return bytes_in_; }
-    /// Connections that became ready.
+    /// Returns the number of connections that became ready.
     [[nodiscard]] std::uint64_t connections() const noexcept { return connections_; }
     [[nodiscard]] std::uint64_t breaker_openings() const noexcept { return breaker_.openings(); }
     [[nodiscard]] std::uint64_t script_loads() const noexcept { return session_.script_loads(); }
-    /// Handshakes in which the server has loaded all scripts.
+    /// Returns the number of handshakes in which the server has loaded all scripts.
     [[nodiscard]] std::uint64_t scripts_loaded() const noexcept {
         return session_.scripts_loaded();
     }
@@ -145,9 +147,8 @@ class connection final : private stream_events {
     void look();
     void act_on_time();
 
-    /// Does a step of a connection, which may throw. What it needs and cannot have, memory or a
-    /// thread that resolves names, is missing as the connection is: it is given up, and tried again
-    /// after a pause.
+    /// Runs a step of a connection, which may throw. If memory, or a thread that resolves names,
+    /// cannot be obtained, the connection is treated as lost, and is made again after a pause.
     template<class Step>
     void attempt(Step step) {
         try {
@@ -207,11 +208,11 @@ class connection final : private stream_events {
     std::int64_t now_ = 0;
 
     std::string out_;             ///< being written
-    std::uint64_t handed_ = 0;    ///< bytes given to the socket on this connection
+    std::uint64_t handed_ = 0;    ///< bytes passed to the socket on this connection
     std::uint64_t confirmed_ = 0; ///< of these, surely sent
     bool is_writing_ = false;
     bool is_serving_ = false;     ///< the owner was told that the connection is ready
-    bool owes_handshake_ = false; ///< as soon as nothing is being written
+    bool owes_handshake_ = false; ///< it is sent as soon as nothing is being written
 
     resp::decoder decoder_;
     read_buffer in_;

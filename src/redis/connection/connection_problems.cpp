@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A text is only made where there is memory for it.
+// Texts are omitted if memory for them cannot be allocated.
 
 #include <redis/connection/connection_problems.hpp>
 
@@ -9,8 +9,8 @@
 namespace colimit::redis {
 namespace {
 
-/// The server as a message names it. The port of a host that has no address is not named: in
-/// `redis://user:12345`, where `@host` was forgotten, it is a password.
+/// Returns the name of the server for messages. The port of a host without an address is omitted:
+/// in `redis://user:12345`, where `@host` was forgotten, it is a password.
 [[nodiscard]] std::string name_of(const stream& s) {
     const auto& where = s.where();
     if (where.kind == address::kind::unix_socket)
@@ -29,7 +29,7 @@ void note(error_sink& to, errc code, phase where, Text text) noexcept {
     }
 }
 
-/// The code of a refusal, else `unavailable`.
+/// Returns the code if it is a refusal, else `unavailable`.
 [[nodiscard]] errc code_of(error_code why) noexcept {
     for (const auto code : {errc::auth_failed, errc::untrusted_server, errc::bad_reply})
         if (why == code)
@@ -74,7 +74,7 @@ void connection_problems::note_loss(error_code why) noexcept {
 }
 
 void connection_problems::note_failed_step(const std::exception& why) noexcept {
-    to_.note_own(errc::unavailable, reached(), "the connection was given up:", why.what());
+    to_.note_own(errc::unavailable, reached(), "the connection was closed:", why.what());
 }
 
 void connection_problems::note_reply(std::string_view text) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Why a connection could not be made or was lost, put into words and reported.
+// Composes and reports the reasons why a connection could not be made or was lost.
 
 #ifndef COLIMIT_REDIS_CONNECTION_CONNECTION_PROBLEMS_HPP
 #define COLIMIT_REDIS_CONNECTION_CONNECTION_PROBLEMS_HPP
@@ -22,19 +22,20 @@ class connection_problems {
     connection_problems(error_sink& to, const session& s, const stream& io) noexcept
         : to_(to), session_(s), stream_(io) {}
 
-    /// The phase in which the connection is.
+    /// Returns the phase of the connection.
     [[nodiscard]] phase reached() const noexcept;
 
-    /// No connection could be made.
+    /// Reports that no connection could be made.
     void note_failure(error_code why) noexcept;
-    /// It was not made, or the handshake did not end, within `config::connect_timeout`.
+    /// Reports that it was not made, or the handshake did not end, within
+    /// `config::connect_timeout`.
     void note_late() noexcept;
     void note_loss(error_code why) noexcept;
-    /// What a step of a connection threw: memory was missing, or a thread to resolve the host.
+    /// Reports an exception of a step: out of memory, or no thread to resolve the host.
     void note_failed_step(const std::exception& why) noexcept;
-    /// The server did not reply as it should.
+    /// Reports a missing or malformed reply.
     void note_reply(std::string_view text) noexcept;
-    /// It replied with an error to what the connection itself had asked.
+    /// Reports an error reply to a command of the connection itself.
     void note_error(errc code, std::string_view text) noexcept;
 
   private:

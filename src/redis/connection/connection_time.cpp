@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Second part of a connection: what is due and when. PING, deadlines, silence, and the one timer
-// for all of them.
+// Second part of a connection: its timing. PING, deadlines, silence, and the one timer for all of
+// them.
 
 #include <async/soon.hpp>
 #include <base/steady_clock.hpp>
@@ -18,8 +18,8 @@ constexpr auto never = liveness::never;
 
 } // namespace
 
-// PING. One is sent with nothing before it that is owed a reply and, as a probe of the breaker,
-// nothing after it until it is answered: the next reply is its own.
+// PING. It is sent when no reply is outstanding, and as a probe of the breaker nothing is sent
+// after it until it is answered: so the next reply is its own.
 
 bool connection::owes_reply() const noexcept {
     return requests_.expects_reply() || liveness_.is_ping_owed() || breaker_.is_probing();
@@ -29,8 +29,8 @@ bool connection::is_idle() const noexcept {
     return is_ready() && !is_writing_ && !owes_reply();
 }
 
-/// Asks a server that is not asked otherwise how it is, if that is due. One that owes replies needs
-/// no probe: when they come, they are one.
+/// Probes the server, if that is due and no reply is outstanding: outstanding replies are probes
+/// themselves.
 void connection::probe() {
     if (probe_due() > now_)
         return;
@@ -48,8 +48,8 @@ void connection::ping() {
     start_write();
 }
 
-/// The reply to a probe. A server that is busy with itself is alive, but not well. One that refuses
-/// PING alone, as its user or its configuration says, has answered as well as by PONG.
+/// Reads the reply to a probe. A busy server is alive, but cannot serve calls. An error reply that
+/// denies only PING, because of the user's permissions or the configuration, counts like PONG.
 remedy connection::end_probe(std::string_view bytes) {
     const auto& first = decoder_.nodes().front();
     if (first.kind == resp::kind::push)
@@ -82,7 +82,7 @@ remedy connection::end_ping(std::string_view bytes) {
     return meaning.remedy;
 }
 
-/// Finds out whether a server that should speak TLS is silent because it does not.
+/// Tests whether a server at a `rediss://` address is silent because it does not use TLS.
 void connection::provoke() {
     is_provoked_ = true;
     if (stream_.is_silent_in_tls())
@@ -138,7 +138,7 @@ void connection::look_again() {
     try {
         detail::post_soon(own_executor_, look_memory_,
                           [to = owner_.keep_alive(), this] { look(); });
-    } catch (const std::bad_alloc&) { // only a strand takes memory of its own
+    } catch (const std::bad_alloc&) { // only a strand allocates memory
         act_on_time();
     }
 }
@@ -152,7 +152,7 @@ void connection::look() {
     act_on_time();
 }
 
-/// Whether calls that expired now are a miss of the server. A call that this process itself sent
+/// Returns whether calls that expired now are a miss of the server. A call that this process sent
 /// late, or not at all, says nothing about the server.
 bool connection::is_server_late() const noexcept {
     if (!is_ready())

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whether a connection still lives: a server that owes replies and is silent for too long has lost
-// it, and an idle connection is checked with PING, as a middlebox may have dropped it without a
-// word. Pure: the times are arguments, in microseconds.
+// Determines whether a connection is alive: it is considered lost if the server owes replies and is
+// silent for too long; an idle connection is checked with PING, as a middlebox may have dropped it
+// silently. Pure: the times are arguments, in microseconds.
 
 #ifndef COLIMIT_REDIS_CONNECTION_LIVENESS_HPP
 #define COLIMIT_REDIS_CONNECTION_LIVENESS_HPP
@@ -14,34 +14,34 @@ namespace colimit::redis {
 
 struct liveness_settings {
     std::int64_t silence_limit; ///< while replies are owed
-    std::int64_t doubt_limit;   ///< the same for a connection that was idle before
+    std::int64_t doubt_limit;   ///< the limit for a connection that was idle before
     std::int64_t ping_interval; ///< idle time before a PING; 0: never
 };
 
 class liveness {
   public:
     static constexpr auto never = std::numeric_limits<std::int64_t>::max();
-    /// Idle time after which a connection is no longer known to live.
+    /// The idle time after which a connection may be dead.
     static constexpr std::int64_t doubtful_idleness = 500'000;
 
     explicit liveness(const liveness_settings& settings) noexcept : settings_(settings) {}
 
-    /// A connection has been made.
+    /// Notes that a connection has been made.
     void connected() noexcept { may_ping_ = true; }
     void disconnected() noexcept { is_ping_owed_ = is_doubted_ = false; }
-    /// Bytes have come, or a request was sent after which a reply is owed on a connection that is
-    /// known to live.
+    /// Notes that bytes have arrived, or that a request was sent on a connection that is known to
+    /// be alive.
     void heard(std::int64_t now) noexcept {
         heard_ = now;
         is_doubted_ = false;
     }
-    /// The server begins to owe a reply.
+    /// Notes that the server owes a reply from now on.
     void await_reply(std::int64_t now) noexcept {
         is_doubted_ = now - heard_ >= doubtful_idleness;
         heard_ = now;
     }
-    /// PING is sent. Calls that come meanwhile are sent behind it; nothing was owed before it, so
-    /// the next reply is its own.
+    /// Notes that PING is sent. Calls are sent behind it; no reply was outstanding before, so the
+    /// next reply is its own.
     void begin_ping(std::int64_t now) noexcept {
         heard_ = now;
         is_doubted_ = is_ping_owed_ = true;
@@ -53,18 +53,18 @@ class liveness {
     }
 
     [[nodiscard]] bool is_ping_owed() const noexcept { return is_ping_owed_; }
-    /// While replies are owed: when the connection counts as lost.
+    /// While replies are owed: returns when the connection counts as lost.
     [[nodiscard]] std::int64_t silence_ends() const noexcept {
         return heard_ + (is_doubted_ ? settings_.doubt_limit : settings_.silence_limit);
     }
-    /// While the connection is idle: when it is to be checked.
+    /// While the connection is idle: returns when it is to be checked.
     [[nodiscard]] std::int64_t ping_due() const noexcept {
         return may_ping_ && settings_.ping_interval != 0 ? heard_ + settings_.ping_interval : never;
     }
 
   private:
     liveness_settings settings_;
-    std::int64_t heard_ = 0;    ///< when bytes came, or the server began to owe a reply
+    std::int64_t heard_ = 0;    ///< when bytes arrived, or the server began to owe a reply
     bool is_doubted_ = false;   ///< the connection was idle when the server began to owe a reply
     bool is_ping_owed_ = false; ///< the next reply is that to a PING of an idle connection
     bool may_ping_ = true;      ///< the server has not denied it on this connection

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bytes move to the front only when the room behind them is used up.
+// Bytes are moved to the front only when the space behind them is used up.
 
 #include <redis/connection/read_buffer.hpp>
 

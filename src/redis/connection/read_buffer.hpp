@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What was received and has not been read yet: one piece of memory from which replies are decoded
-// in place. It grows with the largest reply, and so has a bound, as the decoder has one.
+// Received bytes that have not been read yet: one block of memory in which replies are decoded in
+// place. It grows with the largest reply, so it is bounded like the decoder.
 
 #ifndef COLIMIT_REDIS_CONNECTION_READ_BUFFER_HPP
 #define COLIMIT_REDIS_CONNECTION_READ_BUFFER_HPP
@@ -15,21 +15,22 @@ namespace colimit::redis {
 
 class read_buffer {
   public:
-    /// Read at once at most: a reply to a full batch is about 6 KiB.
+    /// The largest read: a reply to a full batch is about 6 KiB.
     static constexpr std::size_t usual_bytes = std::size_t{64} * 1024;
 
     read_buffer() : bytes_(usual_bytes) {}
 
-    /// The bytes that have not been consumed. Valid until the next call of `prepare` or `erase`.
+    /// Returns the bytes that have not been consumed. Valid until the next call of `prepare` or
+    /// `erase`.
     [[nodiscard]] std::string_view unread() const noexcept {
         return {bytes_.data() + begin_, end_ - begin_};
     }
-    /// Memory for at least half of `usual_bytes`.
+    /// Returns memory for at least half of `usual_bytes`.
     [[nodiscard]] std::span<char> prepare();
-    /// So many bytes of what `prepare` returned have been received.
+    /// Notes that this many bytes of the memory from `prepare` have been received.
     void commit(std::size_t count) noexcept { end_ += count; }
     void consume(std::size_t count) noexcept { begin_ += count; }
-    /// Removes up to `count` unread bytes behind the first `at`. Returns how many there were.
+    /// Removes up to `count` unread bytes behind the first `at`. Returns how many were removed.
     std::size_t erase(std::size_t at, std::size_t count) noexcept;
     void clear() noexcept { begin_ = end_ = 0; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is sent on a connection, as the connection sees it: bytes to write, replies that are owed,
-// deadlines. What the requests are about is not its concern.
+// The interface of a connection to its requests: bytes to write, outstanding replies, deadlines. It
+// does not depend on what the requests mean.
 
 #ifndef COLIMIT_REDIS_CONNECTION_REQUESTS_HPP
 #define COLIMIT_REDIS_CONNECTION_REQUESTS_HPP
@@ -25,40 +25,42 @@ class requests {
     requests& operator=(const requests&) = delete;
     virtual ~requests() = default;
 
-    /// A connection begins, and this is what its handshake found out.
+    /// Called when a connection begins, with the results of its handshake.
     virtual void begin_connection(const server_facts& /*server*/) {}
-    /// The connection is gone after `sent` bytes: what had not begun to leave waits for the next
-    /// connection, what had ends as `errc::outcome_unknown`, or as `errc::unavailable` where it
-    /// only asked.
+    /// Called when the connection is lost after `sent` bytes: requests of which no byte was sent
+    /// wait for the next connection; others end as `errc::outcome_unknown`, or as
+    /// `errc::unavailable` if they were read-only.
     virtual void lose_connection(std::uint64_t sent) = 0;
 
     [[nodiscard]] virtual bool wants_to_write() const noexcept = 0;
-    /// More waits than one batch: there is work for the server as soon as it has room for it.
+    /// Returns whether more than one batch waits: the server can be given work as soon as it
+    /// replies.
     [[nodiscard]] virtual bool has_backlog() const noexcept = 0;
-    /// Appends what may fly now; `stream_position` is that of the first byte appended, and `now`
-    /// not later than it leaves. What it throws (bad_alloc) leaves calls that may be taken to have
-    /// been sent only where lose_connection says so.
+    /// Appends the requests that may be in flight now; `stream_position` is the position of the
+    /// first byte appended, and `now` not after it is sent. If it throws (bad_alloc), calls count
+    /// as sent only if lose_connection says so.
     virtual void write(std::string& out, std::uint64_t stream_position, std::int64_t now) = 0;
 
-    /// Replies are owed.
+    /// Returns whether replies are outstanding.
     [[nodiscard]] virtual bool expects_reply() const noexcept = 0;
-    /// If replies are owed, the time at which the oldest request among them was written.
+    /// If replies are outstanding, returns the time at which the oldest request among them was
+    /// written.
     [[nodiscard]] virtual std::int64_t oldest_sent_at() const noexcept = 0;
-    /// Takes the next reply. Returns nullopt if it is not one that can stand here: the connection
-    /// cannot be trusted any more.
+    /// Reads the next reply. Returns nullopt if it is not a valid reply to the request: the
+    /// connection cannot be used any more.
     [[nodiscard]] virtual std::optional<remedy> read_reply(const resp::decoder& reply,
                                                            std::string_view bytes) = 0;
 
-    /// The deadline that passes next.
+    /// Returns the earliest deadline.
     [[nodiscard]] virtual std::optional<std::int64_t> next_deadline() const noexcept = 0;
-    /// Ends the calls whose deadline is at or before `now`: with `unsent` where they were not
-    /// encoded, and as `errc::outcome_unknown` where their bytes may have left. Returns whether
-    /// there were any.
+    /// Ends the calls whose deadline is at or before `now`: with `unsent` if they were not encoded,
+    /// and as `errc::outcome_unknown` if their bytes may have been sent. Returns whether there were
+    /// any.
     virtual bool expire(std::int64_t now, errc unsent) = 0;
     /// Ends with `errc::deadline_exceeded` only those of them that were not encoded, so that a call
     /// whose deadline has passed is never sent. Returns whether there were any.
     virtual bool expire_unsent(std::int64_t now) = 0;
-    /// Whether calls have come to their end that the owner of the connection has not taken yet.
+    /// Returns whether calls have ended that the owner of the connection has not taken yet.
     [[nodiscard]] virtual bool has_ended() const noexcept = 0;
 };
 

@@ -18,11 +18,11 @@ namespace {
                                [text](std::string_view b) { return text.starts_with(b); });
 }
 
-/// Characters of a run id that are used: 64 of its 160 bits. With a client id, which a run never
-/// gives twice, they tell apart as many runs as a server will ever have.
+/// The number of characters of a run id that are used: 64 of its 160 bits. With a client id, which
+/// is unique within a run, they distinguish all runs that a server will ever have.
 constexpr std::size_t run_id_characters = 16;
 
-/// The run id in what INFO says; empty if it is not there.
+/// Returns the run id in the reply of INFO; empty if it is not there.
 [[nodiscard]] std::string_view run_id_in(std::string_view info) noexcept {
     constexpr std::string_view field = "\nrun_id:";
     const auto at = info.find(field);
@@ -34,7 +34,7 @@ constexpr std::size_t run_id_characters = 16;
                                                                            : std::string_view{};
 }
 
-/// Whether the reply to HELLO, a map, has the mode of a cluster.
+/// Returns whether the reply to HELLO, a map, has the mode of a cluster.
 [[nodiscard]] bool is_cluster_in_hello(const resp::decoder& reply, std::string_view bytes) {
     const auto nodes = reply.nodes();
     for (std::size_t i = 1; i + 1 < nodes.size(); ++i)
@@ -43,19 +43,19 @@ constexpr std::size_t run_id_characters = 16;
     return false;
 }
 
-/// The start of a TLS handshake with one cipher suite. A TLS server replies by a record, if only by
-/// an alert.
+/// The start of a TLS handshake with one cipher suite, to which a TLS server sends a record.
 constexpr std::string_view client_hello{
     "\x16\x03\x01\x00\x2d\x01\x00\x00\x29\x03\x03"
     "colimit asks whether this is TLS\x00\x00\x02\xc0\x2f\x01\x00",
     50};
 
-/// Silent losses in a row after which the question for TLS is asked, and then again after every
-/// sixteenth: a plain server that gets it does not reply, which costs the time to wait for that.
+/// The number of silent losses in a row after which the server is tested for TLS, and again after
+/// every sixteenth: a plain server does not reply to the test, which costs the time of waiting for
+/// it.
 constexpr int losses_before_question = 3;
 constexpr int losses_between_questions = 16;
 
-/// The part of `connect_timeout` in which the question must be answered.
+/// The fraction of `connect_timeout` within which the reply to this test must arrive.
 constexpr int question_part = 4;
 
 } // namespace
@@ -106,7 +106,7 @@ void session::greeting(std::string& out) {
     if (introduced_) {
         resp::append_command(out, {"SCRIPT", "LOAD", check_script.body});
         expect(step::load);
-        // By EVALSHA, as calls are; EVAL is only needed when a server has forgotten the script.
+        // With EVALSHA, as calls are; EVAL is only needed when a server has forgotten the script.
         resp::append_command(out, {"SCRIPT", "LOAD", permissions_script.body});
         expect(step::load);
         script_loads_ += 2;
@@ -132,11 +132,11 @@ void session::greeting(std::string& out) {
     }
     if (settings_.transactions)
         return ask_for_facts(out);
-    if (step_count_ == 0) { // or who needs a password would not be told before the script is sent
+    if (step_count_ == 0) { // so that a missing password is reported before the script is sent
         resp::append_command(out, {"PING"});
         expect(step::ping);
     }
-    if (protocol_ == 2) { // HELLO would have told whether it is a cluster
+    if (protocol_ == 2) { // the reply to HELLO would have the mode of a cluster
         resp::append_command(out, {"INFO", "server"});
         expect(step::info);
     }
@@ -156,8 +156,7 @@ void session::ask_for_facts(std::string& out) {
         expect(step::trial);
 }
 
-/// Returns false if the reply is not one to its question: a server that echoes what it is sent is
-/// not Redis.
+/// Returns false if it is not a valid reply to the command, such as an echo of the input.
 bool session::note_fact(step s, const resp::decoder& reply, std::string_view bytes,
                         std::int64_t now) {
     const auto& first = reply.nodes().front();
@@ -191,7 +190,7 @@ bool session::note_fact(step s, const resp::decoder& reply, std::string_view byt
 bool session::note_time(std::optional<std::int64_t> time, std::int64_t now) {
     facts_.time = time.value_or(0);
     facts_.answered = now;
-    // Without INFO the time of this greeting stands for the run.
+    // Without INFO the time of this handshake identifies the run.
     facts_.origin = run_id_.empty() ? "t" + std::to_string(facts_.time) : run_id_;
     facts_.origin += '.' + std::to_string(client_id_) + '.';
     return time.has_value();
@@ -199,7 +198,7 @@ bool session::note_time(std::optional<std::int64_t> time, std::int64_t now) {
 
 void session::note_error(step s, std::string_view text) {
     if (s == step::info)
-        return; // what is not allowed everywhere has a stand-in
+        return; // there are substitutes for commands that may be denied
     const auto is_old = s == step::hello &&
                         begins_with_any(text, {"NOPROTO", "ERR unknown command", "ERR Protocol"});
     if (is_old && protocol_ == 3) {
@@ -207,7 +206,7 @@ void session::note_error(step s, std::string_view text) {
         return;
     }
     if (finding_ == finding::old_server)
-        return; // what followed the HELLO was not meant for such a server
+        return; // the commands after HELLO were not meant for such a server
     const auto meaning = classify(text);
     note(meaning.code, text);
     const auto passes = begins_with_any(text, {"LOADING", "BUSY", "MASTERDOWN"});
@@ -222,8 +221,8 @@ void session::note_error(step s, std::string_view text) {
     refusal_ = is_late ? remedy::reconnect_late : remedy::reconnect;
 }
 
-/// A server that cannot run this script now may run others later, except where it says that the
-/// user may not, or that it is busy.
+/// A server that cannot run this script now may run others later, unless it replies that the user
+/// has no permission, or that it is busy.
 void session::note_permission_error(std::string_view text) {
     if (is_key_denial(text))
         return end_probe("", text);
@@ -232,9 +231,10 @@ void session::note_permission_error(std::string_view text) {
         note_error(step::permissions, text);
 }
 
-/// Ends the check of what the user may run. Refuses a server on which no check can be made. One
-/// that a call found read-only must be writable again; others may be asked with `peek`. If the user
-/// may not access the probe's key, other keys may be allowed, which only calls can show.
+/// Ends the check of the user's permissions. Refuses a server on which no check of a rule can be
+/// made. If an earlier call found the server read-only, it must be writable again; otherwise `peek`
+/// may still work. If the user may not access the probe's key, other keys may be allowed, which
+/// only calls can show.
 /// @param refusal of a command, and `error`, which is about the key or a write; or empty
 void session::end_probe(std::string_view refusal, std::string_view error) {
     if (is_key_denial(error))
@@ -260,8 +260,8 @@ void session::read_permissions(const resp::decoder& reply, std::string_view byte
               reply.text(nodes[3], bytes));
 }
 
-/// The next reply to the probe for transactions. Where the handshake has failed before, the probe
-/// was refused for another reason.
+/// Reads the next reply to the probe for transactions. If the handshake has failed before, the
+/// probe was refused for another reason.
 void session::read_trial(std::string_view error) {
     if (!probe_.read_reply(error) || finding_ != finding::fine)
         return;
@@ -279,7 +279,7 @@ action session::read_reply(const resp::decoder& reply, std::string_view bytes, s
     }
     const auto s = steps_[steps_done_++];
     if (s == step::hello && first.kind == resp::kind::simple)
-        return refuse_stranger(now, bytes); // an e-mail server, for instance
+        return refuse_stranger(now, bytes); // such as an e-mail server
     const auto is_error = first.kind == resp::kind::error || first.kind == resp::kind::blob_error;
     if (s == step::permissions)
         is_error ? note_permission_error(reply.text(first, bytes)) : read_permissions(reply, bytes);
@@ -292,7 +292,7 @@ action session::read_reply(const resp::decoder& reply, std::string_view bytes, s
     return steps_done_ == step_count_ ? end_greeting(now) : action::nothing;
 }
 
-/// The server replies with a value of another type than the command has: it is not Redis.
+/// Called when a reply has another type than the command's: the server is not Redis.
 void session::refuse_reply() {
     note(errc::bad_reply, "not a Redis server; it replied with a value of another type");
     finding_ = finding::refused;
@@ -326,8 +326,8 @@ action session::end_greeting(std::int64_t now) {
     return lost(now, refusal_, trouble_);
 }
 
-/// A server that expects TLS closes connections without a reply. Whether it is one, only the start
-/// of a TLS handshake shows.
+/// A server that expects TLS closes connections without a reply. Only the start of a TLS handshake
+/// can show whether it is one.
 bool session::asks_for_tls() const noexcept {
     return settings_.plain_tcp && !introduced_ && !was_ready_ &&
            (speaks_tls_ || silent_losses_ % losses_between_questions == losses_before_question);
@@ -340,7 +340,7 @@ action session::read_garbage(std::int64_t now, std::string_view bytes) {
     return lost(now);
 }
 
-/// The first reply shows that this is not a Redis server, or not in this protocol.
+/// The first reply shows that this is not a Redis server, or that it uses another protocol.
 action session::refuse_stranger(std::int64_t now, std::string_view bytes) {
     constexpr auto is_record = [](char c) { return c == '\x15' || c == '\x16'; };
     speaks_tls_ = !bytes.empty() && is_record(bytes.front());
@@ -383,12 +383,12 @@ action session::wake(std::int64_t now) {
         return start(now);
     const auto was_asked = state_ == session_state::greeting && asks_for_tls();
     const auto what = lost(now);
-    // A server that hangs expects nothing else than one that replies.
+    // A server that hangs may expect TLS as well as one that replies.
     silent_losses_ = was_asked ? losses_before_question + 1 : 0;
     return what;
 }
 
-/// Waits between half and all of the present pause; the next one will be twice as long.
+/// Waits between half and all of the current pause; the next one will be twice as long.
 void session::pause(std::int64_t now, bool refused) {
     const auto length = refused ? settings_.refused_pause : pause_;
     auto jitter = std::uniform_int_distribution<std::int64_t>{length - length / 2, length};

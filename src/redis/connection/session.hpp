@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The life of a connection as a state machine: connect, greet, serve, and after a loss wait and
-// begin again. It says what to do next (an action) and when it wants to be woken; the shell with
-// the socket obeys. No sockets, no clock of its own: time comes in as microseconds.
+// The state machine of a connection: connect, handshake, serve, and after a loss wait and start
+// again. It returns the next action and when to wake it; the connection with the socket performs
+// the action. No sockets, no clock of its own: times are arguments, in microseconds.
 //
 //   idle -> connecting -> greeting -> ready
 //              ^  |          | |        |
 //              |  v          v |        v
-//             waiting  <---- loss ------+        closed: from anywhere, for good
+//             waiting  <---- loss ------+        closed: from any state, final
 //
-// The greeting goes out in two writes: HELLO with the credentials and SELECT; then SCRIPT LOAD,
-// because a server hangs up on strangers who send more than 16 KB. Where scripts are off, it is one
-// write with what transactions need: ECHO (which a server that loads its data refuses, as it would
-// a call), CLIENT ID, INFO server, TIME, and the probe of the user's permissions. A server that
-// does not know HELLO is greeted again in RESP2; one that is loading its data is greeted again
-// later, on the same connection.
+// The handshake is sent in two writes: HELLO with the credentials and SELECT; then SCRIPT LOAD,
+// because a server disconnects clients that send more than 16 KB before they have authenticated. If
+// scripts are off, it is one write with the commands that transactions need: ECHO (which a server
+// that is loading its dataset refuses, like a call), CLIENT ID, INFO server, TIME, and the probe of
+// the user's permissions. If the server does not know HELLO, the handshake is repeated in RESP2; if
+// it is loading its dataset, the handshake is repeated later, on the same connection.
 
 #ifndef COLIMIT_REDIS_CONNECTION_SESSION_HPP
 #define COLIMIT_REDIS_CONNECTION_SESSION_HPP
@@ -41,30 +41,30 @@ struct session_settings {
     std::string user;
     std::string password;
     int database = 0;
-    std::string probe_key = {}; ///< under the prefix, of no policy: permissions are tried with it
+    std::string probe_key = {}; ///< a key with the prefix, of no policy, for testing permissions
     int protocol = 3;
-    bool transactions = false;                ///< no script is loaded; what MULTI needs is asked
+    bool transactions = false; ///< load no script, and test the commands that transactions need
     std::int64_t connect_timeout = 1'000'000; ///< microseconds, as the following
     std::int64_t reconnect_delay_min = 10'000;
     std::int64_t reconnect_delay_max = 250'000;
-    std::int64_t refused_pause = 1'000'000; ///< after a server that is full or refuses us
-    bool plain_tcp = false;                 ///< it may be a port that expects TLS
+    std::int64_t refused_pause = 1'000'000; ///< after a server that is full or rejects this client
+    bool plain_tcp = false;                 ///< the port may expect TLS
     std::uint32_t seed = 1;                 ///< of the jitter
 };
 
 enum class session_state : std::uint8_t { idle, connecting, greeting, ready, waiting, closed };
 
-/// What the shell has to do after an event.
+/// What the connection has to do after an event.
 enum class action : std::uint8_t {
     nothing,
     connect,    ///< open a connection to the server
-    send,       ///< send what `greeting` appends
+    send,       ///< send the bytes that `greeting` appends
     serve,      ///< the connection is ready: send calls
     disconnect, ///< close the connection if there is one; the session waits
 };
 
-/// Whether the server and the limiter do not accept each other: that stays until the configuration
-/// changes.
+/// Returns whether the server and the limiter do not accept each other, which stays until the
+/// configuration changes.
 [[nodiscard]] constexpr bool is_refusal(errc code) noexcept {
     return code == errc::auth_failed || code == errc::untrusted_server || code == errc::bad_reply;
 }
@@ -74,31 +74,32 @@ class session {
     explicit session(session_settings settings);
 
     [[nodiscard]] session_state state() const noexcept { return state_; }
-    /// When `wake` is to be called, if at all.
+    /// Returns when `wake` is to be called, if at all.
     [[nodiscard]] std::optional<std::int64_t> wake_at() const noexcept;
-    /// Why there is no ready connection: `unavailable`, `auth_failed`, `untrusted_server`,
+    /// Returns why there is no ready connection: `unavailable`, `auth_failed`, `untrusted_server`,
     /// `bad_reply` or `server_error`.
     [[nodiscard]] errc trouble() const noexcept { return trouble_; }
-    /// Authentication or verification failed, or this is not a Redis server: retrying is useless
-    /// until the configuration changes.
+    /// Returns whether authentication or verification failed, or this is not a Redis server:
+    /// retrying is useless until the configuration changes.
     [[nodiscard]] bool is_refused() const noexcept { return is_refusal(trouble_); }
-    /// Whether `wake` will give up the attempt to connect: it has taken too long. If the server is
-    /// only asked whether it speaks TLS, silence is no problem but an answer.
+    /// Returns whether `wake` will end the attempt to connect because it has taken too long. In the
+    /// test for TLS, silence is a valid result and not a problem.
     [[nodiscard]] bool is_too_late(std::int64_t now) const noexcept {
         const auto is_asked = state_ == session_state::greeting && asks_for_tls();
         return (state_ == session_state::connecting || state_ == session_state::greeting) &&
                now >= due_ && !is_asked;
     }
-    /// While connecting: when the server has been silent for so long that a plain-text server is
-    /// likely, if it should be speaking TLS.
+    /// While connecting with TLS: returns when the server has been silent for so long that it is
+    /// probably a plain-text server.
     [[nodiscard]] std::int64_t suspicious_at() const noexcept {
         return due_ - settings_.connect_timeout / 4;
     }
-    /// No connection will be ready before this time (in the past while one is being made).
+    /// Returns the time before which no connection will be ready (in the past while one is being
+    /// made).
     [[nodiscard]] std::int64_t not_ready_before() const noexcept;
 
-    /// The attempt is alive: it has a quarter of `connect_timeout` from now at least, however late
-    /// this process has noticed that.
+    /// Extends the attempt: it has at least a quarter of `connect_timeout` from now, however late
+    /// this process has noticed its progress.
     void came_further(std::int64_t now) noexcept {
         due_ = std::max(due_, now + settings_.connect_timeout / 4);
     }
@@ -106,30 +107,31 @@ class session {
     [[nodiscard]] action start(std::int64_t now);
     [[nodiscard]] action connected();
     void greeting(std::string& out);
-    /// The next reply while greeting.
+    /// Reads the next reply of the handshake.
     [[nodiscard]] action read_reply(const resp::decoder& reply, std::string_view bytes,
                                     std::int64_t now);
-    /// What came instead of a reply while greeting. If it is the first, this is not a Redis server.
+    /// Reads bytes that are not a valid reply of the handshake. If they come first, this is not a
+    /// Redis server.
     [[nodiscard]] action read_garbage(std::int64_t now, std::string_view bytes);
-    /// The connection is lost, could not be made, or is of no more use.
+    /// Called when the connection is lost, could not be made, or cannot be used any more.
     [[nodiscard]] action lost(std::int64_t now, remedy why = remedy::reconnect,
                               errc trouble = errc::unavailable);
-    /// The same, with what the stream had to say.
+    /// Like `lost` above, with the error of the stream.
     [[nodiscard]] action lost(std::int64_t now, error_code why);
     [[nodiscard]] action wake(std::int64_t now);
-    /// The connection has answered a call as it should: after its loss the pauses begin small
-    /// again. A server that greets but serves nothing is not hurried.
+    /// Notes that a call was executed: after a loss of the connection, the pauses start small
+    /// again. For a server that completes handshakes but executes no calls they do not.
     void served() noexcept { pause_ = settings_.reconnect_delay_min; }
-    /// Of the server, where transactions are used and the connection is ready.
+    /// Returns the facts about the server, if transactions are used and the connection is ready.
     [[nodiscard]] const server_facts& facts() const noexcept { return facts_; }
-    /// Commands that the user may not run, though not all calls need them, as far as the server
-    /// tells; separated by spaces.
+    /// Returns commands that the user may not run, but that not all calls need, as far as the
+    /// server reports them; separated by spaces.
     [[nodiscard]] const std::string& denied_commands() const noexcept { return denied_; }
-    /// Scripts that were sent with SCRIPT LOAD.
+    /// Returns the number of scripts that were sent with SCRIPT LOAD.
     [[nodiscard]] std::uint64_t script_loads() const noexcept { return script_loads_; }
-    /// Handshakes in which the server has loaded all scripts.
+    /// Returns the number of handshakes in which the server has loaded all scripts.
     [[nodiscard]] std::uint64_t scripts_loaded() const noexcept { return scripts_loaded_; }
-    /// Where problems of the handshake are reported. The sink outlives the session.
+    /// Sets the receiver of problems of the handshake, which outlives the session.
     void report_to(error_sink& to) noexcept { errors_ = &to; }
     void close() noexcept { state_ = session_state::closed; }
 
@@ -173,22 +175,22 @@ class session {
     int silent_losses_ = 0;   ///< connections in a row that ended before the first reply
     bool speaks_tls_ = false; ///< the server has replied to a TLS handshake
     bool was_ready_ = false;
-    bool writes_failed_ = false; ///< the server before this connection was read-only
+    bool writes_failed_ = false; ///< the server of the previous connection was read-only
     std::string denied_;
     session_settings settings_;
     session_state state_ = session_state::idle;
     errc trouble_ = errc::unavailable;
     int protocol_;
-    bool introduced_ = false; ///< the first part of the greeting was accepted
-    bool connected_ = false;  ///< also while waiting for a server that loads its data
+    bool introduced_ = false; ///< the first part of the handshake was accepted
+    bool connected_ = false;  ///< also while waiting for a server that is loading its dataset
     std::array<step, 20> steps_{};
     std::size_t step_count_ = 0;
     std::size_t steps_done_ = 0;
-    /// The worst that the greeting's replies had to say.
+    /// The worst result of the handshake's replies.
     enum class finding : std::uint8_t { fine, old_server, not_yet, refused } finding_{};
     server_facts facts_;
     transaction_probe probe_;
-    std::string run_id_; ///< its first half, if the server told it
+    std::string run_id_; ///< its first half, if the server sent it
     std::int64_t client_id_ = 0;
     remedy refusal_ = remedy::reconnect;
     std::uint64_t script_loads_ = 0;

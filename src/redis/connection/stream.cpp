@@ -26,7 +26,7 @@ namespace {
 
 template<int Level, int Name>
 void set(asio::ip::tcp::socket& socket, std::int64_t value) {
-    auto ignored = error_code{}; // a socket without the option is of use too
+    auto ignored = error_code{}; // the socket can be used without the option
     const auto number = static_cast<int>(value);
     (void)socket.set_option(asio::detail::socket_option::integer<Level, Name>{number}, ignored);
 }
@@ -64,7 +64,7 @@ void stream::connect(listener to, std::chrono::steady_clock::time_point give_up)
 }
 
 void stream::connect_unix(listener to) {
-    // Longer paths than the system takes are refused when the address is read.
+    // Paths that are too long for the system are rejected when the address is parsed.
     reached_ = phase::connect;
     const auto endpoint = asio::local::stream_protocol::endpoint{where_.path};
     socket_.async_connect(endpoint, [to = std::move(to), id = connection_](error_code ec) {
@@ -84,9 +84,9 @@ void stream::connect_tcp(const listener& to) {
         resolve(to);
 }
 
-/// A resolution goes on when the attempt for which it began is over, and serves the next one: a
-/// resolver may take longer than an attempt, each time. It ends when its handler is gone, which
-/// need not have run.
+/// A resolution continues after the end of its attempt, and serves the next one: a resolver may
+/// take longer than an attempt each time. It ends when its handler is destroyed, which need not
+/// have run.
 void stream::resolve(const listener& to) {
     const auto mark = std::make_shared<char>();
     resolver_.emplace(socket_.get_executor());
@@ -110,13 +110,13 @@ void stream::resolve(const listener& to) {
     resolution_ = mark;
 }
 
-/// What failed is tried last, the latest failure at the very end.
+/// Addresses that failed are tried last, the latest failure at the end.
 void stream::connect_to(std::vector<tcp::endpoint> found, const listener& to) {
     const auto is_gone = [&found](const tcp::endpoint& e) {
         return std::ranges::find(found, e) == found.end();
     };
     std::erase_if(failed_, is_gone);
-    failed_.reserve(found.size()); // to note a failure takes no memory
+    failed_.reserve(found.size()); // so that recording a failure allocates nothing
     for (const auto& e : failed_) {
         const auto at = std::ranges::find(found, e);
         std::rotate(at, at + 1, found.end());
@@ -147,7 +147,7 @@ void stream::try_next(const listener& to) {
                                });
 }
 
-/// The last address has what is left, and the caller sees to its end.
+/// The last address has the remaining time, which the caller limits.
 void stream::end_share_after_its_time(const listener& to) {
     const auto left = endpoints_.size() + 1 - next_endpoint_;
     if (left == 1)
@@ -216,8 +216,7 @@ bool stream::has_unread() const noexcept {
 }
 
 void stream::shut_down() noexcept {
-    resolution_.reset();
-    resolver_.reset(); // to cancel it would take memory
+    resolver_.reset(); // cancelling it would allocate
     close();
 }
 

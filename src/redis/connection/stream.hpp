@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The socket, and nothing but the socket: over TCP, with TLS or without, or a unix path;
-// connecting, reading, writing. Every completion says to which connection it belongs, so that what
-// lingers of an earlier one is told apart.
+// The socket only: over TCP, with or without TLS, or a unix path; connecting, reading, writing.
+// Every completion has the number of its connection, so that completions of earlier ones are
+// recognised.
 
 #ifndef COLIMIT_REDIS_CONNECTION_STREAM_HPP
 #define COLIMIT_REDIS_CONNECTION_STREAM_HPP
@@ -30,26 +30,27 @@
 
 namespace colimit::redis {
 
-/// Who is told. Held by every outstanding operation; the functions are called by the executor.
+/// The receiver of completions. Every outstanding operation owns a reference to it; the executor
+/// calls its functions.
 class stream_events {
   public:
     stream_events() = default;
     stream_events(const stream_events&) = delete;
     stream_events& operator=(const stream_events&) = delete;
 
-    /// With TLS, when the server has proved who it is. `errc::untrusted_server`, `auth_failed`
-    /// or `bad_reply` (not TLS), here and in the following, is a refusal by one of both, which
-    /// stays until its cause changes; any other error is a connection that is not there.
+    /// With TLS, called when the server's certificate is verified. `errc::untrusted_server`,
+    /// `auth_failed` and `bad_reply` (not TLS), here and in the following, are refusals by one
+    /// side, which stay until their cause changes; any other error is a lost connection.
     virtual void on_connect(std::uint64_t connection, error_code ec) = 0;
     virtual void on_read(std::uint64_t connection, error_code ec, std::size_t bytes) = 0;
-    /// With an error, at most so many bytes can have reached the server.
+    /// If there is an error, at most this many bytes can have reached the server.
     virtual void on_write(std::uint64_t connection, error_code ec, std::size_t bytes) = 0;
 
   protected:
     ~stream_events() = default;
 };
 
-/// Options of a TCP socket; 0 leaves what the system does by default.
+/// Options of a TCP socket; 0 keeps the system's default.
 struct tcp_options {
     std::chrono::seconds keep_alive{0};        ///< idle time before a keep-alive probe
     std::chrono::milliseconds user_timeout{0}; ///< how long sent data may stay unacknowledged
@@ -60,42 +61,42 @@ class stream {
     using executor = boost::asio::any_io_executor;
     using listener = std::shared_ptr<stream_events>;
 
-    /// @param tls for addresses that ask for it, else null
+    /// @param tls for `rediss://` addresses, else null
     stream(const executor& ex, redis::address where, std::unique_ptr<const tls_context> tls,
            tcp_options tcp = {});
 
-    /// The number of the connection that is open or being made.
+    /// Returns the number of the connection that is open or being made.
     [[nodiscard]] std::uint64_t connection() const noexcept { return connection_; }
-    /// How far the connection has come: resolve, connect or tls.
-    /// Any thread may ask.
+    /// Returns the phase of the connection: resolve, connect or tls. Any thread may call it.
     [[nodiscard]] colimit::phase reached() const noexcept { return reached_; }
-    /// Why TLS failed, in the words of OpenSSL or of a server that does not speak TLS; else empty.
+    /// Returns why TLS failed, as reported by OpenSSL or by a server that does not use TLS; else
+    /// empty.
     [[nodiscard]] std::string_view tls_failure() const noexcept;
     [[nodiscard]] const redis::address& where() const noexcept { return where_; }
 
-    /// Whether a TLS handshake has begun and the server has said nothing.
+    /// Returns whether a TLS handshake has begun and the server has sent nothing.
     [[nodiscard]] bool is_silent_in_tls() const noexcept;
-    /// Makes a plain-text Redis server reply that takes the start of the TLS handshake for the
-    /// beginning of a long line. A TLS server ends the connection.
+    /// Provokes an error reply from a plain-text Redis server, which takes the start of the TLS
+    /// handshake for the beginning of a long line. A TLS server closes the connection.
     void provoke(const listener& to);
 
-    /// Tries the addresses of the host one after the other, those that failed before last. Each
-    /// has an equal share of the time that is left until `give_up`, when the caller closes.
+    /// Tries the addresses of the host one after the other, those that failed before come last.
+    /// Each has an equal share of the time until `give_up`, when the caller closes.
     void connect(listener to, std::chrono::steady_clock::time_point give_up);
-    /// The server at the current address does what it is asked: it is tried first next time.
+    /// Notes that the server at the current address works: it is tried first next time.
     void keep_address() noexcept;
-    /// It does not, or is silent: the others are tried first next time.
+    /// Notes that it does not work, or is silent: the others are tried first next time.
     void leave_address() noexcept;
     void read_some(listener to, std::span<char> into);
     void write(listener to, std::string_view bytes);
-    /// How many operations of sockets have ended so far.
+    /// Returns how many operations of sockets have completed so far.
     [[nodiscard]] std::uint64_t completions() const noexcept { return completions_; }
-    /// Whether the system has received bytes that no operation has taken yet.
+    /// Returns whether the system has received bytes that no operation has read yet.
     [[nodiscard]] bool has_unread() const noexcept;
-    /// Closes; whatever is outstanding completes for a connection that is no more. The address of
-    /// the host is still sought, for the next connection.
+    /// Closes; outstanding operations complete with the number of the closed connection. Name
+    /// resolution continues, for the next connection.
     void close() noexcept;
-    /// Closes for good.
+    /// Closes permanently.
     void shut_down() noexcept;
 
   private:
@@ -124,18 +125,18 @@ class stream {
 
     redis::address where_;
     std::unique_ptr<const tls_context> tls_;
-    std::shared_ptr<secure_part> secure_; ///< of this connection, if it is by TLS
+    std::shared_ptr<secure_part> secure_; ///< of this connection, if it uses TLS
     tcp_options tcp_;
     std::optional<tcp::resolver> resolver_;
-    std::weak_ptr<char> resolution_;       ///< under way, if it lives
-    std::vector<tcp::endpoint> resolved_;  ///< what it said when no attempt was under way
-    std::vector<tcp::endpoint> endpoints_; ///< of this attempt, in the order of trying
+    std::weak_ptr<char> resolution_;       ///< a resolution is in progress if it is alive
+    std::vector<tcp::endpoint> resolved_;  ///< its result, if no attempt was in progress
+    std::vector<tcp::endpoint> endpoints_; ///< of this attempt, in order
     std::size_t next_endpoint_ = 0;
-    std::vector<tcp::endpoint> failed_; ///< since they worked last; the latest is the last one
-    tcp::endpoint current_;             ///< that is tried or connected
+    std::vector<tcp::endpoint> failed_; ///< since they worked last, in the order of failure
+    tcp::endpoint current_;             ///< the address that is being tried or is connected
     std::chrono::steady_clock::time_point give_up_;
     boost::asio::steady_timer share_;
-    /// Until it is connected; then the socket is handed over.
+    /// Until it is connected; then the socket is moved from here.
     std::shared_ptr<tcp::socket> connecting_;
     boost::asio::generic::stream_protocol::socket socket_;
     std::uint64_t connection_ = 1;

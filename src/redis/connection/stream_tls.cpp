@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The socket, with TLS: moves bytes between it and the link that understands them. There is one
-// read and one write of the socket at a time, as without; what the link wants to send while
-// something is being sent goes next.
+// The socket, with TLS: moves bytes between it and the TLS engine. There is one read and one write
+// of the socket at a time, as without TLS; output of the engine during a write is sent next.
 //
-// Nothing is thrown into the context's loop: a step that finds no memory ends the connection.
+// No exception leaves through the event loop: a step that runs out of memory ends the connection.
 
 #include <redis/connection/guarded.hpp>
 #include <redis/connection/stream.hpp>
@@ -23,22 +22,22 @@ namespace colimit::redis {
 
 namespace asio = boost::asio;
 
-/// One connection. Its handlers hold it: the socket may be reading into it or writing out of it
-/// when the stream has given it up.
+/// One connection. Its handlers own references to it: the socket may still be reading into it or
+/// writing from it when the stream has closed it.
 struct stream::secure_part {
     explicit secure_part(const tls_context& context) : link(context) {}
 
     tls_link link;
     bool is_open = false;
     bool is_sending = false;
-    std::size_t owed = 0; ///< the size of the write that is to be told of
-    std::size_t left = 0; ///< bytes that were sent since that write began
+    std::size_t owed = 0; ///< the size of the write whose completion is outstanding
+    std::size_t left = 0; ///< encrypted bytes that were sent since that write began
     std::string provocation;
 };
 
 namespace {
 
-/// Redis and Valkey refuse an unfinished line that is longer. (A line end alone does not help: they
+/// Redis and Valkey reject an unfinished line that is longer. (A line end alone does not help: they
 /// search for it only up to the first zero byte.)
 constexpr std::size_t longest_inline_command = std::size_t{64} * 1024;
 
@@ -60,8 +59,8 @@ void stream::begin_tls(const listener& to) {
     shake_hands(to);
 }
 
-/// The end of the handshake leaves in one write with what is said first: a server that does not
-/// accept us then hangs up on all of it, and its reason can be read.
+/// The end of the handshake is sent in one write with the first commands: if the server rejects
+/// this client, it closes the connection after all of it, and its reason can be read.
 void stream::shake_hands(const listener& to) {
     const auto ec = guarded([&] {
         auto failure = error_code{};
@@ -70,7 +69,7 @@ void stream::shake_hands(const listener& to) {
             send(to);
             receive_handshake(to);
         }
-        // What a server replies to the provocation says nothing of certificates.
+        // The reply to the provocation says nothing about certificates.
         if (!secure_->provocation.empty() && failure && failure != errc::bad_reply)
             failure = asio::error::timed_out;
         return failure;
@@ -117,8 +116,8 @@ void stream::receive_handshake(const listener& to) {
             }));
 }
 
-/// What was received already needs no socket, but must not be told at once; a read of nothing
-/// completes in the next turn, with the memory that is there for a read.
+/// Data that was already received needs no socket, but must not be reported from within this
+/// function; an empty read completes in the next event-loop iteration, with the memory for reads.
 void stream::read_tls(listener to, std::span<char> into) {
     auto failure = error_code{};
     const auto n = secure_->link.decrypt(into, failure);
@@ -168,7 +167,7 @@ void stream::write_tls(const listener& to, std::string_view bytes) {
     send(to);
 }
 
-/// Sends what there is to send, unless something is being sent.
+/// Sends the engine's output, unless a write is in progress.
 void stream::send(const listener& to) {
     if (secure_->is_sending)
         return;
@@ -185,8 +184,8 @@ void stream::send(const listener& to) {
     secure_->is_sending = true;
 }
 
-/// Encrypted, a byte of the text takes a byte at least, and what stands before it in the text
-/// stands before it here. So no more of the text can have left than bytes were sent since.
+/// Encryption never shortens the text and keeps its order. So at most as many bytes of the text can
+/// have been sent as encrypted bytes since.
 void stream::on_sent(const listener& to, secure_part& with, error_code ec, std::size_t bytes) {
     with.is_sending = false;
     with.left += bytes;
@@ -203,7 +202,7 @@ void stream::on_sent(const listener& to, secure_part& with, error_code ec, std::
         to->on_write(connection_, {}, owed);
 }
 
-/// Says why it ends, or that it does, if that can be done without waiting.
+/// Sends the final alert, if that is possible without waiting.
 void stream::end_tls() noexcept {
     const auto last = std::exchange(secure_, nullptr);
     if (last->is_sending)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Options in, OpenSSL's context out. What OpenSSL says of a file that it does not like is of little
-// use to who wrote its name, so each way to fail has words of ours.
+// Makes an OpenSSL context from the options. OpenSSL's messages about files are hard to understand,
+// so each failure has a message of this library.
 
 #include <colimit/error.hpp>
 #include <redis/connection/tls_context.hpp>
@@ -21,8 +21,8 @@
 namespace colimit::redis {
 namespace {
 
-/// OpenSSL keeps errors for each thread until they are taken; whoever uses it after us must not
-/// find ours.
+/// OpenSSL keeps errors per thread until they are read; they must not be left for other users of
+/// OpenSSL.
 struct own_errors {
     own_errors() noexcept { ERR_clear_error(); }
     own_errors(const own_errors&) = delete;
@@ -36,7 +36,7 @@ struct own_errors {
 
 void check_readable(const char* option, const std::string& path) {
     if (path.find('\0') != std::string::npos)
-        refuse(option, "the name of the file has a zero byte");
+        refuse(option, "the file name has a zero byte");
     const auto close = [](std::FILE* f) { (void)std::fclose(f); };
     errno = 0;
     const auto file =
@@ -46,7 +46,7 @@ void check_readable(const char* option, const std::string& path) {
         refuse(option, "cannot read " + path + ": " + std::generic_category().message(errno));
 }
 
-/// OpenSSL would ask for a passphrase at the terminal; who is there would not know what for.
+/// Without this, OpenSSL would ask for a passphrase at the terminal.
 int note_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* is_encrypted) {
     *static_cast<bool*>(is_encrypted) = true;
     return -1;
@@ -71,14 +71,14 @@ tls_context::tls_context(const tls_options& options, const std::string& host)
     auto ec = error_code{};
     (void)boost::asio::ip::make_address(name_, ec);
     is_literal_ = !ec;
-    // To OpenSSL ".h" is any host below h, and no name at all is any host.
+    // For OpenSSL ".h" matches any host below h, and an empty name any host.
     if (name_.empty() || name_.front() == '.')
         refuse("server_name", "is not given, and the host of config::server begins with a dot");
-    if (!is_literal_ && name_.ends_with('.')) // it ends the name, and is in no certificate
+    if (!is_literal_ && name_.ends_with('.')) // a trailing dot is not part of names in certificates
         name_.pop_back();
     auto* const context = context_.get();
     (void)SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    // A connection is greeted once. Sessions are not resumed, so none is kept.
+    // A connection has one handshake. Sessions are not resumed, so none is kept.
     (void)SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
     (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     introduce(options);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What all TLS connections of a limiter have in common: who is trusted, by what name, and who we
-// are. Made once, from files that are read then. OpenSSL's names stay in the sources.
+// Shared by all TLS connections of a limiter: the trusted CAs, the name to verify and the client
+// certificate. Constructed once, which reads the files. OpenSSL's names stay in the source files.
 
 #ifndef COLIMIT_REDIS_CONNECTION_TLS_CONTEXT_HPP
 #define COLIMIT_REDIS_CONNECTION_TLS_CONTEXT_HPP
@@ -23,11 +23,12 @@ struct tls_deleter {
 
 class tls_context {
   public:
-    /// @param host of the address; verified if `options` names nobody else
-    /// @throws colimit::error with `errc::invalid_config`: which option, which file, what is wrong.
+    /// @param host of the address; verified unless `options` has another name
+    /// @throws colimit::error with `errc::invalid_config`: names the option, the file and the
+    /// problem.
     tls_context(const tls_options& options, const std::string& host);
 
-    /// A connection that has not begun. @throws std::bad_alloc
+    /// Returns a connection that has not begun. @throws std::bad_alloc
     [[nodiscard]] std::unique_ptr<ssl_st, tls_deleter> new_connection() const;
 
   private:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// OpenSSL between two buffers in memory. Neither ever makes it wait for anything but more bytes
-// from the server.
+// OpenSSL between two buffers in memory. It only ever waits for more bytes from the server.
 
 #include <redis/connection/tls_link.hpp>
 
@@ -17,10 +16,9 @@
 namespace colimit::redis {
 namespace {
 
-/// Alerts by which a server says that it does not want us as we are, now or later. (The others
-/// speak of bytes that were damaged.)
+/// Alerts with which a server permanently rejects this client. (The others report corrupted data.)
 constexpr std::array refusals{
-    SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE, // also: a certificate is missing, before TLS 1.3
+    SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE, // also a missing certificate, before TLS 1.3
     SSL_R_SSLV3_ALERT_NO_CERTIFICATE,
     SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,
     SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
@@ -29,7 +27,7 @@ constexpr std::array refusals{
     SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN,
     SSL_R_TLSV1_ALERT_UNKNOWN_CA,
     SSL_R_TLSV1_ALERT_ACCESS_DENIED,
-    SSL_R_TLSV1_ALERT_DECRYPT_ERROR, // of an authority that has only the name of the right one
+    SSL_R_TLSV1_ALERT_DECRYPT_ERROR, // signed by another CA with the same name
     SSL_R_TLSV1_ALERT_PROTOCOL_VERSION,
     SSL_R_TLSV1_ALERT_INSUFFICIENT_SECURITY,
     SSL_R_TLSV1_UNRECOGNIZED_NAME,
@@ -54,7 +52,7 @@ tls_link::tls_link(const tls_context& context)
     SSL_set_bio(connection_.get(), from_server_, to_server_);
 }
 
-/// Takes OpenSSL's errors, so that nobody else finds them.
+/// Reads and removes OpenSSL's errors, so that they are not left for other users.
 error_code tls_link::note_failure(int result) noexcept {
     const auto what = SSL_get_error(connection_.get(), result);
     if (what == SSL_ERROR_WANT_READ)
@@ -91,7 +89,7 @@ void tls_link::keep_words(const char* before, std::string_view words) noexcept {
     }
 }
 
-/// A server that speaks TLS begins with a record of a handshake or an alert.
+/// Returns whether the server does not use TLS, which would begin with a handshake or alert record.
 bool tls_link::is_plain_text() const noexcept {
     return !is_open_ && heard_size_ != 0 && heard_[0] != SSL3_RT_HANDSHAKE &&
            heard_[0] != SSL3_RT_ALERT;

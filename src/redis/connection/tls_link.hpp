@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// TLS on one connection, without a socket: what the server has sent goes in, what is to be sent to
-// it comes out, and plain text is between them. Whoever has the socket moves the bytes.
+// TLS on one connection, without a socket: received bytes go in, bytes to send come out, with plain
+// text on the other side. The owner of the socket moves the bytes.
 //
 //     plain text   encrypt ->  [ OpenSSL ]  -> take_output   to the server
 //                  decrypt <-               <- room, receive  from it
 //
-// Asio's ssl::stream is not used. Its read and its write share a way out, and where both have
-// something to say, the one that waits for the other is told that it was sent when it was not. It
-// also gives OpenSSL's buffers back after each record, to take them again with the next, and sends
-// each record by itself. Here nothing is allocated for a record but what OpenSSL 3 cannot be kept
-// from: a block of 40 bytes or two, which is some eight for a batch and its reply.
+// Asio's ssl::stream is not used. Its read and its write share one output; if both have output, the
+// operation that waits for the other one is reported as sent when it was not. It also lets OpenSSL
+// free its buffers after each record and allocate them for the next, and sends each record
+// separately. Here the only allocations per record are those that OpenSSL 3 cannot avoid: one or
+// two blocks of 40 bytes, about eight for a batch and its reply.
 
 #ifndef COLIMIT_REDIS_CONNECTION_TLS_LINK_HPP
 #define COLIMIT_REDIS_CONNECTION_TLS_LINK_HPP
@@ -31,39 +31,40 @@ namespace colimit::redis {
 
 /// Every failure ends the connection, and is one of
 ///
-///   - `untrusted_server`: its certificate is not one that the options accept;
-///   - `auth_failed`: it does not accept ours, or wants one, or refuses to speak TLS with us;
+///   - `untrusted_server`: the options do not trust its certificate;
+///   - `auth_failed`: it rejects the client certificate, requires one, or rejects the handshake;
 ///   - `bad_reply`: its first bytes are not TLS;
-///   - `unavailable`: it has ended the connection, or bytes were damaged.
+///   - `unavailable`: it has closed the connection, or data was corrupted.
 class tls_link {
   public:
     /// @throws std::bad_alloc
     explicit tls_link(const tls_context& context);
 
-    /// Goes on with the handshake as far as what was received allows. True when it is done.
+    /// Continues the handshake as far as the received bytes allow. Returns true when it is
+    /// complete.
     [[nodiscard]] bool shake_hands(error_code& ec) noexcept;
 
-    /// Where to put what comes from the server; `receive` says how much of it came.
+    /// Returns the buffer for bytes from the server; `receive` says how many arrived.
     [[nodiscard]] std::span<char> room() noexcept { return in_; }
     /// @throws std::bad_alloc
     void receive(std::size_t bytes);
     [[nodiscard]] bool has_received() const noexcept { return heard_size_ != 0; }
 
-    /// Why it failed, in the words of OpenSSL, or the first line of a server that does not speak
-    /// TLS; empty if it has not failed.
+    /// Returns why it failed, as reported by OpenSSL, or the first line of a server that does not
+    /// use TLS; empty if it has not failed.
     [[nodiscard]] std::string_view words() const noexcept { return {words_.data(), words_size_}; }
 
-    /// What the server has said, as far as it fits; 0 when more must be received first. A failure
-    /// is told when all that came before it has been handed out.
+    /// Decrypts received data, as far as it fits; returns 0 if more must be received first. A
+    /// failure is reported after all data before it has been returned.
     [[nodiscard]] std::size_t decrypt(std::span<char> into, error_code& ec) noexcept;
 
-    /// @throws colimit::error when the connection cannot be used any more
+    /// @throws colimit::error if the connection cannot be used any more
     void encrypt(std::string_view bytes);
 
-    /// What is to be sent, taken out; valid until the next call. @throws std::bad_alloc
+    /// Removes and returns the bytes to send; valid until the next call. @throws std::bad_alloc
     [[nodiscard]] std::string_view take_output();
 
-    /// The last that is to be sent: why we end, or just that we do. Needs no memory.
+    /// Writes the final alert, with the reason for the end if there is one. Allocates nothing.
     [[nodiscard]] std::size_t end(std::span<char> output) noexcept;
 
   private:
@@ -75,14 +76,14 @@ class tls_link {
     void keep_words(const char* before, std::string_view words) noexcept;
     [[nodiscard]] bool is_plain_text() const noexcept;
 
-    std::array<char, 100> heard_{}; ///< the first bytes of the server
+    std::array<char, 100> heard_{}; ///< the first bytes from the server
     std::size_t heard_size_ = 0;
     std::array<char, 200> words_{};
     std::size_t words_size_ = 0;
-    error_code failure_; ///< it cannot be used any more
+    error_code failure_; ///< set if the connection cannot be used any more
     bool is_open_ = false;
-    /// Of the size of a record. What is in one read, and what was left of the last, always fits
-    /// into 32 KiB of plain text.
+    /// As large as a record. The data of one read and the rest of the previous one always fit into
+    /// 32 KiB of plain text.
     std::array<char, std::size_t{16} * 1024> in_; // NOLINT: filled before it is read
     std::vector<char> out_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The commands of log_call.cpp and transaction.cpp, with arguments that change nothing where the
-// key does not exist. TIME, ECHO and CLIENT ID are part of every handshake.
+// The commands of log_call.cpp and transaction.cpp, with arguments that change nothing if the key
+// does not exist. TIME, ECHO and CLIENT ID are part of every handshake.
 
 #include <redis/connection/transaction_probe.hpp>
 #include <redis/protocol/reply_error.hpp>
@@ -42,9 +42,9 @@ void append_name(std::string& to, std::string_view name) {
     to += name;
 }
 
-/// The part of the error that says that the user may not run the command, or that the server does
-/// not know it; empty if it says something else. EXEC is refused with "EXECABORT Transaction
-/// discarded because of: NOPERM ...".
+/// Returns the part of the error that says that the user may not run the command, or that the
+/// server does not know it; empty if it says something else. EXEC is refused with "EXECABORT
+/// Transaction discarded because of: NOPERM ...".
 [[nodiscard]] std::string_view denial_in(std::string_view error) noexcept {
     if (const auto at = error.find("NOPERM "); at != std::string_view::npos)
         return error.substr(at);

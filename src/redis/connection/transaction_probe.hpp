@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whether the user may run the commands of transactions: what lua/probe is for scripts.
+// Tests whether the user may run the commands of transactions, as lua/probe does for scripts.
 //
 //     MULTI   each command, on a key that does not exist   ZADD   EXEC
 //
@@ -21,19 +21,21 @@ namespace colimit::redis {
 
 class transaction_probe {
   public:
-    /// Starts anew and appends the commands. Returns the number of replies that they will have.
+    /// Starts a new test and appends the commands. Returns the number of replies that they will
+    /// have.
     std::size_t append(std::string& out, std::string_view key);
 
-    /// Takes the next reply. Returns true if it was the last one.
+    /// Reads the next reply. Returns true if it was the last one.
     /// @param error the text of an error reply; empty for any other reply
     [[nodiscard]] bool read_reply(std::string_view error);
 
-    /// The server's first refusal of a command that every `allow` needs, followed by the names of
-    /// all such commands that were refused; empty if there is none.
+    /// Returns the server's first refusal of a command that every `allow` needs, followed by the
+    /// names of all such commands that were refused; empty if there is none.
     [[nodiscard]] std::string refusal() const;
-    /// The refused commands that only some calls need, separated by spaces.
+    /// Returns the refused commands that only some calls need, separated by spaces.
     [[nodiscard]] const std::string& others() const noexcept { return others_; }
-    /// The server's words if the user may not access the key or, else, if it is read-only.
+    /// Returns the server's message if the user may not access the key or, otherwise, if the server
+    /// is read-only.
     [[nodiscard]] const std::string& error() const noexcept {
         return key_error_.empty() ? read_only_ : key_error_;
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The commands of a call are a row of steps, which is worked out once for asking and once more for
-// reading the answers.
+// The commands of a call, computed once to write them and once more to read the replies.
 
 #include <core/call_fault.hpp>
 #include <core/rule_kind.hpp>
@@ -20,15 +19,15 @@ namespace {
 using core::verb;
 
 enum class action : std::uint8_t {
-    trim,    ///< forget what no rule covers
-    forget,  ///< the newest `cost` events, for refund
-    clear,   ///< everything, for reset
-    newest,  ///< the newest event's time
-    blocker, ///< the event that must go before the call fits rule i
-    record,  ///< the call
+    trim,    ///< remove events that no rule covers
+    forget,  ///< remove the newest `cost` events, for refund
+    clear,   ///< remove everything, for reset
+    newest,  ///< get the newest event's time
+    blocker, ///< get the event that must expire before the call fits rule i
+    record,  ///< record the call
     blocker_afterwards,
-    count, ///< what rule i covers
-    cap,   ///< forget the oldest where refused calls are kept too
+    count, ///< count the events that rule i covers
+    cap,   ///< remove the oldest if denied calls are kept too
     ttl,
     expire,
 };
@@ -97,7 +96,7 @@ void append_number(std::string& out, std::int64_t value) {
     resp::append_bulk(out, {digits, static_cast<std::size_t>(end - digits)});
 }
 
-/// A score that is not part of the range that it ends.
+/// Appends a score as an exclusive end of a range.
 void append_edge(std::string& out, std::int64_t score) {
     char text[24] = {'('};
     const auto end = std::to_chars(text + 1, text + sizeof text, score).ptr;
@@ -119,14 +118,15 @@ void begin_command(std::string& out, std::size_t words, std::string_view name,
     resp::append_bulk(out, key);
 }
 
-/// The events at places `first` to `last`, from the oldest; negative from the newest.
+/// Appends the removal of the events with ranks `first` to `last`, from the oldest; negative from
+/// the newest.
 void append_forgetting(std::string& out, const log_call& c, std::int64_t first, std::int64_t last) {
     begin_command(out, 4, "ZREMRANGEBYRANK", c.key);
     append_number(out, first);
     append_number(out, last);
 }
 
-/// The event at a place from the newest, with its score.
+/// Appends a query of the event at a rank from the newest, with its score.
 void append_look(std::string& out, const log_call& c, std::int64_t place) {
     begin_command(out, 5, "ZREVRANGE", c.key);
     append_number(out, place);
@@ -142,17 +142,17 @@ void append_record(std::string& out, const log_call& c) {
     }
 }
 
-/// Tokens that must fit.
+/// Returns the tokens that must fit.
 [[nodiscard]] std::int64_t amount_of(const core::question& asked) noexcept {
     return core::traits_of(asked.verb).tests_amount ? asked.at_least : 0;
 }
 
-/// Once the event at this place, from the newest, has gone, as few are left as the rule needs.
+/// Returns the rank, from the newest, of the event after whose end the call fits the rule.
 [[nodiscard]] std::int64_t place_of_blocker(const log_call& c, std::size_t rule) noexcept {
     return std::max<std::int64_t>(c.rules.limits[rule].full - amount_of(c.asked), 0);
 }
 
-/// A second more than events count, or as long as the configuration says.
+/// Returns the TTL: a second more than events count, or as configured.
 [[nodiscard]] std::int64_t ttl_of(const log_call& c) noexcept {
     return std::max((core::log_period(c.rules) + 999) / 1'000 + 1'000, c.least_ttl);
 }
@@ -165,7 +165,7 @@ void append_step(std::string& out, const log_call& c, step s) {
         return append_number(out, c.earliest - core::log_period(c.rules) - c.grace);
     case action::forget:
         return append_forgetting(out, c, -c.asked.cost, -1);
-    case action::clear: // and not DEL, which would take a key of another type along
+    case action::clear: // not DEL, which would also delete a key of another type
         return append_forgetting(out, c, 0, -1);
     case action::newest:
         return append_look(out, c, 0);
@@ -188,13 +188,13 @@ void append_step(std::string& out, const log_call& c, step s) {
     }
 }
 
-/// Places of a reply with all that lies in them.
+/// Iterates over the elements of a reply, each with its nested nodes.
 class elements {
   public:
     elements(const resp::decoder& reply, std::string_view bytes) noexcept
         : reply_(reply), bytes_(bytes), nodes_(reply.nodes().subspan(1)) {}
 
-    /// The nodes of the next element.
+    /// Returns the nodes of the next element.
     [[nodiscard]] std::span<const resp::node> next() noexcept {
         auto size = std::size_t{0};
         for (auto left = std::size_t{1}; left != 0; --left) {
@@ -216,8 +216,8 @@ class elements {
     std::span<const resp::node> nodes_;
 };
 
-/// Servers write scores as integers or with an exponent, as text or as a number. The score is the
-/// last of an event's nodes; 0 where there is no event.
+/// Returns the score of an event, its last node; 0 if there is no event. Servers write scores as
+/// integers or with an exponent, as text or as a number.
 [[nodiscard]] std::optional<std::int64_t> score_of(const elements& from,
                                                    std::span<const resp::node> event) noexcept {
     if (event.front().kind != resp::kind::array)
@@ -230,10 +230,11 @@ class elements {
     if (ec != std::errc{} || end != text.data() + text.size())
         return std::nullopt;
     const auto most = static_cast<double>(limits::max_exact_integer);
-    return static_cast<std::int64_t>(std::clamp(score, 0.0, most)); // somebody else's may be any
+    // Scores of other programs may be any number.
+    return static_cast<std::int64_t>(std::clamp(score, 0.0, most));
 }
 
-/// What EXEC has answered.
+/// The results of EXEC.
 struct findings {
     std::optional<reply_error> error;
     std::int64_t newest = 0;
@@ -245,7 +246,7 @@ struct findings {
     bool expires = false;
 };
 
-/// False when an element is not an answer to its command.
+/// Returns false if an element is not a valid reply to its command.
 [[nodiscard]] bool read_step(findings& f, step s, const elements& from,
                              std::span<const resp::node> element) noexcept {
     const auto& first = element.front();
@@ -280,7 +281,7 @@ struct findings {
     return after;
 }
 
-/// When the call fits a rule, of which `used` is taken: 0, or when the blocker goes.
+/// Returns when a call fits a rule, of which `used` is taken: 0, or when the blocker expires.
 [[nodiscard]] std::int64_t fits_at(const log_call& c, std::size_t rule, std::int64_t used,
                                    std::int64_t blocker) noexcept {
     const auto& l = c.rules.limits[rule];
@@ -288,7 +289,7 @@ struct findings {
     return fits ? 0 : std::max(blocker, c.earliest - l.period + 1) + l.period;
 }
 
-/// A granted call is newer than all, or nearly: what it recorded goes when the latest time does.
+/// Adds a granted call, about the newest one: its events expire after the latest possible time.
 void add_own_time(const log_call& c, std::int64_t newest, decision& answer) noexcept {
     for (std::size_t i = 0; i < answer.rules.size(); ++i)
         answer.rules[i].reset_after = std::chrono::microseconds{
@@ -328,11 +329,10 @@ error_code error_of_log_call(const core::plan& rules, const core::question& aske
     using detail::fault;
     if (asked.verb > verb::reset)
         return error_of(fault::multi_verb);
-    if (rules.size == 0) // of a Bloom filter
+    if (rules.size == 0) // a Bloom filter
         return error_of(fault::multi_no_rules);
     const auto all = rules.all();
-    const auto strange =
-        std::ranges::find_if(all, [](const core::limit& l) { return !core::is_log(l); });
+    const auto strange = std::ranges::find_if_not(all, core::is_log);
     if (strange != all.end() && strange->kind == core::kind::lockout)
         return error_of(fault::multi_cooldown);
     if (strange != all.end())

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // One call on a sliding log without a script: the commands between MULTI and EXEC, and the decision
-// from what EXEC answers.
+// from the reply to EXEC.
 //
-//     ZREMRANGEBYSCORE   what is older than the longest period, and a grace
-//     ZREVRANGE          the newest event; for each rule the one that must go before the call fits
-//     ZADD               a member for each token, all at the latest time that it can be
-//     ZCOUNT             for each rule, from the earliest time that it can be
+//     ZREMRANGEBYSCORE   removes events older than the longest period and a grace
+//     ZREVRANGE          the newest event; for each rule the one that must expire before the call
+//                        fits
+//     ZADD               a member for each token, all at the latest possible server time
+//     ZCOUNT             for each rule, from the earliest possible server time
 //     PTTL PEXPIRE
 //
-// Recorded first and counted afterwards, so whoever records last knows of all others. Counted from
-// the earliest time and recorded at the latest, so no event is forgotten before its period is over,
-// however uncertain the server's clock. The events are a sorted set: members are names that nobody
-// gives twice, scores are microseconds.
+// Recorded first and counted afterwards, so the call that records last counts all others. Counted
+// from the earliest time and recorded at the latest, so no event is removed before its period has
+// passed, however uncertain the server's clock. The events are a sorted set: members are unique
+// names, scores are microseconds.
 
 #ifndef COLIMIT_REDIS_MULTI_LOG_CALL_HPP
 #define COLIMIT_REDIS_MULTI_LOG_CALL_HPP
@@ -31,45 +32,46 @@
 
 namespace colimit::redis {
 
-/// A call as it is sent.
+/// A call to be sent.
 struct log_call {
     const core::plan& rules;
     const core::question& asked;
-    std::string_view key;       ///< its name in the server
-    std::int64_t earliest = 0;  ///< that the server's clock can be
-    std::int64_t latest = 0;    ///< and what it can be at most
+    std::string_view key;       ///< its name on the server
+    std::int64_t earliest = 0;  ///< possible time of the server's clock
+    std::int64_t latest = 0;    ///< possible time of the server's clock
     std::string_view origin;    ///< the first part of its members' names,
-    std::uint64_t member = 0;   ///< and the rest of the first one's
-    std::uint32_t members = 0;  ///< recorded by it
-    std::int64_t grace = 0;     ///< for how long others may be under way
+    std::uint64_t member = 0;   ///< and the number of the first one
+    std::uint32_t members = 0;  ///< number of members that it records
+    std::int64_t grace = 0;     ///< how long other calls may be in flight
     std::int64_t least_ttl = 0; ///< milliseconds
 };
 
-/// What a call of this kind cannot do: nothing, or `invalid_policy` or `invalid_argument`.
+/// Returns the error if calls of this kind cannot be made with MULTI: `invalid_policy` or
+/// `invalid_argument`, or none.
 [[nodiscard]] error_code error_of_log_call(const core::plan& rules, const core::question& asked);
 
-/// How many members it records. A call that asks for more than the limit records none or, where
-/// less is enough for it, as many as the limit.
+/// Returns how many members the call records. A call with a cost above the limit records none or,
+/// if it accepts less, as many as the limit.
 [[nodiscard]] std::int64_t members_of(const core::plan& rules,
                                       const core::question& asked) noexcept;
 
-/// Appends the commands, without MULTI and EXEC. Answers how many they are.
+/// Appends the commands, without MULTI and EXEC. Returns their number.
 std::size_t append_log_call(std::string& out, const log_call& call);
 
-/// What is left to do when a call has been answered.
+/// The cleanup after the reply to a call.
 struct aftermath {
-    /// Of the call, if there is no decision.
+    /// The error of the call, if there is no decision.
     std::optional<errc> failure;
-    /// How many of its members are to be removed, from the last.
+    /// The number of its members to be removed, counted from the last.
     std::uint32_t surplus = 0;
     /// The newest event that the call found; 0 if there was none.
     std::int64_t newest = 0;
-    /// The key was not ours, and its time to live is to be set to what it was: milliseconds, or -1
+    /// Set if the key belongs to another program, and its TTL must be restored: milliseconds, or -1
     /// for none.
     std::optional<std::int64_t> ttl_of_stranger;
 };
 
-/// Reads what EXEC answered: an array. Nothing when it is not an answer to this call.
+/// Reads the reply to EXEC, an array. Returns nullopt if it is not a valid reply to this call.
 [[nodiscard]] std::optional<aftermath> read_log_call(const log_call& call,
                                                      const resp::decoder& reply,
                                                      std::string_view bytes, decision& answer);
@@ -77,7 +79,7 @@ struct aftermath {
 /// Appends the removal of the last `surplus` members of a call: one command.
 void append_removal(std::string& out, const log_call& call, std::uint32_t surplus);
 
-/// Appends a command that gives a stranger's key back its time to live.
+/// Appends a command that restores the TTL of another program's key.
 void append_ttl(std::string& out, std::string_view key, std::int64_t ttl);
 
 /// Appends the removal of all events after a time: one command.

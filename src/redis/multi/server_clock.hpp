@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a server's clock can be, seen from here: between an earliest and a latest time. TIME is
-// answered between the sending of the question and the coming of the answer:
+// Bounds of the server's clock: the earliest and the latest possible time. The server executes TIME
+// between the sending of the command and the arrival of the reply:
 //
 //     here     ----- asked ----------- answered -----      at `answered` the server's clock is
 //     server   -------------- time ------------------      time .. time + (answered - asked)
 //
-// Each answer narrows what was known; between answers it widens by as much as two clocks drift
-// apart. All times are microseconds; the two clocks may lie any time apart.
+// Each reply narrows the interval; between replies it widens by the possible drift of the two
+// clocks. All times are microseconds; the two clocks may differ by any time.
 
 #ifndef COLIMIT_REDIS_MULTI_SERVER_CLOCK_HPP
 #define COLIMIT_REDIS_MULTI_SERVER_CLOCK_HPP
@@ -19,7 +19,7 @@ namespace colimit::redis {
 
 class server_clock {
   public:
-    /// An answer to TIME. One that what was known cannot explain (a clock was set) replaces it.
+    /// Adds a reply to TIME. If it contradicts the interval (a clock was set), it replaces it.
     void observe(std::int64_t asked, std::int64_t answered, std::int64_t time) noexcept {
         const auto least = time - answered - rounding;
         const auto most = time - asked + rounding;
@@ -36,10 +36,10 @@ class server_clock {
         as_of_ = answered;
     }
 
-    /// Forgets everything: another connection may lead to another server.
+    /// Resets the clock: another connection may lead to another server.
     void forget() noexcept { known_ = false; }
 
-    /// Of the server's clock, when this process's is `here`.
+    /// Return bounds of the server's clock when this process's clock is `here`.
     [[nodiscard]] std::int64_t earliest(std::int64_t here) const noexcept {
         return here + least_ - drift_until(here);
     }
@@ -48,7 +48,7 @@ class server_clock {
     }
 
   private:
-    /// Clocks that are slewed to the right time run wrong by up to 500 in a million, both of them.
+    /// The drift in a million: each of the two clocks may be slewed by up to 500.
     static constexpr std::int64_t drift = 1'000;
     /// Both clocks are rounded down.
     static constexpr std::int64_t rounding = 1;
@@ -58,7 +58,7 @@ class server_clock {
         return passed / drift + (passed != 0 ? 1 : 0);
     }
 
-    // The server's clock minus this one, as of an answer.
+    // The server's clock minus this one, as of the last reply.
     std::int64_t least_ = 0;
     std::int64_t most_ = 0;
     std::int64_t as_of_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A row of transactions on its way out, and its replies on their way back.
+// Writes a batch of transactions, and reads its replies.
 
 #include <core/verb_traits.hpp>
 #include <hash/fnv1a.hpp>
@@ -14,15 +14,15 @@
 namespace colimit::redis {
 namespace {
 
-/// Members in one write, unless a single call has more: as many as keep a server busy for a
-/// millisecond.
+/// The largest number of members per write, unless a single call has more: as many as keep a server
+/// busy for a millisecond.
 constexpr std::size_t members_per_write = 1024;
 
-/// Of a key's whole name: more costs an allocation, once.
+/// The usual size of a key's whole name: a longer one costs an allocation, once.
 constexpr std::size_t usual_key_bytes = 128;
 
-/// Events so much later than a period from now come from before the server's clock was set back;
-/// nobody's idea of that clock is so uncertain.
+/// Events this much later than a period from now were recorded before the server's clock was set
+/// back; no estimate of that clock is so uncertain.
 constexpr std::int64_t uncertainty = 60'000'000;
 
 [[nodiscard]] bool is_error(const resp::decoder& reply) noexcept {
@@ -150,7 +150,7 @@ void transaction::skip_withdrawn() noexcept {
         ++current_;
 }
 
-/// False when the reply belongs to somebody else's question.
+/// Returns false if the reply belongs to another batch.
 bool transaction::read_head(const resp::decoder& reply, std::string_view bytes,
                             transaction_context& with) {
     --head_;
@@ -158,7 +158,7 @@ bool transaction::read_head(const resp::decoder& reply, std::string_view bytes,
         note(error_in(reply, bytes));
         return true;
     }
-    if (calls_.empty()) // an answer to a repair
+    if (calls_.empty()) // a reply to a cleanup command
         return true;
     if (head_ == 1) {
         char digits[24];
@@ -185,7 +185,7 @@ std::optional<transaction::progress> transaction::read_reply(const resp::decoder
         made.policy = c.policy.get();
         if (heard_.replies == c.commands + 1) {
             if (heard_.error)
-                made.failure.reset(); // what EXEC says follows from it
+                made.failure.reset(); // the error of EXEC follows from it
             if (!read_exec(c, reply, bytes, with, made.answered))
                 return std::nullopt;
             heard_ = {};
@@ -205,12 +205,12 @@ std::optional<transaction::progress> transaction::read_reply(const resp::decoder
     return made;
 }
 
-/// What EXEC says, and with it the end of a call.
+/// Reads the reply to EXEC, which ends a call.
 bool transaction::read_exec(one_call& c, const resp::decoder& reply, std::string_view bytes,
                             transaction_context& with, detail::operation*& answered) {
     auto failure = std::optional<errc>{};
     if (is_error(reply)) {
-        // EXECABORT: nothing was run, and the error that came before it says why.
+        // EXECABORT: nothing was executed, and the error before it is the reason.
         const auto meaning = heard_.error.value_or(error_in(reply, bytes));
         note(meaning);
         failure = heard_.ran_alone && !core::traits_of(c.asked.verb).only_asks
@@ -241,7 +241,7 @@ bool transaction::decide(one_call& c, const resp::decoder& reply, std::string_vi
 
 void transaction::clean_up(const one_call& c, const aftermath& after,
                            transaction_context& with) const {
-    // A part of a command would make others of what follows it.
+    // Appends all or nothing, as a partial command would corrupt those that follow it.
     const auto add = [&with](const auto& append) {
         const auto before = with.repairs.size();
         try {

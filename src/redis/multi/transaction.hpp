@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls that leave in one write without a script, each a MULTI of its own, on any keys of any
+// Calls that are sent in one write without a script, each with its own MULTI, on any keys of any
 // policies of sliding logs:
 //
 //     ECHO nonce   TIME   MULTI ... EXEC   MULTI ... EXEC   ...
 //
-// and the replies one by one. Each call has an answer as soon as its EXEC has. Or, with no calls,
-// what they left to be done: commands that nobody waits for. No sockets, no clock of its own.
+// The replies come one by one; each call is decided by the reply to its EXEC. A batch may also have
+// no calls but their cleanup commands, which have no callers. No sockets, no clock of its own.
 
 #ifndef COLIMIT_REDIS_MULTI_TRANSACTION_HPP
 #define COLIMIT_REDIS_MULTI_TRANSACTION_HPP
@@ -32,15 +32,15 @@ namespace colimit::redis {
 
 using detail::policy_pointer;
 
-/// What all calls of a connection share.
+/// The context of all calls of a connection.
 struct transaction_context {
     server_clock clock;
-    std::int64_t here = 0; ///< this process's clock, now
+    std::int64_t here = 0; ///< the current time of this process's clock
     std::string origin;    ///< of the connection
     std::uint64_t member = 0;
     std::int64_t grace = 0;
     std::int64_t least_ttl = 0;
-    std::string repairs; ///< commands that are to follow
+    std::string repairs; ///< cleanup commands to be sent
     std::uint32_t repair_count = 0;
 };
 
@@ -48,10 +48,10 @@ class transaction final : public call_batch {
   public:
     explicit transaction(std::size_t most_calls);
 
-    /// Empties it, keeping its memory.
+    /// Removes everything, but keeps the memory.
     void start(std::uint64_t nonce);
     [[nodiscard]] bool takes_calls() const noexcept;
-    /// Takes a call. What it throws (bad_alloc) leaves it as it was.
+    /// Adds a call. If it throws (bad_alloc), nothing has changed.
     void add(detail::operation& op, std::string_view prefix, std::string_view key,
              const policy_pointer& policy);
 
@@ -60,28 +60,29 @@ class transaction final : public call_batch {
     }
     void drop(std::uint32_t index) noexcept override;
     [[nodiscard]] bool is_abandoned() const noexcept override { return live_ == 0; }
-    /// Nothing of it has left: it is to be encoded again, without the calls that nobody waits for.
+    /// Called if no byte of it was sent: it will be encoded again, without the calls that were
+    /// withdrawn.
     void take_back() noexcept;
 
     [[nodiscard]] bool has_calls() const noexcept { return !calls_.empty(); }
     [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
 
     void encode(std::string& out, transaction_context& with);
-    /// Instead of calls: the repairs.
+    /// Writes the cleanup commands instead of calls.
     void encode_repairs(std::string& out, transaction_context& with);
 
     struct progress {
-        bool is_over = false;                  ///< no more replies are owed
-        detail::operation* answered = nullptr; ///< with `ec` or `result` set
-        remedy needs = remedy::keep;           ///< when it is over
-        std::optional<errc> failure = {};      ///< the code of an error that follows from no other
-        const detail::policy_data* policy = nullptr; ///< of the call that is being answered
+        bool is_over = false;                        ///< no more replies are outstanding
+        detail::operation* answered = nullptr;       ///< with `ec` or `result` set
+        remedy needs = remedy::keep;                 ///< when it is over
+        std::optional<errc> failure = {};            ///< an error that no other error has caused
+        const detail::policy_data* policy = nullptr; ///< of the current call
     };
-    /// Takes the next reply. Nothing when it is not one to this.
+    /// Reads the next reply. Returns nullopt if it is not a valid reply to this batch.
     [[nodiscard]] std::optional<progress>
     read_reply(const resp::decoder& reply, std::string_view bytes, transaction_context& with);
 
-    /// Takes the callers that wait, in the order in which they came.
+    /// Removes the waiting callers, in their order.
     template<class Take>
     void release(Take take) {
         for (auto& c : calls_)
@@ -90,29 +91,29 @@ class transaction final : public call_batch {
         live_ = 0;
     }
 
-    std::uint64_t sent_from = 0; ///< the place of its first byte in the connection's stream
-    std::int64_t sent_at = 0;    ///< not later than that byte left
+    std::uint64_t sent_from = 0; ///< the position of its first byte in the connection's stream
+    std::int64_t sent_at = 0;    ///< not after that byte was sent
 
   private:
     struct one_call {
-        detail::operation* op; ///< null: nobody waits any more
+        detail::operation* op; ///< null: withdrawn by its caller
         detail::question asked;
         policy_pointer policy;
         std::size_t key_offset;
         std::size_t key_size;
         std::uint32_t members;
-        bool withdrawn = false; ///< before it was encoded: not made
-        // As it was encoded:
+        bool withdrawn = false; ///< before it was encoded, so it is not sent
+        // Set when it is encoded:
         std::uint32_t commands = 0;
         std::uint64_t member = 0;
         std::int64_t earliest = 0;
         std::int64_t latest = 0;
     };
 
-    /// What has been heard of the call that is being answered.
+    /// What has been heard of the current call.
     struct hearing {
         std::uint32_t replies = 0;
-        bool ran_alone = false; ///< a command ran outside of MULTI
+        bool ran_alone = false; ///< a command was executed outside of MULTI
         std::optional<reply_error> error;
     };
 
@@ -137,15 +138,15 @@ class transaction final : public call_batch {
     std::vector<one_call> calls_;
     std::size_t most_calls_;
     std::size_t members_ = 0;
-    std::size_t live_ = 0; ///< callers that wait
-    decision scratch_;     ///< of calls that nobody waits for
+    std::size_t live_ = 0; ///< waiting callers
+    decision scratch_;     ///< of withdrawn calls
 
     // The replies:
-    std::size_t current_ = 0;         ///< the call that is being answered
-    std::uint32_t head_ = 0;          ///< replies before those of the first call
-    std::int64_t asked_at_ = 0;       ///< when TIME was asked
-    std::optional<std::int64_t> now_; ///< what TIME answered
-    bool is_ours_ = false;            ///< the nonce came back
+    std::size_t current_ = 0;         ///< the current call
+    std::uint32_t head_ = 0;          ///< number of replies before those of the first call
+    std::int64_t asked_at_ = 0;       ///< when TIME was sent
+    std::optional<std::int64_t> now_; ///< the reply to TIME
+    bool is_ours_ = false;            ///< the reply has the nonce
     hearing heard_;
     remedy worst_ = remedy::keep;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The way of a call through the rows. Each call is in exactly one row until it is done, and each
-// row in exactly one of waiting_, in_flight_ and spare_.
+// Moves calls through the batches of transactions. Each call is in exactly one batch until it is
+// done, and each batch in exactly one of waiting_, in_flight_ and spare_.
 
 #include <core/call_fault.hpp>
 #include <redis/multi/transactor.hpp>
@@ -13,7 +13,7 @@
 namespace colimit::redis {
 namespace {
 
-/// The removals that a busy turn leaves: more costs an allocation, once.
+/// The usual size of the removals of a busy event-loop iteration: more costs an allocation, once.
 constexpr std::size_t usual_repair_bytes = std::size_t{32} * 1024;
 
 } // namespace
@@ -27,10 +27,11 @@ transactor::transactor(transactor_settings settings)
         spare_.emplace_back(settings_.batch_size);
         spare_without_calls_.emplace_back(0);
     }
-    spare_.emplace_back(settings_.batch_size); // the one that fills while others fly
+    spare_.emplace_back(settings_.batch_size); // one more, which fills while others are in flight
 }
 
-/// Rows of calls and of repairs are kept apart, or memory for calls would grow in all of them.
+/// Batches of calls and of cleanup commands are separate, or memory for calls would grow in all of
+/// them.
 transactor::rows transactor::take_spare(rows& from) {
     auto made = rows{};
     if (from.empty())
@@ -47,16 +48,16 @@ transaction& transactor::row_for_call() {
     return waiting_.back();
 }
 
-/// A row of a list is over.
+/// Retires a batch of a list.
 void transactor::retire(rows& from, rows::iterator which) {
     auto& row = *which;
     auto& to = row.has_calls() ? spare_ : spare_without_calls_;
     calls_ -= row.size();
-    row.start(0); // lets go of the policies
+    row.start(0); // releases the policies
     to.splice(to.begin(), from, which);
 }
 
-/// The first one.
+/// Retires the first one.
 void transactor::retire(rows& from) {
     retire(from, from.begin());
 }
@@ -93,7 +94,7 @@ void transactor::drop_abandoned() {
     retire_abandoned(waiting_, [this](rows::iterator row) { retire(waiting_, row); });
 }
 
-/// Bounded as calls are, and apart from them.
+/// Returns whether cleanup may be sent: it is bounded like calls, but separately.
 bool transactor::may_repair() const noexcept {
     return context_.repair_count != 0 && in_flight_.size() - flying_ < settings_.batches_in_flight;
 }
@@ -170,7 +171,7 @@ void transactor::lose_connection(std::uint64_t sent) {
         retire(in_flight_);
     }
     flying_ = 0;
-    // What refused calls recorded stays where its removal is lost: it counts for a period.
+    // If the removal of a denied call's events is lost, they stay and count for a period.
     in_flight_.remove_if([](const transaction& row) { return !row.has_calls(); });
     for (auto& row : in_flight_)
         row.take_back();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The way of calls to a server without scripts: what the batcher is where there are some. Which
-// write a call leaves in, and what becomes of it. A state machine: no sockets, and the clock is a
-// function that it is given.
+// The queue of calls to a server without scripts, the counterpart of the batcher: in which write a
+// call is sent, and how it ends. A state machine: no sockets, and the clock is a parameter.
 //
 //   submit ->  waiting rows  -> write ->  rows in flight  -> read_reply -> done
 //                                 ^                               |
 //                                 '--- repairs: ZREM and such ----'
 //
-// What a refused call recorded is removed in the next write, which waits for no turn of the calls.
+// The events of a denied call are removed in the next write, which does not wait for the calls in
+// the queue.
 
 #ifndef COLIMIT_REDIS_MULTI_TRANSACTOR_HPP
 #define COLIMIT_REDIS_MULTI_TRANSACTOR_HPP
@@ -32,11 +32,11 @@ struct transactor_settings {
     std::size_t batches_in_flight = 6;
     std::size_t max_in_flight = 65'536;
     std::int64_t minimum_ttl_ms = 0;
-    /// Microseconds for which calls may be under way and still count right: events are kept so much
-    /// longer than they count.
+    /// Microseconds for which calls may be in flight and still be counted correctly: events are
+    /// kept that much longer than they count.
     std::int64_t grace = 0;
     std::uint64_t first_nonce = 1;
-    /// This process's clock: microseconds, never set.
+    /// This process's steady clock, in microseconds.
     std::function<std::int64_t()> clock;
 };
 
@@ -46,7 +46,7 @@ class transactor final : public call_queue {
 
     [[nodiscard]] error_code submit(detail::operation& op, std::string_view key,
                                     const policy_pointer& policy) override;
-    /// Checks on several keys cannot be made together here.
+    /// Returns an error: checks on several keys cannot be made together here.
     [[nodiscard]] error_code submit_checks(detail::operation& op) override;
 
     void begin_connection(const server_facts& server) override;
@@ -66,7 +66,7 @@ class transactor final : public call_queue {
     [[nodiscard]] std::size_t size() const noexcept { return calls_; }
 
   private:
-    /// Rows move between these lists by their nodes, so that nothing is allocated in the steady
+    /// Batches move between these lists as list nodes, so that nothing is allocated in the steady
     /// state.
     using rows = std::list<transaction>;
 
@@ -84,8 +84,8 @@ class transactor final : public call_queue {
     rows in_flight_;
     rows spare_;
     rows spare_without_calls_;
-    std::size_t flying_ = 0; ///< rows in flight that have calls
-    std::size_t calls_ = 0;  ///< in all rows, also those that nobody waits for any more
+    std::size_t flying_ = 0; ///< batches in flight that have calls
+    std::size_t calls_ = 0;  ///< in all batches, including withdrawn ones
     std::uint64_t nonce_;
 };
 

@@ -12,15 +12,15 @@
 namespace colimit::redis {
 namespace {
 
-/// For i from 0 to 63 the tag of two characters whose slot, CRC-16/XMODEM modulo 16384, lies
-/// nearest the middle of [256 i, 256 i + 255]; test/unit/key_test.cpp computes them again.
+/// For i from 0 to 63 the tag of two characters whose slot, CRC-16/XMODEM modulo 16384, is nearest
+/// to the middle of [256 i, 256 i + 255]; test/unit/key_test.cpp recomputes them.
 constexpr std::array<std::string_view, tag_count> tags{
     "mm", "6q", "9i", "e8", "29", "21", "ap", "ax", "0j", "kv", "dn", "df", "3g", "o6", "gc", "xw",
     "8g", "d6", "lc", "02", "g3", "4c", "on", "4r", "99", "91", "1d", "m5", "fm", "yy", "2i", "iu",
     "7a", "k0", "ce", "8y", "4l", "op", "x9", "x1", "jf", "1z", "zj", "b3", "ik", "2w", "yg", "fs",
     "bk", "9w", "6o", "ms", "af", "an", "5b", "i3", "c5", "dp", "kh", "0t", "xi", "xa", "he", "44"};
 
-/// What stands before a user's bytes.
+/// Appends the part of a name before the user's bytes.
 void append_place(std::string& out, std::string_view prefix, std::size_t tag_number,
                   std::string_view policy) {
     out.append(prefix).append(":{").append(tag(tag_number)).append("}:").append(policy).append(":");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The table of error replies. What is not in it and comes from within a script may have run
-// half-way, so its callers are told that they do not know.
+// The table of error replies. A script with another error may have been executed in part, so its
+// outcome is unknown.
 
 #include <redis/protocol/reply_error.hpp>
 
@@ -45,7 +45,7 @@ constexpr std::array rows{
     row{"DENIED", {errc::auth_failed, remedy::reconnect_late}},              // protected mode
     row{"ERR max number of clients", {errc::unavailable, remedy::reconnect_late}},
     row{"ERR invalid password", {errc::auth_failed, remedy::reconnect_late}},
-    row{"ERR unknown command", {errc::auth_failed, remedy::keep}}, // renamed, for instance
+    row{"ERR unknown command", {errc::auth_failed, remedy::keep}}, // such as a renamed one
     row{"ERR unknown subcommand", {errc::auth_failed, remedy::keep}},
     row{"ERR Unknown Redis command", {errc::auth_failed, remedy::keep}}, // within a script
     row{"Unknown Redis command", {errc::auth_failed, remedy::keep}},     // before 7.0
@@ -57,13 +57,13 @@ constexpr std::array rows{
     return found != rows.end() ? found : nullptr;
 }
 
-/// The error of a command within a script, as Redis before 7.0 reports it: behind one or two places
-/// in the script, perhaps with the mark of the protocol, such as
+/// Returns the error of a command within a script, as reported by Redis before 7.0: after one or
+/// two positions in the script, perhaps with the protocol's mark, such as
 ///
 ///     ERR Error running script (call to f_1f2e): @user_script:12: @user_script: 12: -READONLY You
 ///     ...
 ///
-/// Empty if `text` is not of this form.
+/// Returns an empty text if `text` is not of this form.
 [[nodiscard]] std::string_view error_within(std::string_view text) noexcept {
     constexpr std::string_view place = "@user_script:";
     if (!text.starts_with(place) && !text.starts_with("ERR Error running script") &&
@@ -81,11 +81,11 @@ constexpr std::array rows{
     return text;
 }
 
-/// The error for which the server refused EXEC itself, as in
+/// Returns the error for which the server refused EXEC itself, as in
 ///
 ///     EXECABORT Transaction discarded because of: NOPERM this user has no permissions to run ...
 ///
-/// Empty if `text` is not of this form.
+/// Returns an empty text if `text` is not of this form.
 [[nodiscard]] std::string_view error_of_exec(std::string_view text) noexcept {
     constexpr std::string_view begin = "EXECABORT Transaction discarded because of: ";
     if (!text.starts_with(begin))
@@ -95,8 +95,8 @@ constexpr std::array rows{
     return text;
 }
 
-/// Whether a script that ends with this error has written nothing: the server refuses such commands
-/// before the first write of a script only.
+/// Returns whether a script that ends with this error has written nothing: the server refuses such
+/// commands only before the first write of a script.
 [[nodiscard]] bool ran_nothing(const row& found) noexcept {
     return found.begin == "READONLY" || found.begin == "OOM" || found.begin == "MISCONF" ||
            found.meaning.code == errc::auth_failed;
@@ -121,7 +121,7 @@ reply_error classify(std::string_view text) noexcept {
     const auto from_script = text.find("script") != std::string_view::npos;
     const auto within = error_within(text);
     const auto* found = within.empty() ? nullptr : find_row(within);
-    // An error that the script has caught and returned begins with the place; one that ended the
+    // An error that the script has caught and returned begins with the position; one that ended the
     // script may have come after writes.
     const auto was_caught = !text.starts_with("ERR");
     if (found != nullptr && (was_caught || ran_nothing(*found)))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Error replies of the server: whether the command ran, what its callers are told, and what becomes
-// of the connection.
+// Error replies of the server: whether the command was executed, the error for its callers, and the
+// recovery of the connection.
 
 #ifndef COLIMIT_REDIS_PROTOCOL_REPLY_ERROR_HPP
 #define COLIMIT_REDIS_PROTOCOL_REPLY_ERROR_HPP
@@ -13,19 +13,20 @@
 
 namespace colimit::redis {
 
-/// What to do after an error reply, besides telling the callers.
+/// The recovery after an error reply, besides ending the calls.
 enum class remedy : std::uint8_t {
-    /// Nothing: the connection goes on.
+    /// None: the connection continues.
     keep,
-    /// The connection goes on, but the server serves nobody for now: it is busy with itself.
+    /// The connection continues, but the server executes no calls for now: it is busy.
     hold_off,
-    /// The server forgot the script and ran nothing: send the batch again with the script's text.
+    /// The server has forgotten the script and executed nothing: send the batch again with the
+    /// script's text.
     resend_with_script,
-    /// This connection is of no more use: close it and connect again.
+    /// The connection cannot be used any more: close it and connect again.
     reconnect,
     /// As `reconnect`: the server is read-only, and another one may be at its address soon.
     leave_read_only,
-    /// As `reconnect`, but after a longer pause: the server is full or refuses us.
+    /// As `reconnect`, but after a longer pause: the server is full or rejects this client.
     reconnect_late,
 };
 
@@ -37,7 +38,7 @@ struct reply_error {
 /// @param text the error line without its mark, such as `NOSCRIPT No matching script.`
 [[nodiscard]] reply_error classify(std::string_view text) noexcept;
 
-/// Whether the user may run the command, but not access a key of it.
+/// Returns whether the user may run the command, but not access one of its keys.
 [[nodiscard]] bool is_key_denial(std::string_view text) noexcept;
 
 } // namespace colimit::redis

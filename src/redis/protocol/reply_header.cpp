@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Numbers in their ranges, or no header.
+// Parses the header: all numbers must be in their ranges.
 
 #include <colimit/limits.hpp>
 #include <redis/protocol/reply_header.hpp>
@@ -30,7 +30,7 @@ std::optional<reply_header> read_header(std::string_view text) noexcept {
     if (h.seconds < 0 || h.seconds > latest / 1'000'000 || h.microseconds < 0 ||
         h.microseconds > latest)
         return std::nullopt;
-    // Any other character would be taken for an error, and a value for its text.
+    // Any other character would be taken for an error, and a value for the text of that error.
     if (text != "-" && text.find_first_not_of(".ce") != std::string_view::npos)
         return std::nullopt;
     h.statuses = text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The last element of a script's reply: whose it is, when it was made, and how the keys fared.
+// The last element of a script's reply: its nonce, its time, and the status of each key.
 
 #ifndef COLIMIT_REDIS_PROTOCOL_REPLY_HEADER_HPP
 #define COLIMIT_REDIS_PROTOCOL_REPLY_HEADER_HPP
@@ -20,7 +20,7 @@ struct reply_header {
     std::string_view statuses;
 };
 
-/// Nothing when the text is no header.
+/// Returns nullopt if the text is not a valid header.
 [[nodiscard]] std::optional<reply_header> read_header(std::string_view text) noexcept;
 
 } // namespace colimit::redis

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The decoder goes from value to value. It stops in front of a value whose line has not all
-// arrived, or inside a bulk string whose header is taken, and goes on there. Each check looks only
-// at bytes up to the one it blames, in their order, so the pieces they come in cannot matter.
+// The decoder reads value by value. It stops before a value whose line is incomplete, or inside a
+// bulk string whose header has been read, and continues there. Each check reads bytes in order and
+// only up to the faulty one, so the result does not depend on the pieces in which they arrive.
 
 #include <redis/protocol/resp.hpp>
 
@@ -18,7 +18,7 @@ namespace {
     return c >= '0' && c <= '9';
 }
 
-/// Drops the digits that `text` begins with, and says whether there was one.
+/// Removes the digits at the beginning of `text`, and returns whether there were any.
 bool drop_digits(std::string_view& text) noexcept {
     const auto size = text.size();
     while (!text.empty() && is_digit(text.front()))
@@ -250,7 +250,7 @@ bool decoder::take_null(std::string_view bytes) {
            end_value(end);
 }
 
-// The one spelling of each number that servers use: no plus, no zero in front, no minus zero.
+// Reads a number in the only form that servers use: no plus, no leading zero, no minus zero.
 bool decoder::read_number(std::string_view bytes, std::int64_t& value, std::size_t& end) {
     constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     auto i = at_ + 1;
@@ -317,7 +317,7 @@ bool decoder::end_value(std::size_t end) {
         --depth_;
         if (container.attribute) {
             nodes_.resize(container.first);
-            return true; // It belongs to the value behind it, and is not one itself.
+            return true; // An attribute belongs to the next value, and is not a value itself.
         }
     }
     state_ = progress::complete;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The Lua scripts, embedded at build time by lua/embed.cmake: their bytes, and the SHA-1 of exactly
-// these bytes, which is what SCRIPT LOAD answers and EVALSHA asks for. Each NAME listed with its
-// parts in lua/CMakeLists.txt becomes NAME_script and is declared here.
+// these bytes, which SCRIPT LOAD returns and EVALSHA takes. Each NAME listed with its parts in
+// lua/CMakeLists.txt becomes NAME_script and is declared here.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a server answers to TIME.
+// The reply to TIME.
 
 #ifndef COLIMIT_REDIS_PROTOCOL_TIME_REPLY_HPP
 #define COLIMIT_REDIS_PROTOCOL_TIME_REPLY_HPP
@@ -15,7 +15,8 @@
 
 namespace colimit::redis {
 
-/// Microseconds since 1970; nothing when the reply is not one to TIME, or beyond all clocks.
+/// Returns microseconds since 1970, or nullopt if the reply is not a valid one to TIME or out of
+/// range.
 [[nodiscard]] inline std::optional<std::int64_t> read_time(const resp::decoder& reply,
                                                            std::string_view bytes) noexcept {
     const auto nodes = reply.nodes();

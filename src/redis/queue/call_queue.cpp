@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How calls come to their end, whatever they were asked in.
+// How calls end, with a script or with MULTI.
 
 #include <core/verb_traits.hpp>
 #include <redis/queue/call_queue.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What lies between calls and the bytes of a connection, as the limiter sees it. Two kinds of it
-// ask a server: the batcher by a script and the transactor with MULTI. This part is what they
-// share: callers, their deadlines and how they come to their end.
+// The queue between calls and the bytes of a connection, as the limiter uses it. There are two: the
+// batcher with a script and the transactor with MULTI. This part is common to them: callers, their
+// deadlines and how they end.
 
 #ifndef COLIMIT_REDIS_QUEUE_CALL_QUEUE_HPP
 #define COLIMIT_REDIS_QUEUE_CALL_QUEUE_HPP
@@ -26,7 +26,7 @@ namespace colimit::redis {
 
 using detail::policy_pointer;
 
-/// What was sent, as `colimit::statistics` explains.
+/// Counters of what was sent, as `colimit::statistics` documents.
 struct batch_counters {
     std::uint64_t batches = 0;
     std::uint64_t calls = 0;
@@ -34,7 +34,7 @@ struct batch_counters {
     std::uint64_t largest = 0;
     std::uint64_t merged = 0;
     std::uint64_t script_loads = 0;
-    std::uint64_t scripts_loaded = 0; ///< of these, the ones that the server has taken
+    std::uint64_t scripts_loaded = 0; ///< of these, the ones that the server has loaded
 
     void add(std::uint64_t more_keys, std::uint64_t more_calls) noexcept {
         ++batches;
@@ -46,25 +46,25 @@ struct batch_counters {
 
 class call_queue : public requests {
   public:
-    /// Takes a call, until it comes back in `done`. Calls are submitted in the order of their
-    /// deadlines. An error means that it was not taken.
+    /// Takes a call until it is returned in `done`. Calls are submitted in the order of their
+    /// deadlines. If it returns an error, the call was not taken.
     [[nodiscard]] virtual error_code submit(detail::operation& op, std::string_view key,
                                             const policy_pointer& policy) = 0;
 
-    /// The same for `op.checks`, all or nothing; `errc::invalid_argument` where two of them ask for
-    /// one key under one policy, or there are too many.
+    /// Takes `op.checks`, all or none; returns `errc::invalid_argument` if two of them have the
+    /// same key and policy, or there are too many.
     [[nodiscard]] virtual error_code submit_checks(detail::operation& op) = 0;
 
-    /// A caller gives up: the call comes back in `done` at once with this code. Where it was
-    /// encoded already it may have been charged, and its reply will be read and dropped.
+    /// Withdraws a call: it is returned in `done` at once with this code. If it was encoded already
+    /// it may have been charged, and its reply will be read and ignored.
     void withdraw(detail::operation& op, error_code why);
 
-    /// Whether the bytes of a call that was taken may have left.
+    /// Returns whether the bytes of a call that was taken may have been sent.
     [[nodiscard]] static bool is_sent(const detail::operation& op) noexcept {
         return op.batch->encoded;
     }
 
-    /// Another operation gets the answer, and the deadline, instead.
+    /// Replaces an operation by another one, which gets its result and deadline.
     void substitute(detail::operation& op, detail::operation& by) noexcept;
 
     bool expire(std::int64_t now, errc unsent) final;
@@ -72,33 +72,33 @@ class call_queue : public requests {
     [[nodiscard]] std::optional<std::int64_t> next_deadline() const noexcept final;
     [[nodiscard]] bool has_ended() const noexcept final { return !done.empty(); }
 
-    /// Something has come to take no more calls since the last `write`: nothing is gained by
-    /// waiting longer.
+    /// Returns whether a batch has become full since the last `write`, so that waiting longer gains
+    /// nothing.
     [[nodiscard]] virtual bool is_full() const noexcept = 0;
-    /// Ends everything.
+    /// Ends all calls.
     virtual void fail_all(error_code why) = 0;
 
-    /// Where error replies are reported. The sink outlives the queue.
+    /// Sets the receiver of error replies, which outlives the queue.
     void report_to(error_sink& to) noexcept { errors_ = &to; }
 
     batch_counters counted;
 
-    /// Calls that have come to their end, with `ec` or `result` set.
+    /// Calls that have ended, with `ec` or `result` set.
     detail::operation_list done;
 
   protected:
     void finish(detail::operation& op);
     void finish(detail::operation& op, error_code why);
-    /// The connection was lost when part of the call's bytes had left.
+    /// Ends a call some of whose bytes were sent when the connection was lost.
     void finish_lost(detail::operation& op);
 
-    /// Forgets what waits and nobody waits for any more, or a server that does not answer would let
-    /// it pile up.
+    /// Removes waiting requests without callers, which would accumulate if the server does not
+    /// reply.
     virtual void drop_abandoned() = 0;
 
-    /// Retires the abandoned ones of what waits: those at the front, and the others as soon as
-    /// enough calls have been withdrawn from it that looking at each of them pays. `retire(place)`
-    /// removes the one at `place`.
+    /// Retires abandoned batches in the waiting list: those at the front, and the others as soon as
+    /// so many calls have been withdrawn that a search pays. `retire(place)` removes the one at
+    /// `place`.
     template<class List, class Retire>
     void retire_abandoned(List& waiting, Retire retire) {
         constexpr std::size_t looks_per_withdrawal = 16;
@@ -124,7 +124,7 @@ class call_queue : public requests {
     detail::operation_list by_deadline_;
 
   private:
-    std::size_t abandoned_ = 0; ///< at most so many of what waits, behind the front
+    std::size_t abandoned_ = 0; ///< upper bound of abandoned batches that wait, except at the front
     error_sink* errors_ = nullptr;
 };
 

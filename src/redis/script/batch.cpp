@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A batch from its first call to its last: which keys there are, and who asks about them.
+// How calls are added to a batch: its keys and their calls.
 
 #include <core/id_digest.hpp>
 #include <hash/fnv1a.hpp>
@@ -14,17 +14,17 @@
 namespace colimit::redis {
 namespace {
 
-/// Calls in one batch, however many of them are on the same key: more would keep the server from
-/// its other clients for milliseconds.
+/// The largest number of calls per batch, however many of them are on the same key: more would
+/// block the server's other clients for milliseconds.
 constexpr std::size_t calls_per_batch = 1024;
 
-/// Where keys are longer, the memory for them grows as batches fill.
+/// If keys are longer, their memory grows as batches fill.
 constexpr std::size_t usual_key_bytes = 128;
 
-/// Bytes of facts in a reply: half of what the decoder accepts in one string.
+/// The largest size of the facts in a reply: half of what the decoder accepts in one string.
 constexpr std::size_t most_fact_bytes = std::size_t{32} * 1024;
 
-/// Whether a call says more than numbers.
+/// Returns whether calls under the policy have members.
 [[nodiscard]] bool has_members(const detail::policy_data& p) noexcept {
     return p.filter || p.plan.has_distinct;
 }
@@ -42,7 +42,7 @@ std::size_t batch::fact_bytes(const detail::policy_data& p) noexcept {
 batch::batch(std::size_t most_keys)
     : index_(std::bit_ceil(4 * std::max(most_keys, limits::max_checks))), most_keys_(most_keys),
       most_calls_(std::max(most_keys, calls_per_batch)) {
-    // In one step, rather than whenever a batch is fuller than others or the first of its place.
+    // Reserves once, rather than growing whenever a batch is larger than before.
     names_.reserve(usual_key_bytes);
     prefix_.reserve(usual_key_bytes);
     row_name_.reserve(usual_key_bytes);
@@ -67,7 +67,7 @@ void batch::start(const policy_pointer& policy, std::int64_t clock, std::uint64_
     first_entry_ = no_entry;
     const auto facts = fact_bytes(*policy);
     most_calls_now_ = facts == 0 ? most_calls_ : std::min(most_calls_, most_fact_bytes / facts);
-    if (policy->filter) // each id costs the server what a key of a policy does
+    if (policy->filter) // each id costs the server as much as a key of a policy
         most_calls_now_ = most_keys_;
     std::ranges::fill(index_, no_entry);
     live_ = 0;
@@ -153,12 +153,12 @@ void batch::make_key(std::string_view prefix, const detail::policy_data& p, std:
     family_at_ = names_.append(scratch_, key, hash);
 }
 
-/// The member lives only as long as its caller's argument.
+/// Copies the member, which is valid only as long as its caller's argument.
 void batch::keep_member(one_call& c) {
     c.member_offset = static_cast<std::uint32_t>(members_.size());
     const auto& p = policy_of(calls_.size() - 1);
-    // In one step, for as many as there are keys, rather than whenever a batch is fuller than
-    // others.
+    // Reserves once, for as many as there are keys, rather than growing whenever a batch is larger
+    // than before.
     const auto size = p.filter ? mark_.size() : p.plan.has_distinct ? c.asked.member.size() + 2 : 0;
     if (members_.capacity() - members_.size() < size)
         members_.reserve(std::max(2 * members_.capacity(), most_keys_ * size));
@@ -172,7 +172,7 @@ void batch::keep_member(one_call& c) {
 void batch::add(detail::operation& op, std::string_view prefix, std::string_view key) {
     if (!policy_->filter)
         return add_call(op, prefix, key);
-    // An id belongs to the key of its block, which has the number of the block for a name.
+    // An id belongs to the key of its block, whose name is the number of the block.
     const auto& filter = *policy_->filter;
     const auto mark = core::mark_of(filter, detail::id_digest_of(key));
     mark_.clear();
@@ -211,7 +211,7 @@ void batch::insert_call(detail::operation& op, const detail::question& asked, st
     hold(op, made);
 }
 
-/// Takes a call over. The name of its key and its member are kept as they were made.
+/// Moves a call from another batch, with the name of its key and its member.
 void batch::adopt(batch& from, std::uint32_t index) {
     auto& c = from.calls_[index];
     auto& e = from.entries_[c.entry];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One script call: many calls on many keys of one policy, at one clock. Keys are kept as the bytes
-// that go on the wire, so that sending is one copy; equal keys become one, and their calls are
-// answered one after another, in the order in which they came. Or, for `allow_all`, one operation
-// with a key for each of its checks, and perhaps as many policies. No sockets, no clock.
+// One script call: many calls on many keys of one policy, with one clock. Keys are stored as the
+// bytes to be sent, so that sending is one copy; equal keys are merged, and their calls are decided
+// in sequence, in the order in which they were made. For `allow_all`, it is one operation with a
+// key per check, and perhaps as many policies. No sockets, no clock.
 
 #ifndef COLIMIT_REDIS_SCRIPT_BATCH_HPP
 #define COLIMIT_REDIS_SCRIPT_BATCH_HPP
@@ -32,16 +32,16 @@ using detail::policy_pointer;
 
 class batch final : public call_batch {
   public:
-    /// @param most_keys different keys it takes, 1 to 1,024
+    /// @param most_keys the largest number of different keys, 1 to 1,024
     explicit batch(std::size_t most_keys);
 
-    /// The group of a batch whose keys may be in any hash slot.
+    /// The value for a batch whose keys may be in any hash slot.
     static constexpr std::size_t any_group = tag_count;
-    /// The number of the tag that the names of a key's states have: on a cluster, only keys of one
+    /// Returns the number of the tag in the names of a key's states: on a cluster, only keys of one
     /// group may be in a batch.
     [[nodiscard]] static std::size_t group_of(const detail::policy_data& p, std::string_view key);
 
-    /// Empties the batch, keeping its memory, and gives it a policy, a clock and a group.
+    /// Empties the batch, keeping its memory, and sets its policy, clock and group.
     void start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce,
                std::size_t group = any_group);
 
@@ -49,7 +49,7 @@ class batch final : public call_batch {
         return is_for(policy, clock) && !is_full();
     }
     [[nodiscard]] std::size_t group() const noexcept { return group_; }
-    /// The group of all keys of calls that wait; nullopt if they are in several.
+    /// Returns the group of all keys of waiting calls; nullopt if they are in several.
     [[nodiscard]] std::optional<std::size_t> common_group() const noexcept;
     [[nodiscard]] bool is_joint() const noexcept { return !joint_.empty(); }
     [[nodiscard]] std::int64_t clock() const noexcept { return clock_; }
@@ -65,20 +65,20 @@ class batch final : public call_batch {
                 moved();
             }
     }
-    /// Whether it takes no more keys. It may still take calls for those that it has.
+    /// Returns whether it takes no more keys. It may still take calls for those that it has.
     [[nodiscard]] bool is_full() const noexcept;
 
-    /// Whether it is not encoded, and has this key, which is not a long one.
+    /// Returns whether it is not encoded, and has this key, which is not a long one.
     [[nodiscard]] bool has(const policy_pointer& policy, std::int64_t clock, std::string_view key,
                            std::uint64_t hash) const noexcept;
-    /// Whether it takes one more call for a key that it has.
+    /// Returns whether it takes one more call for a key that it has.
     [[nodiscard]] bool takes_calls() const noexcept { return calls_.size() < most_calls_now_; }
 
-    /// Takes a call; the batch is not full. What it throws (bad_alloc) leaves the batch as it was.
+    /// Adds a call; the batch is not full. If it throws (bad_alloc), the batch is unchanged.
     void add(detail::operation& op, std::string_view prefix, std::string_view key);
 
-    /// Takes all checks of an operation, all or nothing, instead of calls. False where two of them
-    /// ask for one key under one policy.
+    /// Adds all checks of an operation, or none, instead of calls. Returns false if two of them
+    /// have the same key and policy.
     [[nodiscard]] bool add_checks(detail::operation& op, std::string_view prefix);
 
     void substitute(std::uint32_t index, detail::operation& by) noexcept override {
@@ -87,32 +87,32 @@ class batch final : public call_batch {
     void drop(std::uint32_t index) noexcept override;
     [[nodiscard]] bool is_abandoned() const noexcept override { return live_ == 0; }
 
-    /// The server ran nothing of it: it is to be encoded again, without the calls that nobody waits
-    /// for.
+    /// Called if the server executed nothing of it: it will be encoded again, without the withdrawn
+    /// calls.
     void take_back() noexcept;
 
     [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
     [[nodiscard]] const policy_pointer& policy() const noexcept { return policy_; }
 
-    /// Appends the command: by the script's digest or, if `with_script`, a SCRIPT LOAD and its
-    /// whole text.
+    /// Appends the command with the script's digest, after a SCRIPT LOAD of its whole text if
+    /// `with_script`.
     void encode(std::string& out, std::string_view min_key_ttl);
 
-    /// What was encoded.
+    /// The contents that were encoded.
     struct contents {
         std::uint32_t keys = 0;
         std::uint32_t calls = 0;
-        std::uint32_t entries = 0; ///< equal calls in a row are one
+        std::uint32_t entries = 0; ///< consecutive equal calls are one
     };
     [[nodiscard]] const contents& sent() const noexcept { return sent_; }
 
-    /// Reads the reply, which is not an error, and decides every call. Nothing when it is not a
-    /// reply to this batch; otherwise what the errors of single keys ask for.
+    /// Reads the reply, which is not an error, and decides every call. Returns nullopt if it is not
+    /// a reply to this batch; otherwise the recovery that the errors of single keys need.
     [[nodiscard]] std::optional<remedy> read_reply(const resp::decoder& reply,
                                                    std::string_view bytes);
 
-    /// Takes the callers in the order in which they came: `take(operation&)`, whose `ec` and
-    /// `result` are set by read_reply or by the caller.
+    /// Removes the callers in the order of their calls: `take(operation&)`, whose `ec` and `result`
+    /// are set by read_reply or by the caller.
     template<class Take>
     void release(Take take) {
         hand_over_checks();
@@ -122,57 +122,57 @@ class batch final : public call_batch {
         live_ = 0;
     }
 
-    /// What the last reply said of a key that failed; the text is in the bytes of the reply.
+    /// The error of a key in the last reply; the text is in the bytes of the reply.
     struct key_failure {
         errc code;
         std::string_view text;
     };
     std::optional<key_failure> failure;
 
-    std::uint64_t sent_from = 0;      ///< the place of its first byte in the connection's stream
-    std::int64_t sent_at = 0;         ///< not later than that byte left
-    std::uint32_t replies_before = 0; ///< that answer other commands, such as SCRIPT LOAD
-    bool with_script = false;         ///< the server lacks the script: send its text along
+    std::uint64_t sent_from = 0;      ///< the position of its first byte in the connection's stream
+    std::int64_t sent_at = 0;         ///< not after that byte was sent
+    std::uint32_t replies_before = 0; ///< of other commands, such as SCRIPT LOAD
+    bool with_script = false;         ///< the server does not have the script: send its text too
 
   private:
-    /// Where there is no entry, and no next call.
+    /// The value for no entry, and for no next call.
     static constexpr std::uint32_t no_entry = UINT32_MAX;
 
     struct entry { // one key
         std::uint64_t hash;
         std::uint32_t offset; ///< of its bytes in keys_
         std::uint32_t size;
-        std::uint32_t bulk_offset; ///< of its bulk
-        std::uint32_t family_at;   ///< in its bytes: where the families of other keys stand
+        std::uint32_t bulk_offset; ///< of its bulk string
+        std::uint32_t family_at;   ///< the position of families in its bytes
         std::uint32_t first_call;
         std::uint32_t last_call;
-        std::uint32_t live; ///< calls to be made
+        std::uint32_t live; ///< number of calls to be made
         std::uint32_t next; ///< in the order in which keys are sent
     };
 
-    /// Keys that are sent together: all of them or, where states are packed, those of one row.
+    /// Keys that are sent together: all of them or, if states are packed, those of one shard.
     struct row {
         std::uint32_t first = no_entry;
         std::uint32_t last = no_entry;
     };
 
     struct one_call {
-        detail::operation* op; ///< null: nobody waits any more
+        detail::operation* op; ///< null: withdrawn by its caller
         detail::question asked;
         std::uint32_t member_offset = 0; ///< in members_
         std::uint32_t member_size = 0;
         std::uint32_t entry;
         std::uint32_t next;     ///< on the same key
-        bool withdrawn = false; ///< before it was encoded: not made
+        bool withdrawn = false; ///< before it was encoded, so it is not sent
     };
 
-    /// The values, facts and statuses of a reply on their way to the calls.
+    /// The values, facts and statuses of a reply.
     struct answers;
 
-    /// The way through the values of a reply.
+    /// An iterator over the values of a reply.
     struct walk;
 
-    /// What a call's facts take in a reply.
+    /// Returns the size of a call's facts in a reply.
     [[nodiscard]] static std::size_t fact_bytes(const detail::policy_data& p) noexcept;
 
     [[nodiscard]] std::size_t group_of(const entry& e) const noexcept;
@@ -186,7 +186,8 @@ class batch final : public call_batch {
     void make_key(std::string_view prefix, const detail::policy_data& p, std::string_view key,
                   std::uint64_t hash);
     [[nodiscard]] bool is_for(const policy_pointer& policy, std::int64_t clock) const noexcept;
-    /// The place in the index of the key of this hash whose bytes are right, or of none.
+    /// Returns the position in the index of the key with this hash and the right bytes, or of a
+    /// free entry.
     template<class IsRight>
     [[nodiscard]] std::size_t slot_of(std::uint64_t hash, IsRight is_right) const noexcept;
     [[nodiscard]] std::uint32_t find_or_append(std::uint64_t hash);
@@ -228,24 +229,24 @@ class batch final : public call_batch {
     std::uint64_t nonce_ = 0;
     std::string keys_; ///< each as `$size\r\nbytes\r\n`
     std::string members_;
-    std::string mark_; ///< of the id that is being added
+    std::string mark_; ///< of the id being added
     std::string scratch_;
     key_names names_;
-    std::string prefix_; ///< of rows
+    std::string prefix_; ///< of shards
     std::string row_name_;
     std::size_t family_at_ = 0;         ///< in the key in scratch_
-    std::size_t most_calls_now_ = 0;    ///< with this policy
-    std::vector<policy_pointer> joint_; ///< of each check; empty for a row of calls
+    std::size_t most_calls_now_ = 0;    ///< for this policy
+    std::vector<policy_pointer> joint_; ///< of each check; empty for a batch of calls
     std::vector<core::key_state> check_states_;
     std::vector<decision> check_answers_;
     std::vector<entry> entries_;
     std::array<row, row_count> rows_;
-    std::uint32_t first_entry_ = no_entry; ///< that is sent
+    std::uint32_t first_entry_ = no_entry; ///< the first one to be sent
     std::vector<one_call> calls_;
     std::vector<std::uint32_t> index_; ///< open addressing over entries_, by hash
     std::size_t most_keys_;
     std::size_t most_calls_;
-    std::size_t live_ = 0; ///< callers that wait
+    std::size_t live_ = 0; ///< waiting callers
     contents sent_;
     bool plain_ = true; ///< all calls are an allow of cost 1
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A batch to its bytes: the keys, or the rows that hold their states, then the plan, the clock and
-// the calls.
+// Encodes a batch: the keys, or the shards that have their states, then the plan, the clock and the
+// calls.
 
 #include <core/rule_kind.hpp>
 #include <redis/protocol/script.hpp>
@@ -27,7 +27,7 @@ void append_decimal(std::string& out, std::uint64_t value) {
 
 } // namespace
 
-/// From now on entries follow each other across rows, as the reply has them.
+/// Links the entries of all shards in the order of the reply.
 void batch::join_rows() noexcept {
     auto* link = &first_entry_;
     for (const auto& r : rows_) {
@@ -51,13 +51,13 @@ std::size_t batch::live_rows() const noexcept {
         std::ranges::count_if(rows_, [this](const row& r) { return live_in(r) != 0; }));
 }
 
-/// Whether two calls on one key, the second right behind the first, are one twice over.
+/// Returns whether two consecutive calls on one key are identical.
 bool batch::is_repeated(const one_call& a, const one_call& b) const noexcept {
     return a.asked.verb == b.asked.verb && a.asked.cost == b.asked.cost &&
            a.asked.at_least == b.asked.at_least && member_of(a) == member_of(b);
 }
 
-/// Writes the calls on one key, equal ones that follow each other as one.
+/// Appends the calls on one key, consecutive identical ones as one.
 void batch::append_calls(std::string& out, const entry& of, contents& so_far) const {
     const auto key = static_cast<std::uint16_t>(so_far.keys);
     const auto next_live = [this](std::uint32_t i) {
@@ -85,7 +85,7 @@ void batch::append_calls(std::string& out, const entry& of, contents& so_far) co
     }
 }
 
-/// Writes the calls grouped by key.
+/// Appends the calls grouped by key.
 batch::contents batch::append_calls(std::string& out) const {
     auto all = contents{};
     auto once_each = true;
@@ -110,7 +110,7 @@ batch::contents batch::append_calls(std::string& out) const {
     return all;
 }
 
-/// Of one entry, with those of its log and sketches.
+/// Returns the number of keys of one entry, including its log and sketches.
 std::size_t batch::keys_of(std::size_t entry) const noexcept {
     if (policy_of(entry).filter)
         return 2; // generations
@@ -119,7 +119,7 @@ std::size_t batch::keys_of(std::size_t entry) const noexcept {
     return 1 + (rules.has_log ? 1U : 0U) + static_cast<std::size_t>(sketches);
 }
 
-/// The keys of entries `first` to `last` with the name of a family inserted.
+/// Appends the keys of entries `first` to `last` with the name of a family inserted.
 void batch::append_family(std::string& out, std::string_view family, std::size_t first,
                           std::size_t last) const {
     for (auto i = first; i < last; ++i) {
@@ -160,7 +160,7 @@ void batch::append_keys(std::string& out) const {
     }
 }
 
-/// The hashes of each row that has keys to be sent.
+/// Appends the hashes of each shard that has keys to be sent.
 void batch::append_rows(std::string& out) {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
         if (live_in(rows_[i]) == 0)
@@ -173,7 +173,7 @@ void batch::append_rows(std::string& out) {
     }
 }
 
-/// How many keys each row has, and their fields.
+/// Appends the number of keys of each shard, and their fields.
 void batch::append_fields(std::string& out) {
     scratch_.clear();
     for (const auto& r : rows_)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// From a reply to decisions. The reply brings the values that the script found; the C++ twin of the
-// script then goes through the calls of each key and decides as the script did. Both count what
-// they granted: should they ever differ, nobody gets a decision.
+// Computes decisions from a reply. The reply has the values that the script found; the C++ twin of
+// the script then makes the same decisions for the calls of each key. Both count what they granted:
+// if the counts differ, no call gets a decision.
 
 #include <core/rule_kind.hpp>
 #include <core/verb_traits.hpp>
@@ -20,8 +20,8 @@ namespace {
     return h.statuses == "-" ? '.' : h.statuses[key];
 }
 
-/// Whether a reply has so many values and a header. Between them stand the facts, if there are any:
-/// not when every key has failed.
+/// Returns whether a reply has this number of values and a header. Between them are the facts, if
+/// there are any: not if every key has failed.
 [[nodiscard]] bool has_size(std::size_t nodes, std::size_t values, bool may_have_facts) noexcept {
     return nodes == values + 2 || (may_have_facts && nodes == values + 3);
 }
@@ -29,18 +29,18 @@ namespace {
 } // namespace
 
 struct batch::answers {
-    std::string_view facts; ///< what is left of them
+    std::string_view facts; ///< those not read yet
     std::int64_t now;
     std::int64_t granted = 0;
 
-    /// Reads the facts of a call of the plan; false when there are none, or no numbers.
+    /// Reads the facts of a call; returns false if there are none, or they are not valid numbers.
     [[nodiscard]] bool take_facts(const core::plan& rules, core::key_state& state) noexcept {
         if (!rules.has_distinct)
             return take(rules, state);
         const auto found = state.states;
         if (!take(rules, state))
             return false;
-        // Where the script moved a window after a clock step, it stored the whole value.
+        // If the script moved a window after a clock step, it stored the whole value.
         for (std::size_t i = 0; i < rules.size; ++i) {
             const auto& s = found[i];
             if (core::has_sketch(rules.limits[i]) && s.num != 0 && s.debt != 0 && s.t > now &&
@@ -59,16 +59,15 @@ struct batch::answers {
     }
 };
 
-/// The values lie one after another or, where the policy is packed, in an array for each row,
-/// behind a nil.
+/// The values are consecutive or, if the policy is packed, in one array per shard, after a nil.
 struct batch::walk {
     const batch& of;
     std::span<const resp::node> nodes;
     std::size_t at = 1;
     std::size_t row = 0;
-    std::size_t left = 0; ///< in the row at hand
+    std::size_t left = 0; ///< in the current shard
 
-    /// Of the next key; null when the reply does not look like that.
+    /// Returns the value of the next key; null if the reply does not have this form.
     [[nodiscard]] const resp::node* next() noexcept {
         if (of.policy_->plan.packed && left-- == 0) {
             auto size = std::size_t{0};
@@ -85,7 +84,7 @@ struct batch::walk {
     }
 };
 
-/// False when the facts are none.
+/// Returns false if the facts are not valid.
 bool batch::decide(std::size_t entry, std::optional<std::string_view> value, answers& from) {
     if (policy_->filter)
         return decide_ids(entry, from);
@@ -106,7 +105,7 @@ bool batch::decide(std::size_t entry, std::optional<std::string_view> value, ans
     return true;
 }
 
-/// The same for ids, where the facts say all: a new one is granted.
+/// Decides ids, for which the facts are sufficient: a new id is granted.
 bool batch::decide_ids(std::size_t entry, answers& from) {
     for (auto i = entries_[entry].first_call; i != no_entry; i = calls_[i].next) {
         auto& c = calls_[i];
@@ -122,14 +121,15 @@ bool batch::decide_ids(std::size_t entry, answers& from) {
     return true;
 }
 
-/// The state of a check's key, for when all are there. False when the facts are none.
+/// Stores the state of a check's key until all states have been read. Returns false if the facts
+/// are not valid.
 bool batch::keep_value(std::size_t check, std::optional<std::string_view> value, answers& from) {
     const auto& rules = joint_[check]->plan;
     check_states_[check] = decode_value(rules, value);
     return from.take_facts(rules, check_states_[check]);
 }
 
-/// All or nothing. Answers how many were granted.
+/// Decides the checks, all or none. Returns the number of tokens granted.
 std::int64_t batch::decide_checks(std::int64_t now) {
     auto all = true;
     for (std::size_t i = 0; i < joint_.size(); ++i) {
@@ -151,7 +151,7 @@ std::int64_t batch::decide_checks(std::int64_t now) {
     return all ? static_cast<std::int64_t>(joint_.size()) : 0;
 }
 
-/// Writes the answers to who waits for them, and what they say together into its result.
+/// Copies each decision to its check, and the most restrictive one to the operation.
 void batch::hand_over_checks() noexcept {
     if (!is_joint() || calls_.front().op == nullptr || calls_.front().op->ec)
         return;

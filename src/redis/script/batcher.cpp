@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The way of a call through the batches. Each call is in exactly one batch until it is done, and
-// each batch in exactly one of waiting_, in_flight_ and spare_.
+// Moves calls through batches. Each call is in exactly one batch until it is done, and each batch
+// in exactly one of waiting_, in_flight_ and spare_.
 
 #include <core/call_fault.hpp>
 #include <hash/fnv1a.hpp>
@@ -15,16 +15,16 @@
 namespace colimit::redis {
 namespace {
 
-/// How many waiting batches are searched for a call's key. A thousand callers fill two or three
-/// behind those in flight; where there are many, each call would pay for all.
+/// The number of waiting batches that are searched for a call's key. A thousand callers fill two or
+/// three behind those in flight; with many more, searching all of them would be expensive.
 constexpr std::size_t most_searched = 8;
 
-/// Where the newest batch of a policy and a group is found.
+/// Returns the key by which the newest batch of a policy and a group is found.
 [[nodiscard]] std::uint64_t open_key(const detail::policy_data& p, std::size_t group) noexcept {
     return p.fingerprint + group * 0x9e3779b97f4a7c15U;
 }
 
-/// Whether keys of checks are in several hash slots.
+/// Returns whether keys of checks are in several hash slots.
 [[nodiscard]] bool have_several_groups(std::span<const check_item> checks) {
     return std::ranges::any_of(
         checks, [first = tag_of(hash::fnv1a_64(checks.front().key))](const check_item& c) {
@@ -37,16 +37,17 @@ constexpr std::size_t most_searched = 8;
 batcher::batcher(batcher_settings settings)
     : settings_(std::move(settings)), minimum_ttl_(std::to_string(settings_.minimum_ttl_ms)),
       nonce_(settings_.first_nonce) {
-    for (std::size_t i = 0; i <= settings_.batches_in_flight; ++i) // and the one that fills
+    for (std::size_t i = 0; i <= settings_.batches_in_flight; ++i) // and one more, which fills
         spare_.emplace_back(settings_.batch_size);
 }
 
-/// The newest of the last waiting batches that has the key, if it takes a call: popular keys are
-/// asked about again long before their batch leaves. Never an earlier one, which would overtake.
+/// Returns the newest of the last waiting batches that has the key, if it takes a call: popular
+/// keys are requested again long before their batch is sent. Never an earlier one, as that would
+/// change the order of calls.
 batch* batcher::waiting_with(const policy_pointer& policy, std::int64_t clock,
                              std::string_view key) {
     if (waiting_.size() < 2 || policy->filter)
-        return nullptr; // the only one is found anyway
+        return nullptr; // a single batch is found anyway
     const auto hash = hash::fnv1a_64(key);
     auto last = waiting_.rbegin();
     for (std::size_t n = std::min(waiting_.size(), most_searched); n != 0; --n, ++last)
@@ -80,13 +81,13 @@ void batcher::close_to_calls(const batch& b) {
         open_.erase(found);
 }
 
-/// A batch of a list is over.
+/// Retires a batch of a list.
 void batcher::retire(batches& from, batches::iterator which) {
     calls_ -= which->size();
     spare_.splice(spare_.begin(), from, which);
 }
 
-/// The first one.
+/// Retires the first one.
 void batcher::retire(batches& from) {
     retire(from, from.begin());
 }
@@ -109,7 +110,7 @@ error_code batcher::submit(detail::operation& op, std::string_view key,
     return {};
 }
 
-/// A node of a cluster takes only keys of one hash slot in a script call. Batches that waited
+/// A node of a cluster accepts only keys of one hash slot per script call. Batches that waited
 /// before that was known are divided.
 void batcher::begin_connection(const server_facts& server) {
     is_cluster_ = server.is_cluster;
@@ -169,7 +170,7 @@ error_code batcher::submit_checks(detail::operation& op) {
     return {};
 }
 
-/// Waiting batches whose callers have all gone.
+/// Retires waiting batches without callers.
 void batcher::drop_abandoned() {
     retire_abandoned(waiting_, [this](batches::iterator b) {
         close_to_calls(*b);
@@ -210,10 +211,10 @@ void batcher::count(const batch& b) noexcept {
     counted.script_loads += b.with_script ? 1U : 0U;
 }
 
-/// An error that only a node of a cluster replies, as not every handshake finds out. Returns
-/// whether the first batch in flight is divided: the server ran nothing of it, as its keys are in
-/// several hash slots. It comes ahead of what waits; calls for one key that were in several batches
-/// in flight may change their order.
+/// Handles an error that only a node of a cluster sends, as not every handshake can detect a
+/// cluster. Returns whether the first batch in flight is divided: the server executed nothing of
+/// it, as its keys are in several hash slots. It is queued before the waiting batches; calls for
+/// one key that were in several batches in flight may change their order.
 bool batcher::learn_of_cluster(std::string_view text) {
     const auto was_known = std::exchange(is_cluster_, true);
     auto& b = in_flight_.front();
@@ -236,7 +237,7 @@ remedy batcher::fail_head(const resp::decoder& reply, std::string_view bytes) {
     if (meaning.remedy == remedy::resend_with_script && !b.with_script) {
         b.with_script = true;
         b.take_back();
-        // Behind those that came back before it, and ahead of what was never sent.
+        // After those that were returned before it, and before those that were never sent.
         const auto place = std::ranges::find_if_not(waiting_, &batch::with_script);
         waiting_.splice(place, in_flight_, in_flight_.begin());
         return remedy::resend_with_script;
@@ -288,7 +289,7 @@ void batcher::end_batch(batch& b, error_code why) {
     b.release([this, why](detail::operation& op) { finish(op, why); });
 }
 
-/// Part of its bytes have left, and nobody knows what became of them.
+/// Ends a batch some of whose bytes were sent, so that its outcome is unknown.
 void batcher::end_lost_batch(batch& b) {
     b.release([this](detail::operation& op) { finish_lost(op); });
 }
@@ -300,7 +301,7 @@ void batcher::lose_connection(std::uint64_t sent) {
     }
     for (auto& b : in_flight_) {
         b.take_back();
-        b.with_script = false; // the next connection's greeting loads it
+        b.with_script = false; // the next connection's handshake loads it
     }
     waiting_.splice(waiting_.begin(), in_flight_);
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Everything between a call and the bytes of a connection, without the connection: which batch a
-// call joins, which batches fly, and what becomes of each when a reply comes, the connection is
-// lost, a deadline passes or a caller gives up. A state machine: no sockets, no clock of its own.
+// The queue of calls with scripts: which batch a call joins, which batches are in flight, and how
+// each ends when a reply comes, the connection is lost, a deadline passes or a caller withdraws. A
+// state machine: no sockets, no clock of its own.
 //
 //   submit ->  waiting batches  -> write ->  batches in flight  -> read_reply ->  done
-//              (the newest of a policy           (first in,                       (a row of calls,
+//              (the newest of a policy           (first in,                       (a list of calls,
 //               takes more keys, each of          first answered)                  to be completed)
 //               them calls for its keys)
 //
-// While `batches_in_flight` batches fly, the next one fills: the size of a batch follows the load
-// by itself, and an idle limiter sends at once.
+// While `batches_in_flight` batches are in flight, the next one fills: so the size of batches
+// adapts to the load, and an idle limiter sends at once.
 
 #ifndef COLIMIT_REDIS_SCRIPT_BATCHER_HPP
 #define COLIMIT_REDIS_SCRIPT_BATCHER_HPP
@@ -65,13 +65,13 @@ class batcher final : public call_queue {
     void lose_connection(std::uint64_t sent) override;
     void fail_all(error_code why) override;
 
-    /// Ends what waits and was not sent.
+    /// Ends the calls that wait and were not sent.
     void fail_waiting(error_code why);
 
     [[nodiscard]] std::size_t size() const noexcept { return calls_; }
 
   private:
-    /// Batches move between these lists by their nodes, so that nothing is allocated in the steady
+    /// Batches move between these lists as list nodes, so that nothing is allocated in the steady
     /// state.
     using batches = std::list<batch>;
 
@@ -101,8 +101,8 @@ class batcher final : public call_queue {
     bool is_cluster_ = false; ///< a batch may only have keys of one group
     /// The newest waiting batch of a policy, and of a group, that takes keys.
     boost::unordered_flat_map<std::uint64_t, batch*> open_;
-    bool is_full_ = false;  ///< a batch that waits, whichever it is
-    std::size_t calls_ = 0; ///< in all batches, also those that nobody waits for any more
+    bool is_full_ = false;  ///< any waiting batch
+    std::size_t calls_ = 0; ///< in all batches, including withdrawn ones
     std::uint64_t nonce_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Numbers to bytes. Places go as text, because that is what Redis's commands take.
+// Encodes ids. Positions are sent as text, because Redis's commands take text.
 
 #include <base/bytes.hpp>
 #include <redis/script/seen.hpp>
@@ -14,7 +14,7 @@ using detail::append_number;
 namespace {
 
 void append_place(std::string& out, std::uint32_t place) {
-    const auto text = std::to_string(place); // short enough to need no memory
+    const auto text = std::to_string(place); // short enough not to allocate
     append_number(out, static_cast<std::uint8_t>(text.size()));
     out.append(text);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Numbers to bytes and back.
+// Encodes and decodes numbers.
 
 #include <base/bytes.hpp>
 #include <core/rule_kind.hpp>
@@ -20,8 +20,8 @@ constexpr std::size_t slot_bytes = fixed_bytes + moving_bytes;
 using detail::append_double;
 using detail::append_number;
 
-/// A whole number from `least` to 2^53 - 1; anything else (fractions, NaN, infinities) is no number
-/// of ours.
+/// Reads a whole number from `least` to 2^53 - 1; anything else (fractions, NaN, infinities) is not
+/// valid.
 [[nodiscard]] bool read_whole(const char* at, std::int64_t least, std::int64_t& out) noexcept {
     const auto value = detail::read_number<double>(at);
     const auto in_range = value >= static_cast<double>(least) &&
@@ -32,15 +32,15 @@ using detail::append_number;
     return static_cast<double>(out) == value;
 }
 
-/// Both parts of a slot.
+/// Reads both parts of a slot.
 [[nodiscard]] bool read_slot(const char* fixed, const char* moving, core::rule_state& s) noexcept {
     return read_whole(moving, 0, s.t) && read_whole(moving + 8, 0, s.debt) &&
            read_whole(fixed + 4, 1, s.num) && read_whole(fixed + 12, 0, s.capacity);
 }
 
-/// Reads the rule's slot, if there is one: usually at its own place, elsewhere after the policy's
-/// rules changed. Should somebody have written a tag twice, the first one counts, as in the script.
-/// False when its numbers are no state.
+/// Reads the rule's slot, if there is one: usually at its index, elsewhere after the policy's rules
+/// changed. If a corrupt value has a tag twice, the first one counts, as in the script. Returns
+/// false if its numbers are not a valid state.
 [[nodiscard]] bool read_slot_of(std::uint32_t tag, std::string_view value,
                                 core::rule_state& into) noexcept {
     const auto slots = (value.size() - header_bytes) / slot_bytes;
@@ -52,7 +52,7 @@ using detail::append_number;
     return true;
 }
 
-/// Slots one after another, as two rows.
+/// Writes slots in two groups: the fixed parts, then the moving parts.
 struct slot_writer {
     std::string fixed{};
     std::string moving{};
@@ -66,19 +66,19 @@ struct slot_writer {
     }
 };
 
-/// Whether the script answers what it found of the rule, call by call.
+/// Returns whether the script returns facts about the rule for each call.
 [[nodiscard]] bool has_facts(const core::limit& l) noexcept {
     return core::form_of(l.kind) != core::state_form::numbers;
 }
 
-/// The only slot, if values of the plan may be brief.
+/// Returns the only slot, if values of the plan may be brief.
 [[nodiscard]] const core::limit* brief_slot(const core::plan& rules) noexcept {
     const auto may_be_brief =
         rules.packed && rules.slots == 1 && core::has_fixed_numbers(rules.limits[0].kind);
     return may_be_brief ? &rules.limits[0] : nullptr;
 }
 
-/// What each state of the rule has.
+/// Sets the numbers that each state of the rule has.
 void give_numbers(const core::limit& l, core::rule_state& s) noexcept {
     s.num = l.num;
     s.capacity = l.marked;

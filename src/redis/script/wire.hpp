@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bytes that this process and the script exchange: calls and the values of keys, and plans
+// The encoding of data exchanged with the script: calls, values of keys, and plans
 // (core/plan_bytes.hpp). All numbers are little-endian; those of the arithmetic are doubles (f64),
 // which hold them exactly.
 //
-//   calls  for each row of equal calls   key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if
+//   calls  for each run of equal calls   key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if
 //          the plan has a distinct rule  size:u16 and as many bytes of the member
 //   facts  for each call and each log or distinct rule  t debt num capacity (f64)
-//   value  expires:f64, then for each slot but logs  tag:u32 num:f64 capacity:f64  and, if the key
-//          is blocked, one more; then for each of them  t:f64 debt:f64
+//   value  expires:f64, then for each slot except logs  tag:u32 num:f64 capacity:f64  and, if
+//          the key is blocked, one more; then for each of them  t:f64 debt:f64
 //   brief  of one slot that is packed, unless it is a counter's: t:f64 debt:f64, where the head of
-//          the row has tag, num and capacity
+//          the shard has tag, num and capacity
 //
-// A value of one rule is 44 bytes, the longest string that Redis keeps in one allocation with its
+// A value of one rule has 44 bytes, the longest string that Redis stores in one allocation with its
 // header. `expires` is a time before which the server will not drop the key (0: unknown, or the
 // value is packed).
 
@@ -30,40 +30,42 @@
 
 namespace colimit::redis {
 
-/// Of the slot that tells until when a key is blocked: FNV-1a of a family that no rule has.
+/// The tag of the slot with the end of a key's block: FNV-1a of a family that no rule has.
 inline constexpr std::uint32_t block_tag = 0xee0c38eaU;
 
-/// Appends a call, made `times` times in a row, on the key at place `key` of the batch.
+/// Appends a call, made `times` times in a row, on the key with index `key` in the batch.
 void append_call(std::string& out, std::uint16_t key, std::uint16_t times,
                  const core::question& asked);
 
-/// Appends how often a key is asked, where all calls are an allow of cost 1.
+/// Appends the number of calls on a key, if all calls are an allow of cost 1.
 /// @param wide in two bytes
 void append_times(std::string& out, std::uint16_t times, bool wide);
 
-/// What `append_call` appends at most, and more than an id of a filter takes beside its mark.
+/// The largest number of bytes that `append_call` appends, and more than an id of a filter takes
+/// besides its mark.
 inline constexpr std::size_t call_bytes = 21;
 
-/// Behind a call: the member that `distinct` rules count.
+/// Appends, after a call, the member that `distinct` rules count.
 void append_call_member(std::string& out, std::string_view member);
 
-/// How many bytes of facts a call of the plan has.
+/// Returns the size of a call's facts in bytes.
 [[nodiscard]] std::size_t fact_bytes(const core::plan& rules) noexcept;
-/// Reads a call's facts into the states of the rules that they are about; false when they are no
-/// numbers. There are `fact_bytes` of them.
+/// Reads a call's facts, `fact_bytes` bytes, into the states of their rules; returns false if they
+/// are not valid numbers.
 [[nodiscard]] bool decode_facts(const core::plan& rules, std::string_view facts,
                                 std::span<core::rule_state> states) noexcept;
 
-/// Reads what the server holds for a key, where brief values have the plan's numbers; nothing when
-/// there is no key.
+/// Decodes the value of a key, where brief values have the plan's numbers; nullopt if the key does
+/// not exist.
 [[nodiscard]] core::key_state decode_value(const core::plan& rules,
                                            std::optional<std::string_view> value) noexcept;
 
-/// The value as the script writes it, for tests that compare the two.
+/// Returns the value as the script writes it, for tests that compare the two.
 [[nodiscard]] std::string encode_value(const core::plan& rules, const core::key_state& state,
                                        std::int64_t expires);
 
-/// What brief values of the plan leave out, for the same tests; empty where none is brief.
+/// Returns the numbers that brief values of the plan omit, for the same tests; empty if none is
+/// brief.
 [[nodiscard]] std::string encode_brief_numbers(const core::plan& rules);
 
 } // namespace colimit::redis
