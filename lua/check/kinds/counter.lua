@@ -1,5 +1,5 @@
--- A sliding window counter, the twin of src/core/kinds/counter.hpp: own_num is the length of its windows,
--- and own_capacity the count of the previous one.
+-- A sliding window counter, the twin of src/core/kinds/counter.hpp: own_num is the length of its
+-- windows, and own_capacity the count of the previous one.
 do
     local steps = kinds[STEPWISE]
 
