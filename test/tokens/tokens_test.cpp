@@ -26,6 +26,7 @@
 #include <boost/asio/prepend.hpp>
 #include <boost/asio/recycling_allocator.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
