@@ -86,10 +86,10 @@ constexpr std::uint64_t first_nonce = 1'000'000'000;
     state.exists = true;
     for (auto i = std::size_t{0}; i < p.size(); ++i)
         state.states[i] = {.t = now - 1'000'000,
-                           .debt = p.data()->plan.limits[i].num,
-                           .num = p.data()->plan.limits[i].num,
-                           .capacity = p.data()->plan.limits[i].capacity};
-    const auto value = redis::encode_value(p.data()->plan, state, now + 5'000'000);
+                           .debt = p.data()->compiled.limits[i].num,
+                           .num = p.data()->compiled.limits[i].num,
+                           .capacity = p.data()->compiled.limits[i].capacity};
+    const auto value = redis::encode_value(p.data()->compiled, state, now + 5'000'000);
     auto reply = std::string{};
     redis::resp::append_array(reply, keys + 1);
     for (auto i = std::size_t{0}; i < keys; ++i)
@@ -151,12 +151,12 @@ BENCHMARK(name_key)->Apply(as_often_as_asked);
 
 void evaluate(State& state, const policy& p) {
     auto held = core::key_state{};
-    auto asked = core::question{.now = now};
+    auto asked = core::call_request{.now = now};
     auto answer = decision{};
     const auto counted = tally{state};
     while (state.KeepRunning()) {
         asked.now += 4'000'000; // so that all is within the limits
-        DoNotOptimize(core::evaluate(p.data()->plan, held, asked, answer));
+        DoNotOptimize(core::evaluate(p.data()->compiled, held, asked, answer));
         held.exists = true;
         DoNotOptimize(answer);
     }
@@ -224,7 +224,7 @@ BENCHMARK(make_key)->Apply(as_often_as_asked);
 void store_answer(State& state, const policy& p, std::uint32_t key_count) {
     auto store = memory::store{1'048'576};
     auto keys = random_key{key_count, 1};
-    auto asked = core::question{.now = now};
+    auto asked = core::call_request{.now = now};
     auto answer = decision{};
     const auto counted = tally{state};
     while (state.KeepRunning()) {

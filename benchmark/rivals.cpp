@@ -32,11 +32,11 @@ namespace {
     return m;
 }
 
-/// @param remedy how to install it
-[[nodiscard]] measurement measure(const std::string& program, const std::string& remedy,
+/// @param recovery how to install it
+[[nodiscard]] measurement measure(const std::string& program, const std::string& recovery,
                                   const conditions& c) {
     if (run_command(program + " --version 2>&1").status != 0)
-        throw not_to_be_had{"not installed; " + remedy};
+        throw not_to_be_had{"not installed; " + recovery};
     const auto of = server{c.socket};
     of.forget_keys();
     const auto sha1 = of.load_script(reference_script(c));

@@ -2,7 +2,7 @@
 # parts, as a constant with its SHA-1. `do` and `end` among the parts begin and end a block of Lua,
 # `function` and `end` a function that is called at once:
 #
-#     cmake -D OUTPUT=scripts.cpp -P embed.cmake -- check plan.lua do fast.lua end seen seen.lua ...
+#     cmake -D OUTPUT=scripts.cpp -P embed.cmake -- check policy.lua do fast.lua end seen ...
 #
 # A part may be made from a template: `fast.lua.in:packed:bucket` is fast.lua.in, in which each hole
 # `@NAME@` is filled with the block NAME of the sheet fast/bucket.lua, or if that has none, of

@@ -118,9 +118,9 @@ struct config {
     /// within the second value. If the server rejects this client (credentials, too many clients),
     /// or its certificate is not trusted, the pauses are four times as long.
     ///
-    /// After `limits::breaker_misses` failures in a row the circuit breaker opens: calls fail with
-    /// `errc::unavailable` immediately, which `on_failure` decides, until the server has answered
-    /// probes in time.
+    /// After `limits::breaker_failures` failures in a row the circuit breaker opens: calls fail
+    /// with `errc::unavailable` immediately, which `on_failure` decides, until the server has
+    /// answered probes in time.
     std::chrono::milliseconds reconnect_delay_min{10};
     std::chrono::milliseconds reconnect_delay_max{250};
 

@@ -61,10 +61,10 @@ concept code_token = boost::asio::completion_token_for<Token, void(error_code)>;
 /// @par Cancellation Through the handler's cancellation slot. A cancelled call completes with
 /// `boost::asio::error::operation_aborted`. Before its request is sent, every type cancels a call,
 /// and nothing is charged. Afterwards `terminal` and `partial` end the call at once; the server may
-/// still execute the request, and a place of `wait` is released. `total` promises that a cancelled
-/// call has no effect, so it does nothing then, except for `peek` and `ready`, which never have
-/// one. A call that is already decided completes with its result; with `memory:` that is every
-/// call. src/README.md has a table of every verb and moment.
+/// still execute the request, and a reservation of `wait` is released. `total` promises that a
+/// cancelled call has no effect, so it does nothing then, except for `peek` and `ready`, which
+/// never have one. A call that is already decided completes with its result; with `memory:` that is
+/// every call. src/README.md has a table of every verb and moment.
 ///
 /// @par Out of memory A verb may throw `std::bad_alloc`; then no request was made, and the handler
 /// is destroyed. A call may end with `boost::system::errc::not_enough_memory` (nothing charged), or
@@ -112,7 +112,7 @@ class limiter {
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto allow(std::string_view key, const policy& p, const check_options& options,
                Token&& token = Token{}) {
-        return initiate(key, p, detail::ask(detail::verb::allow, options),
+        return initiate(key, p, detail::make_request(detail::verb::allow, options),
                         std::forward<Token>(token));
     }
     template<detail::decision_token Token = boost::asio::deferred_t>
@@ -125,7 +125,7 @@ class limiter {
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto peek(std::string_view key, const policy& p, const check_options& options,
               Token&& token = Token{}) {
-        return initiate(key, p, detail::ask(detail::verb::peek, options),
+        return initiate(key, p, detail::make_request(detail::verb::peek, options),
                         std::forward<Token>(token));
     }
     template<detail::decision_token Token = boost::asio::deferred_t>
@@ -139,7 +139,7 @@ class limiter {
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto charge(std::string_view key, const policy& p, const charge_options& options,
                 Token&& token = Token{}) {
-        return initiate(key, p, detail::ask(detail::verb::charge, options),
+        return initiate(key, p, detail::make_request(detail::verb::charge, options),
                         std::forward<Token>(token));
     }
     template<detail::decision_token Token = boost::asio::deferred_t>
@@ -151,7 +151,7 @@ class limiter {
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto refund(std::string_view key, const policy& p, const charge_options& options,
                 Token&& token = Token{}) {
-        return initiate(key, p, detail::ask(detail::verb::refund, options),
+        return initiate(key, p, detail::make_request(detail::verb::refund, options),
                         std::forward<Token>(token));
     }
     template<detail::decision_token Token = boost::asio::deferred_t>
@@ -163,7 +163,7 @@ class limiter {
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto reset(std::string_view key, const policy& p, const reset_options& options,
                Token&& token = Token{}) {
-        return initiate(key, p, detail::ask(detail::verb::reset, options),
+        return initiate(key, p, detail::make_request(detail::verb::reset, options),
                         std::forward<Token>(token));
     }
     template<detail::decision_token Token = boost::asio::deferred_t>
@@ -178,7 +178,8 @@ class limiter {
     auto block(std::string_view key, const policy& p, std::chrono::duration<Rep, Period> length,
                const reset_options& options, Token&& token = Token{}) {
         return initiate(
-            key, p, detail::ask(detail::verb::block, options, detail::whole_microseconds(length)),
+            key, p,
+            detail::make_request(detail::verb::block, options, detail::whole_microseconds(length)),
             std::forward<Token>(token));
     }
     template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
@@ -203,7 +204,7 @@ class limiter {
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto wait(std::string_view key, const policy& p, const wait_options& options,
               Token&& token = Token{}) {
-        return initiate(key, p, detail::ask(options), std::forward<Token>(token));
+        return initiate(key, p, detail::make_request(options), std::forward<Token>(token));
     }
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto wait(std::string_view key, const policy& p, Token&& token = Token{}) {
@@ -220,8 +221,8 @@ class limiter {
             detail::initiation<true>{core_.get()}, token,
             detail::call{.kind = detail::call_kind::once,
                          .key = id,
-                         .asked = detail::ask(detail::verb::once, options,
-                                              detail::whole_microseconds(ttl))});
+                         .request = detail::make_request(detail::verb::once, options,
+                                                         detail::whole_microseconds(ttl))});
     }
     template<class Rep, class Period, detail::decision_token Token = boost::asio::deferred_t>
     auto once(std::string_view id, std::chrono::duration<Rep, Period> ttl,
@@ -241,8 +242,8 @@ class limiter {
             detail::call{.kind = detail::call_kind::one,
                          .key = id,
                          .policy = &f.data(),
-                         .asked =
-                             detail::ask(detail::verb::allow, check_options{.now = options.now})});
+                         .request = detail::make_request(detail::verb::allow,
+                                                         check_options{.now = options.now})});
     }
     template<detail::seen_token Token = boost::asio::deferred_t>
     auto seen(std::string_view id, const bloom_filter& f, Token&& token = Token{}) {
@@ -305,12 +306,14 @@ class limiter {
 
   private:
     template<detail::decision_token Token>
-    auto initiate(std::string_view key, const policy& p, const detail::question& asked,
+    auto initiate(std::string_view key, const policy& p, const detail::call_request& request,
                   Token&& token) {
         return boost::asio::async_initiate<Token, signature>(
             detail::initiation<true>{core_.get()}, token,
-            detail::call{
-                .kind = detail::call_kind::one, .key = key, .policy = &p.data(), .asked = asked});
+            detail::call{.kind = detail::call_kind::one,
+                         .key = key,
+                         .policy = &p.data(),
+                         .request = request});
     }
 
     std::shared_ptr<detail::limiter_core> core_;

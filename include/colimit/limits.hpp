@@ -30,7 +30,7 @@ inline constexpr std::size_t max_key_bytes = std::size_t{64} * 1024;
 /// event-loop iterations in which calls passed their deadline although they had been sent in time,
 /// connections that were lost or could not be made, replies that say that the server is busy. One
 /// slow moment is not an outage; five are.
-inline constexpr int breaker_misses = 5;
+inline constexpr int breaker_failures = 5;
 
 /// Probes in a row that the server must answer in time before the circuit breaker closes.
 inline constexpr int breaker_probes = 2;

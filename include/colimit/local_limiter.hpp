@@ -8,7 +8,7 @@
 
 #include <colimit/bloom_filter.hpp>
 #include <colimit/decision.hpp>
-#include <colimit/detail/question.hpp>
+#include <colimit/detail/call_request.hpp>
 #include <colimit/error.hpp>
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
@@ -75,23 +75,23 @@ class local_limiter {
 
     /// As `limiter::allow`, but returns the decision.
     decision allow(std::string_view key, const policy& p, const check_options& options = {}) {
-        return answer(key, p, detail::ask(detail::verb::allow, options));
+        return answer(key, p, detail::make_request(detail::verb::allow, options));
     }
     /// As `limiter::peek`.
     decision peek(std::string_view key, const policy& p, const check_options& options = {}) {
-        return answer(key, p, detail::ask(detail::verb::peek, options));
+        return answer(key, p, detail::make_request(detail::verb::peek, options));
     }
     /// As `limiter::charge`.
     decision charge(std::string_view key, const policy& p, const charge_options& options = {}) {
-        return answer(key, p, detail::ask(detail::verb::charge, options));
+        return answer(key, p, detail::make_request(detail::verb::charge, options));
     }
     /// As `limiter::refund`.
     decision refund(std::string_view key, const policy& p, const charge_options& options = {}) {
-        return answer(key, p, detail::ask(detail::verb::refund, options));
+        return answer(key, p, detail::make_request(detail::verb::refund, options));
     }
     /// As `limiter::reset`.
     decision reset(std::string_view key, const policy& p, const reset_options& options = {}) {
-        return answer(key, p, detail::ask(detail::verb::reset, options));
+        return answer(key, p, detail::make_request(detail::verb::reset, options));
     }
 
     /// As `limiter::block`: denies every call for `length`, 0 to 100 years. An existing block that
@@ -100,7 +100,7 @@ class local_limiter {
     decision block(std::string_view key, const policy& p, std::chrono::duration<Rep, Period> length,
                    const reset_options& options = {}) {
         const auto us = detail::whole_microseconds(length);
-        return answer(key, p, detail::ask(detail::verb::block, options, us));
+        return answer(key, p, detail::make_request(detail::verb::block, options, us));
     }
 
     /// As `limiter::once`: allows the first call with this id, and denies all others until the time
@@ -109,7 +109,7 @@ class local_limiter {
     decision once(std::string_view id, std::chrono::duration<Rep, Period> time_to_live,
                   const reset_options& options = {}) {
         const auto us = detail::whole_microseconds(time_to_live);
-        return answer_once(id, detail::ask(detail::verb::once, options, us));
+        return answer_once(id, detail::make_request(detail::verb::once, options, us));
     }
     /// As `limiter::seen`. Filters have separate memory, which `statistics` does not count.
     bool seen(std::string_view id, const bloom_filter& f, const reset_options& options = {});
@@ -117,10 +117,10 @@ class local_limiter {
     [[nodiscard]] local_statistics statistics() const noexcept;
 
   private:
-    decision answer(std::string_view key, const policy& p, const detail::question& asked);
+    decision answer(std::string_view key, const policy& p, const detail::call_request& request);
     decision answer(std::string_view key, const detail::policy_data& data,
-                    const detail::question& asked);
-    decision answer_once(std::string_view id, const detail::question& asked);
+                    const detail::call_request& request);
+    decision answer_once(std::string_view id, const detail::call_request& request);
 
     std::unique_ptr<memory::store> store_;
     std::unique_ptr<memory::bloom_filters> filters_;

@@ -1,7 +1,7 @@
 -- The loop over the calls: from the first on a key to its last, and from key to key.
 local calls = {}
 local ALLOW, PEEK, MOVE = 0, 1, 9 -- a move is denied, and returns nothing
-local is_large -- the current plan has a log or sketches
+local is_large -- the current policy has a log or sketches
 
 do
     local current, counts_before
@@ -88,7 +88,7 @@ do
     end
 end
 
--- `all or nothing` has several plans, each with its own keys.
+-- `all or nothing` has several policies, each with its own keys.
 local groups = {}
 
 local function begin_plan()
@@ -100,7 +100,7 @@ local function begin_plan()
 end
 
 local function use(group)
-    read_plan(group.plan)
+    read_policy(group.policy)
     base, first, keys = group.base, group.first, group.keys
     begin_plan()
 end
@@ -108,8 +108,8 @@ end
 local function find_groups()
     local names, at, from = {}, 1, 0
     for place = 1, #ARGV[6], 2 do
-        local group = {plan = at, base = from, first = #names + 1}
-        at = read_plan(at)
+        local group = {policy = at, base = from, first = #names + 1}
+        at = read_policy(at)
         group.keys = unpack_bytes('<I2', ARGV[6], place)
         for k = 1, group.keys do names[#names + 1] = KEYS[from + k] end
         from = from + group.keys * (1 + (has_log and 1 or 0) + #sketched)

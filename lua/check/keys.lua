@@ -1,5 +1,6 @@
--- The keys. With one plan there are `keys` of them from KEYS[base + 1] on, then as many logs, then
--- as many sketches for each slot that has one. `values` has their values, from values[first] on.
+-- The keys. With one policy there are `keys` of them from KEYS[base + 1] on, then as many logs,
+-- then as many sketches for each slot that has one. `values` has their values, from values[first]
+-- on.
 local FIELDS = 6 -- arguments before the fields of packed keys
 local all_or_nothing = ARGV[6] ~= nil and not packed
 local base, first, keys = 0, 1, #KEYS / (1 + (has_log and 1 or 0) + #sketched)
@@ -11,7 +12,7 @@ elseif all_or_nothing then
 else
     values = redis.call('MGET', unpack(KEYS, 1, keys))
 end
-local all_keys = keys -- of all plans
+local all_keys = keys -- of all policies
 
 -- The number of calls per key, if all are an allow of cost 1.
 local repeats
@@ -57,7 +58,7 @@ local function find_oom()
     return oom
 end
 
--- If the plan is packed, its shards; shards.write writes the collected states and returns the
+-- If the policy is packed, its shards; shards.write writes the collected states and returns the
 -- values found.
 local shards
 

@@ -22,7 +22,7 @@ if packed then
         -- quota; for how long it matters.
         local written, gave_back, lifetimes = {}, {}, {}
 
-        -- The plan's own numbers; zeros if values are never brief.
+        -- The policy's own numbers; zeros if values are never brief.
         local numbers, are_brief = string.rep('\0', FIXED), n == 1 and kind[1] ~= COUNTER
         if are_brief then numbers = pack('<I4dd', tag[1], num[1], marked[1]) end
 
@@ -32,7 +32,7 @@ if packed then
 
         local function span_of(us) return us >= 0 and us <= CENTURY and us % 1 == 0 and us or 0 end
 
-        -- A hash without a head gets the plan's numbers, and begins a new generation.
+        -- A hash without a head gets the policy's numbers, and begins a new generation.
         local function read_head(head)
             if not head or #head ~= HEAD_SIZE then return -1, 0, numbers, 0, 0 end
             local since, ends, others, longest, before = unpack_bytes(HEAD_FORMAT, head)

@@ -4,7 +4,7 @@
 
 #include <colimit/bloom_filter.hpp>
 #include <colimit/error.hpp>
-#include <core/plan_bytes.hpp>
+#include <core/policy_encoding.hpp>
 #include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 

@@ -5,7 +5,7 @@
 #include <api/config_check.hpp>
 #include <base/enumerator.hpp>
 #include <colimit/error.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 
 #include <boost/asio/ip/address.hpp>
 

@@ -8,7 +8,7 @@
 #include <memory/store.hpp>
 #include <policy/once_policy.hpp>
 #include <policy/policy_data.hpp>
-#include <policy/question_check.hpp>
+#include <policy/request_check.hpp>
 
 #include <string>
 
@@ -36,33 +36,34 @@ local_limiter::local_limiter(local_limiter&&) noexcept = default;
 local_limiter& local_limiter::operator=(local_limiter&&) noexcept = default;
 
 decision local_limiter::answer(std::string_view key, const detail::policy_data& data,
-                               const detail::question& asked) {
-    detail::check_question(asked, data.plan);
+                               const detail::call_request& request) {
+    detail::check_request(request, data.compiled);
     detail::check_key(key);
-    const auto sought = store_->seek(data.digest(key));
-    auto question = asked;
-    if (question.now == detail::store_clock)
-        question.now = detail::system_now();
+    const auto lookup = store_->seek(data.digest(key));
+    auto call_request = request;
+    if (call_request.now == detail::store_clock)
+        call_request.now = detail::system_now();
     decision out; // not decision{}: GCC would clear all of it first
-    store_->answer(sought, data, question, out);
+    store_->answer(lookup, data, call_request, out);
     ++decided_[static_cast<std::size_t>(out.outcome)];
     return out;
 }
 
 decision local_limiter::answer(std::string_view key, const policy& p,
-                               const detail::question& asked) {
-    return answer(key, *p.data(), asked);
+                               const detail::call_request& request) {
+    return answer(key, *p.data(), request);
 }
 
-decision local_limiter::answer_once(std::string_view id, const detail::question& asked) {
-    return answer(id, *detail::once_policy(), asked);
+decision local_limiter::answer_once(std::string_view id, const detail::call_request& request) {
+    return answer(id, *detail::once_policy(), request);
 }
 
 bool local_limiter::seen(std::string_view id, const bloom_filter& f, const reset_options& options) {
-    const auto asked = detail::ask(detail::verb::allow, check_options{.now = options.now});
-    detail::check_question(asked, f.data()->plan);
+    const auto request =
+        detail::make_request(detail::verb::allow, check_options{.now = options.now});
+    detail::check_request(request, f.data()->compiled);
     detail::check_key(id);
-    const auto now = asked.now == detail::store_clock ? detail::system_now() : asked.now;
+    const auto now = request.now == detail::store_clock ? detail::system_now() : request.now;
     const auto seen = filters_->seen(id, *f.data(), now);
     if (!seen)
         throw error{errc::invalid_argument, "too many Bloom filters in this store (at most " +

@@ -6,7 +6,7 @@
 #include <base/enumerator.hpp>
 #include <colimit/error.hpp>
 #include <colimit/policy.hpp>
-#include <core/plan_bytes.hpp>
+#include <core/policy_encoding.hpp>
 #include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 
@@ -61,8 +61,8 @@ make(std::string_view name, std::span<const rule> rules,
     data->name = name;
     data->rules.assign(rules.begin(), rules.end());
     data->options = options;
-    data->plan = core::make_plan(name, rules, options);
-    data->wire = core::encode_plan(data->plan);
+    data->compiled = core::compile_policy(name, rules, options);
+    data->wire = core::encode_policy(data->compiled);
     data->identity = std::string{options.has_prefix ? options.prefix.view() : ""} + ":" +
                      data->name + ":" + data->wire;
     data->fingerprint = hash::fnv1a_64(data->identity);
@@ -106,7 +106,7 @@ policy::policy(std::string_view name, std::span<const rule> rules) : data_(make(
 policy::policy(const rule& single) {
     // The rule is validated first: the text of an invalid rule is not a valid name.
     check_kinds("", std::span{&single, 1});
-    (void)core::make_plan("", std::span{&single, 1});
+    (void)core::compile_policy("", std::span{&single, 1});
     data_ = make(name_of(single), std::span{&single, 1});
 }
 

@@ -5,7 +5,7 @@
 
 #include <colimit/limits.hpp>
 #include <colimit/rule_text.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 #include <rule_text/cursor.hpp>
 #include <rule_text/times.hpp>
 #include <rule_text/words.hpp>

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Numbers as bytes in little-endian order, and bytes as hexadecimal digits.
+// Numbers as bytes in little-endian order and as decimal digits; bytes as hexadecimal digits.
 
 #ifndef COLIMIT_BASE_BYTES_HPP
 #define COLIMIT_BASE_BYTES_HPP
 
 #include <array>
 #include <bit>
+#include <charconv>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -35,6 +37,21 @@ template<class T>
     std::memcpy(&value, at, sizeof value);
     return value;
 }
+
+/// The decimal digits of a whole number, without memory from the heap.
+class decimal {
+  public:
+    explicit decimal(std::integral auto value) noexcept
+        : end_(std::to_chars(digits_, digits_ + sizeof digits_, value).ptr) {}
+    decimal(const decimal&) = delete;
+    decimal& operator=(const decimal&) = delete;
+
+    operator std::string_view() const noexcept { return {digits_, end_}; } // NOLINT: it is a text
+
+  private:
+    char digits_[24];
+    const char* end_;
+};
 
 inline constexpr std::string_view hex_digits = "0123456789abcdef";
 

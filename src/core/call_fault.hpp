@@ -8,7 +8,7 @@
 #define COLIMIT_CORE_CALL_FAULT_HPP
 
 #include <colimit/error.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 
 #include <cstddef>
 #include <cstdint>

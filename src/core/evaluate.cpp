@@ -31,7 +31,8 @@ using states_span = std::span<rule_state>;
 }
 
 /// The index of the binding rule; shadow rules bind only where there is no other.
-[[nodiscard]] std::uint8_t binding_rule(const plan& rules, const decision& answer) noexcept {
+[[nodiscard]] std::uint8_t binding_rule(const compiled_policy& rules,
+                                        const decision& answer) noexcept {
     auto found = rules.size;
     for (std::uint32_t i = 0; i < rules.size; ++i) {
         if (rules.limits[i].shadow)
@@ -52,9 +53,9 @@ struct active_lockout {
 /// One call, in the steps in which it is decided.
 class deciding {
   public:
-    deciding(const plan& rules, states_span states, held& what, const question& asked,
-             decision& answer) noexcept
-        : rules_(rules), states_(states), what_(what), asked_(asked), answer_(answer) {}
+    deciding(const compiled_policy& rules, states_span states, key_header& what,
+             const call_request& request, decision& answer) noexcept
+        : rules_(rules), states_(states), what_(what), request_(request), answer_(answer) {}
 
     /// Brings everything to now. True when what is stored must be replaced even by a refusal.
     [[nodiscard]] bool advance_all() noexcept {
@@ -68,8 +69,8 @@ class deciding {
 
     /// `allow` and `peek`: decides, and charges what `allow` grants. True when the state changed.
     [[nodiscard]] bool decide() noexcept {
-        evaluate_rules(asked_.cost, asked_.at_least);
-        if (asked_.verb == verb::peek)
+        evaluate_rules(request_.cost, request_.at_least);
+        if (request_.verb == verb::peek)
             return false;
         if (!answer_.allowed())
             return count_denied();
@@ -79,23 +80,23 @@ class deciding {
     /// A place in the future, if it is near enough.
     [[nodiscard]] bool reserve() noexcept {
         const auto surplus = owe_whole();
-        evaluate_rules(asked_.cost, asked_.cost);
+        evaluate_rules(request_.cost, request_.cost);
         auto wait = microseconds{0};
         for (std::uint32_t i = 0; i < rules_.size; ++i)
             if (!rules_.limits[i].shadow)
                 wait = std::max(wait, answer_.rules[i].retry_after);
         if (answer_.outcome == outcome::never || find_lockout().reason != denial_reason::rule ||
-            wait.count() > asked_.at_least) {
+            wait.count() > request_.at_least) {
             for (std::uint32_t i = 0; i < rules_.size; ++i)
                 versions::show(rules_.limits[i], states_[i], states_[i].debt - surplus[i],
                                states_[i].debt);
             return false;
         }
         answer_.outcome = outcome::allowed;
-        answer_.granted = asked_.cost;
+        answer_.granted = request_.cost;
         turn_ = wait;
         for (std::uint32_t i = 0; i < rules_.size; ++i)
-            kinds::bucket::reserve(rules_.limits[i], states_[i], asked_.cost, now(),
+            kinds::bucket::reserve(rules_.limits[i], states_[i], request_.cost, now(),
                                    now() + wait.count());
         (void)start_lockout();
         return true;
@@ -112,9 +113,9 @@ class deciding {
     [[nodiscard]] bool claim() noexcept {
         evaluate_rules(0, 0);
         answer_.granted = answer_.allowed() ? 1 : 0;
-        if (!answer_.allowed() || asked_.cost == 0)
+        if (!answer_.allowed() || request_.cost == 0)
             return false;
-        lockout::start(what_.block, asked_.cost, now());
+        lockout::start(what_.block, request_.cost, now());
         return true;
     }
 
@@ -159,7 +160,7 @@ class deciding {
   private:
     static constexpr std::int64_t longest_block = limits::max_recovery.count();
 
-    [[nodiscard]] std::int64_t now() const noexcept { return asked_.now; }
+    [[nodiscard]] std::int64_t now() const noexcept { return request_.now; }
 
     /// A place is for after all that other numbers have left, too. Returns what that is.
     [[nodiscard]] std::array<std::int64_t, limits::max_rules_per_policy> owe_whole() noexcept {
@@ -235,23 +236,23 @@ class deciding {
             const auto& l = rules_.limits[i];
             if (!is_log(l))
                 continue;
-            if (asked_.at_least <= l.capacity)
+            if (request_.at_least <= l.capacity)
                 answer_.rules[i].retry_after = microseconds{until(states_[i].num, now())};
-            if (asked_.cost > 0)
-                core::charge(l, states_[i], asked_.cost, now());
+            if (request_.cost > 0)
+                core::charge(l, states_[i], request_.cost, now());
         }
         return false; // nothing of what is stored here
     }
 
     [[nodiscard]] bool change() noexcept {
         auto changed = false;
-        if (asked_.verb == verb::block) {
-            changed = asked_.cost > what_.block.debt;
+        if (request_.verb == verb::block) {
+            changed = request_.cost > what_.block.debt;
             if (changed)
-                lockout::start(what_.block, asked_.cost, now());
+                lockout::start(what_.block, request_.cost, now());
             return changed;
         }
-        if (asked_.verb == verb::unreserve && recovery_end() != asked_.at_least)
+        if (request_.verb == verb::unreserve && recovery_end() != request_.at_least)
             return false;
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             const auto& l = rules_.limits[i];
@@ -259,14 +260,14 @@ class deciding {
             const auto before = s;
             if (is_log(l)) // the store has done it
                 continue;
-            if (asked_.verb == verb::charge)
-                core::charge(l, s, asked_.cost, now());
+            if (request_.verb == verb::charge)
+                core::charge(l, s, request_.cost, now());
             else
-                core::refund(l, s, asked_.cost);
+                core::refund(l, s, request_.cost);
             changed = changed || s.debt != before.debt || s.capacity != before.capacity;
         }
         // Where nothing is owed any more, the next use is a first one.
-        if (asked_.verb != verb::charge)
+        if (request_.verb != verb::charge)
             (void)advance_all();
         return changed;
     }
@@ -291,34 +292,34 @@ class deciding {
         const auto other = find_lockout();
         if (other.reason == denial_reason::rule || other.wait <= bound.retry_after)
             return;
-        answer_.reason = asked_.verb == verb::once ? denial_reason::duplicate : other.reason;
+        answer_.reason = request_.verb == verb::once ? denial_reason::duplicate : other.reason;
         answer_.limit = 0;
         answer_.remaining = 0;
         answer_.retry_after = other.wait;
         answer_.reset_after = other.wait;
     }
 
-    const plan& rules_;
+    const compiled_policy& rules_;
     states_span states_;
-    held& what_;
-    const question& asked_;
+    key_header& what_;
+    const call_request& request_;
     decision& answer_;
     microseconds turn_{0}; ///< how long who was granted a place has to wait for it
 };
 
 } // namespace
 
-effect evaluate(const plan& rules, std::span<rule_state> states, held& what, const question& asked,
-                decision& answer) noexcept {
-    BOOST_ASSERT(asked.now >= 0 && asked.cost >= 0);
+effect evaluate(const compiled_policy& rules, std::span<rule_state> states, key_header& what,
+                const call_request& request, decision& answer) noexcept {
+    BOOST_ASSERT(request.now >= 0 && request.cost >= 0);
     BOOST_ASSERT(states.size() >= rules.slots);
-    auto call = deciding{rules, states, what, asked, answer};
-    if (asked.verb == verb::reset)
+    auto call = deciding{rules, states, what, request, answer};
+    if (request.verb == verb::reset)
         call.forget();
     const auto repaired = call.advance_all();
 
     auto changed = false;
-    switch (asked.verb) {
+    switch (request.verb) {
     case verb::allow:
     case verb::peek:
         changed = call.decide();
@@ -339,13 +340,13 @@ effect evaluate(const plan& rules, std::span<rule_state> states, held& what, con
     }
     call.report();
 
-    if (asked.verb == verb::reset) {
+    if (request.verb == verb::reset) {
         call.forget();
         const auto next = what.exists ? effect::erase : effect::nothing;
         what.exists = what.stale = false;
         return next;
     }
-    const auto silent = asked.verb == verb::peek || answer.outcome == outcome::never;
+    const auto silent = request.verb == verb::peek || answer.outcome == outcome::never;
     auto next = effect::nothing;
     if (!silent && (changed || repaired))
         next = call.effect_of_change();
@@ -355,13 +356,13 @@ effect evaluate(const plan& rules, std::span<rule_state> states, held& what, con
     return next;
 }
 
-effect evaluate(const plan& rules, key_state& state, const question& asked,
+effect evaluate(const compiled_policy& rules, key_state& state, const call_request& request,
                 decision& answer) noexcept {
-    return evaluate(rules, std::span{state.states.data(), rules.slots}, state, asked, answer);
+    return evaluate(rules, std::span{state.states.data(), rules.slots}, state, request, answer);
 }
 
-std::int64_t lifetime(const plan& rules, std::span<const rule_state> states, const held& what,
-                      std::int64_t now) noexcept {
+std::int64_t lifetime(const compiled_policy& rules, std::span<const rule_state> states,
+                      const key_header& what, std::int64_t now) noexcept {
     auto longest = what.block.debt;
     for (std::uint32_t i = 0; i < rules.slots; ++i)
         longest = std::max(longest, lifetime(rules.limits[i], states[i], now));

@@ -7,8 +7,8 @@
 #define COLIMIT_CORE_EVALUATE_HPP
 
 #include <colimit/decision.hpp>
-#include <colimit/detail/question.hpp>
-#include <core/plan.hpp>
+#include <colimit/detail/call_request.hpp>
+#include <core/compiled_policy.hpp>
 #include <core/state.hpp>
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace colimit::core {
 
-using detail::question;
+using detail::call_request;
 using detail::verb;
 
 /// What the store has to do with the key now.
@@ -26,17 +26,19 @@ enum class effect : std::uint8_t { nothing, store, erase };
 /// state.hpp says of logs and sketches: for `allow`, `peek` and `reserve` as before the call, for
 /// the others as after it. Afterwards the states are at `asked.now`, and the ones to be stored if
 /// the effect says so; those of rules with stored numbers may be asked again at the same instant.
-[[nodiscard]] effect evaluate(const plan& rules, std::span<rule_state> states, held& what,
-                              const question& asked, decision& answer) noexcept;
+[[nodiscard]] effect evaluate(const compiled_policy& rules, std::span<rule_state> states,
+                              key_header& what, const call_request& request,
+                              decision& answer) noexcept;
 
 /// The same for a state that was read as a whole.
-[[nodiscard]] effect evaluate(const plan& rules, key_state& state, const question& asked,
-                              decision& answer) noexcept;
+[[nodiscard]] effect evaluate(const compiled_policy& rules, key_state& state,
+                              const call_request& request, decision& answer) noexcept;
 
 /// How long after `now`, at which the states are, they still matter: until the last of them is as
 /// good as none.
-[[nodiscard]] std::int64_t lifetime(const plan& rules, std::span<const rule_state> states,
-                                    const held& what, std::int64_t now) noexcept;
+[[nodiscard]] std::int64_t lifetime(const compiled_policy& rules,
+                                    std::span<const rule_state> states, const key_header& what,
+                                    std::int64_t now) noexcept;
 
 /// When a place that `reserve` granted will have been repaid by all rules: what `unreserve` asks
 /// for.

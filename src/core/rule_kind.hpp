@@ -7,6 +7,7 @@
 #ifndef COLIMIT_CORE_RULE_KIND_HPP
 #define COLIMIT_CORE_RULE_KIND_HPP
 
+#include <core/compiled_rule.hpp>
 #include <core/kinds/bucket.hpp>
 #include <core/kinds/counter.hpp>
 #include <core/kinds/distinct.hpp>
@@ -14,7 +15,6 @@
 #include <core/kinds/log.hpp>
 #include <core/kinds/steps.hpp>
 #include <core/kinds/windows.hpp>
-#include <core/limit.hpp>
 #include <core/state.hpp>
 
 #include <concepts>
@@ -44,7 +44,7 @@ inline constexpr auto kind_count = static_cast<std::size_t>(kind::lockout) + 1;
 /// Times and durations are in microseconds, `now` is the time of the call. Everything below is
 /// asked for a limit `l` and its state `s`, which `advance` has brought to now.
 template<class Kind>
-concept rule_kind = requires(const limit& l, rule_state& changing, const rule_state& s,
+concept rule_kind = requires(const compiled_rule& l, rule_state& changing, const rule_state& s,
                              std::int64_t n, const std::string& where, const rule& r) {
     // Kinds of one family read each other's state: a letter.
     { Kind::family } -> std::same_as<const char&>;
@@ -60,7 +60,7 @@ concept rule_kind = requires(const limit& l, rule_state& changing, const rule_st
     { Kind::can_reserve } -> std::same_as<const bool&>;
 
     // From a rule whose refinements and count are checked to its limit. Throws what `refuse` does.
-    { Kind::compile(where, r) } -> std::same_as<limit>;
+    { Kind::compile(where, r) } -> std::same_as<compiled_rule>;
     // The longest time in which it recovers fully from its limit.
     { Kind::full_recovery(l) } -> std::same_as<std::int64_t>;
 
@@ -152,55 +152,57 @@ template<class F>
     return visit(k, []<class K>(K) { return K::can_reserve; });
 }
 
-[[nodiscard]] constexpr bool is_log(const limit& l) noexcept {
+[[nodiscard]] constexpr bool is_log(const compiled_rule& l) noexcept {
     return form_of(l.kind) == state_form::log;
 }
 
-[[nodiscard]] constexpr bool has_sketch(const limit& l) noexcept {
+[[nodiscard]] constexpr bool has_sketch(const compiled_rule& l) noexcept {
     return form_of(l.kind) == state_form::sketch;
 }
 
-[[nodiscard]] inline bool advance(const limit& l, rule_state& s, std::int64_t now) noexcept {
+[[nodiscard]] inline bool advance(const compiled_rule& l, rule_state& s,
+                                  std::int64_t now) noexcept {
     return visit(l.kind, [&]<class K>(K) { return K::advance(l, s, now); });
 }
 
-[[nodiscard]] inline std::int64_t available(const limit& l, const rule_state& s,
+[[nodiscard]] inline std::int64_t available(const compiled_rule& l, const rule_state& s,
                                             std::int64_t amount, std::int64_t now) noexcept {
     return visit(l.kind, [&]<class K>(K) { return K::available(l, s, amount, now); });
 }
 
-inline void charge(const limit& l, rule_state& s, std::int64_t cost, std::int64_t now) noexcept {
+inline void charge(const compiled_rule& l, rule_state& s, std::int64_t cost,
+                   std::int64_t now) noexcept {
     visit(l.kind, [&]<class K>(K) { K::charge(l, s, cost, now); });
 }
 
-inline void refund(const limit& l, rule_state& s, std::int64_t cost) noexcept {
+inline void refund(const compiled_rule& l, rule_state& s, std::int64_t cost) noexcept {
     visit(l.kind, [&]<class K>(K) { K::refund(l, s, cost); });
 }
 
-inline void fold(const limit& l, rule_state& s) noexcept {
+inline void fold(const compiled_rule& l, rule_state& s) noexcept {
     visit(l.kind, [&]<class K>(K) { K::fold(l, s); });
 }
 
-[[nodiscard]] inline std::int64_t reset_after(const limit& l, const rule_state& s,
+[[nodiscard]] inline std::int64_t reset_after(const compiled_rule& l, const rule_state& s,
                                               std::int64_t now) noexcept {
     return visit(l.kind, [&]<class K>(K) { return K::reset_after(l, s, now); });
 }
 
-[[nodiscard]] inline std::int64_t lifetime(const limit& l, const rule_state& s,
+[[nodiscard]] inline std::int64_t lifetime(const compiled_rule& l, const rule_state& s,
                                            std::int64_t now) noexcept {
     return visit(l.kind, [&]<class K>(K) { return K::lifetime(l, s, now); });
 }
 
-[[nodiscard]] inline std::int64_t full_recovery(const limit& l) noexcept {
+[[nodiscard]] inline std::int64_t full_recovery(const compiled_rule& l) noexcept {
     return visit(l.kind, [&]<class K>(K) { return K::full_recovery(l); });
 }
 
-[[nodiscard]] inline rule_state owing(const limit& l, std::int64_t duration,
+[[nodiscard]] inline rule_state owing(const compiled_rule& l, std::int64_t duration,
                                       std::int64_t now) noexcept {
     return visit(l.kind, [&]<class K>(K) { return K::owing(l, duration, now); });
 }
 
-[[nodiscard]] inline rule_state stricter(const limit& l, const rule_state& a,
+[[nodiscard]] inline rule_state stricter(const compiled_rule& l, const rule_state& a,
                                          const rule_state& b) noexcept {
     return visit(l.kind, [&]<class K>(K) { return K::stricter(l, a, b); });
 }

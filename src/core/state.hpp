@@ -25,8 +25,8 @@
 #ifndef COLIMIT_CORE_STATE_HPP
 #define COLIMIT_CORE_STATE_HPP
 
-#include <core/limit.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
+#include <core/compiled_rule.hpp>
 
 #include <algorithm>
 #include <array>
@@ -55,7 +55,7 @@ struct rule_state {
 inline constexpr std::int64_t nothing_fits = -1;
 
 /// What of `amount` there is room for.
-[[nodiscard]] constexpr std::int64_t fitting(std::int64_t amount, std::int64_t room) noexcept {
+[[nodiscard]] constexpr std::int64_t available_of(std::int64_t amount, std::int64_t room) noexcept {
     return std::max(std::min(amount, room), nothing_fits);
 }
 
@@ -70,7 +70,7 @@ inline constexpr std::int64_t nothing_fits = -1;
 enum class state_form : std::uint8_t { numbers, log, sketch };
 
 /// What the store holds for a key besides the states of its rules.
-struct held {
+struct key_header {
     /// Something is there.
     bool exists = false;
     /// It must be replaced even by a refusal: it is no state, or it was moved or converted.
@@ -80,7 +80,7 @@ struct held {
 };
 
 /// A key's state under a policy: one a slot, in the order of the plan.
-struct key_state : held {
+struct key_state : key_header {
     std::array<rule_state, most_slots> states{};
 };
 

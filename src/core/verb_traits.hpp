@@ -5,7 +5,7 @@
 #ifndef COLIMIT_CORE_VERB_TRAITS_HPP
 #define COLIMIT_CORE_VERB_TRAITS_HPP
 
-#include <colimit/detail/question.hpp>
+#include <colimit/detail/call_request.hpp>
 
 #include <boost/assert.hpp>
 

@@ -41,7 +41,8 @@ namespace colimit::core::versions {
     return s.capacity < 0 ? s.debt - s.capacity : s.debt;
 }
 
-constexpr void show(const limit& l, rule_state& s, std::int64_t view, std::int64_t whole) noexcept {
+constexpr void show(const compiled_rule& l, rule_state& s, std::int64_t view,
+                    std::int64_t whole) noexcept {
     const auto is_reserved = s.capacity == 0 && view > l.full;
     s.debt = view;
     s.num = l.num;
@@ -49,14 +50,14 @@ constexpr void show(const limit& l, rule_state& s, std::int64_t view, std::int64
 }
 
 /// What counts of the whole at first, as of when it was stored.
-[[nodiscard]] constexpr std::int64_t counted(const limit& l, const rule_state& s,
+[[nodiscard]] constexpr std::int64_t counted(const compiled_rule& l, const rule_state& s,
                                              std::int64_t whole) noexcept {
     return s.capacity == 0 ? whole : std::min(whole, l.full);
 }
 
 /// After a change. A view that was charged above the capacity makes a bucket owe the whole; a
 /// window forgives that when it ends.
-constexpr void owe(const limit& l, rule_state& s, std::int64_t view, std::int64_t whole,
+constexpr void owe(const compiled_rule& l, rule_state& s, std::int64_t view, std::int64_t whole,
                    bool is_bucket) noexcept {
     const auto num = s.num; // tells whose boundary an aligned bucket waits for
     const auto all = view > l.full && num == l.num && is_bucket;
@@ -65,7 +66,7 @@ constexpr void owe(const limit& l, rule_state& s, std::int64_t view, std::int64_
 }
 
 /// The state as it is stored.
-constexpr void fold(const limit& l, rule_state& s) noexcept {
+constexpr void fold(const compiled_rule& l, rule_state& s) noexcept {
     if (s.capacity >= 0)
         return;
     s.debt -= s.capacity;
@@ -79,14 +80,14 @@ constexpr void fold(const limit& l, rule_state& s) noexcept {
 }
 
 /// Whether a stored state has the rule's own form, of which all counts.
-[[nodiscard]] constexpr bool is_own(const limit& l, const rule_state& s) noexcept {
+[[nodiscard]] constexpr bool is_own(const compiled_rule& l, const rule_state& s) noexcept {
     return s.num == l.num && s.capacity == l.marked;
 }
 
 /// At no time less strict than either of two states. Of the form of another version no more counts
 /// than the rule's capacity, except where it stands for a reservation.
 /// @param is_own whether a state has the rule's own form
-[[nodiscard]] constexpr rule_state stricter_of_others(const limit& l, const rule_state& a,
+[[nodiscard]] constexpr rule_state stricter_of_others(const compiled_rule& l, const rule_state& a,
                                                       const rule_state& b, auto is_own) noexcept {
     const auto counts_above = [&](const rule_state& s) {
         return s.debt > l.full && (s.capacity == 0 || is_own(s));
@@ -102,7 +103,7 @@ constexpr void fold(const limit& l, rule_state& s) noexcept {
 }
 
 /// The same where states of the rule's own form may be among them.
-[[nodiscard]] constexpr rule_state stricter(const limit& l, const rule_state& a,
+[[nodiscard]] constexpr rule_state stricter(const compiled_rule& l, const rule_state& a,
                                             const rule_state& b) noexcept {
     if (is_own(l, a) && is_own(l, b))
         return larger(a, b);

@@ -32,16 +32,16 @@ constexpr std::size_t most_ways = 8;
 /// Returns whether denials under the policy may be cached: not if denied calls are counted too, and
 /// not for members, as a later one may be known already.
 [[nodiscard]] bool is_remembered(const policy_data& p, std::int64_t clock) noexcept {
-    return clock == store_clock && !p.plan.has_distinct && !p.plan.counts_denied;
+    return clock == store_clock && !p.compiled.has_distinct && !p.compiled.counts_denied;
 }
 
-[[nodiscard]] place_in_cache place_of(const hash::digest& key, const policy_data& p) noexcept {
+[[nodiscard]] deny_cache_slot place_of(const hash::digest& key, const policy_data& p) noexcept {
     return {.low = key.low, .high = key.high | 1U, .rules = p.fingerprint, .is_known = true};
 }
 
 /// Returns whether the decision would be `never` instead of `denied`.
-[[nodiscard]] bool is_never(const core::plan& rules, std::int64_t at_least) noexcept {
-    return std::ranges::any_of(rules.rules(), [at_least](const core::limit& l) {
+[[nodiscard]] bool is_never(const core::compiled_policy& rules, std::int64_t at_least) noexcept {
+    return std::ranges::any_of(rules.rules(), [at_least](const core::compiled_rule& l) {
         return !l.shadow && at_least > l.capacity;
     });
 }
@@ -52,15 +52,15 @@ deny_cache::deny_cache(std::size_t most, std::int64_t max_age, clock now)
     : now_(now), max_age_(max_age), ways_(std::min(most, most_ways)),
       rows_(std::bit_floor(most / ways_)) {}
 
-std::size_t deny_cache::row_of(const place_in_cache& at) const noexcept {
+std::size_t deny_cache::row_of(const deny_cache_slot& at) const noexcept {
     return (static_cast<std::size_t>(at.low) & (rows_ - 1)) * ways_;
 }
 
-std::uint32_t& deny_cache::changes_of(const place_in_cache& at) noexcept {
+std::uint32_t& deny_cache::changes_of(const deny_cache_slot& at) noexcept {
     return changes_[static_cast<std::size_t>(at.low >> 54U)];
 }
 
-std::size_t deny_cache::find(const place_in_cache& at) const noexcept {
+std::size_t deny_cache::find(const deny_cache_slot& at) const noexcept {
     if (size_ == 0)
         return nowhere;
     const auto row = row_of(at);
@@ -71,7 +71,7 @@ std::size_t deny_cache::find(const place_in_cache& at) const noexcept {
 }
 
 /// Returns the entry of this key, a free one, or the one that expires first.
-std::size_t deny_cache::place_for(const place_in_cache& at) const noexcept {
+std::size_t deny_cache::place_for(const deny_cache_slot& at) const noexcept {
     if (const auto own = find(at); own != nowhere)
         return own;
     const auto places = std::views::iota(row_of(at), row_of(at) + ways_);
@@ -87,8 +87,8 @@ void deny_cache::end(std::size_t i) noexcept {
     --size_;
 }
 
-place_in_cache deny_cache::begin_check(const hash::digest& key, const policy_data& p,
-                                       const check_options& options) noexcept {
+deny_cache_slot deny_cache::begin_check(const hash::digest& key, const policy_data& p,
+                                        const check_options& options) noexcept {
     auto at = place_of(key, p);
     at.is_open = is_remembered(p, clock_of(options.now));
     at.changes = changes_of(at);
@@ -99,8 +99,8 @@ place_in_cache deny_cache::begin_check(const hash::digest& key, const policy_dat
 
 bool deny_cache::answer(operation& op, const hash::digest& key, const policy_data& p) noexcept {
     auto& at = op.denied_at = place_of(key, p);
-    const auto asks = core::traits_of(op.asked.verb).tests_amount;
-    at.is_open = is_remembered(p, op.asked.now);
+    const auto asks = core::traits_of(op.request.verb).tests_amount;
+    at.is_open = is_remembered(p, op.request.now);
     at.changes = changes_of(at) += asks ? 0U : 1U;
     const auto i = find(at);
     if (i == nowhere)
@@ -111,8 +111,8 @@ bool deny_cache::answer(operation& op, const hash::digest& key, const policy_dat
         end(i);
         return false;
     }
-    if (op.asked.verb != verb::allow || !at.is_open || op.asked.at_least < d.at_least ||
-        is_never(p.plan, op.asked.at_least))
+    if (op.request.verb != verb::allow || !at.is_open || op.request.at_least < d.at_least ||
+        is_never(p.compiled, op.request.at_least))
         return false;
 
     const auto passed = std::max<std::int64_t>(now - d.heard_at, 0);
@@ -128,28 +128,28 @@ bool deny_cache::answer(operation& op, const hash::digest& key, const policy_dat
     out.reset_after = aged(d.reset_after, passed);
     out.server_time = time_point{microseconds{d.server_time + passed}};
     out.rules.clear();
-    for (std::size_t r = 0; r < p.plan.size; ++r)
-        out.rules.append() = {.limit = p.plan.limits[r].capacity,
+    for (std::size_t r = 0; r < p.compiled.size; ++r)
+        out.rules.append() = {.limit = p.compiled.limits[r].capacity,
                               .balance = d.parts[r].balance,
                               .retry_after = aged(d.parts[r].retry_after, passed),
                               .reset_after = aged(d.parts[r].reset_after, passed),
-                              .resolution = microseconds{p.plan.limits[r].unit}};
+                              .resolution = microseconds{p.compiled.limits[r].unit}};
     return true;
 }
 
 void deny_cache::note(const operation& op, std::int64_t heard_at) noexcept {
     if (op.denied_at.is_known)
-        learn(op.denied_at, {.may_change = !core::traits_of(op.asked.verb).only_asks,
-                             .may_replace = core::traits_of(op.asked.verb).tests_amount,
-                             .may_be_kept = op.asked.verb == verb::allow,
-                             .at_least = op.asked.at_least,
+        learn(op.denied_at, {.may_change = !core::traits_of(op.request.verb).only_asks,
+                             .may_replace = core::traits_of(op.request.verb).tests_amount,
+                             .may_be_kept = op.request.verb == verb::allow,
+                             .at_least = op.request.at_least,
                              .sent_at = op.sent_at,
                              .heard_at = heard_at,
                              .ec = op.ec,
                              .result = op.result});
 }
 
-void deny_cache::note_check(const operation& op, const check_item& c, const place_in_cache& at,
+void deny_cache::note_check(const operation& op, const check_item& c, const deny_cache_slot& at,
                             std::int64_t heard_at) noexcept {
     learn(at, {.may_change = true,
                .may_replace = true,
@@ -162,14 +162,14 @@ void deny_cache::note_check(const operation& op, const check_item& c, const plac
 }
 
 /// Returns whether the reply is a denial that other calls may be given.
-bool deny_cache::is_denial(const place_in_cache& at, const news& n) noexcept {
+bool deny_cache::is_denial(const deny_cache_slot& at, const news& n) noexcept {
     return at.is_open && n.result.outcome == outcome::denied &&
            n.result.source == decision_source::store && at.changes == changes_of(at);
 }
 
 /// Returns whether both decisions are about one state at one instant, and the cached denial covers
 /// more costs.
-bool deny_cache::stands_beside(const denial& d, const place_in_cache& at, const news& n) noexcept {
+bool deny_cache::stands_beside(const denial& d, const deny_cache_slot& at, const news& n) noexcept {
     const auto& r = n.result;
     const auto changed = !n.may_replace || (n.may_change && r.granted > 0);
     const auto agrees = r.allowed() ? n.at_least < d.at_least : n.at_least > d.at_least;
@@ -181,7 +181,7 @@ std::int64_t deny_cache::end_of(const news& n) const noexcept {
     return n.sent_at + std::min(max_age_, surely(n.result.retry_after.count()));
 }
 
-void deny_cache::learn(const place_in_cache& at, const news& n) noexcept {
+void deny_cache::learn(const deny_cache_slot& at, const news& n) noexcept {
     const auto i = find(at);
     if (n.ec) {
         if (!n.may_change)
@@ -201,7 +201,7 @@ void deny_cache::learn(const place_in_cache& at, const news& n) noexcept {
     }
 }
 
-void deny_cache::remember(const place_in_cache& at, const news& n) {
+void deny_cache::remember(const deny_cache_slot& at, const news& n) {
     if (!table_)
         table_.emplace(rows_ * ways_);
     const auto i = place_for(at);

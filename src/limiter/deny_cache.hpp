@@ -56,8 +56,8 @@ class deny_cache {
 
     /// Called before a check of `allow_all`, which always goes to the store: removes a denial under
     /// other rules.
-    [[nodiscard]] place_in_cache begin_check(const hash::digest& key, const policy_data& p,
-                                             const check_options& options) noexcept;
+    [[nodiscard]] deny_cache_slot begin_check(const hash::digest& key, const policy_data& p,
+                                              const check_options& options) noexcept;
 
     /// Called when a call has ended, with a reply or with an error.
     /// @param heard_at when it ended
@@ -65,7 +65,7 @@ class deny_cache {
 
     /// Like `note`, for a check of `op`, which is an `allow_all`.
     /// @param at from `begin_check`
-    void note_check(const operation& op, const check_item& c, const place_in_cache& at,
+    void note_check(const operation& op, const check_item& c, const deny_cache_slot& at,
                     std::int64_t heard_at) noexcept;
 
     /// Returns the number of denials in the table, including expired ones.
@@ -111,17 +111,17 @@ class deny_cache {
 
     static constexpr std::size_t nowhere = SIZE_MAX;
 
-    [[nodiscard]] std::size_t row_of(const place_in_cache& at) const noexcept;
-    [[nodiscard]] std::size_t find(const place_in_cache& at) const noexcept;
-    [[nodiscard]] std::size_t place_for(const place_in_cache& at) const noexcept;
-    [[nodiscard]] std::uint32_t& changes_of(const place_in_cache& at) noexcept;
-    void learn(const place_in_cache& at, const news& n) noexcept;
-    [[nodiscard]] bool is_denial(const place_in_cache& at, const news& n) noexcept;
-    [[nodiscard]] static bool stands_beside(const denial& d, const place_in_cache& at,
+    [[nodiscard]] std::size_t row_of(const deny_cache_slot& at) const noexcept;
+    [[nodiscard]] std::size_t find(const deny_cache_slot& at) const noexcept;
+    [[nodiscard]] std::size_t place_for(const deny_cache_slot& at) const noexcept;
+    [[nodiscard]] std::uint32_t& changes_of(const deny_cache_slot& at) noexcept;
+    void learn(const deny_cache_slot& at, const news& n) noexcept;
+    [[nodiscard]] bool is_denial(const deny_cache_slot& at, const news& n) noexcept;
+    [[nodiscard]] static bool stands_beside(const denial& d, const deny_cache_slot& at,
                                             const news& n) noexcept;
     [[nodiscard]] std::int64_t end_of(const news& n) const noexcept;
     void end(std::size_t i) noexcept;
-    void remember(const place_in_cache& at, const news& n);
+    void remember(const deny_cache_slot& at, const news& n);
 
     clock now_;
     std::int64_t max_age_;

@@ -7,7 +7,7 @@
 #include <limiter/fallback.hpp>
 #include <limiter/kept_checks.hpp>
 #include <limiter/limiter_core.hpp>
-#include <memory/together.hpp>
+#include <memory/allow_all.hpp>
 #include <policy/scaled_policy.hpp>
 
 #include <algorithm>
@@ -50,13 +50,13 @@ namespace {
     return why == condition::transient || why == condition::maybe_charged;
 }
 
-[[nodiscard]] std::int64_t clock_for(const question& asked) noexcept {
-    return asked.now == store_clock ? system_now() : asked.now;
+[[nodiscard]] std::int64_t clock_for(const call_request& request) noexcept {
+    return request.now == store_clock ? system_now() : request.now;
 }
 
 /// Returns the smallest cost that the caller accepts.
-[[nodiscard]] std::int64_t least_of(const question& asked) noexcept {
-    return asked.verb == verb::reserve ? asked.cost : asked.at_least;
+[[nodiscard]] std::int64_t least_of(const call_request& request) noexcept {
+    return request.verb == verb::reserve ? request.cost : request.at_least;
 }
 
 [[nodiscard]] const decision& binding_of(std::span<const check_item> checks) noexcept {
@@ -68,7 +68,7 @@ namespace {
 }
 
 /// Sets the status of rules without a store: nothing is used, or nothing is left.
-void report(const core::plan& rules, bool allowed, decision& d) noexcept {
+void report(const core::compiled_policy& rules, bool allowed, decision& d) noexcept {
     for (const auto& l : rules.rules()) {
         auto& status = d.rules.append();
         status.limit = l.capacity;
@@ -83,17 +83,18 @@ void report(const core::plan& rules, bool allowed, decision& d) noexcept {
     }
 }
 
-[[nodiscard]] decision nobodys(bool allowed, const policy_data& p, const question& asked,
-                               std::chrono::microseconds ask_again) noexcept {
+[[nodiscard]] decision static_decision(bool allowed, const policy_data& p,
+                                       const call_request& request,
+                                       std::chrono::microseconds ask_again) noexcept {
     auto d = decision{};
     d.outcome = allowed ? outcome::allowed : outcome::denied;
     d.source = allowed ? decision_source::fail_open : decision_source::fail_closed;
-    if (allowed && core::traits_of(asked.verb).is_granted)
-        d.granted = asked.verb == verb::once ? 1 : asked.cost;
+    if (allowed && core::traits_of(request.verb).is_granted)
+        d.granted = request.verb == verb::once ? 1 : request.cost;
     if (!allowed)
         d.retry_after = ask_again;
-    d.server_time = time_point{std::chrono::microseconds{clock_for(asked)}};
-    report(p.plan, allowed, d);
+    d.server_time = time_point{std::chrono::microseconds{clock_for(request)}};
+    report(p.compiled, allowed, d);
     return d;
 }
 
@@ -119,23 +120,23 @@ memory::store& fallback::store() {
 }
 
 void fallback::keep(operation& op, const hash::digest& key, const policy_pointer& policy) const {
-    const auto mode = mode_for(op.asked.verb, *policy);
-    op.instead.mode = mode;
+    const auto mode = mode_for(op.request.verb, *policy);
+    op.fallback.mode = mode;
     if (mode == failure_mode::error)
         return;
-    op.instead.policy = policy;
+    op.fallback.policy = policy;
     if (mode != failure_mode::local)
         return;
-    op.instead.key = {key.low, key.high};
-    if (policy->plan.has_distinct)
-        op.instead.member = digest_of(*policy, op.asked.member);
+    op.fallback.key = {key.low, key.high};
+    if (policy->compiled.has_distinct)
+        op.fallback.member = digest_of(*policy, op.request.member);
 }
 
 void fallback::keep_checks(operation& op, bool always) const {
-    op.instead.mode = failure_mode::allow;
+    op.fallback.mode = failure_mode::allow;
     for (const auto& c : op.checks)
-        op.instead.mode = stricter(op.instead.mode, mode_of(*c.policy.data()));
-    if (op.instead.mode != failure_mode::local && !always)
+        op.fallback.mode = stricter(op.fallback.mode, mode_of(*c.policy.data()));
+    if (op.fallback.mode != failure_mode::local && !always)
         return;
     auto kept = kept_checks::make(op.owner->pool(), op.checks.size());
     for (std::size_t i = 0; i < op.checks.size(); ++i) {
@@ -148,28 +149,29 @@ void fallback::keep_checks(operation& op, bool always) const {
 }
 
 void fallback::answer(operation& op) noexcept {
-    if (op.instead.mode == failure_mode::error || !may_be_decided_here(op.ec))
+    if (op.fallback.mode == failure_mode::error || !may_be_decided_here(op.ec))
         return;
-    if (op.instead.mode == failure_mode::local) {
+    if (op.fallback.mode == failure_mode::local) {
         try {
             answer_here(op);
         } catch (const std::bad_alloc&) {
             return; // the error stands
         }
     } else {
-        answer_for_nobody(op);
+        decide_statically(op);
     }
     op.ec = {};
 }
 
-void fallback::answer_for_nobody(operation& op) const noexcept {
-    const auto allowed = op.instead.mode == failure_mode::allow;
+void fallback::decide_statically(operation& op) const noexcept {
+    const auto allowed = op.fallback.mode == failure_mode::allow;
     if (op.checks.empty()) {
-        op.result = nobodys(allowed, *op.instead.policy, op.asked, ask_again_);
+        op.result = static_decision(allowed, *op.fallback.policy, op.request, ask_again_);
         return;
     }
     for (auto& c : op.checks) {
-        c.result = nobodys(allowed, *c.policy.data(), ask(verb::allow, c.options), ask_again_);
+        c.result = static_decision(allowed, *c.policy.data(), make_request(verb::allow, c.options),
+                                   ask_again_);
         c.ec = {};
     }
     op.result = binding_of(op.checks);
@@ -178,27 +180,27 @@ void fallback::answer_for_nobody(operation& op) const noexcept {
 void fallback::answer_here(operation& op) {
     if (!op.checks.empty())
         return answer_together(op);
-    if (op.instead.policy->filter)
+    if (op.fallback.policy->filter)
         return answer_seen(op);
-    auto asked = op.asked;
-    asked.now = clock_for(asked);
-    asked.member = asked.has_member ? bytes_of(op.instead.member) : "";
-    answer_alone(*op.instead.policy, bytes_of(op.instead.key), asked, op.result);
+    auto request = op.request;
+    request.now = clock_for(request);
+    request.member = request.has_member ? bytes_of(op.fallback.member) : "";
+    answer_alone(*op.fallback.policy, bytes_of(op.fallback.key), request, op.result);
 }
 
-void fallback::answer_alone(const policy_data& whole, std::string_view key, const question& asked,
-                            decision& out) {
+void fallback::answer_alone(const policy_data& whole, std::string_view key,
+                            const call_request& request, decision& out) {
     const auto& p = is_scaled(whole) ? *scaled_of(whole).data() : whole;
     auto answered = decision{};
-    store().answer(key, p, asked, answered);
+    store().answer(key, p, request, answered);
     answered.source = decision_source::fallback;
-    mend_never(whole, asked, answered);
+    cap_to_full_limit(whole, request, answered);
     out = answered;
 }
 
 void fallback::answer_seen(operation& op) {
     const auto seen =
-        filters_.seen(bytes_of(op.instead.key), *op.instead.policy, clock_for(op.asked));
+        filters_.seen(bytes_of(op.fallback.key), *op.fallback.policy, clock_for(op.request));
     // If there is no room for another filter, every id is reported as new.
     op.result = {};
     op.result.outcome = seen.value_or(false) ? outcome::denied : outcome::allowed;
@@ -207,7 +209,7 @@ void fallback::answer_seen(operation& op) {
 
 void fallback::answer_together(operation& op) {
     const auto kept = static_cast<kept_checks&>(*op.attached).all();
-    const auto now = clock_for(op.asked);
+    const auto now = clock_for(op.request);
     std::vector<check_item> here;
     here.reserve(kept.size());
     for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -225,20 +227,20 @@ void fallback::answer_together(operation& op) {
         c.ec = {};
         c.result = here[i].result;
         c.result.source = decision_source::fallback;
-        mend_never(*c.policy.data(), ask(verb::allow, c.options), c.result);
+        cap_to_full_limit(*c.policy.data(), make_request(verb::allow, c.options), c.result);
     }
     op.result = binding_of(op.checks);
 }
 
 /// Changes `never` to `denied` if the cost exceeds the scaled limit but not the limit itself, as it
 /// may be allowed when the server is available again.
-void fallback::mend_never(const policy_data& whole, const question& asked,
-                          decision& d) const noexcept {
+void fallback::cap_to_full_limit(const policy_data& whole, const call_request& request,
+                                 decision& d) const noexcept {
     if (d.outcome != outcome::never)
         return;
-    const auto rules = whole.plan.rules();
-    const auto asks_too_much = [&](const core::limit& l) {
-        return !l.shadow && least_of(asked) > l.capacity;
+    const auto rules = whole.compiled.rules();
+    const auto asks_too_much = [&](const core::compiled_rule& l) {
+        return !l.shadow && least_of(request) > l.capacity;
     };
     if (std::ranges::any_of(rules, asks_too_much))
         return;

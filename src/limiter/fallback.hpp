@@ -65,10 +65,11 @@ class fallback {
     void answer_here(operation& op);
     void answer_seen(operation& op);
     void answer_together(operation& op);
-    void answer_alone(const policy_data& whole, std::string_view key, const question& asked,
+    void answer_alone(const policy_data& whole, std::string_view key, const call_request& request,
                       decision& out);
-    void mend_never(const policy_data& whole, const question& asked, decision& d) const noexcept;
-    void answer_for_nobody(operation& op) const noexcept;
+    void cap_to_full_limit(const policy_data& whole, const call_request& request,
+                           decision& d) const noexcept;
+    void decide_statically(operation& op) const noexcept;
 
     failure_mode mode_;
     fraction part_;

@@ -2,16 +2,16 @@
 //
 // The stages of a call, from its start to its handler.
 
-#include <async/soon.hpp>
+#include <async/post_preallocated.hpp>
 #include <base/steady_clock.hpp>
 #include <hash/process_secret.hpp>
+#include <limiter/allow_many.hpp>
 #include <limiter/core_service.hpp>
 #include <limiter/kept_checks.hpp>
 #include <limiter/limiter_core.hpp>
-#include <limiter/many_calls.hpp>
 #include <policy/once_policy.hpp>
 #include <policy/policy_data.hpp>
-#include <policy/question_check.hpp>
+#include <policy/request_check.hpp>
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/execution/context.hpp>
@@ -139,7 +139,7 @@ void limiter_core::start(operation& op, const call& c) noexcept {
 }
 
 void limiter_core::start_locked(operation& op, const call& c) noexcept {
-    op.asked = c.asked;
+    op.request = c.request;
     op.kind = c.kind;
     counter_.begin(op);
     if (is_closed_)
@@ -168,15 +168,15 @@ void limiter_core::start_locked(operation& op, const call& c) noexcept {
 
 void limiter_core::start_one(operation& op, const call& c) {
     const auto& policy = *c.policy;
-    if (!is_valid(c.asked, policy->plan))
-        return complete(op, error_of_question(c.asked, policy->plan));
+    if (!is_valid(c.request, policy->compiled))
+        return complete(op, error_of_request(c.request, policy->compiled));
     if (c.key.size() > limits::max_key_bytes)
         return complete(op, errc::invalid_key);
-    if (c.asked.verb == verb::reserve && !waits_.begin(op, c))
+    if (c.request.verb == verb::reserve && !waits_.begin(op, c))
         return complete(op, errc::too_many_in_flight);
     if (fallback_) {
         const auto may_be_denied = denials_ && !policy->filter;
-        const auto needs_digest = may_be_denied || fallback_->keeps_key(c.asked.verb, *policy);
+        const auto needs_digest = may_be_denied || fallback_->keeps_key(c.request.verb, *policy);
         const auto key = needs_digest ? policy->digest(c.key) : hash::digest{};
         if (may_be_denied && denials_->answer(op, key, *policy))
             return complete(op);
@@ -189,7 +189,7 @@ void limiter_core::start_each(operation& op, const call& c) {
     op.checks = c.checks;
     if (c.checks.empty())
         return complete(op, error_code{});
-    auto calls = std::make_unique<many_calls>(*this, op);
+    auto calls = std::make_unique<allow_many_operation>(*this, op);
     auto& started = *calls;
     op.attached = std::move(calls);
     started.start();
@@ -199,7 +199,7 @@ void limiter_core::start_all(operation& op, const call& c) {
     op.checks = c.checks;
     if (const auto wrong = error_of_checks(c.checks); wrong)
         return complete(op, wrong);
-    op.asked = ask(verb::allow, c.checks.front().options);
+    op.request = make_request(verb::allow, c.checks.front().options);
     if (fallback_)
         fallback_->keep_checks(op, denials_.has_value());
     if (denials_) {
@@ -241,8 +241,8 @@ void limiter_core::schedule() noexcept {
     if (is_abandoned_ || std::exchange(is_scheduled_, true))
         return;
     try {
-        post_soon(executor_, completed_memory_,
-                  [self = shared_from_this()] { self->run(self->take_completed()); });
+        post_preallocated(executor_, completed_memory_,
+                          [self = shared_from_this()] { self->run(self->take_completed()); });
     } catch (const std::bad_alloc&) {
         is_scheduled_ = false; // the next call that is done tries again
     }
@@ -299,10 +299,10 @@ void limiter_core::apply_failure_mode(operation& op) noexcept {
 // Cancellation
 
 bool limiter_core::may_have_effect_locked(const operation& op) const noexcept {
-    if (op.asked.verb == verb::peek || (op.is_held && !backend_->is_sent(op)))
+    if (op.request.verb == verb::peek || (op.is_held && !backend_->is_sent(op)))
         return false;
     return op.kind != call_kind::each || op.attached == nullptr ||
-           static_cast<const many_calls&>(*op.attached).may_have_effect();
+           static_cast<const allow_many_operation&>(*op.attached).may_have_effect();
 }
 
 void limiter_core::cancel_locked(operation& op, asio::cancellation_type type) noexcept {
@@ -317,8 +317,8 @@ void limiter_core::cancel_locked(operation& op, asio::cancellation_type type) no
     if (op.attached == nullptr)
         return;
     if (op.kind == call_kind::each)
-        return static_cast<many_calls&>(*op.attached).cancel();
-    if (op.asked.verb == verb::reserve && waits_.cancel(op))
+        return static_cast<allow_many_operation&>(*op.attached).cancel();
+    if (op.request.verb == verb::reserve && waits_.cancel(op))
         complete(op, asio::error::operation_aborted);
 }
 

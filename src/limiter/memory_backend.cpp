@@ -5,7 +5,7 @@
 #include <base/system_clock.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/memory_backend.hpp>
-#include <memory/together.hpp>
+#include <memory/allow_all.hpp>
 
 namespace colimit::detail {
 
@@ -18,23 +18,23 @@ void memory_backend::start(operation& op, const call& c) {
     if (policy.filter)
         return start_seen(op, c);
     const auto sought = store_.seek(policy.digest(c.key)); // reads ahead while the clock is read
-    if (op.asked.now == store_clock)
-        op.asked.now = system_now();
-    store_.answer(sought, policy, op.asked, op.result);
+    if (op.request.now == store_clock)
+        op.request.now = system_now();
+    store_.answer(sought, policy, op.request, op.result);
     core_.complete(op);
 }
 
 void memory_backend::start_all(operation& op) {
-    if (op.asked.now == store_clock)
-        op.asked.now = system_now();
-    op.result = memory::answer_together(store_, op.checks, op.asked.now);
+    if (op.request.now == store_clock)
+        op.request.now = system_now();
+    op.result = memory::answer_together(store_, op.checks, op.request.now);
     core_.complete(op);
 }
 
 void memory_backend::start_seen(operation& op, const call& c) {
-    if (op.asked.now == store_clock)
-        op.asked.now = system_now();
-    const auto seen = filters_.seen(c.key, **c.policy, op.asked.now);
+    if (op.request.now == store_clock)
+        op.request.now = system_now();
+    const auto seen = filters_.seen(c.key, **c.policy, op.request.now);
     if (!seen)
         return core_.complete(op, errc::invalid_argument);
     op.result.outcome = *seen ? outcome::denied : outcome::allowed;

@@ -2,7 +2,7 @@
 //
 // Moves calls into the queue, and out of it.
 
-#include <async/soon.hpp>
+#include <async/post_preallocated.hpp>
 #include <core/evaluate.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/redis_backend.hpp>
@@ -26,7 +26,7 @@ struct orphaned_reservation final : operation {
     orphaned_reservation(limiter_core& core, const operation& cancelled, const reservation& from)
         : operation(core, &finish_call), place(from.key, from.policy) {
         kind = call_kind::release;
-        asked = cancelled.asked;
+        request = cancelled.request;
         denied_at = cancelled.denied_at;
     }
 
@@ -34,7 +34,7 @@ struct orphaned_reservation final : operation {
         const auto self =
             std::unique_ptr<orphaned_reservation>{static_cast<orphaned_reservation*>(base)};
         if (invoke && !self->ec && self->result.allowed())
-            self->owner->release(self->place, self->asked.cost, core::recovers_at(self->result));
+            self->owner->release(self->place, self->request.cost, core::recovers_at(self->result));
     }
 
     reservation place;
@@ -72,7 +72,7 @@ error_code redis_backend::submit(operation& op, const call& c) {
         connection_.read_clock();
     op.deadline = connection_.now() + timeout_;
     if (!connection_.may_serve_by(op.deadline))
-        return connection_.trouble();
+        return connection_.error();
     if (op.kind == call_kind::all)
         return calls_->submit_checks(op);
     if (const auto ec = calls_->submit(op, c.key, *c.policy); ec)
@@ -88,7 +88,7 @@ void redis_backend::cancel(operation& op, error_code why) {
         op.is_held = false;
         return core_.complete(op, why);
     }
-    if (op.asked.verb == verb::reserve && calls_->is_sent(op) && leave_reservation_behind(op))
+    if (op.request.verb == verb::reserve && calls_->is_sent(op) && leave_reservation_behind(op))
         return core_.complete(op, why);
     calls_->withdraw(op, why);
     complete_ended();
@@ -96,9 +96,9 @@ void redis_backend::cancel(operation& op, error_code why) {
 
 bool redis_backend::leave_reservation_behind(operation& op) noexcept {
     try {
-        auto heir = std::make_unique<orphaned_reservation>(
+        auto replacement = std::make_unique<orphaned_reservation>(
             core_, op, static_cast<const reservation&>(*op.attached));
-        calls_->substitute(op, *heir.release());
+        calls_->substitute(op, *replacement.release());
         return true;
     } catch (const std::bad_alloc&) { // the reservation lapses
         return false;
@@ -122,7 +122,7 @@ void redis_backend::start_ready(operation& op) {
     if (connection_.is_ready())
         return core_.complete(op, {});
     if (connection_.is_refused())
-        return core_.complete(op, connection_.trouble());
+        return core_.complete(op, connection_.error());
     op.is_held = true;
     waiting_for_ready_.push_back(op);
 }
@@ -140,7 +140,8 @@ void redis_backend::schedule_flush() noexcept {
     if (std::exchange(is_flush_scheduled_, true))
         return;
     try {
-        post_soon(core_.own_executor(), flush_memory_, [to = keep_alive(), this] { flush(); });
+        post_preallocated(core_.own_executor(), flush_memory_,
+                          [to = keep_alive(), this] { flush(); });
     } catch (const std::bad_alloc&) {
         is_flush_scheduled_ = false; // the next call tries again
     }
@@ -188,7 +189,7 @@ void redis_backend::on_lost(bool was_ready) {
         reports_.on_lost();
     complete_ended();
     if (connection_.is_refused())
-        end_ready(connection_.trouble());
+        end_ready(connection_.error());
 }
 
 void redis_backend::on_answer() noexcept {

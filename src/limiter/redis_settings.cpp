@@ -36,9 +36,9 @@ namespace {
 }
 
 [[nodiscard]] redis::breaker_settings breaker_settings_of(const config& c) {
-    return {.misses = limits::breaker_misses,
+    return {.misses = limits::breaker_failures,
             .probes = limits::breaker_probes,
-            .patience = in_us(c.timeout),
+            .probe_timeout = in_us(c.timeout),
             .pause_least = in_us(c.reconnect_delay_min),
             .pause_most = in_us(c.reconnect_delay_max),
             .seed = std::random_device{}()};

@@ -50,62 +50,62 @@ bool wait_queue::by_key::operator()(const reservation& a, const reservation& b) 
 /// Returns the latest reservation of the same key that still waits, if its admission is not after
 /// this one's: if it is, quota was returned in the meantime, and this one need not wait for it. If
 /// the store's clock was set back in the meantime, its times cannot be compared.
-const reservation* wait_queue::predecessor_of(const reservation& place) const noexcept {
-    auto after = keys_.lower_bound(place);
+const reservation* wait_queue::predecessor_of(const reservation& entry) const noexcept {
+    auto after = keys_.lower_bound(entry);
     if (after == keys_.begin())
         return nullptr;
     const auto& latest = *--after;
-    if (latest.key_digest != place.key_digest)
+    if (latest.key_digest != entry.key_digest)
         return nullptr;
-    return latest.turn <= place.turn || place.granted < latest.granted ? &latest : nullptr;
+    return latest.turn <= entry.turn || entry.granted < latest.granted ? &latest : nullptr;
 }
 
 bool wait_queue::has_to_wait(operation& op) const noexcept {
     if (line_.empty() && op.result.retry_after.count() == 0)
         return false;
-    auto& place = place_of(op);
-    place.key_digest = place.policy->digest(place.key);
-    place.granted = in_us(op.result.server_time);
-    place.turn = in_us(op.result.server_time + op.result.retry_after);
-    place.order = taken_;
-    return op.result.retry_after.count() != 0 || predecessor_of(place) != nullptr;
+    auto& entry = entry_of(op);
+    entry.key_digest = entry.policy->digest(entry.key);
+    entry.granted = in_us(op.result.server_time);
+    entry.turn = in_us(op.result.server_time + op.result.retry_after);
+    entry.order = taken_;
+    return op.result.retry_after.count() != 0 || predecessor_of(entry) != nullptr;
 }
 
 void wait_queue::add(operation& op, clock::time_point now,
                      const std::shared_ptr<void>& owner) noexcept {
-    auto& place = place_of(op);
-    place.op = &op;
-    place.due = due_after(op.result.retry_after, now);
-    if (const auto* before = predecessor_of(place))
-        place.due = std::max(place.due, before->due);
+    auto& entry = entry_of(op);
+    entry.op = &op;
+    entry.due = due_after(op.result.retry_after, now);
+    if (const auto* before = predecessor_of(entry))
+        entry.due = std::max(entry.due, before->due);
     ++taken_;
-    line_.insert(place);
-    keys_.insert(place);
-    place.is_queued = true;
+    line_.insert(entry);
+    keys_.insert(entry);
+    entry.is_queued = true;
     set_alarm(owner);
 }
 
-void wait_queue::erase(reservation& place) noexcept {
-    line_.erase(line_.iterator_to(place));
-    keys_.erase(keys_.iterator_to(place));
-    place.is_queued = false;
+void wait_queue::erase(reservation& entry) noexcept {
+    line_.erase(line_.iterator_to(entry));
+    keys_.erase(keys_.iterator_to(entry));
+    entry.is_queued = false;
 }
 
 void wait_queue::remove(operation& op) noexcept {
-    erase(place_of(op));
+    erase(entry_of(op));
     if (line_.empty())
-        alarm_.clear();
+        timer_.clear();
 }
 
 operation_list wait_queue::take_due(clock::time_point now,
                                     const std::shared_ptr<void>& owner) noexcept {
     auto due = operation_list{};
     while (!line_.empty() && microseconds{line_.begin()->due} <= now.time_since_epoch()) {
-        auto& place = *line_.begin();
-        erase(place);
-        place.served = true;
-        bring_to_turn(place.op->result);
-        due.push_back(*place.op);
+        auto& entry = *line_.begin();
+        erase(entry);
+        entry.served = true;
+        bring_to_turn(entry.op->result);
+        due.push_back(*entry.op);
     }
     set_alarm(owner);
     return due;
@@ -113,20 +113,20 @@ operation_list wait_queue::take_due(clock::time_point now,
 
 operation_list wait_queue::take_all() noexcept {
     auto all = operation_list{};
-    for (auto& place : line_) {
-        place.is_queued = false;
-        place.served = true;
-        all.push_back(*place.op);
+    for (auto& entry : line_) {
+        entry.is_queued = false;
+        entry.served = true;
+        all.push_back(*entry.op);
     }
     line_.clear();
     keys_.clear();
-    alarm_.clear();
+    timer_.clear();
     return all;
 }
 
 void wait_queue::set_alarm(const std::shared_ptr<void>& owner) noexcept {
     if (!line_.empty())
-        alarm_.set(line_.begin()->due, owner);
+        timer_.set(line_.begin()->due, owner);
 }
 
 } // namespace colimit::detail

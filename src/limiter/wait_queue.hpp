@@ -8,7 +8,7 @@
 #ifndef COLIMIT_LIMITER_WAIT_QUEUE_HPP
 #define COLIMIT_LIMITER_WAIT_QUEUE_HPP
 
-#include <async/alarm.hpp>
+#include <async/deadline_timer.hpp>
 #include <async/operation_list.hpp>
 #include <limiter/reservation.hpp>
 
@@ -30,7 +30,7 @@ class wait_queue {
     /// @param on_due called when a call may be due; take_due returns those that are
     wait_queue(const boost::asio::any_io_executor& executor, thread_lock& lock,
                std::function<void()> on_due)
-        : alarm_(executor, lock, std::move(on_due)) {}
+        : timer_(executor, lock, std::move(on_due)) {}
 
     /// Returns whether a call with a reservation has to wait: its time of admission is in the
     /// future, or an earlier reservation of the same key with an earlier time still waits.
@@ -47,7 +47,7 @@ class wait_queue {
     /// Returns all calls, in any order.
     [[nodiscard]] operation_list take_all() noexcept;
 
-    [[nodiscard]] static reservation& place_of(operation& op) noexcept {
+    [[nodiscard]] static reservation& entry_of(operation& op) noexcept {
         return static_cast<reservation&>(*op.attached);
     }
 
@@ -58,11 +58,11 @@ class wait_queue {
     struct by_key {
         [[nodiscard]] bool operator()(const reservation& a, const reservation& b) const noexcept;
     };
-    [[nodiscard]] const reservation* predecessor_of(const reservation& place) const noexcept;
-    void erase(reservation& place) noexcept;
+    [[nodiscard]] const reservation* predecessor_of(const reservation& entry) const noexcept;
+    void erase(reservation& entry) noexcept;
     void set_alarm(const std::shared_ptr<void>& owner) noexcept;
 
-    alarm alarm_;
+    deadline_timer timer_;
     boost::intrusive::set<reservation, boost::intrusive::compare<by_turn>,
                           boost::intrusive::base_hook<turn_hook>>
         line_;

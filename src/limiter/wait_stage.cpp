@@ -22,15 +22,15 @@ namespace {
 /// Releases a reservation; its result is ignored.
 struct release_op final : operation {
     release_op(limiter_core& core, const reservation& from, std::int64_t cost, std::int64_t end)
-        : operation(core, &finish_call), place(from.key, from.policy) {
-        asked = {verb::unreserve, cost, end};
+        : operation(core, &finish_call), entry(from.key, from.policy) {
+        request = {verb::unreserve, cost, end};
     }
 
     static void finish_call(operation* base, bool /*invoke*/) {
         delete static_cast<release_op*>(base);
     }
 
-    reservation place;
+    reservation entry;
 };
 
 } // namespace
@@ -52,13 +52,13 @@ wait_queue& wait_stage::queue_of(const operation& op) noexcept {
 }
 
 bool wait_stage::keeps_reservation(operation& op) {
-    auto& place = wait_queue::place_of(op);
+    auto& entry = wait_queue::entry_of(op);
     auto& queue = queue_of(op);
-    if (!op.result.allowed() || place.served || !queue.has_to_wait(op))
+    if (!op.result.allowed() || entry.served || !queue.has_to_wait(op))
         return false;
-    place.is_from_fallback = is_from_fallback(op);
-    if (place.cancelled) {
-        release(place, op.asked.cost, core::recovers_at(op.result));
+    entry.is_from_fallback = is_from_fallback(op);
+    if (entry.cancelled) {
+        release(entry, op.request.cost, core::recovers_at(op.result));
         op.ec = asio::error::operation_aborted;
         return false;
     }
@@ -71,14 +71,14 @@ bool wait_stage::keeps_reservation(operation& op) {
 }
 
 bool wait_stage::cancel(operation& op) noexcept {
-    auto& place = wait_queue::place_of(op);
-    if (!place.is_queued) {
-        place.cancelled = true;
+    auto& entry = wait_queue::entry_of(op);
+    if (!entry.is_queued) {
+        entry.cancelled = true;
         return false;
     }
     queue_of(op).remove(op);
-    place.served = true;
-    release(place, op.asked.cost, core::recovers_at(op.result));
+    entry.served = true;
+    release(entry, op.request.cost, core::recovers_at(op.result));
     return true;
 }
 
@@ -98,16 +98,16 @@ void wait_stage::serve() {
     }
 }
 
-void wait_stage::release(const reservation& place, std::int64_t cost, std::int64_t end) noexcept {
-    if (place.is_from_fallback)
-        return core_.release_in_fallback(place, cost, end);
+void wait_stage::release(const reservation& entry, std::int64_t cost, std::int64_t end) noexcept {
+    if (entry.is_from_fallback)
+        return core_.release_in_fallback(entry, cost, end);
     try {
-        auto* op = new release_op{core_, place, cost, end};
-        const auto& kept = op->place;
+        auto* op = new release_op{core_, entry, cost, end};
+        const auto& kept = op->entry;
         core_.start_locked(*op, {.kind = call_kind::release,
                                  .key = kept.key,
                                  .policy = &kept.policy,
-                                 .asked = op->asked});
+                                 .request = op->request});
     } catch (const std::bad_alloc&) { // the reservation lapses
     }
 }

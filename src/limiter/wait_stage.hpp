@@ -27,14 +27,14 @@ class wait_stage {
     [[nodiscard]] bool begin(operation& op, const call& c);
     /// Called when the call is complete.
     void end(const operation& op) noexcept {
-        if (op.asked.verb == verb::reserve && op.attached != nullptr)
+        if (op.request.verb == verb::reserve && op.attached != nullptr)
             --count_;
     }
 
     /// Returns whether a call that the store has decided has to wait from now on. If it was
     /// cancelled or the limiter is closed, sets `ec` and returns false.
     [[nodiscard]] bool keeps(operation& op) {
-        return op.asked.verb == verb::reserve && !op.ec && op.attached != nullptr &&
+        return op.request.verb == verb::reserve && !op.ec && op.attached != nullptr &&
                keeps_reservation(op);
     }
     /// Removes a cancelled call from its queue, or lets `keeps` end it. Returns whether the call is
@@ -44,7 +44,7 @@ class wait_stage {
     [[nodiscard]] operation_list take_all() noexcept;
 
     /// Releases a reservation in the store that made it, and ignores the result.
-    void release(const reservation& place, std::int64_t cost, std::int64_t end) noexcept;
+    void release(const reservation& entry, std::int64_t cost, std::int64_t end) noexcept;
 
   private:
     [[nodiscard]] bool keeps_reservation(operation& op);

@@ -81,14 +81,14 @@ inline constexpr auto log_tag = bits_of(core::kind::log);
 
 /// The tag of a rule's cell. Two rules of a policy whose tags differ in the low bits only keep
 /// their states apart by the order in which they lie.
-[[nodiscard]] inline std::uint32_t cell_tag(const core::limit& l) noexcept {
+[[nodiscard]] inline std::uint32_t cell_tag(const core::compiled_rule& l) noexcept {
     return (l.tag & ~cell_bits) | bits_of(l.kind);
 }
 
 /// A key's state while a call works on it.
 struct contents {
     std::span<core::rule_state> states; ///< one a slot
-    core::held held{};
+    core::key_header header{};
     core::event_log* log = nullptr;           ///< if there is one
     std::span<core::hyperloglog*> sketches{}; ///< one a rule, or null; only of `distinct` policies
 };

@@ -23,7 +23,7 @@ constexpr std::int64_t grace = 1'000'000;
 constexpr std::int64_t second = 1'000'000;
 
 /// A rule's state as a cell has it.
-[[nodiscard]] core::rule_state stored(const core::limit& l, const core::rule_state& s,
+[[nodiscard]] core::rule_state stored(const core::compiled_rule& l, const core::rule_state& s,
                                       core::hyperloglog* sketch) noexcept {
     auto kept = s;
     if (core::has_sketch(l)) {
@@ -77,7 +77,8 @@ chains::~chains() {
         release(cells_[i]);
 }
 
-void chains::read_chain(std::uint32_t head, const core::plan& rules, contents& c) const noexcept {
+void chains::read_chain(std::uint32_t head, const core::compiled_policy& rules,
+                        contents& c) const noexcept {
     const auto put = [&](std::uint32_t rule, const cell& from) {
         c.states[rule] = from.state;
         if (!core::has_sketch(rules.limits[rule]))
@@ -96,7 +97,7 @@ void chains::read_chain(std::uint32_t head, const core::plan& rules, contents& c
         } else if (from.tag == log_tag) {
             c.log = rules.has_log ? log_in(from) : nullptr;
         } else if (from.tag == block_tag) {
-            c.held.block = from.state;
+            c.header.block = from.state;
         } else {
             for (std::uint32_t rule = 0; rule < rules.slots; ++rule)
                 if (cell_tag(rules.limits[rule]) == from.tag)
@@ -105,8 +106,8 @@ void chains::read_chain(std::uint32_t head, const core::plan& rules, contents& c
     }
 }
 
-std::size_t chains::cells_of(const core::plan& rules, const contents& c) noexcept {
-    auto count = std::size_t{rules.slots} + (c.held.block.debt > 0 ? 1 : 0);
+std::size_t chains::cells_of(const core::compiled_policy& rules, const contents& c) noexcept {
+    auto count = std::size_t{rules.slots} + (c.header.block.debt > 0 ? 1 : 0);
     if (rules.has_log)
         for (const auto& l : rules.rules())
             count -= core::is_log(l) ? 1U : 0U;
@@ -120,14 +121,14 @@ std::size_t chains::length(std::uint32_t head) const noexcept {
     return count;
 }
 
-void chains::rewrite(std::uint32_t head, const core::plan& rules, const contents& c,
+void chains::rewrite(std::uint32_t head, const core::compiled_policy& rules, const contents& c,
                      std::int64_t recovered_at) noexcept {
     if (cells_.outside() != 0)
         release_unclaimed(head, c);
     write_chain(head, rules, c, recovered_at);
 }
 
-void chains::insert(const hash::digest& id, const core::plan& rules, const contents& c,
+void chains::insert(const hash::digest& id, const core::compiled_policy& rules, const contents& c,
                     std::int64_t recovered_at) noexcept {
     const auto head = cells_.take();
     cells_[head].id = id;
@@ -136,7 +137,7 @@ void chains::insert(const hash::digest& id, const core::plan& rules, const conte
     index_.insert(id, head);
 }
 
-void chains::write_chain(std::uint32_t head, const core::plan& rules, const contents& c,
+void chains::write_chain(std::uint32_t head, const core::compiled_policy& rules, const contents& c,
                          std::int64_t recovered_at) noexcept {
     auto to = writer{cells_, head};
     for (std::uint32_t rule = 0; rule < rules.slots; ++rule) {
@@ -148,8 +149,8 @@ void chains::write_chain(std::uint32_t head, const core::plan& rules, const cont
     }
     if (rules.has_log && c.log != nullptr)
         to.put(log_tag, {.t = c.log->last(), .num = std::bit_cast<std::int64_t>(c.log)});
-    if (c.held.block.debt > 0)
-        to.put(block_tag, c.held.block);
+    if (c.header.block.debt > 0)
+        to.put(block_tag, c.header.block);
     to.end();
     cells_[head].recovered_at = recovered_at;
 }

@@ -16,7 +16,7 @@
 #ifndef COLIMIT_MEMORY_CHAINS_HPP
 #define COLIMIT_MEMORY_CHAINS_HPP
 
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 #include <hash/siphash.hpp>
 #include <memory/cell.hpp>
 #include <memory/index.hpp>
@@ -49,7 +49,7 @@ class chains {
     }
 
     /// Fills in what the chain has of the plan's rules.
-    void read(std::uint32_t head, const core::plan& rules, contents& c) const noexcept {
+    void read(std::uint32_t head, const core::compiled_policy& rules, contents& c) const noexcept {
         if (is_one_bucket(head, rules))
             c.states[0] = cells_[head].state;
         else
@@ -57,7 +57,8 @@ class chains {
     }
 
     /// How many cells the contents take.
-    [[nodiscard]] static std::size_t cells_of(const core::plan& rules, const contents& c) noexcept;
+    [[nodiscard]] static std::size_t cells_of(const core::compiled_policy& rules,
+                                              const contents& c) noexcept;
     [[nodiscard]] std::size_t length(std::uint32_t head) const noexcept;
 
     /// Frees what has recovered until there is room for so many more cells, and for what counts as
@@ -79,11 +80,12 @@ class chains {
 
     /// Puts the contents, with all that they own, in the place of what the chain had; there is
     /// room.
-    void rewrite(std::uint32_t head, const core::plan& rules, const contents& c,
+    void rewrite(std::uint32_t head, const core::compiled_policy& rules, const contents& c,
                  std::int64_t recovered_at) noexcept;
     /// Whether the chain is and stays a bucket's only cell: what most keys are. Then its state may
     /// be written in place.
-    [[nodiscard]] bool is_one_bucket(std::uint32_t head, const core::plan& rules) const noexcept {
+    [[nodiscard]] bool is_one_bucket(std::uint32_t head,
+                                     const core::compiled_policy& rules) const noexcept {
         const auto& c = cells_[head];
         return rules.slots == 1 && c.next == no_cell && has_state_of(c.tag, core::kind::bucket) &&
                c.tag == cell_tag(rules.limits[0]);
@@ -94,7 +96,7 @@ class chains {
         cells_[head].recovered_at = recovered_at;
     }
     /// The same for a new key.
-    void insert(const hash::digest& id, const core::plan& rules, const contents& c,
+    void insert(const hash::digest& id, const core::compiled_policy& rules, const contents& c,
                 std::int64_t recovered_at) noexcept;
     void forget(std::uint32_t head) noexcept;
 
@@ -113,8 +115,9 @@ class chains {
   private:
     class writer;
 
-    void read_chain(std::uint32_t head, const core::plan& rules, contents& c) const noexcept;
-    void write_chain(std::uint32_t head, const core::plan& rules, const contents& c,
+    void read_chain(std::uint32_t head, const core::compiled_policy& rules,
+                    contents& c) const noexcept;
+    void write_chain(std::uint32_t head, const core::compiled_policy& rules, const contents& c,
                      std::int64_t recovered_at) noexcept;
     void release(const cell& c) noexcept;
     void release_unclaimed(std::uint32_t head, const contents& c) noexcept;

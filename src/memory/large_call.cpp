@@ -2,7 +2,7 @@
 //
 // In the order of `answer`.
 
-#include <core/log_facts.hpp>
+#include <core/log_counts.hpp>
 #include <core/rule_kind.hpp>
 #include <core/verb_traits.hpp>
 #include <memory/large_call.hpp>
@@ -14,11 +14,11 @@
 
 namespace colimit::memory {
 
-large_call::large_call(store& s, const detail::policy_data& p, const core::question& asked,
+large_call::large_call(store& s, const detail::policy_data& p, const core::call_request& request,
                        decision& out) noexcept
-    : store_(s), policy_(p), rules_(p.plan), asked_(asked), out_(out), memory_(p.plan.slots),
-      c_{.states = memory_.all(), .sketches = sketches_},
-      may_add_(!core::traits_of(asked.verb).only_asks) {}
+    : store_(s), policy_(p), rules_(p.compiled), request_(request), out_(out),
+      memory_(p.compiled.slots), c_{.states = memory_.all(), .sketches = sketches_},
+      may_add_(!core::traits_of(request.verb).only_asks) {}
 
 std::size_t large_call::prepare(const hash::digest& id, std::uint32_t head) noexcept {
     may_add_ = true;
@@ -33,8 +33,8 @@ void large_call::answer(const hash::digest& id, std::uint32_t head) noexcept {
     read(id);
     tell_members();
     auto log_changed = change_log(nullptr);
-    core::tell(*log_, rules_, asked_, c_.states);
-    const auto effect = core::evaluate(rules_, c_.states, c_.held, asked_, out_);
+    core::report_counts(*log_, rules_, request_, c_.states);
+    const auto effect = core::evaluate(rules_, c_.states, c_.header, request_, out_);
     log_changed = change_log(&out_) || log_changed;
 
     const auto is_blank = effect != core::effect::store && log_->is_empty();
@@ -52,10 +52,10 @@ void large_call::read(const hash::digest& id) noexcept {
     if (head_ == no_cell) {
         shares_ = store_.shared_.read(id, policy_, now(), c_, fresh_);
         if (shares_)
-            asked_ = as_sharer(asked_);
+            request_ = as_sharer(request_);
         return;
     }
-    c_.held.exists = true;
+    c_.header.exists = true;
     store_.chains_.read(head_, rules_, c_);
     if (c_.log != nullptr)
         log_ = c_.log;
@@ -63,12 +63,12 @@ void large_call::read(const hash::digest& id) noexcept {
 
 /// Whether a member is to be counted, if only to see how many there would be.
 bool large_call::counts_member() const noexcept {
-    return asked_.has_member && asked_.cost > 0 && core::traits_of(asked_.verb).counts_member;
+    return request_.has_member && request_.cost > 0 && core::traits_of(request_.verb).counts_member;
 }
 
 /// Whether the answer adds a member to the sketches.
 bool large_call::adds_member() const noexcept {
-    const auto& verb = core::traits_of(asked_.verb);
+    const auto& verb = core::traits_of(request_.verb);
     return rules_.has_distinct && counts_member() &&
            (verb.charges_always || (!verb.only_asks && out_.granted > 0));
 }
@@ -78,14 +78,14 @@ void large_call::tell_members() noexcept {
     if (!rules_.has_distinct)
         return;
     if (counts_member())
-        mark_ = core::hyperloglog::mark_of(asked_.member);
+        mark_ = core::hyperloglog::mark_of(request_.member);
     for (std::uint32_t i = 0; i < rules_.size; ++i) {
         const auto& l = rules_.limits[i];
         auto& s = c_.states[i];
         if (!core::has_sketch(l))
             continue;
         if (core::kinds::distinct::advance_window(l, s, now()))
-            c_.held.stale = true;
+            c_.header.stale = true;
         s.num = s.debt;
         if (!counts_member())
             continue;
@@ -143,25 +143,25 @@ bool large_call::change_log(const decision* answer) noexcept {
     if (!rules_.has_log)
         return false;
     const auto records = answer == nullptr
-                             ? core::traits_of(asked_.verb).charges_always
+                             ? core::traits_of(request_.verb).charges_always
                              : answer->granted > 0 || (rules_.counts_denied && !answer->allowed());
-    const auto grows = records && !core::traits_of(asked_.verb).only_asks && may_grow();
+    const auto grows = records && !core::traits_of(request_.verb).only_asks && may_grow();
     const auto before = cells_for(log_->bytes());
     const auto changed = answer == nullptr
-                             ? core::change_before(*log_, rules_, asked_, grows)
-                             : core::change_after(*log_, rules_, asked_, *answer, grows);
+                             ? core::apply_before(*log_, rules_, request_, grows)
+                             : core::apply_after(*log_, rules_, request_, *answer, grows);
     if (log_ == c_.log)
         store_.chains_.change_outside(before, cells_for(log_->bytes()));
     return changed;
 }
 
 void large_call::store_all(const hash::digest& id) noexcept {
-    if (shares_ && charges(asked_, out_))
+    if (shares_ && charges(request_, out_))
         start_anew(rules_, c_.states, now());
     for (std::uint32_t i = 0; i < rules_.slots; ++i) // of a denial that only its log records
         core::fold(rules_.limits[i], c_.states[i]);
-    core::kinds::lockout::fold(c_.held.block);
-    const auto matters = std::max(core::lifetime(rules_, c_.states, c_.held, now()),
+    core::kinds::lockout::fold(c_.header.block);
+    const auto matters = std::max(core::lifetime(rules_, c_.states, c_.header, now()),
                                   core::lifetime(*log_, rules_, now()));
     const auto is_new = head_ == no_cell;
     if (matters <= 0) {
@@ -171,7 +171,7 @@ void large_call::store_all(const hash::digest& id) noexcept {
     }
     if (log_->is_empty())
         c_.log = nullptr;
-    if ((!is_new || takes_place(asked_, shares_, out_)) && make_place() && own_log()) {
+    if ((!is_new || takes_place(request_, shares_, out_)) && make_place() && own_log()) {
         settle_sketches();
         if (is_new)
             store_.chains_.insert(id, rules_, c_, now() + matters);

@@ -16,7 +16,7 @@ namespace colimit::memory {
 
 class large_call {
   public:
-    large_call(store& s, const detail::policy_data& p, const core::question& asked,
+    large_call(store& s, const detail::policy_data& p, const core::call_request& request,
                decision& out) noexcept;
     large_call(const large_call&) = delete;
     large_call& operator=(const large_call&) = delete;
@@ -39,7 +39,7 @@ class large_call {
 
     [[nodiscard]] bool counts_member() const noexcept;
     [[nodiscard]] bool adds_member() const noexcept;
-    [[nodiscard]] std::int64_t now() const noexcept { return asked_.now; }
+    [[nodiscard]] std::int64_t now() const noexcept { return request_.now; }
 
     void read(const hash::digest& id) noexcept;
     void tell_members() noexcept;
@@ -58,8 +58,8 @@ class large_call {
 
     store& store_;
     const detail::policy_data& policy_;
-    const core::plan& rules_;
-    core::question asked_;
+    const core::compiled_policy& rules_;
+    core::call_request request_;
     decision& out_;
     core::hyperloglog::mark mark_{};
 

@@ -2,7 +2,7 @@
 //
 // Slots of shared states: found, made and given up.
 
-#include <core/log_facts.hpp>
+#include <core/log_counts.hpp>
 #include <memory/shared_states.hpp>
 
 #include <algorithm>
@@ -59,21 +59,21 @@ bool shared_states::read(const hash::digest& id, const detail::policy_data& p, s
         counts = true;
         return own != nullptr ? own->state : made_up(left);
     };
-    for (std::uint32_t i = 0; i < p.plan.slots; ++i) {
-        const auto& l = p.plan.limits[i];
+    for (std::uint32_t i = 0; i < p.compiled.slots; ++i) {
+        const auto& l = p.compiled.limits[i];
         if (!core::is_log(l))
             c.states[i] = state_of(cell_tag(l), owed,
                                    [&](std::int64_t left) { return core::owing(l, left, now); });
     }
-    if (p.plan.has_log) {
+    if (p.compiled.has_log) {
         // What was given up was no newer than the note of it.
         const auto all = state_of(log_tag, owed, [&](std::int64_t) {
             return core::rule_state{.t = std::min(now, s.owed.since),
-                                    .debt = core::log_capacity(p.plan)};
+                                    .debt = core::log_capacity(p.compiled)};
         });
-        (void)log.record(all.t, all.debt, std::max(core::log_period(p.plan), all.num), 1);
+        (void)log.record(all.t, all.debt, std::max(core::log_period(p.compiled), all.num), 1);
     }
-    c.held.block = state_of(block_tag, s.locked_out.left(now), [&](std::int64_t left) {
+    c.header.block = state_of(block_tag, s.locked_out.left(now), [&](std::int64_t left) {
         return core::rule_state{.t = now, .debt = left, .num = 1, .capacity = 1};
     });
     return counts;
@@ -100,17 +100,17 @@ void shared_states::write(const hash::digest& id, const detail::policy_data& p, 
         target.recovered_at = now + matters;
         target.written_at = now;
     };
-    const auto matters = core::lifetime(p.plan, c.states, core::held{}, now);
-    for (std::uint32_t i = 0; i < p.plan.slots; ++i)
-        if (!core::is_log(p.plan.limits[i]))
-            put(cell_tag(p.plan.limits[i]), c.states[i], matters);
-    if (p.plan.has_log && !log.is_empty()) {
-        const auto kept = log.kept_for(core::log_period(p.plan));
+    const auto matters = core::lifetime(p.compiled, c.states, core::key_header{}, now);
+    for (std::uint32_t i = 0; i < p.compiled.slots; ++i)
+        if (!core::is_log(p.compiled.limits[i]))
+            put(cell_tag(p.compiled.limits[i]), c.states[i], matters);
+    if (p.compiled.has_log && !log.is_empty()) {
+        const auto kept = log.kept_for(core::log_period(p.compiled));
         put(log_tag, {.t = log.newest(now, kept), .debt = log.used(now, kept), .num = kept},
-            core::lifetime(log, p.plan, now));
+            core::lifetime(log, p.compiled, now));
     }
-    if (c.held.block.debt > 0)
-        put(block_tag, c.held.block, c.held.block.debt);
+    if (c.header.block.debt > 0)
+        put(block_tag, c.header.block, c.header.block.debt);
 }
 
 } // namespace colimit::memory

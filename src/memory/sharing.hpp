@@ -16,26 +16,27 @@
 namespace colimit::memory {
 
 /// What is there belongs to others too: who would give something back gets the answer of a peek.
-[[nodiscard]] inline core::question as_sharer(const core::question& asked) noexcept {
-    if (!core::traits_of(asked.verb).gives_back)
-        return asked;
-    return {.verb = core::verb::peek, .cost = 0, .at_least = 0, .now = asked.now};
+[[nodiscard]] inline core::call_request as_sharer(const core::call_request& request) noexcept {
+    if (!core::traits_of(request.verb).gives_back)
+        return request;
+    return {.verb = core::verb::peek, .cost = 0, .at_least = 0, .now = request.now};
 }
 
-[[nodiscard]] inline bool charges(const core::question& asked, const decision& answer) noexcept {
-    return answer.granted > 0 || core::traits_of(asked.verb).charges_always;
+[[nodiscard]] inline bool charges(const core::call_request& request,
+                                  const decision& answer) noexcept {
+    return answer.granted > 0 || core::traits_of(request.verb).charges_always;
 }
 
 /// Whether a new key with something to store gets a place of its own: not for a refusal of a shared
 /// state, which would copy it to everybody who asks.
-[[nodiscard]] inline bool takes_place(const core::question& asked, bool shares,
+[[nodiscard]] inline bool takes_place(const core::call_request& request, bool shares,
                                       const decision& answer) noexcept {
-    return !shares || charges(asked, answer) || asked.verb == core::verb::block;
+    return !shares || charges(request, answer) || request.verb == core::verb::block;
 }
 
 /// What counts from its first use does so, when it is shared, from the charge of whoever came last:
 /// each of them might be let through before its time otherwise.
-inline void start_anew(const core::plan& rules, std::span<core::rule_state> states,
+inline void start_anew(const core::compiled_policy& rules, std::span<core::rule_state> states,
                        std::int64_t now) noexcept {
     for (std::uint32_t i = 0; i < rules.slots; ++i)
         if (core::starts_at_use(rules.limits[i].kind))

@@ -3,14 +3,14 @@
 // A call whose states are all numbers: find them, let the arithmetic decide, do to the cells what
 // it says. Calls with logs and sketches are in large_call.cpp.
 
-#include <core/log_facts.hpp>
+#include <core/log_counts.hpp>
 #include <core/rule_kind.hpp>
 #include <hash/process_secret.hpp>
 #include <memory/call_states.hpp>
 #include <memory/large_call.hpp>
 #include <memory/sharing.hpp>
 #include <memory/store.hpp>
-#include <policy/question_check.hpp>
+#include <policy/request_check.hpp>
 
 #include <boost/assert.hpp>
 
@@ -19,15 +19,15 @@
 namespace colimit::memory {
 namespace {
 
-void advance(const core::plan& rules, contents& c, std::int64_t now) noexcept {
+void advance(const core::compiled_policy& rules, contents& c, std::int64_t now) noexcept {
     for (std::uint32_t i = 0; i < rules.size; ++i)
         if (core::has_sketch(rules.limits[i]))
             (void)core::kinds::distinct::advance_window(rules.limits[i], c.states[i], now);
     auto shown = decision{};
-    (void)core::evaluate(rules, c.states, c.held, {.verb = core::verb::peek, .now = now}, shown);
+    (void)core::evaluate(rules, c.states, c.header, {.verb = core::verb::peek, .now = now}, shown);
     for (std::uint32_t i = 0; i < rules.slots; ++i)
         core::fold(rules.limits[i], c.states[i]);
-    core::kinds::lockout::fold(c.held.block);
+    core::kinds::lockout::fold(c.header.block);
 }
 
 } // namespace
@@ -36,49 +36,51 @@ store::store(std::size_t states) : chains_(states) {
     (void)hash::process_secret();
 }
 
-bool store::answer(const sought& key, const detail::policy_data& p, const core::question& asked,
-                   decision& out) noexcept {
-    BOOST_ASSERT(detail::is_valid(asked, p.plan) && asked.now != detail::store_clock);
+bool store::answer(const lookup& key, const detail::policy_data& p,
+                   const core::call_request& request, decision& out) noexcept {
+    BOOST_ASSERT(detail::is_valid(request, p.compiled) && request.now != detail::store_clock);
     const auto head = chains_.find(key.id, key.likely);
-    if (p.plan.has_log || p.plan.has_distinct) {
-        large_call{*this, p, asked, out}.answer(key.id, head);
+    if (p.compiled.has_log || p.compiled.has_distinct) {
+        large_call{*this, p, request, out}.answer(key.id, head);
         return true;
     }
-    auto memory = call_states{p.plan.slots};
+    auto memory = call_states{p.compiled.slots};
     auto c = contents{.states = memory.all()};
     if (head == no_cell) {
-        answer_newcomer(key.id, p, asked, c, out);
+        answer_newcomer(key.id, p, request, c, out);
         return false;
     }
-    chains_.read(head, p.plan, c);
-    c.held.exists = true;
-    switch (core::evaluate(p.plan, c.states, c.held, asked, out)) {
+    chains_.read(head, p.compiled, c);
+    c.header.exists = true;
+    switch (core::evaluate(p.compiled, c.states, c.header, request, out)) {
     case core::effect::nothing:
         break;
     case core::effect::store:
-        write(head, p, c, asked.now);
+        write(head, p, c, request.now);
         break;
     case core::effect::erase:
         chains_.forget(head);
         break;
     }
-    return c.held.stale;
+    return c.header.stale;
 }
 
 void store::answer_newcomer(const hash::digest& id, const detail::policy_data& p,
-                            const core::question& asked, contents& c, decision& out) noexcept {
+                            const core::call_request& request, contents& c,
+                            decision& out) noexcept {
     auto log = core::event_log{};
-    const auto shares = shared_.read(id, p, asked.now, c, log);
+    const auto shares = shared_.read(id, p, request.now, c, log);
     const auto effect =
-        core::evaluate(p.plan, c.states, c.held, shares ? as_sharer(asked) : asked, out);
-    const auto now = asked.now;
+        core::evaluate(p.compiled, c.states, c.header, shares ? as_sharer(request) : request, out);
+    const auto now = request.now;
     if (effect == core::effect::store) {
-        if (shares && charges(asked, out))
-            start_anew(p.plan, c.states, now);
-        if (takes_place(asked, shares, out)) {
+        if (shares && charges(request, out))
+            start_anew(p.compiled, c.states, now);
+        if (takes_place(request, shares, out)) {
             chains_.look_around(now);
-            if (chains_.make_room(chains::cells_of(p.plan, c), 0, now, no_cell)) {
-                chains_.insert(id, p.plan, c, now + core::lifetime(p.plan, c.states, c.held, now));
+            if (chains_.make_room(chains::cells_of(p.compiled, c), 0, now, no_cell)) {
+                chains_.insert(id, p.compiled, c,
+                               now + core::lifetime(p.compiled, c.states, c.header, now));
                 return;
             }
         }
@@ -90,17 +92,17 @@ void store::answer_newcomer(const hash::digest& id, const detail::policy_data& p
 
 void store::write(std::uint32_t head, const detail::policy_data& p, const contents& c,
                   std::int64_t now) noexcept {
-    const auto recovered_at = now + core::lifetime(p.plan, c.states, c.held, now);
-    if (c.held.block.debt == 0 && chains_.is_one_bucket(head, p.plan)) {
+    const auto recovered_at = now + core::lifetime(p.compiled, c.states, c.header, now);
+    if (c.header.block.debt == 0 && chains_.is_one_bucket(head, p.compiled)) {
         chains_.overwrite(head, c.states[0], recovered_at);
         return;
     }
-    const auto needed = chains::cells_of(p.plan, c);
+    const auto needed = chains::cells_of(p.compiled, c);
     const auto length = chains_.length(head);
     if (needed > length && !chains_.make_room(needed - length, 0, now, head))
         move_to_shared(head, p, c, core::event_log{}, now);
     else
-        chains_.rewrite(head, p.plan, c, recovered_at);
+        chains_.rewrite(head, p.compiled, c, recovered_at);
 }
 
 /// The key needs more cells than it has, and there are no more: it goes on in the shared state,
@@ -108,16 +110,16 @@ void store::write(std::uint32_t head, const detail::policy_data& p, const conten
 void store::move_to_shared(std::uint32_t head, const detail::policy_data& p, const contents& c,
                            const core::event_log& log, std::int64_t now) noexcept {
     const auto id = chains_.id(head);
-    auto memory = call_states{p.plan.slots};
+    auto memory = call_states{p.compiled.slots};
     auto merged = contents{.states = memory.all()};
     auto theirs = core::event_log{};
     (void)shared_.read(id, p, now, merged, theirs);
-    advance(p.plan, merged, now);
-    for (std::uint32_t i = 0; i < p.plan.slots; ++i)
-        merged.states[i] = core::stricter(p.plan.limits[i], merged.states[i], c.states[i]);
-    if (merged.held.block.debt < c.held.block.debt)
-        merged.held.block = c.held.block;
-    const auto period = core::log_period(p.plan);
+    advance(p.compiled, merged, now);
+    for (std::uint32_t i = 0; i < p.compiled.slots; ++i)
+        merged.states[i] = core::stricter(p.compiled.limits[i], merged.states[i], c.states[i]);
+    if (merged.header.block.debt < c.header.block.debt)
+        merged.header.block = c.header.block;
+    const auto period = core::log_period(p.compiled);
     const auto kept = std::max(log.kept_for(period), theirs.kept_for(period));
     auto both = core::event_log{};
     (void)both.record(std::max(log.newest(now, kept), theirs.newest(now, kept)),

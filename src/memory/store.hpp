@@ -53,7 +53,7 @@ namespace colimit::memory {
 class store {
   public:
     /// A key that is being looked for: the memory it will need is on its way.
-    struct sought {
+    struct lookup {
         hash::digest id;
         std::uint32_t likely; ///< the chain that it most likely has, or none
     };
@@ -66,21 +66,21 @@ class store {
 
     /// The first half of a call. What the caller does between the halves, such as reading the
     /// clock, costs nothing when the key is not in the cache.
-    [[nodiscard]] sought seek(const hash::digest& key) const noexcept {
+    [[nodiscard]] lookup seek(const hash::digest& key) const noexcept {
         return {key, chains_.seek(key)};
     }
 
     /// The second half, with the same policy and no other call between. `asked` is valid and its
     /// clock is set. Returns whether a denial would have to replace what is stored, where it can
     /// tell: the state lies after now, or was no state.
-    bool answer(const sought& key, const detail::policy_data& p, const core::question& asked,
+    bool answer(const lookup& key, const detail::policy_data& p, const core::call_request& request,
                 decision& out) noexcept;
 
     /// Both halves. The key is at most limits::max_key_bytes.
-    void answer(std::string_view key, const detail::policy_data& p, const core::question& asked,
-                decision& out) {
+    void answer(std::string_view key, const detail::policy_data& p,
+                const core::call_request& request, decision& out) {
         BOOST_ASSERT(key.size() <= limits::max_key_bytes);
-        (void)answer(seek(p.digest(key)), p, asked, out);
+        (void)answer(seek(p.digest(key)), p, request, out);
     }
 
     [[nodiscard]] local_statistics statistics() const noexcept;
@@ -90,7 +90,7 @@ class store {
     friend class joint_call;
 
     void answer_newcomer(const hash::digest& id, const detail::policy_data& p,
-                         const core::question& asked, contents& c, decision& out) noexcept;
+                         const core::call_request& request, contents& c, decision& out) noexcept;
     void write(std::uint32_t head, const detail::policy_data& p, const contents& c,
                std::int64_t now) noexcept;
     void move_to_shared(std::uint32_t head, const detail::policy_data& p, const contents& c,

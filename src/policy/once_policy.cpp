@@ -2,7 +2,7 @@
 //
 // Constructed on first use, for the whole process.
 
-#include <core/plan_bytes.hpp>
+#include <core/policy_encoding.hpp>
 #include <hash/fnv1a.hpp>
 #include <policy/once_policy.hpp>
 
@@ -11,7 +11,7 @@ namespace colimit::detail {
 const std::shared_ptr<const policy_data>& once_policy() {
     static const auto made = [] {
         auto data = std::make_shared<policy_data>();
-        data->wire = core::encode_plan(data->plan);
+        data->wire = core::encode_policy(data->compiled);
         data->identity = data->wire;
         data->fingerprint = hash::fnv1a_64(data->identity);
         data->identify("");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The representation of a policy: its rules, the plan that the arithmetic reads, and the bytes that
+// The representation of a policy: its rules, their compiled form, and the bytes that
 // the scripts read. Immutable and shared.
 
 #ifndef COLIMIT_POLICY_POLICY_DATA_HPP
@@ -8,7 +8,7 @@
 
 #include <colimit/policy.hpp>
 #include <core/bloom.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 #include <hash/process_secret.hpp>
 #include <hash/siphash.hpp>
 
@@ -25,10 +25,10 @@ struct policy_data {
     std::string name;
     std::vector<rule> rules;
     policy_options options;
-    core::plan plan;
-    /// The shape of a Bloom filter, which has no rules and no plan; its keys are ids.
+    core::compiled_policy compiled;
+    /// The shape of a Bloom filter, which has no rules; its keys are ids.
     std::optional<core::bloom_shape> filter;
-    /// The plan or the filter, in the form that its script unpacks.
+    /// The policy or the filter, in the form that its script unpacks.
     std::string wire;
     /// Identifies the state and the rules: policies with equal identities are interchangeable.
     std::string identity;

@@ -3,7 +3,7 @@
 // Scales limits, in whole tokens and microseconds.
 
 #include <colimit/error.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 #include <policy/policy_data.hpp>
 #include <policy/scaled_policy.hpp>
 
@@ -57,7 +57,7 @@ namespace {
 
 [[nodiscard]] bool makes_sense(const rule& r) {
     try {
-        (void)core::make_plan("", std::span{&r, 1});
+        (void)core::compile_policy("", std::span{&r, 1});
         return true;
     } catch (const error&) {
         return false;

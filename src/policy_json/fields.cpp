@@ -3,7 +3,7 @@
 // Checked access to values, and the error messages.
 
 #include <colimit/limits.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 #include <policy_json/fields.hpp>
 #include <rule_text/cursor.hpp>
 #include <rule_text/quoted.hpp>
@@ -29,7 +29,7 @@ constexpr std::size_t shown_digits = 40;
 
 } // namespace
 
-std::string place::described() const {
+std::string node_ref::described() const {
     switch (value_->kind) {
     case kind::null:
         return "null";
@@ -48,23 +48,23 @@ std::string place::described() const {
     return {};
 }
 
-void place::refuse(const std::string& reason) const {
+void node_ref::refuse(const std::string& reason) const {
     throw error{errc::invalid_policy, (path_.empty() ? "the document" : path_) + ": " + reason};
 }
 
-void place::unexpected(std::string_view expected) const {
+void node_ref::unexpected(std::string_view expected) const {
     refuse("invalid value (got " + described() + ", expected " + std::string{expected} + ")");
 }
 
-place place::element(std::size_t i) const {
+node_ref node_ref::element(std::size_t i) const {
     return {*document_, document_->inside(*value_, i), path_ + "[" + std::to_string(i) + "]"};
 }
 
-place place::member(std::size_t i) const {
+node_ref node_ref::member(std::size_t i) const {
     return {*document_, document_->inside(*value_, i), path_of(path_, name_of(i))};
 }
 
-std::int64_t place::integer(std::int64_t least, std::int64_t most) const {
+std::int64_t node_ref::integer(std::int64_t least, std::int64_t most) const {
     const auto digits = written();
     if (!is(kind::number))
         unexpected("a whole number");
@@ -82,40 +82,40 @@ std::int64_t place::integer(std::int64_t least, std::int64_t most) const {
     return number;
 }
 
-bool place::boolean() const {
+bool node_ref::boolean() const {
     if (!is(kind::boolean))
         unexpected("true or false");
     return value_->truth;
 }
 
-std::string_view place::text(std::string_view expected) const {
+std::string_view node_ref::text(std::string_view expected) const {
     if (!is(kind::string))
         unexpected(expected);
     return written();
 }
 
-std::string_view place::name_text() const {
+std::string_view node_ref::name_text() const {
     const auto name = text("a name");
     core::check_name(name, path_, true, errc::invalid_policy);
     return name;
 }
 
-std::int64_t place::duration() const {
+std::int64_t node_ref::duration() const {
     if (is(kind::number))
         unexpected("a text with a unit, such as \"5s\"");
     const auto written = text("a duration such as \"5s\"");
     return with_path([&] { return text::parse_duration(written); });
 }
 
-fields::fields(place object) : object_(std::move(object)) {
+fields::fields(node_ref object) : object_(std::move(object)) {
     if (!object_.is(kind::object))
         object_.unexpected("an object");
-    std::vector<place> members;
+    std::vector<node_ref> members;
     members.reserve(object_.size());
     for (std::size_t i = 0; i < object_.size(); ++i)
         members.push_back(object_.member(i));
-    std::ranges::sort(members, {}, &place::name);
-    const auto twin = std::ranges::adjacent_find(members, {}, &place::name);
+    std::ranges::sort(members, {}, &node_ref::name);
+    const auto twin = std::ranges::adjacent_find(members, {}, &node_ref::name);
     if (twin != members.end())
         twin->refuse("is given twice");
 }
@@ -137,7 +137,7 @@ bool fields::has(std::string_view name) const noexcept {
     return find(name) != object_.size();
 }
 
-place fields::operator[](std::string_view name) const {
+node_ref fields::operator[](std::string_view name) const {
     const auto i = find(name);
     if (i == object_.size())
         object_.refuse(std::string{name} + " is missing");

@@ -19,9 +19,9 @@
 namespace colimit::json {
 
 /// A value and its position.
-class place {
+class node_ref {
   public:
-    place(const json::document& d, const json::value& v, std::string path)
+    node_ref(const json::document& d, const json::value& v, std::string path)
         : document_(&d), value_(&v), path_(std::move(path)) {}
 
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -36,9 +36,9 @@ class place {
         return is(kind::array) || is(kind::object) ? value_->content.size : 0;
     }
     /// For arrays.
-    [[nodiscard]] place element(std::size_t i) const;
+    [[nodiscard]] node_ref element(std::size_t i) const;
     /// For objects.
-    [[nodiscard]] place member(std::size_t i) const;
+    [[nodiscard]] node_ref member(std::size_t i) const;
 
     /// Return the value as this type, or throw.
     [[nodiscard]] std::int64_t integer(std::int64_t least, std::int64_t most) const;
@@ -80,21 +80,21 @@ class place {
 class fields {
   public:
     /// Throws if the value is not an object, or if a field is given twice.
-    explicit fields(place object);
+    explicit fields(node_ref object);
 
     /// Throws if a field is not one of these.
     void allow_only(std::span<const std::string_view> names) const;
 
     [[nodiscard]] bool has(std::string_view name) const noexcept;
     /// Throws if the object has no such field.
-    [[nodiscard]] place operator[](std::string_view name) const;
+    [[nodiscard]] node_ref operator[](std::string_view name) const;
 
-    [[nodiscard]] const place& object() const noexcept { return object_; }
+    [[nodiscard]] const node_ref& object() const noexcept { return object_; }
 
   private:
     [[nodiscard]] std::size_t find(std::string_view name) const noexcept;
 
-    place object_;
+    node_ref object_;
 };
 
 } // namespace colimit::json

@@ -5,7 +5,7 @@
 #include <colimit/json.hpp>
 #include <colimit/limits.hpp>
 #include <colimit/rule_text.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 #include <policy_json/fields.hpp>
 #include <policy_json/parser.hpp>
 #include <policy_json/rule_fields.hpp>
@@ -19,10 +19,10 @@ namespace colimit {
 namespace {
 
 using json::kind;
-using json::place;
+using json::node_ref;
 
 /// Appends the rules of a text, which may have several.
-void add_rules(std::vector<rule>& rules, const place& p) {
+void add_rules(std::vector<rule>& rules, const node_ref& p) {
     if (p.is(kind::object)) {
         rules.push_back(json::read_rule(p));
     } else {
@@ -34,7 +34,7 @@ void add_rules(std::vector<rule>& rules, const place& p) {
         p.refuse("too many rules (at most 8)");
 }
 
-[[nodiscard]] std::vector<rule> read_rules(const place& p) {
+[[nodiscard]] std::vector<rule> read_rules(const node_ref& p) {
     std::vector<rule> rules;
     if (p.is(kind::string))
         add_rules(rules, p);
@@ -47,11 +47,11 @@ void add_rules(std::vector<rule>& rules, const place& p) {
     return rules;
 }
 
-[[nodiscard]] policy make_policy(const place& p, const std::vector<rule>& rules) {
+[[nodiscard]] policy make_policy(const node_ref& p, const std::vector<rule>& rules) {
     return p.with_path([&] { return policy{p.name(), rules}; });
 }
 
-[[nodiscard]] failure_mode read_mode(const place& p) {
+[[nodiscard]] failure_mode read_mode(const node_ref& p) {
     constexpr std::string_view expected = "local, allow, deny or error";
     const auto name = p.text(expected);
     using enum failure_mode;
@@ -61,7 +61,7 @@ void add_rules(std::vector<rule>& rules, const place& p) {
     p.unexpected(expected);
 }
 
-[[nodiscard]] storage read_storage(const place& p) {
+[[nodiscard]] storage read_storage(const node_ref& p) {
     constexpr std::string_view expected = "per_key or shared_hash";
     const auto name = p.text(expected);
     for (const auto layout : {storage::per_key, storage::shared_hash})
@@ -88,7 +88,7 @@ void add_rules(std::vector<rule>& rules, const place& p) {
     return made;
 }
 
-[[nodiscard]] policy read_policy(const place& p) {
+[[nodiscard]] policy read_policy(const node_ref& p) {
     core::check_name(p.name(), p.path(), true, errc::invalid_policy);
     if (!p.is(kind::object)) {
         if (!p.is(kind::string) && !p.is(kind::array))
@@ -106,7 +106,7 @@ void add_rules(std::vector<rule>& rules, const place& p) {
 
 policy_set parse_policies(std::string_view document) {
     const auto parsed = json::parse(document);
-    const auto root = json::fields{place{parsed, parsed.root, ""}};
+    const auto root = json::fields{node_ref{parsed, parsed.root, ""}};
     constexpr std::array<std::string_view, 1> known{"policies"};
     root.allow_only(known);
     const auto all = json::fields{root["policies"]}.object();

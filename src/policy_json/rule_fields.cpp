@@ -4,7 +4,7 @@
 
 #include <colimit/limits.hpp>
 #include <core/algorithms.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 #include <policy_json/rule_fields.hpp>
 #include <rule_text/times.hpp>
 
@@ -49,7 +49,7 @@ constexpr auto field_names = [] {
 
 /// Parses one of a few words.
 template<class Values, class Name>
-[[nodiscard]] auto choice(const place& p, const Values& values, Name name_of) {
+[[nodiscard]] auto choice(const node_ref& p, const Values& values, Name name_of) {
     const auto expected = "one of " + text::listed(values | std::views::transform(name_of));
     const auto word = p.text(expected);
     for (const auto& value : values)
@@ -70,7 +70,7 @@ template<class Values, class Name>
     return choice(f["unit"], units, [](calendar_unit u) { return colimit::to_string(u); });
 }
 
-[[nodiscard]] refill refill_of(const place& p) {
+[[nodiscard]] refill refill_of(const node_ref& p) {
     constexpr std::array refills{refill::continuous, refill::stepwise, refill::aligned};
     return choice(p, refills, [](refill r) -> std::string_view {
         return r == refill::continuous ? "continuous"
@@ -88,8 +88,8 @@ void check_fields(const fields& f, algorithm kind) {
 }
 
 /// Returns a field with two names, which must be given by at most one of them.
-[[nodiscard]] std::optional<place> either(const fields& f, std::string_view name,
-                                          std::string_view alias) {
+[[nodiscard]] std::optional<node_ref> either(const fields& f, std::string_view name,
+                                             std::string_view alias) {
     if (!f.has(alias))
         return f.has(name) ? std::optional{f[name]} : std::nullopt;
     if (f.has(name))
@@ -137,12 +137,12 @@ void check_fields(const fields& f, algorithm kind) {
 
 } // namespace
 
-rule read_rule(const place& object) {
+rule read_rule(const node_ref& object) {
     const auto f = fields{object};
     const auto kind = algorithm_of(f);
     check_fields(f, kind);
     const auto r = refined(numbers_of(f, kind), f);
-    object.with_path([&] { (void)core::make_plan("", {&r, 1}); });
+    object.with_path([&] { (void)core::compile_policy("", {&r, 1}); });
     return r;
 }
 

@@ -11,7 +11,7 @@
 namespace colimit::json {
 
 /// @throws colimit::error errc::invalid_policy, also if the rule is not valid.
-[[nodiscard]] rule read_rule(const place& object);
+[[nodiscard]] rule read_rule(const node_ref& object);
 
 } // namespace colimit::json
 

@@ -6,7 +6,7 @@
 
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
-#include <core/log_facts.hpp>
+#include <core/log_counts.hpp>
 #include <policy/policy_data.hpp>
 #include <support/redis_server.hpp>
 
@@ -21,16 +21,17 @@
 namespace colimit::conformance {
 namespace {
 
-using detail::question;
+using detail::call_request;
 using detail::verb;
 
-[[nodiscard]] time_point time_of(const question& q) {
+[[nodiscard]] time_point time_of(const call_request& q) {
     return time_point{std::chrono::microseconds{q.now}};
 }
 
 /// Calls the member of a limiter that a verb names, with its options and what comes after them.
 template<class Limiter, class... Token>
-auto call(Limiter& l, std::string_view key, const policy& p, const question& q, Token... token) {
+auto call(Limiter& l, std::string_view key, const policy& p, const call_request& q,
+          Token... token) {
     const auto checked = check_options{.cost = q.cost, .at_least = q.at_least, .now = time_of(q)};
     const auto charged = charge_options{.cost = q.cost, .now = time_of(q)};
     switch (q.verb) {
@@ -53,24 +54,24 @@ auto call(Limiter& l, std::string_view key, const policy& p, const question& q, 
 class core_store final : public store {
   public:
     [[nodiscard]] std::optional<std::string> cannot(const policy& rules) const override {
-        if (rules.data()->plan.has_distinct)
+        if (rules.data()->compiled.has_distinct)
             return "sketches are part of the stores, not of the arithmetic";
         return std::nullopt;
     }
 
     [[nodiscard]] decision ask(std::string_view key, const policy& rules,
-                               const question& asked) override {
-        const auto& plan = rules.data()->plan;
+                               const call_request& request) override {
+        const auto& plan = rules.data()->compiled;
         auto& stored = keys_[std::string{key}];
         auto state = stored.state;
         auto answer = decision{};
         if (plan.has_log) {
-            (void)core::change_before(stored.log, plan, asked);
-            core::tell(stored.log, plan, asked, state.states);
+            (void)core::apply_before(stored.log, plan, request);
+            core::report_counts(stored.log, plan, request, state.states);
         }
-        const auto next = core::evaluate(plan, state, asked, answer);
+        const auto next = core::evaluate(plan, state, request, answer);
         if (plan.has_log)
-            (void)core::change_after(stored.log, plan, asked, answer);
+            (void)core::apply_after(stored.log, plan, request, answer);
         if (next == core::effect::store)
             stored.state = state;
         else if (next == core::effect::erase)
@@ -91,9 +92,9 @@ class core_store final : public store {
 class memory_store final : public store {
   public:
     [[nodiscard]] decision ask(std::string_view key, const policy& rules,
-                               const question& asked) override {
+                               const call_request& request) override {
         const auto found = limiters_.try_emplace(std::string{key}, 64).first;
-        return call(found->second, key, rules, asked);
+        return call(found->second, key, rules, request);
     }
 
   private:
@@ -107,9 +108,9 @@ class redis_store final : public store {
           limiter_(context_.get_executor(), settings(own_ ? own_->address() : address)) {}
 
     [[nodiscard]] decision ask(std::string_view key, const policy& rules,
-                               const question& asked) override {
+                               const call_request& request) override {
         auto got = std::optional<std::pair<error_code, decision>>{};
-        call(limiter_, key, rules, asked,
+        call(limiter_, key, rules, request,
              [&got](error_code ec, const decision& d) { got.emplace(ec, d); });
         while (!got) {
             context_.restart();

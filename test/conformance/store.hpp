@@ -7,7 +7,7 @@
 #define COLIMIT_TEST_CONFORMANCE_STORE_HPP
 
 #include <colimit/decision.hpp>
-#include <colimit/detail/question.hpp>
+#include <colimit/detail/call_request.hpp>
 #include <colimit/policy.hpp>
 
 #include <memory>
@@ -31,7 +31,7 @@ class store {
 
     /// `allow`, `peek`, `charge`, `refund` or `reset`. A failed call throws.
     [[nodiscard]] virtual decision ask(std::string_view key, const policy& rules,
-                                       const detail::question& asked) = 0;
+                                       const detail::call_request& request) = 0;
 };
 
 /// @param name `core`, `memory` or `redis`

@@ -7,7 +7,7 @@
 
 #include <colimit/bloom_filter.hpp>
 #include <core/id_digest.hpp>
-#include <core/plan_bytes.hpp>
+#include <core/policy_encoding.hpp>
 #include <hash/fnv1a.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/protocol/reply_header.hpp>

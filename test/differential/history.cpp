@@ -52,8 +52,10 @@ class story {
     }
 
   private:
-    [[nodiscard]] const core::plan& rules() const { return told_.versions[version_].data()->plan; }
-    [[nodiscard]] const core::limit& some_rule() {
+    [[nodiscard]] const core::compiled_policy& rules() const {
+        return told_.versions[version_].data()->compiled;
+    }
+    [[nodiscard]] const core::compiled_rule& some_rule() {
         return rules().limits[dice_.below(rules().size)];
     }
 
@@ -124,7 +126,7 @@ class story {
             bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
         }
         // The numbers of values that are brief: of a version, of none, or of nothing that was.
-        const auto& other = told_.versions[dice_.below(told_.versions.size())].data()->plan;
+        const auto& other = told_.versions[dice_.below(told_.versions.size())].data()->compiled;
         bytes += redis::encode_brief_numbers(dice_.percent(60) ? rules() : other);
         while (dice_.percent(30) && bytes.size() < 36)
             bytes += static_cast<char>(dice_.bits());
@@ -174,10 +176,10 @@ class story {
     }
 
     /// Equal calls in a row, which a batch makes one of: of one member, too.
-    void add_times(step& to, std::size_t key, core::question asked, std::uint64_t times) {
-        asked = with_member(asked);
+    void add_times(step& to, std::size_t key, core::call_request request, std::uint64_t times) {
+        request = with_member(request);
         for (; times > 0; --times)
-            add(to, key, asked);
+            add(to, key, request);
     }
 
     /// One of a few, so that some come again.
@@ -191,23 +193,23 @@ class story {
         return members[dice_.below(dice_.percent(70) ? 12 : members.size())];
     }
 
-    [[nodiscard]] core::question with_member(core::question asked) {
-        asked.member = random_member();
-        asked.has_member = true;
-        return asked;
+    [[nodiscard]] core::call_request with_member(core::call_request request) {
+        request.member = random_member();
+        request.has_member = true;
+        return request;
     }
 
-    void add(step& to, std::size_t key, core::question asked) {
-        to.calls.push_back({key, asked, version_});
-        asked.now = now_;
-        (void)twin_.answer(rules(), key, asked, last_);
+    void add(step& to, std::size_t key, core::call_request request) {
+        to.calls.push_back({key, request, version_});
+        request.now = now_;
+        (void)twin_.answer(rules(), key, request, last_);
     }
 
     [[nodiscard]] std::int64_t clock() const {
         return told_.server_clock ? detail::store_clock : now_;
     }
 
-    [[nodiscard]] core::question random_question() {
+    [[nodiscard]] core::call_request random_question() {
         const auto chance = dice_.below(100);
         if (chance < 5)
             return {verb::reset, 0, 0, clock()};
@@ -229,7 +231,7 @@ class story {
         return dice_.percent(60) ? std::min<std::int64_t>(cost, 1) : dice_.between(0, cost);
     }
 
-    [[nodiscard]] core::question hold_question() {
+    [[nodiscard]] core::call_request hold_question() {
         const auto length =
             dice_.magnitude(told_.server_clock ? 5'000'000 : limits::max_recovery.count());
         return {rules().has_log || dice_.percent(50) ? verb::block : verb::once,
@@ -237,7 +239,7 @@ class story {
     }
 
     /// A place in the future; or the one that was given last is given back, or nearly that one.
-    [[nodiscard]] core::question reserve_question(std::int64_t cost) {
+    [[nodiscard]] core::call_request reserve_question(std::int64_t cost) {
         if (dice_.percent(40))
             return {verb::unreserve, cost,
                     std::max<std::int64_t>(0, core::recovers_at(last_) +

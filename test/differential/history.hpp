@@ -28,8 +28,8 @@ enum class step_kind : std::uint8_t {
 
 struct key_call {
     std::size_t key;
-    core::question asked;    ///< its clock is the step's
-    std::size_t version = 0; ///< of the policy: in a batch the same for all
+    core::call_request request; ///< its clock is the step's
+    std::size_t version = 0;    ///< of the policy: in a batch the same for all
 };
 
 /// Of a row.

@@ -44,18 +44,18 @@ void print_calls(std::ostream& out, const step& s) {
         out << "all or nothing";
     else
         out << "policy " << s.calls.front().version + 1;
-    if (const auto now = s.calls.front().asked.now; now != detail::store_clock)
+    if (const auto now = s.calls.front().request.now; now != detail::store_clock)
         out << " at " << now;
     out << ":\n";
     for (const auto& c : s.calls) {
-        out << "    key " << c.key << ' ' << name(c.asked.verb);
+        out << "    key " << c.key << ' ' << name(c.request.verb);
         if (together)
             out << " by policy " << c.version + 1;
-        if (c.asked.verb != verb::reset)
-            out << " cost " << c.asked.cost;
-        if (c.asked.at_least != c.asked.cost)
-            out << " at least " << c.asked.at_least;
-        out << " of " << c.asked.member;
+        if (c.request.verb != verb::reset)
+            out << " cost " << c.request.cost;
+        if (c.request.at_least != c.request.cost)
+            out << " at least " << c.request.at_least;
+        out << " of " << c.request.member;
         out << '\n';
     }
 }

@@ -7,7 +7,7 @@
 #include "dice.hpp"
 
 #include <colimit/limits.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 #include <policy/policy_data.hpp>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class log_story {
             rules.push_back(draw_rule("r" + std::to_string(rules.size())));
         const auto made = policy{"p", rules};
         told_.versions = {dice_.percent(10) ? made.shadow() : made};
-        room_ = core::log_capacity(made.data()->plan);
+        room_ = core::log_capacity(made.data()->compiled);
         asked_.resize(told_.keys);
         refunds_ = !counts_refused_ || dice_.percent(50);
         now_ = dice_.magnitude(limits::max_time / 2);
@@ -48,7 +48,7 @@ class log_story {
         }
         auto last = step{};
         for (std::size_t k = 0; k < told_.keys; ++k)
-            last.calls.push_back({.key = k, .asked = {.verb = verb::peek, .now = now_}});
+            last.calls.push_back({.key = k, .request = {.verb = verb::peek, .now = now_}});
         told_.steps.push_back(std::move(last));
         return std::move(told_);
     }
@@ -84,14 +84,14 @@ class log_story {
         keys.resize(1 + dice_.below(keys.size()));
         auto made = step{};
         for (const auto k : keys)
-            made.calls.push_back({.key = k, .asked = within_room(k, draw_question())});
+            made.calls.push_back({.key = k, .request = within_room(k, draw_question())});
         times_.push_back(now_);
         return made;
     }
 
     /// If denied calls count, only so many tokens are kept in a server, and as many calls here:
     /// which of them a refund takes is the same as long as all are.
-    [[nodiscard]] core::question within_room(std::size_t key, core::question q) {
+    [[nodiscard]] core::call_request within_room(std::size_t key, core::call_request q) {
         if (!counts_refused_ || !refunds_)
             return q;
         auto& sum = asked_[key];
@@ -104,11 +104,11 @@ class log_story {
         return q;
     }
 
-    [[nodiscard]] core::question draw_question() {
+    [[nodiscard]] core::call_request draw_question() {
         const auto cost = dice_.percent(50)   ? 1
                           : dice_.percent(90) ? dice_.between(0, 6)
                                               : dice_.magnitude(400);
-        auto q = core::question{.cost = cost, .at_least = cost, .now = now_};
+        auto q = core::call_request{.cost = cost, .at_least = cost, .now = now_};
         const auto what = dice_.below(100);
         q.verb = what < 60   ? verb::allow
                  : what < 75 ? verb::peek

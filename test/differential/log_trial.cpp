@@ -8,7 +8,7 @@
 #include "shrink.hpp"
 
 #include <core/evaluate.hpp>
-#include <core/log_facts.hpp>
+#include <core/log_counts.hpp>
 #include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
@@ -45,8 +45,8 @@ log_trial::log_trial(history told, std::string prefix)
     queue_.begin_connection({.origin = "differential."});
 }
 
-const core::plan& log_trial::rules() const noexcept {
-    return told_.versions.front().data()->plan;
+const core::compiled_policy& log_trial::rules() const noexcept {
+    return told_.versions.front().data()->compiled;
 }
 
 std::string log_trial::name_of(std::size_t key) const {
@@ -65,7 +65,7 @@ void log_trial::report(std::string what) {
 void log_trial::send(std::string& out) {
     calls_.clear();
     for (const auto& c : told_.steps[step_].calls)
-        if (const auto ec = queue_.submit(calls_.emplace_back(c.asked), std::to_string(c.key),
+        if (const auto ec = queue_.submit(calls_.emplace_back(c.request), std::to_string(c.key),
                                           told_.versions.front().data()))
             report("key " + std::to_string(c.key) + ": " + ec.message());
     queue_.write(out, 0, 0);
@@ -99,10 +99,10 @@ decision log_trial::expected(const key_call& c) {
     auto answer = decision{};
     auto state = core::key_state{};
     auto& log = logs_[c.key];
-    (void)core::change_before(log, rules(), c.asked);
-    core::tell(log, rules(), c.asked, state.states);
-    (void)core::evaluate(rules(), state, c.asked, answer);
-    (void)core::change_after(log, rules(), c.asked, answer);
+    (void)core::apply_before(log, rules(), c.request);
+    core::report_counts(log, rules(), c.request, state.states);
+    (void)core::evaluate(rules(), state, c.request, answer);
+    (void)core::apply_after(log, rules(), c.request, answer);
     return answer;
 }
 

@@ -38,7 +38,7 @@ class log_trial {
     [[nodiscard]] std::optional<mismatch> compare(test::raw_client& server);
 
   private:
-    [[nodiscard]] const core::plan& rules() const noexcept;
+    [[nodiscard]] const core::compiled_policy& rules() const noexcept;
     [[nodiscard]] std::string name_of(std::size_t key) const;
     [[nodiscard]] decision expected(const key_call& c);
     void compare_decisions(const step& s);

@@ -4,7 +4,7 @@
 
 #include "model.hpp"
 
-#include <core/log_facts.hpp>
+#include <core/log_counts.hpp>
 #include <core/rule_kind.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/script/wire.hpp>
@@ -16,7 +16,7 @@
 namespace colimit::differential {
 namespace {
 
-[[nodiscard]] bool bring(const core::limit& l, core::rule_state& s, std::int64_t now) {
+[[nodiscard]] bool bring(const core::compiled_rule& l, core::rule_state& s, std::int64_t now) {
     return l.kind == core::kind::distinct ? core::kinds::distinct::advance_window(l, s, now)
                                           : core::advance(l, s, now);
 }
@@ -32,7 +32,7 @@ namespace {
 /// when a member is added.
 using windows = std::array<bool, core::most_slots>;
 
-void add_member(const core::plan& rules, model_key& known, const windows& fresh,
+void add_member(const core::compiled_policy& rules, model_key& known, const windows& fresh,
                 std::string_view member) {
     for (std::uint32_t i = 0; i < rules.size; ++i) {
         const auto& l = rules.limits[i];
@@ -45,45 +45,45 @@ void add_member(const core::plan& rules, model_key& known, const windows& fresh,
 }
 
 /// Returns which windows have no members.
-[[nodiscard]] windows tell_sketches(const core::plan& rules, model_key& known,
-                                    core::key_state& state, const core::question& asked) {
+[[nodiscard]] windows tell_sketches(const core::compiled_policy& rules, model_key& known,
+                                    core::key_state& state, const core::call_request& request) {
     const auto counts =
-        asked.cost > 0 && (asked.verb == core::verb::charge || asked.verb == core::verb::allow ||
-                           asked.verb == core::verb::peek);
-    const auto mark = core::hyperloglog::mark_of(asked.member);
+        request.cost > 0 && (request.verb == core::verb::charge ||
+                             request.verb == core::verb::allow || request.verb == core::verb::peek);
+    const auto mark = core::hyperloglog::mark_of(request.member);
     auto fresh = windows{};
     for (std::uint32_t i = 0; i < rules.size; ++i) {
         auto& s = state.states[i];
         if (rules.limits[i].kind != core::kind::distinct)
             continue;
-        state.stale = bring(rules.limits[i], s, asked.now) || state.stale;
+        state.stale = bring(rules.limits[i], s, request.now) || state.stale;
         fresh[i] = s.debt == 0;
         s.num = !counts    ? s.debt
                 : fresh[i] ? 1
                            : sketch(known, rules.limits[i].tag).count_with(mark);
     }
-    if (counts && asked.verb == core::verb::charge)
-        add_member(rules, known, fresh, asked.member);
+    if (counts && request.verb == core::verb::charge)
+        add_member(rules, known, fresh, request.member);
     return fresh;
 }
 
 } // namespace
 
-core::effect model::answer(const core::plan& rules, std::size_t key, const core::question& asked,
-                           decision& out) {
+core::effect model::answer(const core::compiled_policy& rules, std::size_t key,
+                           const core::call_request& request, decision& out) {
     auto& known = keys_[key];
     auto state = redis::decode_value(rules, known.value);
     if (rules.has_log) {
-        (void)core::change_before(known.log, rules, asked);
-        core::tell(known.log, rules, asked, state.states);
+        (void)core::apply_before(known.log, rules, request);
+        core::report_counts(known.log, rules, request, state.states);
     }
-    const auto fresh = tell_sketches(rules, known, state, asked);
-    const auto effect = core::evaluate(rules, state, asked, out);
-    if (asked.verb == core::verb::allow && out.granted > 0)
-        add_member(rules, known, fresh, asked.member);
+    const auto fresh = tell_sketches(rules, known, state, request);
+    const auto effect = core::evaluate(rules, state, request, out);
+    if (request.verb == core::verb::allow && out.granted > 0)
+        add_member(rules, known, fresh, request.member);
     if (rules.has_log)
-        (void)core::change_after(known.log, rules, asked, out);
-    if (asked.verb == core::verb::reset)
+        (void)core::apply_after(known.log, rules, request, out);
+    if (request.verb == core::verb::reset)
         for (const auto& l : rules.rules())
             if (l.kind == core::kind::distinct)
                 known.sketches.erase(l.tag);
@@ -100,13 +100,13 @@ std::vector<model::joint_answer> model::answer_together(const std::vector<policy
     auto answers = std::vector<joint_answer>(calls.size());
     const auto ask = [&](core::verb v, auto&& into) {
         for (std::size_t i = 0; i < calls.size(); ++i) {
-            auto asked = calls[i].asked;
-            asked.verb = v;
-            asked.now = now;
+            auto request = calls[i].request;
+            request.verb = v;
+            request.now = now;
             if (v == core::verb::unreserve)
-                asked.at_least = -1;
-            into[i].effect = answer(versions[calls[i].version].data()->plan, calls[i].key, asked,
-                                    into[i].answer);
+                request.at_least = -1;
+            into[i].effect = answer(versions[calls[i].version].data()->compiled, calls[i].key,
+                                    request, into[i].answer);
         }
     };
     ask(core::verb::peek, answers);
@@ -124,7 +124,7 @@ std::vector<model::joint_answer> model::answer_together(const std::vector<policy
     return answers;
 }
 
-std::int64_t model::recovery_time(const core::plan& rules, std::size_t key,
+std::int64_t model::recovery_time(const core::compiled_policy& rules, std::size_t key,
                                   std::int64_t now) const {
     auto state = redis::decode_value(rules, keys_[key].value);
     auto longest = std::int64_t{0};

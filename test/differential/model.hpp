@@ -41,15 +41,15 @@ class model {
     explicit model(std::size_t keys) : keys_(keys) {}
 
     /// @param asked with its clock set
-    core::effect answer(const core::plan& rules, std::size_t key, const core::question& asked,
-                        decision& out);
+    core::effect answer(const core::compiled_policy& rules, std::size_t key,
+                        const core::call_request& request, decision& out);
 
     /// All or nothing: evaluates all checks at `now`, and charges all if all allow.
     std::vector<joint_answer> answer_together(const std::vector<policy>& versions,
                                               const std::vector<key_call>& calls, std::int64_t now);
 
     /// Returns how long after `now`, which is not before its last call, the key's state matters.
-    [[nodiscard]] std::int64_t recovery_time(const core::plan& rules, std::size_t key,
+    [[nodiscard]] std::int64_t recovery_time(const core::compiled_policy& rules, std::size_t key,
                                              std::int64_t now) const;
 
     [[nodiscard]] model_key& operator[](std::size_t key) { return keys_[key]; }

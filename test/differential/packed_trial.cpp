@@ -122,10 +122,10 @@ void packed_trial::meddle(const step& s) {
 void packed_trial::ask(const step& s) {
     auto sent = sent_batch{};
     const auto& first = s.calls.front();
-    sent.batch.start(told_.versions[first.version].data(), first.asked.now, step_);
+    sent.batch.start(told_.versions[first.version].data(), first.request.now, step_);
     auto rows = std::set<std::size_t>{};
     for (const auto& c : s.calls) {
-        sent.batch.add(sent.calls.emplace_back(c.asked), prefix_, bytes_of(c.key));
+        sent.batch.add(sent.calls.emplace_back(c.request), prefix_, bytes_of(c.key));
         rows.insert(row_of(c.key));
     }
     auto out = std::string{};
@@ -165,7 +165,7 @@ void packed_trial::expect(const step& s, const sent_batch& sent) {
 /// write.
 void packed_trial::expect_row(const step& s, const sent_batch& sent, std::size_t row,
                               const std::set<std::size_t>& keys) {
-    const auto& rules = told_.versions[s.calls.front().version].data()->plan;
+    const auto& rules = told_.versions[s.calls.front().version].data()->compiled;
     auto& known = rows_[row];
     const auto is_new = [&](std::size_t key) {
         return known[row_model::new_hash].fields.contains(field_of(key));
@@ -215,10 +215,10 @@ std::vector<decision> packed_trial::answers_for(const step& s, std::size_t key, 
     for (const auto& c : s.calls) {
         if (c.key != key)
             continue;
-        auto asked = c.asked;
-        asked.now = now_;
-        const auto effect =
-            model_.answer(told_.versions[c.version].data()->plan, key, asked, all.emplace_back());
+        auto request = c.request;
+        request.now = now_;
+        const auto effect = model_.answer(told_.versions[c.version].data()->compiled, key, request,
+                                          all.emplace_back());
         changed = changed || effect != core::effect::nothing;
     }
     return all;
@@ -226,7 +226,7 @@ std::vector<decision> packed_trial::answers_for(const step& s, std::size_t key, 
 
 /// While a clock runs and rules stay, all that a new generation leaves behind says what nothing
 /// says.
-void packed_trial::compare_dropped(const core::plan& rules, std::size_t row) {
+void packed_trial::compare_dropped(const core::compiled_policy& rules, std::size_t row) {
     if (!told_.server_clock || planted_ || told_.versions.size() > 1)
         return;
     for (std::size_t key = 0; key < told_.keys; ++key) {
@@ -235,12 +235,12 @@ void packed_trial::compare_dropped(const core::plan& rules, std::size_t row) {
         if (row_of(key) != row || found == dropped.end())
             continue;
         const auto kept = std::exchange(model_[key].value, found->second);
-        const auto asked = core::question{.verb = core::verb::peek, .now = now_};
+        const auto request = core::call_request{.verb = core::verb::peek, .now = now_};
         auto with = decision{};
         auto without = decision{};
-        (void)model_.answer(rules, key, asked, with);
+        (void)model_.answer(rules, key, request, with);
         model_[key].value.reset();
-        (void)model_.answer(rules, key, asked, without);
+        (void)model_.answer(rules, key, request, without);
         if (with != without)
             report("key " + std::to_string(key) + " is dropped before it has recovered");
         model_[key].value = kept;

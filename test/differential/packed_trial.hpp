@@ -43,7 +43,7 @@ class packed_trial {
     [[nodiscard]] std::vector<decision> answers_for(const step& s, std::size_t key, bool& changed);
     void compare_calls(const step& s, const sent_batch& sent, std::size_t key,
                        const std::vector<decision>& expected, bool well);
-    void compare_dropped(const core::plan& rules, std::size_t row);
+    void compare_dropped(const core::compiled_policy& rules, std::size_t row);
     void look(std::size_t row);
     void compare_end(const std::string& name, row_hash& known, std::int64_t end);
     [[nodiscard]] std::size_t row_of(std::size_t key) const;

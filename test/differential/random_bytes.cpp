@@ -54,7 +54,7 @@ void append(std::string& out, T value) {
     return d.pick(values);
 }
 
-[[nodiscard]] slot random_slot(dice& d, const core::limit& b, std::int64_t now) {
+[[nodiscard]] slot random_slot(dice& d, const core::compiled_rule& b, std::int64_t now) {
     const auto length = b.kind == core::kind::calendar ? 86'400'000'000 : b.period * b.unit;
     const auto ends = b.period != 0 && d.percent(50); // a window that has not ended
     const auto t = ends            ? now + d.between(0, 2 * length)
@@ -78,7 +78,8 @@ void append(std::string& out, T value) {
     return {redis::block_tag, {static_cast<double>(now), static_cast<double>(length), 1, 1}};
 }
 
-[[nodiscard]] std::vector<slot> random_slots(dice& d, const core::plan& rules, std::int64_t now) {
+[[nodiscard]] std::vector<slot> random_slots(dice& d, const core::compiled_policy& rules,
+                                             std::int64_t now) {
     auto slots = std::vector<slot>{};
     for (const auto& b : rules.all())
         slots.push_back(random_slot(d, b, now));
@@ -110,7 +111,7 @@ void append(std::string& out, T value) {
 
 } // namespace
 
-std::string random_bytes(dice& d, const core::plan& rules, std::int64_t now) {
+std::string random_bytes(dice& d, const core::compiled_policy& rules, std::int64_t now) {
     auto out = std::string{};
     if (d.percent(20)) {
         for (auto left = d.below(400); left > 0; --left)

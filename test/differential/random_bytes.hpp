@@ -7,7 +7,7 @@
 
 #include "dice.hpp"
 
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 
 #include <cstdint>
 #include <string>
@@ -15,7 +15,8 @@
 namespace colimit::differential {
 
 /// Returns a possible value of a key of this policy at about `now`.
-[[nodiscard]] std::string random_bytes(dice& d, const core::plan& rules, std::int64_t now);
+[[nodiscard]] std::string random_bytes(dice& d, const core::compiled_policy& rules,
+                                       std::int64_t now);
 
 } // namespace colimit::differential
 

@@ -6,7 +6,7 @@
 #include "random_policy.hpp"
 
 #include <colimit/error.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 #include <core/rule_kind.hpp>
 
 #include <algorithm>
@@ -112,7 +112,7 @@ struct taste {
 
 [[nodiscard]] bool makes_sense(const rule& r, bool quick) {
     try {
-        const auto p = core::make_plan("", {&r, 1});
+        const auto p = core::compile_policy("", {&r, 1});
         return !quick || r.kind() == algorithm::calendar ||
                core::full_recovery(p.limits[0]) <= 2 * quickest_recovery;
     } catch (const error&) {

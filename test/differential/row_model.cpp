@@ -20,7 +20,7 @@ constexpr std::size_t numbers_at = 16;
 constexpr std::size_t numbers_bytes = 20;
 constexpr std::size_t brief_bytes = 16;
 
-[[nodiscard]] std::string numbers_of(const core::plan& rules) {
+[[nodiscard]] std::string numbers_of(const core::compiled_policy& rules) {
     const auto own = redis::encode_brief_numbers(rules);
     return own.empty() ? std::string(numbers_bytes, '\0') : own;
 }
@@ -35,7 +35,7 @@ constexpr std::size_t brief_bytes = 16;
 
 } // namespace
 
-std::optional<std::string> row_model::find(const core::plan& rules,
+std::optional<std::string> row_model::find(const core::compiled_policy& rules,
                                            const std::string& field) const {
     for (const auto hash : {new_hash, old_hash}) {
         const auto found = hashes_[hash].fields.find(field);
@@ -49,12 +49,12 @@ std::optional<std::string> row_model::find(const core::plan& rules,
     return std::nullopt;
 }
 
-bool row_model::is_brief(const core::plan& rules) const {
+bool row_model::is_brief(const core::compiled_policy& rules) const {
     const auto own = redis::encode_brief_numbers(rules);
     return !own.empty() && read_head(rules, new_hash).numbers == own;
 }
 
-row_model::head row_model::read_head(const core::plan& rules, std::size_t hash) const {
+row_model::head row_model::read_head(const core::compiled_policy& rules, std::size_t hash) const {
     auto read = head{.numbers = numbers_of(rules)};
     const auto found = hashes_[hash].fields.find("");
     if (found == hashes_[hash].fields.end() || found->second.size() != head_bytes)
@@ -67,17 +67,17 @@ row_model::head row_model::read_head(const core::plan& rules, std::size_t hash) 
     return read;
 }
 
-double row_model::head::lasts(const core::plan& rules) const {
+double row_model::head::lasts(const core::compiled_policy& rules) const {
     return std::max({static_cast<double>(rules.generation), longest, before});
 }
 
-bool row_model::turns(const core::plan& rules, std::int64_t now) const {
+bool row_model::turns(const core::compiled_policy& rules, std::int64_t now) const {
     const auto h = read_head(rules, new_hash);
     const auto at = static_cast<double>(now);
     return h.since >= 0 && h.since <= at && at - h.since >= h.lasts(rules);
 }
 
-void row_model::open(const core::plan& rules, std::int64_t now, std::int64_t matters,
+void row_model::open(const core::compiled_policy& rules, std::int64_t now, std::int64_t matters,
                      std::int64_t least_ms, bool supplied) {
     const auto at = static_cast<double>(now);
     const auto own = static_cast<double>(std::max(rules.generation, matters));
@@ -112,8 +112,8 @@ void row_model::open(const core::plan& rules, std::int64_t now, std::int64_t mat
     hashes_[new_hash].lives_for = lives;
 }
 
-void row_model::write(const core::plan& rules, const std::string& field, const std::string& value,
-                      bool brief) {
+void row_model::write(const core::compiled_policy& rules, const std::string& field,
+                      const std::string& value, bool brief) {
     const auto whole = std::string_view{value};
     const auto has_own_numbers = value.size() == 8 + numbers_bytes + brief_bytes &&
                                  whole.substr(8, numbers_bytes) == numbers_of(rules);

@@ -6,7 +6,7 @@
 #ifndef COLIMIT_TEST_DIFFERENTIAL_ROW_MODEL_HPP
 #define COLIMIT_TEST_DIFFERENTIAL_ROW_MODEL_HPP
 
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 
 #include <array>
 #include <cstddef>
@@ -33,25 +33,25 @@ class row_model {
     [[nodiscard]] row_hash& operator[](std::size_t hash) { return hashes_[hash]; }
 
     /// The value as the script reads it, where brief ones of other numbers are made whole.
-    [[nodiscard]] std::optional<std::string> find(const core::plan& rules,
+    [[nodiscard]] std::optional<std::string> find(const core::compiled_policy& rules,
                                                   const std::string& field) const;
 
     /// Returns whether values written now are brief.
-    [[nodiscard]] bool is_brief(const core::plan& rules) const;
+    [[nodiscard]] bool is_brief(const core::compiled_policy& rules) const;
 
     /// Returns whether a write would find something else in its way.
-    [[nodiscard]] bool turns(const core::plan& rules, std::int64_t now) const;
+    [[nodiscard]] bool turns(const core::compiled_policy& rules, std::int64_t now) const;
 
     /// Before the first write of a batch: a new generation begins, if it is time.
     /// @param matters for how long what is written matters
     /// @param least_ms how long it lives at least
     /// @param supplied the time is no server's: nothing is promised
-    void open(const core::plan& rules, std::int64_t now, std::int64_t matters,
+    void open(const core::compiled_policy& rules, std::int64_t now, std::int64_t matters,
               std::int64_t least_ms, bool supplied);
     /// @param value whole
     /// @param brief as `is_brief` said before the batch
-    void write(const core::plan& rules, const std::string& field, const std::string& value,
-               bool brief);
+    void write(const core::compiled_policy& rules, const std::string& field,
+               const std::string& value, bool brief);
     void erase(const std::string& field);
 
   private:
@@ -62,9 +62,9 @@ class row_model {
         double longest = 0;  ///< generation of its states, and of those in the old hash
         double before = 0;
 
-        [[nodiscard]] double lasts(const core::plan& rules) const;
+        [[nodiscard]] double lasts(const core::compiled_policy& rules) const;
     };
-    [[nodiscard]] head read_head(const core::plan& rules, std::size_t hash) const;
+    [[nodiscard]] head read_head(const core::compiled_policy& rules, std::size_t hash) const;
 
     std::array<row_hash, 2> hashes_;
 };

@@ -47,9 +47,9 @@ void trial::report(const std::string& what) {
 }
 
 /// By which the step asked about the key.
-const core::plan& trial::rules_for(const step& s, std::size_t key) const {
+const core::compiled_policy& trial::rules_for(const step& s, std::size_t key) const {
     const auto asked = std::ranges::find(s.calls, key, &key_call::key);
-    return told_.versions[asked == s.calls.end() ? 0 : asked->version].data()->plan;
+    return told_.versions[asked == s.calls.end() ? 0 : asked->version].data()->compiled;
 }
 
 std::optional<mismatch> trial::compare() {
@@ -164,11 +164,11 @@ void trial::compare_calls(const step& s, const sent_batch& sent) {
             report(where + op.ec.message());
             continue;
         }
-        auto asked = c.asked;
-        asked.now = now_;
+        auto request = c.request;
+        request.now = now_;
         decision expected;
         const auto effect =
-            model_.answer(told_.versions[c.version].data()->plan, c.key, asked, expected);
+            model_.answer(told_.versions[c.version].data()->compiled, c.key, request, expected);
         written_[c.key] = written_[c.key] || effect != core::effect::nothing;
         compare_decision(where, expected, op.result);
     }

@@ -69,7 +69,7 @@ class trial {
     void compare_value(const step& s, std::size_t key, const test::reply& value);
     void compare_end(const step& s, std::size_t key, std::int64_t end);
     void report(const std::string& what);
-    [[nodiscard]] const core::plan& rules_for(const step& s, std::size_t key) const;
+    [[nodiscard]] const core::compiled_policy& rules_for(const step& s, std::size_t key) const;
 
     test::raw_client& server_;
     const scripts& run_;

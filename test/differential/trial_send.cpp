@@ -27,7 +27,7 @@ trial::trial(test::raw_client& server, const scripts& run, const history& told, 
                                                       hash::fnv1a_64(bytes)});
     }
     for (const auto& version : told_.versions)
-        for (const auto& l : version.data()->plan.rules()) {
+        for (const auto& l : version.data()->compiled.rules()) {
             if (l.kind != core::kind::distinct)
                 continue;
             const auto family = redis::sketch_family(l.tag);
@@ -76,7 +76,7 @@ void trial::send_unlink(std::string& out, std::size_t key) const {
 
 void trial::send_calls(sent_batch& sent, const step& s) {
     for (const auto& c : s.calls) {
-        auto& op = sent.calls.emplace_back(c.asked);
+        auto& op = sent.calls.emplace_back(c.request);
         sent.batch.add(op, prefix_, std::to_string(c.key));
         if (std::ranges::find(sent.keys, c.key) == sent.keys.end())
             sent.keys.push_back(c.key);
@@ -90,9 +90,9 @@ void trial::send_together(sent_batch& sent, const step& s) {
         sent.keys.push_back(c.key);
         sent.checks.push_back({.key = {},
                                .policy = told_.versions[c.version],
-                               .options = {.cost = c.asked.cost,
-                                           .at_least = c.asked.at_least,
-                                           .member = c.asked.member}});
+                               .options = {.cost = c.request.cost,
+                                           .at_least = c.request.at_least,
+                                           .member = c.request.member}});
     }
     for (std::size_t i = 0; i < names.size(); ++i)
         sent.checks[i].key = names[i];
@@ -105,7 +105,7 @@ void trial::send_together(sent_batch& sent, const step& s) {
 void trial::send_batch(std::string& out, const step& s) {
     auto& sent = *in_flight_.emplace_back(std::make_unique<sent_batch>());
     const auto& first = s.calls.front();
-    sent.batch.start(told_.versions[first.version].data(), first.asked.now, ++nonce_);
+    sent.batch.start(told_.versions[first.version].data(), first.request.now, ++nonce_);
     if (s.kind == step_kind::together)
         send_together(sent, s);
     else

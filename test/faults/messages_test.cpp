@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_trickles_keeps_no_call_beyond_its_deadline) {
                    [](config& c) { c.timeout = 50ms; }};
     test::run(s.context, [&]() -> asio::awaitable<void> {
         co_await s.limiter.ready();
-        for (auto i = 0; i < limits::breaker_misses - 1; ++i) {
+        for (auto i = 0; i < limits::breaker_failures - 1; ++i) {
             const auto begin = steady::now();
             const auto [ec, d] = co_await s.allow("k");
             BOOST_TEST((ec == errc::outcome_unknown || ec == errc::deadline_exceeded));

@@ -65,7 +65,7 @@ constexpr std::int64_t here = 1'000'000'000;
 }
 
 /// The calls that are possible under a policy.
-[[nodiscard]] std::vector<verb> verbs_of(const core::plan& rules) {
+[[nodiscard]] std::vector<verb> verbs_of(const core::compiled_policy& rules) {
     using enum verb;
     auto verbs = std::vector{allow, allow, peek, charge, refund, reset};
     if (!rules.packed)
@@ -76,7 +76,7 @@ constexpr std::int64_t here = 1'000'000'000;
 }
 
 /// The i-th question: sometimes of more than one token, sometimes content with fewer.
-[[nodiscard]] detail::question question(verb v, std::size_t i) {
+[[nodiscard]] detail::call_request question(verb v, std::size_t i) {
     const auto cost = v == verb::block ? std::int64_t{1'000'000} : 1 + std::int64_t(i) % 3;
     return {.verb = v,
             .cost = v == verb::reset ? 0 : cost,
@@ -89,9 +89,9 @@ void check_decision(const caller& c) {
     const auto& d = c.result;
     if (d.rules.size() == 0) // an id of a filter, or a verb that has no answer
         return;
-    const auto asks = c.asked.verb == verb::allow;
-    check(!asks || d.granted <= c.asked.cost, "no more is granted than was asked for");
-    check(!asks || d.allowed() == (d.granted >= c.asked.at_least), "a grant is one");
+    const auto asks = c.request.verb == verb::allow;
+    check(!asks || d.granted <= c.request.cost, "no more is granted than was asked for");
+    check(!asks || d.allowed() == (d.granted >= c.request.at_least), "a grant is one");
     check(!asks || d.allowed() || d.granted == 0, "a refusal grants nothing");
     check(d.remaining >= 0 && d.remaining <= d.limit, "what remains is within the limit");
     check(d.retry_after >= 0s && d.reset_after >= 0s, "times lie ahead");
@@ -103,7 +103,7 @@ class conversation {
 
     void ask(const detail::policy_pointer& p, std::size_t calls, std::size_t first_verb) {
         constexpr auto keys = std::array<std::string_view, 3>{"a", "b", "c"};
-        const auto verbs = p->filter ? std::vector{verb::allow} : verbs_of(p->plan);
+        const auto verbs = p->filter ? std::vector{verb::allow} : verbs_of(p->compiled);
         for (std::size_t i = 0; i < calls; ++i) {
             auto& c = callers_.emplace_back(question(verbs[(first_verb + i) % verbs.size()], i));
             if (queue_->submit(c, keys[i % 3], p)) // MULTI has not every verb
@@ -113,7 +113,7 @@ class conversation {
 
     void ask_together(const policy& p) {
         checks_ = {{.key = "a", .policy = p}, {.key = "b", .policy = p}};
-        auto& c = callers_.emplace_back(detail::question{});
+        auto& c = callers_.emplace_back(detail::call_request{});
         c.checks = checks_;
         check(!queue_->submit_checks(c), "checks are taken");
     }
@@ -125,7 +125,7 @@ class conversation {
         while (queue_->expects_reply() && d.feed(bytes) == resp::progress::complete) {
             const auto needs = queue_->read_reply(d, bytes);
             end_calls();
-            if (!needs || *needs >= redis::remedy::reconnect)
+            if (!needs || *needs >= redis::recovery::reconnect)
                 break;
             bytes.remove_prefix(d.consumed());
             d.next();
@@ -181,8 +181,8 @@ void greet(std::string_view bytes, bool transactions) {
     for (auto more = true; more;) {
         auto out = std::string{};
         if (next == redis::action::send)
-            s.greeting(out);
-        more = s.state() == redis::session_state::greeting &&
+            s.append_handshake(out);
+        more = s.state() == redis::session_state::handshake &&
                d.feed(bytes) == resp::progress::complete;
         if (!more)
             break;

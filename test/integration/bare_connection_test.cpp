@@ -53,14 +53,14 @@ class echoes final : public redis::requests {
     [[nodiscard]] std::int64_t oldest_sent_at() const noexcept override {
         return in_flight_.front().at;
     }
-    [[nodiscard]] std::optional<redis::remedy> read_reply(const redis::resp::decoder& reply,
-                                                          std::string_view bytes) override {
+    [[nodiscard]] std::optional<redis::recovery> read_reply(const redis::resp::decoder& reply,
+                                                            std::string_view bytes) override {
         const auto text = reply.text(reply.nodes().front(), bytes);
         if (text != in_flight_.front().text)
             return std::nullopt;
         replies.emplace_back(text);
         in_flight_.pop_front();
-        return redis::remedy::keep;
+        return redis::recovery::keep;
     }
     [[nodiscard]] std::optional<std::int64_t> next_deadline() const noexcept override {
         return std::nullopt;

@@ -50,7 +50,7 @@ asio::awaitable<void> miss(live& l, int calls) {
 /// Stops the server, and continues it when the breaker has opened.
 asio::awaitable<void> freeze_until_open(live& l, test::redis_server& server) {
     server.stop();
-    co_await miss(l, 2 * limits::breaker_misses);
+    co_await miss(l, 2 * limits::breaker_failures);
     co_await l.until_code("k", rules, errc::unavailable);
     server.cont();
 }
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(after_a_few_misses_nobody_waits_for_a_frozen_server) {
     l.run([&]() -> asio::awaitable<void> {
         co_await l.until_it_works("k", rules);
         server.stop();
-        co_await miss(l, 2 * limits::breaker_misses);
+        co_await miss(l, 2 * limits::breaker_failures);
         // A hundred calls that wait in turn would take longer than a test is patient.
         for (int i = 0; i < 100; ++i) {
             const auto [ec, d] = co_await l.allow("k", rules);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_thaws_is_asked_again_on_the_same_connection) 
         return number_after(look.must({"INFO", "stats"}).text, "total_connections_received:");
     };
     constexpr auto on_the_wire = 3;
-    static_assert(on_the_wire < limits::breaker_misses);
+    static_assert(on_the_wire < limits::breaker_failures);
     auto l = live{server.address(), [](config& c) {
                       c.timeout = 1s;
                       c.batches_in_flight = on_the_wire;
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_thaws_is_asked_again_on_the_same_connection) 
         co_await l.until_it_works("k", rules);
         const auto before = connections();
         server.stop();
-        co_await miss(l, limits::breaker_misses);
+        co_await miss(l, limits::breaker_failures);
         const auto [ec, d] = co_await l.allow("k", rules);
         BOOST_TEST((ec == errc::unavailable)); // not asked
         server.cont();
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_busy_server_is_left_alone_and_its_connection_is_kept) {
                    connections);
         const auto stats = look.must({"INFO", "commandstats"}).text;
         const auto script = stats.substr(stats.find("cmdstat_evalsha:"));
-        BOOST_TEST(number_after(script, "rejected_calls=") == limits::breaker_misses);
+        BOOST_TEST(number_after(script, "rejected_calls=") == limits::breaker_failures);
     });
 }
 
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(it_opens_where_connections_are_made_and_serve_nothing) {
     });
     BOOST_TEST(limiter.statistics().breaker_openings >= 3U);
     // It opens with each loss after the first few.
-    BOOST_TEST(peer.connections() <= limits::breaker_misses + 4);
+    BOOST_TEST(peer.connections() <= limits::breaker_failures + 4);
 }
 
 /// A transaction begins well there, and its writes are refused.

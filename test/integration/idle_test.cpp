@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_answers_pings_between_its_misses_does_not_ope
     auto l = limiter{context.get_executor(), settings};
     test::run(context, [&]() -> asio::awaitable<void> {
         co_await l.ready();
-        for (auto i = 0; i < 2 * limits::breaker_misses; ++i) {
+        for (auto i = 0; i < 2 * limits::breaker_failures; ++i) {
             const auto [ec, d] = co_await l.allow("k", rules, asio::as_tuple(asio::deferred));
             BOOST_TEST((ec == errc::unavailable));
             // The last of them is sent when the one before it has been answered.

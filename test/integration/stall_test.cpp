@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(work_behind_each_call_does_not_open_the_breaker) {
     auto server = test::redis_server{};
     auto l = live{server.address(), [](config& c) { c.timeout = 200ms; }};
     connect(l);
-    for (int i = 0; i < limits::breaker_misses + 3; ++i) {
+    for (int i = 0; i < limits::breaker_failures + 3; ++i) {
         auto code = error_code{};
         auto ended = false;
         asio::post(l.context, [&] {
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(replies_that_came_during_a_stall_are_read_before_their_call
                           c.thread_safe = threads;
                       }};
         connect(l);
-        for (int round = 1; round <= limits::breaker_misses + 1; ++round) {
+        for (int round = 1; round <= limits::breaker_failures + 1; ++round) {
             const auto before = test::calls_of(look, "evalsha");
             auto answered = 0;
             auto ended = 0;
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(a_silent_server_opens_the_breaker_also_while_the_loop_stall
     auto l = live{server.address(), [](config& c) { c.timeout = 200ms; }};
     connect(l);
     server.stop();
-    for (int i = 0; i < 2 * limits::breaker_misses; ++i) {
+    for (int i = 0; i < 2 * limits::breaker_failures; ++i) {
         auto ended = false;
         asio::post(l.context, [&] {
             l.limiter.allow("k", rules, [&](error_code ec, const decision&) {

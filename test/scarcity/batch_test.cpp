@@ -30,7 +30,8 @@ const auto members = policy{"p", distinct(10, 1h)};
 struct conversation : test::batcher_bench {
     explicit conversation(const policy& rules) {
         for (auto n = 0; n < 20; ++n) {
-            auto& call = calls.emplace_back(detail::question{.member = "m", .has_member = true});
+            auto& call =
+                calls.emplace_back(detail::call_request{.member = "m", .has_member = true});
             BOOST_REQUIRE(!submit(call, "a key " + std::to_string(n), rules));
         }
     }

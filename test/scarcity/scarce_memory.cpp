@@ -14,7 +14,7 @@ namespace {
 
 struct counter {
     bool counts = false;
-    std::int64_t asked = 0;
+    std::int64_t request = 0;
     std::int64_t first = 0;
     std::int64_t end = 0;
 };
@@ -24,8 +24,8 @@ thread_local counter here;
 [[nodiscard]] bool is_refused() noexcept {
     if (!here.counts)
         return false;
-    ++here.asked;
-    return here.asked >= here.first && here.asked < here.end;
+    ++here.request;
+    return here.request >= here.first && here.request < here.end;
 }
 
 [[nodiscard]] void* aligned(std::size_t size, std::size_t alignment) noexcept {
@@ -53,7 +53,7 @@ thread_local counter here;
 namespace colimit::test {
 
 shortage::shortage(std::int64_t first, std::int64_t length) noexcept {
-    here = {.counts = true, .asked = 0, .first = first, .end = first + length};
+    here = {.counts = true, .request = 0, .first = first, .end = first + length};
 }
 
 shortage::~shortage() {
@@ -61,7 +61,7 @@ shortage::~shortage() {
 }
 
 bool shortage::has_struck() noexcept {
-    return here.asked >= here.first;
+    return here.request >= here.first;
 }
 
 void shortage::end() noexcept {

@@ -36,7 +36,7 @@ struct scarce_call {
                 checks.back().options.member = names[i / 2];
         }
         for (std::size_t i = 0; i < names.size(); i += 4) {
-            auto q = detail::ask(detail::verb::allow, checks[i].options);
+            auto q = detail::make_request(detail::verb::allow, checks[i].options);
             q.now = now;
             (void)test::ask(store, q, names[i], checks[i].policy);
         }

@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(bytes_are_those_that_the_server_has_seen) {
         return std::stoull(info.substr(at, info.find('\r', at) - at));
     };
     const auto in_before = seen("total_net_input_bytes");
-    const auto own_in = seen("total_net_input_bytes") - in_before; // of one question about it
+    const auto own_in = seen("total_net_input_bytes") - in_before; // of one call_request about it
     auto l = live{own.address()};
     l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
     for (int i = 0; i < 100; ++i)

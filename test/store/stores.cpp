@@ -8,7 +8,7 @@
 #include <colimit/config.hpp>
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 #include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
@@ -133,7 +133,7 @@ class asked_limiter final : public open_limiter {
     /// The same policy, packed if it can be.
     const policy& packed(const policy& p) {
         const auto [found, is_new] = packed_.try_emplace(p.data(), p);
-        const auto& plan = p.data()->plan;
+        const auto& plan = p.data()->compiled;
         if (is_new && !plan.has_log && !plan.has_distinct)
             found->second = p.with_storage(storage::shared_hash);
         return found->second;

@@ -56,10 +56,10 @@ class direct_client {
     direct_client(const redis_server& server, std::int64_t off, std::string origin)
         : off_(off), line_(server.connect()),
           queue_({.prefix = "colimit", .clock = [this] { return here(); }}) {
-        const auto asked = here();
+        const auto request = here();
         const auto time = line_.time();
         queue_.begin_connection(
-            {.origin = std::move(origin), .time = time, .asked = asked, .answered = here()});
+            {.origin = std::move(origin), .time = time, .asked = request, .answered = here()});
     }
 
     decision allow(const policy& p) {
@@ -73,7 +73,7 @@ class direct_client {
             while (queue_.expects_reply())
                 BOOST_TEST_REQUIRE((line_.receive([this](const auto& reply, auto bytes) {
                     return queue_.read_reply(reply, bytes);
-                }) == redis::remedy::keep));
+                }) == redis::recovery::keep));
         }
         BOOST_TEST_REQUIRE(!op.ec);
         return op.result;

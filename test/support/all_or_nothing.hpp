@@ -6,7 +6,7 @@
 #ifndef COLIMIT_TEST_SUPPORT_ALL_OR_NOTHING_HPP
 #define COLIMIT_TEST_SUPPORT_ALL_OR_NOTHING_HPP
 
-#include <memory/together.hpp>
+#include <memory/allow_all.hpp>
 #include <support/decision_text.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -20,8 +20,8 @@
 
 namespace colimit::test {
 
-[[nodiscard]] inline decision ask(memory::store& s, const core::question& q, std::string_view key,
-                                  const policy& p) {
+[[nodiscard]] inline decision ask(memory::store& s, const core::call_request& q,
+                                  std::string_view key, const policy& p) {
     auto d = decision{};
     s.answer(key, *p.data(), q, d);
     return d;
@@ -32,7 +32,7 @@ namespace colimit::test {
 peek_all(memory::store& s, std::span<const check_item> checks, std::int64_t now) {
     auto said = std::vector<decision>{};
     for (const auto& c : checks) {
-        auto q = detail::ask(detail::verb::peek, c.options);
+        auto q = detail::make_request(detail::verb::peek, c.options);
         q.now = now;
         said.push_back(ask(s, q, c.key, c.policy));
     }

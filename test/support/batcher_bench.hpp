@@ -45,7 +45,7 @@ struct batcher_bench {
     }
 
     /// One reply of the server.
-    std::optional<redis::remedy> reply(std::string_view bytes) {
+    std::optional<redis::recovery> reply(std::string_view bytes) {
         auto reader = redis::resp::decoder{};
         if (reader.feed(bytes) != redis::resp::progress::complete)
             throw std::runtime_error{"not one whole reply"};

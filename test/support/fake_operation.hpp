@@ -26,10 +26,10 @@ namespace colimit::test {
 }
 
 struct fake_operation : detail::operation {
-    fake_operation() : fake_operation(detail::question{}) {}
-    explicit fake_operation(detail::question q, std::int64_t deadline_us = 1'000'000)
+    fake_operation() : fake_operation(detail::call_request{}) {}
+    explicit fake_operation(detail::call_request q, std::int64_t deadline_us = 1'000'000)
         : operation(no_limiter(), [](detail::operation* /*op*/, bool /*invoke*/) {}) {
-        asked = q;
+        request = q;
         deadline = deadline_us;
     }
 

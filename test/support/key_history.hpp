@@ -34,7 +34,9 @@ struct key_history {
         return ask(core::verb::unreserve, cost, core::recovers_at(place));
     }
 
-    [[nodiscard]] const core::plan& plan() const noexcept { return policy.data()->plan; }
+    [[nodiscard]] const core::compiled_policy& plan() const noexcept {
+        return policy.data()->compiled;
+    }
 
     colimit::policy policy;
     std::int64_t now;

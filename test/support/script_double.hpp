@@ -71,7 +71,7 @@ struct script_call {
         };
         if (packed.empty() || packed.size() == count || packed.size() == 2 * count)
             for (std::size_t k = 0; k < count; ++k)
-                calls.insert(calls.end(), times_of(k), {k, detail::question{}});
+                calls.insert(calls.end(), times_of(k), {k, detail::call_request{}});
         else
             for (std::size_t at = 0; at < packed.size(); at += 21)
                 calls.insert(calls.end(), number<std::uint16_t>(packed, at + 3),
@@ -80,7 +80,7 @@ struct script_call {
 
     std::vector<std::string> keys;
     std::string plan, nonce, clock, min_key_ttl;
-    std::vector<std::pair<std::size_t, detail::question>> calls; ///< key and question
+    std::vector<std::pair<std::size_t, detail::call_request>> calls; ///< key and question
 
   private:
     template<class T>
@@ -90,16 +90,16 @@ struct script_call {
         return value;
     }
 
-    [[nodiscard]] static std::pair<std::size_t, detail::question> unpack(const std::string& bytes,
-                                                                         std::size_t at) {
+    [[nodiscard]] static std::pair<std::size_t, detail::call_request>
+    unpack(const std::string& bytes, std::size_t at) {
         const auto whole = [&](std::size_t place) {
             return static_cast<std::int64_t>(number<double>(bytes, at + place));
         };
-        return {
-            number<std::uint16_t>(bytes, at),
-            detail::question{.verb = static_cast<detail::verb>(number<std::uint8_t>(bytes, at + 2)),
-                             .cost = whole(5),
-                             .at_least = whole(13)}};
+        return {number<std::uint16_t>(bytes, at),
+                detail::call_request{
+                    .verb = static_cast<detail::verb>(number<std::uint8_t>(bytes, at + 2)),
+                    .cost = whole(5),
+                    .at_least = whole(13)}};
     }
 };
 
@@ -142,7 +142,7 @@ class script_double {
     std::int64_t now = 1'000'000'000; ///< microseconds, unless the call brings a clock
 
     [[nodiscard]] script_reply answer(const script_call& asked) {
-        const auto& plan = policy_.data()->plan;
+        const auto& plan = policy_.data()->compiled;
         if (asked.plan != policy_.data()->wire)
             throw std::runtime_error{"another policy's plan"};
         const auto at = asked.clock.empty() ? now : std::stoll(asked.clock);

@@ -42,9 +42,9 @@ inline const std::vector<command> commands_of_probe{{"MULTI"},
 struct session_bench {
     explicit session_bench(redis::session_settings s = {}) : session(std::move(s)) {}
 
-    [[nodiscard]] std::vector<command> greeting() {
+    [[nodiscard]] std::vector<command> handshake() {
         auto out = std::string{};
-        session.greeting(out);
+        session.append_handshake(out);
         return commands_of(out);
     }
 
@@ -58,18 +58,18 @@ struct session_bench {
     /// The last reply to the first part of the handshake; the second part is the script.
     void introduce(std::string_view bytes) {
         BOOST_TEST((reply(bytes) == redis::action::send));
-        BOOST_TEST(
-            (greeting() == std::vector<command>{
-                               {"SCRIPT", "LOAD", std::string{redis::check_script.body}},
-                               {"SCRIPT", "LOAD", std::string{redis::permissions_script.body}},
-                               {"EVALSHA", std::string{redis::permissions_script.sha1}, "0", ""}}));
+        BOOST_TEST((handshake() ==
+                    std::vector<command>{
+                        {"SCRIPT", "LOAD", std::string{redis::check_script.body}},
+                        {"SCRIPT", "LOAD", std::string{redis::permissions_script.body}},
+                        {"EVALSHA", std::string{redis::permissions_script.sha1}, "0", ""}}));
     }
 
     /// Proceeds until replies to the handshake are expected.
     void open() {
         BOOST_TEST((session.start(now) == redis::action::connect));
         BOOST_TEST((session.connected() == redis::action::send));
-        (void)greeting();
+        (void)handshake();
     }
 
     /// The replies to the second part, of which the last is this.

@@ -15,7 +15,7 @@ namespace colimit::test {
 
 /// Checks that a substitute ends at the deadline of `op`, whose request has been written.
 inline void check_deadline_of_substitute(redis::call_queue& queue, fake_operation& op) {
-    auto by = fake_operation{op.asked, 0};
+    auto by = fake_operation{op.request, 0};
     queue.substitute(op, by);
     BOOST_TEST((queue.next_deadline() == op.deadline));
     queue.expire(op.deadline - 1, errc::unavailable);

@@ -38,7 +38,7 @@ const auto rules = policy{"p", gcra(2, 1s)};
 struct fixture {
     fixture() { batch.start(rules.data(), detail::store_clock, 7); }
 
-    fake_operation& add(std::string_view key, detail::question q = {}) {
+    fake_operation& add(std::string_view key, detail::call_request q = {}) {
         auto& op = ops.emplace_back(q);
         batch.add(op, "t", key);
         return op;
@@ -50,7 +50,7 @@ struct fixture {
         return test::commands_of(std::move(out));
     }
 
-    std::optional<redis::remedy> read(const std::string& bytes) {
+    std::optional<redis::recovery> read(const std::string& bytes) {
         auto reader = redis::resp::decoder{};
         BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
         const auto needs = batch.read_reply(reader, bytes);
@@ -59,7 +59,7 @@ struct fixture {
         return needs;
     }
 
-    std::optional<redis::remedy> answer(script_double& server) {
+    std::optional<redis::recovery> answer(script_double& server) {
         return read(server.answer(encode().back()));
     }
 
@@ -171,7 +171,7 @@ BOOST_FIXTURE_TEST_CASE(calls_on_one_key_get_the_answers_of_one_after_another, f
     auto& third = add("a");
     auto& back = add("a", {.verb = verb::refund, .cost = 1, .at_least = 1});
     auto& fourth = add("a");
-    BOOST_TEST((answer(server) == redis::remedy::keep));
+    BOOST_TEST((answer(server) == redis::recovery::keep));
     BOOST_TEST(first.result.remaining == 1);
     BOOST_TEST(second.result.remaining == 0);
     BOOST_TEST((third.result.outcome == outcome::denied));
@@ -186,7 +186,7 @@ BOOST_FIXTURE_TEST_CASE(a_supplied_clock_is_sent_and_decides, fixture) {
     batch.start(rules.data(), 123'456'789, 7);
     auto& op = add("a", {.now = 123'456'789});
     BOOST_TEST(script_call{encode().at(0)}.clock == "123456789");
-    BOOST_TEST((answer(server) == redis::remedy::keep));
+    BOOST_TEST((answer(server) == redis::recovery::keep));
     BOOST_TEST(op.result.server_time.time_since_epoch().count() == 123'456'789);
 }
 
@@ -226,7 +226,7 @@ BOOST_FIXTURE_TEST_CASE(a_call_that_is_dropped_before_it_is_encoded_is_not_made,
     const auto sent = script_call{encode().at(0)};
     BOOST_TEST(sent.keys.size() == 1U);
     BOOST_TEST(sent.calls.size() == 1U);
-    BOOST_TEST((answer(server) == redis::remedy::keep));
+    BOOST_TEST((answer(server) == redis::recovery::keep));
     BOOST_TEST(second.result.remaining == 1);
 }
 
@@ -237,7 +237,7 @@ BOOST_FIXTURE_TEST_CASE(a_call_that_is_dropped_afterwards_still_counts_for_the_n
     const auto words = encode().at(0);
     batch.drop(first.index);
     BOOST_TEST(!batch.is_abandoned());
-    BOOST_TEST((read(server.answer(words)) == redis::remedy::keep));
+    BOOST_TEST((read(server.answer(words)) == redis::recovery::keep));
     BOOST_TEST(second.result.remaining == 0);
     BOOST_TEST(batch.is_abandoned());
 }
@@ -251,7 +251,7 @@ BOOST_FIXTURE_TEST_CASE(taken_back_it_is_encoded_without_those_who_left_meanwhil
     batch.take_back();
     const auto sent = script_call{encode().at(0)};
     BOOST_TEST(sent.keys.size() == 1U);
-    BOOST_TEST((answer(server) == redis::remedy::keep));
+    BOOST_TEST((answer(server) == redis::recovery::keep));
     BOOST_TEST(second.is_allowed());
 }
 
@@ -302,7 +302,7 @@ BOOST_FIXTURE_TEST_CASE(a_reply_that_granted_otherwise_than_the_arithmetic_decid
                         fixture) {
     auto& op = add("a");
     (void)encode();
-    BOOST_TEST((read(reply_to(1, 0).bytes()) == redis::remedy::keep));
+    BOOST_TEST((read(reply_to(1, 0).bytes()) == redis::recovery::keep));
     BOOST_TEST(op.ended(errc::corrupt_state));
 }
 
@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(equal_calls_that_a_count_of_members_denies_find_what_is_sto
     auto state = core::key_state{};
     auto ignored = decision{};
     (void)core::evaluate(
-        high.data()->plan, state,
+        high.data()->compiled, state,
         {.verb = verb::charge, .cost = 20, .at_least = 20, .now = now - 6 * second}, ignored);
     auto facts = std::string{};
     for (int call = 0; call < 2; ++call)
@@ -337,10 +337,10 @@ BOOST_AUTO_TEST_CASE(equal_calls_that_a_count_of_members_denies_find_what_is_sto
         (void)f.encode();
         auto reply = std::string{};
         redis::resp::append_array(reply, 3);
-        redis::resp::append_bulk(reply, redis::encode_value(low.data()->plan, state, 0));
+        redis::resp::append_bulk(reply, redis::encode_value(low.data()->compiled, state, 0));
         redis::resp::append_bulk(reply, facts);
         redis::resp::append_bulk(reply, "7 1000 0 0 -");
-        BOOST_TEST((f.read(reply) == redis::remedy::keep));
+        BOOST_TEST((f.read(reply) == redis::recovery::keep));
         for (const auto& op : f.ops) {
             BOOST_TEST(op.ended({}));
             BOOST_TEST(!op.result.allowed());
@@ -358,7 +358,7 @@ BOOST_FIXTURE_TEST_CASE(a_key_with_a_foreign_value_fails_alone, fixture) {
     (void)encode();
     auto reply = reply_to(2, 1);
     reply.statuses = ".c";
-    BOOST_TEST((read(reply.bytes()) == redis::remedy::keep));
+    BOOST_TEST((read(reply.bytes()) == redis::recovery::keep));
     BOOST_TEST(good.is_allowed());
     BOOST_TEST(bad.ended(errc::key_conflict));
     BOOST_TEST(again.ended(errc::key_conflict));
@@ -373,7 +373,7 @@ BOOST_FIXTURE_TEST_CASE(an_error_of_one_key_says_what_becomes_of_the_connection,
     reply.values[1] = "OOM command not allowed";
     reply.values[2] = "READONLY You can't write against a read only replica.";
     reply.statuses = ".ee";
-    BOOST_TEST((read(reply.bytes()) == redis::remedy::leave_read_only));
+    BOOST_TEST((read(reply.bytes()) == redis::recovery::leave_read_only));
     BOOST_TEST(good.is_allowed());
     BOOST_TEST(full.ended(errc::server_error));
     BOOST_TEST(demoted.ended(errc::unavailable));

@@ -32,7 +32,8 @@ const auto others = policy{"q", gcra(100, 1s)};
 struct fixture : batcher_bench {
     explicit fixture(redis::batcher_settings s = {.prefix = "t"}) : batcher_bench(std::move(s)) {}
 
-    fake_operation& ask(std::string_view key, detail::question q = {}, const policy& p = rules) {
+    fake_operation& ask(std::string_view key, detail::call_request q = {},
+                        const policy& p = rules) {
         auto& op = ops.emplace_back(q);
         BOOST_REQUIRE(!submit(op, key, p));
         return op;
@@ -124,10 +125,10 @@ BOOST_FIXTURE_TEST_CASE(while_batches_fly_the_next_one_fills, small) {
     ask("c");
     BOOST_TEST(!batcher.wants_to_write());
     ask("d");
-    BOOST_TEST((reply(server.answer(first).bytes()) == redis::remedy::keep));
+    BOOST_TEST((reply(server.answer(first).bytes()) == redis::recovery::keep));
     BOOST_TEST(batcher.wants_to_write());
     BOOST_TEST(write_calls().at(0).keys.size() == 2U);
-    BOOST_TEST((reply(server.answer(second).bytes()) == redis::remedy::keep));
+    BOOST_TEST((reply(server.answer(second).bytes()) == redis::recovery::keep));
 }
 
 BOOST_AUTO_TEST_CASE(a_call_joins_its_key_in_whichever_waiting_batch_has_it) {
@@ -144,10 +145,10 @@ BOOST_AUTO_TEST_CASE(a_call_joins_its_key_in_whichever_waiting_batch_has_it) {
     BOOST_TEST(sent[1].calls.size() == 2U);
     f.ask("b"); // those have left
     f.ask("e", {.now = 1'000});
-    BOOST_TEST((f.reply(server.answer(sent[0]).bytes()) == redis::remedy::keep));
+    BOOST_TEST((f.reply(server.answer(sent[0]).bytes()) == redis::recovery::keep));
     BOOST_TEST((f.take_done() == std::vector<detail::operation*>{&f.ops[0], &f.ops[1], &joined}));
     BOOST_TEST(joined.result.remaining == 98);
-    BOOST_TEST((f.reply(server.answer(sent[1]).bytes()) == redis::remedy::keep));
+    BOOST_TEST((f.reply(server.answer(sent[1]).bytes()) == redis::recovery::keep));
     const auto rest = f.write_calls();
     BOOST_REQUIRE(rest.size() == 2U);
     BOOST_TEST(rest[0].keys.size() == 2U); // e, b
@@ -170,11 +171,11 @@ BOOST_AUTO_TEST_CASE(a_call_overtakes_no_earlier_one_for_its_key) {
     auto& behind_that = f.ask("a", {}, many);
     const auto first = f.write_calls().at(0);
     BOOST_TEST(first.calls.size() == a_batch);
-    BOOST_TEST((f.reply(server.answer(first).bytes()) == redis::remedy::keep));
+    BOOST_TEST((f.reply(server.answer(first).bytes()) == redis::recovery::keep));
     const auto second = f.write_calls().at(0);
     BOOST_TEST(second.keys.size() == 2U);
     BOOST_TEST(second.calls.size() == 3U);
-    BOOST_TEST((f.reply(server.answer(second).bytes()) == redis::remedy::keep));
+    BOOST_TEST((f.reply(server.answer(second).bytes()) == redis::recovery::keep));
     BOOST_TEST(behind_c.result.remaining == 2'000 - 1'024);
     BOOST_TEST(behind_that.result.remaining == 2'000 - 1'025);
 }
@@ -184,7 +185,7 @@ BOOST_FIXTURE_TEST_CASE(calls_come_back_in_the_order_in_which_they_came, fixture
     auto asked = std::vector<detail::operation*>{};
     for (const auto* key : {"a", "b", "a", "c", "b", "a"})
         asked.push_back(&ask(key));
-    BOOST_TEST((reply(server.answer(write_calls().at(0)).bytes()) == redis::remedy::keep));
+    BOOST_TEST((reply(server.answer(write_calls().at(0)).bytes()) == redis::recovery::keep));
     BOOST_TEST((take_done() == asked));
     BOOST_TEST(ops[0].result.remaining == 99);
     BOOST_TEST(ops[2].result.remaining == 98);
@@ -201,7 +202,7 @@ BOOST_FIXTURE_TEST_CASE(one_call_above_the_bound_is_refused_until_another_has_en
     auto op = fake_operation{};
     BOOST_TEST((submit(op, "x", rules) == errc::too_many_in_flight));
     BOOST_TEST(!op.is_held);
-    BOOST_TEST((reply(server.answer(write_calls().at(0)).bytes()) == redis::remedy::keep));
+    BOOST_TEST((reply(server.answer(write_calls().at(0)).bytes()) == redis::recovery::keep));
     BOOST_TEST(!submit(op, "x", rules));
     batcher.fail_all(errc::closed);
 }
@@ -256,7 +257,7 @@ BOOST_FIXTURE_TEST_CASE(a_call_withdrawn_after_it_left_ends_at_once_and_its_repl
     const auto sent = write_calls().at(0);
     batcher.withdraw(gone, boost::asio::error::operation_aborted);
     BOOST_TEST((take_done() == std::vector<detail::operation*>{&gone}));
-    BOOST_TEST((reply(server.answer(sent).bytes()) == redis::remedy::keep));
+    BOOST_TEST((reply(server.answer(sent).bytes()) == redis::recovery::keep));
     BOOST_TEST((take_done() == std::vector<detail::operation*>{&stays}));
     BOOST_TEST(gone.ended(boost::asio::error::operation_aborted));
     BOOST_TEST(stays.is_allowed());
@@ -308,8 +309,8 @@ BOOST_FIXTURE_TEST_CASE(what_is_not_sent_can_expire_while_what_is_sent_waits_for
     const auto second = write_calls();
     BOOST_REQUIRE(second.size() == 1U);
     BOOST_TEST(second[0].keys.size() == 1U);
-    BOOST_TEST((reply(server.answer(first).bytes()) == redis::remedy::keep));
-    BOOST_TEST((reply(server.answer(second[0]).bytes()) == redis::remedy::keep));
+    BOOST_TEST((reply(server.answer(first).bytes()) == redis::recovery::keep));
+    BOOST_TEST((reply(server.answer(second[0]).bytes()) == redis::recovery::keep));
     BOOST_TEST(sent.is_allowed());
     BOOST_TEST(in_time.is_allowed());
 }
@@ -340,7 +341,7 @@ BOOST_FIXTURE_TEST_CASE(cancelled_calls_make_room_behind_one_that_waits, small) 
     auto server = script_double{rules};
     for (auto sent = write_calls(); !sent.empty(); sent = write_calls())
         for (const auto& call : sent)
-            BOOST_TEST((reply(server.answer(call).bytes()) == redis::remedy::keep));
+            BOOST_TEST((reply(server.answer(call).bytes()) == redis::recovery::keep));
     BOOST_TEST(server.calls() == 4);
     for (std::size_t i = 0; i < ops.size(); ++i)
         BOOST_TEST(ops[i].is_allowed() == (i < 2 || i >= 8));
@@ -382,9 +383,9 @@ BOOST_FIXTURE_TEST_CASE(a_push_answers_nothing, fixture) {
     auto server = script_double{rules};
     auto& op = ask("a");
     const auto sent = write_calls().at(0);
-    BOOST_TEST((reply(">2\r\n$10\r\ninvalidate\r\n$-1\r\n") == redis::remedy::keep));
+    BOOST_TEST((reply(">2\r\n$10\r\ninvalidate\r\n$-1\r\n") == redis::recovery::keep));
     BOOST_TEST(op.is_held);
-    BOOST_TEST((reply(server.answer(sent).bytes()) == redis::remedy::keep));
+    BOOST_TEST((reply(server.answer(sent).bytes()) == redis::recovery::keep));
     BOOST_TEST(op.is_allowed());
 }
 

@@ -35,7 +35,7 @@ const auto rules = policy{"p", gcra(100, 1s)};
 struct fixture : batcher_bench {
     fixture() : batcher_bench({.prefix = "t", .batch_size = 2, .batches_in_flight = 3}) {}
 
-    fake_operation& ask(std::string_view key, detail::question q = {}) {
+    fake_operation& ask(std::string_view key, detail::call_request q = {}) {
         auto& op = ops.emplace_back(q);
         BOOST_REQUIRE(!submit(op, key, rules));
         return op;
@@ -68,7 +68,7 @@ struct permission_reports : redis::error_sink {
 BOOST_FIXTURE_TEST_CASE(a_batch_whose_script_was_forgotten_is_sent_again_with_its_text, fixture) {
     auto& op = ask("a");
     (void)write();
-    BOOST_TEST((reply(noscript) == redis::remedy::resend_with_script));
+    BOOST_TEST((reply(noscript) == redis::recovery::resend_with_script));
     BOOST_TEST(op.is_held);
     BOOST_TEST(!batcher.expects_reply());
     const auto again = test::commands_of(write());
@@ -76,9 +76,9 @@ BOOST_FIXTURE_TEST_CASE(a_batch_whose_script_was_forgotten_is_sent_again_with_it
     BOOST_TEST(again[0].at(1) == "LOAD");
     BOOST_TEST(again[1].at(0) == "EVAL");
     BOOST_TEST(
-        (reply("$40\r\n0123456789012345678901234567890123456789\r\n") == redis::remedy::keep));
+        (reply("$40\r\n0123456789012345678901234567890123456789\r\n") == redis::recovery::keep));
     BOOST_TEST(op.is_held);
-    BOOST_TEST((reply(server.answer(again[1])) == redis::remedy::keep));
+    BOOST_TEST((reply(server.answer(again[1])) == redis::recovery::keep));
     BOOST_TEST(op.is_allowed());
     BOOST_TEST(op.result.remaining == 99);
 }
@@ -88,7 +88,7 @@ BOOST_FIXTURE_TEST_CASE(batches_whose_script_was_forgotten_are_sent_again_in_the
     BOOST_TEST(write_calls().size() == 3U);
     ask("later");
     for (int i = 0; i < 3; ++i)
-        BOOST_TEST((reply(noscript) == redis::remedy::resend_with_script));
+        BOOST_TEST((reply(noscript) == redis::recovery::resend_with_script));
     const auto again = write_calls();
     BOOST_REQUIRE(again.size() == 3U);
     BOOST_TEST(again[0].keys[0].ends_with(":a"));
@@ -101,7 +101,7 @@ BOOST_FIXTURE_TEST_CASE(who_gave_up_before_a_resend_is_not_sent_again, fixture) 
     ask("b");
     (void)write();
     batcher.withdraw(gone, boost::asio::error::operation_aborted);
-    BOOST_TEST((reply(noscript) == redis::remedy::resend_with_script));
+    BOOST_TEST((reply(noscript) == redis::recovery::resend_with_script));
     const auto again = write_calls().at(0);
     BOOST_TEST(again.keys.size() == 1U);
     BOOST_TEST(again.keys[0].ends_with(":b"));
@@ -111,7 +111,7 @@ BOOST_FIXTURE_TEST_CASE(a_deadline_between_refusal_and_resend_is_known_to_have_c
                         fixture) {
     auto& op = ask("a");
     (void)write();
-    BOOST_TEST((reply(noscript) == redis::remedy::resend_with_script));
+    BOOST_TEST((reply(noscript) == redis::recovery::resend_with_script));
     batcher.expire(2'000'000, errc::deadline_exceeded);
     BOOST_TEST(op.ended(errc::deadline_exceeded));
     BOOST_TEST(write() == "");
@@ -146,7 +146,7 @@ BOOST_FIXTURE_TEST_CASE(a_script_that_the_server_refuses_to_load_is_not_counted_
     (void)write();
     (void)reply(noscript);
     const auto again = test::commands_of(write());
-    BOOST_TEST((reply("-OOM command not allowed\r\n") == redis::remedy::keep));
+    BOOST_TEST((reply("-OOM command not allowed\r\n") == redis::recovery::keep));
     BOOST_TEST(batcher.counted.script_loads == 1U);
     BOOST_TEST(batcher.counted.scripts_loaded == 0U);
     (void)reply(noscript);
@@ -182,7 +182,7 @@ BOOST_FIXTURE_TEST_CASE(a_batch_is_permitted_unless_a_key_of_it_is_denied, fixtu
             answer.statuses = "e";
             answer.granted = 0;
         }
-        BOOST_TEST((reply(answer.bytes()) == redis::remedy::keep));
+        BOOST_TEST((reply(answer.bytes()) == redis::recovery::keep));
     }
     const auto policy = rules.data()->fingerprint;
     BOOST_TEST((errors.codes == std::vector{errc::server_error, errc::auth_failed}));
@@ -193,10 +193,10 @@ BOOST_FIXTURE_TEST_CASE(a_batch_is_permitted_unless_a_key_of_it_is_denied, fixtu
 BOOST_FIXTURE_TEST_CASE(an_error_reply_ends_the_calls_of_its_batch_alone, fixture) {
     ask_all({"a", "b", "c"});
     const auto sent = write_calls();
-    BOOST_TEST((reply("-OOM command not allowed\r\n") == redis::remedy::keep));
+    BOOST_TEST((reply("-OOM command not allowed\r\n") == redis::recovery::keep));
     BOOST_TEST(ops[0].ended(errc::server_error));
     BOOST_TEST(ops[1].ended(errc::server_error));
-    BOOST_TEST((reply(server.answer(sent[1]).bytes()) == redis::remedy::keep));
+    BOOST_TEST((reply(server.answer(sent[1]).bytes()) == redis::recovery::keep));
     BOOST_TEST(ops[2].is_allowed());
 }
 
@@ -222,7 +222,7 @@ BOOST_FIXTURE_TEST_CASE(calls_in_several_hash_slots_are_divided_once_the_server_
     batcher.withdraw(ops[0], boost::asio::error::operation_aborted);
     (void)take_done();
     for (auto i = 0; i < 2; ++i)
-        BOOST_TEST((reply(crossslot) == redis::remedy::keep));
+        BOOST_TEST((reply(crossslot) == redis::recovery::keep));
     BOOST_TEST(batcher.done.empty());
     auto made = std::size_t{0};
     for (sent = write_calls(); !sent.empty(); sent = write_calls())
@@ -231,7 +231,7 @@ BOOST_FIXTURE_TEST_CASE(calls_in_several_hash_slots_are_divided_once_the_server_
             for (const auto& key : call.keys)
                 BOOST_TEST(tag(key) == tag(call.keys.front()));
             made += call.keys.size();
-            BOOST_TEST((reply(server.answer(call).bytes()) == redis::remedy::keep));
+            BOOST_TEST((reply(server.answer(call).bytes()) == redis::recovery::keep));
         }
     BOOST_TEST(made == 59U);
     for (auto i = std::size_t{1}; i < ops.size(); ++i)
@@ -240,7 +240,7 @@ BOOST_FIXTURE_TEST_CASE(calls_in_several_hash_slots_are_divided_once_the_server_
     // Nothing can be done about a batch that is in one slot.
     ask(0);
     (void)write();
-    BOOST_TEST((reply(crossslot) == redis::remedy::keep));
+    BOOST_TEST((reply(crossslot) == redis::recovery::keep));
     BOOST_TEST(ops.back().ended(errc::wrong_node));
 }
 
@@ -254,7 +254,7 @@ BOOST_FIXTURE_TEST_CASE(calls_wait_divided_once_the_server_says_that_it_is_in_a_
     (void)write();
     for (auto i = 1; i < 20; ++i)
         ask(i);
-    BOOST_TEST((reply("-MOVED 3999 127.0.0.1:6381\r\n") == redis::remedy::keep));
+    BOOST_TEST((reply("-MOVED 3999 127.0.0.1:6381\r\n") == redis::recovery::keep));
     BOOST_TEST(ops[0].ended(errc::wrong_node));
     BOOST_TEST(write_calls().size() > 1U);
     batcher.fail_all(errc::closed);
@@ -265,7 +265,7 @@ BOOST_FIXTURE_TEST_CASE(calls_for_another_node_of_a_cluster_are_not_divided, bat
     for (auto i = 0; i < 20; ++i)
         BOOST_REQUIRE(!submit(ops.emplace_back(), "k" + std::to_string(i), rules));
     BOOST_TEST(write_calls().size() == 1U);
-    BOOST_TEST((reply("-MOVED 3999 127.0.0.1:6381\r\n") == redis::remedy::keep));
+    BOOST_TEST((reply("-MOVED 3999 127.0.0.1:6381\r\n") == redis::recovery::keep));
     for (const auto& op : ops)
         BOOST_TEST(op.ended(errc::wrong_node));
     BOOST_TEST(write() == "");
@@ -347,7 +347,7 @@ BOOST_FIXTURE_TEST_CASE(what_did_not_leave_goes_first_on_the_next_connection, fi
     BOOST_REQUIRE(again.size() == 2U);
     BOOST_TEST(again[0].keys[0].ends_with(":a"));
     BOOST_TEST(again[1].keys[0].ends_with(":c"));
-    BOOST_TEST((reply(server.answer(again[0]).bytes()) == redis::remedy::keep));
+    BOOST_TEST((reply(server.answer(again[0]).bytes()) == redis::recovery::keep));
     BOOST_TEST(ops[0].is_allowed());
 }
 
@@ -362,7 +362,7 @@ BOOST_FIXTURE_TEST_CASE(a_loss_in_the_middle_of_a_resend_counts_its_replies_anew
     const auto again = test::commands_of(write());
     BOOST_REQUIRE(again.size() == 1U);
     BOOST_TEST(again[0].at(0) == "EVALSHA"); // the handshake has loaded it
-    BOOST_TEST((reply(server.answer(again[0])) == redis::remedy::keep));
+    BOOST_TEST((reply(server.answer(again[0])) == redis::recovery::keep));
     BOOST_TEST(ops[0].is_allowed());
 }
 
@@ -372,7 +372,7 @@ BOOST_FIXTURE_TEST_CASE(failing_what_waits_leaves_what_flies, fixture) {
     auto& waits = ask("b");
     batcher.fail_waiting(errc::unavailable);
     BOOST_TEST(waits.ended(errc::unavailable));
-    BOOST_TEST((reply(server.answer(sent).bytes()) == redis::remedy::keep));
+    BOOST_TEST((reply(server.answer(sent).bytes()) == redis::recovery::keep));
     BOOST_TEST(flies.is_allowed());
 }
 

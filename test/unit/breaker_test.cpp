@@ -20,7 +20,7 @@ using colimit::redis::breaker_settings;
 [[nodiscard]] breaker_settings settings(std::uint32_t seed = 1) {
     return {.misses = 3,
             .probes = 2,
-            .patience = 100,
+            .probe_timeout = 100,
             .pause_least = 1'000,
             .pause_most = 8'000,
             .seed = seed};
@@ -29,7 +29,7 @@ using colimit::redis::breaker_settings;
 [[nodiscard]] breaker opened(std::int64_t now, std::uint32_t seed = 1) {
     auto b = breaker{settings(seed)};
     for (int i = 0; i < 3; ++i)
-        b.miss(now);
+        b.on_failure(now);
     return b;
 }
 
@@ -46,17 +46,17 @@ void probe(breaker& b, bool served, std::int64_t now, std::int64_t later) {
 BOOST_AUTO_TEST_CASE(misses_in_a_row_open_it_and_others_do_not) {
     auto b = breaker{settings()};
     for (int i = 0; i < 100; ++i) {
-        b.miss(i);
-        b.miss(i);
+        b.on_failure(i);
+        b.on_failure(i);
         BOOST_TEST(!b.is_open());
-        b.hit();
+        b.on_success();
     }
     BOOST_TEST(!b.probe_at().has_value());
-    BOOST_TEST(b.openings() == 0U);
+    BOOST_TEST(b.open_count() == 0U);
     for (int i = 0; i < 5; ++i)
-        b.miss(1'000);
+        b.on_failure(1'000);
     BOOST_TEST(b.is_open());
-    BOOST_TEST(b.openings() == 1U);
+    BOOST_TEST(b.open_count() == 1U);
     BOOST_TEST(b.probe_at().has_value());
 }
 
@@ -71,22 +71,22 @@ BOOST_AUTO_TEST_CASE(good_probes_in_a_row_close_it) {
     probe(b, true, 5'050, 50);
     BOOST_TEST(!b.is_open());
     BOOST_TEST(!b.probe_at().has_value());
-    b.miss(6'000); // it begins to count anew
-    b.miss(6'000);
+    b.on_failure(6'000); // it begins to count anew
+    b.on_failure(6'000);
     BOOST_TEST(!b.is_open());
 }
 
 BOOST_AUTO_TEST_CASE(good_probes_do_not_count_when_it_opens_again) {
-    auto greeted = opened(0);
-    probe(greeted, true, 1'000, 50);
-    greeted.greeted();
-    greeted.miss(2'000);
+    auto on_handshake = opened(0);
+    probe(on_handshake, true, 1'000, 50);
+    on_handshake.on_handshake();
+    on_handshake.on_failure(2'000);
     auto closed = opened(0);
     for (int i = 0; i < 2; ++i)
         probe(closed, true, 1'000, 50);
     for (int i = 0; i < 3; ++i)
-        closed.miss(2'000);
-    for (auto* b : {&greeted, &closed}) {
+        closed.on_failure(2'000);
+    for (auto* b : {&on_handshake, &closed}) {
         probe(*b, true, 3'000, 50);
         BOOST_TEST(b->is_open());
         probe(*b, true, 4'000, 50);
@@ -127,15 +127,15 @@ BOOST_AUTO_TEST_CASE(a_probe_that_is_read_late_is_good_unless_it_was_missed) {
 BOOST_AUTO_TEST_CASE(after_a_greeting_the_next_miss_opens_it_until_a_call_is_answered) {
     auto b = opened(0);
     for (int i = 0; i < 3; ++i) {
-        b.greeted();
+        b.on_handshake();
         BOOST_TEST(!b.is_open());
-        b.miss(i);
+        b.on_failure(i);
         BOOST_TEST(b.is_open());
     }
-    b.greeted();
-    b.hit();
-    b.miss(9);
-    b.miss(9);
+    b.on_handshake();
+    b.on_success();
+    b.on_failure(9);
+    b.on_failure(9);
     BOOST_TEST(!b.is_open());
 }
 
@@ -163,21 +163,21 @@ BOOST_AUTO_TEST_CASE(pauses_begin_small_again_when_a_call_was_answered_and_not_b
     auto b = opened(0);
     for (int i = 0; i < 5; ++i)
         probe(b, false, 0, 0);
-    b.greeted();
+    b.on_handshake();
     for (int i = 0; i < 3; ++i)
-        b.miss(0);
+        b.on_failure(0);
     BOOST_TEST(b.probe_at().value() >= 4'000); // it closed, and no call was served
-    b.greeted();
-    b.hit();
+    b.on_handshake();
+    b.on_success();
     for (int i = 0; i < 3; ++i)
-        b.miss(0);
+        b.on_failure(0);
     BOOST_TEST(b.probe_at().value() <= 1'000);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_is_heard_is_probed_at_once) {
     auto b = opened(0);
     BOOST_TEST(b.probe_at().value() > 100);
-    b.heard(100);
+    b.on_late_reply(100);
     BOOST_TEST(b.probe_at().value() == 100);
     BOOST_TEST(b.is_open());
 }
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(one_probe_is_under_way_at_a_time_and_ends_with_its_connecti
 
 BOOST_AUTO_TEST_CASE(a_hit_while_it_is_open_closes_nothing) {
     auto b = opened(0);
-    b.hit();
+    b.on_success();
     BOOST_TEST(b.is_open());
 }
 

@@ -33,8 +33,8 @@ const auto window = policy{"window", gcra(5, 1s), fixed_window(5, 1min)};
 const auto members = policy{"members", distinct(5, 1h)};
 const auto together = policy{"together", gcra(5, 1s)}.with_storage(storage::shared_hash);
 
-[[nodiscard]] std::string in_transaction_mode(const policy& p, detail::question asked) {
-    const auto ec = redis::error_of_log_call(p.data()->plan, asked);
+[[nodiscard]] std::string in_transaction_mode(const policy& p, detail::call_request request) {
+    const auto ec = redis::error_of_log_call(p.data()->compiled, request);
     BOOST_TEST((ec == errc::invalid_policy || ec == errc::invalid_argument));
     return ec.message();
 }

@@ -56,7 +56,7 @@ struct fixture {
 
     /// Returns whether the cache answers; if not, the store says `d`, having been asked at once and
     /// heard 2 ms later.
-    bool ask(std::string_view key, detail::question q = {}, decision d = denial(1s),
+    bool ask(std::string_view key, detail::call_request q = {}, decision d = denial(1s),
              const policy& p = rules) {
         auto op = fake_operation{q};
         return ask(op, key, d, p);
@@ -81,7 +81,7 @@ struct fixture {
     void start(fake_operation& op, std::string_view key = "k", const policy& p = rules) {
         BOOST_TEST(!cache.answer(op, digest_of(key, p), *p.data()));
     }
-    [[nodiscard]] bool answers(std::string_view key, detail::question q = {},
+    [[nodiscard]] bool answers(std::string_view key, detail::call_request q = {},
                                const policy& p = rules) {
         auto op = fake_operation{q};
         return cache.answer(op, digest_of(key, p), *p.data());
@@ -90,7 +90,7 @@ struct fixture {
     detail::deny_cache cache;
 };
 
-[[nodiscard]] detail::question cost(std::int64_t n) {
+[[nodiscard]] detail::call_request cost(std::int64_t n) {
     return {.cost = n, .at_least = n};
 }
 
@@ -188,7 +188,7 @@ BOOST_FIXTURE_TEST_CASE(any_later_reply_but_a_denial_ends_it, fixture) {
             BOOST_TEST(!answers("k", cost(3)));
         }
     }
-    const auto other_clock = detail::question{.now = 1'700'000'000'000'000};
+    const auto other_clock = detail::call_request{.now = 1'700'000'000'000'000};
     BOOST_TEST(!ask("k"));
     BOOST_TEST(!ask("k", other_clock));
     BOOST_TEST(!answers("k"));
@@ -212,7 +212,7 @@ BOOST_FIXTURE_TEST_CASE(what_the_same_batch_says_of_other_costs_leaves_it, fixtu
 
 BOOST_FIXTURE_TEST_CASE(a_later_denial_replaces_it, fixture) {
     const auto peek = [](std::int64_t n) {
-        return detail::question{.verb = verb::peek, .cost = n, .at_least = n};
+        return detail::call_request{.verb = verb::peek, .cost = n, .at_least = n};
     };
     auto fresh = denial(5s);
     fresh.server_time += 1s;
@@ -293,7 +293,7 @@ struct one_check {
 
     fake_operation op;
     check_item c;
-    detail::place_in_cache at;
+    detail::deny_cache_slot at;
     detail::deny_cache& cache;
 };
 

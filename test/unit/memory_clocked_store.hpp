@@ -25,9 +25,9 @@ class clocked_store {
     decision ask(core::verb verb, std::string_view key, const policy& p, std::int64_t cost = 1) {
         return ask({.verb = verb, .cost = cost, .at_least = cost, .now = now_}, key, p);
     }
-    decision ask(const core::question& asked, std::string_view key, const policy& p) {
+    decision ask(const core::call_request& request, std::string_view key, const policy& p) {
         auto answer = decision{};
-        store_.answer(key, *p.data(), asked, answer);
+        store_.answer(key, *p.data(), request, answer);
         return answer;
     }
 

@@ -7,7 +7,7 @@
 #include "memory_clocked_store.hpp"
 
 #include <core/hyperloglog.hpp>
-#include <core/log_facts.hpp>
+#include <core/log_counts.hpp>
 #include <core/rule_kind.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_SUITE(memory_every_kind)
 
 using namespace std::chrono_literals;
 using namespace colimit;
-using core::question;
+using core::call_request;
 using core::verb;
 using test::clocked_store;
 
@@ -33,24 +33,25 @@ namespace {
 
 class reference {
   public:
-    decision ask(const question& asked, const std::string& key, const policy& p) {
+    decision ask(const call_request& request, const std::string& key, const policy& p) {
         auto& one = keys_[std::string{p.name()} + ":" + key];
-        const auto& plan = p.data()->plan;
+        const auto& plan = p.data()->compiled;
         auto answer = decision{};
-        const auto counts = asked.has_member && asked.cost > 0 && asked.verb != verb::refund &&
-                            asked.verb != verb::reset && asked.verb != verb::block;
+        const auto counts = request.has_member && request.cost > 0 &&
+                            request.verb != verb::refund && request.verb != verb::reset &&
+                            request.verb != verb::block;
         auto state = one.state;
         for (std::uint32_t i = 0; i < plan.size; ++i)
             if (plan.limits[i].kind == core::kind::distinct)
-                tell(plan.limits[i], one, state, i, asked, counts);
-        (void)core::change_before(one.log, plan, asked);
-        core::tell(one.log, plan, asked, state.states);
-        const auto effect = core::evaluate(plan, state, asked, answer);
-        (void)core::change_after(one.log, plan, asked, answer);
+                tell(plan.limits[i], one, state, i, request, counts);
+        (void)core::apply_before(one.log, plan, request);
+        core::report_counts(one.log, plan, request, state.states);
+        const auto effect = core::evaluate(plan, state, request, answer);
+        (void)core::apply_after(one.log, plan, request, answer);
         if (counts &&
-            (asked.verb == verb::charge || (asked.verb == verb::allow && answer.granted > 0)))
+            (request.verb == verb::charge || (request.verb == verb::allow && answer.granted > 0)))
             for (auto& sketch : one.sketches)
-                (void)sketch.add(core::hyperloglog::mark_of(asked.member));
+                (void)sketch.add(core::hyperloglog::mark_of(request.member));
         if (effect == core::effect::store)
             one.state = state;
         if (effect == core::effect::erase)
@@ -66,15 +67,15 @@ class reference {
         std::array<core::hyperloglog, limits::max_rules_per_policy> sketches;
     };
 
-    static void tell(const core::limit& l, one_key& one, core::key_state& state, std::uint32_t rule,
-                     const question& asked, bool counts) {
+    static void tell(const core::compiled_rule& l, one_key& one, core::key_state& state,
+                     std::uint32_t rule, const call_request& request, bool counts) {
         auto& s = state.states[rule];
-        if (core::kinds::distinct::advance_window(l, s, asked.now))
+        if (core::kinds::distinct::advance_window(l, s, request.now))
             state.stale = true;
         auto& sketch = one.sketches[rule];
         if (s.debt == 0)
             sketch.clear();
-        s.num = counts ? sketch.count_with(core::hyperloglog::mark_of(asked.member)) : s.debt;
+        s.num = counts ? sketch.count_with(core::hyperloglog::mark_of(request.member)) : s.debt;
     }
 
     std::map<std::string, one_key> keys_;
@@ -110,7 +111,7 @@ class reference {
 /// Where nothing is shared, these begin when a key is first charged. Keys that share a state, or
 /// did, begin together, so they are held to the bound of the kind and not to the reference.
 [[nodiscard]] bool counts_from_first_use(const policy& p) {
-    const auto& plan = p.data()->plan;
+    const auto& plan = p.data()->compiled;
     return std::any_of(plan.limits.begin(), plan.limits.begin() + plan.size, [](const auto& l) {
         return l.kind == core::kind::stepwise || l.kind == core::kind::from_first;
     });
@@ -123,7 +124,7 @@ class history {
     [[nodiscard]] std::int64_t below(std::int64_t n) {
         return std::uniform_int_distribution<std::int64_t>{0, n - 1}(random_);
     }
-    [[nodiscard]] question next(std::int64_t now) {
+    [[nodiscard]] call_request next(std::int64_t now) {
         static constexpr verb verbs[] = {verb::allow, verb::allow,  verb::allow, verb::allow,
                                          verb::peek,  verb::charge, verb::allow, verb::refund,
                                          verb::allow, verb::allow,  verb::reset, verb::allow};
@@ -163,10 +164,10 @@ BOOST_AUTO_TEST_CASE(with_room_every_answer_is_that_of_the_reference) {
             store.advance(calls.pause());
             // Sometimes the clock is back by a little, as after an adjustment.
             const auto now = store.now() - (calls.below(50) == 0 ? calls.below(1'000'000) : 0);
-            const auto asked = calls.next(now);
+            const auto request = calls.next(now);
             const auto& p = policies[static_cast<std::size_t>(calls.below(std::ssize(policies)))];
             const auto key = std::to_string(calls.below(20));
-            if (!(store.ask(asked, key, p) == model.ask(asked, key, p)))
+            if (!(store.ask(request, key, p) == model.ask(request, key, p)))
                 ++different[p.name()];
         }
         for (const auto& [name, count] : different)
@@ -191,21 +192,21 @@ BOOST_AUTO_TEST_CASE(without_room_nothing_is_granted_that_the_reference_has_not)
         auto granted = std::int64_t{0};
         for (int i = 0; i < 30'000; ++i) {
             store.advance(calls.pause() / 20);
-            const auto asked = calls.next(store.now());
+            const auto request = calls.next(store.now());
             const auto& p = policies[static_cast<std::size_t>(calls.below(std::ssize(policies)))];
             const auto key = std::to_string(calls.below(400));
-            auto peeked = asked;
+            auto peeked = request;
             peeked.verb = verb::peek;
             const auto room = model.ask(peeked, key, p);
-            const auto answer = store.ask(asked, key, p);
-            if (asked.verb == verb::allow || asked.verb == verb::peek)
+            const auto answer = store.ask(request, key, p);
+            if (request.verb == verb::allow || request.verb == verb::peek)
                 if (answer.granted > room.granted || (answer.allowed() && !room.allowed()))
                     ++too_much[p.name()];
             granted += answer.granted;
-            auto charged = asked; // what the store has really charged
-            if (asked.verb == verb::allow)
+            auto charged = request; // what the store has really charged
+            if (request.verb == verb::allow)
                 charged.cost = charged.at_least = answer.granted;
-            if (asked.verb == verb::allow ? answer.allowed() : asked.verb != verb::peek)
+            if (request.verb == verb::allow ? answer.allowed() : request.verb != verb::peek)
                 (void)model.ask(charged, key, p);
             BOOST_REQUIRE(store.states() <= store.statistics().capacity);
         }
@@ -233,7 +234,7 @@ BOOST_AUTO_TEST_CASE(without_room_no_turn_comes_earlier_than_that_of_the_referen
             const auto& p = policies[static_cast<std::size_t>(calls.below(2))];
             const auto key = std::to_string(calls.below(400));
             const auto cost = 1 + calls.below(3);
-            const auto wait = question{
+            const auto wait = call_request{
                 .verb = verb::reserve, .cost = cost, .at_least = 10'000'000, .now = store.now()};
             const auto turn = store.ask(wait, key, p);
             if (!turn.allowed())
@@ -244,10 +245,10 @@ BOOST_AUTO_TEST_CASE(without_room_no_turn_comes_earlier_than_that_of_the_referen
             if (calls.below(3) != 0)
                 continue;
             const auto back = [&](const decision& d) {
-                return question{.verb = verb::unreserve,
-                                .cost = cost,
-                                .at_least = core::recovers_at(d),
-                                .now = store.now()};
+                return call_request{.verb = verb::unreserve,
+                                    .cost = cost,
+                                    .at_least = core::recovers_at(d),
+                                    .now = store.now()};
             };
             (void)store.ask(back(turn), key, p);
             (void)model.ask(back(first), key, p);

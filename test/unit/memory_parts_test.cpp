@@ -131,24 +131,24 @@ BOOST_AUTO_TEST_CASE(more_policies_than_slots_lose_no_debt) {
         now += static_cast<std::int64_t>(random() % 50'000);
         const auto which = random() % 30;
         const auto& p = *policies[which].data();
-        auto states = std::vector<rule_state>(p.plan.size);
+        auto states = std::vector<rule_state>(p.compiled.size);
         (void)read(shared, p, now, states);
         auto& known = model[which];
-        known.resize(p.plan.size);
+        known.resize(p.compiled.size);
         auto shown = colimit::decision{};
         auto truth = colimit::decision{};
-        const auto asked = colimit::core::question{.cost = 1, .at_least = 1, .now = now};
-        auto held = colimit::core::held{.exists = true};
-        const auto effect = evaluate(p.plan, states, held, asked, shown);
+        const auto asked = colimit::core::call_request{.cost = 1, .at_least = 1, .now = now};
+        auto held = colimit::core::key_header{.exists = true};
+        const auto effect = evaluate(p.compiled, states, held, asked, shown);
         auto peeked = asked;
         peeked.verb = colimit::core::verb::peek;
         auto before = known;
         held = {.exists = true};
-        (void)evaluate(p.plan, before, held, peeked, truth);
+        (void)evaluate(p.compiled, before, held, peeked, truth);
         forgotten += shown.allowed() && !truth.allowed();
         alone += shown.allowed();
         if (shown.allowed())
-            (void)evaluate(p.plan, known, held, asked, truth);
+            (void)evaluate(p.compiled, known, held, asked, truth);
         if (effect == colimit::core::effect::store)
             shared.write({}, p, now, {.states = states}, {});
     }
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(ten_slots_serve_ten_rules_exactly) {
     const auto now = std::int64_t{1'700'000'000'000'000};
     for (const auto* one : {&p, &q}) {
         const auto& data = *one->data();
-        auto states = std::vector<rule_state>(data.plan.size);
+        auto states = std::vector<rule_state>(data.compiled.size);
         for (std::size_t i = 0; i < states.size(); ++i)
             states[i] = {
                 .t = now, .debt = 10 + static_cast<std::int64_t>(i), .num = 1, .capacity = 5};
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(ten_slots_serve_ten_rules_exactly) {
     }
     for (const auto* one : {&p, &q}) {
         const auto& data = *one->data();
-        auto states = std::vector<rule_state>(data.plan.size);
+        auto states = std::vector<rule_state>(data.compiled.size);
         BOOST_TEST(read(shared, data, now, states));
         for (std::size_t i = 0; i < states.size(); ++i)
             BOOST_TEST(states[i].debt == 10 + static_cast<std::int64_t>(i));

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 using colimit::decision;
 using colimit::gcra;
 using colimit::policy;
-using colimit::core::question;
+using colimit::core::call_request;
 using colimit::core::verb;
 using colimit::test::clocked_store;
 
@@ -27,11 +27,11 @@ namespace {
 
 class reference {
   public:
-    decision ask(const question& asked, const std::string& key, const policy& p) {
+    decision ask(const call_request& request, const std::string& key, const policy& p) {
         const auto name = std::string{p.name()} + ":" + key;
         auto state = states_[name];
         auto answer = decision{};
-        switch (colimit::core::evaluate(p.data()->plan, state, asked, answer)) {
+        switch (colimit::core::evaluate(p.data()->compiled, state, request, answer)) {
         case colimit::core::effect::nothing:
             break;
         case colimit::core::effect::store:
@@ -64,7 +64,7 @@ class history {
     [[nodiscard]] std::int64_t below(std::int64_t n) {
         return std::uniform_int_distribution<std::int64_t>{0, n - 1}(random_);
     }
-    [[nodiscard]] question next(std::int64_t now) {
+    [[nodiscard]] call_request next(std::int64_t now) {
         static constexpr verb verbs[] = {verb::allow, verb::allow,  verb::allow,  verb::allow,
                                          verb::allow, verb::peek,   verb::charge, verb::refund,
                                          verb::allow, verb::charge, verb::reset};
@@ -83,10 +83,10 @@ class history {
 };
 
 /// Tells the reference what the store has really charged.
-[[nodiscard]] question as_granted(question asked, const decision& answer) {
-    if (asked.verb == verb::allow)
-        asked.cost = asked.at_least = answer.granted;
-    return asked;
+[[nodiscard]] call_request as_granted(call_request request, const decision& answer) {
+    if (request.verb == verb::allow)
+        request.cost = request.at_least = answer.granted;
+    return request;
 }
 
 } // namespace
@@ -102,10 +102,10 @@ BOOST_AUTO_TEST_CASE(with_room_every_answer_is_that_of_the_reference) {
             store.advance(calls.pause());
             // Sometimes the clock is back by a little, as after an adjustment.
             const auto now = store.now() - (calls.below(50) == 0 ? calls.below(1'000'000) : 0);
-            const auto asked = calls.next(now);
+            const auto request = calls.next(now);
             const auto& p = policies[static_cast<std::size_t>(calls.below(5))];
             const auto key = std::to_string(calls.below(200));
-            different += !(store.ask(asked, key, p) == model.ask(asked, key, p));
+            different += !(store.ask(request, key, p) == model.ask(request, key, p));
         }
         BOOST_TEST(different == 0, "seed " << seed);
         BOOST_TEST(store.statistics().evicted > 0U);
@@ -123,18 +123,18 @@ BOOST_AUTO_TEST_CASE(without_room_nothing_is_granted_that_the_reference_has_not)
         auto granted = std::int64_t{0};
         for (int i = 0; i < 40'000; ++i) {
             store.advance(calls.pause() / 20);
-            const auto asked = calls.next(store.now());
+            const auto request = calls.next(store.now());
             const auto& p = policies[static_cast<std::size_t>(calls.below(5))];
             const auto key = std::to_string(calls.below(2'000));
-            auto peeked = asked;
+            auto peeked = request;
             peeked.verb = verb::peek;
             const auto room = model.ask(peeked, key, p);
-            const auto answer = store.ask(asked, key, p);
-            if (asked.verb == verb::allow || asked.verb == verb::peek)
+            const auto answer = store.ask(request, key, p);
+            if (request.verb == verb::allow || request.verb == verb::peek)
                 too_much += answer.granted > room.granted || (answer.allowed() && !room.allowed());
             granted += answer.granted;
-            if (asked.verb != verb::peek)
-                (void)model.ask(as_granted(asked, answer), key, p);
+            if (request.verb != verb::peek)
+                (void)model.ask(as_granted(request, answer), key, p);
         }
         BOOST_TEST(too_much == 0, "seed " << seed);
         BOOST_TEST(granted > 1'000);

@@ -83,7 +83,8 @@ class random_states {
 
 /// Of a counter and what another version has left of one, only what is not above twice the limit is
 /// kept for that version, unless the counter has used nothing in this window.
-[[nodiscard]] bool may_be_lost(const core::limit& l, const rule_state& a, const rule_state& b) {
+[[nodiscard]] bool may_be_lost(const core::compiled_rule& l, const rule_state& a,
+                               const rule_state& b) {
     return l.kind == core::kind::counter &&
            (a.num > core::steps_mark) != (b.num > core::steps_mark) &&
            (a.num > core::steps_mark ? b : a).debt != 0;
@@ -96,7 +97,7 @@ class random_states {
 }
 
 [[nodiscard]] std::int64_t fitting(const policy& p, rule_state s, std::int64_t now) {
-    const auto& l = p.data()->plan.limits[0];
+    const auto& l = p.data()->compiled.limits[0];
     (void)core::advance(l, s, now);
     return core::available(l, s, l.capacity, now);
 }
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(one_state_of_two_is_at_no_time_less_strict_than_either) {
             const auto now = start + states.number(0, 30 * hour);
             const auto a = states.next(versions, now);
             const auto b = states.next(versions, now);
-            const auto& l = own.data()->plan.limits[0];
+            const auto& l = own.data()->compiled.limits[0];
             const auto both = core::stricter(l, a, b);
             for (auto later = now; later < now + 40 * hour; later += states.number(1, 3 * hour))
                 for (const auto& p : versions) {

@@ -8,7 +8,7 @@
 #include <colimit/error.hpp>
 #include <colimit/policy.hpp>
 #include <policy/policy_data.hpp>
-#include <policy/question_check.hpp>
+#include <policy/request_check.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/script/batch.hpp>
 #include <support/fake_operation.hpp>
@@ -36,7 +36,7 @@ using namespace colimit;
 
 /// In seconds.
 [[nodiscard]] std::int64_t generation_of(const policy& p) {
-    return p.data()->plan.generation / 1'000'000;
+    return p.data()->compiled.generation / 1'000'000;
 }
 
 /// The hashes of a key's row, by the limiter's prefix "t".
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_generation_is_what_the_slowest_rule_takes_to_recover) {
     BOOST_TEST(generation_of(policy{"p", gcra(1, 1s), fixed_window(5, 1min)}.with_storage(
                    storage::shared_hash)) == 60);
     BOOST_TEST(generation_of(packed(gcra(1, 1s)).prevent_duplicate(90s)) == 90);
-    BOOST_TEST(policy("p", gcra(1, 1s)).data()->plan.generation == 0);
+    BOOST_TEST(policy("p", gcra(1, 1s)).data()->compiled.generation == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_bucket_that_starts_with_less_is_remembered_until_it_is_as_good_as_new) {
@@ -81,10 +81,10 @@ BOOST_AUTO_TEST_CASE(nobody_owes_more_than_the_limit) {
     for (const auto& r : {gcra(3, 1s), gcra(3, 1s).stepwise(), fixed_window(5, 1h),
                           sliding_window(5, 1h), calendar(5, calendar_unit::day)}) {
         const auto p = packed(r);
-        BOOST_TEST(p.data()->plan.limits[0].most == p.data()->plan.limits[0].full);
+        BOOST_TEST(p.data()->compiled.limits[0].most == p.data()->compiled.limits[0].full);
     }
     const auto held = packed(gcra(3, 1s)).prevent_duplicate(9s);
-    BOOST_TEST(held.data()->plan.limits[1].most == 9'000'000);
+    BOOST_TEST(held.data()->compiled.limits[1].most == 9'000'000);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_more_than_numbers_cannot_be_packed) {
@@ -110,9 +110,9 @@ BOOST_AUTO_TEST_CASE(a_policy_says_how_it_is_stored) {
 
 BOOST_AUTO_TEST_CASE(who_would_owe_for_longer_is_refused_with_the_reason) {
     const auto p = packed(gcra(5, 1s));
-    const auto& plan = p.data()->plan;
+    const auto& plan = p.data()->compiled;
     for (const auto verb : {detail::verb::block, detail::verb::reserve}) {
-        const auto asked = detail::question{.verb = verb, .cost = 1, .at_least = 1};
+        const auto asked = detail::call_request{.verb = verb, .cost = 1, .at_least = 1};
         BOOST_TEST(!detail::is_valid(asked, plan));
         BOOST_TEST(detail::what_is_wrong_with(asked, plan) ==
                    "policy: block and wait keep state for longer than packed storage does "

@@ -47,8 +47,8 @@ template<class... Rules>
     return whole.starts_with(place) ? whole.substr(place.size()) : whole;
 }
 
-[[nodiscard]] core::limit bucket_of(const rule& r) {
-    return policy{"p", r}.data()->plan.rules()[0];
+[[nodiscard]] core::compiled_rule bucket_of(const rule& r) {
+    return policy{"p", r}.data()->compiled.rules()[0];
 }
 
 [[nodiscard]] std::vector<rule> numbered(std::size_t count) {
@@ -68,8 +68,8 @@ BOOST_AUTO_TEST_CASE(a_policy_keeps_its_name_and_rules_in_order) {
     BOOST_TEST_REQUIRE(p.size() == 2U);
     BOOST_TEST((p[0] == first));
     BOOST_TEST((p[1] == second));
-    BOOST_TEST(!p.data()->plan.rules()[0].shadow);
-    BOOST_TEST(p.data()->plan.rules()[1].shadow);
+    BOOST_TEST(!p.data()->compiled.rules()[0].shadow);
+    BOOST_TEST(p.data()->compiled.rules()[1].shadow);
     BOOST_TEST(policy(p).data() == p.data());
 }
 

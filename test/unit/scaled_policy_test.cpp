@@ -76,8 +76,8 @@ BOOST_AUTO_TEST_CASE(names_options_and_the_place_of_the_state_stay) {
                             .prevent_duplicate(5s)
                             .with_prefix("x")));
     BOOST_TEST((here.data()->id == whole.data()->id));
-    for (std::uint32_t i = 0; i < whole.data()->plan.slots; ++i)
-        BOOST_TEST(here.data()->plan.limits[i].tag == whole.data()->plan.limits[i].tag);
+    for (std::uint32_t i = 0; i < whole.data()->compiled.slots; ++i)
+        BOOST_TEST(here.data()->compiled.limits[i].tag == whole.data()->compiled.limits[i].tag);
     BOOST_TEST(detail::scaled(*whole.shadow().data(), {1, 2}).options().shadow);
     const auto packed = policy{"p", gcra(100, 1s)}.with_storage(storage::shared_hash);
     BOOST_TEST((detail::scaled(*packed.data(), {1, 2}).options().storage == storage::shared_hash));

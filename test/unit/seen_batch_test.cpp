@@ -34,7 +34,7 @@ struct fixture {
     }
 
     fake_operation& add(std::string_view id) {
-        auto& op = ops.emplace_back(detail::question{});
+        auto& op = ops.emplace_back(detail::call_request{});
         batch.add(op, "t", id);
         return op;
     }
@@ -46,7 +46,7 @@ struct fixture {
     }
 
     /// Reads `*3 nil answers header` for a single block.
-    std::optional<redis::remedy> read(const std::string& answers, const std::string& header) {
+    std::optional<redis::recovery> read(const std::string& answers, const std::string& header) {
         const auto bulk = [](const std::string& s) {
             return "$" + std::to_string(s.size()) + "\r\n" + s + "\r\n";
         };

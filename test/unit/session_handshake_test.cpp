@@ -35,19 +35,19 @@ BOOST_AUTO_TEST_CASE(it_connects_greets_and_serves) {
     BOOST_TEST(c.session.wake_at().value() == c.now + 1'000'000);
     BOOST_TEST((c.session.start(c.now) == action::nothing));
     BOOST_TEST((c.session.connected() == action::send));
-    BOOST_TEST((c.session.state() == session_state::greeting));
-    BOOST_TEST((c.greeting() == std::vector<test::command>{{"HELLO", "3"}}));
+    BOOST_TEST((c.session.state() == session_state::handshake));
+    BOOST_TEST((c.handshake() == std::vector<test::command>{{"HELLO", "3"}}));
     c.introduce(hello_reply);
     BOOST_TEST((c.load() == action::serve));
     BOOST_TEST((c.session.state() == session_state::ready));
     BOOST_TEST(!c.session.wake_at().has_value());
 }
 
-BOOST_AUTO_TEST_CASE(credentials_and_database_are_part_of_the_greeting) {
+BOOST_AUTO_TEST_CASE(credentials_and_database_are_part_of_the_handshake) {
     auto c = session_bench{{.user = "me", .password = "a b", .database = 7}};
     (void)c.session.start(c.now);
     (void)c.session.connected();
-    BOOST_TEST((c.greeting() ==
+    BOOST_TEST((c.handshake() ==
                 std::vector<test::command>{{"HELLO", "3", "AUTH", "me", "a b"}, {"SELECT", "7"}}));
     BOOST_TEST((c.reply(hello_reply) == action::nothing));
     c.introduce(ok);
@@ -58,14 +58,14 @@ BOOST_AUTO_TEST_CASE(a_password_alone_is_that_of_the_default_user) {
     auto c = session_bench{{.user = "", .password = "secret"}};
     (void)c.session.start(c.now);
     (void)c.session.connected();
-    BOOST_TEST((c.greeting().at(0) == test::command{"HELLO", "3", "AUTH", "default", "secret"}));
+    BOOST_TEST((c.handshake().at(0) == test::command{"HELLO", "3", "AUTH", "default", "secret"}));
 }
 
 BOOST_AUTO_TEST_CASE(resp2_is_greeted_without_a_hello) {
     auto plain = session_bench{{.user = "", .password = "", .protocol = 2}};
     (void)plain.session.start(plain.now);
     (void)plain.session.connected();
-    BOOST_TEST((plain.greeting() == std::vector<test::command>{{"PING"}, {"INFO", "server"}}));
+    BOOST_TEST((plain.handshake() == std::vector<test::command>{{"PING"}, {"INFO", "server"}}));
     BOOST_TEST((plain.reply("+PONG\r\n") == action::nothing));
     plain.introduce("-NOPERM this user has no permissions to run the 'info' command\r\n");
     BOOST_TEST((plain.load() == action::serve));
@@ -73,8 +73,8 @@ BOOST_AUTO_TEST_CASE(resp2_is_greeted_without_a_hello) {
     auto c = session_bench{{.user = "me", .password = "pw", .database = 1, .protocol = 2}};
     (void)c.session.start(c.now);
     (void)c.session.connected();
-    BOOST_TEST((c.greeting() == std::vector<test::command>{
-                                    {"AUTH", "me", "pw"}, {"SELECT", "1"}, {"INFO", "server"}}));
+    BOOST_TEST((c.handshake() == std::vector<test::command>{
+                                     {"AUTH", "me", "pw"}, {"SELECT", "1"}, {"INFO", "server"}}));
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_does_not_know_hello_is_greeted_again_in_resp2) {
@@ -85,8 +85,8 @@ BOOST_AUTO_TEST_CASE(a_server_that_does_not_know_hello_is_greeted_again_in_resp2
         auto c = session_bench{{.user = "", .password = "pw"}};
         c.open();
         BOOST_TEST((c.reply(answer) == action::send));
-        BOOST_TEST((c.session.state() == session_state::greeting));
-        BOOST_TEST((c.greeting() ==
+        BOOST_TEST((c.session.state() == session_state::handshake));
+        BOOST_TEST((c.handshake() ==
                     std::vector<test::command>{{"AUTH", "default", "pw"}, {"INFO", "server"}}));
         BOOST_TEST((c.reply(ok) == action::nothing));
         c.introduce("$0\r\n\r\n");
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_does_not_know_hello_is_greeted_again_in_resp2
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_second_greeting_of_an_old_server_has_time_of_its_own) {
+BOOST_AUTO_TEST_CASE(the_second_handshake_of_an_old_server_has_time_of_its_own) {
     auto c = session_bench{};
     c.open();
     c.now += 900'000;
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(the_next_connection_is_tried_in_resp3_again) {
     auto c = session_bench{};
     c.open();
     (void)c.reply("-ERR unknown command 'HELLO'\r\n");
-    (void)c.greeting();
+    (void)c.handshake();
     BOOST_TEST((c.reply("+PONG\r\n") == action::nothing));
     c.introduce("$0\r\n\r\n");
     BOOST_TEST((c.load() == action::serve));
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(the_next_connection_is_tried_in_resp3_again) {
     c.now = c.session.wake_at().value();
     BOOST_TEST((c.session.wake(c.now) == action::connect));
     (void)c.session.connected();
-    BOOST_TEST((c.greeting().at(0) == test::command{"HELLO", "3"}));
+    BOOST_TEST((c.handshake().at(0) == test::command{"HELLO", "3"}));
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_loads_its_data_is_greeted_again_on_the_same_connection) {
@@ -127,12 +127,12 @@ BOOST_AUTO_TEST_CASE(a_server_that_loads_its_data_is_greeted_again_on_the_same_c
         for (auto i = 0; i < 3; ++i)
             BOOST_TEST((c.reply(answer) == action::nothing));
         BOOST_TEST((c.session.state() == session_state::waiting));
-        BOOST_TEST((c.session.trouble() == errc::unavailable));
+        BOOST_TEST((c.session.error() == errc::unavailable));
         const auto at = c.session.wake_at().value();
-        BOOST_TEST(c.session.not_ready_before() == at);
+        BOOST_TEST(c.session.earliest_ready_at() == at);
         BOOST_TEST((c.session.wake(at - 1) == action::nothing));
         BOOST_TEST((c.session.wake(at) == action::send));
-        (void)c.greeting();
+        (void)c.handshake();
         c.introduce(hello_reply);
         BOOST_TEST((c.load() == action::serve));
     }
@@ -148,18 +148,18 @@ BOOST_AUTO_TEST_CASE(refused_credentials_are_a_distinct_trouble_and_tried_again_
                                 .reconnect_delay_max = 1'000'000}};
         c.open();
         BOOST_TEST((c.reply(answer) == action::disconnect));
-        BOOST_TEST((c.session.trouble() == errc::auth_failed));
-        BOOST_TEST(c.session.not_ready_before() >= c.now + 500'000);
+        BOOST_TEST((c.session.error() == errc::auth_failed));
+        BOOST_TEST(c.session.earliest_ready_at() >= c.now + 500'000);
         // It stays so until a connection says otherwise.
         c.now = c.session.wake_at().value();
         BOOST_TEST((c.session.wake(c.now) == action::connect));
-        BOOST_TEST((c.session.trouble() == errc::auth_failed));
+        BOOST_TEST((c.session.error() == errc::auth_failed));
         (void)c.session.connected();
-        (void)c.greeting();
+        (void)c.handshake();
         c.introduce(hello_reply);
         BOOST_TEST((c.load() == action::serve));
         BOOST_TEST((c.session.lost(c.now) == action::disconnect));
-        BOOST_TEST((c.session.trouble() == errc::unavailable));
+        BOOST_TEST((c.session.error() == errc::unavailable));
     }
 }
 
@@ -168,8 +168,8 @@ BOOST_AUTO_TEST_CASE(a_refused_database_or_script_is_an_error_of_the_server) {
     c.open();
     (void)c.reply(hello_reply);
     BOOST_TEST((c.reply("-ERR DB index is out of range\r\n") == action::disconnect));
-    BOOST_TEST((c.session.trouble() == errc::server_error));
-    BOOST_TEST(c.session.not_ready_before() >= c.now + 500'000);
+    BOOST_TEST((c.session.error() == errc::server_error));
+    BOOST_TEST(c.session.earliest_ready_at() >= c.now + 500'000);
 
     auto no_scripts = session_bench{};
     no_scripts.open();
@@ -179,14 +179,14 @@ BOOST_AUTO_TEST_CASE(a_refused_database_or_script_is_an_error_of_the_server) {
     BOOST_TEST((no_scripts.reply(denied) == action::nothing));
     BOOST_TEST((no_scripts.reply(denied) == action::nothing));
     BOOST_TEST((no_scripts.reply("-NOSCRIPT No matching script\r\n") == action::disconnect));
-    BOOST_TEST((no_scripts.session.trouble() == errc::auth_failed));
-    BOOST_TEST(no_scripts.session.not_ready_before() >= no_scripts.now + 500'000);
+    BOOST_TEST((no_scripts.session.error() == errc::auth_failed));
+    BOOST_TEST(no_scripts.session.earliest_ready_at() >= no_scripts.now + 500'000);
 }
 
 BOOST_AUTO_TEST_CASE(a_value_of_another_type_than_a_command_has_comes_from_a_stranger) {
     const auto ends_refused = [](session_bench& c, std::string_view last) {
         BOOST_TEST((c.reply(last) == action::disconnect));
-        BOOST_TEST((c.session.trouble() == errc::bad_reply));
+        BOOST_TEST((c.session.error() == errc::bad_reply));
         BOOST_TEST(c.session.is_refused());
     };
     for (const std::string_view hello : {"*0\r\n", "$5\r\nHELLO\r\n", ":1\r\n"}) {
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_value_of_another_type_than_a_command_has_comes_from_a_str
     }
 }
 
-BOOST_AUTO_TEST_CASE(scripts_count_as_loaded_once_per_greeting_and_only_together) {
+BOOST_AUTO_TEST_CASE(scripts_count_as_loaded_once_per_handshake_and_only_together) {
     auto c = session_bench{};
     c.open();
     c.introduce(hello_reply);
@@ -218,20 +218,20 @@ BOOST_AUTO_TEST_CASE(scripts_count_as_loaded_once_per_greeting_and_only_together
     BOOST_TEST((c.reply(loading) == action::nothing));
     BOOST_TEST((c.reply(loading) == action::nothing));
     BOOST_TEST(c.session.scripts_loaded() == 0U);
-    for (auto greetings = 1U; greetings <= 3U; ++greetings) {
+    for (auto handshakes = 1U; handshakes <= 3U; ++handshakes) {
         c.now = c.session.wake_at().value();
         if (c.session.wake(c.now) == action::connect)
             (void)c.session.connected();
-        (void)c.greeting();
+        (void)c.handshake();
         c.introduce(hello_reply);
         BOOST_TEST((c.load() == action::serve));
-        BOOST_TEST(c.session.scripts_loaded() == greetings);
+        BOOST_TEST(c.session.scripts_loaded() == handshakes);
         BOOST_TEST((c.session.lost(c.now) == action::disconnect));
     }
     BOOST_TEST(c.session.script_loads() == 8U);
 }
 
-BOOST_AUTO_TEST_CASE(pushes_while_greeting_answer_nothing) {
+BOOST_AUTO_TEST_CASE(pushes_while_handshake_answer_nothing) {
     auto c = session_bench{};
     c.open();
     BOOST_TEST((c.reply(">1\r\n$3\r\nfoo\r\n") == action::nothing));

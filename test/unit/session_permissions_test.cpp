@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(a_user_who_lacks_what_every_check_needs_is_refused) {
         c.open();
         c.introduce(hello_reply);
         BOOST_TEST((c.load(reply) == action::disconnect));
-        BOOST_TEST((c.session.trouble() == errc::auth_failed));
+        BOOST_TEST((c.session.error() == errc::auth_failed));
     }
 }
 
@@ -65,16 +65,16 @@ BOOST_AUTO_TEST_CASE(other_replies_to_the_question_for_permissions_refuse_nobody
 BOOST_AUTO_TEST_CASE(a_server_that_a_call_found_read_only_serves_when_it_is_writable) {
     auto c = session_bench{};
     c.make_ready();
-    BOOST_TEST((c.session.lost(c.now, redis::remedy::leave_read_only) == action::disconnect));
+    BOOST_TEST((c.session.lost(c.now, redis::recovery::leave_read_only) == action::disconnect));
     for (const auto is_writable : {false, false, true}) {
         c.now = c.session.wake_at().value();
         BOOST_TEST((c.session.wake(c.now) == action::connect));
         BOOST_TEST((c.session.connected() == action::send));
-        (void)c.greeting();
+        (void)c.handshake();
         c.introduce(hello_reply);
         BOOST_TEST((c.load(permissions("", "", is_writable ? "" : read_only)) ==
                     (is_writable ? action::serve : action::disconnect)));
-        BOOST_TEST((c.session.trouble() == errc::unavailable));
+        BOOST_TEST((c.session.error() == errc::unavailable));
     }
 }
 

@@ -25,19 +25,19 @@ BOOST_AUTO_TEST_CASE(the_first_reply_tells_a_stranger_and_a_later_one_does_not) 
         auto c = session_bench{};
         c.open();
         BOOST_TEST((c.session.read_garbage(c.now, bytes) == action::disconnect));
-        BOOST_TEST((c.session.trouble() == errc::bad_reply));
+        BOOST_TEST((c.session.error() == errc::bad_reply));
         BOOST_TEST(c.session.is_refused());
     }
     auto popular = session_bench{};
     popular.open();
     BOOST_TEST((popular.reply("+OK POP3 ready\r\n") == action::disconnect));
-    BOOST_TEST((popular.session.trouble() == errc::bad_reply));
+    BOOST_TEST((popular.session.error() == errc::bad_reply));
 
     auto known = session_bench{};
     known.open();
     known.introduce(hello_reply);
     BOOST_TEST((known.session.read_garbage(known.now, "HTTP/1.1 400\r\n") == action::disconnect));
-    BOOST_TEST((known.session.trouble() == errc::unavailable));
+    BOOST_TEST((known.session.error() == errc::unavailable));
 }
 
 BOOST_AUTO_TEST_CASE(a_port_that_closes_silently_is_asked_for_tls_until_it_has_been_ready) {
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_port_that_closes_silently_is_asked_for_tls_until_it_has_b
         c.now = c.session.wake_at().value();
         BOOST_TEST((c.session.wake(c.now) == action::connect));
         BOOST_TEST((c.session.connected() == action::send));
-        c.session.greeting(out);
+        c.session.append_handshake(out);
         return out;
     };
     const auto reset =
@@ -62,10 +62,10 @@ BOOST_AUTO_TEST_CASE(a_port_that_closes_silently_is_asked_for_tls_until_it_has_b
     BOOST_TEST(is_hello(next(c)));
     // It speaks TLS, and is asked in this way until that ends.
     BOOST_TEST((c.session.read_garbage(c.now, "\x15\x03\x01") == action::disconnect));
-    BOOST_TEST((c.session.trouble() == errc::bad_reply));
+    BOOST_TEST((c.session.error() == errc::bad_reply));
     BOOST_TEST(is_hello(next(c)));
     BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
-    BOOST_TEST((c.session.trouble() == errc::unavailable));
+    BOOST_TEST((c.session.error() == errc::unavailable));
 
     // A plain server does not reply, which is no problem to report and is not tried again soon.
     auto plain = session_bench{{.user = "", .password = "", .plain_tcp = true}};
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_is_kept_when_the_server_closes_before_its_other_r
     const auto end =
         error_code{boost::system::errc::connection_reset, boost::system::generic_category()};
     BOOST_TEST((c.session.lost(c.now, end) == action::disconnect));
-    BOOST_TEST((c.session.trouble() == errc::auth_failed));
+    BOOST_TEST((c.session.error() == errc::auth_failed));
 }
 
 BOOST_AUTO_TEST_CASE(a_cluster_is_told_by_hello_or_by_info) {

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_came_further_has_time_for_the_next_step) {
     BOOST_TEST((c.session.connected() == action::send));
     BOOST_TEST(!c.session.is_too_late(c.now));
     BOOST_TEST(c.session.wake_at().value() == c.now + 250'000);
-    (void)c.greeting();
+    (void)c.handshake();
     c.now += 200'000;
     c.introduce(hello_reply);
     BOOST_TEST(c.session.wake_at().value() == c.now + 250'000);
@@ -48,27 +48,27 @@ BOOST_AUTO_TEST_CASE(a_full_server_is_left_alone_for_the_longest_pause) {
         {.user = "", .password = "", .reconnect_delay_min = 10, .reconnect_delay_max = 1'000'000}};
     c.open();
     (void)c.reply("-ERR max number of clients reached\r\n");
-    BOOST_TEST((c.session.lost(c.now, redis::remedy::reconnect_late) == action::disconnect));
-    BOOST_TEST((c.session.trouble() == errc::unavailable));
-    BOOST_TEST(c.session.not_ready_before() >= c.now + 500'000);
+    BOOST_TEST((c.session.lost(c.now, redis::recovery::reconnect_late) == action::disconnect));
+    BOOST_TEST((c.session.error() == errc::unavailable));
+    BOOST_TEST(c.session.earliest_ready_at() >= c.now + 500'000);
 }
 
-BOOST_AUTO_TEST_CASE(connecting_and_greeting_share_one_time_out) {
+BOOST_AUTO_TEST_CASE(connecting_and_handshake_share_one_time_out) {
     auto connecting = session_bench{{.user = "", .password = "", .connect_timeout = 5'000}};
     (void)connecting.session.start(connecting.now);
     BOOST_TEST((connecting.session.wake(connecting.now + 4'999) == action::nothing));
     BOOST_TEST((connecting.session.wake(connecting.now + 5'000) == action::disconnect));
 
-    auto greeting = session_bench{{.user = "", .password = "", .connect_timeout = 5'000}};
-    greeting.open();
-    (void)greeting.reply(hello_reply);
-    BOOST_TEST(greeting.session.wake_at().value() == greeting.now + 5'000);
-    BOOST_TEST((greeting.session.wake(greeting.now + 5'000) == action::disconnect));
-    BOOST_TEST((greeting.session.state() == session_state::waiting));
-    BOOST_TEST((greeting.session.trouble() == errc::unavailable));
+    auto handshake = session_bench{{.user = "", .password = "", .connect_timeout = 5'000}};
+    handshake.open();
+    (void)handshake.reply(hello_reply);
+    BOOST_TEST(handshake.session.wake_at().value() == handshake.now + 5'000);
+    BOOST_TEST((handshake.session.wake(handshake.now + 5'000) == action::disconnect));
+    BOOST_TEST((handshake.session.state() == session_state::waiting));
+    BOOST_TEST((handshake.session.error() == errc::unavailable));
 }
 
-BOOST_AUTO_TEST_CASE(a_new_greeting_on_the_same_connection_has_a_time_out_of_its_own) {
+BOOST_AUTO_TEST_CASE(a_new_handshake_on_the_same_connection_has_a_time_out_of_its_own) {
     auto c = session_bench{{.user = "", .password = "", .connect_timeout = 5'000}};
     c.open();
     c.introduce(hello_reply);
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(pauses_double_up_to_the_longest_and_are_jittered_between_ha
     BOOST_TEST(*pauses.rbegin() > 900);
 }
 
-BOOST_AUTO_TEST_CASE(a_call_that_was_served_ends_the_growth_of_pauses_and_a_greeting_does_not) {
+BOOST_AUTO_TEST_CASE(a_call_that_was_served_ends_the_growth_of_pauses_and_a_handshake_does_not) {
     auto c = session_bench{{.user = "",
                             .password = "",
                             .reconnect_delay_min = 1'000,
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_was_served_ends_the_growth_of_pauses_and_a_gree
     (void)c.session.start(c.now);
     const auto greet_and_lose = [&c](bool serves) {
         (void)c.session.connected();
-        (void)c.greeting();
+        (void)c.handshake();
         c.introduce(hello_reply);
         BOOST_TEST((c.load() == action::serve));
         if (serves)
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_ready_connection_that_is_lost_is_made_again) {
     BOOST_TEST((c.session.state() == session_state::waiting));
     c.now = c.session.wake_at().value();
     BOOST_TEST((c.session.wake(c.now) == action::connect));
-    BOOST_TEST(c.session.not_ready_before() <= c.now);
+    BOOST_TEST(c.session.earliest_ready_at() <= c.now);
 }
 
 BOOST_AUTO_TEST_CASE(closed_is_for_good) {
@@ -157,11 +157,11 @@ BOOST_AUTO_TEST_CASE(who_is_refused_by_tls_waits_long_and_says_why) {
         auto c = session_bench{};
         BOOST_TEST((c.session.start(c.now) == action::connect));
         BOOST_TEST((c.session.lost(c.now, make_error_code(refusal)) == action::disconnect));
-        BOOST_TEST((c.session.trouble() == refusal));
+        BOOST_TEST((c.session.error() == refusal));
         BOOST_TEST(c.session.is_refused());
-        BOOST_TEST(c.session.not_ready_before() >= c.now + 500'000);
+        BOOST_TEST(c.session.earliest_ready_at() >= c.now + 500'000);
         // The result of the next attempt counts.
-        c.now = c.session.not_ready_before();
+        c.now = c.session.earliest_ready_at();
         BOOST_TEST((c.session.wake(c.now) == action::connect));
         BOOST_TEST(
             (c.session.lost(c.now, make_error_code(errc::unavailable)) == action::disconnect));

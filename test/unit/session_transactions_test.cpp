@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(for_transactions_no_script_is_loaded_and_the_facts_of_the_s
     auto expected = std::vector<test::command>{
         {"HELLO", "3"}, {"ECHO", "colimit"}, {"CLIENT", "ID"}, {"INFO", "server"}, {"TIME"}};
     expected.insert(expected.end(), commands_of_probe.begin(), commands_of_probe.end());
-    BOOST_TEST((c.greeting() == expected));
+    BOOST_TEST((c.handshake() == expected));
     for (const std::string_view answer :
          {hello_reply, std::string_view{"$7\r\ncolimit\r\n"}, std::string_view{":17\r\n"},
           std::string_view{"$53\r\n# Server\r\nrun_id:0123456789abcdef0123456789abcdef01\r\n\r\n"}})
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_transactions_need_and_the_user_may_not_run_i
         const auto end = c.probe(command, answer);
         BOOST_TEST((end == (errors.text.empty() ? action::serve : action::disconnect)));
         BOOST_TEST(
-            (c.session.trouble() == (errors.text.empty() ? errc::unavailable : errc::auth_failed)));
+            (c.session.error() == (errors.text.empty() ? errc::unavailable : errc::auth_failed)));
         return errors.text + '|' + c.session.denied_commands();
     };
     BOOST_TEST(probe("PEXPIRE", "-NOPERM no 'pexpire'\r\n") ==
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(without_an_id_or_a_time_there_are_no_transactions) {
         (void)c.reply(id == ":3\r\n" ? "*0\r\n" : time_of_2023);
         BOOST_TEST((c.probe() == action::disconnect));
         const auto expected = id.starts_with("-NOPERM") ? errc::auth_failed : errc::bad_reply;
-        BOOST_TEST((c.session.trouble() == expected));
+        BOOST_TEST((c.session.error() == expected));
     }
 }
 

@@ -56,7 +56,7 @@ struct fixture {
     fixture(const fixture&) = delete;
     fixture& operator=(const fixture&) = delete;
 
-    fake_operation& ask(std::string_view key, detail::question q = {}, const policy& p = five) {
+    fake_operation& ask(std::string_view key, detail::call_request q = {}, const policy& p = five) {
         auto& op = ops.emplace_back(q);
         BOOST_REQUIRE(!queue.submit(op, key, p.data()));
         return op;
@@ -70,8 +70,8 @@ struct fixture {
     }
     std::vector<command> write() { return test::commands_of(write_bytes()); }
 
-    std::optional<redis::remedy> reply(std::string_view bytes) {
-        auto last = std::optional{redis::remedy::keep};
+    std::optional<redis::recovery> reply(std::string_view bytes) {
+        auto last = std::optional{redis::recovery::keep};
         auto reader = redis::resp::decoder{};
         while (!bytes.empty() && last) {
             if (reader.feed(bytes) != redis::resp::progress::complete)
@@ -84,14 +84,14 @@ struct fixture {
     }
 
     /// ECHO and TIME of the first row.
-    std::optional<redis::remedy> reply_head(std::string_view nonce = "7") {
+    std::optional<redis::recovery> reply_head(std::string_view nonce = "7") {
         return reply("$" + std::to_string(nonce.size()) + "\r\n" + std::string{nonce} + "\r\n" +
                      "*2\r\n$5\r\n37000\r\n$1\r\n0\r\n");
     }
 
     /// The replies to an allow of cost 1, of one rule: what was counted, itself included.
-    std::optional<redis::remedy> reply_counted(int count, std::string_view newest = "*0\r\n",
-                                               std::string_view blocker = "*0\r\n") {
+    std::optional<redis::recovery> reply_counted(int count, std::string_view newest = "*0\r\n",
+                                                 std::string_view blocker = "*0\r\n") {
         return reply(queued(8) + "*7\r\n:0\r\n" + std::string{newest} + std::string{blocker} +
                      ":1\r\n:" + std::to_string(count) + "\r\n:-1\r\n:1\r\n");
     }
@@ -199,17 +199,17 @@ BOOST_FIXTURE_TEST_CASE(a_refused_call_is_removed_in_the_next_write_and_its_wait
                         narrow) {
     auto& op = ask("k");
     (void)write();
-    BOOST_TEST((reply_head() == redis::remedy::keep));
+    BOOST_TEST((reply_head() == redis::recovery::keep));
     const auto blocker = there - 400'000;
     BOOST_TEST((reply_counted(6, "*2\r\n$1\r\nx\r\n$11\r\n" + text(there) + "\r\n",
                               "*2\r\n$1\r\ny\r\n$11\r\n" + text(blocker) + "\r\n") ==
-                redis::remedy::keep));
+                redis::recovery::keep));
     BOOST_TEST((op.result.outcome == outcome::denied));
     BOOST_TEST(op.result.retry_after.count() == 1'000'000 - 400'000 + 51);
     BOOST_TEST(queue.wants_to_write());
     BOOST_TEST((write() == std::vector<command>{{"ZREM", name, "run.3.0"}}));
     BOOST_TEST(queue.expects_reply());
-    BOOST_TEST((reply(":1\r\n") == redis::remedy::keep));
+    BOOST_TEST((reply(":1\r\n") == redis::recovery::keep));
     BOOST_TEST(!queue.expects_reply());
 }
 
@@ -218,7 +218,7 @@ BOOST_FIXTURE_TEST_CASE(resp3_and_exponents_say_the_same, fixture) {
     (void)write();
     (void)reply_head();
     BOOST_TEST((reply_counted(6, "*1\r\n*2\r\n$1\r\nx\r\n,3.7e+10\r\n",
-                              "*1\r\n*2\r\n$1\r\ny\r\n,37000000000\r\n") == redis::remedy::keep));
+                              "*1\r\n*2\r\n$1\r\ny\r\n,37000000000\r\n") == redis::recovery::keep));
     BOOST_TEST(op.result.retry_after.count() == 37'000'000'000 + 1'000'000 - (there - 51));
 }
 
@@ -256,10 +256,10 @@ BOOST_FIXTURE_TEST_CASE(an_aborted_transaction_was_not_run_and_the_error_before_
     };
     (void)reply(abort("-OOM command not allowed when used memory > 'maxmemory'.\r\n"));
     BOOST_TEST(full.ended(errc::server_error));
-    BOOST_TEST((reply_counted(1) == redis::remedy::keep));
+    BOOST_TEST((reply_counted(1) == redis::recovery::keep));
     BOOST_TEST(fine.is_allowed());
     BOOST_TEST((reply(abort("-READONLY You can't write against a read only replica.\r\n")) ==
-                redis::remedy::leave_read_only));
+                redis::recovery::leave_read_only));
     BOOST_TEST(demoted.ended(errc::unavailable));
     BOOST_TEST(!queue.expects_reply());
     BOOST_TEST(!queue.wants_to_write());

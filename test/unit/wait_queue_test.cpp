@@ -41,7 +41,7 @@ struct fixture {
     detail::operation& grant(std::string_view key, microseconds store, microseconds wait,
                              const policy& p = rules) {
         auto& op = operations.emplace_back();
-        op.asked.verb = detail::verb::reserve;
+        op.request.verb = detail::verb::reserve;
         op.attached = std::make_unique<reservation>(key, p.data());
         op.result.outcome = outcome::allowed;
         op.result.server_time = time_point{store};

@@ -3,7 +3,7 @@
 // The bytes that this process and the script exchange.
 
 #include <boost/test/unit_test.hpp>
-#include <core/plan_bytes.hpp>
+#include <core/policy_encoding.hpp>
 
 #include <colimit/policy.hpp>
 #include <policy/policy_data.hpp>
@@ -50,8 +50,8 @@ struct slot {
 const auto one = policy{"p", gcra(3, 1s).named("a")};
 const auto two = policy{"p", gcra(3, 1s).named("a"), gcra(5, 7s).burst(2).named("b").shadow()};
 
-[[nodiscard]] const core::plan& plan_of(const policy& p) {
-    return p.data()->plan;
+[[nodiscard]] const core::compiled_policy& plan_of(const policy& p) {
+    return p.data()->compiled;
 }
 
 [[nodiscard]] std::uint32_t tag_a() {
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_plan_is_the_number_of_rules_and_their_numbers) {
             expected += bytes_of(static_cast<double>(number));
         expected += bytes_of(static_cast<double>(l.calendar));
     }
-    BOOST_TEST(core::encode_plan(plan) == expected);
+    BOOST_TEST(core::encode_policy(plan) == expected);
     BOOST_TEST(two.data()->wire == expected);
     BOOST_TEST(expected.size() == 3U + 2 * 86);
 }

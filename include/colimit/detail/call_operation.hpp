@@ -39,7 +39,7 @@ struct call {
     call_kind kind = call_kind::ready;
     std::string_view key{};
     const std::shared_ptr<const policy_data>* policy = nullptr;
-    detail::question asked{};
+    detail::call_request request{};
     std::span<check_item> checks{};
 };
 
@@ -173,13 +173,14 @@ class call_operation final : public operation {
 
     /// A completion that is dispatched to the handler's executor. It may run or be destroyed there
     /// after the limiter and its context are destroyed, so it refers to neither.
-    class passage {
+    class dispatched_completion {
       public:
-        explicit passage(call_operation& self) : pool_(pool_of(*self.owner)), self_(&self) {}
-        passage(passage&& other) noexcept
+        explicit dispatched_completion(call_operation& self)
+            : pool_(pool_of(*self.owner)), self_(&self) {}
+        dispatched_completion(dispatched_completion&& other) noexcept
             : pool_(std::move(other.pool_)), self_(std::exchange(other.self_, nullptr)) {}
-        passage& operator=(passage&&) = delete;
-        ~passage() {
+        dispatched_completion& operator=(dispatched_completion&&) = delete;
+        ~dispatched_completion() {
             if (self_ != nullptr)
                 self_->finish_here(false);
         }
@@ -199,7 +200,7 @@ class call_operation final : public operation {
         // executor serialises the two.
         self->passes_ = true;
         const auto to = self->work_->get_executor();
-        asio::dispatch(to, passage{*self});
+        asio::dispatch(to, dispatched_completion{*self});
     }
 
     void finish_here(bool invoke) {

@@ -8,7 +8,7 @@
 
 #include <colimit/check_item.hpp>
 #include <colimit/decision.hpp>
-#include <colimit/detail/question.hpp>
+#include <colimit/detail/call_request.hpp>
 #include <colimit/error.hpp>
 #include <colimit/failure_mode.hpp>
 
@@ -46,7 +46,7 @@ struct attachment {
 };
 
 /// The position of the call's denial in the deny cache.
-struct place_in_cache {
+struct deny_cache_slot {
     std::uint64_t low = 0; ///< a digest of prefix, policy name and key
     std::uint64_t high = 0;
     std::uint64_t rules = 0;   ///< a digest of the rules
@@ -56,7 +56,7 @@ struct place_in_cache {
 };
 
 /// The data for the failure mode, kept because the call's arguments are not valid any more by then.
-struct stand_in {
+struct fallback_context {
     failure_mode mode = failure_mode::error;
     std::array<std::uint64_t, 2> key{}; ///< digests
     std::array<std::uint64_t, 2> member{};
@@ -84,11 +84,11 @@ struct operation {
     redis::call_batch* batch = nullptr; ///< while a server's queue holds it
     std::int64_t deadline = 0;          ///< microseconds of the limiter's steady clock
     std::int64_t sent_at = 0;           ///< of the same clock, not after its first byte was sent
-    detail::place_in_cache denied_at;
-    detail::question asked;
+    detail::deny_cache_slot denied_at;
+    detail::call_request request;
     std::span<check_item> checks; ///< of `allow_all` and `allow_many`
     std::unique_ptr<attachment> attached;
-    detail::stand_in instead;
+    detail::fallback_context fallback;
     error_code ec;
     decision result;
 

@@ -1,4 +1,4 @@
--- Packed states, shard by shard, with brief values. A shard with other numbers than the plan's is
+-- Packed states, shard by shard, with brief values. A shard with other numbers than the policy's is
 -- left to the general path.
 
 --@block applies

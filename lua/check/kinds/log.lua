@@ -8,7 +8,7 @@ do
     local EVENT, EVENT_SIZE = '>I6I4I2', 12
     local MOST_TOTAL, MOST_WEIGHT = 281474976710655, 4294967295
 
-    local own_longest, own_span, log_most -- of the current plan
+    local own_longest, own_span, log_most -- of the current policy
     local log_key, log_longest, log_span -- how long the current log is kept
     local found_span -- the former time for which it was kept
     local total, newest -- of the current log: the weight of all events (0: empty), newest time

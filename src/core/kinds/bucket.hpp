@@ -8,7 +8,7 @@
 #define COLIMIT_CORE_KINDS_BUCKET_HPP
 
 #include <core/integers.hpp>
-#include <core/limit_maker.hpp>
+#include <core/rule_compiler.hpp>
 #include <core/state.hpp>
 #include <core/versions.hpp>
 
@@ -32,7 +32,7 @@ struct bucket {
     static constexpr bool starts_at_use = false;
     static constexpr bool can_reserve = true;
 
-    [[nodiscard]] static limit compile(const std::string& where, const rule& r) {
+    [[nodiscard]] static compiled_rule compile(const std::string& where, const rule& r) {
         const auto period = period_of(where, r);
         for (const auto unit : units) {
             const auto made = compile_in(unit, period, r);
@@ -47,11 +47,12 @@ struct bucket {
                "or a period of whole milliseconds or seconds");
     }
 
-    [[nodiscard]] static std::int64_t full_recovery(const limit& l) noexcept {
+    [[nodiscard]] static std::int64_t full_recovery(const compiled_rule& l) noexcept {
         return ((l.full - 1) / l.den + 1) * l.unit;
     }
 
-    [[nodiscard]] static bool advance(const limit& l, rule_state& s, std::int64_t now) noexcept {
+    [[nodiscard]] static bool advance(const compiled_rule& l, rule_state& s,
+                                      std::int64_t now) noexcept {
         const auto now_units = in_units(now, l.unit);
         const auto now_floor = now_units * l.unit;
         if (s.num == 0)
@@ -72,21 +73,21 @@ struct bucket {
         return ahead;
     }
 
-    [[nodiscard]] static std::int64_t available(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t available(const compiled_rule& l, const rule_state& s,
                                                 std::int64_t amount, std::int64_t now) noexcept {
         if (amount <= l.capacity && amount * l.num <= l.full - s.debt) // without a division
             return amount;
-        return fitting(amount, balance(l, s, now));
+        return available_of(amount, balance(l, s, now));
     }
 
-    [[nodiscard]] static std::int64_t wait_for(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t wait_for(const compiled_rule& l, const rule_state& s,
                                                std::int64_t amount, std::int64_t now) noexcept {
         const auto room = l.full - s.debt;
         const auto need = amount * l.num;
         return need <= room ? 0 : wait_of(ceil_div(need - room, l.den), l.unit, now);
     }
 
-    static void charge(const limit& l, rule_state& s, std::int64_t cost,
+    static void charge(const compiled_rule& l, rule_state& s, std::int64_t cost,
                        std::int64_t /*now*/) noexcept {
         if (s.capacity <= 0) [[unlikely]]
             return versions::owe(l, s, sum(l, s.debt, cost, l.most),
@@ -94,7 +95,7 @@ struct bucket {
         s.debt = sum(l, s.debt, cost, l.most);
     }
 
-    static void refund(const limit& l, rule_state& s, std::int64_t cost) noexcept {
+    static void refund(const compiled_rule& l, rule_state& s, std::int64_t cost) noexcept {
         const auto owed = versions::whole(s);
         const auto left = cost >= ceil_div(owed, l.num) ? 0 : owed - cost * l.num;
         if (s.capacity <= 0) [[unlikely]]
@@ -103,7 +104,7 @@ struct bucket {
     }
 
     /// Charges as at `turn`, when the debt of before will have been repaid that far.
-    static void reserve(const limit& l, rule_state& s, std::int64_t cost, std::int64_t now,
+    static void reserve(const compiled_rule& l, rule_state& s, std::int64_t cost, std::int64_t now,
                         std::int64_t turn) noexcept {
         BOOST_ASSERT(turn >= now);
         const auto wait = in_units(turn, l.unit) - in_units(now, l.unit);
@@ -114,29 +115,29 @@ struct bucket {
             s.capacity = 0;
     }
 
-    static void fold(const limit& l, rule_state& s) noexcept { versions::fold(l, s); }
+    static void fold(const compiled_rule& l, rule_state& s) noexcept { versions::fold(l, s); }
 
-    [[nodiscard]] static std::int64_t balance(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t balance(const compiled_rule& l, const rule_state& s,
                                               std::int64_t /*now*/) noexcept {
         return floor_div(l.full - s.debt, l.num);
     }
 
-    [[nodiscard]] static std::int64_t reset_after(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t reset_after(const compiled_rule& l, const rule_state& s,
                                                   std::int64_t now) noexcept {
         return wait_of(ceil_div(s.debt, l.den), l.unit, now);
     }
 
-    [[nodiscard]] static std::int64_t lifetime(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t lifetime(const compiled_rule& l, const rule_state& s,
                                                std::int64_t /*now*/) noexcept {
         const auto fill = l.initial == starts_full ? 0 : ceil_div(l.full, l.den);
         return (ceil_div(s.debt, l.den) + fill) * l.unit;
     }
 
-    [[nodiscard]] static bool is_full(const limit& l, const rule_state& s) noexcept {
+    [[nodiscard]] static bool is_full(const compiled_rule& l, const rule_state& s) noexcept {
         return s.num == 0 || (s.debt == 0 && l.initial == starts_full);
     }
 
-    [[nodiscard]] static rule_state owing(const limit& l, std::int64_t duration,
+    [[nodiscard]] static rule_state owing(const compiled_rule& l, std::int64_t duration,
                                           std::int64_t now) noexcept {
         BOOST_ASSERT(duration >= 1);
         return {.t = now,
@@ -145,7 +146,7 @@ struct bucket {
                 .capacity = l.marked};
     }
 
-    [[nodiscard]] static rule_state stricter(const limit& l, const rule_state& a,
+    [[nodiscard]] static rule_state stricter(const compiled_rule& l, const rule_state& a,
                                              const rule_state& b) noexcept {
         return versions::stricter(l, a, b);
     }
@@ -156,8 +157,8 @@ struct bucket {
 
   private:
     /// Counted in `unit`, if its numbers stay exact there.
-    [[nodiscard]] static std::optional<limit> compile_in(std::int64_t unit, std::int64_t us,
-                                                         const rule& r) {
+    [[nodiscard]] static std::optional<compiled_rule> compile_in(std::int64_t unit, std::int64_t us,
+                                                                 const rule& r) {
         if (us % unit != 0)
             return std::nullopt;
         const auto period = us / unit;
@@ -169,23 +170,23 @@ struct bucket {
         const auto full = r.capacity() * num;
         const auto longest = limits::max_repayment.count() / unit;
         const auto ticks = product_fits(longest, den, most_ticks) ? longest * den : most_ticks;
-        return limit{.capacity = r.capacity(),
-                     .num = num,
-                     .den = den,
-                     .unit = unit,
-                     .full = full,
-                     .most = std::max(full, ticks),
-                     .marked = r.capacity()};
+        return compiled_rule{.capacity = r.capacity(),
+                             .num = num,
+                             .den = den,
+                             .unit = unit,
+                             .full = full,
+                             .most = std::max(full, ticks),
+                             .marked = r.capacity()};
     }
 
     /// Debt that another version of the policy may have left saturates there.
-    [[nodiscard]] static std::int64_t most_of_other(const limit& l) noexcept {
+    [[nodiscard]] static std::int64_t most_of_other(const compiled_rule& l) noexcept {
         const auto longest = limits::max_repayment.count() / l.unit;
         return std::max(l.most, l.den > most_ticks / longest ? most_ticks : longest * l.den);
     }
 
-    [[nodiscard]] static std::int64_t sum(const limit& l, std::int64_t debt, std::int64_t cost,
-                                          std::int64_t most) noexcept {
+    [[nodiscard]] static std::int64_t sum(const compiled_rule& l, std::int64_t debt,
+                                          std::int64_t cost, std::int64_t most) noexcept {
         if (debt >= most)
             return debt;
         // A cost that the bucket could hold is below 2^53 ticks: no division is needed to be safe.
@@ -195,7 +196,8 @@ struct bucket {
     }
 
     /// The debt in the ticks of `l`; the fraction of a token is rounded up.
-    [[nodiscard]] static std::int64_t in_ticks(const limit& l, const rule_state& s) noexcept {
+    [[nodiscard]] static std::int64_t in_ticks(const compiled_rule& l,
+                                               const rule_state& s) noexcept {
         const auto from = versions::ticks_per_token(s.num);
         const auto most = most_of_other(l);
         if (from == l.num)
@@ -207,13 +209,13 @@ struct bucket {
         return std::min(most, ticks + ceil_share(s.debt % from, from, l.num));
     }
 
-    [[nodiscard]] static std::int64_t repaid(const limit& l, std::int64_t debt,
+    [[nodiscard]] static std::int64_t repaid(const compiled_rule& l, std::int64_t debt,
                                              std::int64_t elapsed) noexcept {
         return elapsed >= ceil_div(debt, l.den) ? 0 : debt - elapsed * l.den;
     }
 
     /// Reads a state that was stored with other numbers, see versions.hpp.
-    [[nodiscard]] static bool advance_other(const limit& l, rule_state& s,
+    [[nodiscard]] static bool advance_other(const compiled_rule& l, rule_state& s,
                                             std::int64_t now) noexcept {
         if (s.capacity < 0) // it is at now
             return false;
@@ -231,7 +233,7 @@ struct bucket {
     }
 
     /// A key that does not exist, or has been full for as long as it takes to fill.
-    [[nodiscard]] static bool start(const limit& l, rule_state& s,
+    [[nodiscard]] static bool start(const compiled_rule& l, rule_state& s,
                                     std::int64_t now_floor) noexcept {
         s = {.t = now_floor,
              .debt = std::max<std::int64_t>(l.initial, 0),

@@ -14,7 +14,7 @@
 
 #include <core/integers.hpp>
 #include <core/kinds/steps.hpp>
-#include <core/limit_maker.hpp>
+#include <core/rule_compiler.hpp>
 #include <core/state.hpp>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct counter {
     static constexpr bool can_reserve = false;
 
     /// In the finest unit in which limit times period stays exact.
-    [[nodiscard]] static limit compile(const std::string& where, const rule& r) {
+    [[nodiscard]] static compiled_rule compile(const std::string& where, const rule& r) {
         const auto us = period_of(where, r);
         for (const auto unit : units) {
             const auto period = us / unit;
@@ -52,11 +52,12 @@ struct counter {
                "or a period of whole milliseconds or seconds");
     }
 
-    [[nodiscard]] static std::int64_t full_recovery(const limit& l) noexcept {
+    [[nodiscard]] static std::int64_t full_recovery(const compiled_rule& l) noexcept {
         return 2 * l.period * l.unit;
     }
 
-    [[nodiscard]] static bool advance(const limit& l, rule_state& s, std::int64_t now) noexcept {
+    [[nodiscard]] static bool advance(const compiled_rule& l, rule_state& s,
+                                      std::int64_t now) noexcept {
         const auto period = l.period * l.unit;
         if (s.num != 0 && s.num != period) [[unlikely]]
             return advance_other(l, s, now);
@@ -75,12 +76,12 @@ struct counter {
         return moved;
     }
 
-    [[nodiscard]] static std::int64_t available(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t available(const compiled_rule& l, const rule_state& s,
                                                 std::int64_t amount, std::int64_t now) noexcept {
-        return fitting(amount, balance(l, s, now));
+        return available_of(amount, balance(l, s, now));
     }
 
-    [[nodiscard]] static std::int64_t wait_for(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t wait_for(const compiled_rule& l, const rule_state& s,
                                                std::int64_t amount, std::int64_t now) noexcept {
         if (is_other(s)) [[unlikely]]
             return amount <= l.full - s.debt ? 0 : s.t - now;
@@ -94,7 +95,7 @@ struct counter {
         return wait_of(left + l.period - (l.full - amount) * l.period / s.debt, l.unit, now);
     }
 
-    static void charge(const limit& l, rule_state& s, std::int64_t cost,
+    static void charge(const compiled_rule& l, rule_state& s, std::int64_t cost,
                        std::int64_t /*now*/) noexcept {
         if (is_other(s)) [[unlikely]]
             return steps::charge_other(l, s, cost);
@@ -102,39 +103,39 @@ struct counter {
             s.debt = cost > l.most - s.debt ? l.most : s.debt + cost;
     }
 
-    static void refund(const limit& l, rule_state& s, std::int64_t cost) noexcept {
+    static void refund(const compiled_rule& l, rule_state& s, std::int64_t cost) noexcept {
         if (is_other(s)) [[unlikely]]
             return steps::refund(l, s, cost);
         s.debt = std::max<std::int64_t>(0, s.debt - cost);
     }
 
-    static void fold(const limit& l, rule_state& s) noexcept { versions::fold(l, s); }
+    static void fold(const compiled_rule& l, rule_state& s) noexcept { versions::fold(l, s); }
 
-    [[nodiscard]] static std::int64_t balance(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t balance(const compiled_rule& l, const rule_state& s,
                                               std::int64_t now) noexcept {
         return is_other(s) ? l.full - s.debt : floor_div(space(l, s, now), l.period);
     }
 
-    [[nodiscard]] static std::int64_t reset_after(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t reset_after(const compiled_rule& l, const rule_state& s,
                                                   std::int64_t now) noexcept {
         if (is_other(s)) [[unlikely]]
             return s.debt == 0 ? 0 : s.t - now;
         return s.debt != 0 ? s.t + l.period * l.unit - now : s.capacity != 0 ? s.t - now : 0;
     }
 
-    [[nodiscard]] static std::int64_t lifetime(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t lifetime(const compiled_rule& l, const rule_state& s,
                                                std::int64_t now) noexcept {
         return is_other(s) ? steps::lifetime(l, s, now) : reset_after(l, s, now);
     }
 
-    [[nodiscard]] static bool is_full(const limit& /*l*/, const rule_state& s) noexcept {
+    [[nodiscard]] static bool is_full(const compiled_rule& /*l*/, const rule_state& s) noexcept {
         return s.debt == 0 && (s.capacity == 0 || (is_other(s) && s.capacity > 0));
     }
 
     /// One window is as full as any can be: the one before, if what it owes is over with this one,
     /// or else this one. What was given up may have been more than the limit, and goes on counting
     /// as it fades.
-    [[nodiscard]] static rule_state owing(const limit& l, std::int64_t duration,
+    [[nodiscard]] static rule_state owing(const compiled_rule& l, std::int64_t duration,
                                           std::int64_t now) noexcept {
         const auto end = at_multiples::next(l, now);
         const auto fades = now + duration <= end;
@@ -144,7 +145,7 @@ struct counter {
                 .capacity = fades ? l.most : 0};
     }
 
-    [[nodiscard]] static rule_state stricter(const limit& l, const rule_state& a,
+    [[nodiscard]] static rule_state stricter(const compiled_rule& l, const rule_state& a,
                                              const rule_state& b) noexcept {
         if (is_other(a) != is_other(b))
             return is_other(a) ? stricter_of_both(l, b, a) : stricter_of_both(l, a, b);
@@ -167,7 +168,7 @@ struct counter {
     /// back at the end of the window, and so counts up to the limit of what ends there. What this
     /// window has used fades for a period after it; it then counts what the other version has left,
     /// of which what is above twice the limit is lost for that version.
-    [[nodiscard]] static rule_state stricter_of_both(const limit& l, rule_state own,
+    [[nodiscard]] static rule_state stricter_of_both(const compiled_rule& l, rule_state own,
                                                      rule_state other) noexcept {
         if (own.debt == 0 && own.capacity <= l.full) {
             other.debt = std::max(other.debt, own.capacity);
@@ -177,7 +178,7 @@ struct counter {
         return own;
     }
 
-    [[nodiscard]] static bool advance_other(const limit& l, rule_state& s,
+    [[nodiscard]] static bool advance_other(const compiled_rule& l, rule_state& s,
                                             std::int64_t now) noexcept {
         if (!is_other(s)) { // all that another counter may still count
             const auto current = now < s.t;
@@ -198,13 +199,13 @@ struct counter {
     }
 
     /// P - e. The window ends at a whole unit, so `now` rounded down leaves whole units too.
-    [[nodiscard]] static std::int64_t left_of_window(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t left_of_window(const compiled_rule& l, const rule_state& s,
                                                      std::int64_t now) noexcept {
         return s.t / l.unit - in_units(now, l.unit);
     }
 
     /// What is left of limit * P. Each product is below 2^53, and so is the difference.
-    [[nodiscard]] static std::int64_t space(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t space(const compiled_rule& l, const rule_state& s,
                                             std::int64_t now) noexcept {
         return (l.full - s.debt) * l.period - s.capacity * left_of_window(l, s, now);
     }

@@ -8,7 +8,7 @@
 #define COLIMIT_CORE_KINDS_DISTINCT_HPP
 
 #include <core/kinds/windows.hpp>
-#include <core/limit_maker.hpp>
+#include <core/rule_compiler.hpp>
 #include <core/state.hpp>
 
 #include <cstdint>
@@ -26,73 +26,76 @@ struct distinct {
     static constexpr bool can_reserve = false;
 
     /// What is stored of it has no numbers.
-    [[nodiscard]] static limit compile(const std::string& where, const rule& r) {
+    [[nodiscard]] static compiled_rule compile(const std::string& where, const rule& r) {
         auto made = make_window(r, period_of(where, r));
         made.num = 1;
         return made;
     }
 
-    [[nodiscard]] static std::int64_t full_recovery(const limit& l) noexcept { return l.period; }
+    [[nodiscard]] static std::int64_t full_recovery(const compiled_rule& l) noexcept {
+        return l.period;
+    }
 
     /// The store has done it, before it counted.
-    [[nodiscard]] static bool advance(const limit& /*l*/, rule_state& /*s*/,
+    [[nodiscard]] static bool advance(const compiled_rule& /*l*/, rule_state& /*s*/,
                                       std::int64_t /*now*/) noexcept {
         return false;
     }
 
     /// For the store: whether what is stored must be replaced even by a denial.
-    [[nodiscard]] static bool advance_window(const limit& l, rule_state& s,
+    [[nodiscard]] static bool advance_window(const compiled_rule& l, rule_state& s,
                                              std::int64_t now) noexcept {
         return window::advance_own(l, s, now);
     }
 
     /// A member is counted once, whatever it costs.
-    [[nodiscard]] static std::int64_t available(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t available(const compiled_rule& l, const rule_state& s,
                                                 std::int64_t amount,
                                                 std::int64_t /*now*/) noexcept {
         const auto counts = amount > 0 && s.num <= l.full;
-        return fitting(amount, counts ? amount : s.debt <= l.full ? 0 : nothing_fits);
+        return available_of(amount, counts ? amount : s.debt <= l.full ? 0 : nothing_fits);
     }
 
-    [[nodiscard]] static std::int64_t wait_for(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t wait_for(const compiled_rule& l, const rule_state& s,
                                                std::int64_t amount, std::int64_t now) noexcept {
         return available(l, s, amount, now) >= amount ? 0 : until(s.t, now);
     }
 
-    static void charge(const limit& /*l*/, rule_state& s, std::int64_t /*cost*/,
+    static void charge(const compiled_rule& /*l*/, rule_state& s, std::int64_t /*cost*/,
                        std::int64_t /*now*/) noexcept {
         s.debt = s.num;
     }
 
-    static void refund(const limit& /*l*/, rule_state& /*s*/, std::int64_t /*cost*/) noexcept {}
+    static void refund(const compiled_rule& /*l*/, rule_state& /*s*/,
+                       std::int64_t /*cost*/) noexcept {}
 
-    static void fold(const limit& /*l*/, rule_state& /*s*/) noexcept {}
+    static void fold(const compiled_rule& /*l*/, rule_state& /*s*/) noexcept {}
 
-    [[nodiscard]] static std::int64_t balance(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t balance(const compiled_rule& l, const rule_state& s,
                                               std::int64_t /*now*/) noexcept {
         return l.full - s.debt;
     }
 
-    [[nodiscard]] static std::int64_t reset_after(const limit& /*l*/, const rule_state& s,
+    [[nodiscard]] static std::int64_t reset_after(const compiled_rule& /*l*/, const rule_state& s,
                                                   std::int64_t now) noexcept {
         return s.debt == 0 ? 0 : until(s.t, now);
     }
 
-    [[nodiscard]] static std::int64_t lifetime(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t lifetime(const compiled_rule& l, const rule_state& s,
                                                std::int64_t now) noexcept {
         return reset_after(l, s, now);
     }
 
-    [[nodiscard]] static bool is_full(const limit& /*l*/, const rule_state& s) noexcept {
+    [[nodiscard]] static bool is_full(const compiled_rule& /*l*/, const rule_state& s) noexcept {
         return s.debt == 0;
     }
 
-    [[nodiscard]] static rule_state owing(const limit& l, std::int64_t duration,
+    [[nodiscard]] static rule_state owing(const compiled_rule& l, std::int64_t duration,
                                           std::int64_t now) noexcept {
         return window::owing(l, duration, now);
     }
 
-    [[nodiscard]] static rule_state stricter(const limit& /*l*/, const rule_state& a,
+    [[nodiscard]] static rule_state stricter(const compiled_rule& /*l*/, const rule_state& a,
                                              const rule_state& b) noexcept {
         return larger(a, b);
     }

@@ -7,7 +7,7 @@
 #ifndef COLIMIT_CORE_KINDS_LOCKOUT_HPP
 #define COLIMIT_CORE_KINDS_LOCKOUT_HPP
 
-#include <core/limit_maker.hpp>
+#include <core/rule_compiler.hpp>
 #include <core/state.hpp>
 #include <core/versions.hpp>
 
@@ -26,7 +26,7 @@ struct lockout {
     static constexpr bool starts_at_use = false;
     static constexpr bool can_reserve = false;
 
-    [[nodiscard]] static limit compile(const std::string& where, const rule& r) {
+    [[nodiscard]] static compiled_rule compile(const std::string& where, const rule& r) {
         const auto period = r.period().count();
         if (period == detail::no_duration || period < 1 || period > limits::max_repayment.count())
             refuse(where,
@@ -37,9 +37,12 @@ struct lockout {
         return {.capacity = 1, .full = 1, .most = period, .period = period};
     }
 
-    [[nodiscard]] static std::int64_t full_recovery(const limit& l) noexcept { return l.period; }
+    [[nodiscard]] static std::int64_t full_recovery(const compiled_rule& l) noexcept {
+        return l.period;
+    }
 
-    [[nodiscard]] static bool advance(const limit& l, rule_state& s, std::int64_t now) noexcept {
+    [[nodiscard]] static bool advance(const compiled_rule& l, rule_state& s,
+                                      std::int64_t now) noexcept {
         return advance_up_to(l.period, s, now);
     }
 
@@ -77,24 +80,25 @@ struct lockout {
             s.capacity = length - left;
     }
 
-    [[nodiscard]] static std::int64_t available(const limit& /*l*/, const rule_state& s,
+    [[nodiscard]] static std::int64_t available(const compiled_rule& /*l*/, const rule_state& s,
                                                 std::int64_t amount,
                                                 std::int64_t /*now*/) noexcept {
         return s.debt > 0 ? nothing_fits : amount;
     }
 
-    [[nodiscard]] static std::int64_t wait_for(const limit& /*l*/, const rule_state& s,
+    [[nodiscard]] static std::int64_t wait_for(const compiled_rule& /*l*/, const rule_state& s,
                                                std::int64_t /*amount*/,
                                                std::int64_t /*now*/) noexcept {
         return s.debt;
     }
 
     /// A grant restarts it, and nothing gives it back.
-    static void charge(const limit& /*l*/, rule_state& /*s*/, std::int64_t /*cost*/,
+    static void charge(const compiled_rule& /*l*/, rule_state& /*s*/, std::int64_t /*cost*/,
                        std::int64_t /*now*/) noexcept {}
-    static void refund(const limit& /*l*/, rule_state& /*s*/, std::int64_t /*cost*/) noexcept {}
+    static void refund(const compiled_rule& /*l*/, rule_state& /*s*/,
+                       std::int64_t /*cost*/) noexcept {}
 
-    static void fold(const limit& /*l*/, rule_state& s) noexcept { fold(s); }
+    static void fold(const compiled_rule& /*l*/, rule_state& s) noexcept { fold(s); }
     static void fold(rule_state& s) noexcept {
         if (s.capacity >= 0)
             return;
@@ -102,32 +106,32 @@ struct lockout {
         s.capacity = 1;
     }
 
-    [[nodiscard]] static std::int64_t balance(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t balance(const compiled_rule& l, const rule_state& s,
                                               std::int64_t /*now*/) noexcept {
         return l.full - s.debt;
     }
 
-    [[nodiscard]] static std::int64_t reset_after(const limit& /*l*/, const rule_state& s,
+    [[nodiscard]] static std::int64_t reset_after(const compiled_rule& /*l*/, const rule_state& s,
                                                   std::int64_t /*now*/) noexcept {
         return s.debt;
     }
 
-    [[nodiscard]] static std::int64_t lifetime(const limit& /*l*/, const rule_state& s,
+    [[nodiscard]] static std::int64_t lifetime(const compiled_rule& /*l*/, const rule_state& s,
                                                std::int64_t /*now*/) noexcept {
         return s.debt;
     }
 
-    [[nodiscard]] static bool is_full(const limit& /*l*/, const rule_state& s) noexcept {
+    [[nodiscard]] static bool is_full(const compiled_rule& /*l*/, const rule_state& s) noexcept {
         return s.debt == 0;
     }
 
     /// Nothing: a store that gives lockouts up remembers for how long they would have lasted.
-    [[nodiscard]] static rule_state owing(const limit& /*l*/, std::int64_t /*duration*/,
+    [[nodiscard]] static rule_state owing(const compiled_rule& /*l*/, std::int64_t /*duration*/,
                                           std::int64_t now) noexcept {
         return {.t = now, .debt = 0, .num = 1, .capacity = 1};
     }
 
-    [[nodiscard]] static rule_state stricter(const limit& /*l*/, const rule_state& a,
+    [[nodiscard]] static rule_state stricter(const compiled_rule& /*l*/, const rule_state& a,
                                              const rule_state& b) noexcept {
         return larger(a, b);
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A sliding log, as the arithmetic reads it: not the events, which event_log.hpp keeps, but what
-// the store reports of them for the current call, see state.hpp and log_facts.hpp.
+// the store reports of them for the current call, see state.hpp and log_counts.hpp.
 
 #ifndef COLIMIT_CORE_KINDS_LOG_HPP
 #define COLIMIT_CORE_KINDS_LOG_HPP
 
 #include <core/event_log.hpp>
-#include <core/limit_maker.hpp>
+#include <core/rule_compiler.hpp>
 #include <core/state.hpp>
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct log {
     static constexpr bool starts_at_use = false;
     static constexpr bool can_reserve = false;
 
-    [[nodiscard]] static limit compile(const std::string& where, const rule& r) {
+    [[nodiscard]] static compiled_rule compile(const std::string& where, const rule& r) {
         if (r.count() > limits::max_log_events)
             refuse(where,
                    "the limit of a sliding log, which remembers every charge, must be at most " +
@@ -37,63 +37,67 @@ struct log {
                 .counts_denied = r.counts_denied()};
     }
 
-    [[nodiscard]] static std::int64_t full_recovery(const limit& l) noexcept { return l.period; }
+    [[nodiscard]] static std::int64_t full_recovery(const compiled_rule& l) noexcept {
+        return l.period;
+    }
 
     /// What is reported is of now.
-    [[nodiscard]] static bool advance(const limit& /*l*/, rule_state& /*s*/,
+    [[nodiscard]] static bool advance(const compiled_rule& /*l*/, rule_state& /*s*/,
                                       std::int64_t /*now*/) noexcept {
         return false;
     }
 
-    [[nodiscard]] static std::int64_t available(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t available(const compiled_rule& l, const rule_state& s,
                                                 std::int64_t amount,
                                                 std::int64_t /*now*/) noexcept {
-        return fitting(amount, l.full - s.debt);
+        return available_of(amount, l.full - s.debt);
     }
 
-    [[nodiscard]] static std::int64_t wait_for(const limit& /*l*/, const rule_state& s,
+    [[nodiscard]] static std::int64_t wait_for(const compiled_rule& /*l*/, const rule_state& s,
                                                std::int64_t /*amount*/, std::int64_t now) noexcept {
         return until(s.capacity, now);
     }
 
-    static void charge(const limit& l, rule_state& s, std::int64_t cost,
+    static void charge(const compiled_rule& l, rule_state& s, std::int64_t cost,
                        std::int64_t now) noexcept {
         if (s.debt < l.most)
             s.debt = cost > l.most - s.debt ? l.most : s.debt + cost;
         s.t = now;
     }
 
-    static void refund(const limit& /*l*/, rule_state& /*s*/, std::int64_t /*cost*/) noexcept {}
+    static void refund(const compiled_rule& /*l*/, rule_state& /*s*/,
+                       std::int64_t /*cost*/) noexcept {}
 
-    static void fold(const limit& /*l*/, rule_state& /*s*/) noexcept {}
+    static void fold(const compiled_rule& /*l*/, rule_state& /*s*/) noexcept {}
 
-    [[nodiscard]] static std::int64_t balance(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t balance(const compiled_rule& l, const rule_state& s,
                                               std::int64_t /*now*/) noexcept {
         return l.full - s.debt;
     }
 
-    [[nodiscard]] static std::int64_t reset_after(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t reset_after(const compiled_rule& l, const rule_state& s,
                                                   std::int64_t now) noexcept {
         return s.debt == 0 ? 0 : until(s.t + l.period, now);
     }
 
     /// Of what is stored in the rule's state, which is nothing.
-    [[nodiscard]] static std::int64_t lifetime(const limit& /*l*/, const rule_state& /*s*/,
+    [[nodiscard]] static std::int64_t lifetime(const compiled_rule& /*l*/, const rule_state& /*s*/,
                                                std::int64_t /*now*/) noexcept {
         return 0;
     }
 
-    [[nodiscard]] static bool is_full(const limit& /*l*/, const rule_state& /*s*/) noexcept {
+    [[nodiscard]] static bool is_full(const compiled_rule& /*l*/,
+                                      const rule_state& /*s*/) noexcept {
         return true;
     }
 
     /// Nor has a full store any of it in its shared states, where a log is one for all rules.
-    [[nodiscard]] static rule_state owing(const limit& /*l*/, std::int64_t /*duration*/,
+    [[nodiscard]] static rule_state owing(const compiled_rule& /*l*/, std::int64_t /*duration*/,
                                           std::int64_t /*now*/) noexcept {
         return {};
     }
 
-    [[nodiscard]] static rule_state stricter(const limit& /*l*/, const rule_state& a,
+    [[nodiscard]] static rule_state stricter(const compiled_rule& /*l*/, const rule_state& a,
                                              const rule_state& b) noexcept {
         return larger(a, b);
     }

@@ -9,7 +9,7 @@
 #define COLIMIT_CORE_KINDS_STEPS_HPP
 
 #include <core/integers.hpp>
-#include <core/limit_maker.hpp>
+#include <core/rule_compiler.hpp>
 #include <core/state.hpp>
 #include <core/versions.hpp>
 
@@ -27,7 +27,7 @@ struct at_multiples {
     static constexpr bool starts_at_use = false;
 
     /// The first one after `at`.
-    [[nodiscard]] static std::int64_t next(const limit& l, std::int64_t at) noexcept {
+    [[nodiscard]] static std::int64_t next(const compiled_rule& l, std::int64_t at) noexcept {
         const auto period = l.period * l.unit;
         return (at / period + 1) * period;
     }
@@ -37,7 +37,7 @@ struct at_multiples {
 struct after_use {
     static constexpr bool starts_at_use = true;
 
-    [[nodiscard]] static std::int64_t next(const limit& l, std::int64_t at) noexcept {
+    [[nodiscard]] static std::int64_t next(const compiled_rule& l, std::int64_t at) noexcept {
         return at + l.period;
     }
 };
@@ -49,45 +49,45 @@ template<class Boundaries, bool IsBucket>
 struct repaid_in_steps {
     static constexpr bool starts_at_use = Boundaries::starts_at_use;
 
-    [[nodiscard]] static std::int64_t available(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t available(const compiled_rule& l, const rule_state& s,
                                                 std::int64_t amount,
                                                 std::int64_t /*now*/) noexcept {
-        return fitting(amount, l.full - s.debt);
+        return available_of(amount, l.full - s.debt);
     }
 
-    static void charge(const limit& l, rule_state& s, std::int64_t cost,
+    static void charge(const compiled_rule& l, rule_state& s, std::int64_t cost,
                        std::int64_t /*now*/) noexcept {
         if (s.capacity <= 0 || s.num != l.num) [[unlikely]]
             return charge_other(l, s, cost);
         s.debt = sum(s.debt, cost, l.most);
     }
 
-    static void charge_other(const limit& l, rule_state& s, std::int64_t cost) noexcept {
+    static void charge_other(const compiled_rule& l, rule_state& s, std::int64_t cost) noexcept {
         versions::owe(l, s, sum(s.debt, cost, l.most),
                       sum(versions::whole(s), cost, most_of_other(l)), IsBucket);
     }
 
-    static void refund(const limit& l, rule_state& s, std::int64_t cost) noexcept {
+    static void refund(const compiled_rule& l, rule_state& s, std::int64_t cost) noexcept {
         const auto left = std::max<std::int64_t>(0, versions::whole(s) - cost);
         if (s.capacity <= 0) [[unlikely]]
             return versions::owe(l, s, 0, left, IsBucket);
         s.debt = left;
     }
 
-    static void fold(const limit& l, rule_state& s) noexcept { versions::fold(l, s); }
+    static void fold(const compiled_rule& l, rule_state& s) noexcept { versions::fold(l, s); }
 
-    [[nodiscard]] static std::int64_t balance(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t balance(const compiled_rule& l, const rule_state& s,
                                               std::int64_t /*now*/) noexcept {
         return l.full - s.debt;
     }
 
-    [[nodiscard]] static std::int64_t lifetime(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t lifetime(const compiled_rule& l, const rule_state& s,
                                                std::int64_t now) noexcept {
         const auto fill = l.initial == starts_full ? 0 : ceil_div(l.full, l.count);
         return s.t + (ceil_div(s.debt, l.count) + fill - 1) * whole_period(l) - now;
     }
 
-    [[nodiscard]] static rule_state stricter(const limit& l, const rule_state& a,
+    [[nodiscard]] static rule_state stricter(const compiled_rule& l, const rule_state& a,
                                              const rule_state& b) noexcept {
         return versions::stricter(l, a, b);
     }
@@ -98,7 +98,7 @@ struct repaid_in_steps {
 
     /// Reads a state that was stored with other numbers, see versions.hpp. A boundary that is
     /// further away than any of this rule's is moved, as after a clock step.
-    [[nodiscard]] static bool advance_other(const limit& l, rule_state& s,
+    [[nodiscard]] static bool advance_other(const compiled_rule& l, rule_state& s,
                                             std::int64_t now) noexcept {
         if (s.capacity < 0) // it is at now
             return false;
@@ -124,7 +124,7 @@ struct repaid_in_steps {
     }
 
     /// Debt that another version of the policy may have left saturates there.
-    [[nodiscard]] static std::int64_t most_of_other(const limit& l) noexcept {
+    [[nodiscard]] static std::int64_t most_of_other(const compiled_rule& l) noexcept {
         const auto longest = limits::max_repayment.count() / whole_period(l);
         return std::max(l.full, longest != 0 && l.count > most_ticks / longest ? most_ticks
                                                                                : longest * l.count);
@@ -135,7 +135,7 @@ struct repaid_in_steps {
     /// What is owed ends with a window; what other versions have left is given back in steps.
     static constexpr bool ends_windows = !IsBucket && !starts_at_use;
 
-    [[nodiscard]] static std::int64_t whole_period(const limit& l) noexcept {
+    [[nodiscard]] static std::int64_t whole_period(const compiled_rule& l) noexcept {
         return l.period * l.unit;
     }
 
@@ -150,7 +150,7 @@ struct repaid_in_steps {
     /// all keys promise that end: what a shorter one has used counts in the window it ends in. (It
     /// may have been charged in that one, even if it began before: in the one that it began in it
     /// would be forgotten too early.)
-    [[nodiscard]] static std::int64_t first_boundary(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t first_boundary(const compiled_rule& l, const rule_state& s,
                                                      std::int64_t now) noexcept {
         const auto period = s.num - steps_mark;
         const auto own = whole_period(l);
@@ -161,7 +161,7 @@ struct repaid_in_steps {
     }
 
     /// The next boundary, but a whole period after the last one that has repaid the state.
-    [[nodiscard]] static std::int64_t moved_boundary(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t moved_boundary(const compiled_rule& l, const rule_state& s,
                                                      std::int64_t now) noexcept {
         const auto next = Boundaries::next(l, now);
         const auto repaid_at = s.t - (s.num - steps_mark);
@@ -170,12 +170,13 @@ struct repaid_in_steps {
         return is_early ? Boundaries::next(l, next) : next;
     }
 
-    [[nodiscard]] static std::int64_t repaid(const limit& l, std::int64_t debt,
+    [[nodiscard]] static std::int64_t repaid(const compiled_rule& l, std::int64_t debt,
                                              std::int64_t steps) noexcept {
         return steps >= ceil_div(debt, l.count) ? 0 : debt - steps * l.count;
     }
 
-    [[nodiscard]] static bool start(const limit& l, rule_state& s, std::int64_t now) noexcept {
+    [[nodiscard]] static bool start(const compiled_rule& l, rule_state& s,
+                                    std::int64_t now) noexcept {
         s = {.t = Boundaries::next(l, now),
              .debt = std::max<std::int64_t>(l.initial, 0),
              .num = l.num,
@@ -194,7 +195,7 @@ struct stepped : repaid_in_steps<Boundaries, true> {
     static constexpr bool has_fixed_numbers = true;
     static constexpr bool can_reserve = false;
 
-    [[nodiscard]] static limit compile(const std::string& where, const rule& r) {
+    [[nodiscard]] static compiled_rule compile(const std::string& where, const rule& r) {
         const auto period = period_of(where, r);
         const auto steps = (r.capacity() - 1) / r.count() + 1;
         check_recovery(where, steps > limits::max_recovery.count() / period);
@@ -210,11 +211,12 @@ struct stepped : repaid_in_steps<Boundaries, true> {
                 .marked = r.capacity()};
     }
 
-    [[nodiscard]] static std::int64_t full_recovery(const limit& l) noexcept {
+    [[nodiscard]] static std::int64_t full_recovery(const compiled_rule& l) noexcept {
         return ((l.full - 1) / l.count + 1) * l.period;
     }
 
-    [[nodiscard]] static bool advance(const limit& l, rule_state& s, std::int64_t now) noexcept {
+    [[nodiscard]] static bool advance(const compiled_rule& l, rule_state& s,
+                                      std::int64_t now) noexcept {
         if (s.num == 0)
             return common::start(l, s, now);
         if (s.num != l.num || s.capacity != l.capacity) [[unlikely]]
@@ -243,23 +245,23 @@ struct stepped : repaid_in_steps<Boundaries, true> {
         return moved;
     }
 
-    [[nodiscard]] static std::int64_t wait_for(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t wait_for(const compiled_rule& l, const rule_state& s,
                                                std::int64_t amount, std::int64_t now) noexcept {
         const auto over = amount - (l.full - s.debt);
         return over <= 0 ? 0 : s.t + (ceil_div(over, l.count) - 1) * l.period - now;
     }
 
-    [[nodiscard]] static std::int64_t reset_after(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t reset_after(const compiled_rule& l, const rule_state& s,
                                                   std::int64_t now) noexcept {
         return s.debt == 0 ? 0 : s.t + (ceil_div(s.debt, l.count) - 1) * l.period - now;
     }
 
-    [[nodiscard]] static bool is_full(const limit& l, const rule_state& s) noexcept {
+    [[nodiscard]] static bool is_full(const compiled_rule& l, const rule_state& s) noexcept {
         return s.num == 0 || (s.debt == 0 && l.initial == starts_full);
     }
 
     /// Where now is a boundary, one count comes back at it.
-    [[nodiscard]] static rule_state owing(const limit& l, std::int64_t duration,
+    [[nodiscard]] static rule_state owing(const compiled_rule& l, std::int64_t duration,
                                           std::int64_t now) noexcept {
         BOOST_ASSERT(duration >= 1);
         return {.t = now,

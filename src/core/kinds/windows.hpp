@@ -10,7 +10,7 @@
 
 #include <core/calendar.hpp>
 #include <core/kinds/steps.hpp>
-#include <core/limit_maker.hpp>
+#include <core/rule_compiler.hpp>
 #include <core/state.hpp>
 
 #include <algorithm>
@@ -30,20 +30,23 @@ struct windowed : repaid_in_steps<Boundaries, false> {
     static constexpr bool has_fixed_numbers = true;
     static constexpr bool can_reserve = false;
 
-    [[nodiscard]] static limit compile(const std::string& where, const rule& r) {
+    [[nodiscard]] static compiled_rule compile(const std::string& where, const rule& r) {
         return make_window(r, period_of(where, r));
     }
 
-    [[nodiscard]] static std::int64_t full_recovery(const limit& l) noexcept { return l.period; }
+    [[nodiscard]] static std::int64_t full_recovery(const compiled_rule& l) noexcept {
+        return l.period;
+    }
 
-    [[nodiscard]] static bool advance(const limit& l, rule_state& s, std::int64_t now) noexcept {
+    [[nodiscard]] static bool advance(const compiled_rule& l, rule_state& s,
+                                      std::int64_t now) noexcept {
         if (s.num != 0 && (s.num != l.num || s.capacity != 1)) [[unlikely]]
             return common::advance_other(l, s, now);
         return advance_own(l, s, now);
     }
 
     /// What counts goes on to the end of the current window.
-    [[nodiscard]] static bool advance_own(const limit& l, rule_state& s,
+    [[nodiscard]] static bool advance_own(const compiled_rule& l, rule_state& s,
                                           std::int64_t now) noexcept {
         const auto counts = s.num != 0 && s.debt != 0 && now < s.t;
         const auto next = Boundaries::next(l, now);
@@ -53,29 +56,29 @@ struct windowed : repaid_in_steps<Boundaries, false> {
         return moved;
     }
 
-    [[nodiscard]] static std::int64_t wait_for(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t wait_for(const compiled_rule& l, const rule_state& s,
                                                std::int64_t amount, std::int64_t now) noexcept {
         return amount <= l.full - s.debt ? 0 : s.t - now;
     }
 
-    [[nodiscard]] static std::int64_t reset_after(const limit& /*l*/, const rule_state& s,
+    [[nodiscard]] static std::int64_t reset_after(const compiled_rule& /*l*/, const rule_state& s,
                                                   std::int64_t now) noexcept {
         return s.debt == 0 ? 0 : s.t - now;
     }
 
     /// What other numbers have left is given back in steps.
-    [[nodiscard]] static std::int64_t lifetime(const limit& l, const rule_state& s,
+    [[nodiscard]] static std::int64_t lifetime(const compiled_rule& l, const rule_state& s,
                                                std::int64_t now) noexcept {
         return s.capacity == 1 ? reset_after(l, s, now) : common::lifetime(l, s, now);
     }
 
-    [[nodiscard]] static bool is_full(const limit& /*l*/, const rule_state& s) noexcept {
+    [[nodiscard]] static bool is_full(const compiled_rule& /*l*/, const rule_state& s) noexcept {
         return s.debt == 0;
     }
 
     /// More than there is, so that not even a cost of 0 fits. That lasts for one window, and longer
     /// it never owes.
-    [[nodiscard]] static rule_state owing(const limit& l, std::int64_t duration,
+    [[nodiscard]] static rule_state owing(const compiled_rule& l, std::int64_t duration,
                                           std::int64_t now) noexcept {
         return {.t = now + duration, .debt = l.full + 1, .num = l.num, .capacity = 1};
     }
@@ -93,7 +96,7 @@ struct from_first : windowed<after_use> {
 struct of_calendar {
     static constexpr bool starts_at_use = false;
 
-    [[nodiscard]] static std::int64_t next(const limit& l, std::int64_t at) noexcept {
+    [[nodiscard]] static std::int64_t next(const compiled_rule& l, std::int64_t at) noexcept {
         return calendar_end(l.calendar, l.offset, at);
     }
 };
@@ -102,7 +105,7 @@ struct calendar : windowed<of_calendar> {
     static constexpr std::string_view description = "a calendar rule";
 
     /// Windows of another offset are others: each has microseconds of its own above the length.
-    [[nodiscard]] static limit compile(const std::string& where, const rule& r) {
+    [[nodiscard]] static compiled_rule compile(const std::string& where, const rule& r) {
         if (r.utc_offset() > limits::max_utc_offset || r.utc_offset() < -limits::max_utc_offset)
             refuse(where, "the offset from UTC must be -1080 to 1080 minutes (got " +
                               std::to_string(r.utc_offset().count()) + ")");

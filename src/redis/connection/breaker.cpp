@@ -20,7 +20,7 @@ std::optional<std::int64_t> breaker::probe_at() const noexcept {
 std::optional<std::int64_t> breaker::probe_late_at() const noexcept {
     if (!is_probing() || is_probe_late_)
         return std::nullopt;
-    return *probed_at_ + settings_.patience;
+    return *probed_at_ + settings_.probe_timeout;
 }
 
 void breaker::begin_probe(std::int64_t now) noexcept {
@@ -28,23 +28,23 @@ void breaker::begin_probe(std::int64_t now) noexcept {
     is_probe_late_ = false;
 }
 
-void breaker::miss(std::int64_t now) {
+void breaker::on_failure(std::int64_t now) {
     if (is_open_ || ++misses_ < settings_.misses)
         return;
     is_open_ = true;
-    ++openings_;
+    ++open_count_;
     good_ = 0;
     pause(now);
 }
 
-void breaker::hit() noexcept {
+void breaker::on_success() noexcept {
     if (is_open_)
         return;
     misses_ = 0;
     pause_ = settings_.pause_least;
 }
 
-void breaker::heard(std::int64_t now) noexcept {
+void breaker::on_late_reply(std::int64_t now) noexcept {
     due_ = std::min(due_, now);
 }
 
@@ -64,7 +64,7 @@ void breaker::end_probe(bool served, std::int64_t now) {
     misses_ = 0;
 }
 
-void breaker::greeted() noexcept {
+void breaker::on_handshake() noexcept {
     is_open_ = false;
     misses_ = std::min(misses_, settings_.misses - 1);
 }

@@ -27,9 +27,9 @@
 namespace colimit::redis {
 
 struct breaker_settings {
-    int misses;            ///< consecutive misses that open it
-    int probes;            ///< consecutive good probes that close it
-    std::int64_t patience; ///< microseconds within which the reply to a good probe must arrive
+    int misses;                 ///< consecutive misses that open it
+    int probes;                 ///< consecutive good probes that close it
+    std::int64_t probe_timeout; ///< microseconds within which the reply to a good probe must arrive
     std::int64_t pause_least;
     std::int64_t pause_most;
     std::uint32_t seed = 1; ///< of the jitter
@@ -41,7 +41,7 @@ class breaker {
 
     [[nodiscard]] bool is_open() const noexcept { return is_open_; }
     /// Returns how often it has opened.
-    [[nodiscard]] std::uint64_t openings() const noexcept { return openings_; }
+    [[nodiscard]] std::uint64_t open_count() const noexcept { return open_count_; }
     /// Returns whether a probe is in flight.
     [[nodiscard]] bool is_probing() const noexcept { return probed_at_.has_value(); }
     /// Returns when the probe in flight will be late, unless it is already.
@@ -50,11 +50,11 @@ class breaker {
     [[nodiscard]] std::optional<std::int64_t> probe_at() const noexcept;
 
     /// Notes that a call, or the connection, had no reply.
-    void miss(std::int64_t now);
+    void on_failure(std::int64_t now);
     /// Notes that a call was answered in time.
-    void hit() noexcept;
+    void on_success() noexcept;
     /// Notes a late reply: the server is probed at once.
-    void heard(std::int64_t now) noexcept;
+    void on_late_reply(std::int64_t now) noexcept;
 
     void begin_probe(std::int64_t now) noexcept;
     /// Notes that no reply to the probe has arrived in time.
@@ -65,14 +65,14 @@ class breaker {
     void lose_connection() noexcept { probed_at_.reset(); }
     /// Notes that a handshake has succeeded, with several good replies. Closes, but the next miss
     /// opens again: a server may complete handshakes and then not execute calls.
-    void greeted() noexcept;
+    void on_handshake() noexcept;
 
   private:
     void pause(std::int64_t now);
 
     breaker_settings settings_;
     bool is_open_ = false;
-    std::uint64_t openings_ = 0;
+    std::uint64_t open_count_ = 0;
     int misses_ = 0;
     int good_ = 0; ///< probes in a row, since it has opened
     std::optional<std::int64_t> probed_at_;

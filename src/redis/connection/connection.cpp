@@ -34,7 +34,7 @@ connection::connection(const executor& own, detail::thread_lock& lock, connectio
       stream_(own, std::move(settings.where), std::move(settings.tls), settings.tcp),
       problems_(problems, session_, stream_), timeout_(settings.timeout),
       decoder_(settings.long_bulks), liveness_(liveness_settings_of(settings)),
-      alarm_(own, lock, [this] { on_time(); }), arrivals_(stream_) {
+      timer_(own, lock, [this] { on_time(); }), arrivals_(stream_) {
     session_.report_to(problems);
 }
 
@@ -64,7 +64,7 @@ void connection::open() {
 
 void connection::close(bool now) noexcept {
     session_.close();
-    alarm_.clear();
+    timer_.clear();
     close_stream(now);
 }
 
@@ -120,23 +120,23 @@ void connection::send_handshake() {
     if (is_writing_)
         return;
     out_.clear();
-    session_.greeting(out_);
+    session_.append_handshake(out_);
     start_write();
 }
 
 void connection::serve() {
     ++connections_;
     is_serving_ = true;
-    breaker_.greeted();
+    breaker_.on_handshake();
     stream_.keep_address();
     requests_.begin_connection(session_.facts());
     owner_.on_ready();
     flush();
 }
 
-void connection::lose(remedy why, errc trouble) {
+void connection::lose(recovery why, errc error) {
     stream_.leave_address();
-    perform(session_.lost(now_, why, trouble));
+    perform(session_.lost(now_, why, error));
 }
 
 void connection::lose(error_code why) {
@@ -149,10 +149,10 @@ void connection::disconnect() {
     is_writing_ = false;
     liveness_.disconnected();
     breaker_.lose_connection();
-    breaker_.miss(now_);
+    breaker_.on_failure(now_);
     requests_.lose_connection(handed_);
     // Calls whose deadline is before the next attempt end now.
-    (void)requests_.expire(session_.not_ready_before(), session_.trouble());
+    (void)requests_.expire(session_.earliest_ready_at(), session_.error());
     owner_.on_lost(was_ready);
     wait();
 }
@@ -273,13 +273,13 @@ bool connection::read_reply(std::string_view bytes) {
         if (!is_current(connection))
             return false;
         if (session_.state() == session_state::waiting)
-            breaker_.miss(now_); // the server is loading its dataset
+            breaker_.on_failure(now_); // the server is loading its dataset
         return true;
     }
     const auto needs = liveness_.is_ping_owed() ? end_ping(bytes)
                        : breaker_.is_probing()  ? end_probe(bytes)
                                                 : read_answer(bytes);
-    if (needs < remedy::reconnect)
+    if (needs < recovery::reconnect)
         return true;
     const auto& first = decoder_.nodes().front();
     const auto is_refusal = first.kind == resp::kind::error &&
@@ -292,26 +292,26 @@ void connection::read_malformed_reply(std::string_view bytes) {
     if (!is_ready())
         return perform(session_.read_garbage(now_, bytes));
     problems_.note_reply("a malformed reply");
-    lose(remedy::reconnect);
+    lose(recovery::reconnect);
 }
 
 /// Reads the next reply to requests, and returns the recovery that it needs.
-remedy connection::read_answer(std::string_view bytes) {
+recovery connection::read_answer(std::string_view bytes) {
     const auto needs = requests_.read_reply(decoder_, bytes);
     if (!needs)
         problems_.note_reply("a reply that belongs to another request");
     // Not replies that only begin a transaction: a server that refuses writes replies OK to these.
     // A reply whose callers still wait came in time.
-    if (needs == remedy::keep && requests_.has_ended()) {
+    if (needs == recovery::keep && requests_.has_ended()) {
         session_.served();
-        breaker_.hit();
+        breaker_.on_success();
         owner_.on_answer();
     }
-    if (needs == remedy::hold_off)
-        breaker_.miss(now_);
+    if (needs == recovery::server_busy)
+        breaker_.on_failure(now_);
     if (breaker_.is_open())
-        breaker_.heard(now_);
-    return needs.value_or(remedy::reconnect);
+        breaker_.on_late_reply(now_);
+    return needs.value_or(recovery::reconnect);
 }
 
 } // namespace colimit::redis

@@ -15,7 +15,7 @@
 #ifndef COLIMIT_REDIS_CONNECTION_CONNECTION_HPP
 #define COLIMIT_REDIS_CONNECTION_CONNECTION_HPP
 
-#include <async/alarm.hpp>
+#include <async/deadline_timer.hpp>
 #include <async/handler_memory.hpp>
 #include <base/thread_lock.hpp>
 #include <colimit/diagnostics.hpp>
@@ -109,16 +109,16 @@ class connection final : private stream_events {
     [[nodiscard]] std::int64_t now() const noexcept { return now_; }
     void read_clock() noexcept;
 
-    /// Returns whether a call with this deadline may be served; if not, `trouble` says why.
+    /// Returns whether a call with this deadline may be served; if not, `error` says why.
     [[nodiscard]] bool may_serve_by(std::int64_t deadline) const noexcept {
-        return !breaker_.is_open() && session_.not_ready_before() < deadline;
+        return !breaker_.is_open() && session_.earliest_ready_at() < deadline;
     }
     [[nodiscard]] bool is_ready() const noexcept {
         return session_.state() == session_state::ready;
     }
     [[nodiscard]] bool is_refused() const noexcept { return session_.is_refused(); }
     [[nodiscard]] bool is_breaker_open() const noexcept { return breaker_.is_open(); }
-    [[nodiscard]] errc trouble() const noexcept { return session_.trouble(); }
+    [[nodiscard]] errc error() const noexcept { return session_.error(); }
     [[nodiscard]] health_state state() const noexcept;
     /// Returns the phase of the connection.
     [[nodiscard]] phase reached() const noexcept { return problems_.reached(); }
@@ -131,7 +131,7 @@ class connection final : private stream_events {
     [[nodiscard]] std::uint64_t bytes_in() const noexcept { return bytes_in_; }
     /// Returns the number of connections that became ready.
     [[nodiscard]] std::uint64_t connections() const noexcept { return connections_; }
-    [[nodiscard]] std::uint64_t breaker_openings() const noexcept { return breaker_.openings(); }
+    [[nodiscard]] std::uint64_t breaker_openings() const noexcept { return breaker_.open_count(); }
     [[nodiscard]] std::uint64_t script_loads() const noexcept { return session_.script_loads(); }
     /// Returns the number of handshakes in which the server has loaded all scripts.
     [[nodiscard]] std::uint64_t scripts_loaded() const noexcept {
@@ -155,7 +155,7 @@ class connection final : private stream_events {
             step();
         } catch (const std::exception& why) {
             problems_.note_failed_step(why);
-            lose(remedy::reconnect);
+            lose(recovery::reconnect);
         }
     }
 
@@ -163,7 +163,7 @@ class connection final : private stream_events {
     void send_handshake();
     void serve();
     void disconnect();
-    void lose(remedy why, errc trouble = errc::unavailable);
+    void lose(recovery why, errc error = errc::unavailable);
     void lose(error_code why);
     void close_stream(bool now) noexcept;
 
@@ -172,12 +172,12 @@ class connection final : private stream_events {
     void read_replies();
     [[nodiscard]] bool read_reply(std::string_view bytes);
     void read_malformed_reply(std::string_view bytes);
-    [[nodiscard]] remedy read_answer(std::string_view bytes);
+    [[nodiscard]] recovery read_answer(std::string_view bytes);
 
     void probe();
     void ping();
-    [[nodiscard]] remedy end_probe(std::string_view bytes);
-    [[nodiscard]] remedy end_ping(std::string_view bytes);
+    [[nodiscard]] recovery end_probe(std::string_view bytes);
+    [[nodiscard]] recovery end_ping(std::string_view bytes);
     void provoke();
 
     [[nodiscard]] bool is_closed() const noexcept {
@@ -219,7 +219,7 @@ class connection final : private stream_events {
 
     liveness liveness_;
     bool is_provoked_ = false; ///< on this connection
-    detail::alarm alarm_;
+    detail::deadline_timer timer_;
     arrival_check arrivals_;
     detail::handler_memory look_memory_;
 

@@ -43,7 +43,7 @@ phase connection_problems::reached() const noexcept {
     switch (session_.state()) {
     case session_state::ready:
         return phase::reply;
-    case session_state::greeting:
+    case session_state::handshake:
         return phase::handshake;
     default:
         return stream_.reached();
@@ -59,7 +59,7 @@ void connection_problems::note_failure(error_code why) noexcept {
 
 void connection_problems::note_late() noexcept {
     note(to_, errc::unavailable, reached(), [&] {
-        return name_of(stream_) + (session_.state() == session_state::greeting
+        return name_of(stream_) + (session_.state() == session_state::handshake
                                        ? ": no reply within config::connect_timeout"
                                        : ": no connection within config::connect_timeout");
     });

@@ -3,7 +3,7 @@
 // Second part of a connection: its timing. PING, deadlines, silence, and the one timer for all of
 // them.
 
-#include <async/soon.hpp>
+#include <async/post_preallocated.hpp>
 #include <base/steady_clock.hpp>
 #include <redis/connection/connection.hpp>
 
@@ -50,36 +50,36 @@ void connection::ping() {
 
 /// Reads the reply to a probe. A busy server is alive, but cannot serve calls. An error reply that
 /// denies only PING, because of the user's permissions or the configuration, counts like PONG.
-remedy connection::end_probe(std::string_view bytes) {
+recovery connection::end_probe(std::string_view bytes) {
     const auto& first = decoder_.nodes().front();
     if (first.kind == resp::kind::push)
-        return remedy::keep;
+        return recovery::keep;
     const auto is_error = first.kind == resp::kind::error;
     const auto text = is_error ? decoder_.text(first, bytes) : std::string_view{};
-    const auto meaning = is_error ? classify(text) : reply_error{{}, remedy::keep};
-    const auto is_well = meaning.remedy == remedy::keep;
+    const auto meaning = is_error ? classify(text) : reply_error{{}, recovery::keep};
+    const auto is_well = meaning.recovery == recovery::keep;
     breaker_.end_probe(is_well, now_);
     if (!is_well)
         problems_.note_error(meaning.code, text);
-    return meaning.remedy;
+    return meaning.recovery;
 }
 
-remedy connection::end_ping(std::string_view bytes) {
+recovery connection::end_ping(std::string_view bytes) {
     const auto& first = decoder_.nodes().front();
     if (first.kind == resp::kind::push)
-        return remedy::keep;
+        return recovery::keep;
     if (first.kind != resp::kind::error) {
         liveness_.end_ping(true);
-        breaker_.hit();
-        return remedy::keep;
+        breaker_.on_success();
+        return recovery::keep;
     }
     const auto text = decoder_.text(first, bytes);
     const auto meaning = classify(text);
-    const auto is_refused_alone = meaning.remedy == remedy::keep;
+    const auto is_refused_alone = meaning.recovery == recovery::keep;
     liveness_.end_ping(!is_refused_alone);
     if (!is_refused_alone)
         problems_.note_error(meaning.code, text);
-    return meaning.remedy;
+    return meaning.recovery;
 }
 
 /// Tests whether a server at a `rediss://` address is silent because it does not use TLS.
@@ -120,8 +120,8 @@ void connection::wait() noexcept {
         return;
     owner_.on_wait();
     const auto at = next_event();
-    if (at != never && !alarm_.rings_by(at))
-        alarm_.set(at, owner_.keep_alive());
+    if (at != never && !timer_.rings_by(at))
+        timer_.set(at, owner_.keep_alive());
 }
 
 void connection::on_time() {
@@ -136,8 +136,8 @@ void connection::on_time() {
 
 void connection::look_again() {
     try {
-        detail::post_soon(own_executor_, look_memory_,
-                          [to = owner_.keep_alive(), this] { look(); });
+        detail::post_preallocated(own_executor_, look_memory_,
+                                  [to = owner_.keep_alive(), this] { look(); });
     } catch (const std::bad_alloc&) { // only a strand allocates memory
         act_on_time();
     }
@@ -163,11 +163,11 @@ bool connection::is_server_late() const noexcept {
 void connection::act_on_time() {
     arrivals_.end();
     read_clock();
-    const auto unsent = is_ready() ? errc::deadline_exceeded : session_.trouble();
+    const auto unsent = is_ready() ? errc::deadline_exceeded : session_.error();
     if (requests_.expire(now_, unsent) && is_server_late()) {
         if (is_ready())
             problems_.note_reply("the server did not reply within config::timeout");
-        breaker_.miss(now_);
+        breaker_.on_failure(now_);
     }
     if (now_ >= breaker_.probe_late_at().value_or(never))
         breaker_.miss_probe();
@@ -179,7 +179,7 @@ void connection::act_on_time() {
     if (now_ >= silence_ends()) {
         problems_.note_reply(
             "the server is silent although it owes replies; the connection was closed");
-        lose(remedy::reconnect);
+        lose(recovery::reconnect);
     }
     if (now_ >= ping_due())
         attempt([this] { ping(); });

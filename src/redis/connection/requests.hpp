@@ -48,8 +48,8 @@ class requests {
     [[nodiscard]] virtual std::int64_t oldest_sent_at() const noexcept = 0;
     /// Reads the next reply. Returns nullopt if it is not a valid reply to the request: the
     /// connection cannot be used any more.
-    [[nodiscard]] virtual std::optional<remedy> read_reply(const resp::decoder& reply,
-                                                           std::string_view bytes) = 0;
+    [[nodiscard]] virtual std::optional<recovery> read_reply(const resp::decoder& reply,
+                                                             std::string_view bytes) = 0;
 
     /// Returns the earliest deadline.
     [[nodiscard]] virtual std::optional<std::int64_t> next_deadline() const noexcept = 0;

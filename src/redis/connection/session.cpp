@@ -49,14 +49,12 @@ constexpr std::string_view client_hello{
     "colimit asks whether this is TLS\x00\x00\x02\xc0\x2f\x01\x00",
     50};
 
-/// The number of silent losses in a row after which the server is tested for TLS, and again after
-/// every sixteenth: a plain server does not reply to the test, which costs the time of waiting for
-/// it.
-constexpr int losses_before_question = 3;
-constexpr int losses_between_questions = 16;
-
+/// After so many silent losses in a row the server is tested for TLS, and again after every
+/// sixteenth: a plain server does not reply to the test, so it costs the time of waiting for it.
+constexpr int losses_before_tls_test = 3;
+constexpr int losses_between_tls_tests = 16;
 /// The fraction of `connect_timeout` within which the reply to this test must arrive.
-constexpr int question_part = 4;
+constexpr int tls_test_part = 4;
 
 } // namespace
 
@@ -67,7 +65,7 @@ session::session(session_settings settings)
 std::optional<std::int64_t> session::wake_at() const noexcept {
     switch (state_) {
     case session_state::connecting:
-    case session_state::greeting:
+    case session_state::handshake:
     case session_state::waiting:
         return due_;
     default:
@@ -75,14 +73,14 @@ std::optional<std::int64_t> session::wake_at() const noexcept {
     }
 }
 
-std::int64_t session::not_ready_before() const noexcept {
+std::int64_t session::earliest_ready_at() const noexcept {
     return state_ == session_state::waiting ? due_ : 0;
 }
 
 action session::start(std::int64_t now) {
     if (state_ != session_state::idle && state_ != session_state::waiting)
         return action::nothing;
-    due_ = now + settings_.connect_timeout / (asks_for_tls() ? question_part : 1);
+    due_ = now + settings_.connect_timeout / (tests_for_tls() ? tls_test_part : 1);
     facts_.asked = now;
     if (connected_)
         return connected();
@@ -91,19 +89,19 @@ action session::start(std::int64_t now) {
 }
 
 action session::connected() {
-    introduced_ = false;
+    authenticated_ = false;
     facts_.is_cluster = false;
-    state_ = session_state::greeting;
+    state_ = session_state::handshake;
     connected_ = true;
     return action::send;
 }
 
-void session::greeting(std::string& out) {
+void session::append_handshake(std::string& out) {
     step_count_ = steps_done_ = 0;
-    finding_ = finding::fine;
-    if (asks_for_tls())
+    result_ = handshake_result::fine;
+    if (tests_for_tls())
         return (void)out.append(client_hello);
-    if (introduced_) {
+    if (authenticated_) {
         resp::append_command(out, {"SCRIPT", "LOAD", check_script.body});
         expect(step::load);
         // With EVALSHA, as calls are; EVAL is only needed when a server has forgotten the script.
@@ -202,23 +200,24 @@ void session::note_error(step s, std::string_view text) {
     const auto is_old = s == step::hello &&
                         begins_with_any(text, {"NOPROTO", "ERR unknown command", "ERR Protocol"});
     if (is_old && protocol_ == 3) {
-        finding_ = finding::old_server;
+        result_ = handshake_result::old_server;
         return;
     }
-    if (finding_ == finding::old_server)
+    if (result_ == handshake_result::old_server)
         return; // the commands after HELLO were not meant for such a server
     const auto meaning = classify(text);
     note(meaning.code, text);
     const auto passes = begins_with_any(text, {"LOADING", "BUSY", "MASTERDOWN"});
-    finding_ = std::max(finding_, passes ? finding::not_yet : finding::refused);
+    result_ = std::max(result_, passes ? handshake_result::not_yet : handshake_result::refused);
     if (passes)
         return;
-    trouble_ = meaning.code == errc::auth_failed || meaning.code == errc::unavailable
-                   ? meaning.code
-                   : errc::server_error;
-    const auto is_late = meaning.remedy == remedy::reconnect_late ||
-                         meaning.remedy == remedy::leave_read_only || trouble_ != errc::unavailable;
-    refusal_ = is_late ? remedy::reconnect_late : remedy::reconnect;
+    error_ = meaning.code == errc::auth_failed || meaning.code == errc::unavailable
+                 ? meaning.code
+                 : errc::server_error;
+    const auto is_late = meaning.recovery == recovery::reconnect_late ||
+                         meaning.recovery == recovery::leave_read_only ||
+                         error_ != errc::unavailable;
+    refusal_ = is_late ? recovery::reconnect_late : recovery::reconnect;
 }
 
 /// A server that cannot run this script now may run others later, unless it replies that the user
@@ -227,7 +226,7 @@ void session::note_permission_error(std::string_view text) {
     if (is_key_denial(text))
         return end_probe("", text);
     const auto meaning = classify(text);
-    if (meaning.code == errc::auth_failed || meaning.remedy == remedy::hold_off)
+    if (meaning.code == errc::auth_failed || meaning.recovery == recovery::server_busy)
         note_error(step::permissions, text);
 }
 
@@ -242,7 +241,7 @@ void session::end_probe(std::string_view refusal, std::string_view error) {
                                     "; only calls can show which other keys are allowed");
     if (!refusal.empty())
         note_error(step::permissions, refusal);
-    if (classify(error).remedy != remedy::leave_read_only)
+    if (classify(error).recovery != recovery::leave_read_only)
         writes_failed_ = false;
     else if (writes_failed_)
         note_error(step::permissions, error);
@@ -263,7 +262,7 @@ void session::read_permissions(const resp::decoder& reply, std::string_view byte
 /// Reads the next reply to the probe for transactions. If the handshake has failed before, the
 /// probe was refused for another reason.
 void session::read_trial(std::string_view error) {
-    if (!probe_.read_reply(error) || finding_ != finding::fine)
+    if (!probe_.read_reply(error) || result_ != handshake_result::fine)
         return;
     denied_ = probe_.others();
     end_probe(probe_.refusal(), probe_.error());
@@ -289,52 +288,52 @@ action session::read_reply(const resp::decoder& reply, std::string_view bytes, s
         note_error(s, reply.text(first, bytes));
     else if (!note_fact(s, reply, bytes, now))
         refuse_reply();
-    return steps_done_ == step_count_ ? end_greeting(now) : action::nothing;
+    return steps_done_ == step_count_ ? end_handshake(now) : action::nothing;
 }
 
 /// Called when a reply has another type than the command's: the server is not Redis.
 void session::refuse_reply() {
     note(errc::bad_reply, "not a Redis server; it replied with a value of another type");
-    finding_ = finding::refused;
-    trouble_ = errc::bad_reply;
-    refusal_ = remedy::reconnect_late;
+    result_ = handshake_result::refused;
+    error_ = errc::bad_reply;
+    refusal_ = recovery::reconnect_late;
 }
 
-action session::end_greeting(std::int64_t now) {
-    switch (finding_) {
-    case finding::fine:
-        if (!settings_.transactions && !std::exchange(introduced_, true)) {
+action session::end_handshake(std::int64_t now) {
+    switch (result_) {
+    case handshake_result::fine:
+        if (!settings_.transactions && !std::exchange(authenticated_, true)) {
             came_further(now);
             return action::send;
         }
         state_ = session_state::ready;
         was_ready_ = true;
-        trouble_ = errc::unavailable;
+        error_ = errc::unavailable;
         return action::serve;
-    case finding::old_server:
+    case handshake_result::old_server:
         protocol_ = 2;
         facts_.asked = now;
         came_further(now);
         return action::send;
-    case finding::not_yet:
-        trouble_ = errc::unavailable;
+    case handshake_result::not_yet:
+        error_ = errc::unavailable;
         pause(now, false);
         return action::nothing;
-    case finding::refused:
+    case handshake_result::refused:
         break;
     }
-    return lost(now, refusal_, trouble_);
+    return lost(now, refusal_, error_);
 }
 
 /// A server that expects TLS closes connections without a reply. Only the start of a TLS handshake
 /// can show whether it is one.
-bool session::asks_for_tls() const noexcept {
-    return settings_.plain_tcp && !introduced_ && !was_ready_ &&
-           (speaks_tls_ || silent_losses_ % losses_between_questions == losses_before_question);
+bool session::tests_for_tls() const noexcept {
+    return settings_.plain_tcp && !authenticated_ && !was_ready_ &&
+           (speaks_tls_ || silent_losses_ % losses_between_tls_tests == losses_before_tls_test);
 }
 
 action session::read_garbage(std::int64_t now, std::string_view bytes) {
-    if (!introduced_ && steps_done_ == 0)
+    if (!authenticated_ && steps_done_ == 0)
         return refuse_stranger(now, bytes);
     note(errc::unavailable, "a malformed reply");
     return lost(now);
@@ -348,30 +347,31 @@ action session::refuse_stranger(std::int64_t now, std::string_view bytes) {
         note(errc::bad_reply, "the server speaks TLS; use a rediss:// address");
     else
         note(errc::bad_reply, "not a Redis server; it replied:", bytes);
-    return lost(now, remedy::reconnect_late, errc::bad_reply);
+    return lost(now, recovery::reconnect_late, errc::bad_reply);
 }
 
 action session::lost(std::int64_t now, error_code why) {
     // A server that refuses the first command may close before it replies to the others.
-    if (state_ == session_state::greeting && finding_ == finding::refused)
-        return lost(now, refusal_, trouble_);
+    if (state_ == session_state::handshake && result_ == handshake_result::refused)
+        return lost(now, refusal_, error_);
     for (const auto refusal : {errc::auth_failed, errc::untrusted_server, errc::bad_reply})
         if (why == refusal)
-            return lost(now, remedy::reconnect_late, refusal);
+            return lost(now, recovery::reconnect_late, refusal);
     return lost(now);
 }
 
-action session::lost(std::int64_t now, remedy why, errc trouble) {
+action session::lost(std::int64_t now, recovery why, errc error) {
     if (state_ == session_state::closed)
         return action::nothing;
-    const auto is_silent = state_ == session_state::greeting && steps_done_ == 0 && !introduced_;
-    silent_losses_ = is_silent && trouble == errc::unavailable ? silent_losses_ + 1 : 0;
-    speaks_tls_ = speaks_tls_ && trouble == errc::bad_reply;
-    writes_failed_ = writes_failed_ || why == remedy::leave_read_only;
+    const auto is_silent =
+        state_ == session_state::handshake && steps_done_ == 0 && !authenticated_;
+    silent_losses_ = is_silent && error == errc::unavailable ? silent_losses_ + 1 : 0;
+    speaks_tls_ = speaks_tls_ && error == errc::bad_reply;
+    writes_failed_ = writes_failed_ || why == recovery::leave_read_only;
     connected_ = false;
     protocol_ = settings_.protocol;
-    trouble_ = trouble;
-    pause(now, why == remedy::reconnect_late);
+    error_ = error;
+    pause(now, why == recovery::reconnect_late);
     return action::disconnect;
 }
 
@@ -381,10 +381,10 @@ action session::wake(std::int64_t now) {
         return action::nothing;
     if (state_ == session_state::waiting)
         return start(now);
-    const auto was_asked = state_ == session_state::greeting && asks_for_tls();
+    const auto was_tested = state_ == session_state::handshake && tests_for_tls();
     const auto what = lost(now);
     // A server that hangs may expect TLS as well as one that replies.
-    silent_losses_ = was_asked ? losses_before_question + 1 : 0;
+    silent_losses_ = was_tested ? losses_before_tls_test + 1 : 0;
     return what;
 }
 

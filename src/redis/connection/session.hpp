@@ -4,7 +4,7 @@
 // again. It returns the next action and when to wake it; the connection with the socket performs
 // the action. No sockets, no clock of its own: times are arguments, in microseconds.
 //
-//   idle -> connecting -> greeting -> ready
+//   idle -> connecting -> handshake -> ready
 //              ^  |          | |        |
 //              |  v          v |        v
 //             waiting  <---- loss ------+        closed: from any state, final
@@ -52,13 +52,13 @@ struct session_settings {
     std::uint32_t seed = 1;                 ///< of the jitter
 };
 
-enum class session_state : std::uint8_t { idle, connecting, greeting, ready, waiting, closed };
+enum class session_state : std::uint8_t { idle, connecting, handshake, ready, waiting, closed };
 
 /// What the connection has to do after an event.
 enum class action : std::uint8_t {
     nothing,
     connect,    ///< open a connection to the server
-    send,       ///< send the bytes that `greeting` appends
+    send,       ///< send the bytes that `append_handshake` appends
     serve,      ///< the connection is ready: send calls
     disconnect, ///< close the connection if there is one; the session waits
 };
@@ -78,15 +78,15 @@ class session {
     [[nodiscard]] std::optional<std::int64_t> wake_at() const noexcept;
     /// Returns why there is no ready connection: `unavailable`, `auth_failed`, `untrusted_server`,
     /// `bad_reply` or `server_error`.
-    [[nodiscard]] errc trouble() const noexcept { return trouble_; }
+    [[nodiscard]] errc error() const noexcept { return error_; }
     /// Returns whether authentication or verification failed, or this is not a Redis server:
     /// retrying is useless until the configuration changes.
-    [[nodiscard]] bool is_refused() const noexcept { return is_refusal(trouble_); }
+    [[nodiscard]] bool is_refused() const noexcept { return is_refusal(error_); }
     /// Returns whether `wake` will end the attempt to connect because it has taken too long. In the
     /// test for TLS, silence is a valid result and not a problem.
     [[nodiscard]] bool is_too_late(std::int64_t now) const noexcept {
-        const auto is_asked = state_ == session_state::greeting && asks_for_tls();
-        return (state_ == session_state::connecting || state_ == session_state::greeting) &&
+        const auto is_asked = state_ == session_state::handshake && tests_for_tls();
+        return (state_ == session_state::connecting || state_ == session_state::handshake) &&
                now >= due_ && !is_asked;
     }
     /// While connecting with TLS: returns when the server has been silent for so long that it is
@@ -96,7 +96,7 @@ class session {
     }
     /// Returns the time before which no connection will be ready (in the past while one is being
     /// made).
-    [[nodiscard]] std::int64_t not_ready_before() const noexcept;
+    [[nodiscard]] std::int64_t earliest_ready_at() const noexcept;
 
     /// Extends the attempt: it has at least a quarter of `connect_timeout` from now, however late
     /// this process has noticed its progress.
@@ -106,7 +106,7 @@ class session {
     /// Leaves `idle`.
     [[nodiscard]] action start(std::int64_t now);
     [[nodiscard]] action connected();
-    void greeting(std::string& out);
+    void append_handshake(std::string& out);
     /// Reads the next reply of the handshake.
     [[nodiscard]] action read_reply(const resp::decoder& reply, std::string_view bytes,
                                     std::int64_t now);
@@ -114,8 +114,8 @@ class session {
     /// Redis server.
     [[nodiscard]] action read_garbage(std::int64_t now, std::string_view bytes);
     /// Called when the connection is lost, could not be made, or cannot be used any more.
-    [[nodiscard]] action lost(std::int64_t now, remedy why = remedy::reconnect,
-                              errc trouble = errc::unavailable);
+    [[nodiscard]] action lost(std::int64_t now, recovery why = recovery::reconnect,
+                              errc error = errc::unavailable);
     /// Like `lost` above, with the error of the stream.
     [[nodiscard]] action lost(std::int64_t now, error_code why);
     [[nodiscard]] action wake(std::int64_t now);
@@ -162,9 +162,9 @@ class session {
                                  std::int64_t now);
     [[nodiscard]] bool note_time(std::optional<std::int64_t> time, std::int64_t now);
     [[nodiscard]] action refuse_stranger(std::int64_t now, std::string_view bytes);
-    [[nodiscard]] action end_greeting(std::int64_t now);
+    [[nodiscard]] action end_handshake(std::int64_t now);
     void pause(std::int64_t now, bool refused);
-    [[nodiscard]] bool asks_for_tls() const noexcept;
+    [[nodiscard]] bool tests_for_tls() const noexcept;
 
     void note(errc code, std::string_view text, std::string_view received = {}) noexcept {
         if (errors_ != nullptr)
@@ -179,20 +179,20 @@ class session {
     std::string denied_;
     session_settings settings_;
     session_state state_ = session_state::idle;
-    errc trouble_ = errc::unavailable;
+    errc error_ = errc::unavailable;
     int protocol_;
-    bool introduced_ = false; ///< the first part of the handshake was accepted
-    bool connected_ = false;  ///< also while waiting for a server that is loading its dataset
+    bool authenticated_ = false; ///< the first part of the handshake was accepted
+    bool connected_ = false;     ///< also while waiting for a server that is loading its dataset
     std::array<step, 20> steps_{};
     std::size_t step_count_ = 0;
     std::size_t steps_done_ = 0;
     /// The worst result of the handshake's replies.
-    enum class finding : std::uint8_t { fine, old_server, not_yet, refused } finding_{};
+    enum class handshake_result : std::uint8_t { fine, old_server, not_yet, refused } result_{};
     server_facts facts_;
     transaction_probe probe_;
     std::string run_id_; ///< its first half, if the server sent it
     std::int64_t client_id_ = 0;
-    remedy refusal_ = remedy::reconnect;
+    recovery refusal_ = recovery::reconnect;
     std::uint64_t script_loads_ = 0;
     std::uint64_t scripts_loaded_ = 0;
     int loads_ = 0; ///< in this handshake

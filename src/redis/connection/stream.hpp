@@ -114,7 +114,7 @@ class stream {
 
     // With TLS (stream_tls.cpp)
     void begin_tls(const listener& to);
-    void shake_hands(const listener& to);
+    void handshake(const listener& to);
     void receive_handshake(const listener& to);
     void read_tls(listener to, std::span<char> into);
     void receive_tls(listener to, std::span<char> into);

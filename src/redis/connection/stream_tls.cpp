@@ -7,7 +7,7 @@
 
 #include <redis/connection/guarded.hpp>
 #include <redis/connection/stream.hpp>
-#include <redis/connection/tls_link.hpp>
+#include <redis/connection/tls_engine.hpp>
 
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/buffer.hpp>
@@ -27,11 +27,11 @@ namespace asio = boost::asio;
 struct stream::secure_part {
     explicit secure_part(const tls_context& context) : link(context) {}
 
-    tls_link link;
+    tls_engine link;
     bool is_open = false;
     bool is_sending = false;
-    std::size_t owed = 0; ///< the size of the write whose completion is outstanding
-    std::size_t left = 0; ///< encrypted bytes that were sent since that write began
+    std::size_t write_size = 0; ///< the size of the write whose completion is outstanding
+    std::size_t left = 0;       ///< encrypted bytes that were sent since that write began
     std::string provocation;
 };
 
@@ -41,8 +41,8 @@ namespace {
 /// search for it only up to the first zero byte.)
 constexpr std::size_t longest_inline_command = std::size_t{64} * 1024;
 
-[[nodiscard]] asio::mutable_buffer room_of(tls_link& link) noexcept {
-    const auto room = link.room();
+[[nodiscard]] asio::mutable_buffer room_of(tls_engine& link) noexcept {
+    const auto room = link.prepare();
     return {room.data(), room.size()};
 }
 
@@ -56,15 +56,15 @@ void stream::begin_tls(const listener& to) {
     });
     if (ec)
         return to->on_connect(connection_, ec);
-    shake_hands(to);
+    handshake(to);
 }
 
 /// The end of the handshake is sent in one write with the first commands: if the server rejects
 /// this client, it closes the connection after all of it, and its reason can be read.
-void stream::shake_hands(const listener& to) {
+void stream::handshake(const listener& to) {
     const auto ec = guarded([&] {
         auto failure = error_code{};
-        secure_->is_open = secure_->link.shake_hands(failure);
+        secure_->is_open = secure_->link.handshake(failure);
         if (!secure_->is_open && !failure) {
             send(to);
             receive_handshake(to);
@@ -109,10 +109,10 @@ void stream::receive_handshake(const listener& to) {
                     return;
                 ++completions_;
                 if (!ec)
-                    ec = guarded([&] { return with->link.receive(n), error_code{}; });
+                    ec = guarded([&] { return with->link.commit(n), error_code{}; });
                 if (ec)
                     return to->on_connect(id, ec);
-                shake_hands(to);
+                handshake(to);
             }));
 }
 
@@ -146,7 +146,7 @@ void stream::receive_tls(listener to, std::span<char> into) {
                                                      if (!ec)
                                                          ec = guarded([&] {
                                                              auto failure = error_code{};
-                                                             with->link.receive(n);
+                                                             with->link.commit(n);
                                                              got =
                                                                  with->link.decrypt(into, failure);
                                                              send(to);
@@ -162,7 +162,7 @@ void stream::receive_tls(listener to, std::span<char> into) {
 
 void stream::write_tls(const listener& to, std::string_view bytes) {
     secure_->link.encrypt(bytes);
-    secure_->owed = bytes.size();
+    secure_->write_size = bytes.size();
     secure_->left = 0;
     send(to);
 }
@@ -171,7 +171,7 @@ void stream::write_tls(const listener& to, std::string_view bytes) {
 void stream::send(const listener& to) {
     if (secure_->is_sending)
         return;
-    const auto bytes = secure_->link.take_output();
+    const auto bytes = secure_->link.output();
     if (bytes.empty())
         return;
     asio::async_write(socket_, asio::buffer(bytes.data(), bytes.size()),
@@ -193,13 +193,13 @@ void stream::on_sent(const listener& to, secure_part& with, error_code ec, std::
         ec = guarded([&] { return send(to), error_code{}; });
     if (with.is_sending)
         return;
-    const auto owed = std::exchange(with.owed, 0);
+    const auto write_size = std::exchange(with.write_size, 0);
     if (ec && !with.is_open)
         to->on_connect(connection_, ec);
     else if (ec)
-        to->on_write(connection_, ec, std::min(owed, with.left));
-    else if (owed != 0)
-        to->on_write(connection_, {}, owed);
+        to->on_write(connection_, ec, std::min(write_size, with.left));
+    else if (write_size != 0)
+        to->on_write(connection_, {}, write_size);
 }
 
 /// Sends the final alert, if that is possible without waiting.

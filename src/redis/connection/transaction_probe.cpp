@@ -76,7 +76,7 @@ bool transaction_probe::read_reply(std::string_view error) {
         append_name(t.is_needed ? needed_ : others_, t.name);
         if (t.is_needed && first_refusal_.empty())
             first_refusal_ = denial;
-    } else if (classify(error).remedy == remedy::leave_read_only) {
+    } else if (classify(error).recovery == recovery::leave_read_only) {
         read_only_ = error;
     }
     return replies_ == trials.size();

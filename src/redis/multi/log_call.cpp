@@ -2,6 +2,7 @@
 //
 // The commands of a call, computed once to write them and once more to read the replies.
 
+#include <base/bytes.hpp>
 #include <core/call_fault.hpp>
 #include <core/rule_kind.hpp>
 #include <core/verb_traits.hpp>
@@ -19,13 +20,13 @@ namespace {
 using core::verb;
 
 enum class action : std::uint8_t {
-    trim,    ///< remove events that no rule covers
-    forget,  ///< remove the newest `cost` events, for refund
-    clear,   ///< remove everything, for reset
-    newest,  ///< get the newest event's time
-    blocker, ///< get the event that must expire before the call fits rule i
-    record,  ///< record the call
-    blocker_afterwards,
+    trim,           ///< remove events that no rule covers
+    forget,         ///< remove the newest `cost` events, for refund
+    clear,          ///< remove everything, for reset
+    newest,         ///< get the newest event's time
+    oldest_counted, ///< get the event that must expire before the call fits rule i
+    record,         ///< record the call
+    oldest_afterwards,
     count, ///< count the events that rule i covers
     cap,   ///< remove the oldest if denied calls are kept too
     ttl,
@@ -40,7 +41,7 @@ struct step {
 class steps {
   public:
     explicit steps(const log_call& c) noexcept {
-        if (c.asked.verb == verb::reset)
+        if (c.request.verb == verb::reset)
             add(action::clear);
         else
             add_all(c);
@@ -50,19 +51,19 @@ class steps {
 
   private:
     void add_all(const log_call& c) noexcept {
-        const auto v = c.asked.verb;
+        const auto v = c.request.verb;
         if (c.members != 0 || v == verb::refund)
             add(action::trim);
-        if (v == verb::refund && c.asked.cost != 0)
+        if (v == verb::refund && c.request.cost != 0)
             add(action::forget);
         if (v == verb::charge)
             add_recording(c);
         add(action::newest);
-        add_each(action::blocker, c);
+        add_each(action::oldest_counted, c);
         if (v == verb::allow && c.members != 0) {
             add(action::record);
             if (c.rules.counts_denied)
-                add_each(action::blocker_afterwards, c);
+                add_each(action::oldest_afterwards, c);
         }
         add_each(action::count, c);
         if (v == verb::allow && c.members != 0 && c.rules.counts_denied)
@@ -91,24 +92,20 @@ class steps {
 };
 
 void append_number(std::string& out, std::int64_t value) {
-    char digits[24];
-    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-    resp::append_bulk(out, {digits, static_cast<std::size_t>(end - digits)});
+    resp::append_bulk(out, detail::decimal{value});
 }
 
 /// Appends a score as an exclusive end of a range.
 void append_edge(std::string& out, std::int64_t score) {
-    char text[24] = {'('};
-    const auto end = std::to_chars(text + 1, text + sizeof text, score).ptr;
-    resp::append_bulk(out, {text, static_cast<std::size_t>(end - text)});
+    const auto digits = detail::decimal{score};
+    resp::append_bulk_header(out, 1 + std::string_view{digits}.size());
+    out.append("(").append(digits).append("\r\n");
 }
 
 void append_member(std::string& out, const log_call& c, std::uint32_t i) {
-    char digits[24];
-    const auto end = std::to_chars(digits, digits + sizeof digits, c.member + i).ptr;
-    const auto size = static_cast<std::size_t>(end - digits);
-    resp::append_bulk_header(out, c.origin.size() + size);
-    out.append(c.origin).append(digits, size).append("\r\n");
+    const auto digits = detail::decimal{c.member + i};
+    resp::append_bulk_header(out, c.origin.size() + std::string_view{digits}.size());
+    out.append(c.origin).append(digits).append("\r\n");
 }
 
 void begin_command(std::string& out, std::size_t words, std::string_view name,
@@ -127,10 +124,10 @@ void append_forgetting(std::string& out, const log_call& c, std::int64_t first, 
 }
 
 /// Appends a query of the event at a rank from the newest, with its score.
-void append_look(std::string& out, const log_call& c, std::int64_t place) {
+void append_look(std::string& out, const log_call& c, std::int64_t rank) {
     begin_command(out, 5, "ZREVRANGE", c.key);
-    append_number(out, place);
-    append_number(out, place);
+    append_number(out, rank);
+    append_number(out, rank);
     resp::append_bulk(out, "WITHSCORES");
 }
 
@@ -143,13 +140,13 @@ void append_record(std::string& out, const log_call& c) {
 }
 
 /// Returns the tokens that must fit.
-[[nodiscard]] std::int64_t amount_of(const core::question& asked) noexcept {
-    return core::traits_of(asked.verb).tests_amount ? asked.at_least : 0;
+[[nodiscard]] std::int64_t amount_of(const core::call_request& r) noexcept {
+    return core::traits_of(r.verb).tests_amount ? r.at_least : 0;
 }
 
 /// Returns the rank, from the newest, of the event after whose end the call fits the rule.
-[[nodiscard]] std::int64_t place_of_blocker(const log_call& c, std::size_t rule) noexcept {
-    return std::max<std::int64_t>(c.rules.limits[rule].full - amount_of(c.asked), 0);
+[[nodiscard]] std::int64_t rank_of_oldest_counted(const log_call& c, std::size_t rule) noexcept {
+    return std::max<std::int64_t>(c.rules.limits[rule].full - amount_of(c.request), 0);
 }
 
 /// Returns the TTL: a second more than events count, or as configured.
@@ -164,14 +161,14 @@ void append_step(std::string& out, const log_call& c, step s) {
         resp::append_bulk(out, "-inf");
         return append_number(out, c.earliest - core::log_period(c.rules) - c.grace);
     case action::forget:
-        return append_forgetting(out, c, -c.asked.cost, -1);
+        return append_forgetting(out, c, -c.request.cost, -1);
     case action::clear: // not DEL, which would also delete a key of another type
         return append_forgetting(out, c, 0, -1);
     case action::newest:
         return append_look(out, c, 0);
-    case action::blocker:
-    case action::blocker_afterwards:
-        return append_look(out, c, place_of_blocker(c, s.rule));
+    case action::oldest_counted:
+    case action::oldest_afterwards:
+        return append_look(out, c, rank_of_oldest_counted(c, s.rule));
     case action::record:
         return append_record(out, c);
     case action::count:
@@ -235,11 +232,11 @@ class elements {
 }
 
 /// The results of EXEC.
-struct findings {
+struct exec_results {
     std::optional<reply_error> error;
     std::int64_t newest = 0;
-    std::array<std::int64_t, limits::max_rules_per_policy> blockers{};
-    std::array<std::int64_t, limits::max_rules_per_policy> blockers_afterwards{};
+    std::array<std::int64_t, limits::max_rules_per_policy> oldest_counted{};
+    std::array<std::int64_t, limits::max_rules_per_policy> oldest_afterwards{};
     std::array<std::int64_t, limits::max_rules_per_policy> counts{};
     std::int64_t ttl = -2;
     bool recorded = false;
@@ -247,7 +244,7 @@ struct findings {
 };
 
 /// Returns false if an element is not a valid reply to its command.
-[[nodiscard]] bool read_step(findings& f, step s, const elements& from,
+[[nodiscard]] bool read_step(exec_results& f, step s, const elements& from,
                              std::span<const resp::node> element) noexcept {
     const auto& first = element.front();
     if (first.kind == resp::kind::error || first.kind == resp::kind::blob_error) {
@@ -255,12 +252,13 @@ struct findings {
             f.error = classify(from.text(first));
         return true;
     }
-    if (s.what == action::newest || s.what == action::blocker ||
-        s.what == action::blocker_afterwards) {
+    auto* const time = s.what == action::newest              ? &f.newest
+                       : s.what == action::oldest_counted    ? &f.oldest_counted[s.rule]
+                       : s.what == action::oldest_afterwards ? &f.oldest_afterwards[s.rule]
+                                                             : nullptr;
+    if (time != nullptr) {
         const auto score = score_of(from, element);
-        (s.what == action::newest    ? f.newest
-         : s.what == action::blocker ? f.blockers[s.rule]
-                                     : f.blockers_afterwards[s.rule]) = score.value_or(0);
+        *time = score.value_or(0);
         return score.has_value();
     }
     if (s.what == action::count)
@@ -272,21 +270,21 @@ struct findings {
     return first.kind == resp::kind::integer;
 }
 
-[[nodiscard]] aftermath aftermath_of_error(const log_call& c, const findings& f) noexcept {
-    auto after = aftermath{};
-    after.failure = f.error->code;
+[[nodiscard]] cleanup cleanup_after_error(const log_call& c, const exec_results& f) noexcept {
+    auto after = cleanup{.failure = f.error->code, .foreign_key_ttl = {}};
     after.surplus = f.recorded ? c.members : 0;
     if (f.expires && !f.recorded)
-        after.ttl_of_stranger = f.ttl;
+        after.foreign_key_ttl = f.ttl;
     return after;
 }
 
-/// Returns when a call fits a rule, of which `used` is taken: 0, or when the blocker expires.
+/// Returns when a call fits a rule, of which `used` is taken: 0, or when `oldest` expires.
 [[nodiscard]] std::int64_t fits_at(const log_call& c, std::size_t rule, std::int64_t used,
-                                   std::int64_t blocker) noexcept {
+                                   std::int64_t oldest) noexcept {
     const auto& l = c.rules.limits[rule];
-    const auto fits = used + amount_of(c.asked) <= l.full;
-    return fits ? 0 : std::max(blocker, c.earliest - l.period + 1) + l.period;
+    if (used + amount_of(c.request) <= l.full)
+        return 0;
+    return std::max(oldest, c.earliest - l.period + 1) + l.period;
 }
 
 /// Adds a granted call, about the newest one: its events expire after the latest possible time.
@@ -297,26 +295,26 @@ void add_own_time(const log_call& c, std::int64_t newest, decision& answer) noex
     answer.reset_after = answer.rules[answer.limiting_rule].reset_after;
 }
 
-[[nodiscard]] aftermath decide(const log_call& c, const findings& f, decision& answer) noexcept {
-    auto asked = c.asked;
-    asked.now = c.earliest;
-    const auto own = asked.verb == verb::allow ? std::int64_t{c.members} : 0;
+[[nodiscard]] cleanup decide(const log_call& c, const exec_results& f, decision& answer) noexcept {
+    auto request = c.request;
+    request.now = c.earliest;
+    const auto own = request.verb == verb::allow ? std::int64_t{c.members} : 0;
     if (own != 0)
-        asked.cost = own;
+        request.cost = own;
     auto state = core::key_state{};
     for (std::size_t i = 0; i < c.rules.size; ++i) {
         const auto used = f.counts[i] - own;
-        const auto& if_refused = own == 0 ? f.blockers : f.blockers_afterwards;
+        const auto& if_refused = own == 0 ? f.oldest_counted : f.oldest_afterwards;
         state.states[i] = {.t = f.newest,
                            .debt = used,
                            .num = fits_at(c, i, used + own, if_refused[i]),
-                           .capacity = fits_at(c, i, used, f.blockers[i])};
+                           .capacity = fits_at(c, i, used, f.oldest_counted[i])};
     }
-    (void)core::evaluate(c.rules, state, asked, answer);
+    (void)core::evaluate(c.rules, state, request, answer);
     const auto kept = answer.allowed() ? answer.granted : c.rules.counts_denied ? own : 0;
     if (own != 0 && kept != 0)
         add_own_time(c, f.newest, answer);
-    auto after = aftermath{};
+    auto after = cleanup{};
     after.surplus = static_cast<std::uint32_t>(own - std::min(kept, own));
     after.newest = f.newest;
     return after;
@@ -324,10 +322,11 @@ void add_own_time(const log_call& c, std::int64_t newest, decision& answer) noex
 
 } // namespace
 
-error_code error_of_log_call(const core::plan& rules, const core::question& asked) {
+error_code error_of_log_call(const core::compiled_policy& rules,
+                             const core::call_request& request) {
     using detail::error_of;
     using detail::fault;
-    if (asked.verb > verb::reset)
+    if (request.verb > verb::reset)
         return error_of(fault::multi_verb);
     if (rules.size == 0) // a Bloom filter
         return error_of(fault::multi_no_rules);
@@ -338,23 +337,24 @@ error_code error_of_log_call(const core::plan& rules, const core::question& aske
     if (strange != all.end())
         return error_of(fault::multi_rule,
                         {static_cast<std::size_t>(strange - all.begin()), strange->kind});
-    if (members_of(rules, asked) > limits::max_log_events)
+    if (members_of(rules, request) > limits::max_log_events)
         return error_of(fault::multi_cost);
-    if (rules.counts_denied && asked.verb == verb::allow && asked.at_least != asked.cost)
+    if (rules.counts_denied && request.verb == verb::allow && request.at_least != request.cost)
         return error_of(fault::multi_partial);
     return {};
 }
 
-std::int64_t members_of(const core::plan& rules, const core::question& asked) noexcept {
-    if (asked.verb == verb::charge)
-        return asked.cost;
-    if (asked.verb != verb::allow)
+std::int64_t members_of(const core::compiled_policy& rules,
+                        const core::call_request& request) noexcept {
+    if (request.verb == verb::charge)
+        return request.cost;
+    if (request.verb != verb::allow)
         return 0;
-    auto most = asked.cost;
+    auto most = request.cost;
     for (const auto& l : rules.rules())
         if (!l.shadow)
             most = std::min(most, l.capacity);
-    return asked.at_least > most ? 0 : most;
+    return request.at_least > most ? 0 : most;
 }
 
 std::size_t append_log_call(std::string& out, const log_call& call) {
@@ -364,18 +364,18 @@ std::size_t append_log_call(std::string& out, const log_call& call) {
     return row.all().size();
 }
 
-std::optional<aftermath> read_log_call(const log_call& call, const resp::decoder& reply,
-                                       std::string_view bytes, decision& answer) {
+std::optional<cleanup> read_log_call(const log_call& call, const resp::decoder& reply,
+                                     std::string_view bytes, decision& answer) {
     const auto row = steps{call};
     if (reply.nodes().front().kind != resp::kind::array ||
         reply.nodes().front().size != row.all().size())
         return std::nullopt;
     auto from = elements{reply, bytes};
-    auto found = findings{};
+    auto found = exec_results{};
     for (const auto s : row.all())
         if (!read_step(found, s, from, from.next()))
             return std::nullopt;
-    return found.error ? aftermath_of_error(call, found) : decide(call, found, answer);
+    return found.error ? cleanup_after_error(call, found) : decide(call, found, answer);
 }
 
 void append_removal(std::string& out, const log_call& call, std::uint32_t surplus) {

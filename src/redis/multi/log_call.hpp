@@ -20,8 +20,8 @@
 
 #include <colimit/decision.hpp>
 #include <colimit/error.hpp>
+#include <core/compiled_policy.hpp>
 #include <core/evaluate.hpp>
-#include <core/plan.hpp>
 #include <redis/protocol/resp.hpp>
 
 #include <cstddef>
@@ -34,8 +34,8 @@ namespace colimit::redis {
 
 /// A call to be sent.
 struct log_call {
-    const core::plan& rules;
-    const core::question& asked;
+    const core::compiled_policy& rules;
+    const core::call_request& request;
     std::string_view key;       ///< its name on the server
     std::int64_t earliest = 0;  ///< possible time of the server's clock
     std::int64_t latest = 0;    ///< possible time of the server's clock
@@ -48,18 +48,19 @@ struct log_call {
 
 /// Returns the error if calls of this kind cannot be made with MULTI: `invalid_policy` or
 /// `invalid_argument`, or none.
-[[nodiscard]] error_code error_of_log_call(const core::plan& rules, const core::question& asked);
+[[nodiscard]] error_code error_of_log_call(const core::compiled_policy& rules,
+                                           const core::call_request& request);
 
 /// Returns how many members the call records. A call with a cost above the limit records none or,
 /// if it accepts less, as many as the limit.
-[[nodiscard]] std::int64_t members_of(const core::plan& rules,
-                                      const core::question& asked) noexcept;
+[[nodiscard]] std::int64_t members_of(const core::compiled_policy& rules,
+                                      const core::call_request& request) noexcept;
 
 /// Appends the commands, without MULTI and EXEC. Returns their number.
 std::size_t append_log_call(std::string& out, const log_call& call);
 
 /// The cleanup after the reply to a call.
-struct aftermath {
+struct cleanup {
     /// The error of the call, if there is no decision.
     std::optional<errc> failure;
     /// The number of its members to be removed, counted from the last.
@@ -68,13 +69,12 @@ struct aftermath {
     std::int64_t newest = 0;
     /// Set if the key belongs to another program, and its TTL must be restored: milliseconds, or -1
     /// for none.
-    std::optional<std::int64_t> ttl_of_stranger;
+    std::optional<std::int64_t> foreign_key_ttl;
 };
 
 /// Reads the reply to EXEC, an array. Returns nullopt if it is not a valid reply to this call.
-[[nodiscard]] std::optional<aftermath> read_log_call(const log_call& call,
-                                                     const resp::decoder& reply,
-                                                     std::string_view bytes, decision& answer);
+[[nodiscard]] std::optional<cleanup> read_log_call(const log_call& call, const resp::decoder& reply,
+                                                   std::string_view bytes, decision& answer);
 
 /// Appends the removal of the last `surplus` members of a call: one command.
 void append_removal(std::string& out, const log_call& call, std::uint32_t surplus);

@@ -2,6 +2,7 @@
 //
 // Writes a batch of transactions, and reads its replies.
 
+#include <base/bytes.hpp>
 #include <core/verb_traits.hpp>
 #include <hash/fnv1a.hpp>
 #include <redis/multi/transaction.hpp>
@@ -9,7 +10,6 @@
 #include <redis/protocol/time_reply.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 namespace colimit::redis {
 namespace {
@@ -40,11 +40,6 @@ constexpr std::int64_t uncertainty = 60'000'000;
     return first.kind == resp::kind::simple && reply.text(first, bytes) == line;
 }
 
-[[nodiscard]] std::string_view decimal(std::uint64_t value, char (&digits)[24]) noexcept {
-    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-    return {digits, static_cast<std::size_t>(end - digits)};
-}
-
 } // namespace
 
 transaction::transaction(std::size_t most_calls) : most_calls_(most_calls) {
@@ -70,9 +65,9 @@ void transaction::add(detail::operation& op, std::string_view prefix, std::strin
     const auto family_at =
         append_key(keys_, {policy->prefix(prefix), policy->name, key, hash::fnv1a_64(key)});
     keys_.insert(begin + family_at, 1, transaction_family);
-    const auto members = static_cast<std::uint32_t>(members_of(policy->plan, op.asked));
+    const auto members = static_cast<std::uint32_t>(members_of(policy->compiled, op.request));
     calls_.push_back({.op = &op,
-                      .asked = op.asked,
+                      .request = op.request,
                       .policy = policy,
                       .key_offset = begin,
                       .key_size = keys_.size() - begin,
@@ -96,8 +91,8 @@ void transaction::take_back() noexcept {
 }
 
 log_call transaction::view_of(const one_call& c, const transaction_context& with) const noexcept {
-    return {.rules = c.policy->plan,
-            .asked = c.asked,
+    return {.rules = c.policy->compiled,
+            .request = c.request,
             .key = key_of(c),
             .earliest = c.earliest,
             .latest = c.latest,
@@ -109,9 +104,9 @@ log_call transaction::view_of(const one_call& c, const transaction_context& with
 }
 
 void transaction::encode_call(std::string& out, one_call& c, transaction_context& with) {
-    const auto own = c.asked.now != detail::store_clock;
-    c.earliest = own ? c.asked.now : with.clock.earliest(with.here);
-    c.latest = own ? c.asked.now : with.clock.latest(with.here);
+    const auto own = c.request.now != detail::store_clock;
+    c.earliest = own ? c.request.now : with.clock.earliest(with.here);
+    c.latest = own ? c.request.now : with.clock.latest(with.here);
     c.member = std::exchange(with.member, with.member + c.members);
     resp::append_command(out, {"MULTI"});
     c.commands = static_cast<std::uint32_t>(append_log_call(out, view_of(c, with)));
@@ -122,12 +117,11 @@ void transaction::encode(std::string& out, transaction_context& with) {
     encoded = true;
     is_ours_ = false;
     now_.reset();
-    heard_ = {};
-    worst_ = remedy::keep;
+    progress_ = {};
+    worst_ = recovery::keep;
     head_ = 2;
     asked_at_ = with.here;
-    char digits[24];
-    resp::append_command(out, {"ECHO", decimal(nonce_, digits)});
+    resp::append_command(out, {"ECHO", detail::decimal{nonce_}});
     resp::append_command(out, {"TIME"});
     for (auto& c : calls_)
         if (!c.withdrawn)
@@ -139,10 +133,10 @@ void transaction::encode(std::string& out, transaction_context& with) {
 void transaction::encode_repairs(std::string& out, transaction_context& with) {
     encoded = true;
     current_ = 0;
-    worst_ = remedy::keep;
-    out.append(with.repairs);
+    worst_ = recovery::keep;
+    out.append(with.cleanup_commands);
     head_ = std::exchange(with.repair_count, 0);
-    with.repairs.clear();
+    with.cleanup_commands.clear();
 }
 
 void transaction::skip_withdrawn() noexcept {
@@ -161,8 +155,8 @@ bool transaction::read_head(const resp::decoder& reply, std::string_view bytes,
     if (calls_.empty()) // a reply to a cleanup command
         return true;
     if (head_ == 1) {
-        char digits[24];
-        is_ours_ = reply.text(reply.nodes().front(), bytes) == decimal(nonce_, digits);
+        is_ours_ =
+            reply.text(reply.nodes().front(), bytes) == std::string_view{detail::decimal{nonce_}};
         return is_ours_;
     }
     now_ = read_time(reply, bytes);
@@ -183,25 +177,25 @@ std::optional<transaction::progress> transaction::read_reply(const resp::decoder
     } else {
         auto& c = calls_[current_];
         made.policy = c.policy.get();
-        if (heard_.replies == c.commands + 1) {
-            if (heard_.error)
+        if (progress_.replies == c.commands + 1) {
+            if (progress_.error)
                 made.failure.reset(); // the error of EXEC follows from it
             if (!read_exec(c, reply, bytes, with, made.answered))
                 return std::nullopt;
-            heard_ = {};
+            progress_ = {};
             ++current_;
             skip_withdrawn();
         } else {
-            if (is_error(reply) && !heard_.error)
-                heard_.error = error_in(reply, bytes);
+            if (is_error(reply) && !progress_.error)
+                progress_.error = error_in(reply, bytes);
             else if (!is_error(reply) &&
-                     !is_line(reply, bytes, heard_.replies == 0 ? "OK" : "QUEUED"))
-                heard_.ran_alone = true; // MULTI itself was refused
-            ++heard_.replies;
+                     !is_line(reply, bytes, progress_.replies == 0 ? "OK" : "QUEUED"))
+                progress_.ran_alone = true; // MULTI itself was refused
+            ++progress_.replies;
         }
     }
     made.is_over = head_ == 0 && current_ == calls_.size();
-    made.needs = made.is_over ? worst_ : remedy::keep;
+    made.needs = made.is_over ? worst_ : recovery::keep;
     return made;
 }
 
@@ -211,12 +205,12 @@ bool transaction::read_exec(one_call& c, const resp::decoder& reply, std::string
     auto failure = std::optional<errc>{};
     if (is_error(reply)) {
         // EXECABORT: nothing was executed, and the error before it is the reason.
-        const auto meaning = heard_.error.value_or(error_in(reply, bytes));
+        const auto meaning = progress_.error.value_or(error_in(reply, bytes));
         note(meaning);
-        failure = heard_.ran_alone && !core::traits_of(c.asked.verb).only_asks
+        failure = progress_.ran_alone && !core::traits_of(c.request.verb).only_asks
                       ? errc::outcome_unknown
                       : meaning.code;
-    } else if (heard_.error || heard_.ran_alone || !decide(c, reply, bytes, with, failure)) {
+    } else if (progress_.error || progress_.ran_alone || !decide(c, reply, bytes, with, failure)) {
         return false;
     }
     answered = std::exchange(c.op, nullptr);
@@ -239,15 +233,15 @@ bool transaction::decide(one_call& c, const resp::decoder& reply, std::string_vi
     return true;
 }
 
-void transaction::clean_up(const one_call& c, const aftermath& after,
+void transaction::clean_up(const one_call& c, const cleanup& after,
                            transaction_context& with) const {
     // Appends all or nothing, as a partial command would corrupt those that follow it.
     const auto add = [&with](const auto& append) {
-        const auto before = with.repairs.size();
+        const auto before = with.cleanup_commands.size();
         try {
-            append(with.repairs);
+            append(with.cleanup_commands);
         } catch (...) {
-            with.repairs.resize(before);
+            with.cleanup_commands.resize(before);
             throw;
         }
         ++with.repair_count;
@@ -255,12 +249,12 @@ void transaction::clean_up(const one_call& c, const aftermath& after,
     const auto key = key_of(c);
     if (after.surplus != 0)
         add([&](std::string& to) { append_removal(to, view_of(c, with), after.surplus); });
-    if (after.ttl_of_stranger)
-        add([&](std::string& to) { append_ttl(to, key, *after.ttl_of_stranger); });
-    const auto now =
-        c.asked.now == detail::store_clock ? now_.value_or(limits::max_exact_integer) : c.asked.now;
-    const auto last = now + core::log_period(c.policy->plan) + uncertainty;
-    if (after.newest > last && !core::traits_of(c.asked.verb).only_asks)
+    if (after.foreign_key_ttl)
+        add([&](std::string& to) { append_ttl(to, key, *after.foreign_key_ttl); });
+    const auto now = c.request.now == detail::store_clock ? now_.value_or(limits::max_exact_integer)
+                                                          : c.request.now;
+    const auto last = now + core::log_period(c.policy->compiled) + uncertainty;
+    if (after.newest > last && !core::traits_of(c.request.verb).only_asks)
         add([&](std::string& to) { append_cut(to, key, last); });
 }
 

@@ -40,7 +40,7 @@ struct transaction_context {
     std::uint64_t member = 0;
     std::int64_t grace = 0;
     std::int64_t least_ttl = 0;
-    std::string repairs; ///< cleanup commands to be sent
+    std::string cleanup_commands; ///< cleanup commands to be sent
     std::uint32_t repair_count = 0;
 };
 
@@ -74,7 +74,7 @@ class transaction final : public call_batch {
     struct progress {
         bool is_over = false;                        ///< no more replies are outstanding
         detail::operation* answered = nullptr;       ///< with `ec` or `result` set
-        remedy needs = remedy::keep;                 ///< when it is over
+        recovery needs = recovery::keep;             ///< when it is over
         std::optional<errc> failure = {};            ///< an error that no other error has caused
         const detail::policy_data* policy = nullptr; ///< of the current call
     };
@@ -97,7 +97,7 @@ class transaction final : public call_batch {
   private:
     struct one_call {
         detail::operation* op; ///< null: withdrawn by its caller
-        detail::question asked;
+        detail::call_request request;
         policy_pointer policy;
         std::size_t key_offset;
         std::size_t key_size;
@@ -111,7 +111,7 @@ class transaction final : public call_batch {
     };
 
     /// What has been heard of the current call.
-    struct hearing {
+    struct reply_progress {
         std::uint32_t replies = 0;
         bool ran_alone = false; ///< a command was executed outside of MULTI
         std::optional<reply_error> error;
@@ -129,8 +129,8 @@ class transaction final : public call_batch {
                                  transaction_context& with, detail::operation*& answered);
     [[nodiscard]] bool decide(one_call& c, const resp::decoder& reply, std::string_view bytes,
                               transaction_context& with, std::optional<errc>& failure);
-    void clean_up(const one_call& c, const aftermath& after, transaction_context& with) const;
-    void note(const reply_error& e) noexcept { worst_ = std::max(worst_, e.remedy); }
+    void clean_up(const one_call& c, const cleanup& after, transaction_context& with) const;
+    void note(const reply_error& e) noexcept { worst_ = std::max(worst_, e.recovery); }
     void skip_withdrawn() noexcept;
 
     std::uint64_t nonce_ = 0;
@@ -147,8 +147,8 @@ class transaction final : public call_batch {
     std::int64_t asked_at_ = 0;       ///< when TIME was sent
     std::optional<std::int64_t> now_; ///< the reply to TIME
     bool is_ours_ = false;            ///< the reply has the nonce
-    hearing heard_;
-    remedy worst_ = remedy::keep;
+    reply_progress progress_;
+    recovery worst_ = recovery::keep;
 };
 
 } // namespace colimit::redis

@@ -22,7 +22,7 @@ transactor::transactor(transactor_settings settings)
     : settings_(std::move(settings)), nonce_(settings_.first_nonce) {
     context_.grace = settings_.grace;
     context_.least_ttl = settings_.minimum_ttl_ms;
-    context_.repairs.reserve(usual_repair_bytes);
+    context_.cleanup_commands.reserve(usual_repair_bytes);
     for (std::size_t i = 0; i < settings_.batches_in_flight; ++i) {
         spare_.emplace_back(settings_.batch_size);
         spare_without_calls_.emplace_back(0);
@@ -32,8 +32,8 @@ transactor::transactor(transactor_settings settings)
 
 /// Batches of calls and of cleanup commands are separate, or memory for calls would grow in all of
 /// them.
-transactor::rows transactor::take_spare(rows& from) {
-    auto made = rows{};
+transactor::batches transactor::take_spare(batches& from) {
+    auto made = batches{};
     if (from.empty())
         made.emplace_back(&from == &spare_ ? settings_.batch_size : 0);
     else
@@ -49,22 +49,22 @@ transaction& transactor::row_for_call() {
 }
 
 /// Retires a batch of a list.
-void transactor::retire(rows& from, rows::iterator which) {
-    auto& row = *which;
-    auto& to = row.has_calls() ? spare_ : spare_without_calls_;
-    calls_ -= row.size();
-    row.start(0); // releases the policies
+void transactor::retire(batches& from, batches::iterator which) {
+    auto& batch = *which;
+    auto& to = batch.has_calls() ? spare_ : spare_without_calls_;
+    calls_ -= batch.size();
+    batch.start(0); // releases the policies
     to.splice(to.begin(), from, which);
 }
 
 /// Retires the first one.
-void transactor::retire(rows& from) {
+void transactor::retire(batches& from) {
     retire(from, from.begin());
 }
 
 error_code transactor::submit(detail::operation& op, std::string_view key,
                               const policy_pointer& policy) {
-    if (const auto wrong = error_of_log_call(policy->plan, op.asked); wrong)
+    if (const auto wrong = error_of_log_call(policy->compiled, op.request); wrong)
         return wrong;
     if (calls_ >= settings_.max_in_flight)
         drop_abandoned();
@@ -91,7 +91,7 @@ void transactor::begin_connection(const server_facts& server) {
 }
 
 void transactor::drop_abandoned() {
-    retire_abandoned(waiting_, [this](rows::iterator row) { retire(waiting_, row); });
+    retire_abandoned(waiting_, [this](batches::iterator batch) { retire(waiting_, batch); });
 }
 
 /// Returns whether cleanup may be sent: it is bounded like calls, but separately.
@@ -108,11 +108,11 @@ bool transactor::is_full() const noexcept {
 }
 
 void transactor::write_repairs(std::string& out, std::uint64_t stream_position) {
-    auto row = take_spare(spare_without_calls_);
-    row.front().sent_from = stream_position;
-    row.front().sent_at = context_.here;
-    row.front().encode_repairs(out, context_);
-    in_flight_.splice(in_flight_.end(), row);
+    auto batch = take_spare(spare_without_calls_);
+    batch.front().sent_from = stream_position;
+    batch.front().sent_at = context_.here;
+    batch.front().encode_repairs(out, context_);
+    in_flight_.splice(in_flight_.end(), batch);
 }
 
 void transactor::write(std::string& out, std::uint64_t stream_position, std::int64_t /*now*/) {
@@ -122,30 +122,30 @@ void transactor::write(std::string& out, std::uint64_t stream_position, std::int
         write_repairs(out, stream_position);
     drop_abandoned();
     while (!waiting_.empty() && flying_ < settings_.batches_in_flight) {
-        auto& row = waiting_.front();
-        row.sent_from = stream_position + (out.size() - begin);
-        row.sent_at = context_.here;
+        auto& batch = waiting_.front();
+        batch.sent_from = stream_position + (out.size() - begin);
+        batch.sent_at = context_.here;
         try {
-            row.encode(out, context_);
+            batch.encode(out, context_);
         } catch (...) {
-            row.take_back();
+            batch.take_back();
             throw;
         }
-        counted.add(row.size(), row.size());
+        counted.add(batch.size(), batch.size());
         ++flying_;
         in_flight_.splice(in_flight_.end(), waiting_, waiting_.begin());
         drop_abandoned();
     }
 }
 
-std::optional<remedy> transactor::read_reply(const resp::decoder& reply, std::string_view bytes) {
+std::optional<recovery> transactor::read_reply(const resp::decoder& reply, std::string_view bytes) {
     if (reply.nodes().front().kind == resp::kind::push)
-        return remedy::keep;
+        return recovery::keep;
     if (in_flight_.empty())
         return std::nullopt;
     context_.here = settings_.clock();
-    auto& row = in_flight_.front();
-    const auto made = row.read_reply(reply, bytes, context_);
+    auto& batch = in_flight_.front();
+    const auto made = batch.read_reply(reply, bytes, context_);
     if (!made)
         return std::nullopt;
     const auto* policy = made->policy;
@@ -159,7 +159,7 @@ std::optional<remedy> transactor::read_reply(const resp::decoder& reply, std::st
     if (made->answered != nullptr)
         finish(*made->answered);
     if (made->is_over) {
-        flying_ -= row.has_calls() ? 1U : 0U;
+        flying_ -= batch.has_calls() ? 1U : 0U;
         retire(in_flight_);
     }
     return made->needs;
@@ -172,16 +172,16 @@ void transactor::lose_connection(std::uint64_t sent) {
     }
     flying_ = 0;
     // If the removal of a denied call's events is lost, they stay and count for a period.
-    in_flight_.remove_if([](const transaction& row) { return !row.has_calls(); });
-    for (auto& row : in_flight_)
-        row.take_back();
+    in_flight_.remove_if([](const transaction& batch) { return !batch.has_calls(); });
+    for (auto& batch : in_flight_)
+        batch.take_back();
     waiting_.splice(waiting_.begin(), in_flight_);
 }
 
 void transactor::fail_all(error_code why) {
     for (auto* row_list : {&in_flight_, &waiting_})
-        for (auto& row : *row_list)
-            row.release([this, why](detail::operation& op) { finish(op, why); });
+        for (auto& batch : *row_list)
+            batch.release([this, why](detail::operation& op) { finish(op, why); });
     drop_abandoned();
 }
 

@@ -3,7 +3,7 @@
 // The queue of calls to a server without scripts, the counterpart of the batcher: in which write a
 // call is sent, and how it ends. A state machine: no sockets, and the clock is a parameter.
 //
-//   submit ->  waiting rows  -> write ->  rows in flight  -> read_reply -> done
+//   submit ->  waiting batches  -> write ->  batches in flight  -> read_reply -> done
 //                                 ^                               |
 //                                 '--- repairs: ZREM and such ----'
 //
@@ -58,8 +58,8 @@ class transactor final : public call_queue {
     [[nodiscard]] std::int64_t oldest_sent_at() const noexcept override {
         return in_flight_.front().sent_at;
     }
-    [[nodiscard]] std::optional<remedy> read_reply(const resp::decoder& reply,
-                                                   std::string_view bytes) override;
+    [[nodiscard]] std::optional<recovery> read_reply(const resp::decoder& reply,
+                                                     std::string_view bytes) override;
     void lose_connection(std::uint64_t sent) override;
     void fail_all(error_code why) override;
 
@@ -68,22 +68,22 @@ class transactor final : public call_queue {
   private:
     /// Batches move between these lists as list nodes, so that nothing is allocated in the steady
     /// state.
-    using rows = std::list<transaction>;
+    using batches = std::list<transaction>;
 
     void drop_abandoned() override;
     [[nodiscard]] transaction& row_for_call();
-    [[nodiscard]] rows take_spare(rows& from);
+    [[nodiscard]] batches take_spare(batches& from);
     [[nodiscard]] bool may_repair() const noexcept;
     void write_repairs(std::string& out, std::uint64_t stream_position);
-    void retire(rows& from, rows::iterator which);
-    void retire(rows& from);
+    void retire(batches& from, batches::iterator which);
+    void retire(batches& from);
 
     transactor_settings settings_;
     transaction_context context_;
-    rows waiting_;
-    rows in_flight_;
-    rows spare_;
-    rows spare_without_calls_;
+    batches waiting_;
+    batches in_flight_;
+    batches spare_;
+    batches spare_without_calls_;
     std::size_t flying_ = 0; ///< batches in flight that have calls
     std::size_t calls_ = 0;  ///< in all batches, including withdrawn ones
     std::uint64_t nonce_;

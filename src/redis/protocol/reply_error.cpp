@@ -11,50 +11,50 @@
 namespace colimit::redis {
 namespace {
 
-struct row {
+struct entry {
     std::string_view begin;
     reply_error meaning;
 };
 
-constexpr std::array rows{
-    row{"NOSCRIPT", {errc::unavailable, remedy::resend_with_script}},
-    row{"LOADING", {errc::unavailable, remedy::hold_off}},
-    row{"BUSY", {errc::unavailable, remedy::hold_off}},
-    row{"MASTERDOWN", {errc::unavailable, remedy::hold_off}},
-    row{"READONLY", {errc::unavailable, remedy::leave_read_only}},
-    row{"OOM", {errc::server_error, remedy::keep}},
-    row{"MISCONF", {errc::server_error, remedy::keep}},
-    row{"NOREPLICAS", {errc::server_error, remedy::keep}},
-    row{"EXECABORT", {errc::server_error, remedy::keep}},
-    row{"MOVED", {errc::wrong_node, remedy::keep}},
-    row{"ASK", {errc::wrong_node, remedy::keep}},
-    row{"CROSSSLOT", {errc::wrong_node, remedy::keep}},
-    row{"CLUSTERDOWN Hash slot not served", {errc::wrong_node, remedy::keep}},
-    row{"TRYAGAIN", {errc::server_error, remedy::keep}},
-    row{"CLUSTERDOWN", {errc::unavailable, remedy::hold_off}},
-    row{"WRONGTYPE", {errc::key_conflict, remedy::keep}},
-    row{"INVALIDOBJ", {errc::key_conflict, remedy::keep}}, // a damaged HyperLogLog
-    row{"NOAUTH", {errc::auth_failed, remedy::reconnect_late}},
-    row{"WRONGPASS", {errc::auth_failed, remedy::reconnect_late}},
-    row{"NOPERM", {errc::auth_failed, remedy::keep}},
-    row{"ERR The user executing the script", {errc::auth_failed, remedy::keep}},
-    row{"The user executing the script", {errc::auth_failed, remedy::keep}}, // before 7.0
-    row{"ERR ACL failure in script", {errc::auth_failed, remedy::keep}},     // since 7.2
-    row{"ERR Script attempted to access", {errc::wrong_node, remedy::keep}},
-    row{"Lua script attempted to access", {errc::wrong_node, remedy::keep}}, // before 7.0
-    row{"DENIED", {errc::auth_failed, remedy::reconnect_late}},              // protected mode
-    row{"ERR max number of clients", {errc::unavailable, remedy::reconnect_late}},
-    row{"ERR invalid password", {errc::auth_failed, remedy::reconnect_late}},
-    row{"ERR unknown command", {errc::auth_failed, remedy::keep}}, // such as a renamed one
-    row{"ERR unknown subcommand", {errc::auth_failed, remedy::keep}},
-    row{"ERR Unknown Redis command", {errc::auth_failed, remedy::keep}}, // within a script
-    row{"Unknown Redis command", {errc::auth_failed, remedy::keep}},     // before 7.0
+constexpr std::array entries{
+    entry{"NOSCRIPT", {errc::unavailable, recovery::resend_with_script}},
+    entry{"LOADING", {errc::unavailable, recovery::server_busy}},
+    entry{"BUSY", {errc::unavailable, recovery::server_busy}},
+    entry{"MASTERDOWN", {errc::unavailable, recovery::server_busy}},
+    entry{"READONLY", {errc::unavailable, recovery::leave_read_only}},
+    entry{"OOM", {errc::server_error, recovery::keep}},
+    entry{"MISCONF", {errc::server_error, recovery::keep}},
+    entry{"NOREPLICAS", {errc::server_error, recovery::keep}},
+    entry{"EXECABORT", {errc::server_error, recovery::keep}},
+    entry{"MOVED", {errc::wrong_node, recovery::keep}},
+    entry{"ASK", {errc::wrong_node, recovery::keep}},
+    entry{"CROSSSLOT", {errc::wrong_node, recovery::keep}},
+    entry{"CLUSTERDOWN Hash slot not served", {errc::wrong_node, recovery::keep}},
+    entry{"TRYAGAIN", {errc::server_error, recovery::keep}},
+    entry{"CLUSTERDOWN", {errc::unavailable, recovery::server_busy}},
+    entry{"WRONGTYPE", {errc::key_conflict, recovery::keep}},
+    entry{"INVALIDOBJ", {errc::key_conflict, recovery::keep}}, // a damaged HyperLogLog
+    entry{"NOAUTH", {errc::auth_failed, recovery::reconnect_late}},
+    entry{"WRONGPASS", {errc::auth_failed, recovery::reconnect_late}},
+    entry{"NOPERM", {errc::auth_failed, recovery::keep}},
+    entry{"ERR The user executing the script", {errc::auth_failed, recovery::keep}},
+    entry{"The user executing the script", {errc::auth_failed, recovery::keep}}, // before 7.0
+    entry{"ERR ACL failure in script", {errc::auth_failed, recovery::keep}},     // since 7.2
+    entry{"ERR Script attempted to access", {errc::wrong_node, recovery::keep}},
+    entry{"Lua script attempted to access", {errc::wrong_node, recovery::keep}}, // before 7.0
+    entry{"DENIED", {errc::auth_failed, recovery::reconnect_late}},              // protected mode
+    entry{"ERR max number of clients", {errc::unavailable, recovery::reconnect_late}},
+    entry{"ERR invalid password", {errc::auth_failed, recovery::reconnect_late}},
+    entry{"ERR unknown command", {errc::auth_failed, recovery::keep}}, // such as a renamed one
+    entry{"ERR unknown subcommand", {errc::auth_failed, recovery::keep}},
+    entry{"ERR Unknown Redis command", {errc::auth_failed, recovery::keep}}, // within a script
+    entry{"Unknown Redis command", {errc::auth_failed, recovery::keep}},     // before 7.0
 };
 
-[[nodiscard]] const row* find_row(std::string_view text) noexcept {
+[[nodiscard]] const entry* find_entry(std::string_view text) noexcept {
     const auto* found =
-        std::ranges::find_if(rows, [text](const row& r) { return text.starts_with(r.begin); });
-    return found != rows.end() ? found : nullptr;
+        std::ranges::find_if(entries, [text](const entry& r) { return text.starts_with(r.begin); });
+    return found != entries.end() ? found : nullptr;
 }
 
 /// Returns the error of a command within a script, as reported by Redis before 7.0: after one or
@@ -97,7 +97,7 @@ constexpr std::array rows{
 
 /// Returns whether a script that ends with this error has written nothing: the server refuses such
 /// commands only before the first write of a script.
-[[nodiscard]] bool ran_nothing(const row& found) noexcept {
+[[nodiscard]] bool ran_nothing(const entry& found) noexcept {
     return found.begin == "READONLY" || found.begin == "OOM" || found.begin == "MISCONF" ||
            found.meaning.code == errc::auth_failed;
 }
@@ -114,19 +114,19 @@ bool is_key_denial(std::string_view text) noexcept {
 }
 
 reply_error classify(std::string_view text) noexcept {
-    if (const auto* refused = find_row(error_of_exec(text)))
+    if (const auto* refused = find_entry(error_of_exec(text)))
         return refused->meaning;
-    if (const auto* found = find_row(text))
+    if (const auto* found = find_entry(text))
         return found->meaning;
     const auto from_script = text.find("script") != std::string_view::npos;
     const auto within = error_within(text);
-    const auto* found = within.empty() ? nullptr : find_row(within);
+    const auto* found = within.empty() ? nullptr : find_entry(within);
     // An error that the script has caught and returned begins with the position; one that ended the
     // script may have come after writes.
     const auto was_caught = !text.starts_with("ERR");
     if (found != nullptr && (was_caught || ran_nothing(*found)))
         return found->meaning;
-    return {from_script ? errc::outcome_unknown : errc::server_error, remedy::keep};
+    return {from_script ? errc::outcome_unknown : errc::server_error, recovery::keep};
 }
 
 } // namespace colimit::redis

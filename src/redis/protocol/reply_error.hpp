@@ -14,11 +14,11 @@
 namespace colimit::redis {
 
 /// The recovery after an error reply, besides ending the calls.
-enum class remedy : std::uint8_t {
+enum class recovery : std::uint8_t {
     /// None: the connection continues.
     keep,
     /// The connection continues, but the server executes no calls for now: it is busy.
-    hold_off,
+    server_busy,
     /// The server has forgotten the script and executed nothing: send the batch again with the
     /// script's text.
     resend_with_script,
@@ -32,7 +32,7 @@ enum class remedy : std::uint8_t {
 
 struct reply_error {
     errc code;
-    redis::remedy remedy;
+    redis::recovery recovery;
 };
 
 /// @param text the error line without its mark, such as `NOSCRIPT No matching script.`

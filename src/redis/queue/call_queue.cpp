@@ -40,14 +40,14 @@ void call_queue::finish(detail::operation& op, error_code why) {
 
 void call_queue::finish_lost(detail::operation& op) {
     finish(op,
-           core::traits_of(op.asked.verb).only_asks ? errc::unavailable : errc::outcome_unknown);
+           core::traits_of(op.request.verb).only_asks ? errc::unavailable : errc::outcome_unknown);
 }
 
 bool call_queue::expire(std::int64_t now, errc unsent) {
     auto any = false;
     auto* op = by_deadline_.front();
     for (; op != nullptr && op->deadline <= now; op = by_deadline_.front()) {
-        const auto only_asks = core::traits_of(op->asked.verb).only_asks;
+        const auto only_asks = core::traits_of(op->request.verb).only_asks;
         withdraw(*op, is_sent(*op) && !only_asks ? errc::outcome_unknown : unsent);
         any = true;
     }

@@ -26,17 +26,17 @@ constexpr std::size_t most_fact_bytes = std::size_t{32} * 1024;
 
 /// Returns whether calls under the policy have members.
 [[nodiscard]] bool has_members(const detail::policy_data& p) noexcept {
-    return p.filter || p.plan.has_distinct;
+    return p.filter || p.compiled.has_distinct;
 }
 
-[[nodiscard]] bool is_plain(const detail::question& asked) noexcept {
-    return asked.verb == detail::verb::allow && asked.cost == 1 && asked.at_least == 1;
+[[nodiscard]] bool is_plain(const detail::call_request& request) noexcept {
+    return request.verb == detail::verb::allow && request.cost == 1 && request.at_least == 1;
 }
 
 } // namespace
 
 std::size_t batch::fact_bytes(const detail::policy_data& p) noexcept {
-    return p.filter ? 1 : redis::fact_bytes(p.plan);
+    return p.filter ? 1 : redis::fact_bytes(p.compiled);
 }
 
 batch::batch(std::size_t most_keys)
@@ -133,7 +133,7 @@ std::uint32_t batch::find_or_append(std::uint64_t hash) {
 }
 
 void batch::append_to_row(std::uint32_t entry) noexcept {
-    auto& r = rows_[policy_->plan.packed ? row_of(entries_[entry].hash) : 0];
+    auto& r = rows_[policy_->compiled.packed ? row_of(entries_[entry].hash) : 0];
     (r.first == no_entry ? r.first : entries_[r.last].next) = entry;
     r.last = entry;
 }
@@ -141,7 +141,7 @@ void batch::append_to_row(std::uint32_t entry) noexcept {
 void batch::make_key(std::string_view prefix, const detail::policy_data& p, std::string_view key,
                      std::uint64_t hash) {
     scratch_.clear();
-    if (p.plan.packed) {
+    if (p.compiled.packed) {
         if (entries_.empty())
             prefix_ = p.prefix(prefix);
         append_field(scratch_, key);
@@ -159,13 +159,15 @@ void batch::keep_member(one_call& c) {
     const auto& p = policy_of(calls_.size() - 1);
     // Reserves once, for as many as there are keys, rather than growing whenever a batch is larger
     // than before.
-    const auto size = p.filter ? mark_.size() : p.plan.has_distinct ? c.asked.member.size() + 2 : 0;
+    const auto size = p.filter                  ? mark_.size()
+                      : p.compiled.has_distinct ? c.request.member.size() + 2
+                                                : 0;
     if (members_.capacity() - members_.size() < size)
         members_.reserve(std::max(2 * members_.capacity(), most_keys_ * size));
     if (p.filter)
         members_.append(mark_);
-    else if (p.plan.has_distinct)
-        append_member(members_, c.asked.member);
+    else if (p.compiled.has_distinct)
+        append_member(members_, c.request.member);
     c.member_size = static_cast<std::uint32_t>(members_.size()) - c.member_offset;
 }
 
@@ -183,30 +185,30 @@ void batch::add(detail::operation& op, std::string_view prefix, std::string_view
 void batch::add_call(detail::operation& op, std::string_view prefix, std::string_view key) {
     const auto hash = hash::fnv1a_64(key);
     make_key(prefix, *policy_, key, hash);
-    insert_call(op, op.asked, hash, [this](one_call& c) { keep_member(c); });
+    insert_call(op, op.request, hash, [this](one_call& c) { keep_member(c); });
 }
 
 /// Inserts a call for the key whose name is in scratch_.
 template<class KeepMember>
-void batch::insert_call(detail::operation& op, const detail::question& asked, std::uint64_t hash,
-                        KeepMember keep) {
+void batch::insert_call(detail::operation& op, const detail::call_request& request,
+                        std::uint64_t hash, KeepMember keep) {
     const auto made = static_cast<std::uint32_t>(calls_.size());
-    calls_.push_back({.op = nullptr, .asked = asked, .entry = no_entry, .next = no_entry});
-    auto place = no_entry;
+    calls_.push_back({.op = nullptr, .request = request, .entry = no_entry, .next = no_entry});
+    auto index = no_entry;
     try {
         keep(calls_.back());
-        place = find_or_append(hash);
+        index = find_or_append(hash);
     } catch (...) {
         calls_.pop_back();
         throw;
     }
-    auto& e = entries_[place];
+    auto& e = entries_[index];
     (e.first_call == no_entry ? e.first_call : calls_[e.last_call].next) = made;
-    plain_ = plain_ && is_plain(asked) && !has_members(*policy_);
+    plain_ = plain_ && is_plain(request) && !has_members(*policy_);
     e.last_call = made;
     ++e.live;
     ++live_;
-    calls_[made].entry = place;
+    calls_[made].entry = index;
     calls_[made].op = &op;
     hold(op, made);
 }
@@ -221,7 +223,7 @@ void batch::adopt(batch& from, std::uint32_t index) {
     }
     scratch_.assign(from.key_bytes(e));
     family_at_ = e.family_at;
-    insert_call(*c.op, c.asked, e.hash, [&](one_call& made) {
+    insert_call(*c.op, c.request, e.hash, [&](one_call& made) {
         made.member_offset = static_cast<std::uint32_t>(members_.size());
         members_.append(from.member_of(c));
         made.member_size = static_cast<std::uint32_t>(members_.size()) - made.member_offset;
@@ -237,11 +239,11 @@ std::size_t batch::group_of(const detail::policy_data& p, std::string_view key) 
         return tag_of(hash::fnv1a_64(
             std::to_string(core::mark_of(*p.filter, detail::id_digest_of(key)).block)));
     const auto hash = hash::fnv1a_64(key);
-    return p.plan.packed ? row_of(hash) * (tag_count / row_count) : tag_of(hash);
+    return p.compiled.packed ? row_of(hash) * (tag_count / row_count) : tag_of(hash);
 }
 
 std::size_t batch::group_of(const entry& e) const noexcept {
-    return policy_->plan.packed ? row_of(e.hash) * (tag_count / row_count) : tag_of(e.hash);
+    return policy_->compiled.packed ? row_of(e.hash) * (tag_count / row_count) : tag_of(e.hash);
 }
 
 std::optional<std::size_t> batch::common_group() const noexcept {
@@ -268,7 +270,7 @@ bool batch::add_checks(detail::operation& op, std::string_view prefix) {
         if (find_or_append(hash) != made)
             return false;
         calls_.push_back({.op = nullptr,
-                          .asked = detail::ask(detail::verb::allow, c.options),
+                          .request = detail::make_request(detail::verb::allow, c.options),
                           .entry = made,
                           .next = no_entry});
         keep_member(calls_.back());

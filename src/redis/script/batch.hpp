@@ -108,8 +108,8 @@ class batch final : public call_batch {
 
     /// Reads the reply, which is not an error, and decides every call. Returns nullopt if it is not
     /// a reply to this batch; otherwise the recovery that the errors of single keys need.
-    [[nodiscard]] std::optional<remedy> read_reply(const resp::decoder& reply,
-                                                   std::string_view bytes);
+    [[nodiscard]] std::optional<recovery> read_reply(const resp::decoder& reply,
+                                                     std::string_view bytes);
 
     /// Removes the callers in the order of their calls: `take(operation&)`, whose `ec` and `result`
     /// are set by read_reply or by the caller.
@@ -158,7 +158,7 @@ class batch final : public call_batch {
 
     struct one_call {
         detail::operation* op; ///< null: withdrawn by its caller
-        detail::question asked;
+        detail::call_request request;
         std::uint32_t member_offset = 0; ///< in members_
         std::uint32_t member_size = 0;
         std::uint32_t entry;
@@ -170,7 +170,7 @@ class batch final : public call_batch {
     struct answers;
 
     /// An iterator over the values of a reply.
-    struct walk;
+    struct reply_cursor;
 
     /// Returns the size of a call's facts in a reply.
     [[nodiscard]] static std::size_t fact_bytes(const detail::policy_data& p) noexcept;
@@ -178,7 +178,7 @@ class batch final : public call_batch {
     [[nodiscard]] std::size_t group_of(const entry& e) const noexcept;
     void adopt(batch& from, std::uint32_t index);
     template<class KeepMember>
-    void insert_call(detail::operation& op, const detail::question& asked, std::uint64_t hash,
+    void insert_call(detail::operation& op, const detail::call_request& request, std::uint64_t hash,
                      KeepMember keep);
     [[nodiscard]] const detail::policy_data& policy_of(std::size_t entry) const noexcept {
         return is_joint() ? *joint_[entry] : *policy_;

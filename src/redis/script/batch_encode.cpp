@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Encodes a batch: the keys, or the shards that have their states, then the plan, the clock and the
-// calls.
+// Encodes a batch: the keys, or the shards that have their states, then the policy, the clock and
+// the calls.
 
+#include <base/bytes.hpp>
 #include <core/rule_kind.hpp>
 #include <redis/protocol/script.hpp>
 #include <redis/script/batch.hpp>
@@ -10,19 +11,12 @@
 #include <redis/script/wire.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 namespace colimit::redis {
 namespace {
 
 [[nodiscard]] const script& script_of(const detail::policy_data& p) noexcept {
     return p.filter ? seen_script : check_script;
-}
-
-void append_decimal(std::string& out, std::uint64_t value) {
-    char digits[20];
-    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-    resp::append_bulk(out, {digits, static_cast<std::size_t>(end - digits)});
 }
 
 } // namespace
@@ -53,8 +47,8 @@ std::size_t batch::live_rows() const noexcept {
 
 /// Returns whether two consecutive calls on one key are identical.
 bool batch::is_repeated(const one_call& a, const one_call& b) const noexcept {
-    return a.asked.verb == b.asked.verb && a.asked.cost == b.asked.cost &&
-           a.asked.at_least == b.asked.at_least && member_of(a) == member_of(b);
+    return a.request.verb == b.request.verb && a.request.cost == b.request.cost &&
+           a.request.at_least == b.request.at_least && member_of(a) == member_of(b);
 }
 
 /// Appends the calls on one key, consecutive identical ones as one.
@@ -79,8 +73,8 @@ void batch::append_calls(std::string& out, const entry& of, contents& so_far) co
             append_id(out, key, member_of(c));
             continue;
         }
-        append_call(out, key, times, c.asked);
-        if (p.plan.has_distinct)
+        append_call(out, key, times, c.request);
+        if (p.compiled.has_distinct)
             append_call_member(out, member_of(c));
     }
 }
@@ -114,7 +108,7 @@ batch::contents batch::append_calls(std::string& out) const {
 std::size_t batch::keys_of(std::size_t entry) const noexcept {
     if (policy_of(entry).filter)
         return 2; // generations
-    const auto& rules = policy_of(entry).plan;
+    const auto& rules = policy_of(entry).compiled;
     const auto sketches = std::ranges::count_if(rules.rules(), core::has_sketch);
     return 1 + (rules.has_log ? 1U : 0U) + static_cast<std::size_t>(sketches);
 }
@@ -148,7 +142,7 @@ void batch::append_keys(std::string& out) const {
     const auto together = is_joint() ? 1 : entries_.size();
     for (std::size_t first = 0; first < entries_.size(); first += together) {
         const auto last = first + together;
-        const auto& rules = policy_of(first).plan;
+        const auto& rules = policy_of(first).compiled;
         append_family(out, "", first, last);
         if (rules.has_log)
             append_family(out, log_family, first, last);
@@ -209,7 +203,7 @@ void batch::encode(std::string& out, std::string_view min_key_ttl) {
     auto keys = keys_of(0) * sent_.keys;
     for (std::size_t i = 0; i < joint_.size(); ++i)
         keys = (i == 0 ? 0 : keys) + keys_of(i);
-    const auto packed = policy_->plan.packed;
+    const auto packed = policy_->compiled.packed;
     if (packed)
         keys = 2 * live_rows();
     resp::append_array(out, keys + 8U + (is_joint() ? 1U : packed ? 1U + sent_.keys : 0U));
@@ -220,14 +214,14 @@ void batch::encode(std::string& out, std::string_view min_key_ttl) {
         resp::append_bulk(out, "EVALSHA");
         resp::append_bulk(out, run.sha1);
     }
-    append_decimal(out, keys);
+    resp::append_bulk(out, detail::decimal{keys});
     packed ? append_rows(out) : append_keys(out);
     append_plans(out);
-    append_decimal(out, nonce_);
+    resp::append_bulk(out, detail::decimal{nonce_});
     if (clock_ == detail::store_clock)
         resp::append_bulk(out, "");
     else
-        append_decimal(out, static_cast<std::uint64_t>(clock_));
+        resp::append_bulk(out, detail::decimal{clock_});
     resp::append_bulk(out, min_key_ttl);
     resp::append_bulk(out, scratch_);
     if (is_joint()) {

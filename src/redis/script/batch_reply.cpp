@@ -34,7 +34,8 @@ struct batch::answers {
     std::int64_t granted = 0;
 
     /// Reads the facts of a call; returns false if there are none, or they are not valid numbers.
-    [[nodiscard]] bool take_facts(const core::plan& rules, core::key_state& state) noexcept {
+    [[nodiscard]] bool take_facts(const core::compiled_policy& rules,
+                                  core::key_state& state) noexcept {
         if (!rules.has_distinct)
             return take(rules, state);
         const auto found = state.states;
@@ -50,7 +51,7 @@ struct batch::answers {
         return true;
     }
 
-    [[nodiscard]] bool take(const core::plan& rules, core::key_state& state) noexcept {
+    [[nodiscard]] bool take(const core::compiled_policy& rules, core::key_state& state) noexcept {
         const auto size = redis::fact_bytes(rules);
         if (facts.size() < size || !decode_facts(rules, facts, state.states))
             return false;
@@ -60,7 +61,7 @@ struct batch::answers {
 };
 
 /// The values are consecutive or, if the policy is packed, in one array per shard, after a nil.
-struct batch::walk {
+struct batch::reply_cursor {
     const batch& of;
     std::span<const resp::node> nodes;
     std::size_t at = 1;
@@ -69,7 +70,7 @@ struct batch::walk {
 
     /// Returns the value of the next key; null if the reply does not have this form.
     [[nodiscard]] const resp::node* next() noexcept {
-        if (of.policy_->plan.packed && left-- == 0) {
+        if (of.policy_->compiled.packed && left-- == 0) {
             auto size = std::size_t{0};
             while (size == 0)
                 size = of.live_in(of.rows_[row++]);
@@ -88,7 +89,7 @@ struct batch::walk {
 bool batch::decide(std::size_t entry, std::optional<std::string_view> value, answers& from) {
     if (policy_->filter)
         return decide_ids(entry, from);
-    const auto& rules = policy_->plan;
+    const auto& rules = policy_->compiled;
     auto state = decode_value(rules, value);
     decision nobody;
     for (auto i = entries_[entry].first_call; i != no_entry; i = calls_[i].next) {
@@ -97,10 +98,10 @@ bool batch::decide(std::size_t entry, std::optional<std::string_view> value, ans
             continue;
         if (!from.take_facts(rules, state))
             return false;
-        c.asked.now = from.now;
+        c.request.now = from.now;
         auto& answer = c.op != nullptr ? c.op->result : nobody;
-        (void)core::evaluate(rules, state, c.asked, answer);
-        from.granted += core::traits_of(c.asked.verb).is_granted && answer.allowed() ? 1 : 0;
+        (void)core::evaluate(rules, state, c.request, answer);
+        from.granted += core::traits_of(c.request.verb).is_granted && answer.allowed() ? 1 : 0;
     }
     return true;
 }
@@ -124,7 +125,7 @@ bool batch::decide_ids(std::size_t entry, answers& from) {
 /// Stores the state of a check's key until all states have been read. Returns false if the facts
 /// are not valid.
 bool batch::keep_value(std::size_t check, std::optional<std::string_view> value, answers& from) {
-    const auto& rules = joint_[check]->plan;
+    const auto& rules = joint_[check]->compiled;
     check_states_[check] = decode_value(rules, value);
     return from.take_facts(rules, check_states_[check]);
 }
@@ -133,17 +134,17 @@ bool batch::keep_value(std::size_t check, std::optional<std::string_view> value,
 std::int64_t batch::decide_checks(std::int64_t now) {
     auto all = true;
     for (std::size_t i = 0; i < joint_.size(); ++i) {
-        auto asked = calls_[i].asked;
-        asked.verb = detail::verb::peek;
-        asked.now = now;
+        auto request = calls_[i].request;
+        request.verb = detail::verb::peek;
+        request.now = now;
         auto state = check_states_[i];
-        (void)core::evaluate(joint_[i]->plan, state, asked, check_answers_[i]);
+        (void)core::evaluate(joint_[i]->compiled, state, request, check_answers_[i]);
         all = all && check_answers_[i].allowed();
     }
     for (std::size_t i = 0; i < joint_.size(); ++i) {
-        calls_[i].asked.now = now;
+        calls_[i].request.now = now;
         if (all)
-            (void)core::evaluate(joint_[i]->plan, check_states_[i], calls_[i].asked,
+            (void)core::evaluate(joint_[i]->compiled, check_states_[i], calls_[i].request,
                                  check_answers_[i]);
         else
             check_answers_[i].granted = 0;
@@ -175,9 +176,9 @@ void batch::fail_all(errc code) noexcept {
             c.op->ec = code;
 }
 
-std::optional<remedy> batch::read_reply(const resp::decoder& reply, std::string_view bytes) {
+std::optional<recovery> batch::read_reply(const resp::decoder& reply, std::string_view bytes) {
     const auto nodes = reply.nodes();
-    const auto values = sent_.keys + (policy_->plan.packed ? 2 * live_rows() : 0U);
+    const auto values = sent_.keys + (policy_->compiled.packed ? 2 * live_rows() : 0U);
     if (!has_size(nodes.size(), values, is_joint() || fact_bytes(*policy_) != 0) ||
         nodes.front().kind != resp::kind::array || nodes.back().kind != resp::kind::bulk)
         return std::nullopt;
@@ -192,9 +193,9 @@ std::optional<remedy> batch::read_reply(const resp::decoder& reply, std::string_
         .now = clock_ == detail::store_clock ? header->seconds * 1'000'000 + header->microseconds
                                              : clock_};
     auto failed = false;
-    auto worst = remedy::keep;
+    auto worst = recovery::keep;
     auto key = std::size_t{0};
-    auto way = walk{.of = *this, .nodes = nodes};
+    auto way = reply_cursor{.of = *this, .nodes = nodes};
     for (auto i = first_entry_; i != no_entry; i = entries_[i].next) {
         const auto& e = entries_[i];
         if (e.live == 0)
@@ -214,8 +215,8 @@ std::optional<remedy> batch::read_reply(const resp::decoder& reply, std::string_
         }
         failed = true;
         const auto meaning =
-            status == 'c' ? reply_error{errc::key_conflict, remedy::keep} : classify(text);
-        worst = std::max(worst, meaning.remedy);
+            status == 'c' ? reply_error{errc::key_conflict, recovery::keep} : classify(text);
+        worst = std::max(worst, meaning.recovery);
         failure = {meaning.code, status == 'c' ? "a key holds a value of another type" : text};
         is_joint() ? fail_all(meaning.code) : fail(e, meaning.code);
     }

@@ -99,7 +99,7 @@ error_code batcher::submit(detail::operation& op, std::string_view key,
     if (calls_ >= settings_.max_in_flight)
         return errc::too_many_in_flight;
     try {
-        auto& joined = batch_for(policy, op.asked.now, key);
+        auto& joined = batch_for(policy, op.request.now, key);
         joined.add(op, settings_.prefix, key);
         is_full_ = is_full_ || joined.is_full();
     } catch (const std::bad_alloc&) {
@@ -155,9 +155,9 @@ error_code batcher::submit_checks(detail::operation& op) {
         spare_.empty() ? (void)made.emplace_back(settings_.batch_size)
                        : made.splice(made.end(), spare_, spare_.begin());
         auto& b = made.front();
-        b.start(op.checks.front().policy.data(), op.asked.now, nonce_++);
+        b.start(op.checks.front().policy.data(), op.request.now, nonce_++);
         if (!b.add_checks(op, settings_.prefix)) {
-            b.start(op.checks.front().policy.data(), op.asked.now, 0);
+            b.start(op.checks.front().policy.data(), op.request.now, 0);
             spare_.splice(spare_.begin(), made);
             return detail::error_of(detail::fault::checks_same_state);
         }
@@ -228,19 +228,19 @@ bool batcher::learn_of_cluster(std::string_view text) {
     return is_divided;
 }
 
-remedy batcher::fail_head(const resp::decoder& reply, std::string_view bytes) {
+recovery batcher::fail_head(const resp::decoder& reply, std::string_view bytes) {
     const auto text = reply.text(reply.nodes().front(), bytes);
     const auto meaning = classify(text);
     auto& b = in_flight_.front();
     if (meaning.code == errc::wrong_node && learn_of_cluster(text))
-        return remedy::keep;
-    if (meaning.remedy == remedy::resend_with_script && !b.with_script) {
+        return recovery::keep;
+    if (meaning.recovery == recovery::resend_with_script && !b.with_script) {
         b.with_script = true;
         b.take_back();
         // After those that were returned before it, and before those that were never sent.
         const auto place = std::ranges::find_if_not(waiting_, &batch::with_script);
         waiting_.splice(place, in_flight_, in_flight_.begin());
-        return remedy::resend_with_script;
+        return recovery::resend_with_script;
     }
     note({.code = meaning.code,
           .phase = phase::script,
@@ -248,13 +248,13 @@ remedy batcher::fail_head(const resp::decoder& reply, std::string_view bytes) {
           .policy = b.policy()->fingerprint});
     end_batch(b, meaning.code);
     retire(in_flight_);
-    return meaning.remedy;
+    return meaning.recovery;
 }
 
-std::optional<remedy> batcher::read_reply(const resp::decoder& reply, std::string_view bytes) {
+std::optional<recovery> batcher::read_reply(const resp::decoder& reply, std::string_view bytes) {
     const auto kind = reply.nodes().front().kind;
     if (kind == resp::kind::push)
-        return remedy::keep;
+        return recovery::keep;
     if (in_flight_.empty())
         return std::nullopt;
     auto& head = in_flight_.front();
@@ -262,7 +262,7 @@ std::optional<remedy> batcher::read_reply(const resp::decoder& reply, std::strin
         --head.replies_before;
         counted.scripts_loaded +=
             kind == resp::kind::error || kind == resp::kind::blob_error ? 0U : 1U;
-        return remedy::keep;
+        return recovery::keep;
     }
     if (kind == resp::kind::error || kind == resp::kind::blob_error)
         return fail_head(reply, bytes);

@@ -60,8 +60,8 @@ class batcher final : public call_queue {
     [[nodiscard]] std::int64_t oldest_sent_at() const noexcept override {
         return in_flight_.front().sent_at;
     }
-    [[nodiscard]] std::optional<remedy> read_reply(const resp::decoder& reply,
-                                                   std::string_view bytes) override;
+    [[nodiscard]] std::optional<recovery> read_reply(const resp::decoder& reply,
+                                                     std::string_view bytes) override;
     void lose_connection(std::uint64_t sent) override;
     void fail_all(error_code why) override;
 
@@ -91,7 +91,7 @@ class batcher final : public call_queue {
     void end_lost_batch(batch& b);
     void drop_abandoned() override;
     [[nodiscard]] bool learn_of_cluster(std::string_view text);
-    [[nodiscard]] remedy fail_head(const resp::decoder& reply, std::string_view bytes);
+    [[nodiscard]] recovery fail_head(const resp::decoder& reply, std::string_view bytes);
 
     batcher_settings settings_;
     std::string minimum_ttl_;

@@ -13,10 +13,10 @@ using detail::append_number;
 
 namespace {
 
-void append_place(std::string& out, std::uint32_t place) {
-    const auto text = std::to_string(place); // short enough not to allocate
-    append_number(out, static_cast<std::uint8_t>(text.size()));
-    out.append(text);
+void append_bit_position(std::string& out, std::uint32_t position) {
+    const auto digits = detail::decimal{position};
+    append_number(out, static_cast<std::uint8_t>(std::string_view{digits}.size()));
+    out.append(digits);
 }
 
 } // namespace
@@ -29,8 +29,8 @@ std::array<char, 10> bitmap_family(const core::bloom_shape& shape, std::size_t p
 
 void append_mark(std::string& out, const core::bloom_shape& shape, const core::bloom_mark& mark) {
     const auto first = core::bloom_shape::head_bytes + mark.line * shape.line_bytes();
-    append_place(out, first);
-    append_place(out, first + shape.line_bytes() - 1);
+    append_bit_position(out, first);
+    append_bit_position(out, first + shape.line_bytes() - 1);
     for (std::uint32_t i = 0; i < shape.words; ++i)
         append_number(out, mark.words[i]);
 }

@@ -67,19 +67,19 @@ struct slot_writer {
 };
 
 /// Returns whether the script returns facts about the rule for each call.
-[[nodiscard]] bool has_facts(const core::limit& l) noexcept {
+[[nodiscard]] bool has_facts(const core::compiled_rule& l) noexcept {
     return core::form_of(l.kind) != core::state_form::numbers;
 }
 
-/// Returns the only slot, if values of the plan may be brief.
-[[nodiscard]] const core::limit* brief_slot(const core::plan& rules) noexcept {
+/// Returns the only slot, if values of the policy may be brief.
+[[nodiscard]] const core::compiled_rule* brief_slot(const core::compiled_policy& rules) noexcept {
     const auto may_be_brief =
         rules.packed && rules.slots == 1 && core::has_fixed_numbers(rules.limits[0].kind);
     return may_be_brief ? &rules.limits[0] : nullptr;
 }
 
 /// Sets the numbers that each state of the rule has.
-void give_numbers(const core::limit& l, core::rule_state& s) noexcept {
+void give_numbers(const core::compiled_rule& l, core::rule_state& s) noexcept {
     s.num = l.num;
     s.capacity = l.marked;
 }
@@ -92,12 +92,12 @@ void give_numbers(const core::limit& l, core::rule_state& s) noexcept {
 } // namespace
 
 void append_call(std::string& out, std::uint16_t key, std::uint16_t times,
-                 const core::question& asked) {
+                 const core::call_request& request) {
     append_number(out, key);
-    append_number(out, static_cast<std::uint8_t>(asked.verb));
+    append_number(out, static_cast<std::uint8_t>(request.verb));
     append_number(out, times);
-    append_double(out, asked.cost);
-    append_double(out, asked.at_least);
+    append_double(out, request.cost);
+    append_double(out, request.at_least);
 }
 
 void append_times(std::string& out, std::uint16_t times, bool wide) {
@@ -112,11 +112,11 @@ void append_call_member(std::string& out, std::string_view member) {
     out.append(member);
 }
 
-std::size_t fact_bytes(const core::plan& rules) noexcept {
+std::size_t fact_bytes(const core::compiled_policy& rules) noexcept {
     return static_cast<std::size_t>(std::ranges::count_if(rules.rules(), has_facts)) * 32;
 }
 
-bool decode_facts(const core::plan& rules, std::string_view facts,
+bool decode_facts(const core::compiled_policy& rules, std::string_view facts,
                   std::span<core::rule_state> states) noexcept {
     const auto* at = facts.data();
     for (std::uint32_t i = 0; i < rules.size; ++i) {
@@ -132,7 +132,7 @@ bool decode_facts(const core::plan& rules, std::string_view facts,
     return true;
 }
 
-core::key_state decode_value(const core::plan& rules,
+core::key_state decode_value(const core::compiled_policy& rules,
                              std::optional<std::string_view> value) noexcept {
     auto state = core::key_state{};
     if (!value)
@@ -158,7 +158,7 @@ core::key_state decode_value(const core::plan& rules,
     return state;
 }
 
-std::string encode_value(const core::plan& rules, const core::key_state& state,
+std::string encode_value(const core::compiled_policy& rules, const core::key_state& state,
                          std::int64_t expires) {
     auto slots = slot_writer{};
     append_double(slots.fixed, expires);
@@ -174,7 +174,7 @@ std::string encode_value(const core::plan& rules, const core::key_state& state,
     return slots.fixed + slots.moving;
 }
 
-std::string encode_brief_numbers(const core::plan& rules) {
+std::string encode_brief_numbers(const core::compiled_policy& rules) {
     const auto* l = brief_slot(rules);
     if (l == nullptr)
         return {};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The encoding of data exchanged with the script: calls, values of keys, and plans
-// (core/plan_bytes.hpp). All numbers are little-endian; those of the arithmetic are doubles (f64),
-// which hold them exactly.
+// The encoding of data exchanged with the script: calls, values of keys, and policies
+// (core/policy_encoding.hpp). All numbers are little-endian; those of the arithmetic are doubles
+// (f64), which hold them exactly.
 //
 //   calls  for each run of equal calls   key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if
-//          the plan has a distinct rule  size:u16 and as many bytes of the member
+//          the policy has a distinct rule  size:u16 and as many bytes of the member
 //   facts  for each call and each log or distinct rule  t debt num capacity (f64)
 //   value  expires:f64, then for each slot except logs  tag:u32 num:f64 capacity:f64  and, if
 //          the key is blocked, one more; then for each of them  t:f64 debt:f64
@@ -19,8 +19,8 @@
 #ifndef COLIMIT_REDIS_SCRIPT_WIRE_HPP
 #define COLIMIT_REDIS_SCRIPT_WIRE_HPP
 
+#include <core/compiled_policy.hpp>
 #include <core/evaluate.hpp>
-#include <core/plan.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ inline constexpr std::uint32_t block_tag = 0xee0c38eaU;
 
 /// Appends a call, made `times` times in a row, on the key with index `key` in the batch.
 void append_call(std::string& out, std::uint16_t key, std::uint16_t times,
-                 const core::question& asked);
+                 const core::call_request& request);
 
 /// Appends the number of calls on a key, if all calls are an allow of cost 1.
 /// @param wide in two bytes
@@ -49,24 +49,24 @@ inline constexpr std::size_t call_bytes = 21;
 void append_call_member(std::string& out, std::string_view member);
 
 /// Returns the size of a call's facts in bytes.
-[[nodiscard]] std::size_t fact_bytes(const core::plan& rules) noexcept;
+[[nodiscard]] std::size_t fact_bytes(const core::compiled_policy& rules) noexcept;
 /// Reads a call's facts, `fact_bytes` bytes, into the states of their rules; returns false if they
 /// are not valid numbers.
-[[nodiscard]] bool decode_facts(const core::plan& rules, std::string_view facts,
+[[nodiscard]] bool decode_facts(const core::compiled_policy& rules, std::string_view facts,
                                 std::span<core::rule_state> states) noexcept;
 
-/// Decodes the value of a key, where brief values have the plan's numbers; nullopt if the key does
-/// not exist.
-[[nodiscard]] core::key_state decode_value(const core::plan& rules,
+/// Decodes the value of a key, where brief values have the policy's numbers; nullopt if the key
+/// does not exist.
+[[nodiscard]] core::key_state decode_value(const core::compiled_policy& rules,
                                            std::optional<std::string_view> value) noexcept;
 
 /// Returns the value as the script writes it, for tests that compare the two.
-[[nodiscard]] std::string encode_value(const core::plan& rules, const core::key_state& state,
-                                       std::int64_t expires);
+[[nodiscard]] std::string encode_value(const core::compiled_policy& rules,
+                                       const core::key_state& state, std::int64_t expires);
 
-/// Returns the numbers that brief values of the plan omit, for the same tests; empty if none is
+/// Returns the numbers that brief values of the policy omit, for the same tests; empty if none is
 /// brief.
-[[nodiscard]] std::string encode_brief_numbers(const core::plan& rules);
+[[nodiscard]] std::string encode_brief_numbers(const core::compiled_policy& rules);
 
 } // namespace colimit::redis
 

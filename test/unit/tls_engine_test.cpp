@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <redis/connection/tls_link.hpp>
+#include <redis/connection/tls_engine.hpp>
 #include <support/certificates.hpp>
 
 #include <openssl/bio.h>
@@ -27,7 +27,7 @@ namespace {
 
 using namespace colimit;
 using redis::tls_context;
-using redis::tls_link;
+using redis::tls_engine;
 
 /// Made once for all tests of this file.
 struct keys {
@@ -61,7 +61,7 @@ class server {
     }
 
     /// Takes bytes from the wire; what is said in them goes to `heard`.
-    void receive(std::string_view bytes) {
+    void commit(std::string_view bytes) {
         BIO_write(in_, bytes.data(), static_cast<int>(bytes.size()));
         std::array<char, 4096> text{};
         std::size_t n = 0;
@@ -69,7 +69,7 @@ class server {
             heard.append(text.data(), n);
         ERR_clear_error();
     }
-    [[nodiscard]] std::string take_output() {
+    [[nodiscard]] std::string output() {
         auto bytes = std::string(BIO_ctrl_pending(out_), '\0');
         if (!bytes.empty())
             BIO_read(out_, bytes.data(), static_cast<int>(bytes.size()));
@@ -102,25 +102,25 @@ struct conversation {
     explicit conversation(const tls_options& options = {.ca_file = all().authority.file()},
                           const std::string& host = "localhost",
                           const std::function<void(SSL_CTX*)>& adjust = {})
-        : other(adjust), context(options, host), link(std::make_unique<tls_link>(context)) {}
+        : other(adjust), context(options, host), link(std::make_unique<tls_engine>(context)) {}
 
     void to_link(std::string_view bytes) {
         while (!bytes.empty()) {
-            const auto room = link->room();
+            const auto room = link->prepare();
             const auto n = std::min(room.size(), bytes.size());
             std::ranges::copy(bytes.substr(0, n), room.begin());
-            link->receive(n);
+            link->commit(n);
             bytes.remove_prefix(n);
         }
     }
 
     /// Until both have nothing more to say. The handshake's end, if it has failed.
-    error_code shake_hands() {
+    error_code handshake() {
         auto ec = error_code{};
         for (auto rounds = 0; rounds < 10; ++rounds) {
-            const auto done = link->shake_hands(ec);
-            other.receive(link->take_output());
-            to_link(other.take_output());
+            const auto done = link->handshake(ec);
+            other.commit(link->output());
+            to_link(other.output());
             if (done || ec)
                 return ec;
         }
@@ -144,7 +144,7 @@ struct conversation {
 
     server other;
     tls_context context;
-    std::unique_ptr<tls_link> link;
+    std::unique_ptr<tls_engine> link;
 };
 
 /// Texts of one record, of several, and at the borders.
@@ -165,15 +165,15 @@ BOOST_AUTO_TEST_CASE(what_is_said_is_heard_in_both_directions) {
         auto c = conversation{{.ca_file = all().authority.file()},
                               "localhost",
                               [version](SSL_CTX* s) { SSL_CTX_set_max_proto_version(s, version); }};
-        BOOST_TEST(!c.shake_hands());
+        BOOST_TEST(!c.handshake());
         BOOST_TEST(SSL_version(c.other.get()) == version);
         for (const auto size : sizes) {
             const auto text = text_of(size);
             c.link->encrypt(text);
-            c.other.receive(c.link->take_output());
+            c.other.commit(c.link->output());
             BOOST_TEST((std::exchange(c.other.heard, {}) == text));
             c.other.say(text);
-            c.to_link(c.other.take_output());
+            c.to_link(c.other.output());
             BOOST_TEST((c.read() == text));
         }
     }
@@ -184,18 +184,18 @@ BOOST_AUTO_TEST_CASE(bytes_may_come_one_by_one) {
     auto ec = error_code{};
     auto done = false;
     while (!done && !ec) {
-        done = c.link->shake_hands(ec);
-        c.other.receive(c.link->take_output());
-        for (const auto byte : c.other.take_output()) {
+        done = c.link->handshake(ec);
+        c.other.commit(c.link->output());
+        for (const auto byte : c.other.output()) {
             c.to_link({&byte, 1});
-            done = done || c.link->shake_hands(ec);
+            done = done || c.link->handshake(ec);
         }
     }
     BOOST_TEST(done);
-    c.other.receive(c.link->take_output());
+    c.other.commit(c.link->output());
     c.other.say(text_of(20'000));
     auto heard = std::string{};
-    for (const auto byte : c.other.take_output()) {
+    for (const auto byte : c.other.output()) {
         c.to_link({&byte, 1});
         heard += c.read();
     }
@@ -205,11 +205,11 @@ BOOST_AUTO_TEST_CASE(bytes_may_come_one_by_one) {
 /// The bound by which the stream knows what can have left.
 BOOST_AUTO_TEST_CASE(encrypted_text_is_no_shorter_than_what_it_says) {
     auto c = conversation{};
-    BOOST_TEST(!c.shake_hands());
+    BOOST_TEST(!c.handshake());
     c.link->encrypt(text_of(40'000));
-    const auto bytes = std::string{c.link->take_output()};
+    const auto bytes = std::string{c.link->output()};
     for (std::size_t sent = 0; sent < bytes.size(); ++sent) {
-        c.other.receive({bytes.data() + sent, 1});
+        c.other.commit({bytes.data() + sent, 1});
         BOOST_REQUIRE(c.other.heard.size() <= sent + 1);
     }
     BOOST_TEST(c.other.heard.size() == 40'000U);
@@ -217,13 +217,13 @@ BOOST_AUTO_TEST_CASE(encrypted_text_is_no_shorter_than_what_it_says) {
 
 BOOST_AUTO_TEST_CASE(what_fills_the_room_in_one_read_fits_into_32_kib) {
     auto c = conversation{};
-    BOOST_TEST(!c.shake_hands());
+    BOOST_TEST(!c.handshake());
     auto into = std::string(std::size_t{32} * 1024, '\0');
     c.other.say(text_of(1'000'000));
-    const auto bytes = c.other.take_output();
+    const auto bytes = c.other.output();
     auto heard = std::string{};
-    for (std::size_t at = 0; at < bytes.size(); at += c.link->room().size()) {
-        c.to_link(std::string_view{bytes}.substr(at, c.link->room().size()));
+    for (std::size_t at = 0; at < bytes.size(); at += c.link->prepare().size()) {
+        c.to_link(std::string_view{bytes}.substr(at, c.link->prepare().size()));
         auto ec = error_code{};
         const auto n = c.link->decrypt(into, ec);
         heard.append(into, 0, n);
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(what_fills_the_room_in_one_read_fits_into_32_kib) {
 BOOST_AUTO_TEST_CASE(the_server_is_asked_for_its_name_but_not_for_an_address) {
     const auto asked = [](const tls_options& options, const std::string& host) {
         auto c = conversation{options, host};
-        BOOST_TEST(!c.shake_hands());
+        BOOST_TEST(!c.handshake());
         return c.other.name_asked_for();
     };
     const auto file = all().authority.file();
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(the_server_is_asked_for_its_name_but_not_for_an_address) {
 BOOST_AUTO_TEST_CASE(who_has_no_right_to_its_name_is_not_trusted) {
     const auto file = all().authority.file();
     const auto end = [](const tls_options& options, const std::string& host) {
-        return conversation{options, host}.shake_hands();
+        return conversation{options, host}.handshake();
     };
     BOOST_TEST((end({.ca_file = file}, "other") == errc::untrusted_server));
     BOOST_TEST((end({.ca_file = file}, "10.0.0.1") == errc::untrusted_server));
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(a_wildcard_stands_for_a_whole_label_and_for_one) {
             SSL_CTX_use_certificate_chain_file(s, presented.certificate.c_str());
             SSL_CTX_use_PrivateKey_file(s, presented.key.c_str(), SSL_FILETYPE_PEM);
         };
-        return conversation{{.ca_file = all().authority.file()}, host, present}.shake_hands();
+        return conversation{{.ca_file = all().authority.file()}, host, present}.handshake();
     };
     BOOST_TEST(!end(all().any_host, "cache-1.example.org"));
     for (const auto* host : {"example.org", "a.cache.example.org", "cache.org"})
@@ -294,16 +294,16 @@ BOOST_AUTO_TEST_CASE(a_server_that_asks_for_another_handshake_gets_none) {
                               SSL_CTX_set_max_proto_version(s, TLS1_2_VERSION);
                               SSL_CTX_set_info_callback(s, count_handshake);
                           }};
-    BOOST_TEST(!c.shake_hands());
+    BOOST_TEST(!c.handshake());
     BOOST_TEST(handshakes == 1);
     BOOST_TEST(SSL_renegotiate(c.other.get()) == 1);
     BOOST_TEST(SSL_do_handshake(c.other.get()) == 1); // which sends the request
     const auto finished = handshakes;                 // with that too
     for (int i = 0; i < 5; ++i) {
-        c.to_link(c.other.take_output());
+        c.to_link(c.other.output());
         auto ec = error_code{};
         (void)c.read(ec);
-        c.other.receive(c.link->take_output());
+        c.other.commit(c.link->output());
     }
     BOOST_TEST(handshakes == finished);
 }
@@ -319,14 +319,14 @@ BOOST_AUTO_TEST_CASE(a_server_that_wants_a_certificate_refuses_who_has_none) {
     for (const auto version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
         auto options = tls_options{.ca_file = all().authority.file()};
         auto without = conversation{options, "localhost", demand(version)};
-        auto ec = without.shake_hands();
+        auto ec = without.handshake();
         if (!ec) // with TLS 1.3 it says so afterwards
             BOOST_TEST(without.read(ec).empty());
         BOOST_TEST((ec == errc::auth_failed));
         options.cert_file = all().we.certificate;
         options.key_file = all().we.key;
         auto with = conversation{options, "localhost", demand(version)};
-        BOOST_TEST(!with.shake_hands());
+        BOOST_TEST(!with.handshake());
         BOOST_TEST(with.read().empty());
     }
 }
@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(tls_1_1_is_not_spoken) {
                               SSL_CTX_set_min_proto_version(s, TLS1_VERSION);
                               SSL_CTX_set_max_proto_version(s, TLS1_1_VERSION);
                           }};
-    BOOST_TEST((c.shake_hands() == errc::auth_failed));
+    BOOST_TEST((c.handshake() == errc::auth_failed));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_tls_is_a_bad_reply) {
@@ -345,19 +345,19 @@ BOOST_AUTO_TEST_CASE(what_is_not_tls_is_a_bad_reply) {
          {"-ERR unknown command\r\n", "HTTP/1.1 400 Bad Request\r\n\r\n", "\x16\x03\x01"}) {
         auto c = conversation{};
         auto ec = error_code{};
-        BOOST_TEST(!c.link->shake_hands(ec));
+        BOOST_TEST(!c.link->handshake(ec));
         c.to_link(said);
-        BOOST_TEST(!c.link->shake_hands(ec));
+        BOOST_TEST(!c.link->handshake(ec));
         BOOST_TEST((said.size() < 5 ? !ec : ec == errc::bad_reply));
     }
 }
 
 BOOST_AUTO_TEST_CASE(the_end_is_told_after_all_that_was_said_and_told_again) {
     auto c = conversation{};
-    BOOST_TEST(!c.shake_hands());
+    BOOST_TEST(!c.handshake());
     c.other.say("the last words");
     c.other.hang_up();
-    c.to_link(c.other.take_output());
+    c.to_link(c.other.output());
     auto ec = error_code{};
     BOOST_TEST(c.read(ec) == "the last words");
     BOOST_TEST((ec == errc::unavailable));
@@ -369,11 +369,11 @@ BOOST_AUTO_TEST_CASE(the_end_is_told_after_all_that_was_said_and_told_again) {
 BOOST_AUTO_TEST_CASE(no_bit_of_a_record_can_be_changed) {
     for (std::size_t bit = 0; bit < std::size_t{8} * 60; bit += 7) {
         auto c = conversation{};
-        BOOST_TEST(!c.shake_hands());
+        BOOST_TEST(!c.handshake());
         c.other.say("good");
-        c.to_link(c.other.take_output());
+        c.to_link(c.other.output());
         c.other.say("a text of some length that goes by");
-        auto bytes = c.other.take_output();
+        auto bytes = c.other.output();
         if (bit / 8 >= bytes.size())
             break;
         bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
@@ -389,16 +389,16 @@ BOOST_AUTO_TEST_CASE(no_bit_of_a_record_can_be_changed) {
 BOOST_AUTO_TEST_CASE(the_other_end_is_told_of_the_end_and_of_its_reason) {
     auto bytes = std::array<char, 256>{};
     auto c = conversation{};
-    BOOST_TEST(!c.shake_hands());
-    c.other.receive({bytes.data(), c.link->end(bytes)});
+    BOOST_TEST(!c.handshake());
+    c.other.commit({bytes.data(), c.link->end(bytes)});
     BOOST_TEST(c.other.was_told_of_the_end());
 
     auto refused = conversation{{.ca_file = all().authority.file()}, "other"};
     auto ec = error_code{};
-    (void)refused.link->shake_hands(ec);
-    refused.other.receive(refused.link->take_output());
-    refused.to_link(refused.other.take_output());
-    (void)refused.link->shake_hands(ec);
+    (void)refused.link->handshake(ec);
+    refused.other.commit(refused.link->output());
+    refused.to_link(refused.other.output());
+    (void)refused.link->handshake(ec);
     BOOST_TEST((ec == errc::untrusted_server));
     BOOST_TEST(refused.link->end(bytes) > 0U);
     BOOST_TEST(ERR_peek_error() == 0U);

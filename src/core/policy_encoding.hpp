@@ -9,17 +9,17 @@
 //           then, if it is packed, generation (f64)
 //   filter  words:u8 age:f64 block_bytes:f64
 
-#ifndef COLIMIT_CORE_PLAN_BYTES_HPP
-#define COLIMIT_CORE_PLAN_BYTES_HPP
+#ifndef COLIMIT_CORE_POLICY_ENCODING_HPP
+#define COLIMIT_CORE_POLICY_ENCODING_HPP
 
 #include <core/bloom.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 
 #include <string>
 
 namespace colimit::core {
 
-[[nodiscard]] std::string encode_plan(const plan& rules);
+[[nodiscard]] std::string encode_policy(const compiled_policy& rules);
 [[nodiscard]] std::string encode_filter(const bloom_shape& shape);
 
 } // namespace colimit::core

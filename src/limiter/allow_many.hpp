@@ -2,8 +2,8 @@
 //
 // `allow_many`: one call with a handler, and one without for each of its checks.
 
-#ifndef COLIMIT_LIMITER_MANY_CALLS_HPP
-#define COLIMIT_LIMITER_MANY_CALLS_HPP
+#ifndef COLIMIT_LIMITER_ALLOW_MANY_HPP
+#define COLIMIT_LIMITER_ALLOW_MANY_HPP
 
 #include <limiter/limiter_core.hpp>
 
@@ -11,9 +11,9 @@
 
 namespace colimit::detail {
 
-class many_calls final : public attachment {
+class allow_many_operation final : public attachment {
   public:
-    many_calls(limiter_core& core, operation& parent) : core_(core), parent_(parent) {}
+    allow_many_operation(limiter_core& core, operation& parent) : core_(core), parent_(parent) {}
 
     /// Starts a call for each check. The parent is completed when all are done.
     void start();

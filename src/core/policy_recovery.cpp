@@ -2,14 +2,14 @@
 //
 // For how long, and how much of it, what a plan's rules store matters.
 
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 #include <core/rule_kind.hpp>
 
 #include <algorithm>
 
 namespace colimit::core {
 
-std::int64_t log_period(const plan& rules) noexcept {
+std::int64_t log_period(const compiled_policy& rules) noexcept {
     auto longest = std::int64_t{0};
     for (const auto& l : rules.rules())
         if (is_log(l))
@@ -17,7 +17,7 @@ std::int64_t log_period(const plan& rules) noexcept {
     return longest;
 }
 
-std::int64_t log_capacity(const plan& rules) noexcept {
+std::int64_t log_capacity(const compiled_policy& rules) noexcept {
     auto largest = std::int64_t{0};
     for (const auto& l : rules.rules())
         if (is_log(l))

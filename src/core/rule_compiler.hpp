@@ -3,11 +3,11 @@
 // What the kinds of rules have in common when limits are made of rules: every product and sum of
 // the arithmetic stays below 2^53, or the rule is refused with the reason.
 
-#ifndef COLIMIT_CORE_LIMIT_MAKER_HPP
-#define COLIMIT_CORE_LIMIT_MAKER_HPP
+#ifndef COLIMIT_CORE_RULE_COMPILER_HPP
+#define COLIMIT_CORE_RULE_COMPILER_HPP
 
 #include <colimit/limits.hpp>
-#include <core/limit.hpp>
+#include <core/compiled_rule.hpp>
 
 #include <boost/assert.hpp>
 
@@ -43,7 +43,7 @@ inline void check_recovery(const std::string& where, bool too_long) {
 [[nodiscard]] std::int64_t period_of(const std::string& where, const rule& r);
 
 /// The limit of a rule that counts in windows of `period` microseconds.
-[[nodiscard]] inline limit make_window(const rule& r, std::int64_t period) noexcept {
+[[nodiscard]] inline compiled_rule make_window(const rule& r, std::int64_t period) noexcept {
     return {.capacity = r.count(),
             .num = steps_mark + period,
             .full = r.count(),

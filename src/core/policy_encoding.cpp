@@ -3,7 +3,7 @@
 // In the order in which lua/check/plan.lua and lua/seen/plan.lua unpack them.
 
 #include <base/bytes.hpp>
-#include <core/plan_bytes.hpp>
+#include <core/policy_encoding.hpp>
 
 #include <cstdint>
 
@@ -12,7 +12,7 @@ namespace colimit::core {
 using detail::append_double;
 using detail::append_number;
 
-std::string encode_plan(const plan& rules) {
+std::string encode_policy(const compiled_policy& rules) {
     auto out = std::string{};
     append_number(out, static_cast<std::uint8_t>(rules.size));
     append_number(out, static_cast<std::uint8_t>(rules.slots));

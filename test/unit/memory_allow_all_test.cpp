@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-BOOST_AUTO_TEST_SUITE(memory_together)
+BOOST_AUTO_TEST_SUITE(memory_allow_all)
 
 namespace {
 
@@ -83,7 +83,7 @@ class random_calls {
         if (std::ranges::any_of(checks, is_same))
             return;
         auto options = check_options{.cost = number(0, 3) == 0 ? 2 : 1};
-        if (p.data()->plan.has_distinct) {
+        if (p.data()->compiled.has_distinct) {
             options.cost = 1;
             options.member = any_of(keys_);
         }
@@ -94,7 +94,7 @@ class random_calls {
         auto one = std::vector<check_item>{};
         add(one);
         const auto verbs = std::array{verb::allow, verb::charge, verb::refund, verb::reset};
-        auto q = detail::ask(any_of(verbs), one.front().options);
+        auto q = detail::make_request(any_of(verbs), one.front().options);
         if (q.verb == verb::refund || q.verb == verb::reset) {
             q.has_member = false;
             q.member = "";

@@ -5,8 +5,8 @@
 // reason.
 
 #include <core/algorithms.hpp>
-#include <core/limit_maker.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
+#include <core/rule_compiler.hpp>
 #include <core/rule_kind.hpp>
 #include <hash/fnv1a.hpp>
 
@@ -67,7 +67,8 @@ void check_numbers(const std::string& where, const rule& r) {
     return r.is_from_first() ? kind::from_first : traits_of(r.kind()).kind;
 }
 
-[[nodiscard]] limit make_limit(const std::string& where, kind k, const rule& r, bool shadow) {
+[[nodiscard]] compiled_rule make_rule(const std::string& where, kind k, const rule& r,
+                                      bool shadow) {
     auto made = visit(k, [&]<class K>(K) { return K::compile(where, r); });
     made.kind = k;
     made.tag = state_tag(family_of(k), r.name());
@@ -79,10 +80,11 @@ void check_numbers(const std::string& where, const rule& r) {
 
 /// The limit behind the rules of a policy that denies calls for a time after a grant. It is made of
 /// a rule without a name, which no policy can have.
-[[nodiscard]] limit make_lockout(std::string_view policy, const detail::policy_options& options) {
+[[nodiscard]] compiled_rule make_lockout(std::string_view policy,
+                                         const detail::policy_options& options) {
     const auto unnamed = rule{algorithm{}, 1, options.prevent_duplicate, 1}.named("");
-    return make_limit("policy '" + std::string{policy} + "'", kind::lockout, unnamed,
-                      options.shadow);
+    return make_rule("policy '" + std::string{policy} + "'", kind::lockout, unnamed,
+                     options.shadow);
 }
 
 /// Two rules that would share one state.
@@ -96,7 +98,7 @@ void check_numbers(const std::string& where, const rule& r) {
 
 /// A packed state is dropped when it has recovered from the limit. So nobody may owe more, and what
 /// is more than numbers cannot be packed.
-void pack(std::string_view policy_name, std::span<const rule> rules, plan& made) {
+void pack(std::string_view policy_name, std::span<const rule> rules, compiled_policy& made) {
     made.packed = true;
     made.can_reserve = false;
     for (std::uint32_t i = 0; i < made.slots; ++i) {
@@ -149,18 +151,18 @@ void check_name(std::string_view name, const std::string& what, bool fits, errc 
         throw error{code, what + " is longer than 64 characters"};
 }
 
-plan make_plan(std::string_view policy_name, std::span<const rule> rules,
-               const detail::policy_options& options) {
+compiled_policy compile_policy(std::string_view policy_name, std::span<const rule> rules,
+                               const detail::policy_options& options) {
     if (rules.empty() || rules.size() > limits::max_rules_per_policy)
         refuse("policy '" + std::string{policy_name} + "'",
                "must have 1 to 8 rules, has " + std::to_string(rules.size()));
-    auto made = plan{};
+    auto made = compiled_policy{};
     made.shadow = options.shadow;
     made.can_reserve = true;
     for (const auto& r : rules) {
         const auto where = place(policy_name, made.size, r);
         check_numbers(where, r);
-        const auto l = make_limit(where, kind_of(r), r, options.shadow);
+        const auto l = make_rule(where, kind_of(r), r, options.shadow);
         for (std::uint32_t i = 0; i < made.size; ++i)
             if (made.limits[i].tag == l.tag)
                 refuse_twin(where, rules[i], r);

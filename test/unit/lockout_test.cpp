@@ -34,7 +34,7 @@ struct first_comer {
     decision once(std::int64_t ttl) {
         auto answer = decision{};
         last_effect = core::evaluate(
-            core::plan{}, state,
+            core::compiled_policy{}, state,
             {.verb = core::verb::once, .cost = ttl, .at_least = ttl, .now = now}, answer);
         return answer;
     }

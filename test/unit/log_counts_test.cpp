@@ -3,14 +3,14 @@
 // Calls on sliding logs through the arithmetic: the facts of the log, and the effect of the call.
 
 #include <colimit/policy.hpp>
-#include <core/log_facts.hpp>
+#include <core/log_counts.hpp>
 #include <policy/policy_data.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <optional>
 
-BOOST_AUTO_TEST_SUITE(log_facts)
+BOOST_AUTO_TEST_SUITE(log_counts)
 
 using namespace std::chrono_literals;
 using namespace colimit;
@@ -25,20 +25,20 @@ class logged_key {
     explicit logged_key(const policy& p) : policy_(p) {}
 
     decision ask(verb v, std::int64_t cost, std::optional<std::int64_t> at_least = {}) {
-        const auto asked = core::question{
+        const auto asked = core::call_request{
             .verb = v, .cost = cost, .at_least = at_least.value_or(cost), .now = now};
-        const auto& plan = policy_.data()->plan;
+        const auto& plan = policy_.data()->compiled;
         auto answer = decision{};
-        changed = core::change_before(log, plan, asked);
-        core::tell(log, plan, asked, state_.states);
+        changed = core::apply_before(log, plan, asked);
+        core::report_counts(log, plan, asked, state_.states);
         state_.exists = core::evaluate(plan, state_, asked, answer) == core::effect::store;
-        changed = core::change_after(log, plan, asked, answer) || changed;
+        changed = core::apply_after(log, plan, asked, answer) || changed;
         return answer;
     }
     decision allow(std::int64_t cost = 1) { return ask(verb::allow, cost); }
     /// For how long the key's value is kept; the log has an end of its own.
     [[nodiscard]] std::int64_t value_lifetime() const {
-        return core::lifetime(policy_.data()->plan, state_.states, state_, now);
+        return core::lifetime(policy_.data()->compiled, state_.states, state_, now);
     }
 
     std::int64_t now = 1'700'000'000'000'000;
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_call_says_whether_it_changed_the_log) {
 BOOST_AUTO_TEST_CASE(a_log_matters_until_its_newest_event_has_left_the_longest_window) {
     const auto rules = policy{"p", sliding_log(3, 1s).named("s"), sliding_log(9, 5s).named("m")};
     auto key = logged_key{rules};
-    const auto matters = [&] { return core::lifetime(key.log, rules.data()->plan, key.now); };
+    const auto matters = [&] { return core::lifetime(key.log, rules.data()->compiled, key.now); };
     BOOST_TEST(matters() == 0);
     (void)key.allow();
     BOOST_TEST(matters() == 5 * second);
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(facts_that_cannot_be_make_no_time_before_now) {
                 state.exists = true;
                 state.states[0] = {.t = past, .debt = debt, .num = past, .capacity = past};
                 auto answer = decision{};
-                (void)core::evaluate(p.data()->plan, state, {.verb = verb, .now = now}, answer);
+                (void)core::evaluate(p.data()->compiled, state, {.verb = verb, .now = now}, answer);
                 BOOST_TEST(answer.reset_after.count() >= 0);
                 BOOST_TEST(answer.retry_after.count() == 0);
             }

@@ -4,14 +4,14 @@
 // people state in different ways becomes the same thing here, so each kind has one arithmetic in
 // C++ and one in Lua.
 
-#ifndef COLIMIT_CORE_PLAN_HPP
-#define COLIMIT_CORE_PLAN_HPP
+#ifndef COLIMIT_CORE_COMPILED_POLICY_HPP
+#define COLIMIT_CORE_COMPILED_POLICY_HPP
 
 #include <colimit/error.hpp>
 #include <colimit/limits.hpp>
 #include <colimit/policy.hpp>
 #include <colimit/rule.hpp>
-#include <core/limit.hpp>
+#include <core/compiled_rule.hpp>
 
 #include <array>
 #include <cstddef>
@@ -26,8 +26,8 @@ namespace colimit::core {
 inline constexpr std::size_t most_slots = limits::max_rules_per_policy + 1;
 
 /// The rules of a policy, in its order; behind them, if it prevents duplicates, a lockout.
-struct plan {
-    std::array<limit, most_slots> limits;
+struct compiled_policy {
+    std::array<compiled_rule, most_slots> limits;
     std::uint32_t size = 0;  ///< rules
     std::uint32_t slots = 0; ///< rules, and the lockout
     bool shadow = false;     ///< refuses nobody
@@ -43,15 +43,19 @@ struct plan {
     /// Where they are packed, the time after which no state matters any more, in microseconds.
     std::int64_t generation = 0;
 
-    [[nodiscard]] std::span<const limit> rules() const noexcept { return {limits.data(), size}; }
-    [[nodiscard]] std::span<const limit> all() const noexcept { return {limits.data(), slots}; }
+    [[nodiscard]] std::span<const compiled_rule> rules() const noexcept {
+        return {limits.data(), size};
+    }
+    [[nodiscard]] std::span<const compiled_rule> all() const noexcept {
+        return {limits.data(), slots};
+    }
 };
 
 /// The longest period of the policy's logs, in microseconds: how long events are kept.
-[[nodiscard]] std::int64_t log_period(const plan& rules) noexcept;
+[[nodiscard]] std::int64_t log_period(const compiled_policy& rules) noexcept;
 /// How many events of a key are kept at most: twice the largest limit of the policy's logs, and
 /// some. Older ones cannot change a verdict any more.
-[[nodiscard]] std::int64_t log_capacity(const plan& rules) noexcept;
+[[nodiscard]] std::int64_t log_capacity(const compiled_policy& rules) noexcept;
 
 /// The 32 bits that find a rule's state: FNV-1a of its family, one character for all kinds that
 /// read each other's state, and its name. Never 0.
@@ -59,8 +63,9 @@ struct plan {
 
 /// Checks and reduces the rules of a policy.
 /// @throws colimit::error errc::invalid_policy, naming the policy, the rule and the reason.
-[[nodiscard]] plan make_plan(std::string_view policy_name, std::span<const rule> rules,
-                             const detail::policy_options& options = {});
+[[nodiscard]] compiled_policy compile_policy(std::string_view policy_name,
+                                             std::span<const rule> rules,
+                                             const detail::policy_options& options = {});
 
 /// What names of prefixes, policies and rules are made of.
 [[nodiscard]] constexpr bool is_name_character(char c) noexcept {

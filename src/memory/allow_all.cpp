@@ -9,9 +9,9 @@
 //     if a later one is denied, what was charged is undone from copies of the shared states. Keys
 //     with a chain cannot be denied any more.
 
+#include <memory/allow_all.hpp>
 #include <memory/call_states.hpp>
 #include <memory/large_call.hpp>
-#include <memory/together.hpp>
 
 #include <boost/assert.hpp>
 
@@ -37,7 +37,7 @@ class joint_call {
         pin();
         auto all = true;
         for (std::size_t i = 0; i < checks_.size(); ++i) {
-            ask(i);
+            make_request(i);
             all = all && checks_[i].result.allowed();
         }
         if (!all || !charge_newcomers())
@@ -77,7 +77,7 @@ class joint_call {
         auto cells = std::size_t{0};
         auto may_want_more = false;
         for (std::size_t i = 0; i < checks_.size(); ++i) {
-            const auto& plan = policy_of(i).plan;
+            const auto& plan = policy_of(i).compiled;
             may_want_more = may_want_more || plan.has_log || plan.has_distinct;
             if (keys_[i].head != no_cell)
                 continue;
@@ -94,22 +94,22 @@ class joint_call {
                 keys_[i].recovered_at = store_.chains_.pin(keys_[i].head, now_);
     }
 
-    [[nodiscard]] core::question question_of(std::size_t i, detail::verb v) const noexcept {
-        auto asked = detail::ask(v, checks_[i].options);
-        asked.now = now_;
-        return asked;
+    [[nodiscard]] core::call_request request_of(std::size_t i, detail::verb v) const noexcept {
+        auto request = detail::make_request(v, checks_[i].options);
+        request.now = now_;
+        return request;
     }
 
-    void ask(std::size_t i) noexcept {
-        const auto asked = question_of(i, detail::verb::peek);
+    void make_request(std::size_t i) noexcept {
+        const auto request = request_of(i, detail::verb::peek);
         const auto& p = policy_of(i);
         auto& k = keys_[i];
-        if (!p.plan.has_distinct) {
-            k.is_stale = store_.answer({k.id, k.head}, p, asked, checks_[i].result);
+        if (!p.compiled.has_distinct) {
+            k.is_stale = store_.answer({k.id, k.head}, p, request, checks_[i].result);
             return;
         }
         k.is_stale = true; // it may be, which is not known yet
-        k.reserved = large_call{store_, p, asked, checks_[i].result}.prepare(k.id, k.head);
+        k.reserved = large_call{store_, p, request, checks_[i].result}.prepare(k.id, k.head);
         store_.chains_.reserve(k.reserved);
     }
 
@@ -124,7 +124,7 @@ class joint_call {
     void charge(std::size_t i) noexcept {
         release(i);
         store_.answer({keys_[i].id, keys_[i].head}, policy_of(i),
-                      question_of(i, detail::verb::allow), checks_[i].result);
+                      request_of(i, detail::verb::allow), checks_[i].result);
         BOOST_ASSERT(keys_[i].head == no_cell || checks_[i].result.allowed());
     }
 
@@ -159,7 +159,7 @@ class joint_call {
         for (std::size_t i = 0; i < denied; ++i)
             if (keys_[i].head == no_cell)
                 store_.answer({keys_[i].id, no_cell}, policy_of(i),
-                              question_of(i, detail::verb::peek), checks_[i].result);
+                              request_of(i, detail::verb::peek), checks_[i].result);
     }
 
     /// A denial changes nothing, except that it moves what lies after now: the clock was set back.
@@ -169,7 +169,7 @@ class joint_call {
             checks_[i].result.granted = 0;
             if (keys_[i].head == no_cell || !keys_[i].is_stale)
                 continue;
-            auto nothing = question_of(i, detail::verb::unreserve);
+            auto nothing = request_of(i, detail::verb::unreserve);
             nothing.at_least = -1; // no place ends then, so none is given up
             auto ignored = decision{};
             store_.answer({keys_[i].id, keys_[i].head}, policy_of(i), nothing, ignored);

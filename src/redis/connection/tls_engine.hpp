@@ -12,8 +12,8 @@
 // separately. Here the only allocations per record are those that OpenSSL 3 cannot avoid: one or
 // two blocks of 40 bytes, about eight for a batch and its reply.
 
-#ifndef COLIMIT_REDIS_CONNECTION_TLS_LINK_HPP
-#define COLIMIT_REDIS_CONNECTION_TLS_LINK_HPP
+#ifndef COLIMIT_REDIS_CONNECTION_TLS_ENGINE_HPP
+#define COLIMIT_REDIS_CONNECTION_TLS_ENGINE_HPP
 
 #include <colimit/error.hpp>
 #include <redis/connection/tls_context.hpp>
@@ -35,19 +35,19 @@ namespace colimit::redis {
 ///   - `auth_failed`: it rejects the client certificate, requires one, or rejects the handshake;
 ///   - `bad_reply`: its first bytes are not TLS;
 ///   - `unavailable`: it has closed the connection, or data was corrupted.
-class tls_link {
+class tls_engine {
   public:
     /// @throws std::bad_alloc
-    explicit tls_link(const tls_context& context);
+    explicit tls_engine(const tls_context& context);
 
     /// Continues the handshake as far as the received bytes allow. Returns true when it is
     /// complete.
-    [[nodiscard]] bool shake_hands(error_code& ec) noexcept;
+    [[nodiscard]] bool handshake(error_code& ec) noexcept;
 
     /// Returns the buffer for bytes from the server; `receive` says how many arrived.
-    [[nodiscard]] std::span<char> room() noexcept { return in_; }
+    [[nodiscard]] std::span<char> prepare() noexcept { return in_; }
     /// @throws std::bad_alloc
-    void receive(std::size_t bytes);
+    void commit(std::size_t bytes);
     [[nodiscard]] bool has_received() const noexcept { return heard_size_ != 0; }
 
     /// Returns why it failed, as reported by OpenSSL, or the first line of a server that does not
@@ -62,7 +62,7 @@ class tls_link {
     void encrypt(std::string_view bytes);
 
     /// Removes and returns the bytes to send; valid until the next call. @throws std::bad_alloc
-    [[nodiscard]] std::string_view take_output();
+    [[nodiscard]] std::string_view output();
 
     /// Writes the final alert, with the reason for the end if there is one. Allocates nothing.
     [[nodiscard]] std::size_t end(std::span<char> output) noexcept;

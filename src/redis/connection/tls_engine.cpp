@@ -2,7 +2,7 @@
 //
 // OpenSSL between two buffers in memory. It only ever waits for more bytes from the server.
 
-#include <redis/connection/tls_link.hpp>
+#include <redis/connection/tls_engine.hpp>
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -41,7 +41,7 @@ constexpr std::array refusals{
 
 } // namespace
 
-tls_link::tls_link(const tls_context& context)
+tls_engine::tls_engine(const tls_context& context)
     : connection_(context.new_connection()), from_server_(BIO_new(BIO_s_mem())),
       to_server_(BIO_new(BIO_s_mem())) {
     if (from_server_ == nullptr || to_server_ == nullptr) {
@@ -53,7 +53,7 @@ tls_link::tls_link(const tls_context& context)
 }
 
 /// Reads and removes OpenSSL's errors, so that they are not left for other users.
-error_code tls_link::note_failure(int result) noexcept {
+error_code tls_engine::note_failure(int result) noexcept {
     const auto what = SSL_get_error(connection_.get(), result);
     if (what == SSL_ERROR_WANT_READ)
         return {};
@@ -80,7 +80,7 @@ error_code tls_link::note_failure(int result) noexcept {
     return failure_;
 }
 
-void tls_link::keep_words(const char* before, std::string_view words) noexcept {
+void tls_engine::keep_words(const char* before, std::string_view words) noexcept {
     words_size_ = 0;
     for (const auto part : {std::string_view{before}, words}) {
         const auto size = std::min(part.size(), words_.size() - words_size_);
@@ -90,12 +90,12 @@ void tls_link::keep_words(const char* before, std::string_view words) noexcept {
 }
 
 /// Returns whether the server does not use TLS, which would begin with a handshake or alert record.
-bool tls_link::is_plain_text() const noexcept {
+bool tls_engine::is_plain_text() const noexcept {
     return !is_open_ && heard_size_ != 0 && heard_[0] != SSL3_RT_HANDSHAKE &&
            heard_[0] != SSL3_RT_ALERT;
 }
 
-bool tls_link::shake_hands(error_code& ec) noexcept {
+bool tls_engine::handshake(error_code& ec) noexcept {
     ERR_clear_error();
     const auto result = SSL_do_handshake(connection_.get());
     is_open_ = result == 1;
@@ -104,7 +104,7 @@ bool tls_link::shake_hands(error_code& ec) noexcept {
     return is_open_;
 }
 
-void tls_link::receive(std::size_t bytes) {
+void tls_engine::commit(std::size_t bytes) {
     std::size_t taken = 0;
     if (!is_open_ && heard_size_ < heard_.size()) {
         const auto size = std::min(bytes, heard_.size() - heard_size_);
@@ -117,7 +117,7 @@ void tls_link::receive(std::size_t bytes) {
     }
 }
 
-std::size_t tls_link::decrypt(std::span<char> into, error_code& ec) noexcept {
+std::size_t tls_engine::decrypt(std::span<char> into, error_code& ec) noexcept {
     std::size_t total = 0;
     while (!failure_ && total < into.size()) {
         std::size_t n = 0;
@@ -133,7 +133,7 @@ std::size_t tls_link::decrypt(std::span<char> into, error_code& ec) noexcept {
     return total;
 }
 
-void tls_link::encrypt(std::string_view bytes) {
+void tls_engine::encrypt(std::string_view bytes) {
     std::size_t taken = 0;
     ERR_clear_error();
     if (!failure_ && SSL_write_ex(connection_.get(), bytes.data(), bytes.size(), &taken) == 1)
@@ -143,7 +143,7 @@ void tls_link::encrypt(std::string_view bytes) {
     throw error{errc::unavailable, "the TLS connection cannot be written to"};
 }
 
-std::string_view tls_link::take_output() {
+std::string_view tls_engine::output() {
     const auto bytes = BIO_ctrl_pending(to_server_);
     if (out_.size() < bytes)
         out_.resize(bytes);
@@ -153,7 +153,7 @@ std::string_view tls_link::take_output() {
     return {out_.data(), taken};
 }
 
-std::size_t tls_link::end(std::span<char> output) noexcept {
+std::size_t tls_engine::end(std::span<char> output) noexcept {
     ERR_clear_error();
     if (is_open_ && !failure_)
         (void)SSL_shutdown(connection_.get());

@@ -40,11 +40,11 @@ constexpr auto day_us = std::int64_t{86'400'000'000};
     return reason_of(r) == "not refused";
 }
 
-[[nodiscard]] core::plan plan_of(const policy& p) {
-    return p.data()->plan;
+[[nodiscard]] core::compiled_policy plan_of(const policy& p) {
+    return p.data()->compiled;
 }
 
-[[nodiscard]] core::limit limit_of(const rule& r) {
+[[nodiscard]] core::compiled_rule limit_of(const rule& r) {
     return plan_of(policy{"p", r}).limits[0];
 }
 

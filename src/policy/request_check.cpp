@@ -6,7 +6,7 @@
 #include <core/rule_kind.hpp>
 #include <core/verb_traits.hpp>
 #include <policy/policy_data.hpp>
-#include <policy/question_check.hpp>
+#include <policy/request_check.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace {
     return value >= 0 && value <= most;
 }
 
-[[nodiscard]] fault fault_in_numbers(const question& q) noexcept {
+[[nodiscard]] fault fault_in_numbers(const call_request& q) noexcept {
     if (core::traits_of(q.verb).has_duration)
         return is_within(q.cost, limits::max_recovery.count()) ? fault::none : fault::duration;
     if (q.verb == verb::reserve) {
@@ -31,7 +31,7 @@ namespace {
     return is_within(q.cost, limits::max_exact_integer) ? fault::none : fault::cost;
 }
 
-[[nodiscard]] fault fault_in(const question& q, const core::plan& rules) noexcept {
+[[nodiscard]] fault fault_in(const call_request& q, const core::compiled_policy& rules) noexcept {
     if (const auto found = fault_in_numbers(q); found != fault::none)
         return found;
     if (rules.packed && core::traits_of(q.verb).outlasts_limits)
@@ -46,17 +46,17 @@ namespace {
 }
 
 /// Returns the first rule from which `wait` cannot reserve.
-[[nodiscard]] faulty_rule find_not_reservable(const core::plan& rules) noexcept {
+[[nodiscard]] faulty_rule find_not_reservable(const core::compiled_policy& rules) noexcept {
     const auto all = rules.rules();
-    const auto found =
-        std::ranges::find_if(all, [](const core::limit& l) { return !core::can_reserve(l.kind); });
+    const auto found = std::ranges::find_if(
+        all, [](const core::compiled_rule& l) { return !core::can_reserve(l.kind); });
     if (found == all.end())
         return {}; // a policy without rules, which does not support the verb
     return {static_cast<std::size_t>(found - all.begin()), found->kind};
 }
 
 /// Returns the invalid value, if it is a number.
-[[nodiscard]] std::string value_of(fault f, const question& q) {
+[[nodiscard]] std::string value_of(fault f, const call_request& q) {
     switch (f) {
     case fault::cost:
         return std::to_string(q.cost);
@@ -79,11 +79,11 @@ namespace {
 /// Returns the error of a check, given those before it.
 [[nodiscard]] error_code error_of_check(std::span<check_item> checks,
                                         std::span<check_item>::iterator one) noexcept {
-    const auto& rules = one->policy.data()->plan;
+    const auto& rules = one->policy.data()->compiled;
     if (rules.packed)
         return error_of(fault::checks_packed);
-    if (const auto asked = ask(verb::allow, one->options); !is_valid(asked, rules))
-        return error_of_question(asked, rules);
+    if (const auto request = make_request(verb::allow, one->options); !is_valid(request, rules))
+        return error_of_request(request, rules);
     if (one->options.now != checks.front().options.now)
         return error_of(fault::checks_time);
     if (one->key.size() > limits::max_key_bytes)
@@ -96,17 +96,17 @@ namespace {
 
 } // namespace
 
-bool is_valid_in_full(const question& q, const core::plan& rules) noexcept {
+bool is_valid_in_full(const call_request& q, const core::compiled_policy& rules) noexcept {
     return fault_in(q, rules) == fault::none;
 }
 
-std::string what_is_wrong_with(const question& q, const core::plan& rules) {
+std::string what_is_wrong_with(const call_request& q, const core::compiled_policy& rules) {
     const auto found = fault_in(q, rules);
     return found == fault::none ? ""
                                 : text_of(found, find_not_reservable(rules), value_of(found, q));
 }
 
-error_code error_of_question(const question& q, const core::plan& rules) noexcept {
+error_code error_of_request(const call_request& q, const core::compiled_policy& rules) noexcept {
     const auto found = fault_in(q, rules);
     return found == fault::none ? error_code{} : error_of(found, find_not_reservable(rules));
 }

@@ -28,7 +28,7 @@ enum class verb : std::uint8_t {
 /// The value of `now` for the store's own clock.
 inline constexpr std::int64_t store_clock = -1;
 
-struct question {
+struct call_request {
     detail::verb verb = verb::allow;
     std::int64_t cost = 1;
     std::int64_t at_least = 1; ///< equal to cost for all or nothing
@@ -46,7 +46,7 @@ struct question {
     return us < 0 ? -2 : us;
 }
 
-[[nodiscard]] constexpr question ask(verb v, const check_options& o) noexcept {
+[[nodiscard]] constexpr call_request make_request(verb v, const check_options& o) noexcept {
     return {v,
             o.cost,
             o.at_least.value_or(o.cost),
@@ -55,17 +55,17 @@ struct question {
             o.member.has_value()};
 }
 
-[[nodiscard]] constexpr question ask(verb v, const charge_options& o) noexcept {
+[[nodiscard]] constexpr call_request make_request(verb v, const charge_options& o) noexcept {
     return {v, o.cost, o.cost, clock_of(o.now), o.member.value_or(""), o.member.has_value()};
 }
 
 /// @param duration of `block` and `once`: as of whole_microseconds
-[[nodiscard]] constexpr question ask(verb v, const reset_options& o,
-                                     std::int64_t duration = 0) noexcept {
+[[nodiscard]] constexpr call_request make_request(verb v, const reset_options& o,
+                                                  std::int64_t duration = 0) noexcept {
     return {v, duration, 0, clock_of(o.now)};
 }
 
-[[nodiscard]] constexpr question ask(const wait_options& o) noexcept {
+[[nodiscard]] constexpr call_request make_request(const wait_options& o) noexcept {
     return {verb::reserve, o.cost, o.max_wait.count()};
 }
 

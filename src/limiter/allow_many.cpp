@@ -3,24 +3,24 @@
 // Children come from the limiter's pool, all of them before the first is started: when the memory
 // for one cannot be allocated, no request has been made.
 
-#include <limiter/many_calls.hpp>
+#include <limiter/allow_many.hpp>
 
 #include <mutex>
 #include <utility>
 
 namespace colimit::detail {
 
-struct many_calls::child final : operation {
-    child(limiter_core& core, many_calls& a, check_item& into)
-        : operation(core, &many_calls::finish), all(a), answered(into) {}
+struct allow_many_operation::child final : operation {
+    child(limiter_core& core, allow_many_operation& a, check_item& into)
+        : operation(core, &allow_many_operation::finish), all(a), answered(into) {}
 
-    many_calls& all;
+    allow_many_operation& all;
     check_item& answered;
     child* newer = nullptr; ///< of the list of started children
     child* older = nullptr;
 };
 
-void many_calls::start() {
+void allow_many_operation::start() {
     const auto give_back = [this](operation* op) {
         auto* made = static_cast<child*>(op);
         made->~child();
@@ -42,15 +42,15 @@ void many_calls::start() {
         if (first_ != nullptr)
             first_->newer = one;
         first_ = one;
-        const auto& asked = one->answered;
+        const auto& request = one->answered;
         core_.start_locked(*one, {.kind = call_kind::one,
-                                  .key = asked.key,
-                                  .policy = &asked.policy.data(),
-                                  .asked = ask(verb::allow, asked.options)});
+                                  .key = request.key,
+                                  .policy = &request.policy.data(),
+                                  .request = make_request(verb::allow, request.options)});
     }
 }
 
-void many_calls::cancel() noexcept {
+void allow_many_operation::cancel() noexcept {
     for (auto* one = first_; one != nullptr;) {
         auto* next = one->older; // cancelled calls end in the next event-loop iteration, not before
         core_.cancel_locked(*one, asio::cancellation_type::terminal);
@@ -58,7 +58,7 @@ void many_calls::cancel() noexcept {
     }
 }
 
-bool many_calls::may_have_effect() const noexcept {
+bool allow_many_operation::may_have_effect() const noexcept {
     if (left_ != parent_.checks.size())
         return true;
     for (const auto* one = first_; one != nullptr; one = one->older)
@@ -67,7 +67,7 @@ bool many_calls::may_have_effect() const noexcept {
     return false;
 }
 
-void many_calls::finish(operation* base, bool invoke) {
+void allow_many_operation::finish(operation* base, bool invoke) {
     auto* one = static_cast<child*>(base);
     auto& all = one->all;
     if (invoke) {

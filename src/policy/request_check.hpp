@@ -3,14 +3,14 @@
 // Validates calls: the ranges that options.hpp documents, and the arguments that the policy's rules
 // need. Every entry to the library does this first.
 
-#ifndef COLIMIT_POLICY_QUESTION_CHECK_HPP
-#define COLIMIT_POLICY_QUESTION_CHECK_HPP
+#ifndef COLIMIT_POLICY_REQUEST_CHECK_HPP
+#define COLIMIT_POLICY_REQUEST_CHECK_HPP
 
 #include <colimit/check_item.hpp>
-#include <colimit/detail/question.hpp>
+#include <colimit/detail/call_request.hpp>
 #include <colimit/error.hpp>
 #include <colimit/limits.hpp>
-#include <core/plan.hpp>
+#include <core/compiled_policy.hpp>
 
 #include <span>
 #include <string>
@@ -19,11 +19,14 @@
 namespace colimit::detail {
 
 /// Returns why it is not valid, as a message; empty if it is valid.
-[[nodiscard]] std::string what_is_wrong_with(const question& q, const core::plan& rules);
+[[nodiscard]] std::string what_is_wrong_with(const call_request& q,
+                                             const core::compiled_policy& rules);
 
-[[nodiscard]] bool is_valid_in_full(const question& q, const core::plan& rules) noexcept;
+[[nodiscard]] bool is_valid_in_full(const call_request& q,
+                                    const core::compiled_policy& rules) noexcept;
 
-[[nodiscard]] inline bool is_valid(const question& q, const core::plan& rules) noexcept {
+[[nodiscard]] inline bool is_valid(const call_request& q,
+                                   const core::compiled_policy& rules) noexcept {
     // Fast path, as most calls are ordinary and each one is tested here.
     const auto is_ordinary = q.verb <= verb::reset && !q.has_member && !rules.has_distinct &&
                              q.at_least >= 0 && q.at_least <= q.cost &&
@@ -33,7 +36,7 @@ namespace colimit::detail {
 }
 
 /// @throws colimit::error with errc::invalid_argument and the reason
-inline void check_question(const question& q, const core::plan& rules) {
+inline void check_request(const call_request& q, const core::compiled_policy& rules) {
     if (!is_valid(q, rules))
         throw error{errc::invalid_argument, what_is_wrong_with(q, rules)};
 }
@@ -42,7 +45,8 @@ inline void check_question(const question& q, const core::plan& rules) {
 void check_key(std::string_view key);
 
 /// Returns the error of a call that is not valid; its message says why.
-[[nodiscard]] error_code error_of_question(const question& q, const core::plan& rules) noexcept;
+[[nodiscard]] error_code error_of_request(const call_request& q,
+                                          const core::compiled_policy& rules) noexcept;
 
 /// Returns the error of checks that cannot be made together, or none. It is also stored in the `ec`
 /// of the faulty check.

@@ -3,8 +3,8 @@
 // One handler at a time, whose memory is preallocated. When the alarm is set to an earlier time,
 // the handler is cancelled and waits anew.
 
-#include <async/alarm.hpp>
-#include <async/soon.hpp>
+#include <async/deadline_timer.hpp>
+#include <async/post_preallocated.hpp>
 
 #include <boost/asio/bind_allocator.hpp>
 
@@ -19,11 +19,11 @@ namespace colimit::detail {
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-alarm::alarm(const asio::any_io_executor& executor, thread_lock& lock,
-             std::function<void()> on_time)
+deadline_timer::deadline_timer(const asio::any_io_executor& executor, thread_lock& lock,
+                               std::function<void()> on_time)
     : timer_(executor), lock_(lock), on_time_(std::move(on_time)) {}
 
-void alarm::set(std::int64_t at, const std::shared_ptr<void>& owner) noexcept {
+void deadline_timer::set(std::int64_t at, const std::shared_ptr<void>& owner) noexcept {
     if (rings_by(at))
         return;
     at_ = std::min(at, at_);
@@ -33,12 +33,12 @@ void alarm::set(std::int64_t at, const std::shared_ptr<void>& owner) noexcept {
         wait(owner);
 }
 
-void alarm::clear() noexcept {
+void deadline_timer::clear() noexcept {
     at_ = never;
     timer_.cancel();
 }
 
-void alarm::wait(const std::shared_ptr<void>& owner) noexcept {
+void deadline_timer::wait(const std::shared_ptr<void>& owner) noexcept {
     is_waiting_ = true;
     try {
         timer_.expires_at(steady_clock::time_point{microseconds{at_}});
@@ -50,15 +50,15 @@ void alarm::wait(const std::shared_ptr<void>& owner) noexcept {
     }
 }
 
-void alarm::wait_for_a_turn(const std::shared_ptr<void>& owner) noexcept {
+void deadline_timer::wait_for_a_turn(const std::shared_ptr<void>& owner) noexcept {
     try {
-        post_soon(timer_.get_executor(), memory_, [this, owner] { wake(owner); });
+        post_preallocated(timer_.get_executor(), memory_, [this, owner] { wake(owner); });
     } catch (const std::bad_alloc&) {
         is_waiting_ = false; // it is tried again when the alarm is set again
     }
 }
 
-void alarm::wake(const std::shared_ptr<void>& owner) {
+void deadline_timer::wake(const std::shared_ptr<void>& owner) {
     {
         const std::lock_guard guard{lock_};
         is_waiting_ = false;

@@ -4,8 +4,8 @@
 // `any_io_executor` alone Asio allocates memory; if that failed, the calls that the function was to
 // complete would never be completed.
 
-#ifndef COLIMIT_ASYNC_SOON_HPP
-#define COLIMIT_ASYNC_SOON_HPP
+#ifndef COLIMIT_ASYNC_POST_PREALLOCATED_HPP
+#define COLIMIT_ASYNC_POST_PREALLOCATED_HPP
 
 #include <async/handler_memory.hpp>
 
@@ -24,7 +24,7 @@ namespace asio = boost::asio;
 /// Never throws for an `io_context` or a `thread_pool` while the memory is not in use; other
 /// executors, including strands, may have to allocate.
 template<class Function>
-void post_soon(const asio::any_io_executor& executor, handler_memory& memory, Function f) {
+void post_preallocated(const asio::any_io_executor& executor, handler_memory& memory, Function f) {
     auto bound = asio::bind_allocator(handler_allocator<char>{memory}, std::move(f));
     if (const auto* context = executor.target<asio::io_context::executor_type>())
         return asio::post(*context, std::move(bound));

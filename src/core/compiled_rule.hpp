@@ -3,8 +3,8 @@
 // A rule as the arithmetic reads it: whole numbers, reduced and checked once. The files in kinds/
 // make them from what people state.
 
-#ifndef COLIMIT_CORE_LIMIT_HPP
-#define COLIMIT_CORE_LIMIT_HPP
+#ifndef COLIMIT_CORE_COMPILED_RULE_HPP
+#define COLIMIT_CORE_COMPILED_RULE_HPP
 
 #include <colimit/rule.hpp>
 
@@ -27,7 +27,7 @@ inline constexpr std::int64_t steps_mark = most_ticks;
 /// A rule. Debt of a bucket is counted in ticks: a token weighs `num` of them, and `den` are repaid
 /// per unit of time, so num/den is the time of one token, reduced. Where the count comes back at
 /// once, and in windows, a token is one tick.
-struct limit {
+struct compiled_rule {
     std::int64_t capacity;   ///< tokens
     std::int64_t num = 1;    ///< ticks per token, or steps_mark + period
     std::int64_t den = 1;    ///< ticks repaid per unit
@@ -45,7 +45,7 @@ struct limit {
     bool shadow = false;
     bool counts_denied = false;
 
-    friend bool operator==(const limit&, const limit&) = default;
+    friend bool operator==(const compiled_rule&, const compiled_rule&) = default;
 };
 
 } // namespace colimit::core

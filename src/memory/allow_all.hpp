@@ -2,8 +2,8 @@
 //
 // Several keys at once in the in-process store: all or nothing.
 
-#ifndef COLIMIT_MEMORY_TOGETHER_HPP
-#define COLIMIT_MEMORY_TOGETHER_HPP
+#ifndef COLIMIT_MEMORY_ALLOW_ALL_HPP
+#define COLIMIT_MEMORY_ALLOW_ALL_HPP
 
 #include <colimit/check_item.hpp>
 #include <memory/store.hpp>

@@ -4,20 +4,20 @@
 -- decides and writes; it returns the values that it found, from which the C++ twin computes the
 -- decisions (formatting numbers is expensive here, and the values are strings already).
 --
--- KEYS      for each plan: the different keys of the batch; if it has a log, their logs; for each
---           `distinct` rule, their sketches. Where the plan is packed: for each shard that has keys
---           of the batch, its new hash and its old one
--- ARGV[1]   the plan, see src/core/plan_bytes.hpp; for `all or nothing` several, concatenated
+-- KEYS      for each policy: the different keys of the batch; if it has a log, their logs; for each
+--           `distinct` rule, their sketches. If the policy is packed: for each shard that has
+--           keys of the batch, its new hash and its old one
+-- ARGV[1]   the policy, see src/core/policy_encoding.hpp; for `all or nothing` several
 -- ARGV[2]   nonce, returned unchanged, so that no reply is taken for another request's
 -- ARGV[3]   the time in microseconds, or '' for the server's clock
 -- ARGV[4]   the shortest TTL of a key, in milliseconds
 -- ARGV[5]   calls, grouped by key: key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if the
---           plan has a `distinct` rule member:u16 and its bytes; `times` equal calls are one entry.
---           If all are an allow of cost 1: '' for one per key, or times:u8 for each key,
+--           policy has a `distinct` rule member:u16 and its bytes; `times` equal calls are one
+--           entry. If all are an allow of cost 1: '' for one per key, or times:u8 for each key,
 --           or u16 if one of them needs it
--- ARGV[6]   for `all or nothing`: the number of keys per plan, u16 each; if the plan is packed:
+-- ARGV[6]   for `all or nothing`: the number of keys per policy, u16 each; if the policy is packed:
 --           the number of keys per shard, followed by the keys' fields, one argument each
--- Reply     for each key the value found (or nil, or the text of an error), if the plan is
+-- Reply     for each key the value found (or nil, or the text of an error), if the policy is
 --           packed as an array for each shard, of nil and its keys' values; if there are logs or
 --           sketches, their facts for each call, four f64 each; then
 --           'nonce seconds microseconds granted statuses'; statuses is '-' without errors, else
@@ -47,8 +47,8 @@ local pack, unpack_bytes = struct.pack, struct.unpack
 local call, guarded = redis.call, redis.pcall
 local KEYS, ARGV = KEYS, ARGV
 
--- The current plan: n slots, of which the first `rules` are rules, followed by an optional lockout.
--- If it is packed, no state matters any more after `generation`.
+-- The current policy: n slots, of which the first `rules` are rules; a lockout may follow. If it is
+-- packed, no state matters any more after `generation`.
 local rules, n, is_shadow, packed, generation
 local tag, kind, shadow, counts_denied = {}, {}, {}, {}
 local capacity, num, den, unit, most, full = {}, {}, {}, {}, {}, {}
@@ -58,8 +58,8 @@ local marked = {} -- the capacity that a slot's own states have
 local stored, sketched, has_log, value_size
 local has_plain_buckets -- all slots are continuous buckets in microseconds
 
--- Reads the plan at a position of ARGV[1]; returns where the next one begins.
-local function read_plan(at)
+-- Reads the policy at a position of ARGV[1]; returns where the next one begins.
+local function read_policy(at)
     local flags
     rules, n, flags, at = unpack_bytes('<BBB', ARGV[1], at)
     is_shadow, packed = flags % 2 == 1, flags >= 2
@@ -88,4 +88,4 @@ local function read_plan(at)
     return at
 end
 
-read_plan(1)
+read_policy(1)

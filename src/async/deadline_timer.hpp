@@ -3,8 +3,8 @@
 // A timer that cannot fail. Setting an Asio timer may need memory; if that cannot be allocated,
 // this one reads the clock in every event-loop iteration instead, so that no deadline is missed.
 
-#ifndef COLIMIT_ASYNC_ALARM_HPP
-#define COLIMIT_ASYNC_ALARM_HPP
+#ifndef COLIMIT_ASYNC_DEADLINE_TIMER_HPP
+#define COLIMIT_ASYNC_DEADLINE_TIMER_HPP
 
 #include <async/handler_memory.hpp>
 #include <base/thread_lock.hpp>
@@ -19,11 +19,11 @@
 
 namespace colimit::detail {
 
-class alarm {
+class deadline_timer {
   public:
     /// @param lock held by callers of the functions below, but not when it rings
-    alarm(const boost::asio::any_io_executor& executor, thread_lock& lock,
-          std::function<void()> on_time);
+    deadline_timer(const boost::asio::any_io_executor& executor, thread_lock& lock,
+                   std::function<void()> on_time);
 
     /// Rings at `at`, in microseconds of the steady clock, or at an earlier time that was set
     /// before, and then not again. `owner` stays alive until it rings or is cleared.
