@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-// Selects the functions of OpenSSL 1.1: their replacements allocate for every digest.
+// Selects the functions of OpenSSL 1.1: their replacements allocate memory, so they can fail.
 #define OPENSSL_API_COMPAT 0x10100000L
 #include <openssl/sha.h>
 

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Boost.JSON, compiled into this one file under another name: boost::json is
-// boost::colimit_private_json here. So no compiled Boost.JSON is needed, and a program that links
-// one, or includes <boost/json/src.hpp> itself, perhaps of another version, has no duplicate
-// symbols. Its events become colimit's own values, because Boost.JSON's values would merge members
-// of one name and round large numbers.
-
-#define json colimit_private_json // NOLINT(readability-identifier-naming): renames a namespace
-#include <boost/json/basic_parser_impl.hpp>
-#include <boost/json/src.hpp>
-#undef json
+// The events of Boost.JSON's parser become colimit's own values, because Boost.JSON's values would
+// merge members of one name and round large numbers.
 
 #include <colimit/error.hpp>
 #include <colimit/limits.hpp>
 #include <policy_json/parser.hpp>
+
+#include <boost/json/basic_parser_impl.hpp>
+#ifdef COLIMIT_COMPILES_BOOST_JSON
+#include <boost/json/src.hpp>
+#endif
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +22,7 @@
 namespace colimit::json {
 namespace {
 
-namespace boost_json = boost::colimit_private_json;
+namespace boost_json = boost::json;
 
 /// Handles the parser's events. Arrays and objects that are not closed yet are on a separate stack,
 /// with their values so far; when one is closed, its values are appended to the document.
