@@ -10,10 +10,10 @@
 
 #include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
-#include <questions.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/protocol/resp.hpp>
 #include <redis/protocol/script.hpp>
+#include <scenarios.hpp>
 #include <support/open_loop.hpp>
 #include <support/random_key.hpp>
 #include <support/rules.hpp>
@@ -89,10 +89,10 @@ class bare_gatherer {
             last_used_[number] = calls_;
             const auto key = keys_.text_of(number);
             key_text_.clear();
-            redis::append_key(key_text_, {"colimit", asked_.name(), key, hash::fnv1a_64(key)});
+            redis::append_key(key_text_, {"colimit", policy_.name(), key, hash::fnv1a_64(key)});
             resp::append_bulk(request_, key_text_);
         }
-        resp::append_bulk(request_, asked_.data()->wire);
+        resp::append_bulk(request_, policy_.data()->wire);
         resp::append_bulk(request_, "7");
         for (const auto* argument : {"", "0", ""})
             resp::append_bulk(request_, argument);
@@ -139,7 +139,7 @@ class bare_gatherer {
 
     open_loop& loop_;
     asio::local::stream_protocol::socket socket_{loop_.context};
-    policy asked_ = thousand_an_hour();
+    policy policy_ = thousand_an_hour();
     random_key keys_{server_keys, 1};
     std::vector<std::uint64_t> last_used_ = std::vector<std::uint64_t>(server_keys);
     std::deque<open_loop::time_point> waiting_;

@@ -3,7 +3,7 @@
 // How long does a check take under a load that does not wait for results? Uniform keys, from the
 // time at which the call was due; bare_NN is the same load without colimit.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/open_loop.hpp>
 #include <support/random_key.hpp>
 #include <support/rules.hpp>
@@ -21,11 +21,11 @@ measurement latency(const conditions& c, double share) {
     auto loop = open_loop{c, share};
     auto settings = patient(c.socket);
     settings.max_in_flight = 16'777'216; // a stall must be visible, not rejected
-    auto asked = limiter{loop.context.get_executor(), settings};
+    auto limited = limiter{loop.context.get_executor(), settings};
     const auto p = thousand_an_hour();
     auto keys = random_key{server_keys, 1};
     return loop.run([&](open_loop::time_point due) {
-        asked.allow(keys.next(), p, [&loop, due](const error_code& failure, const decision& d) {
+        limited.allow(keys.next(), p, [&loop, due](const error_code& failure, const decision& d) {
             if (failure)
                 loop.failed(std::make_exception_ptr(std::runtime_error{failure.message()}));
             else if (!d.allowed())

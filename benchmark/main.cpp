@@ -3,12 +3,12 @@
 // The command line and the output. Started by benchmark/run, which provides the server and the
 // cores.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/allocation_count.hpp>
 #include <support/chart.hpp>
-#include <support/interview.hpp>
 #include <support/machine.hpp>
 #include <support/report.hpp>
+#include <support/runner.hpp>
 #include <support/server.hpp>
 
 #include <CLI/CLI.hpp>
@@ -37,16 +37,16 @@ struct options {
 };
 
 [[nodiscard]] std::string complaint_about(const std::string& name) {
-    const auto known = std::ranges::find(questions, name, &question::name) != questions.end();
-    return known ? std::string{} : "there is no question " + name;
+    const auto known = std::ranges::find(scenarios, name, &scenario::name) != scenarios.end();
+    return known ? std::string{} : "there is no scenario " + name;
 }
 
 /// Returns all scenarios except the rivals, which must be requested.
 [[nodiscard]] std::vector<std::string_view> wanted(const options& o) {
     auto names = std::vector<std::string_view>{o.only.begin(), o.only.end()};
-    for (const auto& q : questions)
-        if (q.first == needs::rival ? o.rivals : o.only.empty())
-            names.push_back(q.name);
+    for (const auto& s : scenarios)
+        if (s.first == needs::rival ? o.rivals : o.only.empty())
+            names.push_back(s.name);
     return names;
 }
 
@@ -78,12 +78,12 @@ void read_arguments(CLI::App& app, options& o) {
         o.each.warm_up = 300'000;
     };
     app.add_flag_function("--quick", quick, "Less precise, in less time");
-    app.add_option("--rounds", o.rounds, "How often each question is asked")
+    app.add_option("--rounds", o.rounds, "How often each scenario runs")
         ->check(CLI::Range(1, 1000));
     app.add_option("--seconds", o.each.seconds, "How long each time, after the warm-up")
         ->check(CLI::Range(0.1, 600.0));
     app.add_flag("--rivals", o.rivals, "The rivals too");
-    app.add_option("--only", o.only, "Questions to ask: NAME[,NAME]")
+    app.add_option("--only", o.only, "Scenarios to run: NAME[,NAME]")
         ->delimiter(',')
         ->check(complaint_about);
     app.add_option("--out", o.out, "Where to write the JSON");
@@ -110,10 +110,10 @@ int run(const options& o) {
     auto r = about(o);
     for (const auto& warning : r.warnings)
         std::cerr << "warning: " << warning << '\n';
-    auto asking = interview{questions, o.each, o.rounds};
-    asking.ask(wanted(o));
-    r.results = asking.results();
-    r.left_out = asking.left_out();
+    auto all = runner{scenarios, o.each, o.rounds};
+    all.run(wanted(o));
+    r.results = all.results();
+    r.left_out = all.left_out();
     print_table(std::cout, r);
     if (out.is_open())
         write_json(out, r);

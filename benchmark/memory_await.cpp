@@ -3,7 +3,7 @@
 // How many decisions per second does one core make in process through `co_await limiter.allow`? The
 // difference to memory_hot is the price of the same code for both stores.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/closed_loop.hpp>
 #include <support/rules.hpp>
 

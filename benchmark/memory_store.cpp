@@ -3,7 +3,7 @@
 // How many decisions per second does one core make in process, by plain calls? memory_hot: a
 // thousand keys, all in the cache. memory_uniform: a million, where each call waits for memory.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/meter.hpp>
 #include <support/random_key.hpp>
 #include <support/rules.hpp>
@@ -29,16 +29,16 @@ constexpr std::uint32_t hot_keys = 1'000;
 }
 
 [[nodiscard]] measurement measure(std::uint32_t key_count, const conditions& c) {
-    auto asked = local_limiter{};
+    auto limited = local_limiter{};
     const auto p = bottomless();
     // Drawn at random, the last of a million keys would come after fourteen million calls.
     for (auto i = std::uint32_t{0}; i < key_count; ++i)
-        (void)asked.allow(name_of(i), p);
+        (void)limited.allow(name_of(i), p);
     auto keys = random_key{key_count, 1};
     auto refused = std::uint64_t{0};
     const auto ask_in_a_row = [&] {
         for (auto i = std::uint64_t{0}; i < row; ++i)
-            refused += asked.allow(keys.next(), p).allowed() ? 0U : 1U;
+            refused += limited.allow(keys.next(), p).allowed() ? 0U : 1U;
     };
     for (auto done = std::uint64_t{0}; done < c.warm_up; done += row)
         ask_in_a_row();
@@ -50,7 +50,7 @@ constexpr std::uint32_t hot_keys = 1'000;
         ask_in_a_row();
     const auto m = spent.read(checks);
 
-    const auto s = asked.statistics();
+    const auto s = limited.statistics();
     if (refused != 0 || s.overflowed != 0 || s.states != key_count)
         throw std::runtime_error{std::to_string(refused) + " refused, " +
                                  std::to_string(s.overflowed) + " without a state, " +

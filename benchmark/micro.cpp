@@ -65,7 +65,7 @@ class tally {
 
 /// Runs the number of iterations that micro_instructions requests, once; otherwise as many as
 /// stable figures need.
-void as_often_as_asked(::benchmark::internal::Benchmark* b) {
+void with_repetitions(::benchmark::internal::Benchmark* b) {
     if (const auto* const times = std::getenv("COLIMIT_MICRO_ITERATIONS"))
         b->Iterations(std::strtoll(times, nullptr, 10));
 }
@@ -108,7 +108,7 @@ void decode_reply(State& state) {
         reply.next();
     }
 }
-BENCHMARK(decode_reply)->Apply(as_often_as_asked);
+BENCHMARK(decode_reply)->Apply(with_repetitions);
 
 void encode_keys(State& state) {
     auto out = std::string{};
@@ -120,7 +120,7 @@ void encode_keys(State& state) {
         DoNotOptimize(out.data());
     }
 }
-BENCHMARK(encode_keys)->Apply(as_often_as_asked);
+BENCHMARK(encode_keys)->Apply(with_repetitions);
 
 /// Measures the digest of a key for the store and the deny cache, and its name on the server.
 void digest_key(State& state) {
@@ -132,7 +132,7 @@ void digest_key(State& state) {
         DoNotOptimize(p.data()->digest(key));
     }
 }
-BENCHMARK(digest_key)->Apply(as_often_as_asked);
+BENCHMARK(digest_key)->Apply(with_repetitions);
 
 void name_key(State& state) {
     auto key = std::string{"user:1234567"};
@@ -147,30 +147,30 @@ void name_key(State& state) {
         DoNotOptimize(out.data());
     }
 }
-BENCHMARK(name_key)->Apply(as_often_as_asked);
+BENCHMARK(name_key)->Apply(with_repetitions);
 
 void evaluate(State& state, const policy& p) {
     auto held = core::key_state{};
-    auto asked = core::call_request{.now = now};
+    auto request = core::call_request{.now = now};
     auto answer = decision{};
     const auto counted = tally{state};
     while (state.KeepRunning()) {
-        asked.now += 4'000'000; // so that all is within the limits
-        DoNotOptimize(core::evaluate(p.data()->compiled, held, asked, answer));
+        request.now += 4'000'000; // so that all is within the limits
+        DoNotOptimize(core::evaluate(p.data()->compiled, held, request, answer));
         held.exists = true;
         DoNotOptimize(answer);
     }
 }
-BENCHMARK_CAPTURE(evaluate, gcra, thousand_an_hour())->Apply(as_often_as_asked);
-BENCHMARK_CAPTURE(evaluate, cell, cell(999, 1000, hour))->Apply(as_often_as_asked);
-BENCHMARK_CAPTURE(evaluate, token_bucket, token_bucket(1000, 1000, hour))->Apply(as_often_as_asked);
-BENCHMARK_CAPTURE(evaluate, leaky_bucket, leaky_bucket(1000, 1000, hour))->Apply(as_often_as_asked);
-BENCHMARK_CAPTURE(evaluate, stepwise, gcra(1000, hour).stepwise())->Apply(as_often_as_asked);
-BENCHMARK_CAPTURE(evaluate, fixed_window, fixed_window(1000, hour))->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(evaluate, gcra, thousand_an_hour())->Apply(with_repetitions);
+BENCHMARK_CAPTURE(evaluate, cell, cell(999, 1000, hour))->Apply(with_repetitions);
+BENCHMARK_CAPTURE(evaluate, token_bucket, token_bucket(1000, 1000, hour))->Apply(with_repetitions);
+BENCHMARK_CAPTURE(evaluate, leaky_bucket, leaky_bucket(1000, 1000, hour))->Apply(with_repetitions);
+BENCHMARK_CAPTURE(evaluate, stepwise, gcra(1000, hour).stepwise())->Apply(with_repetitions);
+BENCHMARK_CAPTURE(evaluate, fixed_window, fixed_window(1000, hour))->Apply(with_repetitions);
 BENCHMARK_CAPTURE(evaluate, calendar, calendar(100'000, calendar_unit::day))
-    ->Apply(as_often_as_asked);
-BENCHMARK_CAPTURE(evaluate, sliding_window, sliding_window(1000, hour))->Apply(as_often_as_asked);
-BENCHMARK_CAPTURE(evaluate, three_rules, three_rules())->Apply(as_often_as_asked);
+    ->Apply(with_repetitions);
+BENCHMARK_CAPTURE(evaluate, sliding_window, sliding_window(1000, hour))->Apply(with_repetitions);
+BENCHMARK_CAPTURE(evaluate, three_rules, three_rules())->Apply(with_repetitions);
 
 struct plain_operation : detail::operation {
     explicit plain_operation(detail::limiter_core& core) : operation(core, nullptr) {}
@@ -210,8 +210,8 @@ void batch_there_and_back(State& state, const policy& p) {
                 return state.SkipWithError("a call was not allowed");
     }
 }
-BENCHMARK_CAPTURE(batch_there_and_back, one_rule, thousand_an_hour())->Apply(as_often_as_asked);
-BENCHMARK_CAPTURE(batch_there_and_back, three_rules, three_rules())->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(batch_there_and_back, one_rule, thousand_an_hour())->Apply(with_repetitions);
+BENCHMARK_CAPTURE(batch_there_and_back, three_rules, three_rules())->Apply(with_repetitions);
 
 void make_key(State& state) {
     auto keys = random_key{1'000'000, 1};
@@ -219,24 +219,24 @@ void make_key(State& state) {
     while (state.KeepRunning())
         DoNotOptimize(keys.next());
 }
-BENCHMARK(make_key)->Apply(as_often_as_asked);
+BENCHMARK(make_key)->Apply(with_repetitions);
 
 void store_answer(State& state, const policy& p, std::uint32_t key_count) {
     auto store = memory::store{1'048'576};
     auto keys = random_key{key_count, 1};
-    auto asked = core::call_request{.now = now};
+    auto request = core::call_request{.now = now};
     auto answer = decision{};
     const auto counted = tally{state};
     while (state.KeepRunning()) {
-        ++asked.now;
-        store.answer(keys.next(), *p.data(), asked, answer);
+        ++request.now;
+        store.answer(keys.next(), *p.data(), request, answer);
         DoNotOptimize(answer);
     }
 }
-BENCHMARK_CAPTURE(store_answer, thousand_keys, bottomless(), 1'000)->Apply(as_often_as_asked);
-BENCHMARK_CAPTURE(store_answer, million_keys, bottomless(), 1'000'000)->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(store_answer, thousand_keys, bottomless(), 1'000)->Apply(with_repetitions);
+BENCHMARK_CAPTURE(store_answer, million_keys, bottomless(), 1'000'000)->Apply(with_repetitions);
 /// The kinds whose state is more than numbers are measured in a store, with few keys.
-BENCHMARK_CAPTURE(store_answer, sliding_log, sliding_log(100, hour), 10)->Apply(as_often_as_asked);
+BENCHMARK_CAPTURE(store_answer, sliding_log, sliding_log(100, hour), 10)->Apply(with_repetitions);
 
 } // namespace
 } // namespace colimit::benchmark

@@ -7,7 +7,7 @@
 // So that the limit is a tenth, the number of calls is fixed beforehand: the warm-up shows how many
 // there will be in the time.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/callers.hpp>
 #include <support/meter.hpp>
 #include <support/rules.hpp>

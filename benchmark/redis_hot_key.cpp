@@ -4,7 +4,7 @@
 // batch are one entry: the server counts once. 1,024 callers, as in services that need such a
 // limit.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/closed_loop.hpp>
 #include <support/rules.hpp>
 #include <support/server.hpp>

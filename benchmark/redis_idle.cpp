@@ -3,7 +3,7 @@
 // What does a limiter add to a round trip when nothing else is going on? One caller, one call at a
 // time; bare_idle is the same without colimit.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/closed_loop.hpp>
 #include <support/rules.hpp>
 #include <support/server.hpp>

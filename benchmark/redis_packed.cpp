@@ -3,7 +3,7 @@
 // What does storing the states of many keys together save? As redis_uniform, with a policy whose
 // states are packed.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/closed_loop.hpp>
 #include <support/rules.hpp>
 #include <support/server.hpp>

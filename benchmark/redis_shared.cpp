@@ -3,7 +3,7 @@
 // What does `thread_safe` cost? One limiter for all threads of a context: each call locks, and
 // operations on the socket go through a strand. One thread shows the cost, two the gain.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/meter.hpp>
 #include <support/random_key.hpp>
 #include <support/rules.hpp>
@@ -34,7 +34,7 @@ constexpr std::uint32_t callers = 256;
 class shared_limiter {
   public:
     shared_limiter(unsigned threads, const conditions& c)
-        : context_(static_cast<int>(threads)), asked_(context_.get_executor(), settings(c)) {
+        : context_(static_cast<int>(threads)), limiter_(context_.get_executor(), settings(c)) {
         for (std::uint32_t i = 0; i < callers; ++i)
             asio::co_spawn(context_, call_again_and_again(counts_.emplace_back(), i),
                            [this](const std::exception_ptr& failure) {
@@ -86,7 +86,7 @@ class shared_limiter {
     asio::awaitable<void> call_again_and_again(count& own, std::uint64_t seed) {
         auto keys = random_key{server_keys, seed};
         while (!ending_.load(std::memory_order_relaxed)) {
-            const auto d = co_await asked_.allow(keys.next(), policy_);
+            const auto d = co_await limiter_.allow(keys.next(), policy_);
             if (!d.allowed())
                 throw std::runtime_error{"a check was refused"};
             own.checks.store(own.checks.load(std::memory_order_relaxed) + 1,
@@ -104,7 +104,7 @@ class shared_limiter {
     std::mutex mutex_;
     std::exception_ptr failure_;
     asio::io_context context_;
-    limiter asked_;
+    limiter limiter_;
     std::vector<std::jthread> at_work_;
 };
 

@@ -3,7 +3,7 @@
 // What does exactness cost? As redis_uniform, with a sliding log: each call is recorded for one
 // second. With a script, and with MULTI for servers without scripting.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/closed_loop.hpp>
 #include <support/rules.hpp>
 #include <support/server.hpp>

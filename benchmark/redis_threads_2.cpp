@@ -4,7 +4,7 @@
 // the one of redis_uniform. Threads get a core each where there are three or more; on two they
 // share one, which shows the gain and cost of a second connection.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/closed_loop.hpp>
 #include <support/rules.hpp>
 #include <support/server.hpp>

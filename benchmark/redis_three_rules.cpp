@@ -3,7 +3,7 @@
 // What do limits per minute, hour and day cost together? As redis_uniform, with three rules that
 // are checked at one instant and are one value on the server.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/closed_loop.hpp>
 #include <support/rules.hpp>
 #include <support/server.hpp>

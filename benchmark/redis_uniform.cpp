@@ -3,7 +3,7 @@
 // How many checks per second do many callers of one limiter get from one server, if their keys are
 // independent? The hardest case for a batch: nothing can be merged, nothing is in a cache.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/closed_loop.hpp>
 #include <support/rules.hpp>
 #include <support/server.hpp>

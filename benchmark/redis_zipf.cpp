@@ -4,7 +4,7 @@
 // 1/k, as often with users and pages, and with 1,024 callers: calls for one key in a batch are
 // merged into one entry.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/closed_loop.hpp>
 #include <support/rules.hpp>
 #include <support/server.hpp>

@@ -4,7 +4,7 @@
 // usually written? The script is reference.lua, the client redis-benchmark, which does nothing but
 // send and count: no client in a service can be faster with that script.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/meter.hpp>
 #include <support/rules.hpp>
 #include <support/server.hpp>

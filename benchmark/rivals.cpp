@@ -3,7 +3,7 @@
 // How many checks per second do other libraries get from the same server? Programs under rivals/,
 // each as its users would write it, with the same keys and the same limit.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/meter.hpp>
 #include <support/rules.hpp>
 #include <support/server.hpp>

@@ -4,7 +4,7 @@
 // three quarters of its load? Stalls of the machine hit both clients by chance; these hit both
 // alike, and are so long that they decide the percentiles.
 
-#include <questions.hpp>
+#include <scenarios.hpp>
 #include <support/server.hpp>
 
 #include <chrono>

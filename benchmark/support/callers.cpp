@@ -18,7 +18,7 @@ namespace asio = boost::asio;
 using std::chrono::steady_clock;
 
 callers::callers(const closed_loop& loop, std::uint64_t first_seed)
-    : loop_(loop), first_seed_(first_seed), asked_(context_.get_executor(), loop.settings) {
+    : loop_(loop), first_seed_(first_seed), limiter_(context_.get_executor(), loop.settings) {
     if (loop_.drawn == popularity::zipf)
         drawn_.emplace(loop_.keys, first_seed);
 }
@@ -30,7 +30,7 @@ asio::awaitable<void> callers::call_again_and_again(std::uint64_t seed) {
         const auto timed = until_timed == 0;
         until_timed = timed ? loop_.time_one_in - 1 : until_timed - 1;
         const auto begin = timed ? steady_clock::now() : steady_clock::time_point{};
-        const auto d = co_await asked_.allow(keys.next(), loop_.policy);
+        const auto d = co_await limiter_.allow(keys.next(), loop_.policy);
         if (timed)
             latencies.add(steady_clock::now() - begin);
         refused_ += d.allowed() ? 0U : 1U;
@@ -81,7 +81,7 @@ void callers::end() {
 asio::awaitable<void> callers::reset_each_key() {
     auto keys = random_key{loop_.keys, 0};
     for (auto i = std::uint32_t{0}; i < loop_.keys; ++i)
-        co_await asked_.reset(keys.text_of(i), loop_.policy);
+        co_await limiter_.reset(keys.text_of(i), loop_.policy);
 }
 
 void callers::reset_keys() {

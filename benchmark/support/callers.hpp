@@ -56,7 +56,7 @@ class callers {
     std::uint64_t first_seed_;
     std::optional<zipf_draws> drawn_;
     boost::asio::io_context context_{1};
-    limiter asked_;
+    limiter limiter_;
     std::uint64_t checks_ = 0;
     std::uint64_t refused_ = 0;
     std::uint64_t stop_at_ = 0; ///< checks; 0: the context stops for another reason

@@ -7,7 +7,7 @@
 #ifndef COLIMIT_BENCHMARK_SUPPORT_CLOSED_LOOP_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_CLOSED_LOOP_HPP
 
-#include <support/question.hpp>
+#include <support/scenario.hpp>
 
 #include <colimit/config.hpp>
 #include <colimit/policy.hpp>

@@ -6,7 +6,7 @@
 #ifndef COLIMIT_BENCHMARK_SUPPORT_HISTOGRAM_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_HISTOGRAM_HPP
 
-#include <support/question.hpp>
+#include <support/scenario.hpp>
 
 #include <algorithm>
 #include <array>

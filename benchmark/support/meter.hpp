@@ -5,7 +5,7 @@
 #ifndef COLIMIT_BENCHMARK_SUPPORT_METER_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_METER_HPP
 
-#include <support/question.hpp>
+#include <support/scenario.hpp>
 
 #include <chrono>
 #include <cstdint>

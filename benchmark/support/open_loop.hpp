@@ -9,7 +9,7 @@
 #include <support/arrivals.hpp>
 #include <support/histogram.hpp>
 #include <support/meter.hpp>
-#include <support/question.hpp>
+#include <support/scenario.hpp>
 
 #include <boost/asio/io_context.hpp>
 

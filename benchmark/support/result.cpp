@@ -40,21 +40,21 @@ double median(std::vector<double> values) {
     return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-result summarize(const question& asked, std::span<const measurement> rounds,
+result summarize(const scenario& of, std::span<const measurement> rounds,
                  std::span<const measurement> others) {
     auto rates = std::vector<double>{};
     auto ratios = std::vector<double>{};
     for (auto i = std::size_t{0}; i < rounds.size(); ++i) {
         rates.push_back(rounds[i].checks_per_s);
         if (!others.empty())
-            ratios.push_back(ratio(asked.ratio, rounds[i], others[i]));
+            ratios.push_back(ratio(of.ratio, rounds[i], others[i]));
     }
-    auto r = result{.name = std::string{asked.name},
+    auto r = result{.name = std::string{of.name},
                     .median = {.checks_per_s = median(rates)},
                     .least_checks_per_s = std::ranges::min(rates),
                     .most_checks_per_s = std::ranges::max(rates),
                     .rounds = rounds.size(),
-                    .compared_with = std::string{asked.compared_with},
+                    .compared_with = std::string{of.compared_with},
                     .ratio = std::nullopt};
     for (auto figure :
          {&measurement::server_us_per_check, &measurement::client_us_per_check,

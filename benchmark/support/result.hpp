@@ -5,7 +5,7 @@
 #ifndef COLIMIT_BENCHMARK_SUPPORT_RESULT_HPP
 #define COLIMIT_BENCHMARK_SUPPORT_RESULT_HPP
 
-#include <support/question.hpp>
+#include <support/scenario.hpp>
 
 #include <optional>
 #include <span>
@@ -27,7 +27,7 @@ struct result {
 [[nodiscard]] double median(std::vector<double> values);
 
 /// @param others the measurements that it is compared with, round by round; or empty
-[[nodiscard]] result summarize(const question& asked, std::span<const measurement> rounds,
+[[nodiscard]] result summarize(const scenario& of, std::span<const measurement> rounds,
                                std::span<const measurement> others);
 
 } // namespace colimit::benchmark

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A scenario of the benchmark, such as "how many checks per second do 256 callers get from one
-// server?". Each is one source file with one function, listed in questions.hpp.
+// server?". Each is one source file with one function, listed in scenarios.hpp.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_QUESTION_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_QUESTION_HPP
+#ifndef COLIMIT_BENCHMARK_SUPPORT_SCENARIO_HPP
+#define COLIMIT_BENCHMARK_SUPPORT_SCENARIO_HPP
 
 #include <cstdint>
 #include <optional>
@@ -54,7 +54,7 @@ enum class ratio_of : std::uint8_t { throughput, median_latency, p99_latency };
 /// The requirements of a scenario besides the server.
 enum class needs : std::uint8_t { nothing, most_per_s, rival };
 
-struct question {
+struct scenario {
     std::string_view name;
     measurement (*measure)(const conditions&);
     /// The scenario that runs before each round of this one, so that both see the same machine;

@@ -3,11 +3,11 @@
 // Runs the scenarios alternately, each several times, each after the one it is compared with, and
 // reports its progress on stderr.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_INTERVIEW_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_INTERVIEW_HPP
+#ifndef COLIMIT_BENCHMARK_SUPPORT_RUNNER_HPP
+#define COLIMIT_BENCHMARK_SUPPORT_RUNNER_HPP
 
-#include <support/question.hpp>
 #include <support/result.hpp>
+#include <support/scenario.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -19,14 +19,14 @@
 
 namespace colimit::benchmark {
 
-class interview {
+class runner {
   public:
-    /// @param questions must outlive this
-    interview(std::span<const question> questions, conditions each, std::size_t rounds);
+    /// @param scenarios must outlive this
+    runner(std::span<const scenario> scenarios, conditions each, std::size_t rounds);
 
     /// Runs these, in the order of the table.
     /// @throws std::runtime_error that names the failed scenario
-    void ask(const std::vector<std::string_view>& names);
+    void run(const std::vector<std::string_view>& names);
 
     /// Returns the results in the order of the table, including scenarios that others were compared
     /// with.
@@ -35,19 +35,19 @@ class interview {
     [[nodiscard]] const std::vector<std::string>& left_out() const noexcept { return left_out_; }
 
   private:
-    [[nodiscard]] const question* find(std::string_view name) const;
-    [[nodiscard]] bool is_baseline(const question& q) const;
-    [[nodiscard]] measurement ask_once(const question& q, const std::string& round);
-    void ask_rounds(const question& q);
+    [[nodiscard]] const scenario* find(std::string_view name) const;
+    [[nodiscard]] bool is_baseline(const scenario& s) const;
+    [[nodiscard]] measurement run_once(const scenario& s, const std::string& round);
+    void run_rounds(const scenario& s);
     void find_most_per_s();
 
-    std::span<const question> questions_;
+    std::span<const scenario> scenarios_;
     conditions each_;
     std::size_t rounds_;
     std::map<std::string_view, result> made_;
     std::map<std::string_view, std::vector<measurement>> baselines_;
     std::vector<std::string> left_out_;
-    std::size_t asked_ = 0; ///< turns
+    std::size_t turn_ = 0;  ///< turns
     std::size_t turns_ = 0; ///< the total
     std::chrono::steady_clock::time_point begin_;
 };

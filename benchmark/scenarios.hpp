@@ -3,10 +3,10 @@
 // All scenarios, in the order of the table. To add one: a source file with its name, and a line
 // here.
 
-#ifndef COLIMIT_BENCHMARK_QUESTIONS_HPP
-#define COLIMIT_BENCHMARK_QUESTIONS_HPP
+#ifndef COLIMIT_BENCHMARK_SCENARIOS_HPP
+#define COLIMIT_BENCHMARK_SCENARIOS_HPP
 
-#include <support/question.hpp>
+#include <support/scenario.hpp>
 
 #include <array>
 #include <string>
@@ -57,7 +57,7 @@ measurement redis_shared_by(const conditions& c) {
     return redis_shared(c, Threads);
 }
 
-inline constexpr auto questions = std::to_array<question>({
+inline constexpr auto scenarios = std::to_array<scenario>({
     {"reference", reference, ""},
     {"redis_uniform", redis_uniform, "reference"},
     {"redis_packed", redis_packed, "reference"},
