@@ -32,9 +32,9 @@ struct local_statistics {
     std::size_t capacity = 0;     ///< the largest possible value of `states`
     std::uint64_t evicted = 0;    ///< recovered states whose memory was reused
     std::uint64_t overflowed = 0; ///< calls decided by a shared state because no state was free
-    /// Decisions by outcome. For `seen`, a new id counts as allowed and a known one as limited.
+    /// Decisions by outcome. For `seen`, a new id counts as allowed and a known one as denied.
     std::uint64_t allowed = 0;
-    std::uint64_t limited = 0;
+    std::uint64_t denied = 0;
     std::uint64_t never = 0;
 };
 

@@ -40,11 +40,11 @@ decision local_limiter::answer(std::string_view key, const detail::policy_data& 
     detail::check_request(request, data.compiled);
     detail::check_key(key);
     const auto lookup = store_->seek(data.digest(key));
-    auto call_request = request;
-    if (call_request.now == detail::store_clock)
-        call_request.now = detail::system_now();
+    auto timed = request;
+    if (timed.now == detail::store_clock)
+        timed.now = detail::system_now();
     decision out; // not decision{}: GCC would clear all of it first
-    store_->answer(lookup, data, call_request, out);
+    store_->answer(lookup, data, timed, out);
     ++decided_[static_cast<std::size_t>(out.outcome)];
     return out;
 }
@@ -75,7 +75,7 @@ bool local_limiter::seen(std::string_view id, const bloom_filter& f, const reset
 local_statistics local_limiter::statistics() const noexcept {
     auto all = store_->statistics();
     all.allowed = decided_[static_cast<std::size_t>(outcome::allowed)];
-    all.limited = decided_[static_cast<std::size_t>(outcome::denied)];
+    all.denied = decided_[static_cast<std::size_t>(outcome::denied)];
     all.never = decided_[static_cast<std::size_t>(outcome::never)];
     return all;
 }

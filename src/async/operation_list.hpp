@@ -7,53 +7,43 @@
 
 #include <colimit/detail/operation.hpp>
 
-#include <utility>
+#include <boost/intrusive/list.hpp>
+
+#include <iterator>
 
 namespace colimit::detail {
 
 class operation_list {
   public:
-    operation_list() = default;
-    operation_list(operation_list&& other) noexcept
-        : first_(std::exchange(other.first_, nullptr)), last_(std::exchange(other.last_, nullptr)) {
-    }
-    operation_list& operator=(operation_list&&) = delete;
-
-    [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
-    [[nodiscard]] operation* front() const noexcept { return first_; }
-
-    void push_back(operation& op) noexcept {
-        op.next = nullptr;
-        op.previous = last_;
-        (last_ != nullptr ? last_->next : first_) = &op;
-        last_ = &op;
+    [[nodiscard]] bool empty() const noexcept { return list_.empty(); }
+    [[nodiscard]] auto begin() const noexcept { return list_.begin(); }
+    [[nodiscard]] auto end() const noexcept { return list_.end(); }
+    /// Returns the first one; null if the list is empty.
+    [[nodiscard]] operation* front() noexcept { return empty() ? nullptr : &list_.front(); }
+    /// Returns the one after `op`; null after the last.
+    [[nodiscard]] operation* after(operation& op) noexcept {
+        const auto next = std::next(list_.iterator_to(op));
+        return next == list_.end() ? nullptr : &*next;
     }
 
+    void push_back(operation& op) noexcept { list_.push_back(op); }
+    void remove(operation& op) noexcept { list_.erase(list_.iterator_to(op)); }
     /// Replaces an operation by another one.
     void replace(operation& op, operation& by) noexcept {
-        by.previous = std::exchange(op.previous, nullptr);
-        by.next = std::exchange(op.next, nullptr);
-        (by.previous != nullptr ? by.previous->next : first_) = &by;
-        (by.next != nullptr ? by.next->previous : last_) = &by;
-    }
-
-    void remove(operation& op) noexcept {
-        (op.previous != nullptr ? op.previous->next : first_) = op.next;
-        (op.next != nullptr ? op.next->previous : last_) = op.previous;
-        op.next = op.previous = nullptr;
+        list_.insert(list_.iterator_to(op), by);
+        remove(op);
     }
 
     /// Removes and returns the first one; returns null if the list is empty.
     operation* pop_front() noexcept {
-        auto* op = first_;
+        auto* op = front();
         if (op != nullptr)
-            remove(*op);
+            list_.pop_front();
         return op;
     }
 
   private:
-    operation* first_ = nullptr;
-    operation* last_ = nullptr;
+    boost::intrusive::list<operation, boost::intrusive::constant_time_size<false>> list_;
 };
 
 } // namespace colimit::detail

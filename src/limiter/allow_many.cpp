@@ -5,20 +5,24 @@
 
 #include <limiter/allow_many.hpp>
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
 namespace colimit::detail {
 
-struct allow_many_operation::child final : operation {
+struct allow_many_operation::child final : operation, started_hook {
     child(limiter_core& core, allow_many_operation& a, check_item& into)
         : operation(core, &allow_many_operation::finish), all(a), answered(into) {}
 
     allow_many_operation& all;
     check_item& answered;
-    child* newer = nullptr; ///< of the list of started children
-    child* older = nullptr;
 };
+
+allow_many_operation::allow_many_operation(limiter_core& core, operation& parent)
+    : core_(core), parent_(parent) {}
+
+allow_many_operation::~allow_many_operation() = default;
 
 void allow_many_operation::start() {
     const auto give_back = [this](operation* op) {
@@ -38,10 +42,7 @@ void allow_many_operation::start() {
     left_ = parent_.checks.size();
     while (auto* op = waiting_.pop_front()) {
         auto* one = static_cast<child*>(op);
-        one->older = first_;
-        if (first_ != nullptr)
-            first_->newer = one;
-        first_ = one;
+        started_.push_front(*one);
         const auto& request = one->answered;
         core_.start_locked(*one, {.kind = call_kind::one,
                                   .key = request.key,
@@ -51,20 +52,14 @@ void allow_many_operation::start() {
 }
 
 void allow_many_operation::cancel() noexcept {
-    for (auto* one = first_; one != nullptr;) {
-        auto* next = one->older; // cancelled calls end in the next event-loop iteration, not before
-        core_.cancel_locked(*one, asio::cancellation_type::terminal);
-        one = next;
-    }
+    for (auto& one : started_) // they end in the next event-loop iteration, not before
+        core_.cancel_locked(one, asio::cancellation_type::terminal);
 }
 
 bool allow_many_operation::may_have_effect() const noexcept {
-    if (left_ != parent_.checks.size())
-        return true;
-    for (const auto* one = first_; one != nullptr; one = one->older)
-        if (core_.may_have_effect_locked(*one))
-            return true;
-    return false;
+    return left_ != parent_.checks.size() ||
+           std::ranges::any_of(
+               started_, [this](const child& one) { return core_.may_have_effect_locked(one); });
 }
 
 void allow_many_operation::finish(operation* base, bool invoke) {
@@ -79,9 +74,6 @@ void allow_many_operation::finish(operation* base, bool invoke) {
         const std::lock_guard guard{all.core_.lock()};
         if (one->ec == asio::error::operation_aborted || one->ec == errc::closed)
             all.cut_short_ = one->ec;
-        (one->newer != nullptr ? one->newer->older : all.first_) = one->older;
-        if (one->older != nullptr)
-            one->older->newer = one->newer;
         one->~child();
         all.core_.pool().deallocate(one, sizeof(child));
         if (--all.left_ != 0)

@@ -7,13 +7,16 @@
 
 #include <limiter/limiter_core.hpp>
 
+#include <boost/intrusive/list.hpp>
+
 #include <cstddef>
 
 namespace colimit::detail {
 
 class allow_many_operation final : public attachment {
   public:
-    allow_many_operation(limiter_core& core, operation& parent) : core_(core), parent_(parent) {}
+    allow_many_operation(limiter_core& core, operation& parent);
+    ~allow_many_operation() override;
 
     /// Starts a call for each check. The parent is completed when all are done.
     void start();
@@ -24,13 +27,19 @@ class allow_many_operation final : public attachment {
 
   private:
     struct child;
+    using started_hook = boost::intrusive::list_base_hook<
+        boost::intrusive::tag<struct started_tag>,
+        boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
     static void finish(operation* base, bool invoke);
 
     limiter_core& core_;
     operation& parent_;
     operation_list waiting_; ///< children that are constructed and not started
-    child* first_ = nullptr; ///< of the list of started children
+    /// A child leaves it when it is destroyed.
+    boost::intrusive::list<child, boost::intrusive::base_hook<started_hook>,
+                           boost::intrusive::constant_time_size<false>>
+        started_;
     std::size_t left_ = 0;
     error_code cut_short_; ///< a child was cancelled, or closed, before it was decided
 };

@@ -215,15 +215,17 @@ void limiter_core::start_all(operation& op, const call& c) {
 // Its end
 
 void limiter_core::note_ended(const operation_list& list) noexcept {
+    if (!denials_)
+        return;
     const auto now = backend_->now();
-    for (const auto* op = list.front(); denials_ && op != nullptr; op = op->next) {
-        if (op->kind != call_kind::all) {
-            denials_->note(*op, now);
+    for (const auto& op : list) {
+        if (op.kind != call_kind::all) {
+            denials_->note(op, now);
             continue;
         }
-        const auto kept = static_cast<kept_checks&>(*op->attached).all();
+        const auto kept = static_cast<kept_checks&>(*op.attached).all();
         for (std::size_t i = 0; i < kept.size(); ++i)
-            denials_->note_check(*op, op->checks[i], kept[i].denied_at, now);
+            denials_->note_check(op, op.checks[i], kept[i].denied_at, now);
     }
 }
 

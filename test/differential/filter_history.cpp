@@ -4,8 +4,8 @@
 
 #include "filter_history.hpp"
 
-#include "dice.hpp"
 #include "sent_batch.hpp"
+#include <support/rng.hpp>
 
 #include <colimit/limits.hpp>
 
@@ -22,25 +22,25 @@ constexpr std::size_t ids_of_history = 60;
 
 class filter_story {
   public:
-    filter_story(std::uint64_t seed, bool server_clock) : dice_(seed) {
+    filter_story(std::uint64_t seed, bool server_clock) : rng_(seed) {
         told_.seed = seed;
         told_.server_clock = server_clock;
-        const auto small = dice_.percent(70);
+        const auto small = rng_.percent(70);
         told_.shape = {.ttl =
-                           dice_.magnitude(server_clock ? 20'000 : limits::max_filter_ttl.count()),
-                       .words = static_cast<std::uint32_t>(dice_.between(1, small ? 4 : 24)),
-                       .lines = static_cast<std::uint32_t>(dice_.between(1, small ? 3 : 20)),
-                       .blocks = static_cast<std::uint32_t>(dice_.between(1, 4))};
-        known_ids_ = static_cast<std::size_t>(dice_.between(5, 50));
-        meddled_ = dice_.percent(50);
-        now_ = dice_.percent(20) ? dice_.between(0, 3 * told_.shape.ttl)
-                                 : dice_.magnitude(limits::max_time);
+                           rng_.magnitude(server_clock ? 20'000 : limits::max_filter_ttl.count()),
+                       .words = static_cast<std::uint32_t>(rng_.between(1, small ? 4 : 24)),
+                       .lines = static_cast<std::uint32_t>(rng_.between(1, small ? 3 : 20)),
+                       .blocks = static_cast<std::uint32_t>(rng_.between(1, 4))};
+        known_ids_ = static_cast<std::size_t>(rng_.between(5, 50));
+        meddled_ = rng_.percent(50);
+        now_ = rng_.percent(20) ? rng_.between(0, 3 * told_.shape.ttl)
+                                : rng_.magnitude(limits::max_time);
     }
 
     [[nodiscard]] filter_history tell() {
         for (auto ids = std::size_t{0}; ids < ids_of_history;
              ids += told_.steps.back().ids.size()) {
-            const auto others = meddled_ && dice_.percent(25);
+            const auto others = meddled_ && rng_.percent(25);
             told_.steps.push_back(others ? meddle() : ask());
         }
         return std::move(told_);
@@ -50,26 +50,26 @@ class filter_story {
     [[nodiscard]] filter_step ask() {
         move_clock();
         auto made = filter_step{.now = now_};
-        for (auto left = 1 + dice_.below(8); left > 0; --left)
-            made.ids.push_back("id " + std::to_string(dice_.below(known_ids_)));
+        for (auto left = 1 + rng_.below(8); left > 0; --left)
+            made.ids.push_back("id " + std::to_string(rng_.below(known_ids_)));
         return made;
     }
 
     void move_clock() {
         const auto age = told_.shape.ttl;
         const auto here = now_ / age;
-        switch (dice_.below(8)) {
+        switch (rng_.below(8)) {
         case 0: // where a generation begins, and the microsecond before
-            now_ = (here + dice_.between(-2, 3)) * age - dice_.between(0, 1);
+            now_ = (here + rng_.between(-2, 3)) * age - rng_.between(0, 1);
             break;
         case 1:
-            now_ += dice_.magnitude(3 * age);
+            now_ += rng_.magnitude(3 * age);
             break;
         case 2:
-            now_ -= dice_.magnitude(3 * age);
+            now_ -= rng_.magnitude(3 * age);
             break;
         case 3:
-            now_ += dice_.magnitude(age);
+            now_ += rng_.magnitude(age);
             break;
         default:
             break;
@@ -78,10 +78,10 @@ class filter_story {
     }
 
     [[nodiscard]] filter_step meddle() {
-        const auto bitmap = dice_.below(told_.bitmaps());
-        if (dice_.percent(30))
+        const auto bitmap = rng_.below(told_.bitmaps());
+        if (rng_.percent(30))
             return {.kind = filter_event::remove, .bitmap = bitmap};
-        if (dice_.percent(15))
+        if (rng_.percent(15))
             return {.kind = filter_event::intrude, .bitmap = bitmap};
         return {.kind = filter_event::plant, .bitmap = bitmap, .bytes = random_bitmap()};
     }
@@ -95,22 +95,22 @@ class filter_story {
                                       1e300,
                                       std::numeric_limits<double>::quiet_NaN(),
                                       std::numeric_limits<double>::infinity()};
-        const auto near = static_cast<double>(now_ / told_.shape.ttl + dice_.between(-3, 5));
-        const auto head = dice_.percent(20) ? dice_.pick(strange) : near;
+        const auto near = static_cast<double>(now_ / told_.shape.ttl + rng_.between(-3, 5));
+        const auto head = rng_.percent(20) ? rng_.pick(strange) : near;
         auto bytes = std::string(sizeof head, '\0');
         std::memcpy(bytes.data(), &head, sizeof head);
         auto size = std::size_t{told_.shape.block_bytes()};
-        if (dice_.percent(30))
-            size = dice_.below(size + 40);
-        else if (dice_.percent(15)) // the head, and nearly the head
-            size = sizeof head - 1 + dice_.below(3);
+        if (rng_.percent(30))
+            size = rng_.below(size + 40);
+        else if (rng_.percent(15)) // the head, and nearly the head
+            size = sizeof head - 1 + rng_.below(3);
         while (bytes.size() < size)
-            bytes += static_cast<char>(dice_.bits() & dice_.bits());
+            bytes += static_cast<char>(rng_.bits() & rng_.bits());
         bytes.resize(size);
         return bytes;
     }
 
-    dice dice_;
+    test::rng rng_;
     filter_history told_;
     std::int64_t now_ = 0;
     std::size_t known_ids_ = 0;

@@ -5,10 +5,10 @@
 
 #include "history.hpp"
 
-#include "dice.hpp"
 #include "model.hpp"
 #include "random_bytes.hpp"
 #include "random_policy.hpp"
+#include <support/rng.hpp>
 
 #include <core/rule_kind.hpp>
 #include <policy/policy_data.hpp>
@@ -28,24 +28,24 @@ constexpr std::size_t calls_of_history = 300;
 
 class story {
   public:
-    story(std::uint64_t seed, bool server_clock, bool packed) : dice_(seed) {
+    story(std::uint64_t seed, bool server_clock, bool packed) : rng_(seed) {
         told_.seed = seed;
         told_.server_clock = server_clock;
-        told_.keys = 1 + dice_.below(6);
+        told_.keys = 1 + rng_.below(6);
         told_.packed = packed;
-        meddled_with_ = !packed || dice_.percent(50);
-        told_.versions = random_versions(dice_, server_clock, packed);
-        side_by_side_ = dice_.percent(40);
+        meddled_with_ = !packed || rng_.percent(50);
+        told_.versions = random_versions(rng_, server_clock, packed);
+        side_by_side_ = rng_.percent(40);
         now_ = first_time();
     }
 
     [[nodiscard]] history tell() {
         for (auto calls = std::size_t{0}; calls < calls_of_history;
              calls += told_.steps.back().calls.size()) {
-            if (side_by_side_ && dice_.percent(50))
-                version_ = dice_.below(told_.versions.size());
-            else if (dice_.percent(6) && version_ + 1 < told_.versions.size())
-                version_ = dice_.percent(80) ? version_ + 1 : dice_.below(told_.versions.size());
+            if (side_by_side_ && rng_.percent(50))
+                version_ = rng_.below(told_.versions.size());
+            else if (rng_.percent(6) && version_ + 1 < told_.versions.size())
+                version_ = rng_.percent(80) ? version_ + 1 : rng_.below(told_.versions.size());
             told_.steps.push_back(next_step());
         }
         return std::move(told_);
@@ -56,17 +56,17 @@ class story {
         return told_.versions[version_].data()->compiled;
     }
     [[nodiscard]] const core::compiled_rule& some_rule() {
-        return rules().limits[dice_.below(rules().size)];
+        return rules().limits[rng_.below(rules().size)];
     }
 
     [[nodiscard]] std::int64_t first_time() {
         if (told_.server_clock)
             return 0;
-        return dice_.percent(50)   ? std::int64_t{1'700'000'000'000'000} + dice_.between(0, 999'999)
-               : dice_.percent(30) ? turn_of_calendar()
-               : dice_.percent(30) ? dice_.between(0, 5'000'000)
-               : dice_.percent(60) ? dice_.between(0, limits::max_time)
-                                   : limits::max_time - dice_.magnitude(limits::max_time);
+        return rng_.percent(50)   ? std::int64_t{1'700'000'000'000'000} + rng_.between(0, 999'999)
+               : rng_.percent(30) ? turn_of_calendar()
+               : rng_.percent(30) ? rng_.between(0, 5'000'000)
+               : rng_.percent(60) ? rng_.between(0, limits::max_time)
+                                  : limits::max_time - rng_.magnitude(limits::max_time);
     }
 
     /// On a day before or after which a month, a year or a leap day begins.
@@ -76,13 +76,13 @@ class story {
                                       November / 30, December / 1,  December / 31};
         constexpr int years[] = {1999, 2000, 2001, 2004, 2005, 2099, 2100, 2101};
         const auto in =
-            dice_.percent(50) ? dice_.pick(years) : static_cast<int>(dice_.between(1970, 2111));
-        const sys_days day = year{in} / dice_.pick(days);
-        return microseconds{day.time_since_epoch()}.count() + dice_.between(0, 86'399'999'999);
+            rng_.percent(50) ? rng_.pick(years) : static_cast<int>(rng_.between(1970, 2111));
+        const sys_days day = year{in} / rng_.pick(days);
+        return microseconds{day.time_since_epoch()}.count() + rng_.between(0, 86'399'999'999);
     }
 
     [[nodiscard]] step next_step() {
-        const auto chance = dice_.below(100);
+        const auto chance = rng_.below(100);
         if (chance < 4 && meddled_with_)
             return plant();
         if (chance < 6 && meddled_with_)
@@ -94,23 +94,23 @@ class story {
         if (told_.server_clock && chance < 18 && pauses_ < 2) {
             ++pauses_;
             return {.kind = step_kind::pause,
-                    .milliseconds = dice_.between(1, told_.packed ? 30 : 1'800)};
+                    .milliseconds = rng_.between(1, told_.packed ? 30 : 1'800)};
         }
         return batch();
     }
 
     [[nodiscard]] step plant() {
-        const auto key = dice_.below(told_.keys);
+        const auto key = rng_.below(told_.keys);
         const auto place = random_place();
-        if (place == packed_place::head && dice_.percent(70))
+        if (place == packed_place::head && rng_.percent(70))
             return {.kind = step_kind::plant, .key = key, .place = place, .bytes = random_head()};
-        auto bytes = random_bytes(dice_, rules(), now_);
+        auto bytes = random_bytes(rng_, rules(), now_);
         twin_[key].value = bytes;
         return {.kind = step_kind::plant, .key = key, .place = place, .bytes = std::move(bytes)};
     }
 
     [[nodiscard]] step intrude(step_kind kind) {
-        const auto key = dice_.below(told_.keys);
+        const auto key = rng_.below(told_.keys);
         twin_[key].value.reset();
         return {.kind = kind, .key = key, .place = random_place()};
     }
@@ -118,42 +118,42 @@ class story {
     /// Since when a hash is the new one and until when it lives, at the edges of both.
     [[nodiscard]] std::string random_head() {
         const auto generation = rules().generation;
-        const std::int64_t sinces[] = {now_, now_ - generation, now_ - dice_.magnitude(generation)};
-        const std::int64_t ends[] = {now_ + generation, now_ + dice_.magnitude(generation), 0};
+        const std::int64_t sinces[] = {now_, now_ - generation, now_ - rng_.magnitude(generation)};
+        const std::int64_t ends[] = {now_ + generation, now_ + rng_.magnitude(generation), 0};
         auto bytes = std::string{};
         for (const auto* numbers : {&sinces, &ends}) {
-            const auto number = static_cast<double>(dice_.pick(*numbers) + dice_.between(-1, 1));
+            const auto number = static_cast<double>(rng_.pick(*numbers) + rng_.between(-1, 1));
             bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
         }
         // The numbers of values that are brief: of a version, of none, or of nothing that was.
-        const auto& other = told_.versions[dice_.below(told_.versions.size())].data()->compiled;
-        bytes += redis::encode_brief_numbers(dice_.percent(60) ? rules() : other);
-        while (dice_.percent(30) && bytes.size() < 36)
-            bytes += static_cast<char>(dice_.bits());
+        const auto& other = told_.versions[rng_.below(told_.versions.size())].data()->compiled;
+        bytes += redis::encode_brief_numbers(rng_.percent(60) ? rules() : other);
+        while (rng_.percent(30) && bytes.size() < 36)
+            bytes += static_cast<char>(rng_.bits());
         bytes.resize(80);
         return bytes;
     }
 
     [[nodiscard]] packed_place random_place() {
-        return told_.packed ? static_cast<packed_place>(dice_.below(3)) : packed_place{};
+        return told_.packed ? static_cast<packed_place>(rng_.below(3)) : packed_place{};
     }
 
     [[nodiscard]] step batch() {
         move_clock();
         auto made = step{};
         // The form of a batch that needs no list of calls.
-        if (dice_.percent(told_.packed ? 60 : 20)) {
+        if (rng_.percent(told_.packed ? 60 : 20)) {
             const auto has_facts = rules().has_log || rules().has_distinct;
-            const auto many = !has_facts && dice_.percent(5) ? 300U : 20U;
-            const auto most = dice_.percent(50) ? 1 : 1 + dice_.below(many);
+            const auto many = !has_facts && rng_.percent(5) ? 300U : 20U;
+            const auto most = rng_.percent(50) ? 1 : 1 + rng_.below(many);
             for (std::size_t key = 0; key < told_.keys; ++key)
-                if (dice_.percent(70) || key == 0)
-                    add_times(made, key, {verb::allow, 1, 1, clock()}, 1 + dice_.below(most));
+                if (rng_.percent(70) || key == 0)
+                    add_times(made, key, {verb::allow, 1, 1, clock()}, 1 + rng_.below(most));
             return made;
         }
-        for (auto left = 1 + dice_.below(dice_.percent(30) ? 40 : 8); left > 0; --left)
-            add_times(made, dice_.below(told_.keys), random_question(),
-                      dice_.percent(80) ? 1 : 1 + dice_.below(12));
+        for (auto left = 1 + rng_.below(rng_.percent(30) ? 40 : 8); left > 0; --left)
+            add_times(made, rng_.below(told_.keys), random_question(),
+                      rng_.percent(80) ? 1 : 1 + rng_.below(12));
         return made;
     }
 
@@ -163,13 +163,13 @@ class story {
         auto made = step{.kind = step_kind::together};
         auto keys = std::vector<std::size_t>(told_.keys);
         std::iota(keys.begin(), keys.end(), 0);
-        dice_.shuffle(keys);
-        keys.resize(std::min(keys.size(), 2 + dice_.below(3)));
+        rng_.shuffle(keys);
+        keys.resize(std::min(keys.size(), 2 + rng_.below(3)));
         for (const auto key : keys) {
-            const auto cost = dice_.percent(60) ? dice_.between(0, 2) : random_cost();
-            made.calls.push_back(
-                {key, with_member({verb::allow, cost, random_least(cost), clock()}),
-                 dice_.percent(40) ? version_ : dice_.below(told_.versions.size())});
+            const auto cost = rng_.percent(60) ? rng_.between(0, 2) : random_cost();
+            made.calls.push_back({key,
+                                  with_member({verb::allow, cost, random_least(cost), clock()}),
+                                  rng_.percent(40) ? version_ : rng_.below(told_.versions.size())});
         }
         last_ = twin_.answer_together(told_.versions, made.calls, now_).back().answer;
         return made;
@@ -190,7 +190,7 @@ class story {
                 all[i] = "member " + std::to_string(i);
             return all;
         }();
-        return members[dice_.below(dice_.percent(70) ? 12 : members.size())];
+        return members[rng_.below(rng_.percent(70) ? 12 : members.size())];
     }
 
     [[nodiscard]] core::call_request with_member(core::call_request request) {
@@ -210,7 +210,7 @@ class story {
     }
 
     [[nodiscard]] core::call_request random_question() {
-        const auto chance = dice_.below(100);
+        const auto chance = rng_.below(100);
         if (chance < 5)
             return {verb::reset, 0, 0, clock()};
         const auto cost = random_cost();
@@ -226,31 +226,31 @@ class story {
     }
 
     [[nodiscard]] std::int64_t random_least(std::int64_t cost) {
-        if (dice_.percent(75))
+        if (rng_.percent(75))
             return cost;
-        return dice_.percent(60) ? std::min<std::int64_t>(cost, 1) : dice_.between(0, cost);
+        return rng_.percent(60) ? std::min<std::int64_t>(cost, 1) : rng_.between(0, cost);
     }
 
     [[nodiscard]] core::call_request hold_question() {
         const auto length =
-            dice_.magnitude(told_.server_clock ? 5'000'000 : limits::max_recovery.count());
-        return {rules().has_log || dice_.percent(50) ? verb::block : verb::once,
-                dice_.percent(10) ? 0 : length, 0, clock()};
+            rng_.magnitude(told_.server_clock ? 5'000'000 : limits::max_recovery.count());
+        return {rules().has_log || rng_.percent(50) ? verb::block : verb::once,
+                rng_.percent(10) ? 0 : length, 0, clock()};
     }
 
     /// A place in the future; or the one that was given last is given back, or nearly that one.
     [[nodiscard]] core::call_request reserve_question(std::int64_t cost) {
-        if (dice_.percent(40))
+        if (rng_.percent(40))
             return {verb::unreserve, cost,
                     std::max<std::int64_t>(0, core::recovers_at(last_) +
-                                                  (dice_.percent(80) ? 0 : dice_.between(-1, 1))),
+                                                  (rng_.percent(80) ? 0 : rng_.between(-1, 1))),
                     clock()};
-        const auto most = dice_.magnitude(limits::max_repayment.count());
+        const auto most = rng_.magnitude(limits::max_repayment.count());
         const auto wait = std::max<std::int64_t>(0, last_.retry_after.count());
         return {verb::reserve, cost,
-                dice_.percent(70)   ? most
-                : dice_.percent(50) ? last_.reset_after.count()
-                                    : std::min(wait, limits::max_repayment.count()),
+                rng_.percent(70)   ? most
+                : rng_.percent(50) ? last_.reset_after.count()
+                                   : std::min(wait, limits::max_repayment.count()),
                 clock()};
     }
 
@@ -258,24 +258,24 @@ class story {
         constexpr std::int64_t edges[] = {0, 1, 2, std::int64_t{1} << 31,
                                           limits::max_exact_integer};
         const auto capacity = some_rule().capacity;
-        switch (dice_.below(8)) {
+        switch (rng_.below(8)) {
         case 0:
-            return dice_.pick(edges);
+            return rng_.pick(edges);
         case 1:
             return capacity;
         case 2:
-            return std::min(capacity + dice_.between(-1, 1), limits::max_exact_integer);
+            return std::min(capacity + rng_.between(-1, 1), limits::max_exact_integer);
         case 3:
             return last_.rules.empty() ? 1 : std::max<std::int64_t>(0, last_.remaining);
         case 4:
-            return dice_.between(0, capacity);
+            return rng_.between(0, capacity);
         default:
-            return dice_.magnitude(std::max<std::int64_t>(1, capacity / 4));
+            return rng_.magnitude(std::max<std::int64_t>(1, capacity / 4));
         }
     }
 
     void move_clock() {
-        if (told_.server_clock || dice_.percent(25))
+        if (told_.server_clock || rng_.percent(25))
             return;
         now_ = std::clamp<std::int64_t>(now_ + jump(), 0, limits::max_time);
     }
@@ -283,17 +283,17 @@ class story {
     [[nodiscard]] std::int64_t jump() {
         constexpr std::int64_t days[] = {1, 7, 31, 366, 1'461}; // of calendars
         const auto& b = some_rule();
-        const auto off = dice_.between(-1, 1);
+        const auto off = rng_.between(-1, 1);
         const auto bounded = [](std::chrono::microseconds wait) {
             return std::min(wait.count(), limits::max_recovery.count());
         };
         const auto is_bucket = b.kind == core::kind::bucket;
         const auto period = is_bucket                        ? b.num / b.den * b.unit
-                            : b.kind == core::kind::calendar ? 86'400'000'000 * dice_.pick(days)
+                            : b.kind == core::kind::calendar ? 86'400'000'000 * rng_.pick(days)
                                                              : b.period * b.unit;
         const auto recovery =
             is_bucket ? std::max<std::int64_t>(1, b.full / b.den) * b.unit : 2 * period;
-        switch (dice_.below(10)) {
+        switch (rng_.below(10)) {
         case 0:
         case 1:
             return bounded(last_.retry_after) + off;
@@ -303,19 +303,19 @@ class story {
         case 4:
             return period + off;
         case 5:
-            return dice_.magnitude(2 * recovery);
+            return rng_.magnitude(2 * recovery);
         case 6:
-            return -dice_.magnitude(2 * recovery);
+            return -rng_.magnitude(2 * recovery);
         case 7:
-            return dice_.percent(20) ? -dice_.magnitude(limits::max_time) : -1;
+            return rng_.percent(20) ? -rng_.magnitude(limits::max_time) : -1;
         case 8:
-            return dice_.magnitude(dice_.percent(20) ? limits::max_time : 1'000'000);
+            return rng_.magnitude(rng_.percent(20) ? limits::max_time : 1'000'000);
         default:
-            return b.unit * dice_.between(1, 3) + off;
+            return b.unit * rng_.between(1, 3) + off;
         }
     }
 
-    dice dice_;
+    test::rng rng_;
     history told_;
     model twin_{6};
     decision last_;

@@ -4,7 +4,7 @@
 
 #include "log_history.hpp"
 
-#include "dice.hpp"
+#include <support/rng.hpp>
 
 #include <colimit/limits.hpp>
 #include <core/compiled_policy.hpp>
@@ -26,19 +26,19 @@ constexpr std::size_t most_rules = limits::max_rules_per_policy;
 
 class log_story {
   public:
-    explicit log_story(std::uint64_t seed) : dice_(seed) {
+    explicit log_story(std::uint64_t seed) : rng_(seed) {
         told_.seed = seed;
-        told_.keys = 1 + dice_.below(4);
+        told_.keys = 1 + rng_.below(4);
         auto rules = std::vector<rule>{};
-        const auto size = dice_.percent(50) ? 1 : 1 + dice_.below(most_rules);
+        const auto size = rng_.percent(50) ? 1 : 1 + rng_.below(most_rules);
         while (rules.size() < size)
             rules.push_back(draw_rule("r" + std::to_string(rules.size())));
         const auto made = policy{"p", rules};
-        told_.versions = {dice_.percent(10) ? made.shadow() : made};
+        told_.versions = {rng_.percent(10) ? made.shadow() : made};
         room_ = core::log_capacity(made.data()->compiled);
         asked_.resize(told_.keys);
-        refunds_ = !counts_refused_ || dice_.percent(50);
-        now_ = dice_.magnitude(limits::max_time / 2);
+        refunds_ = !counts_refused_ || rng_.percent(50);
+        now_ = rng_.magnitude(limits::max_time / 2);
     }
 
     [[nodiscard]] history tell() {
@@ -55,24 +55,24 @@ class log_story {
 
   private:
     [[nodiscard]] rule draw_rule(const std::string& name) {
-        const auto most = dice_.percent(80) ? 12 : 300;
-        const auto period = dice_.magnitude(dice_.percent(70) ? 60'000'000 : 86'400'000'000);
+        const auto most = rng_.percent(80) ? 12 : 300;
+        const auto period = rng_.magnitude(rng_.percent(70) ? 60'000'000 : 86'400'000'000);
         periods_.push_back(period);
-        const auto log = sliding_log(dice_.magnitude(most), std::chrono::microseconds{period});
-        const auto counting = dice_.percent(25);
+        const auto log = sliding_log(rng_.magnitude(most), std::chrono::microseconds{period});
+        const auto counting = rng_.percent(25);
         counts_refused_ = counts_refused_ || counting;
-        return (counting ? log.count_denied() : log).named(name).shadow(dice_.percent(15));
+        return (counting ? log.count_denied() : log).named(name).shadow(rng_.percent(15));
     }
 
     void move_clock() {
-        if (dice_.percent(40))
+        if (rng_.percent(40))
             return;
-        if (dice_.percent(50) && !times_.empty()) {
-            const auto event = times_[dice_.below(times_.size())];
-            const auto edge = event + periods_[dice_.below(periods_.size())];
-            now_ = std::max(now_, edge + dice_.between(-1, 1));
+        if (rng_.percent(50) && !times_.empty()) {
+            const auto event = times_[rng_.below(times_.size())];
+            const auto edge = event + periods_[rng_.below(periods_.size())];
+            now_ = std::max(now_, edge + rng_.between(-1, 1));
         } else {
-            now_ += dice_.magnitude(periods_[dice_.below(periods_.size())]);
+            now_ += rng_.magnitude(periods_[rng_.below(periods_.size())]);
         }
     }
 
@@ -80,8 +80,8 @@ class log_story {
         auto keys = std::vector<std::size_t>(told_.keys);
         for (std::size_t k = 0; k < keys.size(); ++k)
             keys[k] = k;
-        dice_.shuffle(keys);
-        keys.resize(1 + dice_.below(keys.size()));
+        rng_.shuffle(keys);
+        keys.resize(1 + rng_.below(keys.size()));
         auto made = step{};
         for (const auto k : keys)
             made.calls.push_back({.key = k, .request = within_room(k, draw_question())});
@@ -105,11 +105,11 @@ class log_story {
     }
 
     [[nodiscard]] core::call_request draw_question() {
-        const auto cost = dice_.percent(50)   ? 1
-                          : dice_.percent(90) ? dice_.between(0, 6)
-                                              : dice_.magnitude(400);
+        const auto cost = rng_.percent(50)   ? 1
+                          : rng_.percent(90) ? rng_.between(0, 6)
+                                             : rng_.magnitude(400);
         auto q = core::call_request{.cost = cost, .at_least = cost, .now = now_};
-        const auto what = dice_.below(100);
+        const auto what = rng_.below(100);
         q.verb = what < 60   ? verb::allow
                  : what < 75 ? verb::peek
                  : what < 85 ? verb::charge
@@ -117,14 +117,14 @@ class log_story {
                              : verb::reset;
         const auto asks = q.verb == verb::allow || q.verb == verb::peek;
         // Without scripts a call that is counted even if it is denied is counted whole.
-        if (asks && dice_.percent(25) && (q.verb == verb::peek || !counts_refused_))
-            q.at_least = dice_.between(0, cost);
+        if (asks && rng_.percent(25) && (q.verb == verb::peek || !counts_refused_))
+            q.at_least = rng_.between(0, cost);
         if (q.verb == verb::reset)
             q.cost = q.at_least = 0;
         return q;
     }
 
-    dice dice_;
+    test::rng rng_;
     history told_;
     std::int64_t now_ = 0;
     std::vector<std::int64_t> periods_; ///< of the rules

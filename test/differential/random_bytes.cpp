@@ -32,13 +32,13 @@ void append(std::string& out, T value) {
     out.append(bytes, sizeof value);
 }
 
-[[nodiscard]] double promise_of_nothing(dice& d) {
+[[nodiscard]] double promise_of_nothing(test::rng& d) {
     constexpr double values[] = {0, -1, 0.5, std::numeric_limits<double>::quiet_NaN(),
                                  std::numeric_limits<double>::infinity()};
     return d.pick(values);
 }
 
-[[nodiscard]] double no_number(dice& d) {
+[[nodiscard]] double no_number(test::rng& d) {
     constexpr double values[] = {-1,
                                  -0.0,
                                  0,
@@ -54,7 +54,7 @@ void append(std::string& out, T value) {
     return d.pick(values);
 }
 
-[[nodiscard]] slot random_slot(dice& d, const core::compiled_rule& b, std::int64_t now) {
+[[nodiscard]] slot random_slot(test::rng& d, const core::compiled_rule& b, std::int64_t now) {
     const auto length = b.kind == core::kind::calendar ? 86'400'000'000 : b.period * b.unit;
     const auto ends = b.period != 0 && d.percent(50); // a window that has not ended
     const auto t = ends            ? now + d.between(0, 2 * length)
@@ -72,13 +72,13 @@ void append(std::string& out, T value) {
     return {b.tag, {as_double(t), as_double(debt), as_double(num), as_double(capacity)}};
 }
 
-[[nodiscard]] slot random_block(dice& d, std::int64_t now) {
+[[nodiscard]] slot random_block(test::rng& d, std::int64_t now) {
     const auto longest = limits::max_recovery.count();
     const auto length = d.percent(50) ? longest + d.between(-1, 1) : d.magnitude(2 * longest);
     return {redis::block_tag, {static_cast<double>(now), static_cast<double>(length), 1, 1}};
 }
 
-[[nodiscard]] std::vector<slot> random_slots(dice& d, const core::compiled_policy& rules,
+[[nodiscard]] std::vector<slot> random_slots(test::rng& d, const core::compiled_policy& rules,
                                              std::int64_t now) {
     auto slots = std::vector<slot>{};
     for (const auto& b : rules.all())
@@ -111,7 +111,7 @@ void append(std::string& out, T value) {
 
 } // namespace
 
-std::string random_bytes(dice& d, const core::compiled_policy& rules, std::int64_t now) {
+std::string random_bytes(test::rng& d, const core::compiled_policy& rules, std::int64_t now) {
     auto out = std::string{};
     if (d.percent(20)) {
         for (auto left = d.below(400); left > 0; --left)

@@ -5,7 +5,7 @@
 #ifndef COLIMIT_TEST_DIFFERENTIAL_RANDOM_BYTES_HPP
 #define COLIMIT_TEST_DIFFERENTIAL_RANDOM_BYTES_HPP
 
-#include "dice.hpp"
+#include <support/rng.hpp>
 
 #include <core/compiled_policy.hpp>
 
@@ -15,7 +15,7 @@
 namespace colimit::differential {
 
 /// Returns a possible value of a key of this policy at about `now`.
-[[nodiscard]] std::string random_bytes(dice& d, const core::compiled_policy& rules,
+[[nodiscard]] std::string random_bytes(test::rng& d, const core::compiled_policy& rules,
                                        std::int64_t now);
 
 } // namespace colimit::differential

@@ -33,12 +33,12 @@ struct taste {
     bool packed;     ///< their states are numbers
 };
 
-[[nodiscard]] std::int64_t draw_period(dice& d, bool quick) {
+[[nodiscard]] std::int64_t draw_period(test::rng& d, bool quick) {
     return quick ? d.magnitude(quickest_recovery)
                  : d.pick(periods) * d.magnitude(d.percent(50) ? 30 : 100'000);
 }
 
-[[nodiscard]] rule draw_bucket(dice& d, taste asked) {
+[[nodiscard]] rule draw_bucket(test::rng& d, taste asked) {
     const auto quick = asked.quick;
     const auto kind = static_cast<algorithm>(d.below(4));
     // Counted in milliseconds, in which a full bucket is little below 2^53, or in seconds.
@@ -63,16 +63,16 @@ struct taste {
     return d.percent(20) ? r.initially(d.percent(25) ? capacity : d.between(0, capacity)) : r;
 }
 
-[[nodiscard]] std::int64_t draw_limit(dice& d) {
+[[nodiscard]] std::int64_t draw_limit(test::rng& d) {
     return d.magnitude(d.percent(70) ? 20 : d.percent(50) ? 100'000 : 5'000'000'000);
 }
 
-[[nodiscard]] rule draw_fixed_window(dice& d, bool quick) {
+[[nodiscard]] rule draw_fixed_window(test::rng& d, bool quick) {
     const auto r = fixed_window(draw_limit(d), std::chrono::microseconds{draw_period(d, quick)});
     return d.percent(50) ? r.from_first() : r;
 }
 
-[[nodiscard]] rule draw_sliding_window(dice& d, bool quick) {
+[[nodiscard]] rule draw_sliding_window(test::rng& d, bool quick) {
     // Products above 2^53: these are counted in milliseconds and seconds.
     if (!quick && d.percent(30))
         return sliding_window(d.magnitude(5'000'000'000),
@@ -80,7 +80,7 @@ struct taste {
     return sliding_window(draw_limit(d), std::chrono::microseconds{draw_period(d, quick)});
 }
 
-[[nodiscard]] rule draw_window(dice& d, bool quick) {
+[[nodiscard]] rule draw_window(test::rng& d, bool quick) {
     const auto limit = draw_limit(d);
     const auto kind = d.pick(kinds_of_windows);
     if (kind == algorithm::fixed_window)
@@ -92,7 +92,7 @@ struct taste {
 }
 
 /// Rules that remember more than numbers.
-[[nodiscard]] rule draw_memory(dice& d, bool quick) {
+[[nodiscard]] rule draw_memory(test::rng& d, bool quick) {
     const auto limit = d.magnitude(d.percent(80) ? 30 : 1'000);
     const auto period = std::chrono::microseconds{draw_period(d, quick)};
     if (d.percent(40))
@@ -101,7 +101,7 @@ struct taste {
     return d.percent(25) ? log.count_denied() : log;
 }
 
-[[nodiscard]] rule draw(dice& d, taste asked) {
+[[nodiscard]] rule draw(test::rng& d, taste asked) {
     if (asked.windows)
         return d.percent(30) ? draw_sliding_window(d, asked.quick)
                              : draw_fixed_window(d, asked.quick);
@@ -120,7 +120,7 @@ struct taste {
     }
 }
 
-[[nodiscard]] rule random_rule(dice& d, std::string_view name, taste asked) {
+[[nodiscard]] rule random_rule(test::rng& d, std::string_view name, taste asked) {
     if (d.percent(8)) // the way of all others, then
         asked.plain = asked.continuous = asked.windows = false;
     auto r = draw(d, asked);
@@ -129,7 +129,7 @@ struct taste {
     return r.named(name).shadow(d.percent(asked.plain || asked.windows ? 5 : 15));
 }
 
-[[nodiscard]] std::string_view unused_name(dice& d, const std::vector<rule>& rules) {
+[[nodiscard]] std::string_view unused_name(test::rng& d, const std::vector<rule>& rules) {
     for (;;) {
         const auto name = d.pick(names);
         if (std::ranges::none_of(rules, [&](const rule& r) { return r.name() == name; }))
@@ -138,7 +138,7 @@ struct taste {
 }
 
 /// Returns the same rule except for its name, its capacity or its period.
-[[nodiscard]] rule almost(dice& d, const rule& r, const std::vector<rule>& rules, bool quick) {
+[[nodiscard]] rule almost(test::rng& d, const rule& r, const std::vector<rule>& rules, bool quick) {
     if (d.percent(40))
         return rule{r}.named(unused_name(d, rules));
     const auto is_bucket = r.kind() < algorithm::fixed_window && !r.has_initial();
@@ -152,7 +152,7 @@ struct taste {
     return (is_window && r.is_from_first() ? made.from_first() : made).named(r.name());
 }
 
-void change(dice& d, std::vector<rule>& rules, taste asked) {
+void change(test::rng& d, std::vector<rule>& rules, taste asked) {
     for (auto& r : rules) {
         if (d.percent(25))
             r = random_rule(d, r.name(), asked);
@@ -170,7 +170,7 @@ void change(dice& d, std::vector<rule>& rules, taste asked) {
                      random_rule(d, unused_name(d, rules), asked));
 }
 
-[[nodiscard]] policy with_options(dice& d, const std::vector<rule>& rules, taste asked) {
+[[nodiscard]] policy with_options(test::rng& d, const std::vector<rule>& rules, taste asked) {
     auto made = policy{"p", rules};
     const auto bare = asked.plain || asked.windows;
     if (!bare && d.percent(20))
@@ -183,7 +183,7 @@ void change(dice& d, std::vector<rule>& rules, taste asked) {
 
 } // namespace
 
-std::vector<policy> random_versions(dice& d, bool quick, bool packed) {
+std::vector<policy> random_versions(test::rng& d, bool quick, bool packed) {
     const auto asked = taste{.quick = quick,
                              .continuous = d.percent(15),
                              .plain = d.percent(packed ? 50 : 20),

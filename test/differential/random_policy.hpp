@@ -5,7 +5,7 @@
 #ifndef COLIMIT_TEST_DIFFERENTIAL_RANDOM_POLICY_HPP
 #define COLIMIT_TEST_DIFFERENTIAL_RANDOM_POLICY_HPP
 
-#include "dice.hpp"
+#include <support/rng.hpp>
 
 #include <colimit/policy.hpp>
 
@@ -16,7 +16,7 @@ namespace colimit::differential {
 /// 1 to 5 versions of a policy.
 /// @param quick rules that recover within seconds, for histories in real time
 /// @param packed their states are, so their rules are numbers
-[[nodiscard]] std::vector<policy> random_versions(dice& d, bool quick, bool packed);
+[[nodiscard]] std::vector<policy> random_versions(test::rng& d, bool quick, bool packed);
 
 } // namespace colimit::differential
 

@@ -9,8 +9,8 @@
 
 #include "caller.hpp"
 #include "checker.hpp"
+#include "fault_injector.hpp"
 #include "records_file.hpp"
-#include "trouble.hpp"
 
 #include <support/fault_proxy.hpp>
 #include <support/fresh_folder.hpp>
@@ -148,7 +148,7 @@ class run {
                              .seed = seed + static_cast<std::uint64_t>(p)});
             children.push_back(fork_caller(tasks.back(), order_));
         }
-        auto worse = trouble{own_ ? &*own_ : nullptr, order_.server, seed};
+        auto worse = fault_injector{own_ ? &*own_ : nullptr, order_.server, seed};
         if (bad) {
             bad->start();
             worse.make(prefix, [&] { return all_ended(children); });

@@ -6,6 +6,7 @@
 #include "stores.hpp"
 
 #include <support/decision_text.hpp>
+#include <support/rng.hpp>
 #include <support/rules_of_every_kind.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
@@ -13,7 +14,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,22 +40,14 @@ using us = std::chrono::microseconds;
     return to_string(p[0]);
 }
 
-struct dice {
-    std::mt19937_64 random{42};
-
-    [[nodiscard]] std::int64_t below(std::int64_t n) {
-        return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
-    }
-};
-
 /// Some calls for a key, up to a time that is answered.
 [[nodiscard]] std::int64_t live_a_little(open_limiter& s, const std::string& key, const policy& p,
-                                         dice& roll) {
+                                         test::rng& roll) {
     const auto capacity = p[0].capacity();
-    auto now = roll.below(86'400 * second);
-    for (auto n = roll.below(5); n >= 0; --n) {
-        const auto cost = roll.below(capacity + 1);
-        switch (roll.below(5)) {
+    auto now = roll.between(0, 86'400 * second - 1);
+    for (auto n = roll.between(0, 4); n >= 0; --n) {
+        const auto cost = roll.between(0, capacity);
+        switch (roll.between(0, 4)) {
         case 0:
             s.charge(key, p, {.cost = cost, .now = at(now)});
             break;
@@ -63,10 +55,10 @@ struct dice {
             s.refund(key, p, {.cost = cost, .now = at(now)});
             break;
         case 2:
-            now += roll.below(3 * second);
+            now += roll.between(0, 3 * second - 1);
             break;
         default:
-            s.allow(key, p, {.cost = cost, .at_least = roll.below(cost + 1), .now = at(now)});
+            s.allow(key, p, {.cost = cost, .at_least = roll.between(0, cost), .now = at(now)});
         }
     }
     return now;
@@ -75,7 +67,7 @@ struct dice {
 /// `check(policy, key, now)` for every kind after some histories.
 template<class Check>
 void after_some_histories(open_limiter& s, Check check) {
-    auto roll = dice{};
+    auto roll = test::rng{42};
     for (const auto limit : {1, 2, 7})
         for (const auto period : {us{1s}, us{999'983}})
             for (const auto& p : every_kind(limit, period))
@@ -106,8 +98,8 @@ BOOST_DATA_TEST_CASE(P1_the_first_allow_of_any_kind_leaves_the_limit_minus_one, 
 BOOST_DATA_TEST_CASE(P2_any_kind_allows_a_retry_exactly_at_retry_after, every_store()) {
     auto s = open_store(sample);
     after_some_histories(
-        *s, [&](const policy& p, const std::string& key, std::int64_t now, dice& roll) {
-            const auto cost = 1 + roll.below(p[0].capacity());
+        *s, [&](const policy& p, const std::string& key, std::int64_t now, test::rng& roll) {
+            const auto cost = 1 + roll.between(0, p[0].capacity() - 1);
             s->allow(key, p, {.cost = p[0].capacity(), .at_least = 0, .now = at(now)});
             const auto d = s->allow(key, p, {.cost = cost, .now = at(now)});
             BOOST_TEST_REQUIRE(d.outcome == outcome::denied);
@@ -121,14 +113,15 @@ BOOST_DATA_TEST_CASE(P2_any_kind_allows_a_retry_exactly_at_retry_after, every_st
 
 BOOST_DATA_TEST_CASE(at_reset_after_any_kind_has_recovered_and_no_earlier, every_store()) {
     auto s = open_store(sample);
-    after_some_histories(*s, [&](const policy& p, const std::string& key, std::int64_t now, dice&) {
-        const auto d = s->allow(key, p, {.at_least = 0, .now = at(now)});
-        const auto end = at(now) + d.reset_after;
-        if (d.reset_after.count() > 0)
-            BOOST_TEST(s->peek(key, p, {.now = end - 1us}).reset_after.count() == 1);
-        BOOST_TEST(s->peek(key, p, {.now = end}).reset_after.count() == 0);
-        BOOST_TEST(s->peek(key, p, {.now = end}).remaining == p[0].capacity());
-    });
+    after_some_histories(
+        *s, [&](const policy& p, const std::string& key, std::int64_t now, test::rng&) {
+            const auto d = s->allow(key, p, {.at_least = 0, .now = at(now)});
+            const auto end = at(now) + d.reset_after;
+            if (d.reset_after.count() > 0)
+                BOOST_TEST(s->peek(key, p, {.now = end - 1us}).reset_after.count() == 1);
+            BOOST_TEST(s->peek(key, p, {.now = end}).reset_after.count() == 0);
+            BOOST_TEST(s->peek(key, p, {.now = end}).remaining == p[0].capacity());
+        });
 }
 
 BOOST_DATA_TEST_CASE(P3_a_denial_by_any_kind_changes_no_key, every_redis()) {
@@ -156,14 +149,14 @@ BOOST_DATA_TEST_CASE(P3_a_denial_by_any_kind_changes_no_key, every_redis()) {
 
 BOOST_DATA_TEST_CASE(P4_keys_of_any_kind_outlive_their_state_and_end_in_time, every_redis()) {
     auto s = open_store(sample, 0ms);
-    auto roll = dice{};
+    auto roll = test::rng{42};
     constexpr asked_verb verbs[] = {asked_verb::allow, asked_verb::allow, asked_verb::charge,
                                     asked_verb::refund, asked_verb::peek};
     auto checked = 0;
     for (const auto& p : every_kind(20, us{2s}))
         for (int i = 0; i < 40; ++i) {
-            const auto verb = verbs[roll.below(5)];
-            const auto got = s->ask(verb, "k", p, {.cost = roll.below(6)});
+            const auto verb = verbs[roll.between(0, 4)];
+            const auto got = s->ask(verb, "k", p, {.cost = roll.between(0, 5)});
             BOOST_REQUIRE(!got.ec);
             const auto recovery = got.result.reset_after.count();
             const auto found = look().keys();
@@ -194,9 +187,9 @@ BOOST_DATA_TEST_CASE(P5_any_kind_with_a_limit_of_10_lets_10_of_15_through, every
 BOOST_DATA_TEST_CASE(P6_a_partial_grant_of_any_kind_charges_what_it_grants, every_store()) {
     auto s = open_store(sample);
     after_some_histories(
-        *s, [&](const policy& p, const std::string& key, std::int64_t now, dice& roll) {
+        *s, [&](const policy& p, const std::string& key, std::int64_t now, test::rng& roll) {
             const auto before = s->peek(key, p, {.cost = 0, .now = at(now)});
-            const auto cost = 1 + roll.below(2 * p[0].capacity());
+            const auto cost = 1 + roll.between(0, 2 * p[0].capacity() - 1);
             const auto d = s->allow(key, p, {.cost = cost, .at_least = 1, .now = at(now)});
             BOOST_TEST(d.granted == std::min(cost, before.remaining));
             BOOST_TEST(d.rules[0].balance == before.rules[0].balance - d.granted);
@@ -232,9 +225,9 @@ BOOST_DATA_TEST_CASE(P8_a_step_forward_gives_any_kind_one_limit, every_store()) 
 BOOST_DATA_TEST_CASE(P15_a_refund_lifts_no_kind_above_its_limit, every_unpacked()) {
     auto s = open_store(sample);
     after_some_histories(
-        *s, [&](const policy& p, const std::string& key, std::int64_t now, dice& roll) {
+        *s, [&](const policy& p, const std::string& key, std::int64_t now, test::rng& roll) {
             const auto before = s->peek(key, p, {.cost = 0, .now = at(now)}).rules[0].balance;
-            const auto cost = roll.below(p[0].capacity() + 1);
+            const auto cost = roll.between(0, p[0].capacity());
             s->charge(key, p, {.cost = cost, .now = at(now)});
             const auto back = s->refund(key, p, {.cost = cost, .now = at(now)});
             BOOST_TEST(back.rules[0].balance == before);
@@ -281,7 +274,7 @@ struct bound {
 
 BOOST_DATA_TEST_CASE(P12_no_window_of_time_ever_sees_more_than_its_bound, every_store()) {
     auto s = open_store(sample);
-    auto roll = dice{};
+    auto roll = test::rng{42};
     auto number = 0;
     for (const auto& b : bounds()) {
         const policy p{"p" + std::to_string(number++), b.limited};
@@ -289,9 +282,10 @@ BOOST_DATA_TEST_CASE(P12_no_window_of_time_ever_sees_more_than_its_bound, every_
         auto now = std::int64_t{0};
         auto most = std::int64_t{0};
         for (int i = 0; i < 250; ++i) {
-            now += roll.below(3) == 0 ? roll.below(b.window / 2 + 1) : roll.below(b.window / 20);
+            now += roll.between(0, 2) == 0 ? roll.between(0, b.window / 2)
+                                           : roll.between(0, b.window / 20 - 1);
             const auto d =
-                s->allow("k", p, {.cost = 1 + roll.below(9), .at_least = 0, .now = at(now)});
+                s->allow("k", p, {.cost = 1 + roll.between(0, 8), .at_least = 0, .now = at(now)});
             granted.emplace_back(now, d.granted);
             auto sum = std::int64_t{0};
             for (const auto& [when, n] : granted)

@@ -6,12 +6,12 @@
 
 #include <support/decision_text.hpp>
 #include <support/key_history.hpp>
+#include <support/rng.hpp>
 #include <support/rules_of_every_kind.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <random>
 
 BOOST_AUTO_TEST_SUITE(properties)
 
@@ -26,21 +26,13 @@ using us = std::chrono::microseconds;
 constexpr auto start = std::int64_t{1'700'000'000'000'000};
 constexpr auto year_2100 = std::int64_t{4'102'444'800'000'000};
 
-struct dice {
-    std::mt19937_64 random;
-
-    [[nodiscard]] std::int64_t below(std::int64_t n) {
-        return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
-    }
-};
-
 /// Some calls at some times; the clock does not go back.
-void live_a_little(key_history& k, dice& roll) {
+void live_a_little(key_history& k, test::rng& roll) {
     const auto& l = k.plan().rules()[0];
     const auto period = std::max<std::int64_t>(l.period * l.unit, 1'000'000);
-    for (auto n = roll.below(8); n >= 0; --n) {
-        const auto cost = roll.below(l.capacity + 2);
-        switch (roll.below(5)) {
+    for (auto n = roll.between(0, 7); n >= 0; --n) {
+        const auto cost = roll.between(0, l.capacity + 1);
+        switch (roll.between(0, 4)) {
         case 0:
             k.charge(cost);
             break;
@@ -48,10 +40,11 @@ void live_a_little(key_history& k, dice& roll) {
             k.refund(cost);
             break;
         case 2:
-            k.now += roll.below(2) == 0 ? roll.below(3 * period) : period - k.now % period;
+            k.now +=
+                roll.between(0, 1) == 0 ? roll.between(0, 3 * period - 1) : period - k.now % period;
             break;
         default:
-            k.allow(cost, roll.below(cost + 1));
+            k.allow(cost, roll.between(0, cost));
         }
     }
 }
@@ -59,12 +52,12 @@ void live_a_little(key_history& k, dice& roll) {
 /// Every kind after many histories.
 template<class Check>
 void after_any_history(Check check) {
-    auto roll = dice{std::mt19937_64{42}};
+    auto roll = test::rng{42};
     for (const auto limit : {1, 2, 3, 10, 97})
         for (const auto period : {us{1s}, us{7}, us{999'983}, us{1h}})
             for (const auto& r : rules_of_every_kind(limit, period))
                 for (int i = 0; i < 25; ++i) {
-                    auto k = key_history{policy{"p", r}, start + roll.below(86'400'000'000)};
+                    auto k = key_history{policy{"p", r}, start + roll.between(0, 86'399'999'999)};
                     live_a_little(k, roll);
                     BOOST_TEST_CONTEXT(to_string(r) << " at " << k.now << ", turn " << i)
                     check(k, roll);
@@ -86,8 +79,8 @@ BOOST_AUTO_TEST_CASE(p1_the_first_allow_leaves_the_limit_minus_1) {
 }
 
 BOOST_AUTO_TEST_CASE(p2_what_is_refused_is_allowed_exactly_at_retry_after_and_not_before) {
-    after_any_history([](const key_history& before, dice& roll) {
-        const auto cost = roll.below(before.plan().rules()[0].capacity + 1);
+    after_any_history([](const key_history& before, test::rng& roll) {
+        const auto cost = roll.between(0, before.plan().rules()[0].capacity);
         auto now = before;
         const auto d = now.allow(cost);
         if (d.allowed())
@@ -102,11 +95,11 @@ BOOST_AUTO_TEST_CASE(p2_what_is_refused_is_allowed_exactly_at_retry_after_and_no
 }
 
 BOOST_AUTO_TEST_CASE(p2_an_overdrawn_key_too_is_allowed_exactly_at_retry_after) {
-    after_any_history([](const key_history& before, dice& roll) {
+    after_any_history([](const key_history& before, test::rng& roll) {
         const auto capacity = before.plan().rules()[0].capacity;
         auto k = before;
-        k.charge(capacity + roll.below(2 * capacity) + 1);
-        const auto cost = roll.below(capacity + 1);
+        k.charge(capacity + roll.between(0, 2 * capacity - 1) + 1);
+        const auto cost = roll.between(0, capacity);
         const auto d = k.peek(cost);
         BOOST_TEST(!d.allowed());
         auto early = k;
@@ -118,7 +111,7 @@ BOOST_AUTO_TEST_CASE(p2_an_overdrawn_key_too_is_allowed_exactly_at_retry_after) 
 }
 
 BOOST_AUTO_TEST_CASE(at_reset_after_all_is_there_again_and_not_before) {
-    after_any_history([](const key_history& before, dice&) {
+    after_any_history([](const key_history& before, test::rng&) {
         auto k = before;
         const auto d = k.peek(0);
         auto early = k;
@@ -142,10 +135,10 @@ BOOST_AUTO_TEST_CASE(p5_a_limit_of_10_lets_10_of_15_through) {
 }
 
 BOOST_AUTO_TEST_CASE(p6_a_partial_grant_charges_what_it_grants_and_grants_what_fits) {
-    after_any_history([](const key_history& before, dice& roll) {
+    after_any_history([](const key_history& before, test::rng& roll) {
         const auto capacity = before.plan().rules()[0].capacity;
-        const auto cost = roll.below(2 * capacity + 1);
-        const auto at_least = roll.below(std::min(cost, capacity) + 1);
+        const auto cost = roll.between(0, 2 * capacity);
+        const auto at_least = roll.between(0, std::min(cost, capacity));
         auto part = before;
         const auto room = part.peek(0);
         part = before;
@@ -166,35 +159,35 @@ BOOST_AUTO_TEST_CASE(p6_a_partial_grant_charges_what_it_grants_and_grants_what_f
 }
 
 BOOST_AUTO_TEST_CASE(p3_a_refusal_and_a_peek_write_nothing) {
-    after_any_history([](const key_history& before, dice& roll) {
+    after_any_history([](const key_history& before, test::rng& roll) {
         const auto capacity = before.plan().rules()[0].capacity;
         // A new key of an `.initially` bucket is written by its first call, whatever it is.
         if (!before.state.exists)
             return;
         auto k = before;
-        k.peek(roll.below(capacity + 2));
+        k.peek(roll.between(0, capacity + 1));
         BOOST_TEST((k.last_effect == core::effect::nothing));
         k = before;
-        if (!k.allow(roll.below(capacity + 2)).allowed())
+        if (!k.allow(roll.between(0, capacity + 1)).allowed())
             BOOST_TEST((k.last_effect == core::effect::nothing));
     });
 }
 
 BOOST_AUTO_TEST_CASE(p15_a_refund_never_lifts_remaining_above_the_limit_and_undoes_a_charge) {
-    after_any_history([](const key_history& before, dice& roll) {
+    after_any_history([](const key_history& before, test::rng& roll) {
         const auto capacity = before.plan().rules()[0].capacity;
         auto k = before;
         const auto balance = k.peek(0).rules[0].balance;
-        const auto cost = roll.below(capacity + 1);
+        const auto cost = roll.between(0, capacity);
         k.charge(cost);
         BOOST_TEST(k.refund(cost).rules[0].balance == balance);
-        BOOST_TEST(k.refund(roll.below(5 * capacity)).remaining <= capacity);
+        BOOST_TEST(k.refund(roll.between(0, 5 * capacity - 1)).remaining <= capacity);
     });
 }
 
 BOOST_AUTO_TEST_CASE(a_peek_says_what_allow_then_does) {
-    after_any_history([](const key_history& before, dice& roll) {
-        const auto cost = roll.below(before.plan().rules()[0].capacity + 2);
+    after_any_history([](const key_history& before, test::rng& roll) {
+        const auto cost = roll.between(0, before.plan().rules()[0].capacity + 1);
         auto k = before;
         const auto said = k.peek(cost);
         const auto done = k.allow(cost);
@@ -205,15 +198,15 @@ BOOST_AUTO_TEST_CASE(a_peek_says_what_allow_then_does) {
 }
 
 BOOST_AUTO_TEST_CASE(what_goes_through_a_store_between_calls_is_all_that_matters) {
-    after_any_history([](const key_history& before, dice& roll) {
+    after_any_history([](const key_history& before, test::rng& roll) {
         auto kept = before;
         auto stored = before;
         stored.forget_flags_between_calls = true;
         const auto capacity = before.plan().rules()[0].capacity;
         for (int i = 0; i < 4; ++i) {
-            const auto cost = roll.below(capacity + 1);
+            const auto cost = roll.between(0, capacity);
             BOOST_TEST(kept.allow(cost) == stored.allow(cost));
-            kept.now += roll.below(1'000'000);
+            kept.now += roll.between(0, 999'999);
             stored.now = kept.now;
             BOOST_TEST(kept.peek(cost) == stored.peek(cost));
         }

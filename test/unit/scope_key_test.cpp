@@ -10,9 +10,9 @@
 #include <colimit/limiter.hpp>
 #include <support/coroutine_run.hpp>
 #include <support/refusal.hpp>
+#include <support/rng.hpp>
 
 #include <map>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,27 +45,25 @@ using meaning = std::vector<std::pair<int, std::string>>;
 }
 
 /// Few bytes, most of them with a meaning, so that keys that could collide are drawn.
-struct dice {
-    std::mt19937_64 random{7}; // NOLINT: the same ones every time
-
-    [[nodiscard]] std::size_t below(std::size_t n) { return random() % n; }
+struct random_meanings {
+    test::rng random{7};
 
     [[nodiscard]] std::string bytes() {
         constexpr auto letters = ";=%#a3B25:/\0\n\xff"sv;
-        auto out = std::string(below(6), ' ');
-        if (below(20) == 0)
-            out.resize(limits::max_key_part_bytes - 3 + below(6));
+        auto out = std::string(random.below(6), ' ');
+        if (random.below(20) == 0)
+            out.resize(limits::max_key_part_bytes - 3 + random.below(6));
         for (auto& c : out)
-            c = letters[below(letters.size())];
+            c = letters[random.below(letters.size())];
         return out;
     }
 
     [[nodiscard]] meaning next() {
-        auto m = meaning{{static_cast<int>(below(2)), ""}};
+        auto m = meaning{{static_cast<int>(random.below(2)), ""}};
         if (m[0].first == 1)
             m[0].second = bytes();
-        for (auto n = below(5); n > 0; --n)
-            m.emplace_back(static_cast<int>(below(2)), bytes());
+        for (auto n = random.below(5); n > 0; --n)
+            m.emplace_back(static_cast<int>(random.below(2)), bytes());
         return m;
     }
 };
@@ -88,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_key_serves_wherever_a_text_does) {
 }
 
 BOOST_AUTO_TEST_CASE(different_scopes_and_parts_never_give_the_same_bytes) {
-    auto roll = dice{};
+    auto roll = random_meanings{};
     auto seen = std::map<std::string, meaning>{};
     auto collisions = 0;
     for (int i = 0; i < 200'000; ++i) {

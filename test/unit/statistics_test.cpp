@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_local_limiter_counts_what_it_decided) {
     (void)limiter.seen("an id", ids);
     const auto counted = limiter.statistics();
     BOOST_TEST(counted.allowed == 3U);
-    BOOST_TEST(counted.limited == 4U);
+    BOOST_TEST(counted.denied == 4U);
     BOOST_TEST(counted.never == 1U);
     BOOST_TEST(counted.states == 1U);
 }

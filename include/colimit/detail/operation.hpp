@@ -12,6 +12,8 @@
 #include <colimit/error.hpp>
 #include <colimit/failure_mode.hpp>
 
+#include <boost/intrusive/list_hook.hpp>
+
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -63,7 +65,8 @@ struct fallback_context {
     std::shared_ptr<const policy_data> policy;
 };
 
-struct operation {
+struct operation
+    : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>> {
     using finish_function = void (*)(operation*, bool invoke);
 
     explicit operation(limiter_core& core, finish_function f) noexcept : owner(&core), finish(f) {}
@@ -75,8 +78,6 @@ struct operation {
     call_pool* pool = nullptr;
     /// Frees the memory, then invokes the handler (or destroys it).
     finish_function finish;
-    operation* next = nullptr;
-    operation* previous = nullptr;
     call_kind kind = call_kind::ready;
     bool is_held = false;    ///< by a store, which has not ended it yet
     bool has_left = false;   ///< the limiter no longer knows it; guarded by the limiter's lock

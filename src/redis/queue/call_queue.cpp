@@ -58,7 +58,7 @@ bool call_queue::expire(std::int64_t now, errc unsent) {
 bool call_queue::expire_unsent(std::int64_t now) {
     auto any = false;
     for (auto* op = by_deadline_.front(); op != nullptr && op->deadline <= now;) {
-        auto* next = op->next;
+        auto* next = by_deadline_.after(*op);
         if (!is_sent(*op)) {
             withdraw(*op, errc::deadline_exceeded);
             any = true;
@@ -73,7 +73,7 @@ bool call_queue::expire_unsent(std::int64_t now) {
 std::optional<std::int64_t> call_queue::next_deadline() const noexcept {
     if (by_deadline_.empty())
         return std::nullopt;
-    return by_deadline_.front()->deadline;
+    return by_deadline_.begin()->deadline;
 }
 
 } // namespace colimit::redis

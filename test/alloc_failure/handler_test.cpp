@@ -5,8 +5,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <alloc_failure/failing_new.hpp>
 #include <colimit/limiter.hpp>
-#include <scarcity/scarce_memory.hpp>
 #include <support/handler_shapes.hpp>
 
 #include <boost/asio/io_context.hpp>

@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <scarcity/scarce_memory.hpp>
+#include <alloc_failure/failing_new.hpp>
 #include <support/batcher_bench.hpp>
 
 #include <boost/asio/error.hpp>
@@ -15,7 +15,7 @@
 #include <new>
 #include <string>
 
-BOOST_AUTO_TEST_SUITE(scarce_batches)
+BOOST_AUTO_TEST_SUITE(failing_batches)
 
 namespace {
 
@@ -50,18 +50,18 @@ struct conversation : test::batcher_bench {
 /// Returns whether writing the calls needs an i-th allocation. When that fails, they are written
 /// later.
 [[nodiscard]] bool fails_first(const policy& rules, std::int64_t i) {
-    auto scarce = conversation{rules};
+    auto failing = conversation{rules};
     auto out = std::string{};
     try {
         const auto shortage = test::shortage{i, 1};
-        scarce.batcher.write(out, 0, 0);
+        failing.batcher.write(out, 0, 0);
         return false;
     } catch (const std::bad_alloc&) {
-        BOOST_TEST(!scarce.batcher.expects_reply());
-        BOOST_TEST(!scarce.batcher.is_sent(scarce.calls.front()));
+        BOOST_TEST(!failing.batcher.expects_reply());
+        BOOST_TEST(!failing.batcher.is_sent(failing.calls.front()));
     }
     auto rich = conversation{rules};
-    BOOST_TEST(scarce.write_without_one() == rich.write_without_one());
+    BOOST_TEST(failing.write_without_one() == rich.write_without_one());
     return true;
 }
 

@@ -2,14 +2,14 @@
 //
 // A sketch that gets no memory counts on with what it has.
 
+#include <alloc_failure/failing_new.hpp>
 #include <core/hyperloglog.hpp>
-#include <scarcity/scarce_memory.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <cstdint>
 
-BOOST_AUTO_TEST_SUITE(scarce_sketches)
+BOOST_AUTO_TEST_SUITE(failing_sketches)
 
 using colimit::core::hyperloglog;
 using colimit::test::shortage;
@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(a_sketch_without_memory_for_a_member_stays_as_it_is) {
         auto has_room = false;
         auto is_new = false;
         {
-            const auto scarce = shortage{1, 1'000};
+            const auto failing = shortage{1, 1'000};
             has_room = sketch.make_room_for(mark);
             is_new = sketch.add(mark);
         }

@@ -2,7 +2,7 @@
 //
 // One tick is ten milliseconds.
 
-#include "trouble.hpp"
+#include "fault_injector.hpp"
 
 #include "caller.hpp"
 
@@ -25,10 +25,10 @@ constexpr auto tick_length = 10ms;
 
 } // namespace
 
-trouble::trouble(test::redis_server* own, std::string server, std::uint64_t seed)
+fault_injector::fault_injector(test::redis_server* own, std::string server, std::uint64_t seed)
     : own_(own), server_(std::move(server)), random_(seed) {}
 
-void trouble::make(const std::string& prefix, const std::function<bool()>& over) {
+void fault_injector::make(const std::string& prefix, const std::function<bool()>& over) {
     losses_.clear();
     executed_ = {};
     auto next = std::chrono::steady_clock::now();
@@ -46,7 +46,7 @@ void trouble::make(const std::string& prefix, const std::function<bool()>& over)
     client_.reset();
 }
 
-void trouble::step(const std::string& prefix, std::uint64_t tick) {
+void fault_injector::step(const std::string& prefix, std::uint64_t tick) {
     client_->must({"SCRIPT", "FLUSH"});
     if (random_() % 20 == 0)
         client_->must({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
@@ -59,13 +59,13 @@ void trouble::step(const std::string& prefix, std::uint64_t tick) {
         kill(prefix);
 }
 
-void trouble::freeze() {
+void fault_injector::freeze() {
     own_->stop();
     std::this_thread::sleep_for(std::chrono::milliseconds{random_() % 200});
     own_->cont();
 }
 
-void trouble::kill(const std::string& prefix) {
+void fault_injector::kill(const std::string& prefix) {
     try {
         const auto before = read_totals(server_, prefix);
         for (std::size_t l = 0; l < limits.size(); ++l)

@@ -3,7 +3,7 @@
 // All forms of operator new come to malloc here, and all of operator delete to free, so that this
 // works beside the allocator of a sanitizer too.
 
-#include <scarcity/scarce_memory.hpp>
+#include <alloc_failure/failing_new.hpp>
 
 #include <algorithm>
 #include <cstddef>

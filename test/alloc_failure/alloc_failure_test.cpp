@@ -8,7 +8,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <scarcity/scarce_memory.hpp>
+#include <alloc_failure/failing_new.hpp>
 #include <support/live_limiter.hpp>
 #include <support/tls_server.hpp>
 #include <support/trial.hpp>
@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-BOOST_AUTO_TEST_SUITE(scarcity)
+BOOST_AUTO_TEST_SUITE(alloc_failure)
 
 namespace {
 
@@ -65,9 +65,9 @@ const auto by_name = std::string{"redis://localhost:"};
 
 /// A call under test, and the same key seen through a limiter that lacks nothing.
 struct pair_of_trials {
-    pair_of_trials(limiter& scarce, limiter& rich, kind_of_call kind, const std::string& key,
+    pair_of_trials(limiter& failing, limiter& rich, kind_of_call kind, const std::string& key,
                    const policy& rules)
-        : call(scarce, kind, key, rules), witness(rich, kind, key, rules) {}
+        : call(failing, kind, key, rules), witness(rich, kind, key, rules) {}
 
     void start() {
         try {
@@ -273,7 +273,7 @@ void fail_each(const config& settings, way how, test::live* witness, Play play,
                 auto c = conversation{settings, how, witness,
                                       std::to_string(length) + '/' + std::to_string(first)};
                 {
-                    const auto scarce = shortage{first, length};
+                    const auto failing = shortage{first, length};
                     play(c);
                     c.destroy();
                     more = shortage::has_struck();
@@ -376,7 +376,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_given_up_without_memory_is_a_problem) 
         auto context = asio::io_context{1};
         auto l = std::optional<limiter>{};
         {
-            const auto scarce = shortage{n, 1};
+            const auto failing = shortage{n, 1};
             try {
                 l.emplace(context.get_executor(),
                           settings(server.address(), execution_mode::script));

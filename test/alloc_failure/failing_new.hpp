@@ -3,8 +3,8 @@
 // Memory that runs out on request of a test: what operator new and aligned_alloc, which Asio uses,
 // are asked for in the thread of the test.
 
-#ifndef COLIMIT_TEST_SCARCITY_SCARCE_MEMORY_HPP
-#define COLIMIT_TEST_SCARCITY_SCARCE_MEMORY_HPP
+#ifndef COLIMIT_TEST_ALLOC_FAILURE_FAILING_NEW_HPP
+#define COLIMIT_TEST_ALLOC_FAILURE_FAILING_NEW_HPP
 
 #include <cstdint>
 

@@ -3,8 +3,8 @@
 // Random choices, the same everywhere for the same seed (the distributions of the standard library
 // are not).
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_DICE_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_DICE_HPP
+#ifndef COLIMIT_TEST_SUPPORT_RNG_HPP
+#define COLIMIT_TEST_SUPPORT_RNG_HPP
 
 #include <bit>
 #include <cstddef>
@@ -13,21 +13,22 @@
 #include <utility>
 #include <vector>
 
-namespace colimit::differential {
+namespace colimit::test {
 
-class dice {
+class rng {
   public:
-    explicit dice(std::uint64_t seed) : random_(seed) {}
+    explicit rng(std::uint64_t seed) : random_(seed) {}
 
     [[nodiscard]] std::uint64_t bits() { return random_(); }
-    /// 0 to n - 1.
+    /// Returns 0 to n - 1.
     [[nodiscard]] std::size_t below(std::size_t n) { return random_() % n; }
     [[nodiscard]] bool percent(std::size_t p) { return below(100) < p; }
+    /// Returns `least` to `most`.
     [[nodiscard]] std::int64_t between(std::int64_t least, std::int64_t most) {
         const auto width = static_cast<std::uint64_t>(most - least) + 1;
         return least + static_cast<std::int64_t>(random_() % width);
     }
-    /// 1 to `most`, all magnitudes alike.
+    /// Returns 1 to `most`, all magnitudes alike.
     [[nodiscard]] std::int64_t magnitude(std::int64_t most) {
         auto top = most;
         for (auto halvings =
@@ -50,6 +51,6 @@ class dice {
     std::mt19937_64 random_;
 };
 
-} // namespace colimit::differential
+} // namespace colimit::test
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <scarcity/scarce_memory.hpp>
+#include <alloc_failure/failing_new.hpp>
 #include <support/all_or_nothing.hpp>
 
 #include <chrono>
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-BOOST_AUTO_TEST_SUITE(scarce_memory_for_several_keys)
+BOOST_AUTO_TEST_SUITE(allocations_fail_for_several_keys)
 
 namespace {
 
@@ -26,8 +26,8 @@ using test::shortage;
 constexpr std::int64_t now = 1'700'000'000'000'000;
 
 /// Keys of which each has a log or a sketch, or gets one.
-struct scarce_call {
-    explicit scarce_call(std::size_t states) : store(states) {
+struct failing_call {
+    explicit failing_call(std::size_t states) : store(states) {
         for (int i = 0; i < 60; ++i)
             names.push_back("key" + std::to_string(i));
         for (std::size_t i = 0; i < names.size(); ++i) {
@@ -58,11 +58,11 @@ BOOST_AUTO_TEST_CASE(without_memory_all_are_charged_or_none) {
         for (const std::int64_t length : {1, 3, 1'000}) {
             auto is_over = false;
             for (std::int64_t first = 1; !is_over; ++first) {
-                auto c = scarce_call{states};
+                auto c = failing_call{states};
                 const auto before = test::peek_all(c.store, c.checks, now);
                 auto failed = false;
                 {
-                    const auto scarce = shortage{first, length};
+                    const auto failing = shortage{first, length};
                     try {
                         (void)memory::answer_together(c.store, c.checks, now);
                     } catch (const std::bad_alloc&) {

@@ -3,8 +3,8 @@
 // Faults of a server and its connections while processes call: scripts are flushed a hundred times
 // per second, connections are killed, it is frozen, it is killed with all its state.
 
-#ifndef COLIMIT_TEST_ORACLE_TROUBLE_HPP
-#define COLIMIT_TEST_ORACLE_TROUBLE_HPP
+#ifndef COLIMIT_TEST_ORACLE_FAULT_INJECTOR_HPP
+#define COLIMIT_TEST_ORACLE_FAULT_INJECTOR_HPP
 
 #include "checker.hpp"
 
@@ -20,10 +20,10 @@
 
 namespace colimit::oracle {
 
-class trouble {
+class fault_injector {
   public:
     /// @param own null for a server of another program: it is not frozen and not killed
-    trouble(test::redis_server* own, std::string server, std::uint64_t seed);
+    fault_injector(test::redis_server* own, std::string server, std::uint64_t seed);
 
     /// Makes trouble until `over` says so; ends with a server that works.
     void make(const std::string& prefix, const std::function<bool()>& over);
