@@ -6,7 +6,6 @@
 #include <colimit/local_limiter.hpp>
 #include <memory/bloom_filters.hpp>
 #include <memory/store.hpp>
-#include <policy/once_policy.hpp>
 #include <policy/policy_data.hpp>
 #include <policy/request_check.hpp>
 
