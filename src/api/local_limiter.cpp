@@ -43,7 +43,7 @@ decision local_limiter::answer(std::string_view key, const detail::policy_data& 
     if (call_request.now == detail::store_clock)
         call_request.now = detail::system_now();
     decision out; // not decision{}: GCC would clear all of it first
-    store_->answer(lookup, data, call_request, out);
+    store_->decide(lookup, data, call_request, out);
     ++decided_[static_cast<std::size_t>(out.outcome)];
     return out;
 }
