@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// States that were stored with other numbers. Two versions of a policy may run side by side.
-// Together they may admit at most max(capacity) + max(rate) * W in any interval W, the bound of a
-// bucket V with the larger numbers of both. The stored debt is never below that of V. A rule
-// reads it as
+// States that were stored with other numbers. Two versions of a policy may run side by side. In any
+// interval W they may together admit at most max(capacity) + max(rate) * W, the bound of a bucket V
+// with the larger numbers of both. The stored debt is never below that of V. A rule reads the
+// stored debt as
 //
 //     whole      the stored debt in the rule's own ticks, rounded up, repaid at the rule's own rate
 //     view       the same, but at the stored time at most the rule's capacity

@@ -23,7 +23,7 @@ namespace colimit::core::kinds {
 
 using std::int64_t;
 
-/// A kind without versions, whose states count until a time.
+/// The defaults of all kinds.
 struct kind_base {
     static constexpr auto form = state_form::numbers;
     static constexpr bool has_fixed_numbers = true;

@@ -95,9 +95,9 @@ struct repaid_in_steps : versioned<IsBucket> {
   private:
     /// Returns the first boundary of this rule that may repay a state of other numbers. It is a
     /// whole period after the last boundary of the state, so that two rules do not repay for the
-    /// same time, and not before the next boundary, as the times of the charges are unknown. Of
-    /// windows that end together for all keys the end is kept: a shorter window counts in the
-    /// window in which it ends. (The one in which it began could end while it still counts.)
+    /// same time, and not before the next boundary, as the times of the charges are unknown.
+    /// Windows that end together for all keys keep that end: a shorter window counts in the one in
+    /// which it ends. (The one in which it began could end while its tokens still count.)
     static int64_t first_boundary(const compiled_rule& l, const rule_state& s,
                                   int64_t now) noexcept {
         const auto period = s.num - steps_mark;
@@ -108,8 +108,8 @@ struct repaid_in_steps : versioned<IsBucket> {
         return starts_at_use ? first : Boundaries::next(l, std::max<int64_t>(first, 1) - 1);
     }
 
-    /// Returns the next boundary that is a whole period after the last one that has repaid the
-    /// state. It was stepped too: first_boundary is near for the state of a continuous bucket.
+    /// Returns the next boundary that is a whole period after the last one that repaid the state,
+    /// which in an aligned bucket is that of a stepped rule: of others first_boundary is near.
     static int64_t moved_boundary(const compiled_rule& l, const rule_state& s,
                                   int64_t now) noexcept {
         const auto next = Boundaries::next(l, now);
