@@ -229,7 +229,7 @@ void store_answer(State& state, const policy& p, std::uint32_t key_count) {
     const auto counted = tally{state};
     while (state.KeepRunning()) {
         ++request.now;
-        store.answer(keys.next(), *p.data(), request, answer);
+        store.decide(keys.next(), *p.data(), request, answer);
         DoNotOptimize(answer);
     }
 }

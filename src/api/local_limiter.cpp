@@ -6,7 +6,6 @@
 #include <colimit/local_limiter.hpp>
 #include <memory/bloom_filters.hpp>
 #include <memory/store.hpp>
-#include <policy/once_policy.hpp>
 #include <policy/policy_data.hpp>
 #include <policy/request_check.hpp>
 
@@ -44,7 +43,7 @@ decision local_limiter::answer(std::string_view key, const detail::policy_data& 
     if (timed.now == detail::store_clock)
         timed.now = detail::system_now();
     decision out; // not decision{}: GCC would clear all of it first
-    store_->answer(lookup, data, timed, out);
+    store_->decide(lookup, data, timed, out);
     ++decided_[static_cast<std::size_t>(out.outcome)];
     return out;
 }

@@ -6,7 +6,7 @@
 
 #include <colimit/error.hpp>
 #include <colimit/limits.hpp>
-#include <rule_text/quoted.hpp>
+#include <rule_text/cursor.hpp>
 
 #include <algorithm>
 #include <string>

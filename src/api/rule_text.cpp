@@ -5,12 +5,13 @@
 
 #include <colimit/limits.hpp>
 #include <colimit/rule_text.hpp>
+#include <core/algorithms.hpp>
 #include <core/compiled_policy.hpp>
 #include <rule_text/cursor.hpp>
 #include <rule_text/times.hpp>
-#include <rule_text/words.hpp>
 
 #include <optional>
+#include <ranges>
 #include <string>
 
 namespace colimit {
@@ -48,9 +49,11 @@ struct refinements {
 
 [[nodiscard]] algorithm read_algorithm(const cursor& text, std::size_t start,
                                        std::string_view word) {
-    if (const auto kind = text::algorithm_of(word))
-        return *kind;
-    text.unexpected(start, "an algorithm (" + text::listed_algorithms() +
+    for (const auto& known : core::algorithms)
+        if (same_word(word, known.name))
+            return known.algorithm;
+    const auto names = core::algorithms | std::views::transform(&core::algorithm_traits::name);
+    text.unexpected(start, "an algorithm (" + text::listed(names) +
                                "), utc, burst, stepwise, aligned, initially, from_first, "
                                "count_denied, shadow, named or ';'");
 }

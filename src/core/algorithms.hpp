@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The algorithms that users name: what each is called, what it is to the arithmetic, and what a
-// rule of it may have. The names are those of the factories in rule.hpp, of rule texts and of JSON.
+// The table of algorithms: their names, their kinds, and the refinements that their rules may have.
+// The names are those of the factories in rule.hpp, of rule texts and of JSON.
 
 #ifndef COLIMIT_CORE_ALGORITHMS_HPP
 #define COLIMIT_CORE_ALGORITHMS_HPP
@@ -19,7 +19,7 @@
 
 namespace colimit::core {
 
-/// What some algorithms have, as bits.
+/// Properties of algorithms, as bits.
 enum class feature : std::uint8_t {
     period = 1,
     calendar = 2, ///< a unit and an offset from UTC, instead of a period
@@ -31,7 +31,7 @@ enum class feature : std::uint8_t {
 struct algorithm_traits {
     colimit::algorithm algorithm;
     std::string_view name;
-    core::kind kind; ///< without `stepwise`, `aligned` and `from_first`, which are kinds
+    core::kind kind; ///< of rules without `stepwise`, `aligned` and `from_first`
     std::uint8_t features;
 
     [[nodiscard]] constexpr bool has(feature f) const noexcept {
@@ -64,7 +64,7 @@ inline constexpr auto algorithms = [] {
     return algorithms[static_cast<std::size_t>(a)];
 }
 
-/// Which rules have it, as messages say: "burst is for buckets, not for calendar".
+/// Returns the rules with the feature, for messages: "burst is for buckets, not for calendar".
 [[nodiscard]] constexpr std::string_view owners_of(feature f) noexcept {
     if (f == feature::refill)
         return "buckets";
@@ -77,7 +77,7 @@ static_assert(algorithms.size() == static_cast<std::size_t>(algorithm::distinct)
               "one entry per algorithm; `distinct` stays the last one");
 static_assert(std::ranges::all_of(algorithms,
                                   [](const auto& a) { return &a == &traits_of(a.algorithm); }),
-              "in the order of the algorithms");
+              "the entries have the order of the algorithms");
 static_assert(std::ranges::all_of(algorithms,
                                   [](const auto& a) {
                                       return a.has(feature::refill) == is_bucket(a.algorithm) &&
@@ -91,7 +91,7 @@ static_assert(std::ranges::all_of(std::array{feature::calendar, feature::from_fi
                                                  return a.has(f);
                                              }) == 1;
                                   }),
-              "owners_of names one");
+              "owners_of names one algorithm");
 
 } // namespace colimit::core
 

@@ -1,51 +1,53 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The size of a filter by its error, and the bits of an id.
+// Computes the size of a filter from its error rate, and the bits of an id.
 
 #include <core/bloom.hpp>
+#include <core/integers.hpp>
 #include <hash/fnv1a.hpp>
+#include <hash/sha256.hpp>
+
+#include <boost/assert.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace colimit::core {
 namespace {
 
-constexpr std::uint32_t bits_a_word = 32;
+constexpr std::uint32_t bits_per_word = 32;
 
-/// Ids a line are counted in these parts, so that how some machine rounds cannot make a filter of
-/// another size there.
+/// Ids per line are counted in such parts of an id, so that the size of a filter does not depend on
+/// how a machine rounds.
 constexpr std::int64_t parts = 16;
-constexpr std::int64_t most_load = 64 * parts;
+constexpr std::int64_t max_load = 64 * parts;
 
-/// How often an id that was never there has all its bits, where ids fall on lines at random, `load`
-/// on average: lines that got many err more often than lines that got few make up for.
+/// Returns the probability that all bits of a new id are set, if ids are assigned to lines at
+/// random, `load` per line on average. Lines with many ids err more often than the others make up
+/// for.
 [[nodiscard]] double error_of(std::uint32_t words, double load) noexcept {
     auto sum = 0.0;
-    auto probable = std::exp(-load); // that a line has got so many (Poisson)
-    auto clear = 1.0;                // that a bit is then clear
-    for (auto ids = 1; ids < 4 * most_load / parts; ++ids) {
+    auto probable = std::exp(-load); // that a line has so many ids (Poisson)
+    auto clear = 1.0;                // that a bit of such a line is clear
+    for (auto ids = 1; ids < 4 * max_load / parts; ++ids) {
         probable *= load / ids;
-        clear *= 1.0 - 1.0 / bits_a_word;
+        clear *= 1.0 - 1.0 / bits_per_word;
         sum += probable * std::pow(1.0 - clear, words);
     }
     return sum;
 }
 
-/// The most ids a line, in parts, that keep the error.
+/// Returns the largest number of ids per line, in parts, that keeps the error rate.
 [[nodiscard]] std::int64_t load_for(std::uint32_t words, double error) noexcept {
     auto fits = std::int64_t{0};
-    auto fails = most_load;
+    auto fails = max_load;
     while (fails - fits > 1) {
         const auto middle = (fits + fails) / 2;
         const auto load = static_cast<double>(middle) / static_cast<double>(parts);
         (error_of(words, load) <= error ? fits : fails) = middle;
     }
     return fits;
-}
-
-[[nodiscard]] std::int64_t divide_up(std::int64_t a, std::int64_t b) noexcept {
-    return (a - 1) / b + 1;
 }
 
 /// SplitMix64: Guy Steele, Doug Lea, Christine Flood, "Fast splittable pseudorandom number
@@ -61,39 +63,46 @@ constexpr std::int64_t most_load = 64 * parts;
 } // namespace
 
 bloom_shape make_bloom(std::int64_t capacity, double error_rate, std::int64_t ttl) noexcept {
+    BOOST_ASSERT(capacity >= 1 && error_rate > 0 && error_rate < 1 && ttl >= 1);
     const auto error = error_rate / 2 * 0.95;
     auto words = std::uint32_t{1};
     auto load = load_for(1, error);
-    for (auto more = 2U; more <= bloom_shape::most_words; ++more) {
+    for (auto more = 2U; more <= bloom_shape::max_words; ++more) {
         const auto fits = load_for(more, error);
         if (fits * words > load * more) {
             words = more;
             load = fits;
         }
     }
-    const auto lines = divide_up(capacity * parts, load);
-    const auto most_lines = (bloom_shape::most_bytes - bloom_shape::head_bytes) / (4 * words);
-    const auto blocks = divide_up(lines, most_lines);
+    const auto lines = ceil_div(capacity * parts, load);
+    const auto max_lines = (bloom_shape::max_bytes - bloom_shape::head_bytes) / (4 * words);
+    const auto blocks = ceil_div(lines, max_lines);
     return {.ttl = ttl,
             .words = words,
-            .lines = static_cast<std::uint32_t>(divide_up(lines, blocks)),
+            .lines = static_cast<std::uint32_t>(ceil_div(lines, blocks)),
             .blocks = static_cast<std::uint32_t>(blocks)};
 }
 
-bloom_mark mark_of(const bloom_shape& shape, id_digest id) noexcept {
-    // The upper 38 bits times at most 2^26 lines, which a thousand million ids do not need.
+bloom_bits bits_of(const bloom_shape& shape, std::string_view id) noexcept {
+    // base/bytes.hpp requires little-endian
+    return bits_of(shape, std::bit_cast<id_digest>(hash::sha256(id)));
+}
+
+bloom_bits bits_of(const bloom_shape& shape, id_digest id) noexcept {
+    // The upper 38 bits times fewer than 2^26 lines, which are enough for a thousand million ids.
     const auto all = std::uint64_t{shape.blocks} * shape.lines;
+    BOOST_ASSERT(all >= 1 && all <= std::uint64_t{1} << 26U);
     const auto line = ((id.line >> 26U) * all) >> 38U;
-    auto mark = bloom_mark{.block = static_cast<std::uint32_t>(line / shape.lines),
+    auto bits = bloom_bits{.block = static_cast<std::uint32_t>(line / shape.lines),
                            .line = static_cast<std::uint32_t>(line % shape.lines),
                            .words = {}};
     auto state = id.seed;
     auto random = std::uint64_t{0};
     for (std::uint32_t i = 0; i < shape.words; ++i) {
         random = i % 12 == 0 ? next_random(state) : random >> 5U;
-        mark.words[i] = 1U << (random & 31U);
+        bits.words[i] = 1U << (random & 31U);
     }
-    return mark;
+    return bits;
 }
 
 std::uint32_t filter_tag(const bloom_shape& shape) noexcept {

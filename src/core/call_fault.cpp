@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The texts of faults, and a category object for each fault of each rule.
+// The texts of faults, and the category objects: one per fault, or per fault, rule and kind.
 
 #include <base/error_category.hpp>
 #include <colimit/limits.hpp>
@@ -9,77 +9,77 @@
 
 #include <boost/assert.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 namespace colimit::detail {
 namespace {
 
-constexpr std::size_t fault_count = static_cast<std::size_t>(fault::multi_partial) + 1;
 using core::kind_count;
 
-struct words {
-    std::string problem;
-    std::string expected;
+/// The text of a fault: `problem`, with the rule for %, and `expected`, with the number `limit` for
+/// %.
+struct fault_text {
+    fault of;
+    std::string_view problem;
+    std::string_view expected;
+    std::int64_t limit = 0;
 };
 
-[[nodiscard]] words words_of(fault f, const std::string& rule) {
-    const auto to = [](std::int64_t most) { return "0 to " + std::to_string(most); };
-    switch (f) {
-    case fault::cost:
-        return {"cost: out of range", to(limits::max_exact_integer)};
-    case fault::duration:
-        return {"duration: out of range", "a whole number of microseconds, 0 to 100 years"};
-    case fault::at_least:
-        return {"at_least: out of range", "0 to the cost"};
-    case fault::max_wait:
-        return {"max_wait: out of range", "0 to 366 days"};
-    case fault::packed:
-        return {"policy: block and wait keep state for longer than packed storage does",
-                "a policy without storage::shared_hash"};
-    case fault::not_reservable:
-        return {"policy: wait cannot reserve from " + rule,
-                "continuous buckets: gcra, cell, token_bucket, leaky_bucket"};
-    case fault::member_missing:
-        return {"member: missing, and the policy has a distinct rule", "check_options::member"};
-    case fault::member_size:
-        return {"member: too long", "at most " + std::to_string(limits::max_key_bytes) + " bytes"};
-    case fault::time:
-        return {"now: out of range", "1970 to 2112"};
-    case fault::checks_count:
-        return {"checks: wrong number", "1 to " + std::to_string(limits::max_checks)};
-    case fault::checks_packed:
-        return {"checks: allow_all cannot use packed storage",
-                "policies without storage::shared_hash"};
-    case fault::checks_time:
-        return {"checks: several values of now", "one for all checks"};
-    case fault::checks_same_state:
-        return {"checks: two are for one key under one policy", "one check per key and policy"};
-    case fault::checks_slots:
-        return {"checks: the keys are in several hash slots of a cluster", "keys in one slot"};
-    case fault::multi_verb:
-        return {"execution_mode::multi: this verb needs a script",
-                "allow, peek, charge, refund, reset or allow_many"};
-    case fault::multi_together:
-        return {"execution_mode::multi: allow_all needs a script", "allow_many"};
-    case fault::multi_rule:
-        return {"execution_mode::multi: " + rule + " needs a script", "sliding_log rules only"};
-    case fault::multi_cooldown:
-        return {"execution_mode::multi: prevent_duplicate needs a script",
-                "sliding_log rules only"};
-    case fault::multi_no_rules:
-        return {"execution_mode::multi: the policy or filter has no rules", "sliding_log rules"};
-    case fault::multi_cost:
-        return {"cost: too many events for execution_mode::multi", to(limits::max_log_events)};
-    case fault::multi_partial:
-        return {"at_least: a policy with count_denied makes no partial grants in "
-                "execution_mode::multi",
-                "the cost"};
-    case fault::none:
-        break;
-    }
-    return {"no fault", "none"};
+constexpr fault_text texts[] = {
+    {fault::none, "no fault", "none"},
+    {fault::cost, "cost: out of range", "0 to %", limits::max_exact_integer},
+    {fault::duration, "duration: out of range", "a whole number of microseconds, 0 to 100 years"},
+    {fault::at_least, "at_least: out of range", "0 to the cost"},
+    {fault::max_wait, "max_wait: out of range", "0 to 366 days"},
+    {fault::packed, "policy: block and wait keep state for longer than packed storage does",
+     "a policy without storage::shared_hash"},
+    {fault::not_reservable, "policy: wait cannot reserve from %",
+     "continuous buckets: gcra, cell, token_bucket, leaky_bucket"},
+    {fault::member_missing, "member: missing, and the policy has a distinct rule",
+     "check_options::member"},
+    {fault::member_size, "member: too long", "at most % bytes", limits::max_key_bytes},
+    {fault::time, "now: out of range", "1970 to 2112"},
+    {fault::checks_count, "checks: wrong number", "1 to %", limits::max_checks},
+    {fault::checks_packed, "checks: allow_all cannot use packed storage",
+     "policies without storage::shared_hash"},
+    {fault::checks_time, "checks: several values of now", "one for all checks"},
+    {fault::checks_same_state, "checks: two are for one key under one policy",
+     "one check per key and policy"},
+    {fault::checks_slots, "checks: the keys are in several hash slots of a cluster",
+     "keys in one slot"},
+    {fault::multi_verb, "execution_mode::multi: this verb needs a script",
+     "allow, peek, charge, refund, reset or allow_many"},
+    {fault::multi_together, "execution_mode::multi: allow_all needs a script", "allow_many"},
+    {fault::multi_rule, "execution_mode::multi: % needs a script", "sliding_log rules only"},
+    {fault::multi_cooldown, "execution_mode::multi: prevent_duplicate needs a script",
+     "sliding_log rules only"},
+    {fault::multi_no_rules, "execution_mode::multi: the policy or filter has no rules",
+     "sliding_log rules"},
+    {fault::multi_cost, "cost: too many events for execution_mode::multi", "0 to %",
+     limits::max_log_events},
+    {fault::multi_partial,
+     "at_least: a policy with count_denied makes no partial grants in execution_mode::multi",
+     "the cost"},
+};
+constexpr auto fault_count = std::size(texts);
+static_assert(fault_count == static_cast<std::size_t>(fault::multi_partial) + 1);
+static_assert(std::ranges::all_of(texts,
+                                  [](const auto& t) {
+                                      return &t == &texts[static_cast<std::size_t>(t.of)];
+                                  }),
+              "the entries have the order of the faults");
+
+/// Returns the text with `value` for its %, if it has one.
+[[nodiscard]] std::string filled_in(std::string_view text, std::string_view value) {
+    auto out = std::string{text};
+    if (const auto at = out.find('%'); at != out.npos)
+        out.replace(at, 1, value);
+    return out;
 }
 
 [[nodiscard]] constexpr errc code_of(fault f) noexcept {
@@ -108,7 +108,7 @@ template<std::size_t... I>
     return std::array<fault_category, sizeof...(I)>{fault_category{static_cast<fault>(I), {}}...};
 }
 
-/// For a fault of a rule: one object per index and kind.
+/// Returns the objects of a fault of a rule, one per index and kind.
 template<std::size_t... I>
 [[nodiscard]] auto categories_of_rules(fault f, std::index_sequence<I...> /*all*/) {
     return std::array<fault_category, sizeof...(I)>{
@@ -135,11 +135,11 @@ error_code error_of(fault f, faulty_rule which) noexcept {
 }
 
 std::string text_of(fault f, faulty_rule which, const std::string& got) {
+    const auto& text = texts[static_cast<std::size_t>(f)];
     const auto rule = "rule " + std::to_string(which.index + 1) + ", " +
                       std::string{core::description_of(which.kind)};
-    const auto said = words_of(f, rule);
-    return said.problem + (got.empty() ? " (" : " (got " + got + ", ") + "expected " +
-           said.expected + ")";
+    return filled_in(text.problem, rule) + (got.empty() ? " (" : " (got " + got + ", ") +
+           "expected " + filled_in(text.expected, std::to_string(text.limit)) + ")";
 }
 
 } // namespace colimit::detail

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Faults in the arguments of calls. Each is an error code that compares equal to
-// `errc::invalid_argument` or `invalid_policy` and whose message says which argument or rule it is,
-// what is wrong and what is allowed. Making one allocates nothing.
+// `errc::invalid_argument` or `errc::invalid_policy`. Its message names the argument or rule, the
+// problem, and the expected value. Making such a code allocates no memory.
 
 #ifndef COLIMIT_CORE_CALL_FAULT_HPP
 #define COLIMIT_CORE_CALL_FAULT_HPP
@@ -23,7 +23,7 @@ enum class fault : std::uint8_t {
     at_least,
     max_wait,
     packed,
-    not_reservable, ///< of a rule
+    not_reservable, ///< a fault of a rule
     member_missing,
     member_size,
     time,
@@ -36,23 +36,23 @@ enum class fault : std::uint8_t {
     // execution_mode::multi
     multi_verb,
     multi_together,
-    multi_rule, ///< of a rule; this and the following are of the policy
+    multi_rule, ///< a fault of a rule; this and the next two are errc::invalid_policy
     multi_cooldown,
     multi_no_rules,
     multi_cost,
     multi_partial,
 };
 
-/// A rule of a policy, for the faults that are of a rule.
+/// Identifies the rule, for the faults of a rule.
 struct faulty_rule {
     std::size_t index = 0; ///< from 0
     core::kind kind{};
 };
 
-/// @param f not `none`
+/// Returns the error code of a fault, which is not `none`.
 [[nodiscard]] error_code error_of(fault f, faulty_rule which = {}) noexcept;
 
-/// The message as a whole; with `got` where the value is known.
+/// Returns the message of a fault. `got` is the invalid value, or empty if it is not known.
 [[nodiscard]] std::string text_of(fault f, faulty_rule which = {}, const std::string& got = {});
 
 } // namespace colimit::detail

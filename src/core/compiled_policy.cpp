@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// From the numbers somebody wrote to numbers that stay exact: every product and sum of the
-// arithmetic is below 2^53, in the finest unit that allows it, or the rule is refused with the
-// reason.
+// Compiles rules in the finest unit in which every product and sum of the arithmetic is below 2^53,
+// or refuses a rule with the reason.
 
 #include <core/algorithms.hpp>
 #include <core/compiled_policy.hpp>
@@ -11,13 +10,14 @@
 #include <hash/fnv1a.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace colimit::core {
 namespace {
 
-/// How rules are called in messages: `policy 'login', rule 2 'minute'`; a bare rule has no policy.
-/// Names are checked before they are shown.
-[[nodiscard]] std::string place(std::string_view policy, std::size_t index, const rule& r) {
+/// Returns the name of a rule in messages: `policy 'login', rule 2 'minute'`, or `rule 'minute'` of
+/// a rule without a policy. Throws if its own name is not valid.
+[[nodiscard]] std::string describe_rule(std::string_view policy, std::size_t index, const rule& r) {
     const auto where =
         policy.empty() ? std::string{"rule"}
                        : "policy '" + std::string{policy} + "', rule " + std::to_string(index + 1);
@@ -32,7 +32,7 @@ void check_range(const std::string& where, std::string_view what, std::int64_t v
                           std::to_string(value) + ")");
 }
 
-/// What an algorithm does not have.
+/// Throws if the rule has a refinement that its algorithm does not have.
 void check_refinements(const std::string& where, const rule& r) {
     const auto& kind = traits_of(r.kind());
     const auto check = [&](bool is_given, std::string_view what, feature f) {
@@ -60,7 +60,7 @@ void check_numbers(const std::string& where, const rule& r) {
                           std::to_string(r.initial()));
 }
 
-/// Of a rule whose refinements are its algorithm's.
+/// Returns the kind of a rule whose refinements are checked.
 [[nodiscard]] kind kind_of(const rule& r) noexcept {
     if (r.refill() != refill::continuous)
         return r.refill() == refill::stepwise ? kind::stepwise : kind::aligned;
@@ -78,8 +78,8 @@ void check_numbers(const std::string& where, const rule& r) {
     return made;
 }
 
-/// The limit behind the rules of a policy that denies calls for a time after a grant. It is made of
-/// a rule without a name, which no policy can have.
+/// Compiles the lockout of a policy that prevents duplicates, as a rule without a name, which a
+/// user's rule cannot be.
 [[nodiscard]] compiled_rule make_lockout(std::string_view policy,
                                          const detail::policy_options& options) {
     const auto unnamed = rule{algorithm{}, 1, options.prevent_duplicate, 1}.named("");
@@ -87,8 +87,9 @@ void check_numbers(const std::string& where, const rule& r) {
                      options.shadow);
 }
 
-/// Two rules that would share one state.
-[[noreturn]] void refuse_twin(const std::string& where, const rule& earlier, const rule& later) {
+/// Refuses a rule that would share the state of an earlier one.
+[[noreturn]] void refuse_same_tag(const std::string& where, const rule& earlier,
+                                  const rule& later) {
     if (earlier.name() == later.name())
         refuse(where, "another rule of this policy has this name; name them apart with "
                       ".named(...)");
@@ -96,28 +97,57 @@ void check_numbers(const std::string& where, const rule& r) {
                       "', whose name happens to have the same 32-bit tag; choose another name");
 }
 
-/// A packed state is dropped when it has recovered from the limit. So nobody may owe more, and what
-/// is more than numbers cannot be packed.
+/// A packed state is dropped when it would have recovered from its limit, so debt stops at the
+/// limit. Logs and sketches cannot be packed.
 void pack(std::string_view policy_name, std::span<const rule> rules, compiled_policy& made) {
     made.packed = true;
     made.can_reserve = false;
     for (std::uint32_t i = 0; i < made.slots; ++i) {
         auto& l = made.limits[i];
         if (form_of(l.kind) != state_form::numbers)
-            refuse(place(policy_name, i, rules[i]),
+            refuse(describe_rule(policy_name, i, rules[i]),
                    "a " + std::string{to_string(rules[i].kind())} + " cannot be packed");
         if (i < made.size)
             l.most = l.full;
-        // One that starts with less than all is remembered until it is as good as new.
+        // With `initially` a state is kept until it is equivalent to that of a new key.
         const auto times = l.initial == starts_full ? 1 : 2;
         made.generation = std::max(made.generation, times * full_recovery(l));
     }
 }
 
+/// Returns the largest value of a member in the policy's log rules, or 0.
+[[nodiscard]] std::int64_t largest_of_logs(const compiled_policy& rules,
+                                           std::int64_t compiled_rule::* member) noexcept {
+    auto largest = std::int64_t{0};
+    for (const auto& l : rules.rules())
+        if (is_log(l))
+            largest = std::max(largest, l.*member);
+    return largest;
+}
+
 } // namespace
+
+std::int64_t log_period(const compiled_policy& rules) noexcept {
+    return largest_of_logs(rules, &compiled_rule::period);
+}
+
+std::int64_t log_capacity(const compiled_policy& rules) noexcept {
+    return 2 * largest_of_logs(rules, &compiled_rule::capacity) + 16;
+}
 
 void refuse(const std::string& where, const std::string& reason) {
     throw error{errc::invalid_policy, where + ": " + reason};
+}
+
+void check_recovery(const std::string& where, std::int64_t steps, std::int64_t us_per_step) {
+    constexpr auto century = limits::max_recovery.count();
+    if (steps <= century / us_per_step)
+        return;
+    const auto centuries = static_cast<double>(steps) * static_cast<double>(us_per_step) /
+                           static_cast<double>(century);
+    const auto years = std::max(101LL, std::llround(std::ceil(100 * centuries)));
+    refuse(where, "full recovery: too long (got " + std::to_string(years) +
+                      " years, expected at most 100 years)");
 }
 
 std::int64_t period_of(const std::string& where, const rule& r) {
@@ -160,12 +190,12 @@ compiled_policy compile_policy(std::string_view policy_name, std::span<const rul
     made.shadow = options.shadow;
     made.can_reserve = true;
     for (const auto& r : rules) {
-        const auto where = place(policy_name, made.size, r);
+        const auto where = describe_rule(policy_name, made.size, r);
         check_numbers(where, r);
         const auto l = make_rule(where, kind_of(r), r, options.shadow);
         for (std::uint32_t i = 0; i < made.size; ++i)
             if (made.limits[i].tag == l.tag)
-                refuse_twin(where, rules[i], r);
+                refuse_same_tag(where, rules[i], r);
         made.limits[made.size++] = l;
         made.has_log = made.has_log || is_log(l);
         made.has_distinct = made.has_distinct || has_sketch(l);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All rules at one instant: what each says, what they say together, and what is charged.
+// Evaluates all rules of a policy at one time, and charges a grant to all of them.
 
 #include <core/evaluate.hpp>
 #include <core/rule_kind.hpp>
@@ -20,81 +20,90 @@ using kinds::lockout;
 using std::chrono::microseconds;
 using states_span = std::span<rule_state>;
 
-/// Whether rule `a` says more than rule `b` about a refusal (the longest wait) or about a grant
-/// (the least remaining, then the longest recovery). Equal rules: the first stays.
-[[nodiscard]] bool binds_more(bool refused, const rule_status& a, const rule_status& b) noexcept {
-    if (refused)
+/// Returns whether rule `a` limits more than rule `b`: with a longer wait for a denial, or for a
+/// grant with a lower remaining, then a longer recovery.
+[[nodiscard]] bool binds_more(bool denied, const rule_status& a, const rule_status& b) noexcept {
+    if (denied)
         return a.retry_after > b.retry_after;
     if (a.remaining() != b.remaining())
         return a.remaining() < b.remaining();
     return a.reset_after > b.reset_after;
 }
 
-/// The index of the binding rule; shadow rules bind only where there is no other.
-[[nodiscard]] std::uint8_t binding_rule(const compiled_policy& rules,
-                                        const decision& answer) noexcept {
+/// Returns the index of the limiting rule, the first of equal ones. A shadow rule is chosen only if
+/// all rules are shadow rules.
+[[nodiscard]] std::uint8_t limiting_rule(const compiled_policy& rules,
+                                         const decision& result) noexcept {
     auto found = rules.size;
     for (std::uint32_t i = 0; i < rules.size; ++i) {
         if (rules.limits[i].shadow)
             continue;
         if (found == rules.size ||
-            binds_more(!answer.allowed(), answer.rules[i], answer.rules[found]))
+            binds_more(!result.allowed(), result.rules[i], result.rules[found]))
             found = i;
     }
     return static_cast<std::uint8_t>(found == rules.size ? 0 : found);
 }
 
-/// What refuses besides the rules, and for how long.
+/// A cause of denials besides the rules, and its duration.
 struct active_lockout {
     denial_reason reason = denial_reason::rule;
     microseconds wait{};
 };
 
-/// One call, in the steps in which it is decided.
-class deciding {
+/// The steps that decide one call.
+class evaluation {
   public:
-    deciding(const compiled_policy& rules, states_span states, key_header& what,
-             const call_request& request, decision& answer) noexcept
-        : rules_(rules), states_(states), what_(what), request_(request), answer_(answer) {}
+    evaluation(const compiled_policy& rules, states_span states, key_header& header,
+               const call_request& request, decision& result) noexcept
+        : rules_(rules), states_(states), header_(header), request_(request), result_(result) {}
 
-    /// Brings everything to now. True when what is stored must be replaced even by a refusal.
+    /// Brings all states to now. Returns whether even a denial must replace the stored state.
     [[nodiscard]] bool advance_all() noexcept {
-        auto repaired = what_.stale;
+        auto must_store = header_.stale;
         for (std::uint32_t i = 0; i < rules_.slots; ++i)
-            repaired = advance(rules_.limits[i], states_[i], now()) || repaired;
-        if (what_.block.num != 0)
-            repaired = lockout::advance_up_to(longest_block, what_.block, now()) || repaired;
-        return repaired;
+            must_store = advance(rules_.limits[i], states_[i], now()) || must_store;
+        if (header_.block.num != 0)
+            must_store =
+                lockout::advance_up_to(limits::max_recovery.count(), header_.block, now()) ||
+                must_store;
+        return must_store;
     }
 
-    /// `allow` and `peek`: decides, and charges what `allow` grants. True when the state changed.
+    /// Decides `allow` or `peek`, and charges the grant of an `allow`. Like the functions below,
+    /// returns whether the state changed.
     [[nodiscard]] bool decide() noexcept {
         evaluate_rules(request_.cost, request_.at_least);
         if (request_.verb == verb::peek)
             return false;
-        if (!answer_.allowed())
-            return count_denied();
-        return grant(answer_.granted);
+        if (!result_.allowed()) {
+            count_denied();
+            return false;
+        }
+        if (result_.granted > 0)
+            for (std::uint32_t i = 0; i < rules_.size; ++i)
+                core::charge(rules_.limits[i], states_[i], result_.granted, now());
+        return start_lockout() || result_.granted > 0;
     }
 
-    /// A place in the future, if it is near enough.
+    /// Reserves tokens of the future, if the wait for them is short enough.
     [[nodiscard]] bool reserve() noexcept {
         const auto surplus = owe_whole();
         evaluate_rules(request_.cost, request_.cost);
         auto wait = microseconds{0};
         for (std::uint32_t i = 0; i < rules_.size; ++i)
             if (!rules_.limits[i].shadow)
-                wait = std::max(wait, answer_.rules[i].retry_after);
-        if (answer_.outcome == outcome::never || find_lockout().reason != denial_reason::rule ||
+                wait = std::max(wait, result_.rules[i].retry_after);
+        if (result_.outcome == outcome::never || find_lockout().reason != denial_reason::rule ||
             wait.count() > request_.at_least) {
             for (std::uint32_t i = 0; i < rules_.size; ++i)
                 versions::show(rules_.limits[i], states_[i], states_[i].debt - surplus[i],
                                states_[i].debt);
             return false;
         }
-        answer_.outcome = outcome::allowed;
-        answer_.granted = request_.cost;
-        turn_ = wait;
+        result_.outcome = outcome::allowed;
+        result_.granted = request_.cost;
+        reserved_wait_ = wait;
         for (std::uint32_t i = 0; i < rules_.size; ++i)
             kinds::bucket::reserve(rules_.limits[i], states_[i], request_.cost, now(),
                                    now() + wait.count());
@@ -102,30 +111,30 @@ class deciding {
         return true;
     }
 
-    /// Verbs that ask nothing: change the state and answer as a peek of cost 0 afterwards.
+    /// Changes the state for a verb that tests no amount, then decides as a peek of cost 0.
     [[nodiscard]] bool adjust() noexcept {
         const auto changed = change();
         evaluate_rules(0, 0);
         return changed;
     }
 
-    /// `once`: who comes first finds no block, and leaves one.
+    /// Decides `once`: the first call finds no block, and starts one.
     [[nodiscard]] bool claim() noexcept {
         evaluate_rules(0, 0);
-        answer_.granted = answer_.allowed() ? 1 : 0;
-        if (!answer_.allowed() || request_.cost == 0)
+        result_.granted = result_.allowed() ? 1 : 0;
+        if (!result_.allowed() || request_.cost == 0)
             return false;
-        lockout::start(what_.block, request_.cost, now());
+        lockout::start(header_.block, request_.cost, now());
         return true;
     }
 
-    /// Completes the answer from the state as it is after the call.
+    /// Completes the decision from the state after the call.
     void report() noexcept {
-        answer_.source = decision_source::store;
-        answer_.server_time = time_point{microseconds{now()}};
+        result_.source = decision_source::store;
+        result_.server_time = time_point{microseconds{now()}};
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             const auto& l = rules_.limits[i];
-            auto& status = answer_.rules[i];
+            auto& status = result_.rules[i];
             status.limit = l.capacity;
             visit(l.kind, [&]<class K>(K) {
                 status.balance = K::balance(l, states_[i], now());
@@ -133,15 +142,14 @@ class deciding {
             });
             status.resolution = microseconds{l.unit};
         }
-        answer_.limiting_rule = binding_rule(rules_, answer_);
-        take_numbers_of_binding();
+        result_.limiting_rule = limiting_rule(rules_, result_);
+        summarise();
     }
 
-    /// What is to be done with the states, which are as they are stored then. One in which nothing
-    /// is owed is the same as none.
+    /// Converts the states to their stored form. Returns how to store them; states without debt are
+    /// equivalent to no state.
     [[nodiscard]] effect effect_of_change() noexcept {
-        lockout::fold(what_.block);
-        auto any = what_.block.debt != 0;
+        auto any = header_.block.debt != 0;
         for (std::uint32_t i = 0; i < rules_.slots; ++i) {
             const auto& l = rules_.limits[i];
             visit(l.kind, [&]<class K>(K) {
@@ -149,20 +157,19 @@ class deciding {
                 any = any || !K::is_full(l, states_[i]);
             });
         }
-        return any ? effect::store : what_.exists ? effect::erase : effect::nothing;
+        return any ? effect::store : header_.exists ? effect::erase : effect::nothing;
     }
 
-    void forget() noexcept {
+    void clear() noexcept {
         std::ranges::fill(states_, rule_state{});
-        what_.block = {};
+        header_.block = {};
     }
 
   private:
-    static constexpr std::int64_t longest_block = limits::max_recovery.count();
-
     [[nodiscard]] std::int64_t now() const noexcept { return request_.now; }
 
-    /// A place is for after all that other numbers have left, too. Returns what that is.
+    /// Makes the surplus count too, as a reservation is for the time after it. Returns the surplus
+    /// of each rule, see versions.hpp.
     [[nodiscard]] std::array<std::int64_t, limits::max_rules_per_policy> owe_whole() noexcept {
         auto surplus = std::array<std::int64_t, limits::max_rules_per_policy>{};
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
@@ -175,7 +182,7 @@ class deciding {
         return surplus;
     }
 
-    /// The lockout after a duplicate, or the block, whichever lasts longer; none in a shadow
+    /// Returns the lockout after a grant or the block, whichever lasts longer; none in a shadow
     /// policy.
     [[nodiscard]] active_lockout find_lockout() const noexcept {
         auto found = active_lockout{};
@@ -183,44 +190,37 @@ class deciding {
             return found;
         if (rules_.slots > rules_.size && states_[rules_.size].debt > 0)
             found = {denial_reason::duplicate, microseconds{states_[rules_.size].debt}};
-        if (what_.block.debt > found.wait.count())
-            found = {denial_reason::block, microseconds{what_.block.debt}};
+        if (header_.block.debt > found.wait.count())
+            found = {denial_reason::block, microseconds{header_.block.debt}};
         return found;
     }
 
-    /// The outcome, what is granted, and what each rule says to it, as the state is before any
+    /// Sets the outcome, the granted amount and the wait of each rule, from the state before any
     /// charge.
     void evaluate_rules(std::int64_t cost, std::int64_t at_least) noexcept {
         auto fits = cost;
-        auto too_much = false;
-        answer_.rules.clear();
+        auto too_large = false;
+        result_.rules.clear();
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             const auto& l = rules_.limits[i];
             const auto is_above = at_least > l.capacity;
-            auto& wait = answer_.rules.append().retry_after;
+            auto& wait = result_.rules.append().retry_after;
             visit(l.kind, [&]<class K>(K) {
                 wait = is_above ? never_again
                                 : microseconds{K::wait_for(l, states_[i], at_least, now())};
                 if (!l.shadow)
                     fits = K::available(l, states_[i], fits, now());
             });
-            too_much = too_much || (is_above && !l.shadow);
+            too_large = too_large || (is_above && !l.shadow);
         }
         if (find_lockout().reason != denial_reason::rule)
             fits = nothing_fits;
         const auto granted = fits >= at_least;
-        answer_.outcome = granted ? outcome::allowed : too_much ? outcome::never : outcome::denied;
-        answer_.granted = granted ? fits : 0;
+        result_.outcome = granted ? outcome::allowed : too_large ? outcome::never : outcome::denied;
+        result_.granted = granted ? fits : 0;
     }
 
-    [[nodiscard]] bool grant(std::int64_t amount) noexcept {
-        if (amount > 0)
-            for (std::uint32_t i = 0; i < rules_.size; ++i)
-                core::charge(rules_.limits[i], states_[i], amount, now());
-        return start_lockout() || amount > 0;
-    }
-
-    /// What `prevent_duplicate` counts from.
+    /// Starts the lockout of `prevent_duplicate`, if the policy has one.
     [[nodiscard]] bool start_lockout() noexcept {
         if (rules_.slots == rules_.size)
             return false;
@@ -228,28 +228,27 @@ class deciding {
         return true;
     }
 
-    /// The log in which a refused call counts is that of all log rules.
-    [[nodiscard]] bool count_denied() noexcept {
-        if (!rules_.counts_denied || answer_.outcome != outcome::denied)
-            return false;
+    /// Charges a denied call to the log, which all log rules share and the store keeps.
+    void count_denied() noexcept {
+        if (!rules_.counts_denied || result_.outcome != outcome::denied)
+            return;
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             const auto& l = rules_.limits[i];
             if (!is_log(l))
                 continue;
             if (request_.at_least <= l.capacity)
-                answer_.rules[i].retry_after = microseconds{until(states_[i].num, now())};
+                result_.rules[i].retry_after = microseconds{until(states_[i].num, now())};
             if (request_.cost > 0)
                 core::charge(l, states_[i], request_.cost, now());
         }
-        return false; // nothing of what is stored here
     }
 
     [[nodiscard]] bool change() noexcept {
         auto changed = false;
         if (request_.verb == verb::block) {
-            changed = request_.cost > what_.block.debt;
+            changed = request_.cost > header_.block.debt;
             if (changed)
-                lockout::start(what_.block, request_.cost, now());
+                lockout::start(header_.block, request_.cost, now());
             return changed;
         }
         if (request_.verb == verb::unreserve && recovery_end() != request_.at_least)
@@ -258,7 +257,7 @@ class deciding {
             const auto& l = rules_.limits[i];
             auto& s = states_[i];
             const auto before = s;
-            if (is_log(l)) // the store has done it
+            if (is_log(l)) // the store has changed it
                 continue;
             if (request_.verb == verb::charge)
                 core::charge(l, s, request_.cost, now());
@@ -266,7 +265,7 @@ class deciding {
                 core::refund(l, s, request_.cost);
             changed = changed || s.debt != before.debt || s.capacity != before.capacity;
         }
-        // Where nothing is owed any more, the next use is a first one.
+        // If no debt is left, the next use is a first use.
         if (request_.verb != verb::charge)
             (void)advance_all();
         return changed;
@@ -279,44 +278,46 @@ class deciding {
         return now() + longest;
     }
 
-    void take_numbers_of_binding() noexcept {
-        const auto bound = rules_.size == 0 ? rule_status{} : answer_.rules[answer_.limiting_rule];
-        answer_.reason = denial_reason::rule;
-        answer_.limit = bound.limit;
-        answer_.remaining = bound.remaining();
-        answer_.reset_after = bound.reset_after;
-        answer_.retry_after = turn_;
-        if (answer_.allowed())
+    /// Copies the numbers of the limiting rule, or of a lockout that lasts longer.
+    void summarise() noexcept {
+        const auto limiting =
+            rules_.size == 0 ? rule_status{} : result_.rules[result_.limiting_rule];
+        result_.reason = denial_reason::rule;
+        result_.limit = limiting.limit;
+        result_.remaining = limiting.remaining();
+        result_.reset_after = limiting.reset_after;
+        result_.retry_after = reserved_wait_;
+        if (result_.allowed())
             return;
-        answer_.retry_after = bound.retry_after;
+        result_.retry_after = limiting.retry_after;
         const auto other = find_lockout();
-        if (other.reason == denial_reason::rule || other.wait <= bound.retry_after)
+        if (other.reason == denial_reason::rule || other.wait <= limiting.retry_after)
             return;
-        answer_.reason = request_.verb == verb::once ? denial_reason::duplicate : other.reason;
-        answer_.limit = 0;
-        answer_.remaining = 0;
-        answer_.retry_after = other.wait;
-        answer_.reset_after = other.wait;
+        result_.reason = request_.verb == verb::once ? denial_reason::duplicate : other.reason;
+        result_.limit = 0;
+        result_.remaining = 0;
+        result_.retry_after = other.wait;
+        result_.reset_after = other.wait;
     }
 
     const compiled_policy& rules_;
     states_span states_;
-    key_header& what_;
+    key_header& header_;
     const call_request& request_;
-    decision& answer_;
-    microseconds turn_{0}; ///< how long who was granted a place has to wait for it
+    decision& result_;
+    microseconds reserved_wait_{0}; ///< until the time of a granted reservation
 };
 
 } // namespace
 
-effect evaluate(const compiled_policy& rules, std::span<rule_state> states, key_header& what,
-                const call_request& request, decision& answer) noexcept {
+effect evaluate(const compiled_policy& rules, std::span<rule_state> states, key_header& header,
+                const call_request& request, decision& result) noexcept {
     BOOST_ASSERT(request.now >= 0 && request.cost >= 0);
     BOOST_ASSERT(states.size() >= rules.slots);
-    auto call = deciding{rules, states, what, request, answer};
+    auto call = evaluation{rules, states, header, request, result};
     if (request.verb == verb::reset)
-        call.forget();
-    const auto repaired = call.advance_all();
+        call.clear();
+    const auto must_store = call.advance_all();
 
     auto changed = false;
     switch (request.verb) {
@@ -341,29 +342,29 @@ effect evaluate(const compiled_policy& rules, std::span<rule_state> states, key_
     call.report();
 
     if (request.verb == verb::reset) {
-        call.forget();
-        const auto next = what.exists ? effect::erase : effect::nothing;
-        what.exists = what.stale = false;
+        call.clear();
+        const auto next = header.exists ? effect::erase : effect::nothing;
+        header.exists = header.stale = false;
         return next;
     }
-    const auto silent = request.verb == verb::peek || answer.outcome == outcome::never;
+    const auto may_store = request.verb != verb::peek && result.outcome != outcome::never;
     auto next = effect::nothing;
-    if (!silent && (changed || repaired))
+    if (may_store && (changed || must_store))
         next = call.effect_of_change();
-    what.stale = silent && repaired;
+    header.stale = !may_store && must_store;
     if (next != effect::nothing)
-        what.exists = next == effect::store;
+        header.exists = next == effect::store;
     return next;
 }
 
 effect evaluate(const compiled_policy& rules, key_state& state, const call_request& request,
-                decision& answer) noexcept {
-    return evaluate(rules, std::span{state.states.data(), rules.slots}, state, request, answer);
+                decision& result) noexcept {
+    return evaluate(rules, std::span{state.states.data(), rules.slots}, state, request, result);
 }
 
 std::int64_t lifetime(const compiled_policy& rules, std::span<const rule_state> states,
-                      const key_header& what, std::int64_t now) noexcept {
-    auto longest = what.block.debt;
+                      const key_header& header, std::int64_t now) noexcept {
+    auto longest = header.block.debt;
     for (std::uint32_t i = 0; i < rules.slots; ++i)
         longest = std::max(longest, lifetime(rules.limits[i], states[i], now));
     return longest;
@@ -377,11 +378,11 @@ bool binds_more(const decision& a, const decision& b) noexcept {
     return a.remaining != b.remaining ? a.remaining < b.remaining : a.reset_after > b.reset_after;
 }
 
-std::int64_t recovers_at(const decision& answer) noexcept {
+std::int64_t recovers_at(const decision& result) noexcept {
     auto longest = microseconds{0};
-    for (const auto& status : answer.rules)
+    for (const auto& status : result.rules)
         longest = std::max(longest, status.reset_after);
-    return answer.server_time.time_since_epoch().count() + longest.count();
+    return result.server_time.time_since_epoch().count() + longest.count();
 }
 
 } // namespace colimit::core

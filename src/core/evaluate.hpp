@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The arithmetic of a call: from the state of a key, the rules and one instant to a decision and
-// the next state. Pure; the script is its twin, and test/differential holds the two together.
+// The arithmetic of a call: from the state of a key, the rules and the time to a decision and the
+// next state. It has no side effects. The script is its twin, and test/differential compares them.
 
 #ifndef COLIMIT_CORE_EVALUATE_HPP
 #define COLIMIT_CORE_EVALUATE_HPP
@@ -19,34 +19,33 @@ namespace colimit::core {
 using detail::call_request;
 using detail::verb;
 
-/// What the store has to do with the key now.
+/// The change that the store must make to the key.
 enum class effect : std::uint8_t { nothing, store, erase };
 
-/// Decides; `asked` is valid and its clock is set, and there is a state for each slot, with what
-/// state.hpp says of logs and sketches: for `allow`, `peek` and `reserve` as before the call, for
-/// the others as after it. Afterwards the states are at `asked.now`, and the ones to be stored if
-/// the effect says so; those of rules with stored numbers may be asked again at the same instant.
+/// Decides a call that is valid and has a time. Each slot has a state. Those of logs and
+/// sketches are reported as in state.hpp: for `allow`, `peek` and `reserve` as before the call, for
+/// the other verbs as after it. Afterwards the states are at `request.now`, and in the form to be
+/// stored if the effect is `store`. States of rules with stored numbers can be used for another
+/// call at the same time.
 [[nodiscard]] effect evaluate(const compiled_policy& rules, std::span<rule_state> states,
-                              key_header& what, const call_request& request,
-                              decision& answer) noexcept;
+                              key_header& header, const call_request& request,
+                              decision& result) noexcept;
 
-/// The same for a state that was read as a whole.
+/// Decides a call with a state that was read as a whole.
 [[nodiscard]] effect evaluate(const compiled_policy& rules, key_state& state,
-                              const call_request& request, decision& answer) noexcept;
+                              const call_request& request, decision& result) noexcept;
 
-/// How long after `now`, at which the states are, they still matter: until the last of them is as
-/// good as none.
+/// Returns the time after `now`, at which the states are, until all are equivalent to no state.
 [[nodiscard]] std::int64_t lifetime(const compiled_policy& rules,
-                                    std::span<const rule_state> states, const key_header& what,
+                                    std::span<const rule_state> states, const key_header& header,
                                     std::int64_t now) noexcept;
 
-/// When a place that `reserve` granted will have been repaid by all rules: what `unreserve` asks
-/// for.
-[[nodiscard]] std::int64_t recovers_at(const decision& answer) noexcept;
+/// Returns when all rules will have repaid the reservation that `reserve` granted; `unreserve`
+/// identifies the reservation by this time.
+[[nodiscard]] std::int64_t recovers_at(const decision& result) noexcept;
 
-/// Whether answer `a` says more than answer `b` to checks that are made together: of the refusals
-/// the one with the longest wait, else the grant with the least remaining, then the longest
-/// recovery.
+/// Returns whether decision `a` limits an `allow_all` more than `b`: any denial more than a grant,
+/// then the longer wait of a denial, or the lower remaining, then the longer recovery of a grant.
 [[nodiscard]] bool binds_more(const decision& a, const decision& b) noexcept;
 
 } // namespace colimit::core

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Events come at one end of the ring and go at the other; a refund takes them from where they came.
+// Events are added at one end of the ring and expire at the other; a refund takes the newest.
 
 #include <colimit/limits.hpp>
 #include <core/event_log.hpp>
 #include <core/integers.hpp>
+
+#include <boost/assert.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -60,20 +62,20 @@ std::size_t event_log::bytes_of(std::uint32_t room) noexcept {
     return sizeof(event_log) + (room > inline_room ? room * sizeof(event) : 0);
 }
 
-/// The place of the first event later than `t`; `size_` if there is none.
+/// Returns the index of the first event after `t`, or `size_`.
 std::uint32_t event_log::first_after(std::int64_t t) const noexcept {
-    const auto places = std::views::iota(std::uint32_t{0}, size_);
+    const auto indexes = std::views::iota(std::uint32_t{0}, size_);
     return static_cast<std::uint32_t>(
-        std::ranges::partition_point(places, [&](std::uint32_t i) { return at(i).t <= t; }) -
-        places.begin());
+        std::ranges::partition_point(indexes, [&](std::uint32_t i) { return at(i).t <= t; }) -
+        indexes.begin());
 }
 
-/// The place of the first event up to which the weights sum up to `sum`.
+/// Returns the index of the first event whose sum is at least `sum`, or `size_`.
 std::uint32_t event_log::first_with(std::uint64_t sum) const noexcept {
-    const auto places = std::views::iota(std::uint32_t{0}, size_);
+    const auto indexes = std::views::iota(std::uint32_t{0}, size_);
     return static_cast<std::uint32_t>(
-        std::ranges::partition_point(places, [&](std::uint32_t i) { return at(i).sum < sum; }) -
-        places.begin());
+        std::ranges::partition_point(indexes, [&](std::uint32_t i) { return at(i).sum < sum; }) -
+        indexes.begin());
 }
 
 std::int64_t event_log::used(std::int64_t now, std::int64_t period) const noexcept {
@@ -103,21 +105,21 @@ bool event_log::move_to(std::int64_t now) noexcept {
     const auto first = first_after(now);
     if (first == size_)
         return false;
-    at(first) = {.t = now, .sum = last_sum()};
+    set(first, {.t = now, .sum = last_sum()});
     size_ = first + 1;
     return true;
 }
 
-/// How many events become part of the next one when an event is recorded and `old` have expired. An
-/// eighth of the capacity at a time, so that few calls do this.
-std::uint32_t event_log::surplus(std::uint32_t old, std::int64_t capacity) const noexcept {
+/// Returns how many events must be merged into the next one before an event is recorded, if `old`
+/// have expired: an eighth of the capacity at once, so that few calls do it.
+std::uint32_t event_log::excess(std::uint32_t old, std::int64_t capacity) const noexcept {
     const auto live = std::int64_t{size_ - old};
     const auto too_many = live + 1 - capacity;
     return too_many <= 0 ? 0 : static_cast<std::uint32_t>(std::min(too_many + capacity / 8, live));
 }
 
-/// Doubles when it is full, and shrinks to a quarter when less than an eighth is in use, so that a
-/// key does not pay for its busiest hour for ever.
+/// Returns the size that the ring needs: doubled when it is full, and a quarter when less than an
+/// eighth is in use, so that a key does not keep the memory of its busiest hour.
 std::uint32_t event_log::room_for_one_more(std::uint32_t events) const noexcept {
     if (events >= room_)
         return 2 * room_;
@@ -127,26 +129,27 @@ std::uint32_t event_log::room_for_one_more(std::uint32_t events) const noexcept 
 std::size_t event_log::bytes_to_record(std::int64_t now, std::int64_t keep_period,
                                        std::int64_t capacity) const noexcept {
     const auto old = first_after(now - kept_for(keep_period));
-    return bytes_of(room_for_one_more(size_ - old - surplus(old, capacity)));
+    return bytes_of(room_for_one_more(size_ - old - excess(old, capacity)));
 }
 
 bool event_log::record(std::int64_t now, std::int64_t weight, std::int64_t keep_period,
                        std::int64_t capacity, bool may_grow) noexcept {
+    BOOST_ASSERT(now >= 0 && weight >= 0 && keep_period >= 0 && capacity >= 1);
     const auto kept = kept_for(keep_period);
-    const auto cut = std::min(weight, most - used(now, kept));
+    const auto cut = std::min(weight, max_weight - used(now, kept));
     if (cut <= 0)
         return false;
     (void)move_to(now);
     drop_oldest(first_after(now - kept));
     longest_ = std::max(span_of(keep_period), size_ == 0 ? std::uint16_t{0} : longest_);
     const auto sum = last_sum() + static_cast<std::uint64_t>(cut);
-    merge_oldest(surplus(0, capacity));
+    merge_oldest(excess(0, capacity));
     const auto room = room_for_one_more(size_);
     if (room < room_ || (room > room_ && may_grow))
         resize(room);
     if (size_ < room_)
         ++size_;
-    at(size_ - 1) = {.t = now, .sum = sum};
+    set(size_ - 1, {.t = now, .sum = sum});
     return true;
 }
 
@@ -163,7 +166,7 @@ bool event_log::refund(std::int64_t now, std::int64_t weight, std::int64_t keep_
     }
     const auto sum = forgotten_ + static_cast<std::uint64_t>(left);
     size_ = first_with(sum) + 1;
-    at(size_ - 1).sum = sum;
+    set(size_ - 1, {.t = at(size_ - 1).t, .sum = sum});
     return true;
 }
 
@@ -172,13 +175,13 @@ void event_log::drop_oldest(std::uint32_t count) noexcept {
     merge_oldest(count);
 }
 
-/// Makes them part of the next event, as the sums below that no longer tell them apart.
+/// Merges events into the next one, by dropping the sums that distinguish them.
 void event_log::merge_oldest(std::uint32_t count) noexcept {
     first_ = (first_ + count) & (room_ - 1);
     size_ -= count;
 }
 
-/// Stays as it is when there is no memory.
+/// Changes the size of the ring, unless memory cannot be allocated.
 void event_log::resize(std::uint32_t room) noexcept {
     auto ring = std::unique_ptr<event[]>{}; // NOLINT: as in the class
     if (room > inline_room) {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A sliding log in process, the twin of the script's sorted set: what was charged and when, for as
-// long as it may matter.
+// A sliding log in process, the twin of the script's sorted set: the charges and their times, for
+// as long as they may count.
 //
 //     ring:  | t, sum | t, sum | t, sum | ...      times never decrease, sums grow
 //
-// With an event goes the weight of all events up to it, so what a window holds, and when enough of
-// it will have gone, are found by bisection, and several windows share one log. An event at t
-// counts in (now - period, now]: at t + period it is gone. One from after `now`, when the clock was
-// set back, counts as if at `now`. The number of events has a bound, beyond which the oldest become
-// one: no weight is forgotten before its time. Versions of a policy may have other periods: the log
-// remembers the longest, and keeps its events for that long.
+// An event has the sum of the weights of all events up to it. So bisection finds the weight of a
+// window, and when enough of it will have expired, and several windows share one log. An event at t
+// counts in (now - period, now]: at t + period it has expired. An event after `now`, which exists
+// if the clock was set back, counts as if at `now`. The number of events is bounded: the oldest
+// ones are merged, so no weight is forgotten too early. Versions of a policy may have other
+// periods: the log remembers the longest one, and keeps its events for that long.
 //
 // The ring doubles as it grows. The first two events are in the object itself, which is one cache
-// line; who has no memory for more lets the newest event take up what comes.
+// line. If memory for more cannot be allocated, new events are merged into the newest one.
 
 #ifndef COLIMIT_CORE_EVENT_LOG_HPP
 #define COLIMIT_CORE_EVENT_LOG_HPP
@@ -27,8 +27,8 @@ namespace colimit::core {
 
 class event_log {
   public:
-    /// What all events that count may weigh together.
-    static constexpr std::int64_t most = (std::int64_t{1} << 32) - 1;
+    /// The largest sum of the weights that count.
+    static constexpr std::int64_t max_weight = (std::int64_t{1} << 32) - 1;
 
     event_log() = default;
     event_log(event_log&& other) noexcept;
@@ -38,45 +38,46 @@ class event_log {
     ~event_log() = default;
 
     [[nodiscard]] bool is_empty() const noexcept { return size_ == 0; }
-    /// Events that are remembered, also those that no longer count.
+    /// Returns the number of events, including expired ones.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
-    /// The time of the last event, even after now; 0 if there is none.
+    /// Returns the time of the last event, which may be after now, or 0 if the log is empty.
     [[nodiscard]] std::int64_t last() const noexcept { return size_ == 0 ? 0 : at(size_ - 1).t; }
-    /// How long events are kept: `period`, or a longer one that has recorded since the log was
-    /// empty, rounded up by at most 1/512.
+    /// Returns how long events are kept: `period`, or a longer one with which an event was recorded
+    /// since the log was empty, rounded up by at most 1/512.
     [[nodiscard]] std::int64_t kept_for(std::int64_t period) const noexcept;
-    /// Memory in use, the object's own included.
+    /// Returns the memory in use, including the object itself.
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_of(room_); }
 
-    /// The weight of what counts in the window.
+    /// Returns the sum of the weights that count in the window.
     [[nodiscard]] std::int64_t used(std::int64_t now, std::int64_t period) const noexcept;
-    /// The time of the last event, at most `now`; 0 if none counts in the window.
+    /// Returns the time of the last event, at most `now`, or 0 if no event counts in the window.
     [[nodiscard]] std::int64_t newest(std::int64_t now, std::int64_t period) const noexcept;
-    /// 0 if `amount` fits below `limit`; else when enough of the oldest will have gone. An amount
-    /// above the limit fits when, as far as is known, nothing is left of the window.
+    /// Returns 0 if `amount` fits below `limit`, or when enough of the oldest events will have
+    /// expired. For an amount above the limit, returns when the whole window will have expired.
     [[nodiscard]] std::int64_t fits_at(std::int64_t now, std::int64_t limit, std::int64_t period,
                                        std::int64_t amount) const noexcept;
 
-    /// Makes the events after `now` one event at `now`. Returns whether there were any.
+    /// Merges the events after `now` to one event at `now`. Returns whether it found any.
     bool move_to(std::int64_t now) noexcept;
 
-    /// What `bytes` will be when an event has been recorded.
+    /// Returns the memory in use after an event has been recorded.
     [[nodiscard]] std::size_t bytes_to_record(std::int64_t now, std::int64_t keep_period,
                                               std::int64_t capacity) const noexcept;
 
-    /// Adds an event at `now`, cut so that no more than `most` counts, and forgets what is older
-    /// than `keep_period`; a weight of which nothing is left changes nothing.
-    /// @param capacity of more events the oldest become one, at the time of the last of them: what
-    ///                 was charged counts for longer then, not less. Decisions depend on them only
-    ///                 after a refund, if the capacity is above 4/3 of the limit plus 4
-    /// @param may_grow if not, or if there is no memory, an event that finds no place is added to
-    ///                 the one before it, which moves to `now`: so it counts for longer, not less
-    /// True when something was recorded.
+    /// Adds an event at `now`, and forgets those older than `keep_period`. The weight is reduced so
+    /// that at most `max_weight` counts; with a weight of 0 nothing changes.
+    /// @param capacity above this number of events the oldest are merged, at the time of the last
+    ///                 of them, so that their charges count for longer, not shorter. If the
+    ///                 capacity is above 4/3 of the limit plus 4, decisions depend on this only
+    ///                 after a refund
+    /// @param may_grow if false, or without memory, an event without room is merged with the one
+    ///                 before it at `now`, so that both count for longer, not shorter
+    /// @returns whether an event was recorded
     bool record(std::int64_t now, std::int64_t weight, std::int64_t keep_period,
                 std::int64_t capacity, bool may_grow = true) noexcept;
 
-    /// Takes `weight` from the newest events, and forgets what is older than `keep_period`; a
-    /// weight of 0 changes nothing. True when something changed.
+    /// Takes `weight` from the newest events, and forgets those older than `keep_period`. With a
+    /// weight of 0 nothing changes. Returns whether the log changed.
     bool refund(std::int64_t now, std::int64_t weight, std::int64_t keep_period) noexcept;
 
     void clear() noexcept;
@@ -88,39 +89,38 @@ class event_log {
     };
     static constexpr std::uint32_t inline_room = 2;
 
-    /// A time in two bytes, rounded up by at most 1/512: ten bits, and how far they are shifted.
+    /// Returns a duration in two bytes, rounded up by at most 1/512: ten bits and their shift.
     [[nodiscard]] static std::uint16_t span_of(std::int64_t us) noexcept;
-
     [[nodiscard]] static std::size_t bytes_of(std::uint32_t room) noexcept;
     [[nodiscard]] const event& at(std::uint32_t i) const noexcept {
-        return events()[(first_ + i) & (room_ - 1)];
-    }
-    [[nodiscard]] event& at(std::uint32_t i) noexcept {
         return events()[(first_ + i) & (room_ - 1)];
     }
     [[nodiscard]] const event* events() const noexcept {
         return ring_ ? ring_.get() : inline_.data();
     }
-    [[nodiscard]] event* events() noexcept { return ring_ ? ring_.get() : inline_.data(); }
+    void set(std::uint32_t i, event e) noexcept {
+        auto* events = ring_ ? ring_.get() : inline_.data();
+        events[(first_ + i) & (room_ - 1)] = e;
+    }
     [[nodiscard]] std::uint64_t sum_before(std::uint32_t i) const noexcept {
         return i == 0 ? forgotten_ : at(i - 1).sum;
     }
     [[nodiscard]] std::uint64_t last_sum() const noexcept { return sum_before(size_); }
     [[nodiscard]] std::uint32_t first_after(std::int64_t t) const noexcept;
     [[nodiscard]] std::uint32_t first_with(std::uint64_t sum) const noexcept;
-    [[nodiscard]] std::uint32_t surplus(std::uint32_t old, std::int64_t capacity) const noexcept;
+    [[nodiscard]] std::uint32_t excess(std::uint32_t old, std::int64_t capacity) const noexcept;
     [[nodiscard]] std::uint32_t room_for_one_more(std::uint32_t events) const noexcept;
     void drop_oldest(std::uint32_t count) noexcept;
     void merge_oldest(std::uint32_t count) noexcept;
     void resize(std::uint32_t room) noexcept;
 
-    std::unique_ptr<event[]> ring_; // NOLINT: a vector would say its size a second time
+    std::unique_ptr<event[]> ring_; // NOLINT: a vector would store its size again
     std::array<event, inline_room> inline_{};
     std::uint64_t forgotten_ = 0; ///< the sum before the first event
     std::uint32_t first_ = 0;
     std::uint32_t size_ = 0;
     std::uint32_t room_ = inline_room; ///< a power of two
-    std::uint16_t longest_ = 0;        ///< the span of the longest period that was recorded with
+    std::uint16_t longest_ = 0;        ///< the span of the longest period of a recorded event
 };
 
 } // namespace colimit::core

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Registers and their estimate. The order of the floating point operations is part of the result:
-// it decides how a count between two numbers is rounded.
+// Registers and their estimate. The order of the floating point operations determines how a count
+// between two integers is rounded.
 
 #include <core/hyperloglog.hpp>
 #include <hash/murmur_hash.hpp>
+
+#include <boost/assert.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -21,7 +23,7 @@ constexpr std::uint64_t redis_seed = 0xadc83b19;
 /// 1 / (2 ln 2), the limit of the correction for infinitely many registers.
 constexpr double alpha = 0.721347520444481703680;
 
-/// Ertl's sigma: x + sum over k of x^(2^k) * 2^(k-1), what registers without a member contribute.
+/// Ertl's sigma, the part of registers without a member: x + sum over k of x^(2^k) * 2^(k-1).
 [[nodiscard]] double sigma(double x) noexcept {
     if (x == 1.0)
         return std::numeric_limits<double>::infinity();
@@ -36,7 +38,7 @@ constexpr double alpha = 0.721347520444481703680;
     return sum;
 }
 
-/// Ertl's tau: (1 - x - sum over k of (1 - x^(2^-k))^2 * 2^-k) / 3, what full registers contribute.
+/// Ertl's tau, the part of full registers: (1 - x - sum over k of (1 - x^(2^-k))^2 * 2^-k) / 3.
 [[nodiscard]] double tau(double x) noexcept {
     auto weight = 1.0;
     auto sum = 1 - x;
@@ -51,18 +53,18 @@ constexpr double alpha = 0.721347520444481703680;
 
 } // namespace
 
-hyperloglog::mark hyperloglog::mark_of(std::string_view member) noexcept {
+hyperloglog::register_update hyperloglog::update_of(std::string_view member) noexcept {
     const auto hash = hash::murmur_hash(member, redis_seed);
-    // A 1 behind the last bit ends every search.
-    const auto rest = (hash >> place_bits) | (std::uint64_t{1} << (64 - place_bits));
+    // A 1 after the last bit bounds the search for the first 1.
+    const auto rest = (hash >> index_bits) | (std::uint64_t{1} << (64 - index_bits));
     return {static_cast<std::uint32_t>(hash % registers),
             static_cast<std::uint32_t>(std::countr_zero(rest) + 1)};
 }
 
 std::int64_t hyperloglog::estimate(const histogram& values) noexcept {
     constexpr auto m = static_cast<double>(registers);
-    auto z = m * tau((m - values[most_value]) / m);
-    for (auto j = most_value - 1; j >= 1; --j) {
+    auto z = m * tau((m - values[max_value]) / m);
+    for (auto j = max_value - 1; j >= 1; --j) {
         z += values[j];
         z *= 0.5;
     }
@@ -74,11 +76,11 @@ std::int64_t hyperloglog::count() const noexcept {
     return size_ == 0 ? 0 : estimate(values());
 }
 
-std::int64_t hyperloglog::count_with(mark m) const noexcept {
+std::int64_t hyperloglog::count_with(register_update u) const noexcept {
     auto all = values();
-    if (const auto old = value_at(m.place); old < m.value) {
+    if (const auto old = value_at(u.index); old < u.value) {
         --all[old];
-        ++all[m.value];
+        ++all[u.value];
     }
     return estimate(all);
 }
@@ -93,25 +95,26 @@ hyperloglog::histogram hyperloglog::values() const noexcept {
     return all;
 }
 
-/// Where the register is in the list, or belongs.
-std::uint16_t hyperloglog::find(std::uint32_t place) const noexcept {
+/// Returns the position of the register in the list, or where it must be inserted.
+std::uint16_t hyperloglog::find(std::uint32_t index) const noexcept {
     const auto* first = listed();
-    return static_cast<std::uint16_t>(std::lower_bound(first, first + size_, place << value_bits) -
+    return static_cast<std::uint16_t>(std::lower_bound(first, first + size_, index << value_bits) -
                                       first);
 }
 
-std::uint32_t hyperloglog::value_at(std::uint32_t place) const noexcept {
+std::uint32_t hyperloglog::value_at(std::uint32_t index) const noexcept {
+    BOOST_ASSERT(index < registers);
     if (dense_)
-        return dense_->value(place);
-    const auto i = find(place);
-    const auto found = i < size_ && listed()[i] >> value_bits == place;
+        return dense_->value(index);
+    const auto i = find(index);
+    const auto found = i < size_ && listed()[i] >> value_bits == index;
     return found ? listed()[i] % (1U << value_bits) : 0;
 }
 
-/// Half as much again, so that little is unused; a multiple of 16 entries, a cache line.
+/// Returns a size that is half as much again, in multiples of 16 entries, a cache line.
 std::uint16_t hyperloglog::grown(std::uint16_t room) noexcept {
     return static_cast<std::uint16_t>(
-        std::min<std::uint32_t>((room * 3U / 2U + 16U) / 16U * 16U, most_listed));
+        std::min<std::uint32_t>((room * 3U / 2U + 16U) / 16U * 16U, max_listed));
 }
 
 std::size_t hyperloglog::list_bytes(std::uint16_t room) noexcept {
@@ -122,20 +125,20 @@ std::size_t hyperloglog::bytes() const noexcept {
     return dense_ ? sizeof(hyperloglog) + sizeof(dense) : list_bytes(room_);
 }
 
-std::size_t hyperloglog::bytes_with(mark m) const noexcept {
-    if (!needs_room(m))
+std::size_t hyperloglog::bytes_with(register_update u) const noexcept {
+    if (!needs_room(u))
         return bytes();
-    return size_ == most_listed ? sizeof(hyperloglog) + sizeof(dense) : list_bytes(grown(room_));
+    return size_ == max_listed ? sizeof(hyperloglog) + sizeof(dense) : list_bytes(grown(room_));
 }
 
-bool hyperloglog::needs_room(mark m) const noexcept {
-    return !dense_ && size_ == room_ && value_at(m.place) == 0;
+bool hyperloglog::needs_room(register_update u) const noexcept {
+    return !dense_ && size_ == room_ && value_at(u.index) == 0;
 }
 
-bool hyperloglog::make_room_for(mark m) noexcept {
-    if (!needs_room(m))
+bool hyperloglog::make_room_for(register_update u) noexcept {
+    if (!needs_room(u))
         return true;
-    if (size_ == most_listed)
+    if (size_ == max_listed)
         return become_dense();
     const auto room = grown(room_);
     auto list = std::unique_ptr<std::uint32_t[]>{new (std::nothrow) std::uint32_t[room]}; // NOLINT
@@ -159,17 +162,18 @@ bool hyperloglog::become_dense() noexcept {
     return true;
 }
 
-bool hyperloglog::add(mark m) noexcept {
-    const auto old = value_at(m.place);
-    if (old >= m.value || !make_room_for(m))
+bool hyperloglog::add(register_update u) noexcept {
+    BOOST_ASSERT(u.value >= 1 && u.value <= max_value);
+    const auto old = value_at(u.index);
+    if (old >= u.value || !make_room_for(u))
         return false;
     if (!dense_) {
-        insert(m);
+        insert(u);
         return true;
     }
-    dense_->set(m.place, m.value);
+    dense_->set(u.index, u.value);
     --dense_->values[old];
-    ++dense_->values[m.value];
+    ++dense_->values[u.value];
     return true;
 }
 
@@ -180,26 +184,26 @@ void hyperloglog::clear() noexcept {
     room_ = inline_room;
 }
 
-void hyperloglog::insert(mark m) noexcept {
+void hyperloglog::insert(register_update u) noexcept {
     auto* first = listed();
-    const auto i = find(m.place);
-    if (i == size_ || first[i] >> value_bits != m.place) {
+    const auto i = find(u.index);
+    if (i == size_ || first[i] >> value_bits != u.index) {
         std::copy_backward(first + i, first + size_, first + size_ + 1);
         ++size_;
     }
-    first[i] = (m.place << value_bits) | m.value;
+    first[i] = (u.index << value_bits) | u.value;
 }
 
-/// A register lies in one byte, or in the end of one and the beginning of the next.
-std::uint32_t hyperloglog::dense::value(std::uint32_t place) const noexcept {
-    const auto bit = place * value_bits;
+/// A register is in one byte, or in the end of one and the beginning of the next.
+std::uint32_t hyperloglog::dense::value(std::uint32_t index) const noexcept {
+    const auto bit = index * value_bits;
     const auto byte = bit / 8;
     const auto next = byte + 1 < bits.size() ? std::uint32_t{bits[byte + 1]} << 8U : 0U;
     return ((bits[byte] | next) >> (bit % 8)) % (1U << value_bits);
 }
 
-void hyperloglog::dense::set(std::uint32_t place, std::uint32_t value) noexcept {
-    const auto bit = place * value_bits;
+void hyperloglog::dense::set(std::uint32_t index, std::uint32_t value) noexcept {
+    const auto bit = index * value_bits;
     const auto byte = bit / 8;
     const auto mask = ((1U << value_bits) - 1U) << (bit % 8);
     const auto moved = value << (bit % 8);

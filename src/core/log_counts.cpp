@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Between a log and the arithmetic.
+// Reports and records events with the periods and limits of a policy's log rules.
 
 #include <core/log_counts.hpp>
 #include <core/rule_kind.hpp>
@@ -47,22 +47,22 @@ void report_counts(const event_log& log, const compiled_policy& rules, const cal
             continue;
         const auto used = log.used(now, l.period);
         const auto fits_at = log.fits_at(now, l.full, l.period, amount);
-        auto fits_if_refused = std::int64_t{0};
+        auto fits_if_denied = std::int64_t{0};
         if (rules.counts_denied && request.verb == verb::allow)
-            fits_if_refused = log.fits_at(now, l.full - request.cost, l.period, amount);
+            fits_if_denied = log.fits_at(now, l.full - request.cost, l.period, amount);
         states[i] = {.t = log.newest(now, longest),
                      .debt = used,
-                     .num = fits_if_refused,
+                     .num = fits_if_denied,
                      .capacity = fits_at};
     }
 }
 
 bool apply_after(event_log& log, const compiled_policy& rules, const call_request& request,
-                 const decision& answer, bool may_grow) noexcept {
-    if (request.verb != verb::allow || answer.outcome == outcome::never)
+                 const decision& result, bool may_grow) noexcept {
+    if (request.verb != verb::allow || result.outcome == outcome::never)
         return false;
     const auto moved = log.move_to(request.now);
-    const auto weight = answer.allowed() ? answer.granted : rules.counts_denied ? request.cost : 0;
+    const auto weight = result.allowed() ? result.granted : rules.counts_denied ? request.cost : 0;
     return record(log, rules, request, weight, may_grow) || moved;
 }
 

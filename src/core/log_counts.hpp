@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a sliding log tells the arithmetic, in the place of a state, and what a call does to it. All
-// log rules of a policy share one log of the key, which keeps the longest of their periods.
-//
-// In this order:  apply_before, tell, evaluate, apply_after.
+// Adapts a sliding log to the arithmetic: reports its counts instead of states, and records what a
+// call charges. All log rules of a policy share one log per key, which keeps events for the longest
+// of their periods. The order of the calls is apply_before, report_counts, evaluate, apply_after.
 
 #ifndef COLIMIT_CORE_LOG_COUNTS_HPP
 #define COLIMIT_CORE_LOG_COUNTS_HPP
@@ -15,21 +14,21 @@
 
 namespace colimit::core {
 
-/// What the verbs that do not ask do to the log.
-/// @param may_grow as for event_log::record. True when the log changed.
+/// Changes the log for a verb that tests no amount. Returns whether it changed.
+/// @param may_grow as for event_log::record
 [[nodiscard]] bool apply_before(event_log& log, const compiled_policy& rules,
                                 const call_request& request, bool may_grow = true) noexcept;
 
-/// Fills the states of the log rules: as state.hpp says.
+/// Sets the states of the log rules, as documented in state.hpp.
 void report_counts(const event_log& log, const compiled_policy& rules, const call_request& request,
                    std::span<rule_state> states) noexcept;
 
-/// What the verbs that ask do to the log, once there is an answer.
+/// Changes the log for a verb that tests an amount, after the decision. Returns whether it changed.
 [[nodiscard]] bool apply_after(event_log& log, const compiled_policy& rules,
-                               const call_request& request, const decision& answer,
+                               const call_request& request, const decision& result,
                                bool may_grow = true) noexcept;
 
-/// For how long after `now` events still matter.
+/// Returns the time after `now` until no event of the log can count.
 [[nodiscard]] std::int64_t lifetime(const event_log& log, const compiled_policy& rules,
                                     std::int64_t now) noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// In the order in which lua/check/plan.lua and lua/seen/plan.lua unpack them.
+// Appends the numbers in the order in which the scripts unpack them.
 
 #include <base/bytes.hpp>
 #include <core/policy_encoding.hpp>

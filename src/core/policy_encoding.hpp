@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Plans and filters as bytes: what the scripts unpack, and what distinguishes two policies. All
-// numbers are little-endian; those of the arithmetic are doubles (f64), which hold them exactly.
+// Compiled policies and filters as bytes. The scripts unpack them, and equal bytes identify equal
+// policies. All numbers are little-endian; those of the arithmetic are doubles (f64), which
+// represent them exactly.
 //
-//   plan    rules:u8 slots:u8 flags:u8 (1: shadow, 2: packed), then for each slot
-//           tag:u32 kind:u8 flags:u8 (1: shadow, 2: counts refused)
+//   policy  rules:u8 slots:u8 flags:u8 (1: shadow, 2: packed), then for each slot
+//           tag:u32 kind:u8 flags:u8 (1: shadow, 2: counts denied)
 //           capacity num den unit most period count offset initial calendar (f64)
 //           then, if it is packed, generation (f64)
-//   filter  words:u8 age:f64 block_bytes:f64
+//   filter  words:u8 ttl:f64 block_bytes:f64
 
 #ifndef COLIMIT_CORE_POLICY_ENCODING_HPP
 #define COLIMIT_CORE_POLICY_ENCODING_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the kinds of rules have in common when limits are made of rules: every product and sum of
-// the arithmetic stays below 2^53, or the rule is refused with the reason.
+// Functions with which the kinds compile rules. Every product and sum of the arithmetic stays below
+// 2^53, or the rule is refused with the reason.
 
 #ifndef COLIMIT_CORE_RULE_COMPILER_HPP
 #define COLIMIT_CORE_RULE_COMPILER_HPP
@@ -18,11 +18,7 @@
 
 namespace colimit::core {
 
-/// Microseconds, milliseconds, seconds: the finest in which a rule's numbers stay exact is its
-/// unit.
-inline constexpr std::int64_t units[] = {1, 1'000, 1'000'000};
-
-/// Whether a times b is at most `most`; b is at least 1.
+/// Returns whether a * b is at most `most`; for b >= 1.
 [[nodiscard]] constexpr bool product_fits(std::int64_t a, std::int64_t b,
                                           std::int64_t most) noexcept {
     BOOST_ASSERT(b >= 1);
@@ -33,21 +29,34 @@ inline constexpr std::int64_t units[] = {1, 1'000, 1'000'000};
 /// @param where names the rule: `policy 'login', rule 2 'minute'`
 [[noreturn]] void refuse(const std::string& where, const std::string& reason);
 
-/// Throws unless the rule recovers from its limit within a hundred years.
-inline void check_recovery(const std::string& where, bool too_long) {
-    if (too_long)
-        refuse(where, "it would take more than 100 years to recover fully");
-}
+/// Throws unless the rule recovers from its limit, in so many steps, within 100 years.
+void check_recovery(const std::string& where, std::int64_t steps, std::int64_t us_per_step);
 
-/// The period in microseconds, of the rules that have one. Throws unless it is 1 us to 100 years.
+/// Returns the period in microseconds. Throws unless it is 1 us to 100 years.
 [[nodiscard]] std::int64_t period_of(const std::string& where, const rule& r);
 
-/// The limit of a rule that counts in windows of `period` microseconds.
+/// Returns the finest unit in which the numbers of a rule stay exact: a microsecond, millisecond or
+/// second. Throws if none does.
+/// @param amount the name in messages of the amount that is multiplied by the period
+/// @param remedy the name of the number that a user could reduce
+/// @param stays_exact a predicate for a period in units
+[[nodiscard]] std::int64_t exact_unit(const std::string& where, std::int64_t period,
+                                      std::string_view amount, std::string_view remedy,
+                                      auto stays_exact) {
+    for (const auto unit : {1, 1'000, 1'000'000})
+        if (period % unit == 0 && stays_exact(period / unit))
+            return unit;
+    refuse(where, std::string{amount} +
+                      " times period is too large to be counted exactly: choose a smaller " +
+                      std::string{remedy} + ", or a period of whole milliseconds or seconds");
+}
+
+/// Compiles a rule that counts in windows of `period` microseconds.
 [[nodiscard]] inline compiled_rule make_window(const rule& r, std::int64_t period) noexcept {
     return {.capacity = r.count(),
             .num = steps_mark + period,
             .full = r.count(),
-            .most = std::max(r.count(), most_ticks),
+            .most = std::max(r.count(), max_ticks),
             .period = period,
             .count = r.count()};
 }

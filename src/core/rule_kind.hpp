@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The kinds of rules: a stateless struct for each, in a file below kinds/. Here are their list,
-// what each must have, and the only `switch` over them. A new kind is its file, its number below,
-// its case in `visit`, and an entry in algorithms.hpp; the concept names what its struct lacks.
+// The kinds of rules: a struct without members for each, in the files of kinds/. This file has
+// their list, the concept of a kind, and the only `switch` over them. A new kind needs its file,
+// its number and its case in `visit` here, and an entry in algorithms.hpp.
 
 #ifndef COLIMIT_CORE_RULE_KIND_HPP
 #define COLIMIT_CORE_RULE_KIND_HPP
@@ -17,6 +17,8 @@
 #include <core/kinds/windows.hpp>
 #include <core/state.hpp>
 
+#include <boost/assert.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -25,82 +27,82 @@
 
 namespace colimit::core {
 
-/// What the arithmetic does with a rule. The order is known to the script.
+/// The order of the kinds is known to the script.
 enum class kind : std::uint8_t {
     bucket,     ///< repaid continuously
     stepwise,   ///< repaid at each period since the first use
     aligned,    ///< repaid at multiples of the period
-    window,     ///< at multiples of the period
-    from_first, ///< from the first charge
-    calendar,
-    counter, ///< two windows, the previous one weighted
+    window,     ///< ends at multiples of the period
+    from_first, ///< a window that begins with its first charge
+    calendar,   ///< a window of a day, week, month or year
+    counter,    ///< two windows, the previous one weighted
     log,
     distinct,
     lockout, ///< denies for a period after each grant: prevent_duplicate
 };
-/// How many there are: `lockout` stays the last one.
 inline constexpr auto kind_count = static_cast<std::size_t>(kind::lockout) + 1;
 
-/// Times and durations are in microseconds, `now` is the time of the call. Everything below is
-/// asked for a limit `l` and its state `s`, which `advance` has brought to now.
+/// The functions of a kind, for a compiled rule `l` and its state `s`. Times and durations are in
+/// microseconds, and `now` is the time of the call. Except for `advance`, the last three, and where
+/// it says so, a state is one that `advance` has brought to now.
 template<class Kind>
 concept rule_kind = requires(const compiled_rule& l, rule_state& changing, const rule_state& s,
                              std::int64_t n, const std::string& where, const rule& r) {
-    // Kinds of one family read each other's state: a letter.
+    // A letter; kinds of one family read each other's states.
     { Kind::family } -> std::same_as<const char&>;
-    // As messages name such a rule.
+    // The name of such a rule in messages.
     { Kind::description } -> std::same_as<const std::string_view&>;
-    // What a store keeps of it.
+    // The form in which a store keeps a state.
     { Kind::form } -> std::same_as<const state_form&>;
-    // Whether `num` and `capacity` of all its states are those of the limit.
+    // All states that such a rule stores have the same `num` and `capacity`.
     { Kind::has_fixed_numbers } -> std::same_as<const bool&>;
-    // Whether its periods are counted from the first use, so that users of a shared state differ.
+    // Periods are counted from the first use, which differs for keys of one shared state.
     { Kind::starts_at_use } -> std::same_as<const bool&>;
-    // Whether `wait` can reserve from it.
+    // `wait` can reserve from such a rule.
     { Kind::can_reserve } -> std::same_as<const bool&>;
 
-    // From a rule whose refinements and count are checked to its limit. Throws what `refuse` does.
+    // Compiles a rule whose refinements and count are checked. Throws as `refuse` does.
     { Kind::compile(where, r) } -> std::same_as<compiled_rule>;
-    // The longest time in which it recovers fully from its limit.
+    // Returns the longest time that a full recovery from the limit takes.
     { Kind::full_recovery(l) } -> std::same_as<std::int64_t>;
 
-    // (l, s, now) Brings a stored state, or none, to now. Returns whether what is stored must be
-    // replaced even by a denial.
+    // (l, s, now) Brings a stored state, or none, to now. Returns whether even a denial must
+    // replace the stored state.
     { Kind::advance(l, changing, n) } -> std::same_as<bool>;
-    // (l, s, amount, now) The largest amount up to `amount` that fits.
+    // (l, s, amount, now) Returns the largest amount up to `amount` that fits.
     { Kind::available(l, s, n, n) } -> std::same_as<std::int64_t>;
-    // (l, s, amount, now) How long after now it would grant `amount`, which is not above capacity.
+    // (l, s, amount, now) Returns the time until `amount`, at most the capacity, fits.
     { Kind::wait_for(l, s, n, n) } -> std::same_as<std::int64_t>;
-    // (l, s, cost, now) Charges, whether it fits or not.
+    // (l, s, cost, now) Charges the cost, even if it does not fit.
     { Kind::charge(l, changing, n, n) } -> std::same_as<void>;
     { Kind::refund(l, changing, n) } -> std::same_as<void>;
-    // From a state that a call has worked on to the state as it is stored, see versions.hpp.
+    // Converts a state that a call has worked on to its stored form, see versions.hpp.
     { Kind::fold(l, changing) } -> std::same_as<void>;
-    // (l, s, now) What is left, rounded down; negative after `charge` took more than there was.
+    // (l, s, now) Returns the remaining tokens, rounded down; negative after `charge` took more.
     { Kind::balance(l, s, n) } -> std::same_as<std::int64_t>;
-    // (l, s, now) How long after now it has recovered fully.
+    // (l, s, now) Returns the time until the full recovery.
     { Kind::reset_after(l, s, n) } -> std::same_as<std::int64_t>;
-    // (l, s, now) How long after now the state is to be kept.
+    // (l, s, now) Returns how long the state must be kept.
     { Kind::lifetime(l, s, n) } -> std::same_as<std::int64_t>;
-    // Whether the state is equivalent to no state.
+    // Returns whether the state is equivalent to no state.
     { Kind::is_full(l, s) } -> std::same_as<bool>;
 
-    // For the store in this process. (l, duration, now) A state that recovers `duration` from now
-    // and not before, as far as the rule can owe as long.
+    // For the in-process store. (l, duration, now) Returns a state that recovers after `duration`
+    // and not before, or after the longest time for which the rule can owe.
     { Kind::owing(l, n, n) } -> std::same_as<rule_state>;
-    // At no time less strict than either of two stored states, which are of one time, at which
-    // neither is full.
+    // Returns a state that is at no time less strict than either of two stored states. Both were
+    // stored at one time, at which neither is full.
     { Kind::stricter(l, s, s) } -> std::same_as<rule_state>;
-    // When a state, as a cell has it, was written at the earliest.
+    // Returns the earliest time at which a state in a cell can have been written.
     { Kind::written_after(s) } -> std::same_as<std::int64_t>;
 };
 
-/// Calls `f` with an object of the kind's struct.
 template<rule_kind Kind, class F>
 [[nodiscard, gnu::always_inline]] constexpr decltype(auto) call_with(F& f) {
     return f(Kind{});
 }
 
+/// Calls `f` with an object of the kind's struct.
 template<class F>
 [[gnu::always_inline]] constexpr decltype(auto) visit(kind k, F f) {
     switch (k) {
@@ -125,6 +127,7 @@ template<class F>
     case kind::lockout:
         break;
     }
+    BOOST_ASSERT(k == kind::lockout);
     return call_with<kinds::lockout>(f);
 }
 
@@ -165,11 +168,6 @@ template<class F>
     return visit(l.kind, [&]<class K>(K) { return K::advance(l, s, now); });
 }
 
-[[nodiscard]] inline std::int64_t available(const compiled_rule& l, const rule_state& s,
-                                            std::int64_t amount, std::int64_t now) noexcept {
-    return visit(l.kind, [&]<class K>(K) { return K::available(l, s, amount, now); });
-}
-
 inline void charge(const compiled_rule& l, rule_state& s, std::int64_t cost,
                    std::int64_t now) noexcept {
     visit(l.kind, [&]<class K>(K) { K::charge(l, s, cost, now); });
@@ -199,6 +197,7 @@ inline void fold(const compiled_rule& l, rule_state& s) noexcept {
 
 [[nodiscard]] inline rule_state owing(const compiled_rule& l, std::int64_t duration,
                                       std::int64_t now) noexcept {
+    BOOST_ASSERT(duration >= 1);
     return visit(l.kind, [&]<class K>(K) { return K::owing(l, duration, now); });
 }
 

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is stored of a key: for each rule four numbers, whatever its kind.
+// The stored state of a rule: four numbers, for every kind of rule.
 //
-//   kind              t                    debt          num             capacity
-//   ----------------  -------------------  ------------  --------------  -----------------
-//   bucket            debt is as of then   ticks owed    ticks a token   tokens that fit, or 0
-//   stepwise, aligned the next boundary    tokens owed   2^52 + period   tokens that fit
-//   windows           end of the window    used          2^52 + period   1
-//   counter           end of the window    used          its period      used in the previous
-//   distinct          end of the window    members       *               1
-//   lockout           when it began        us to wait    1               1
-//   log               *                    *             *               *
+//   kind              t                    debt          num              capacity
+//   ----------------  -------------------  ------------  ---------------  ------------------
+//   bucket            time of the debt     ticks owed    ticks per token  tokens that fit, or 0
+//   stepwise, aligned the next boundary    tokens owed   2^52 + period    tokens that fit
+//   windows           end of the window    tokens used   2^52 + period    1
+//   counter           end of the window    tokens used   its period       used in the previous one
+//   distinct          end of the window    members       *                1
+//   lockout           its start            duration      1                1
+//   log               *                    *             *                *
 //
-// Times are in microseconds. The numbers of buckets and windows come along, so that they can be
-// read by a rule with other numbers: versions.hpp explains how, and why a capacity may be larger
-// than that of any rule. Windows and counters then keep what a stepped bucket keeps. Logs and
-// sketches are more than numbers; what marks them (*) is not stored but told to the arithmetic by
-// the store, for the call at hand:
+// Times and durations are in microseconds. Buckets and windows store their numbers, so that a rule
+// with other numbers can read the state. versions.hpp explains this, and why a stored capacity may
+// be larger than that of any rule. A window or counter that reads such a state stores it as a
+// stepped bucket. Logs and sketches are more than numbers. Their fields with * are not stored: for
+// each call the store reports them to the arithmetic:
 //
-//   distinct          num: members if the call's were counted
-//   log               t: the newest event (0: none); debt: used; capacity: when `at_least` fits
-//                     (0: it fits); num: the same if a refusal were recorded now
+//   distinct          num: members, with the member of the call
+//   log               t: time of the newest event, or 0; debt: tokens used; capacity: when
+//                     `at_least` fits, or 0 if it fits now; num: the same after a recorded denial
 
 #ifndef COLIMIT_CORE_STATE_HPP
 #define COLIMIT_CORE_STATE_HPP
@@ -37,13 +37,13 @@ namespace colimit::core {
 struct rule_state {
     std::int64_t t = 0;
     std::int64_t debt = 0;
-    std::int64_t num = 0; ///< 0: there is no state
+    std::int64_t num = 0; ///< 0: no state is stored
     std::int64_t capacity = 0;
 
     friend bool operator==(const rule_state&, const rule_state&) = default;
 };
 
-/// Each number the larger of two.
+/// Returns the maximum of each number.
 [[nodiscard]] constexpr rule_state larger(const rule_state& a, const rule_state& b) noexcept {
     return {.t = std::max(a.t, b.t),
             .debt = std::max(a.debt, b.debt),
@@ -51,37 +51,34 @@ struct rule_state {
             .capacity = std::max(a.capacity, b.capacity)};
 }
 
-/// Nothing fits, not even a cost of 0.
+/// An available amount below every cost, including 0.
 inline constexpr std::int64_t nothing_fits = -1;
 
-/// What of `amount` there is room for.
+/// Returns the largest amount up to `amount` that fits in `room`.
 [[nodiscard]] constexpr std::int64_t available_of(std::int64_t amount, std::int64_t room) noexcept {
     return std::max(std::min(amount, room), nothing_fits);
 }
 
-/// From now to a time that a store says. A server may say what cannot be: what has passed is now.
+/// Returns the time from `now` to `at`, or 0 if `at` has passed, as a store may report.
 [[nodiscard]] constexpr std::int64_t until(std::int64_t at, std::int64_t now) noexcept {
     return std::max<std::int64_t>(at - now, 0);
 }
 
-/// What a store keeps of a rule: the numbers above; nothing, as its events are in the key's log; or
-/// numbers and a sketch. Of the last two it reports to the arithmetic what it finds, call by call,
-/// and they cannot be packed.
+/// What a store keeps per rule: the numbers above; nothing, because the events are in the log of
+/// the key; or numbers and a sketch. Logs and sketches cannot be packed.
 enum class state_form : std::uint8_t { numbers, log, sketch };
 
-/// What the store holds for a key besides the states of its rules.
+/// The part of a key's state that does not belong to a rule.
 struct key_header {
-    /// Something is there.
-    bool exists = false;
-    /// It must be replaced even by a refusal: it is no state, or it was moved or converted.
+    bool exists = false; ///< the store has a state of the key
+    /// Even a denial must replace the stored state: it is invalid, or was moved or converted.
     bool stale = false;
-    /// Until when the key is blocked: a hold, or none (num is 0).
-    rule_state block{};
+    rule_state block{}; ///< a lockout; num is 0 if the key is not blocked
 };
 
-/// A key's state under a policy: one a slot, in the order of the plan.
+/// The state of a key under a policy: one state per slot, in the order of the compiled policy.
 struct key_state : key_header {
-    std::array<rule_state, most_slots> states{};
+    std::array<rule_state, max_slots> states{};
 };
 
 } // namespace colimit::core

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What each verb does, for all that treat some of them alike.
+// The table of verbs: the properties by which code distinguishes them.
 
 #ifndef COLIMIT_CORE_VERB_TRAITS_HPP
 #define COLIMIT_CORE_VERB_TRAITS_HPP
@@ -17,24 +17,15 @@ namespace colimit::core {
 
 struct verb_traits {
     detail::verb verb;
-    /// Changes nothing.
-    bool only_asks = false;
-    /// Depends on whether `at_least` fits, and gives nothing back.
-    bool tests_amount = false;
-    /// May be granted something, which the script and its twin count.
-    bool is_granted = false;
-    /// Charges, whether it fits or not.
-    bool charges_always = false;
-    /// Gives quota back.
-    bool gives_back = false;
-    /// Moves quota from or to its caller. The others are about the key, for all callers.
-    bool moves_quota = false;
-    /// Counts a member, if its cost is not 0.
-    bool counts_member = false;
-    /// Its cost is a duration.
-    bool has_duration = false;
-    /// What it leaves may last for longer than the rules take to recover from their limits.
-    bool outlasts_limits = false;
+    bool only_asks = false;       ///< changes nothing
+    bool tests_amount = false;    ///< depends on whether `at_least` fits, and returns no quota
+    bool is_granted = false;      ///< may be granted tokens, which the script and its twin count
+    bool charges_always = false;  ///< charges even if the cost does not fit
+    bool gives_back = false;      ///< returns quota
+    bool moves_quota = false;     ///< moves quota from or to its caller; others affect all callers
+    bool counts_member = false;   ///< counts a member, if its cost is not 0
+    bool has_duration = false;    ///< its cost is a duration
+    bool outlasts_limits = false; ///< its effect may outlast the recovery of the rules from limits
 };
 
 inline constexpr auto verbs = [] {
@@ -69,7 +60,7 @@ inline constexpr auto verbs = [] {
 static_assert(verbs.size() == static_cast<std::size_t>(detail::verb::once) + 1,
               "one entry per verb; `once` stays the last one");
 static_assert(std::ranges::all_of(verbs, [](const auto& v) { return &v == &traits_of(v.verb); }),
-              "in the order of the verbs");
+              "the entries have the order of the verbs");
 
 } // namespace colimit::core
 

@@ -7,7 +7,6 @@
 #include <limiter/fallback.hpp>
 #include <limiter/kept_checks.hpp>
 #include <limiter/limiter_core.hpp>
-#include <memory/allow_all.hpp>
 #include <policy/scaled_policy.hpp>
 
 #include <algorithm>
@@ -192,7 +191,7 @@ void fallback::answer_alone(const policy_data& whole, std::string_view key,
                             const call_request& request, decision& out) {
     const auto& p = is_scaled(whole) ? *scaled_of(whole).data() : whole;
     auto answered = decision{};
-    store().answer(key, p, request, answered);
+    store().decide(key, p, request, answered);
     answered.source = decision_source::fallback;
     cap_to_full_limit(whole, request, answered);
     out = answered;
@@ -221,7 +220,7 @@ void fallback::answer_together(operation& op) {
         if (c.options.member)
             here.back().options.member = bytes_of(kept[i].member);
     }
-    (void)memory::answer_together(store(), here, now);
+    (void)store().allow_all(here, now);
     for (std::size_t i = 0; i < here.size(); ++i) {
         auto& c = op.checks[i];
         c.ec = {};

@@ -9,7 +9,6 @@
 #include <limiter/core_service.hpp>
 #include <limiter/kept_checks.hpp>
 #include <limiter/limiter_core.hpp>
-#include <policy/once_policy.hpp>
 #include <policy/policy_data.hpp>
 #include <policy/request_check.hpp>
 

@@ -5,7 +5,6 @@
 #include <base/system_clock.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/memory_backend.hpp>
-#include <memory/allow_all.hpp>
 
 namespace colimit::detail {
 
@@ -20,14 +19,14 @@ void memory_backend::start(operation& op, const call& c) {
     const auto sought = store_.seek(policy.digest(c.key)); // reads ahead while the clock is read
     if (op.request.now == store_clock)
         op.request.now = system_now();
-    store_.answer(sought, policy, op.request, op.result);
+    store_.decide(sought, policy, op.request, op.result);
     core_.complete(op);
 }
 
 void memory_backend::start_all(operation& op) {
     if (op.request.now == store_clock)
         op.request.now = system_now();
-    op.result = memory::answer_together(store_, op.checks, op.request.now);
+    op.result = store_.allow_all(op.checks, op.request.now);
     core_.complete(op);
 }
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// First every key is asked, then all are charged. What the second step finds could differ from what
-// the first one found where the store is full, so
+// Decides all checks first, and then charges all keys. In a full store the second step could find
+// less room than the first, so
 //
-//   - chains of these keys are pinned: the search for room evicts none of them;
-//   - the room that new sketches take is reserved while the first step lasts;
-//   - keys without a chain are charged before the others. Two of them may fall on one shared state:
-//     if a later one is denied, what was charged is undone from copies of the shared states. Keys
-//     with a chain cannot be denied any more.
+//   - chains of these keys are pinned: searches for room do not evict them;
+//   - the room that new sketches need is reserved during the first step;
+//   - keys without a chain are charged before the others. Two of them may use one shared state: if
+//     the later one is denied, the charges are undone from copies of the shared states. Keys with a
+//     chain can no longer be denied then.
 
-#include <memory/allow_all.hpp>
-#include <memory/call_states.hpp>
 #include <memory/large_call.hpp>
+#include <memory/store.hpp>
 
 #include <boost/assert.hpp>
 
@@ -22,10 +21,10 @@
 
 namespace colimit::memory {
 
-class joint_call {
+class allow_all_call {
   public:
-    /// What it throws (bad_alloc) leaves the store as it was.
-    joint_call(store& s, std::span<check_item> checks, std::int64_t now)
+    /// @throws std::bad_alloc without an effect
+    allow_all_call(store& s, std::span<check_item> checks, std::int64_t now)
         : store_(s), checks_(checks), now_(now) {
         for (std::size_t i = 0; i < checks.size(); ++i)
             find(i);
@@ -33,15 +32,15 @@ class joint_call {
             s.saved_.resize(checks.size());
     }
 
-    void answer() noexcept {
+    void decide() noexcept {
         pin();
         auto all = true;
         for (std::size_t i = 0; i < checks_.size(); ++i) {
-            make_request(i);
+            peek(i);
             all = all && checks_[i].result.allowed();
         }
-        if (!all || !charge_newcomers())
-            return grant_nothing();
+        if (!all || !charge_new_keys())
+            return deny_all();
         for (std::size_t i = 0; i < checks_.size(); ++i)
             if (keys_[i].head != no_cell)
                 charge(i);
@@ -53,7 +52,7 @@ class joint_call {
         std::uint32_t head; ///< its chain, or none
         std::int64_t recovered_at;
         std::size_t reserved; ///< cells
-        bool is_stale;        ///< a denial must replace what is stored
+        bool is_stale;        ///< even a denial must replace the stored state
     };
 
     [[nodiscard]] const detail::policy_data& policy_of(std::size_t i) const noexcept {
@@ -70,21 +69,21 @@ class joint_call {
         checks_[i].ec = {};
     }
 
-    /// Whether keys may fall on one shared state and write to it: for want of cells, which the
-    /// sketches of all keys take too, or of memory for a log.
+    /// Returns whether several keys may write to one shared state. They do without
+    /// enough cells, which the sketches of all keys take too, or without memory for a log.
     [[nodiscard]] bool needs_copies() noexcept {
-        auto newcomers = std::size_t{0};
+        auto new_keys = std::size_t{0};
         auto cells = std::size_t{0};
-        auto may_want_more = false;
+        auto may_need_more = false;
         for (std::size_t i = 0; i < checks_.size(); ++i) {
-            const auto& plan = policy_of(i).compiled;
-            may_want_more = may_want_more || plan.has_log || plan.has_distinct;
+            const auto& rules = policy_of(i).compiled;
+            may_need_more = may_need_more || rules.has_log || rules.has_distinct;
             if (keys_[i].head != no_cell)
                 continue;
-            ++newcomers;
-            cells += plan.slots + 1; // a block that it shares
+            ++new_keys;
+            cells += rules.slots + 1; // a block of the shared state
         }
-        copies_ = newcomers > 1 && (may_want_more || !store_.chains_.has_room(cells));
+        copies_ = new_keys > 1 && (may_need_more || !store_.chains_.has_room(cells));
         return copies_;
     }
 
@@ -100,20 +99,20 @@ class joint_call {
         return request;
     }
 
-    void make_request(std::size_t i) noexcept {
+    void peek(std::size_t i) noexcept {
         const auto request = request_of(i, detail::verb::peek);
         const auto& p = policy_of(i);
         auto& k = keys_[i];
         if (!p.compiled.has_distinct) {
-            k.is_stale = store_.answer({k.id, k.head}, p, request, checks_[i].result);
+            k.is_stale = store_.decide({k.id, k.head}, p, request, checks_[i].result);
             return;
         }
-        k.is_stale = true; // it may be, which is not known yet
+        k.is_stale = true; // which is not known yet
         k.reserved = large_call{store_, p, request, checks_[i].result}.prepare(k.id, k.head);
         store_.chains_.reserve(k.reserved);
     }
 
-    /// Nothing of the call's own keeps the store from changing the key any more.
+    /// Releases the key's reserved cells and unpins its chain.
     void release(std::size_t i) noexcept {
         auto& k = keys_[i];
         store_.chains_.release_reserved(std::exchange(k.reserved, 0));
@@ -123,13 +122,13 @@ class joint_call {
 
     void charge(std::size_t i) noexcept {
         release(i);
-        store_.answer({keys_[i].id, keys_[i].head}, policy_of(i),
+        store_.decide({keys_[i].id, keys_[i].head}, policy_of(i),
                       request_of(i, detail::verb::allow), checks_[i].result);
         BOOST_ASSERT(keys_[i].head == no_cell || checks_[i].result.allowed());
     }
 
-    /// False when one was denied, and all is as it was.
-    [[nodiscard]] bool charge_newcomers() noexcept {
+    /// Charges the keys without a chain. If one is denied, undoes this and returns false.
+    [[nodiscard]] bool charge_new_keys() noexcept {
         for (std::size_t i = 0; i < checks_.size(); ++i) {
             if (keys_[i].head != no_cell)
                 continue;
@@ -144,7 +143,7 @@ class joint_call {
         return true;
     }
 
-    /// The charges of newcomers up to this one, which was denied and says so.
+    /// Undoes the charges of the new keys up to this one, which was denied and keeps its result.
     void undo(std::size_t denied) noexcept {
         for (auto i = denied + 1; i-- != 0;) {
             auto& k = keys_[i];
@@ -152,27 +151,27 @@ class joint_call {
                 continue;
             if (const auto made = store_.chains_.find(k.id, store_.chains_.seek(k.id));
                 made != no_cell)
-                store_.chains_.forget(made);
+                store_.chains_.erase(made);
             if (copies_)
                 store_.shared_.restore(k.id, store_.saved_[i]);
         }
         for (std::size_t i = 0; i < denied; ++i)
             if (keys_[i].head == no_cell)
-                store_.answer({keys_[i].id, no_cell}, policy_of(i),
+                store_.decide({keys_[i].id, no_cell}, policy_of(i),
                               request_of(i, detail::verb::peek), checks_[i].result);
     }
 
-    /// A denial changes nothing, except that it moves what lies after now: the clock was set back.
-    void grant_nothing() noexcept {
+    /// Denies all checks, which only moves states from the future, if the clock was set back.
+    void deny_all() noexcept {
         for (std::size_t i = 0; i < checks_.size(); ++i) {
             release(i);
             checks_[i].result.granted = 0;
             if (keys_[i].head == no_cell || !keys_[i].is_stale)
                 continue;
             auto nothing = request_of(i, detail::verb::unreserve);
-            nothing.at_least = -1; // no place ends then, so none is given up
+            nothing.at_least = -1; // no reservation ends then, so none is released
             auto ignored = decision{};
-            store_.answer({keys_[i].id, keys_[i].head}, policy_of(i), nothing, ignored);
+            store_.decide({keys_[i].id, keys_[i].head}, policy_of(i), nothing, ignored);
         }
     }
 
@@ -183,13 +182,14 @@ class joint_call {
     bool copies_ = false;
 };
 
-decision answer_together(store& s, std::span<check_item> checks, std::int64_t now) {
-    joint_call{s, checks, now}.answer();
-    const auto binding =
+decision store::allow_all(std::span<check_item> checks, std::int64_t now) {
+    BOOST_ASSERT(!checks.empty() && checks.size() <= limits::max_checks && now >= 0);
+    allow_all_call{*this, checks, now}.decide();
+    const auto limiting =
         std::ranges::max_element(checks, [](const check_item& a, const check_item& b) {
             return core::binds_more(b.result, a.result);
         });
-    return binding->result;
+    return limiting->result;
 }
 
 } // namespace colimit::memory

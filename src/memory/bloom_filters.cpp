@@ -1,49 +1,51 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Generations: the twin of lua/seen.
+// Looks ids up in two generations, the twin of lua/seen.
 
 #include <colimit/limits.hpp>
-#include <core/id_digest.hpp>
+#include <core/bloom.hpp>
 #include <memory/bloom_filters.hpp>
+
+#include <boost/assert.hpp>
 
 #include <algorithm>
 
 namespace colimit::memory {
 
-/// Whether the bitmap where generation `own` has its place is to be asked at `generation`. One from
-/// after `own` was made before the clock was set back: it becomes that one.
+/// Returns whether the bitmap counts at `generation`. It is the bitmap of generation `own`, or an
+/// older one. A bitmap from after `own`, made before the clock was set back, becomes that of `own`.
 bool bloom_filters::bitmap::open(std::int64_t generation, std::int64_t own) noexcept {
-    if (head == 0 || head < generation) // 1 and the number of the previous one
+    if (head == 0 || head < generation) // head is the number of a generation plus 1
         return false;
     head = std::min(head, own + 1);
     return true;
 }
 
-bool bloom_filters::filter::seen(const core::bloom_shape& s, const core::bloom_mark& mark,
+bool bloom_filters::filter::seen(const core::bloom_shape& s, const core::bloom_bits& bits,
                                  std::int64_t now) {
     const auto generation = now / s.ttl;
-    auto& both = blocks[mark.block];
+    auto& both = blocks[bits.block];
     auto& current = both[static_cast<std::size_t>(generation % 2)];
     auto& other = both[static_cast<std::size_t>((generation + 1) % 2)];
     const auto has_current = current.open(generation, generation);
-    // The next generation has the place of the previous one, and may be there already if the clock
-    // was set back.
+    // The next generation has the same bitmap as the previous one, and may exist if the clock was
+    // set back.
     if (other.open(generation, generation + 1)) {
         known_until = std::max(known_until, (other.head + 1) * s.ttl);
-        if (core::has_mark(other.line(s, mark.line), mark))
+        if (core::has_bits(other.line(s, bits.line), bits))
             return true;
     }
     if (!has_current) {
-        current.head = 0; // also if there is no memory
+        current.head = 0; // and it stays 0 if `assign` throws
         current.words.assign(std::size_t{s.lines} * s.words, 0);
         current.head = generation + 1;
     }
     known_until = std::max(known_until, (generation + 2) * s.ttl);
-    const auto line = current.line(s, mark.line);
-    if (core::has_mark(line, mark))
+    const auto line = current.line(s, bits.line);
+    if (core::has_bits(line, bits))
         return true;
     for (std::size_t i = 0; i < line.size(); ++i)
-        line[i] |= mark.words[i];
+        line[i] |= bits.words[i];
     return false;
 }
 
@@ -62,10 +64,11 @@ bloom_filters::filter* bloom_filters::find_or_make(const detail::policy_data& p,
 
 std::optional<bool> bloom_filters::seen(std::string_view id, const detail::policy_data& p,
                                         std::int64_t now) {
+    BOOST_ASSERT(p.filter && now >= 0);
     auto* found = find_or_make(p, now);
     if (found == nullptr)
         return std::nullopt;
-    return found->seen(*p.filter, core::mark_of(*p.filter, detail::id_digest_of(id)), now);
+    return found->seen(*p.filter, core::bits_of(*p.filter, id), now);
 }
 
 } // namespace colimit::memory

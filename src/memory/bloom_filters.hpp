@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The Bloom filters of a store in this process: the same bits as in Redis, block by block. A block
-// takes memory when the first id falls on it, and its two bitmaps are used again for ever, so a
-// filter never takes more than twice what `bloom_filter::bytes` says.
+// The Bloom filters of the in-process store, with the same bits as in Redis, block by block. The
+// bitmaps of a block are allocated when the first id maps to it, and then reused forever, so a
+// filter never takes more than twice `bloom_filter::bytes`.
 
 #ifndef COLIMIT_MEMORY_BLOOM_FILTERS_HPP
 #define COLIMIT_MEMORY_BLOOM_FILTERS_HPP
@@ -25,8 +25,9 @@ namespace colimit::memory {
 
 class bloom_filters {
   public:
-    /// Whether the id has been here; if not, it has from now on. Nothing when there are
-    /// `limits::max_local_filters` other filters that still know ids. May throw std::bad_alloc.
+    /// Returns whether the id is known, and records it if not. Returns nullopt if
+    /// `limits::max_local_filters` other filters know ids.
+    /// @throws std::bad_alloc
     [[nodiscard]] std::optional<bool> seen(std::string_view id, const detail::policy_data& p,
                                            std::int64_t now);
 
@@ -34,7 +35,7 @@ class bloom_filters {
 
   private:
     struct bitmap {
-        std::int64_t head = 0; ///< 1 and the number of the generation; 0: there is none
+        std::int64_t head = 0; ///< the number of the generation plus 1, or 0
         std::vector<std::uint32_t> words;
 
         [[nodiscard]] bool open(std::int64_t generation, std::int64_t own) noexcept;
@@ -43,13 +44,13 @@ class bloom_filters {
             return {words.data() + std::size_t{i} * s.words, s.words};
         }
     };
-    using block = std::array<bitmap, 2>; // by the parity of the generation
+    using block = std::array<bitmap, 2>; ///< by the parity of the generation
 
     struct filter {
-        std::int64_t known_until = 0; ///< by then its last id is forgotten
+        std::int64_t known_until = 0; ///< no id is known after that
         std::vector<block> blocks;
 
-        [[nodiscard]] bool seen(const core::bloom_shape& s, const core::bloom_mark& mark,
+        [[nodiscard]] bool seen(const core::bloom_shape& s, const core::bloom_bits& bits,
                                 std::int64_t now);
     };
     using name = std::pair<std::uint64_t, std::uint64_t>;

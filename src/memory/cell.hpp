@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is kept of a key: a chain of cells of one cache line each, a cell for each of its numbered
-// states, one for its log and one while it is blocked. What a cell holds is said by the low bits of
-// its tag, so that the search for a place, which knows no policies, can tell how old a state is and
-// what else it owns. These bits name a block or the first kind of rule of the state's family:
+// The cells of a key. A key is a chain of cells of one cache line each: one per state of numbers or
+// sketch, one for its log, and one while it is blocked. The low bits of a cell's tag name a block,
+// or the first kind of the state's family. So the search for room, which knows no policies, can see
+// how old a state is and what else the cell owns. In these cells the fields of a state differ from
+// state.hpp:
 //
 //     of          t                num             capacity
 //     ----------  ---------------  --------------  ---------------------------------
 //     distinct    as in state.hpp  its sketch      its period
 //     log         the last event   its event log   -
 //
-// Logs and sketches lie elsewhere in memory, and count as so many cells as they are large.
+// Logs and sketches are allocated separately, and count as cells according to their size.
 
 #ifndef COLIMIT_MEMORY_CELL_HPP
 #define COLIMIT_MEMORY_CELL_HPP
@@ -28,29 +29,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 
 namespace colimit::memory {
 
-/// In the place of a recovery time: a cell that belongs to the cell before it.
+/// The recovery time of the cells of a chain after the first one.
 inline constexpr std::int64_t belongs_to_chain = std::numeric_limits<std::int64_t>::max();
 
 struct alignas(64) cell {
     hash::digest id; ///< of key and policy, in the first cell of a chain
     core::rule_state state;
-    std::int64_t recovered_at; ///< from then on the whole chain is as good as none
-    std::uint32_t next;        ///< of the chain, or of the free cells
+    std::int64_t recovered_at; ///< the whole chain is equivalent to no state then
+    std::uint32_t next;        ///< the next cell of the chain, or free cell
     std::uint32_t tag;         ///< 0: the cell is free
 };
 static_assert(sizeof(cell) == 64);
 
-/// The low bits of a tag: one of these, or the number of a kind above `nothing`.
+/// The low bits of a tag: `block_tag`, or 1 plus the number of a kind.
 inline constexpr std::uint32_t cell_bits = 15;
-inline constexpr std::uint32_t nothing = 0;
 inline constexpr std::uint32_t block_tag = cell_bits;
 static_assert(core::kind_count < block_tag, "a tag needs more low bits");
 
-/// The low bits of the cells of each kind: kinds that read each other's state have the same.
+/// The low bits of each kind; they are equal for kinds that read each other's states.
 inline constexpr auto bits_of_kind = [] {
     std::array<std::uint32_t, core::kind_count> made{};
     for (std::size_t i = 0; i < made.size(); ++i) {
@@ -58,7 +59,7 @@ inline constexpr auto bits_of_kind = [] {
         while (core::family_of(static_cast<core::kind>(first)) !=
                core::family_of(static_cast<core::kind>(i)))
             ++first;
-        made[i] = nothing + 1 + static_cast<std::uint32_t>(first);
+        made[i] = 1 + static_cast<std::uint32_t>(first);
     }
     return made;
 }();
@@ -67,38 +68,57 @@ inline constexpr auto bits_of_kind = [] {
     return bits_of_kind[static_cast<std::size_t>(k)];
 }
 
-/// The tag of a log: a key has one, whatever its rules are called.
+/// The tag of the log of a key, which all rules share.
 inline constexpr auto log_tag = bits_of(core::kind::log);
 
 [[nodiscard]] constexpr bool has_state_of(std::uint32_t tag, core::kind k) noexcept {
     return (tag & cell_bits) == bits_of(k);
 }
 
-/// Whether the cell denies for a time, whatever is asked.
+/// Returns whether the cell has a lockout, which denies every call for a time.
 [[nodiscard]] constexpr bool has_lockout(std::uint32_t tag) noexcept {
     return tag == block_tag || has_state_of(tag, core::kind::lockout);
 }
 
-/// The tag of a rule's cell. Two rules of a policy whose tags differ in the low bits only keep
-/// their states apart by the order in which they lie.
+/// Returns the tag of a rule's cell. The states of two rules of a policy whose tags differ in the
+/// low bits only are distinguished by their order.
 [[nodiscard]] inline std::uint32_t cell_tag(const core::compiled_rule& l) noexcept {
     return (l.tag & ~cell_bits) | bits_of(l.kind);
 }
 
 /// A key's state while a call works on it.
 struct contents {
-    std::span<core::rule_state> states; ///< one a slot
+    std::span<core::rule_state> states; ///< one per slot
     core::key_header header{};
-    core::event_log* log = nullptr;           ///< if there is one
-    std::span<core::hyperloglog*> sketches{}; ///< one a rule, or null; only of `distinct` policies
+    core::event_log* log = nullptr; ///< null if the key has none
+    std::span<core::hyperloglog*>
+        sketches{}; ///< one per rule, or null; only of `distinct` policies
 };
 
-/// How many cells something of this size counts as.
+/// Memory for the states of a call, on the stack. Only as many states as the policy has slots are
+/// initialised, as clearing all of them would take longer than the arithmetic of one.
+class call_states {
+  public:
+    explicit call_states(std::uint32_t slots) noexcept : slots_(slots) {
+        BOOST_ASSERT(slots <= core::max_slots);
+        std::uninitialized_value_construct_n(states_.begin(), slots);
+    }
+
+    [[nodiscard]] std::span<core::rule_state> all() noexcept { return {states_.data(), slots_}; }
+
+  private:
+    union { // so that the array is not initialised
+        std::array<core::rule_state, core::max_slots> states_; // NOLINT: it is private
+    };
+    std::uint32_t slots_;
+};
+
+/// Returns how many cells an object of this size counts as.
 [[nodiscard]] constexpr std::size_t cells_for(std::size_t bytes) noexcept {
     return (bytes + sizeof(cell) - 1) / sizeof(cell);
 }
 
-// A pointer in the place of a number.
+// A pointer is stored as a number.
 static_assert(sizeof(void*) == sizeof(std::int64_t));
 [[nodiscard]] inline core::event_log* log_in(const cell& c) noexcept {
     return std::bit_cast<core::event_log*>(c.state.num);
@@ -107,13 +127,13 @@ static_assert(sizeof(void*) == sizeof(std::int64_t));
     return std::bit_cast<core::hyperloglog*>(c.state.num);
 }
 
-/// When the state in the cell was written at the earliest.
+/// Returns the earliest time at which the state in the cell can have been written.
 [[nodiscard]] inline std::int64_t written_after(const cell& c) noexcept {
     const auto bits = c.tag & cell_bits;
-    BOOST_ASSERT(bits != nothing);
+    BOOST_ASSERT(bits != 0);
     if (bits == block_tag)
         return core::kinds::lockout::written_after(c.state);
-    return core::visit(static_cast<core::kind>(bits - nothing - 1),
+    return core::visit(static_cast<core::kind>(bits - 1),
                        [&]<class K>(K) { return K::written_after(c.state); });
 }
 

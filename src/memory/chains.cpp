@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Chains of cells: what a plan's rules are to them, and how places become free.
+// Reads and writes the cells of chains, and evicts recovered chains.
 
 #include <memory/chains.hpp>
+
+#include <boost/assert.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -10,19 +12,19 @@
 namespace colimit::memory {
 namespace {
 
-/// Cells looked at for each new key, so that recovered keys go as fast as new ones come.
-constexpr int looks_per_newcomer = 2;
-/// Further cells looked at when there is no room: 2 KiB, read in sequence.
+/// Cells looked at per new key, so that recovered keys are evicted as fast as new ones come.
+constexpr int looks_per_insert = 2;
+/// Cells looked at by a search for room: 2 KiB, read in sequence.
 constexpr int looks_for_room = 32;
 
-/// While there is room, a recovered key keeps its place this long: one that comes back within a
-/// second is found again, and a clock set back by less than that finds its states still there.
+/// The time for which recovered keys are kept while the store has room: a key that returns within a
+/// second is found, and so are its states if the clock is set back by less than that.
 constexpr std::int64_t grace = 1'000'000;
 
-/// Every rule's unit divides it, so a state moved by whole seconds stays exact in its unit.
+/// A multiple of each rule's unit, so states that are moved by whole seconds stay exact.
 constexpr std::int64_t second = 1'000'000;
 
-/// A rule's state as a cell has it.
+/// Returns the state of a rule in the form that a cell has.
 [[nodiscard]] core::rule_state stored(const core::compiled_rule& l, const core::rule_state& s,
                                       core::hyperloglog* sketch) noexcept {
     auto kept = s;
@@ -35,7 +37,7 @@ constexpr std::int64_t second = 1'000'000;
 
 } // namespace
 
-/// Cells one after another, those of the chain first and then new ones.
+/// Writes cells in sequence: first those of the chain, then new ones.
 class chains::writer {
   public:
     writer(slab& cells, std::uint32_t head) noexcept : cells_(cells), at_(head) {}
@@ -47,11 +49,11 @@ class chains::writer {
         cells_[at_].state = state;
     }
 
-    /// Gives back the cells behind the last one.
+    /// Releases the cells of the chain after the last one.
     void end() noexcept {
-        auto surplus = std::exchange(cells_[at_].next, no_cell);
-        while (surplus != no_cell)
-            cells_.give_back(std::exchange(surplus, cells_[surplus].next));
+        auto unused = std::exchange(cells_[at_].next, no_cell);
+        while (unused != no_cell)
+            cells_.release(std::exchange(unused, cells_[unused].next));
     }
 
   private:
@@ -74,7 +76,7 @@ chains::~chains() {
     if (cells_.outside() == 0)
         return;
     for (std::uint32_t i = 0; i < cells_.touched(); ++i)
-        release(cells_[i]);
+        release_owned(cells_[i]);
 }
 
 void chains::read_chain(std::uint32_t head, const core::compiled_policy& rules,
@@ -86,7 +88,7 @@ void chains::read_chain(std::uint32_t head, const core::compiled_policy& rules,
         c.states[rule].num = c.states[rule].capacity = 1;
         c.sketches[rule] = sketch_in(from);
     };
-    // A rule's state is usually at its own place, and elsewhere after the policy's rules changed.
+    // The cells are in the order of the rules, unless the policy's rules have changed.
     auto expected = std::uint32_t{0};
     for (auto i = head; i != no_cell; i = cells_[i].next, ++expected) {
         const auto& from = cells_[i];
@@ -155,15 +157,16 @@ void chains::write_chain(std::uint32_t head, const core::compiled_policy& rules,
     cells_[head].recovered_at = recovered_at;
 }
 
-void chains::forget(std::uint32_t head) noexcept {
+void chains::erase(std::uint32_t head) noexcept {
+    BOOST_ASSERT(cells_[head].recovered_at != belongs_to_chain);
     index_.erase(cells_[head].id, head);
     for (auto i = head; i != no_cell;) {
-        release(cells_[i]);
-        cells_.give_back(std::exchange(i, cells_[i].next));
+        release_owned(cells_[i]);
+        cells_.release(std::exchange(i, cells_[i].next));
     }
 }
 
-void chains::release(const cell& c) noexcept {
+void chains::release_owned(const cell& c) noexcept {
     const auto drop = [this](auto* owned) {
         if (owned == nullptr)
             return;
@@ -176,7 +179,7 @@ void chains::release(const cell& c) noexcept {
         drop(sketch_in(c));
 }
 
-/// What the chain owns and the contents do not have any more.
+/// Deletes logs and sketches of the chain that the contents do not have.
 void chains::release_unclaimed(std::uint32_t head, const contents& c) noexcept {
     for (auto i = head; i != no_cell; i = cells_[i].next) {
         const auto& one = cells_[i];
@@ -185,31 +188,32 @@ void chains::release_unclaimed(std::uint32_t head, const contents& c) noexcept {
                 ? log_in(one) == c.log
                 : std::ranges::find(c.sketches, sketch_in(one)) != c.sketches.end();
         if (!is_claimed)
-            release(one);
+            release_owned(one);
     }
 }
 
 bool chains::make_room(std::size_t cells, std::size_t outside, std::int64_t now,
-                       std::uint32_t spared) noexcept {
+                       std::uint32_t in_use) noexcept {
     for (int i = 0; i < looks_for_room && !cells_.has_room(cells, outside); ++i) {
         if (cells_.touched() == 0)
             return false;
         const auto at = advance_hand();
-        if (at != spared && !evict_if_recovered(at, now))
-            bring_back_from_future(at, now);
+        if (at != in_use && !evict_if_recovered(at, now))
+            move_to_now(at, now);
     }
     return cells_.has_room(cells, outside);
 }
 
 std::int64_t chains::pin(std::uint32_t head, std::int64_t now) noexcept {
-    bring_back_from_future(head, now);
+    BOOST_ASSERT(cells_[head].tag != 0 && cells_[head].recovered_at != belongs_to_chain);
+    move_to_now(head, now);
     const auto recovered_at = cells_[head].recovered_at;
     cells_[head].recovered_at = std::max(recovered_at, now + 1);
     return recovered_at;
 }
 
-void chains::look_around(std::int64_t now) noexcept {
-    for (int i = 0; i < looks_per_newcomer && cells_.touched() != 0; ++i)
+void chains::evict_some(std::int64_t now) noexcept {
+    for (int i = 0; i < looks_per_insert && cells_.touched() != 0; ++i)
         (void)evict_if_recovered(advance_hand(), now - grace);
 }
 
@@ -222,12 +226,12 @@ bool chains::evict_if_recovered(std::uint32_t i, std::int64_t now) noexcept {
     if (cells_[i].tag == 0 || cells_[i].recovered_at > now)
         return false;
     const auto before = cells_.used();
-    forget(i);
+    erase(i);
     evicted_ += before - cells_.used();
     return true;
 }
 
-void chains::bring_back_from_future(std::uint32_t head, std::int64_t now) noexcept {
+void chains::move_to_now(std::uint32_t head, std::int64_t now) noexcept {
     if (cells_[head].tag == 0 || cells_[head].recovered_at == belongs_to_chain)
         return;
     auto earliest = belongs_to_chain;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The keys of the in-process store: found, read, written, and forgotten when they have recovered.
+// The keys of the in-process store: finds, reads, writes and evicts their chains of cells.
 //
 //     digest --index--> cell --> cell --> ...
 //                        |
 //                        '--> a log, a sketch
 //
-// Nothing runs in the background. Who needs room looks at the next cells behind a clock hand and
-// frees those chains whose state has fully recovered, which is the same as having none.
+// Nothing runs in the background. A call that needs room looks at the next cells behind a clock
+// hand and evicts those chains whose state has fully recovered, which is equivalent to no state.
 //
-// When the clock was set back, states lie in the future. The search for room moves those that it
-// comes across to its now, in whole seconds, so that places become free in their time even if the
-// clock stays back.
+// If the clock was set back, states are in the future. A search for room moves those that it finds
+// to the current time, in whole seconds, so that their cells become free even if the clock stays
+// back.
 
 #ifndef COLIMIT_MEMORY_CHAINS_HPP
 #define COLIMIT_MEMORY_CHAINS_HPP
@@ -35,20 +35,21 @@ class chains {
     chains& operator=(const chains&) = delete;
     ~chains();
 
-    /// The chain that the digest most likely has, or none; its first cell is read ahead.
+    /// Returns the chain that the digest most likely has, or none, and prefetches its first cell.
     [[nodiscard]] std::uint32_t seek(const hash::digest& id) const noexcept {
         const auto likely = index_.find(id, [](std::uint32_t) { return true; });
         if (likely != no_cell)
             __builtin_prefetch(&cells_[likely]);
         return likely;
     }
-    /// The first cell of its chain, or none.
+    /// Returns the first cell of the chain of the digest, or none. `likely` is the result of
+    /// `seek`.
     [[nodiscard]] std::uint32_t find(const hash::digest& id, std::uint32_t likely) const noexcept {
         const auto is_it = [&](std::uint32_t i) { return cells_[i].id == id; };
         return likely == no_cell || is_it(likely) ? likely : index_.find(id, is_it);
     }
 
-    /// Fills in what the chain has of the plan's rules.
+    /// Sets those contents that the chain has.
     void read(std::uint32_t head, const core::compiled_policy& rules, contents& c) const noexcept {
         if (is_one_bucket(head, rules))
             c.states[0] = cells_[head].state;
@@ -56,34 +57,33 @@ class chains {
             read_chain(head, rules, c);
     }
 
-    /// How many cells the contents take.
+    /// Returns the number of cells that the contents need.
     [[nodiscard]] static std::size_t cells_of(const core::compiled_policy& rules,
                                               const contents& c) noexcept;
     [[nodiscard]] std::size_t length(std::uint32_t head) const noexcept;
 
-    /// Frees what has recovered until there is room for so many more cells, and for what counts as
-    /// `outside` more; gives up after some looks.
-    /// @param spared a chain that is in use, or none
+    /// Evicts recovered chains until `cells` more can be taken and logs or sketches can grow by
+    /// `outside` cells. Returns false if a bounded search finds too little.
+    /// @param in_use a chain that must not be evicted, or none
     [[nodiscard]] bool make_room(std::size_t cells, std::size_t outside, std::int64_t now,
-                                 std::uint32_t spared) noexcept;
+                                 std::uint32_t in_use) noexcept;
     [[nodiscard]] bool has_room(std::size_t cells) noexcept { return cells_.has_room(cells); }
     void reserve(std::size_t cells) noexcept { cells_.reserve(cells); }
     void release_reserved(std::size_t cells) noexcept { cells_.release_reserved(cells); }
-    /// Until `unpin`, a search for room leaves the chain as it is.
-    /// @returns what `unpin` needs
+    /// Keeps searches for room from evicting or moving the chain until `unpin`.
+    /// @returns its recovery time, for `unpin`
     [[nodiscard]] std::int64_t pin(std::uint32_t head, std::int64_t now) noexcept;
     void unpin(std::uint32_t head, std::int64_t recovered_at) noexcept {
         cells_[head].recovered_at = recovered_at;
     }
-    /// For each new key: recovered ones go as fast as new ones come.
-    void look_around(std::int64_t now) noexcept;
+    /// Looks at some cells for recovered chains; called for each new key.
+    void evict_some(std::int64_t now) noexcept;
 
-    /// Puts the contents, with all that they own, in the place of what the chain had; there is
-    /// room.
+    /// Replaces the contents of the chain, which then owns their log and sketches. Requires room.
     void rewrite(std::uint32_t head, const core::compiled_policy& rules, const contents& c,
                  std::int64_t recovered_at) noexcept;
-    /// Whether the chain is and stays a bucket's only cell: what most keys are. Then its state may
-    /// be written in place.
+    /// Returns whether the chain is the only cell of a bucket, as of most keys, and stays it if the
+    /// key is not blocked. Then its state can be overwritten.
     [[nodiscard]] bool is_one_bucket(std::uint32_t head,
                                      const core::compiled_policy& rules) const noexcept {
         const auto& c = cells_[head];
@@ -95,12 +95,12 @@ class chains {
         cells_[head].state = s;
         cells_[head].recovered_at = recovered_at;
     }
-    /// The same for a new key.
+    /// Adds the chain of a new key. Requires room.
     void insert(const hash::digest& id, const core::compiled_policy& rules, const contents& c,
                 std::int64_t recovered_at) noexcept;
-    void forget(std::uint32_t head) noexcept;
+    void erase(std::uint32_t head) noexcept;
 
-    /// A log or a sketch has grown or shrunk, to what counts as so many cells.
+    /// Records that a log or sketch has grown or shrunk, in cells.
     void change_outside(std::size_t from, std::size_t to) noexcept {
         cells_.change_outside(from, to);
     }
@@ -119,12 +119,12 @@ class chains {
                     contents& c) const noexcept;
     void write_chain(std::uint32_t head, const core::compiled_policy& rules, const contents& c,
                      std::int64_t recovered_at) noexcept;
-    void release(const cell& c) noexcept;
+    void release_owned(const cell& c) noexcept;
     void release_unclaimed(std::uint32_t head, const contents& c) noexcept;
 
     [[nodiscard]] std::uint32_t advance_hand() noexcept;
     [[nodiscard]] bool evict_if_recovered(std::uint32_t i, std::int64_t now) noexcept;
-    void bring_back_from_future(std::uint32_t head, std::int64_t now) noexcept;
+    void move_to_now(std::uint32_t head, std::int64_t now) noexcept;
 
     index index_;
     slab cells_;

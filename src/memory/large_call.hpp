@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A call whose policy has a log or sketches. They are asked before the arithmetic and changed after
-// it, so whether there is room for a new member is settled before anything is granted.
+// A call whose policy has a log or sketches. They are read before the arithmetic and changed after
+// it, so room for a new member is made before anything is granted.
 
 #ifndef COLIMIT_MEMORY_LARGE_CALL_HPP
 #define COLIMIT_MEMORY_LARGE_CALL_HPP
 
-#include <memory/call_states.hpp>
 #include <memory/store.hpp>
 
 #include <array>
@@ -17,24 +16,23 @@ namespace colimit::memory {
 class large_call {
   public:
     large_call(store& s, const detail::policy_data& p, const core::call_request& request,
-               decision& out) noexcept;
+               decision& result) noexcept;
     large_call(const large_call&) = delete;
     large_call& operator=(const large_call&) = delete;
     ~large_call() = default;
 
     /// @param head the key's chain, or none
-    void answer(const hash::digest& id, std::uint32_t head) noexcept;
+    void decide(const hash::digest& id, std::uint32_t head) noexcept;
 
-    /// Answers a peek, and makes the room in sketches that an `allow` would take.
+    /// Decides a peek, and makes the room in sketches that an `allow` needs.
     /// @returns how many more cells the `allow` needs, so that it is not denied for lack of them
     [[nodiscard]] std::size_t prepare(const hash::digest& id, std::uint32_t head) noexcept;
 
   private:
-    /// What has become of a rule's sketch in this call.
-    enum class sketch_is : std::uint8_t {
-        there,
-        new_one, ///< there is none, or only that of a window that is over
-        lost,    ///< there is no room for it, or was none once: no member can be told from another
+    enum class sketch_state : std::uint8_t {
+        existing,
+        created, ///< does not exist yet, or is of a window that has ended
+        missing, ///< has or had no room, so members cannot be distinguished
     };
 
     [[nodiscard]] bool counts_member() const noexcept;
@@ -42,37 +40,37 @@ class large_call {
     [[nodiscard]] std::int64_t now() const noexcept { return request_.now; }
 
     void read(const hash::digest& id) noexcept;
-    void tell_members() noexcept;
-    [[nodiscard]] sketch_is find_sketch(std::uint32_t rule) noexcept;
-    [[nodiscard]] std::size_t cells_of_newcomer() const noexcept;
+    void report_members() noexcept;
+    [[nodiscard]] sketch_state find_sketch(std::uint32_t rule) noexcept;
+    [[nodiscard]] std::size_t cells_of_new_key() const noexcept;
     [[nodiscard]] bool make_room_in(core::hyperloglog& sketch) noexcept;
 
     [[nodiscard]] bool may_grow() noexcept;
-    [[nodiscard]] bool change_log(const decision* answer) noexcept;
+    [[nodiscard]] bool change_log(const decision* decided) noexcept;
 
-    void store_all(const hash::digest& id) noexcept;
-    [[nodiscard]] bool make_place() noexcept;
-    [[nodiscard]] bool own_log() noexcept;
-    void settle_sketches() noexcept;
+    void store_contents(const hash::digest& id) noexcept;
+    [[nodiscard]] bool make_room() noexcept;
+    [[nodiscard]] bool insert_log() noexcept;
+    void update_sketches() noexcept;
     void add_member(std::uint32_t rule) noexcept;
 
     store& store_;
     const detail::policy_data& policy_;
     const core::compiled_policy& rules_;
     core::call_request request_;
-    decision& out_;
-    core::hyperloglog::mark mark_{};
+    decision& result_;
+    core::hyperloglog::register_update member_{};
 
     call_states memory_;
     std::array<core::hyperloglog*, limits::max_rules_per_policy> sketches_{};
-    std::array<sketch_is, limits::max_rules_per_policy> sketch_is_{};
+    std::array<sketch_state, limits::max_rules_per_policy> sketch_states_{};
     contents c_;
-    core::event_log fresh_; ///< where the key has no log, or none of its own
-    core::event_log* log_ = &fresh_;
+    core::event_log new_log_; ///< used if the key has no log, or a shared one
+    core::event_log* log_ = &new_log_;
     std::uint32_t head_ = no_cell;
     std::size_t new_sketches_ = 0;
-    bool shares_ = false;
-    bool may_add_; ///< a member to sketches
+    bool is_shared_ = false; ///< the key uses shared states
+    bool may_add_;           ///< the call may add a member to sketches
 };
 
 } // namespace colimit::memory

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Slots of shared states: found, made and given up.
+// Finds, claims and evicts the slots of shared states.
 
 #include <core/log_counts.hpp>
+#include <core/rule_kind.hpp>
+#include <core/verb_traits.hpp>
 #include <memory/shared_states.hpp>
+
+#include <boost/assert.hpp>
 
 #include <algorithm>
 
@@ -14,7 +18,7 @@ namespace {
     return static_cast<std::size_t>(id.high % shared_states::sets);
 }
 
-/// How long a state that was stored at `t` still counts; one from after `now` counts as one of now.
+/// Returns how long a state that was stored at `t` counts; after `now` it counts as stored now.
 [[nodiscard]] std::int64_t remaining(std::int64_t recovered_at, std::int64_t t,
                                      std::int64_t now) noexcept {
     return recovered_at - std::max(t, now);
@@ -30,12 +34,12 @@ void shared_states::restore(const hash::digest& id, const set& saved) noexcept {
     table_[set_of(id)] = saved;
 }
 
-std::int64_t shared_states::note::left(std::int64_t now) const noexcept {
+std::int64_t shared_states::evicted_debt::left(std::int64_t now) const noexcept {
     return remaining(until, since, now);
 }
 
-void shared_states::note::add(const slot& given_up, std::int64_t now) noexcept {
-    const auto more = remaining(given_up.recovered_at, given_up.written_at, now);
+void shared_states::evicted_debt::add(const slot& evicted, std::int64_t now) noexcept {
+    const auto more = remaining(evicted.recovered_at, evicted.written_at, now);
     until = now + std::max({left(now), more, std::int64_t{0}});
     since = now;
 }
@@ -49,15 +53,16 @@ auto* shared_states::find(Set& s, const hash::digest& policy, std::uint32_t tag)
 
 bool shared_states::read(const hash::digest& id, const detail::policy_data& p, std::int64_t now,
                          contents& c, core::event_log& log) const noexcept {
+    BOOST_ASSERT(log.is_empty());
     const auto& s = table_[set_of(id)];
     const auto owed = s.owed.left(now);
     auto counts = false;
-    const auto state_of = [&](std::uint32_t tag, std::int64_t left, const auto& made_up) {
+    const auto state_of = [&](std::uint32_t tag, std::int64_t left, const auto& substitute) {
         const auto* own = find(s, p.id, tag);
         if (own != nullptr ? own->recovered_at <= now : left <= 0)
             return core::rule_state{};
         counts = true;
-        return own != nullptr ? own->state : made_up(left);
+        return own != nullptr ? own->state : substitute(left);
     };
     for (std::uint32_t i = 0; i < p.compiled.slots; ++i) {
         const auto& l = p.compiled.limits[i];
@@ -66,7 +71,7 @@ bool shared_states::read(const hash::digest& id, const detail::policy_data& p, s
                                    [&](std::int64_t left) { return core::owing(l, left, now); });
     }
     if (p.compiled.has_log) {
-        // What was given up was no newer than the note of it.
+        // An evicted event was not newer than its eviction.
         const auto all = state_of(log_tag, owed, [&](std::int64_t) {
             return core::rule_state{.t = std::min(now, s.owed.since),
                                     .debt = core::log_capacity(p.compiled)};
@@ -79,12 +84,11 @@ bool shared_states::read(const hash::digest& id, const detail::policy_data& p, s
     return counts;
 }
 
-shared_states::slot& shared_states::make(set& s, const hash::digest& policy, std::uint32_t tag,
-                                         std::int64_t now) noexcept {
+shared_states::slot& shared_states::claim_slot(set& s, const hash::digest& policy,
+                                               std::uint32_t tag, std::int64_t now) noexcept {
     auto& chosen = *std::ranges::min_element(s.slots, {}, &slot::recovered_at);
-    if (chosen.recovered_at > now) {
+    if (chosen.recovered_at > now)
         (has_lockout(chosen.tag) ? s.locked_out : s.owed).add(chosen, now);
-    }
     chosen.policy = policy;
     chosen.tag = tag;
     return chosen;
@@ -93,17 +97,17 @@ shared_states::slot& shared_states::make(set& s, const hash::digest& policy, std
 void shared_states::write(const hash::digest& id, const detail::policy_data& p, std::int64_t now,
                           const contents& c, const core::event_log& log) noexcept {
     auto& s = table_[set_of(id)];
-    const auto put = [&](std::uint32_t tag, const core::rule_state& state, std::int64_t matters) {
+    const auto put = [&](std::uint32_t tag, const core::rule_state& state, std::int64_t lifetime) {
         auto* own = find(s, p.id, tag);
-        auto& target = own != nullptr ? *own : make(s, p.id, tag, now);
+        auto& target = own != nullptr ? *own : claim_slot(s, p.id, tag, now);
         target.state = state;
-        target.recovered_at = now + matters;
+        target.recovered_at = now + lifetime;
         target.written_at = now;
     };
-    const auto matters = core::lifetime(p.compiled, c.states, core::key_header{}, now);
+    const auto longest = core::lifetime(p.compiled, c.states, core::key_header{}, now);
     for (std::uint32_t i = 0; i < p.compiled.slots; ++i)
         if (!core::is_log(p.compiled.limits[i]))
-            put(cell_tag(p.compiled.limits[i]), c.states[i], matters);
+            put(cell_tag(p.compiled.limits[i]), c.states[i], longest);
     if (p.compiled.has_log && !log.is_empty()) {
         const auto kept = log.kept_for(core::log_period(p.compiled));
         put(log_tag, {.t = log.newest(now, kept), .debt = log.used(now, kept), .num = kept},
@@ -111,6 +115,28 @@ void shared_states::write(const hash::digest& id, const detail::policy_data& p, 
     }
     if (c.header.block.debt > 0)
         put(block_tag, c.header.block, c.header.block.debt);
+}
+
+core::call_request shared_request(const core::call_request& request) noexcept {
+    if (!core::traits_of(request.verb).gives_back)
+        return request;
+    return {.verb = core::verb::peek, .cost = 0, .at_least = 0, .now = request.now};
+}
+
+bool charges(const core::call_request& request, const decision& result) noexcept {
+    return result.granted > 0 || core::traits_of(request.verb).charges_always;
+}
+
+bool may_insert(const core::call_request& request, bool is_shared,
+                const decision& result) noexcept {
+    return !is_shared || charges(request, result) || request.verb == core::verb::block;
+}
+
+void restart_periods(const core::compiled_policy& rules, std::span<core::rule_state> states,
+                     std::int64_t now) noexcept {
+    for (std::uint32_t i = 0; i < rules.slots; ++i)
+        if (core::starts_at_use(rules.limits[i].kind))
+            states[i].t = std::max(states[i].t, now + rules.limits[i].period);
 }
 
 } // namespace colimit::memory

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What answers a key for which the store has no place: 1,024 states for each policy that needs
-// them, each counting all the keys that fall on it together. So such a key is limited at least as
-// strictly as it would be alone, and is let through again as the state recovers.
+// The shared states of a full store. Keys without a chain use them: 1,024 states per policy, each
+// of which counts all keys that map to it. So such a key is limited at least as strictly as alone,
+// and is allowed again as the state recovers.
 //
-// The digest of key and policy chooses one of 1,024 sets of 10 slots; a slot belongs to one rule of
-// one policy, to its log or to its block. Ten slots are enough for any policy. When policies that
-// need more together overflow onto one set, the slot that would recover first is given to who asks,
-// and the set remembers until when it would have counted (`owed`, and `locked_out` for what
-// denies every call): before then a rule that finds no slot of its own starts with what is repaid
-// at that time and not before. No debt is ever forgotten, and the table has one size for any number
-// of policies.
+// The digest of key and policy selects one of 1,024 sets of 10 slots. A slot belongs to one rule of
+// a policy, or to its log or its block, so 10 slots are enough for any policy. If several policies
+// need more in one set, the slot that would recover first is evicted, and the set records until
+// when it would have counted: in `owed`, or in `locked_out` for a lockout. Until that time a rule
+// without a slot starts with a state that is repaid at that time and not before. So no debt is
+// forgotten, and the table has a fixed size for any number of policies.
 //
-// A log is one event here, of all that is used, at the time of the newest. Members cannot be
-// counted together: who comes without a place to a `distinct` rule is refused until its window
-// ends.
+// A log is one event here, of all tokens used, at the time of the newest event. Members cannot be
+// counted together, so a `distinct` rule denies keys without a chain until its window ends.
 
 #ifndef COLIMIT_MEMORY_SHARED_STATES_HPP
 #define COLIMIT_MEMORY_SHARED_STATES_HPP
@@ -29,6 +27,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace colimit::memory {
 
@@ -41,43 +40,59 @@ class shared_states {
         core::rule_state state;
         std::int64_t recovered_at;
         std::int64_t written_at;
-        std::uint32_t tag; ///< as of a cell; 0: never used
+        std::uint32_t tag; ///< as in a cell; 0: never used
     };
-    /// How long something that was given up would have counted.
-    struct note {
+    /// Records how long evicted slots would have counted.
+    struct evicted_debt {
         std::int64_t until;
-        std::int64_t since; ///< a clock before it has been set back
+        std::int64_t since; ///< the time of the last eviction; a clock before it was set back
 
         [[nodiscard]] std::int64_t left(std::int64_t now) const noexcept;
-        void add(const slot& given_up, std::int64_t now) noexcept;
+        void add(const slot& evicted, std::int64_t now) noexcept;
     };
     struct set {
-        std::array<slot, core::most_slots + 1> slots;
-        note owed;
-        note locked_out;
+        std::array<slot, core::max_slots + 1> slots;
+        evicted_debt owed;
+        evicted_debt locked_out;
     };
 
-    /// Fills in what counts for the key, its log into `log`, which is empty; false when nothing
-    /// does, and all is left as it is.
+    /// Sets the contents that count for the key, and adds its log to `log`, which is empty. Returns
+    /// false if it finds none.
     [[nodiscard]] bool read(const hash::digest& id, const detail::policy_data& p, std::int64_t now,
                             contents& c, core::event_log& log) const noexcept;
 
-    /// Puts what is of `now` in the place of what was read.
+    /// Replaces the contents that were read; the new ones are at `now`.
     void write(const hash::digest& id, const detail::policy_data& p, std::int64_t now,
                const contents& c, const core::event_log& log) noexcept;
 
-    /// What the key may fall on, so that writing to it can be undone.
+    /// Returns the set of the key; `restore` undoes what was written to it since.
     [[nodiscard]] const set& set_for(const hash::digest& id) const noexcept;
     void restore(const hash::digest& id, const set& saved) noexcept;
 
   private:
     template<class Set>
     [[nodiscard]] static auto* find(Set& s, const hash::digest& policy, std::uint32_t tag) noexcept;
-    [[nodiscard]] static slot& make(set& s, const hash::digest& policy, std::uint32_t tag,
-                                    std::int64_t now) noexcept;
+    [[nodiscard]] static slot& claim_slot(set& s, const hash::digest& policy, std::uint32_t tag,
+                                          std::int64_t now) noexcept;
 
     detail::zeroed_array<set> table_{sets};
 };
+
+/// Returns the request that a key of a shared state may make. The state belongs to several keys, so
+/// a verb that returns quota becomes a peek.
+[[nodiscard]] core::call_request shared_request(const core::call_request& request) noexcept;
+
+[[nodiscard]] bool charges(const core::call_request& request, const decision& result) noexcept;
+
+/// Returns whether a new key with a state to store may get a chain. A denial by a shared state does
+/// not: it would copy that state to each key that is denied.
+[[nodiscard]] bool may_insert(const core::call_request& request, bool is_shared,
+                              const decision& result) noexcept;
+
+/// Starts periods that are counted from the first use again. In a shared state the last charge of
+/// any key counts as the first use; otherwise some keys would be allowed too early.
+void restart_periods(const core::compiled_policy& rules, std::span<core::rule_state> states,
+                     std::int64_t now) noexcept;
 
 } // namespace colimit::memory
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Cells are taken from the list of free ones, and from untouched memory when it is empty.
+// Takes cells from the list of released ones, and from unused memory if it is empty.
 
 #include <memory/slab.hpp>
 
@@ -16,8 +16,8 @@
 namespace colimit::memory {
 namespace {
 
-/// Memory for cells; a whole chunk is one huge page where the system has them. Keys lie at random
-/// places: with pages of 4 KiB most calls would miss the TLB too.
+/// Allocates memory for cells. A whole chunk is one huge page if the system has them: keys are in
+/// random cells, so with pages of 4 KiB most calls would also miss the TLB.
 [[nodiscard]] cell* allocate(std::size_t cells, bool whole_chunk) noexcept {
     const auto bytes = cells * sizeof(cell);
     auto* memory = std::aligned_alloc(whole_chunk ? bytes : alignof(cell), bytes);
@@ -32,10 +32,6 @@ namespace {
 
 slab::slab(std::size_t capacity) : capacity_(capacity) {
     chunks_.reserve((capacity + chunk_cells - 1) / chunk_cells);
-}
-
-void slab::release::operator()(cell* chunk) const noexcept {
-    std::free(chunk);
 }
 
 bool slab::has_room(std::size_t count, std::size_t outside) noexcept {
@@ -65,8 +61,9 @@ std::uint32_t slab::take() noexcept {
     return taken;
 }
 
-void slab::give_back(std::uint32_t i) noexcept {
+void slab::release(std::uint32_t i) noexcept {
     auto& c = (*this)[i];
+    BOOST_ASSERT(i < touched_);
     c.tag = 0;
     c.next = free_;
     free_ = i;

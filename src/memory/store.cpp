@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A call whose states are all numbers: find them, let the arithmetic decide, do to the cells what
-// it says. Calls with logs and sketches are in large_call.cpp.
+// Decides calls whose states are all numbers: reads them, evaluates the rules, and writes the
+// result. Calls with logs and sketches are in large_call.cpp.
 
 #include <core/log_counts.hpp>
 #include <core/rule_kind.hpp>
 #include <hash/process_secret.hpp>
-#include <memory/call_states.hpp>
 #include <memory/large_call.hpp>
-#include <memory/sharing.hpp>
 #include <memory/store.hpp>
 #include <policy/request_check.hpp>
 
@@ -23,11 +21,10 @@ void advance(const core::compiled_policy& rules, contents& c, std::int64_t now) 
     for (std::uint32_t i = 0; i < rules.size; ++i)
         if (core::has_sketch(rules.limits[i]))
             (void)core::kinds::distinct::advance_window(rules.limits[i], c.states[i], now);
-    auto shown = decision{};
-    (void)core::evaluate(rules, c.states, c.header, {.verb = core::verb::peek, .now = now}, shown);
+    auto unused = decision{};
+    (void)core::evaluate(rules, c.states, c.header, {.verb = core::verb::peek, .now = now}, unused);
     for (std::uint32_t i = 0; i < rules.slots; ++i)
         core::fold(rules.limits[i], c.states[i]);
-    core::kinds::lockout::fold(c.header.block);
 }
 
 } // namespace
@@ -36,48 +33,48 @@ store::store(std::size_t states) : chains_(states) {
     (void)hash::process_secret();
 }
 
-bool store::answer(const lookup& key, const detail::policy_data& p,
-                   const core::call_request& request, decision& out) noexcept {
+bool store::decide(const lookup& key, const detail::policy_data& p,
+                   const core::call_request& request, decision& result) noexcept {
     BOOST_ASSERT(detail::is_valid(request, p.compiled) && request.now != detail::store_clock);
     const auto head = chains_.find(key.id, key.likely);
     if (p.compiled.has_log || p.compiled.has_distinct) {
-        large_call{*this, p, request, out}.answer(key.id, head);
+        large_call{*this, p, request, result}.decide(key.id, head);
         return true;
     }
     auto memory = call_states{p.compiled.slots};
     auto c = contents{.states = memory.all()};
     if (head == no_cell) {
-        answer_newcomer(key.id, p, request, c, out);
+        decide_new_key(key.id, p, request, c, result);
         return false;
     }
     chains_.read(head, p.compiled, c);
     c.header.exists = true;
-    switch (core::evaluate(p.compiled, c.states, c.header, request, out)) {
+    switch (core::evaluate(p.compiled, c.states, c.header, request, result)) {
     case core::effect::nothing:
         break;
     case core::effect::store:
         write(head, p, c, request.now);
         break;
     case core::effect::erase:
-        chains_.forget(head);
+        chains_.erase(head);
         break;
     }
     return c.header.stale;
 }
 
-void store::answer_newcomer(const hash::digest& id, const detail::policy_data& p,
-                            const core::call_request& request, contents& c,
-                            decision& out) noexcept {
+void store::decide_new_key(const hash::digest& id, const detail::policy_data& p,
+                           const core::call_request& request, contents& c,
+                           decision& result) noexcept {
     auto log = core::event_log{};
-    const auto shares = shared_.read(id, p, request.now, c, log);
-    const auto effect =
-        core::evaluate(p.compiled, c.states, c.header, shares ? as_sharer(request) : request, out);
+    const auto is_shared = shared_.read(id, p, request.now, c, log);
+    const auto effect = core::evaluate(p.compiled, c.states, c.header,
+                                       is_shared ? shared_request(request) : request, result);
     const auto now = request.now;
     if (effect == core::effect::store) {
-        if (shares && charges(request, out))
-            start_anew(p.compiled, c.states, now);
-        if (takes_place(request, shares, out)) {
-            chains_.look_around(now);
+        if (is_shared && charges(request, result))
+            restart_periods(p.compiled, c.states, now);
+        if (may_insert(request, is_shared, result)) {
+            chains_.evict_some(now);
             if (chains_.make_room(chains::cells_of(p.compiled, c), 0, now, no_cell)) {
                 chains_.insert(id, p.compiled, c,
                                now + core::lifetime(p.compiled, c.states, c.header, now));
@@ -86,7 +83,7 @@ void store::answer_newcomer(const hash::digest& id, const detail::policy_data& p
         }
         shared_.write(id, p, now, c, log);
     }
-    if (shares || effect == core::effect::store)
+    if (is_shared || effect == core::effect::store)
         ++overflowed_;
 }
 
@@ -105,26 +102,26 @@ void store::write(std::uint32_t head, const detail::policy_data& p, const conten
         chains_.rewrite(head, p.compiled, c, recovered_at);
 }
 
-/// The key needs more cells than it has, and there are no more: it goes on in the shared state,
-/// which from now on owes at least as much.
+/// Merges the contents of a key that lacks cells into its shared state, which then owes at least as
+/// much.
 void store::move_to_shared(std::uint32_t head, const detail::policy_data& p, const contents& c,
                            const core::event_log& log, std::int64_t now) noexcept {
     const auto id = chains_.id(head);
     auto memory = call_states{p.compiled.slots};
     auto merged = contents{.states = memory.all()};
-    auto theirs = core::event_log{};
-    (void)shared_.read(id, p, now, merged, theirs);
+    auto shared_log = core::event_log{};
+    (void)shared_.read(id, p, now, merged, shared_log);
     advance(p.compiled, merged, now);
     for (std::uint32_t i = 0; i < p.compiled.slots; ++i)
         merged.states[i] = core::stricter(p.compiled.limits[i], merged.states[i], c.states[i]);
     if (merged.header.block.debt < c.header.block.debt)
         merged.header.block = c.header.block;
     const auto period = core::log_period(p.compiled);
-    const auto kept = std::max(log.kept_for(period), theirs.kept_for(period));
+    const auto kept = std::max(log.kept_for(period), shared_log.kept_for(period));
     auto both = core::event_log{};
-    (void)both.record(std::max(log.newest(now, kept), theirs.newest(now, kept)),
-                      std::max(log.used(now, kept), theirs.used(now, kept)), kept, 1);
-    chains_.forget(head);
+    (void)both.record(std::max(log.newest(now, kept), shared_log.newest(now, kept)),
+                      std::max(log.used(now, kept), shared_log.used(now, kept)), kept, 1);
+    chains_.erase(head);
     shared_.write(id, p, now, merged, both);
     ++overflowed_;
 }

@@ -1,38 +1,40 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The in-process store: bounded, without a timer per key, with the arithmetic of src/core.
+// The in-process store: of bounded size, without a timer per key, with the arithmetic of src/core.
 //
 //     key, policy --SipHash--> digest --chains--> the states of its rules, its log, its sketches
 //                                         |
-//                                 none, and no room: one of the shared states
+//                              none, and no room: one of the shared states
 //
-// A key is its digest; no byte of it is stored, and memory is bounded by a number of cells. A rule
-// takes one, and so does a block; a log or a sketch takes as many as it is large. A call that needs
-// room frees keys whose state has fully recovered, which is the same as having none. If that is not
-// enough
+// A key is represented by its digest; none of its bytes are stored. Memory is bounded by a number
+// of cells. A rule takes one, and so does a block; a log or a sketch takes as many as its size
+// needs. A call that needs room evicts keys whose state has fully recovered, which is equivalent to
+// no state. If that is not enough:
 //
-//   - a new key is answered by a shared state. When it gets a place later, it starts there with a
-//     copy of the shared state, as far as that has not recovered. So a flood of keys can evict
-//     nobody who is limited, give nobody a second start, and the longest it can hold up a newcomer
-//     is the time that one limit takes to recover.
-//   - a log goes on in the room that it has: its newest event takes up what comes, and so counts
-//     for longer, not less.
-//   - a sketch takes no new member: its rule refuses those until the window ends.
+//   - a new key uses a shared state. If it gets a chain later, that starts with a copy of the
+//   shared
+//     state, unless that has recovered. So a flood of keys cannot evict a limited key or reset its
+//     state, and delays a new key at most for the time that one limit takes to recover.
+//   - a log keeps its size: new events are merged into its newest one, so they count for longer,
+//   not
+//     shorter.
+//   - a sketch does not accept a new member: its rule denies new members until the window ends.
 //
-// A block without a place is shared too. It is not lost: it also refuses the other keys that share
-// its state, one newcomer to that policy in 1,024.
+// A block without room is shared too. It also denies the other keys of its shared state: one new
+// key of that policy in 1,024.
 //
-// A call that charges nothing makes no state. While a key lives in a shared state, refund and reset
-// change nothing, because what is there belongs to others too; they answer as a peek does.
+// A call that charges nothing creates no state. While a key uses a shared state, refund and reset
+// act as a peek, because the state belongs to other keys too.
 //
-// Of rules that a policy does not have any more the state goes with the next call that writes.
+// States of rules that a policy no longer has are dropped by the next call that writes.
 //
-// When the clock was set back, states lie in the future. The call that finds its own there moves it
-// to its now, as everywhere. A store expects all calls by one clock.
+// If the clock was set back, states are in the future. A call moves the state of its key to its own
+// time, as in the other stores. All calls of a store must use one clock.
 
 #ifndef COLIMIT_MEMORY_STORE_HPP
 #define COLIMIT_MEMORY_STORE_HPP
 
+#include <colimit/check_item.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/local_limiter.hpp>
 #include <core/evaluate.hpp>
@@ -45,6 +47,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -52,10 +55,10 @@ namespace colimit::memory {
 
 class store {
   public:
-    /// A key that is being looked for: the memory it will need is on its way.
+    /// A key whose memory is being prefetched.
     struct lookup {
         hash::digest id;
-        std::uint32_t likely; ///< the chain that it most likely has, or none
+        std::uint32_t likely; ///< its most likely chain, or none
     };
 
     /// @param states 1 to 2^30
@@ -64,33 +67,38 @@ class store {
     store& operator=(const store&) = delete;
     ~store() = default;
 
-    /// The first half of a call. What the caller does between the halves, such as reading the
-    /// clock, costs nothing when the key is not in the cache.
+    /// Begins a call. If the key is not in the cache, work before `decide`, such as reading the
+    /// clock, takes no extra time.
     [[nodiscard]] lookup seek(const hash::digest& key) const noexcept {
         return {key, chains_.seek(key)};
     }
 
-    /// The second half, with the same policy and no other call between. `asked` is valid and its
-    /// clock is set. Returns whether a denial would have to replace what is stored, where it can
-    /// tell: the state lies after now, or was no state.
-    bool answer(const lookup& key, const detail::policy_data& p, const core::call_request& request,
-                decision& out) noexcept;
+    /// Decides a call that is valid and has a time, after `seek` with the same policy and without
+    /// another call in between. Returns whether even a denial must replace the stored state,
+    /// because it is in the future or invalid; for logs and sketches always true.
+    bool decide(const lookup& key, const detail::policy_data& p, const core::call_request& request,
+                decision& result) noexcept;
 
-    /// Both halves. The key is at most limits::max_key_bytes.
-    void answer(std::string_view key, const detail::policy_data& p,
-                const core::call_request& request, decision& out) {
+    /// Begins and decides a call. The key has at most limits::max_key_bytes.
+    void decide(std::string_view key, const detail::policy_data& p,
+                const core::call_request& request, decision& result) {
         BOOST_ASSERT(key.size() <= limits::max_key_bytes);
-        (void)answer(seek(p.digest(key)), p, request, out);
+        (void)decide(seek(p.digest(key)), p, request, result);
     }
+
+    /// Decides `allow` for several keys: all are charged, or none. Sets the result of each check,
+    /// and returns the most restrictive one. No two checks are about one state.
+    /// @throws std::bad_alloc without an effect
+    [[nodiscard]] decision allow_all(std::span<check_item> checks, std::int64_t now);
 
     [[nodiscard]] local_statistics statistics() const noexcept;
 
   private:
     friend class large_call;
-    friend class joint_call;
+    friend class allow_all_call;
 
-    void answer_newcomer(const hash::digest& id, const detail::policy_data& p,
-                         const core::call_request& request, contents& c, decision& out) noexcept;
+    void decide_new_key(const hash::digest& id, const detail::policy_data& p,
+                        const core::call_request& request, contents& c, decision& result) noexcept;
     void write(std::uint32_t head, const detail::policy_data& p, const contents& c,
                std::int64_t now) noexcept;
     void move_to_shared(std::uint32_t head, const detail::policy_data& p, const contents& c,
@@ -99,7 +107,7 @@ class store {
     chains chains_;
     shared_states shared_;
     std::uint64_t overflowed_ = 0;
-    /// Of calls for several keys; kept, so that a call allocates nothing.
+    /// Used by `allow_all`, and kept so that calls allocate nothing.
     std::vector<shared_states::set> saved_;
 };
 

@@ -58,6 +58,10 @@ struct policy_data {
 
 using policy_pointer = std::shared_ptr<const policy_data>;
 
+/// Returns the policy of the ids of `once`, which the whole process shares. It has no name, so that
+/// it differs from all policies of users, and no rules, so that its only state is a block.
+[[nodiscard]] const policy_pointer& once_policy();
+
 } // namespace colimit::detail
 
 #endif

@@ -100,7 +100,7 @@ bool is_valid_in_full(const call_request& q, const core::compiled_policy& rules)
     return fault_in(q, rules) == fault::none;
 }
 
-std::string what_is_wrong_with(const call_request& q, const core::compiled_policy& rules) {
+std::string fault_message(const call_request& q, const core::compiled_policy& rules) {
     const auto found = fault_in(q, rules);
     return found == fault::none ? ""
                                 : text_of(found, find_not_reservable(rules), value_of(found, q));

@@ -18,9 +18,8 @@
 
 namespace colimit::detail {
 
-/// Returns why it is not valid, as a message; empty if it is valid.
-[[nodiscard]] std::string what_is_wrong_with(const call_request& q,
-                                             const core::compiled_policy& rules);
+/// Returns the reason why a call is not valid, as a message; empty if it is valid.
+[[nodiscard]] std::string fault_message(const call_request& q, const core::compiled_policy& rules);
 
 [[nodiscard]] bool is_valid_in_full(const call_request& q,
                                     const core::compiled_policy& rules) noexcept;
@@ -38,7 +37,7 @@ namespace colimit::detail {
 /// @throws colimit::error with errc::invalid_argument and the reason
 inline void check_request(const call_request& q, const core::compiled_policy& rules) {
     if (!is_valid(q, rules))
-        throw error{errc::invalid_argument, what_is_wrong_with(q, rules)};
+        throw error{errc::invalid_argument, fault_message(q, rules)};
 }
 
 /// @throws colimit::error with errc::invalid_key if it is too long

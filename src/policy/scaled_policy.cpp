@@ -7,6 +7,8 @@
 #include <policy/policy_data.hpp>
 #include <policy/scaled_policy.hpp>
 
+#include <boost/assert.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -79,6 +81,7 @@ namespace {
 } // namespace
 
 policy scaled(const policy_data& whole, fraction part) {
+    BOOST_ASSERT(part.numerator >= 1 && part.denominator >= 1 && part.denominator <= 1'000'000);
     std::vector<rule> rules;
     rules.reserve(whole.rules.size());
     for (const auto& r : whole.rules)

@@ -6,7 +6,6 @@
 #include <core/compiled_policy.hpp>
 #include <policy_json/fields.hpp>
 #include <rule_text/cursor.hpp>
-#include <rule_text/quoted.hpp>
 #include <rule_text/times.hpp>
 
 #include <algorithm>

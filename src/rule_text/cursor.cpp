@@ -1,17 +1,33 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Parses numbers, and composes error messages.
+// Parses numbers, and composes error messages. These are shown in terminals and logs, so they must
+// not contain control characters or invalid UTF-8 of a user's text.
 
 #include <rule_text/cursor.hpp>
 
 #include <colimit/error.hpp>
-#include <rule_text/quoted.hpp>
 
 #include <charconv>
 #include <limits>
 #include <system_error>
 
 namespace colimit::text {
+
+std::string quoted(std::string_view bytes) {
+    constexpr std::size_t shown_bytes = 24;
+    constexpr std::string_view hex = "0123456789abcdef";
+    std::string out = "'";
+    for (const auto c : bytes.substr(0, shown_bytes)) {
+        const auto code = static_cast<unsigned char>(c);
+        if (c == '\'' || c == '\\')
+            out += {'\\', c};
+        else if (code >= 0x20 && code < 0x7f)
+            out += c;
+        else
+            out += {'\\', 'x', hex[code >> 4U], hex[code & 15U]};
+    }
+    return out + (bytes.size() > shown_bytes ? "...'" : "'");
+}
 
 void cursor::refuse(std::size_t from, const std::string& reason) const {
     throw error{errc::invalid_policy,

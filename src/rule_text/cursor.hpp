@@ -6,6 +6,8 @@
 #ifndef COLIMIT_RULE_TEXT_CURSOR_HPP
 #define COLIMIT_RULE_TEXT_CURSOR_HPP
 
+#include <boost/assert.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +32,9 @@ namespace colimit::text {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/// `known` is in lower case.
+/// Compares without regard to case; `known` is in lower case.
 [[nodiscard]] inline bool same_word(std::string_view word, std::string_view known) noexcept {
+    BOOST_ASSERT(std::ranges::equal(known, known, {}, lower));
     return std::ranges::equal(word, known, {}, lower);
 }
 
@@ -49,6 +52,10 @@ template<class Names>
         out.append(out.empty() ? "" : ", ").append(name);
     return out;
 }
+
+/// Returns the bytes in a form that is safe in messages: in quotes, truncated after 24, printable
+/// ASCII only.
+[[nodiscard]] std::string quoted(std::string_view bytes);
 
 class cursor {
   public:

@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_CASE(a_sketch_without_memory_for_a_member_stays_as_it_is) {
     auto sketch = hyperloglog{};
     auto refused = 0;
     for (std::uint32_t place = 0; place < 2'000; ++place) {
-        const auto mark = hyperloglog::mark{place, place % 51 + 1};
+        const auto mark = hyperloglog::register_update{place, place % 51 + 1};
         const auto count = sketch.count();
         const auto bytes = sketch.bytes();
         auto has_room = false;

@@ -48,7 +48,7 @@ class filter_model {
     }
 
     /// Returns whether an id of that block has been here; it has from now on.
-    bool seen(const core::bloom_mark& mark) {
+    bool seen(const core::bloom_bits& mark) {
         if (has_other_ && has(*other_, mark))
             return true;
         if (!has_current_) {
@@ -69,18 +69,18 @@ class filter_model {
     }
 
   private:
-    using words = std::array<std::uint32_t, core::bloom_shape::most_words>;
+    using words = std::array<std::uint32_t, core::bloom_shape::max_words>;
 
     [[nodiscard]] bitmap& place_of(std::size_t block, std::int64_t generation) {
         return bitmaps_[bitmap_at(block, static_cast<std::size_t>(generation % 2))];
     }
 
-    [[nodiscard]] std::size_t at(const core::bloom_mark& mark) const noexcept {
+    [[nodiscard]] std::size_t at(const core::bloom_bits& mark) const noexcept {
         return core::bloom_shape::head_bytes + std::size_t{mark.line} * shape_.line_bytes();
     }
 
     /// Bytes that are not there are 0.
-    [[nodiscard]] words line_of(const bitmap& b, const core::bloom_mark& mark) const {
+    [[nodiscard]] words line_of(const bitmap& b, const core::bloom_bits& mark) const {
         auto line = words{};
         if (b.bytes->size() > at(mark))
             std::memcpy(line.data(), b.bytes->data() + at(mark),
@@ -88,9 +88,9 @@ class filter_model {
         return line;
     }
 
-    [[nodiscard]] bool has(const bitmap& b, const core::bloom_mark& mark) const {
+    [[nodiscard]] bool has(const bitmap& b, const core::bloom_bits& mark) const {
         const auto line = line_of(b, mark);
-        return core::has_mark({line.data(), shape_.words}, mark);
+        return core::has_bits({line.data(), shape_.words}, mark);
     }
 
     static void write_head(bitmap& b, std::int64_t generation) {

@@ -6,7 +6,7 @@
 #include "filter_trial.hpp"
 
 #include <colimit/bloom_filter.hpp>
-#include <core/id_digest.hpp>
+#include <core/bloom.hpp>
 #include <core/policy_encoding.hpp>
 #include <hash/fnv1a.hpp>
 #include <redis/protocol/key.hpp>
@@ -147,9 +147,9 @@ bool filter_trial::read_batch(sent_batch& sent) {
 
 /// The ids of a block are asked one after another, and blocks in the order of their first ids.
 void filter_trial::compare_ids(const filter_step& s, const sent_batch& sent) {
-    auto marks = std::vector<core::bloom_mark>{};
+    auto marks = std::vector<core::bloom_bits>{};
     for (const auto& id : s.ids)
-        marks.push_back(core::mark_of(told_.shape, detail::id_digest_of(id)));
+        marks.push_back(core::bits_of(told_.shape, id));
     auto begun = std::set<std::uint32_t>{};
     for (const auto& first : marks) {
         if (!begun.insert(first.block).second)

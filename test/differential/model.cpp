@@ -30,7 +30,7 @@ namespace {
 
 /// For each slot, whether its window has no members: its sketch is one of before, and starts anew
 /// when a member is added.
-using windows = std::array<bool, core::most_slots>;
+using windows = std::array<bool, core::max_slots>;
 
 void add_member(const core::compiled_policy& rules, model_key& known, const windows& fresh,
                 std::string_view member) {
@@ -40,7 +40,7 @@ void add_member(const core::compiled_policy& rules, model_key& known, const wind
             continue;
         if (fresh[i])
             known.sketches.erase(l.tag);
-        (void)sketch(known, l.tag).add(core::hyperloglog::mark_of(member));
+        (void)sketch(known, l.tag).add(core::hyperloglog::update_of(member));
     }
 }
 
@@ -50,7 +50,7 @@ void add_member(const core::compiled_policy& rules, model_key& known, const wind
     const auto counts =
         request.cost > 0 && (request.verb == core::verb::charge ||
                              request.verb == core::verb::allow || request.verb == core::verb::peek);
-    const auto mark = core::hyperloglog::mark_of(request.member);
+    const auto mark = core::hyperloglog::update_of(request.member);
     auto fresh = windows{};
     for (std::uint32_t i = 0; i < rules.size; ++i) {
         auto& s = state.states[i];

@@ -57,7 +57,7 @@ void append(std::string& out, std::initializer_list<std::string_view> words) {
     auto expected = std::vector<std::int64_t>{};
     for (int i = 0; i < count; ++i) {
         const auto member = from.next();
-        const auto mark = hyperloglog::mark_of(member);
+        const auto mark = hyperloglog::update_of(member);
         append(commands, {"PFADD", "sketch", member});
         append(commands, {"PFCOUNT", "sketch"});
         const auto foretold = sketch.count_with(mark);

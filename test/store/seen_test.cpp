@@ -9,7 +9,6 @@
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
 #include <core/bloom.hpp>
-#include <core/id_digest.hpp>
 #include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
@@ -272,9 +271,7 @@ BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_the_ids_of_its_b
     auto behind = own.connect();
     const bloom_filter f{"f", {.capacity = 2'000'000, .ttl = 1h}};
     const auto& shape = *f.data()->filter;
-    const auto block_of = [&](const std::string& id) {
-        return core::mark_of(shape, detail::id_digest_of(id)).block;
-    };
+    const auto block_of = [&](const std::string& id) { return core::bits_of(shape, id).block; };
     const auto known = numbered(0, 60); // all in one batch
     for (const auto refused_block : {0U, shape.blocks - 1}) {
         behind.must({"ACL", "SETUSER", "default", "+setrange"});

@@ -6,7 +6,7 @@
 #ifndef COLIMIT_TEST_SUPPORT_ALL_OR_NOTHING_HPP
 #define COLIMIT_TEST_SUPPORT_ALL_OR_NOTHING_HPP
 
-#include <memory/allow_all.hpp>
+#include <memory/store.hpp>
 #include <support/decision_text.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -23,7 +23,7 @@ namespace colimit::test {
 [[nodiscard]] inline decision ask(memory::store& s, const core::call_request& q,
                                   std::string_view key, const policy& p) {
     auto d = decision{};
-    s.answer(key, *p.data(), q, d);
+    s.decide(key, *p.data(), q, d);
     return d;
 }
 
@@ -65,7 +65,7 @@ inline void check_unchanged(memory::store& s, std::span<const check_item> checks
 /// All are granted in full, or nothing is and nothing has changed. Returns whether they were.
 inline bool answer_and_check(memory::store& s, std::span<check_item> checks, std::int64_t now) {
     const auto before = peek_all(s, checks, now);
-    const auto together = memory::answer_together(s, checks, now);
+    const auto together = s.allow_all(checks, now);
     const auto granted = was_granted(checks, before);
     BOOST_TEST(together.allowed() == granted);
     if (!granted)

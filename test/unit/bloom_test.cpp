@@ -5,7 +5,6 @@
 #include <colimit/bloom_filter.hpp>
 #include <colimit/local_limiter.hpp>
 #include <core/bloom.hpp>
-#include <core/id_digest.hpp>
 #include <memory/bloom_filters.hpp>
 #include <policy/policy_data.hpp>
 #include <support/refusal.hpp>
@@ -28,8 +27,8 @@ namespace {
 using namespace colimit;
 using namespace std::chrono_literals;
 
-[[nodiscard]] core::bloom_mark mark_of(const core::bloom_shape& s, std::int64_t id) {
-    return core::mark_of(s, detail::id_digest_of(std::to_string(id)));
+[[nodiscard]] core::bloom_bits mark_of(const core::bloom_shape& s, std::int64_t id) {
+    return core::bits_of(s, std::to_string(id));
 }
 
 /// A generation of ids, as many as it is made for.
@@ -45,12 +44,12 @@ class generation {
         }
     }
 
-    [[nodiscard]] bool knows(const core::bloom_mark& mark) const {
-        return core::has_mark({words_.data() + place(mark), shape_.words}, mark);
+    [[nodiscard]] bool knows(const core::bloom_bits& mark) const {
+        return core::has_bits({words_.data() + place(mark), shape_.words}, mark);
     }
 
   private:
-    [[nodiscard]] std::size_t place(const core::bloom_mark& mark) const {
+    [[nodiscard]] std::size_t place(const core::bloom_bits& mark) const {
         return (std::size_t{mark.block} * shape_.lines + mark.line) * shape_.words;
     }
 
@@ -138,8 +137,8 @@ BOOST_AUTO_TEST_CASE(blocks_are_at_most_a_mebibyte_and_ids_fall_on_all_of_them_a
 BOOST_AUTO_TEST_CASE(the_largest_filter_has_places_that_still_are_exact) {
     const auto shape = core::make_bloom(limits::max_filter_ids, limits::min_error_rate, 1);
     BOOST_TEST(std::uint64_t{shape.blocks} * shape.lines <= std::uint64_t{1} << 26U);
-    BOOST_TEST(shape.words <= core::bloom_shape::most_words);
-    const auto last = core::mark_of(shape, {.line = ~std::uint64_t{0}, .seed = 0});
+    BOOST_TEST(shape.words <= core::bloom_shape::max_words);
+    const auto last = core::bits_of(shape, {.line = ~std::uint64_t{0}, .seed = 0});
     BOOST_TEST(last.block == shape.blocks - 1);
     BOOST_TEST(last.line == shape.lines - 1);
 }
@@ -162,7 +161,7 @@ BOOST_AUTO_TEST_CASE(the_size_of_a_filter_and_the_bits_of_an_id_stay_as_they_are
         const auto shape = core::make_bloom(f.capacity, f.error_rate, 7);
         BOOST_TEST((shape == core::bloom_shape{7, f.words, f.lines, f.blocks}));
         const auto mark =
-            core::mark_of(shape, {.line = 0x9e3779b97f4a7c15U, .seed = 0x0123456789abcdefU});
+            core::bits_of(shape, {.line = 0x9e3779b97f4a7c15U, .seed = 0x0123456789abcdefU});
         BOOST_TEST(mark.block == f.block);
         BOOST_TEST(mark.line == f.line);
         auto places = std::uint32_t{0};
@@ -186,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_block_has_a_head_and_lines_of_words) {
 BOOST_AUTO_TEST_CASE(an_id_has_one_bit_in_each_word) {
     const auto shape = core::make_bloom(1000, 0.000001, 1);
     const auto mark = mark_of(shape, 1);
-    for (std::uint32_t i = 0; i < core::bloom_shape::most_words; ++i)
+    for (std::uint32_t i = 0; i < core::bloom_shape::max_words; ++i)
         BOOST_TEST(std::popcount(mark.words[i]) == (i < shape.words ? 1 : 0));
 }
 

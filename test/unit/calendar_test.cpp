@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <colimit/limits.hpp>
-#include <core/calendar.hpp>
+#include <core/kinds/windows.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -68,9 +68,10 @@ BOOST_AUTO_TEST_CASE(every_day_from_1970_to_2255_ends_where_counting_says) {
     for (auto d = sys_days{}; us_of(d) <= limits::max_exact_integer; d += days{1})
         for (const auto unit : every_unit)
             for (const auto into : {std::int64_t{0}, std::int64_t{1}, day_us - 1})
-                wrong += core::calendar_end(unit, 0, us_of(d) + into) == end_by_counting(unit, d)
-                             ? 0
-                             : 1;
+                wrong +=
+                    core::kinds::calendar_end(unit, 0, us_of(d) + into) == end_by_counting(unit, d)
+                        ? 0
+                        : 1;
     BOOST_TEST(wrong == 0);
 }
 
@@ -81,9 +82,9 @@ BOOST_AUTO_TEST_CASE(an_offset_moves_the_days_against_utc) {
         for (auto d = sys_days{days{2}}; us_of(d) <= limits::max_exact_integer; d += days{13})
             for (const auto unit : every_unit) {
                 const auto first = us_of(d) - offset; // midnight there
-                wrong +=
-                    core::calendar_end(unit, offset, first) + offset == end_by_counting(unit, d);
-                wrong += core::calendar_end(unit, offset, first - 1) + offset ==
+                wrong += core::kinds::calendar_end(unit, offset, first) + offset ==
+                         end_by_counting(unit, d);
+                wrong += core::kinds::calendar_end(unit, offset, first - 1) + offset ==
                          end_by_counting(unit, d - days{1});
                 wrong -= 2;
             }
@@ -95,31 +96,32 @@ BOOST_AUTO_TEST_CASE(before_1970_is_a_day_too_where_it_is_still_yesterday) {
     // At 1970-01-01 00:00 UTC it is the last day of 1969 in New York.
     const auto offset = std::int64_t{-300} * 60'000'000;
     for (const auto unit : {calendar_unit::day, calendar_unit::month, calendar_unit::year})
-        BOOST_TEST(core::calendar_end(unit, offset, 0) == -offset);
-    BOOST_TEST(core::calendar_end(calendar_unit::week, offset, 0) == 4 * day_us - offset);
+        BOOST_TEST(core::kinds::calendar_end(unit, offset, 0) == -offset);
+    BOOST_TEST(core::kinds::calendar_end(calendar_unit::week, offset, 0) == 4 * day_us - offset);
 }
 
 BOOST_AUTO_TEST_CASE(leap_days_come_every_four_years_but_not_in_2100) {
     const auto end_of_february = [](int y) {
-        return core::calendar_end(calendar_unit::month, 0, at(y, 2, 28, day_us - 1));
+        return core::kinds::calendar_end(calendar_unit::month, 0, at(y, 2, 28, day_us - 1));
     };
     BOOST_TEST(end_of_february(2023) == at(2023, 3, 1));
     BOOST_TEST(end_of_february(2024) - at(2024, 2, 28) == 2 * day_us);
     BOOST_TEST(end_of_february(2000) - at(2000, 2, 28) == 2 * day_us);
     BOOST_TEST(end_of_february(2100) == at(2100, 3, 1));
     BOOST_TEST(end_of_february(2100) - at(2100, 2, 28) == day_us);
-    BOOST_TEST(core::calendar_end(calendar_unit::year, 0, at(2100, 1, 1)) - at(2100, 1, 1) ==
+    BOOST_TEST(core::kinds::calendar_end(calendar_unit::year, 0, at(2100, 1, 1)) - at(2100, 1, 1) ==
                365 * day_us);
-    BOOST_TEST(core::calendar_end(calendar_unit::year, 0, at(2096, 1, 1)) - at(2096, 1, 1) ==
+    BOOST_TEST(core::kinds::calendar_end(calendar_unit::year, 0, at(2096, 1, 1)) - at(2096, 1, 1) ==
                366 * day_us);
 }
 
 BOOST_AUTO_TEST_CASE(weeks_begin_on_monday_also_around_new_year) {
     // 2024-12-30 was the Monday of the first ISO week of 2025.
-    BOOST_TEST(core::calendar_end(calendar_unit::week, 0, at(2024, 12, 29, day_us - 1)) ==
+    BOOST_TEST(core::kinds::calendar_end(calendar_unit::week, 0, at(2024, 12, 29, day_us - 1)) ==
                at(2024, 12, 30));
-    BOOST_TEST(core::calendar_end(calendar_unit::week, 0, at(2024, 12, 30)) == at(2025, 1, 6));
-    BOOST_TEST(core::calendar_end(calendar_unit::week, 0, 0) == 4 * day_us); // a Thursday
+    BOOST_TEST(core::kinds::calendar_end(calendar_unit::week, 0, at(2024, 12, 30)) ==
+               at(2025, 1, 6));
+    BOOST_TEST(core::kinds::calendar_end(calendar_unit::week, 0, 0) == 4 * day_us); // a Thursday
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -53,7 +53,7 @@ class plain_list {
             events_.push_back({now, weight});
     }
     void record(std::int64_t now, std::int64_t weight, std::int64_t keep, std::int64_t capacity) {
-        weight = std::min(weight, event_log::most - used(now, kept_for(keep)));
+        weight = std::min(weight, event_log::max_weight - used(now, kept_for(keep)));
         if (weight <= 0)
             return;
         move_to(now);
@@ -149,11 +149,11 @@ BOOST_AUTO_TEST_CASE(something_fits_when_enough_of_the_oldest_has_gone) {
 }
 
 BOOST_AUTO_TEST_CASE(what_counts_together_is_cut_at_four_bytes) {
-    BOOST_TEST(event_log::most == 4'294'967'295);
+    BOOST_TEST(event_log::max_weight == 4'294'967'295);
     auto log = event_log{};
-    BOOST_TEST(log.record(start, event_log::most - 5, 100, many));
+    BOOST_TEST(log.record(start, event_log::max_weight - 5, 100, many));
     BOOST_TEST(log.record(start + 1, 9, 100, many));
-    BOOST_TEST(log.used(start + 1, 100) == event_log::most);
+    BOOST_TEST(log.used(start + 1, 100) == event_log::max_weight);
     BOOST_TEST(!log.record(start + 2, 1, 100, many));
     BOOST_TEST(log.record(start + 100, 1, 100, many)); // the first has gone
     BOOST_TEST(log.used(start + 100, 100) == 6);
@@ -361,7 +361,7 @@ BOOST_AUTO_TEST_CASE(random_histories_are_those_of_a_plain_list) {
         for (int i = 0; i < 5'000; ++i) {
             now += below(50) == 0 ? below(2'000) - 1'000 : below(4);
             const auto keep = periods[below(3)];
-            const auto weight = below(100) == 0 ? event_log::most / 3 : below(4);
+            const auto weight = below(100) == 0 ? event_log::max_weight / 3 : below(4);
             switch (below(12)) {
             case 0:
                 (void)log.refund(now, weight, keep);

@@ -23,7 +23,7 @@ using namespace std::string_view_literals;
 namespace {
 
 [[nodiscard]] auto mark(int i) {
-    return hyperloglog::mark_of("member:" + std::to_string(i));
+    return hyperloglog::update_of("member:" + std::to_string(i));
 }
 
 constexpr auto registers = 16'384U;
@@ -35,7 +35,7 @@ constexpr auto most_value = 51U;
 }
 
 /// A value for each register, which differs from those around it.
-[[nodiscard]] hyperloglog::mark mark_at(std::uint32_t place) {
+[[nodiscard]] hyperloglog::register_update mark_at(std::uint32_t place) {
     return {place, place * 7 % most_value + 1};
 }
 
@@ -154,8 +154,8 @@ BOOST_AUTO_TEST_CASE(what_becomes_dense_keeps_every_register) {
 
 BOOST_AUTO_TEST_CASE(a_member_falls_on_the_end_of_its_hash_and_asks_for_its_next_1) {
     const auto asks = [](std::string_view member, std::uint32_t place, std::uint32_t value) {
-        const auto found = hyperloglog::mark_of(member);
-        return found.place == place && found.value == value;
+        const auto found = hyperloglog::update_of(member);
+        return found.index == place && found.value == value;
     };
     // Whose hashes are 2^64 - 1, 2^62 + 7, 2^63 + 6 and 5.
     BOOST_TEST(asks("\x2d\x72\x51\x2e\x8a\x5f\xdb\x3a", registers - 1, 1));

@@ -27,7 +27,7 @@ class clocked_store {
     }
     decision ask(const core::call_request& request, std::string_view key, const policy& p) {
         auto answer = decision{};
-        store_.answer(key, *p.data(), request, answer);
+        store_.decide(key, *p.data(), request, answer);
         return answer;
     }
 

@@ -51,7 +51,7 @@ class reference {
         if (counts &&
             (request.verb == verb::charge || (request.verb == verb::allow && answer.granted > 0)))
             for (auto& sketch : one.sketches)
-                (void)sketch.add(core::hyperloglog::mark_of(request.member));
+                (void)sketch.add(core::hyperloglog::update_of(request.member));
         if (effect == core::effect::store)
             one.state = state;
         if (effect == core::effect::erase)
@@ -75,7 +75,7 @@ class reference {
         auto& sketch = one.sketches[rule];
         if (s.debt == 0)
             sketch.clear();
-        s.num = counts ? sketch.count_with(core::hyperloglog::mark_of(request.member)) : s.debt;
+        s.num = counts ? sketch.count_with(core::hyperloglog::update_of(request.member)) : s.debt;
     }
 
     std::map<std::string, one_key> keys_;

@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(the_slab_gives_each_cell_once_and_no_more_than_there_are) {
         BOOST_TEST(taken.size() == capacity);
         BOOST_TEST(std::set<std::uint32_t>(taken.begin(), taken.end()).size() == capacity);
         for (const auto cell : taken)
-            cells.give_back(cell);
+            cells.release(cell);
         BOOST_TEST(cells.used() == 0U);
         BOOST_TEST(cells.has_room(capacity));
         BOOST_TEST(!cells.has_room(capacity + 1));

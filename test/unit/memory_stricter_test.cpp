@@ -99,7 +99,7 @@ class random_states {
 [[nodiscard]] std::int64_t fitting(const policy& p, rule_state s, std::int64_t now) {
     const auto& l = p.data()->compiled.limits[0];
     (void)core::advance(l, s, now);
-    return core::available(l, s, l.capacity, now);
+    return core::visit(l.kind, [&]<class K>(K) { return K::available(l, s, l.capacity, now); });
 }
 
 } // namespace

@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(who_would_owe_for_longer_is_refused_with_the_reason) {
     for (const auto verb : {detail::verb::block, detail::verb::reserve}) {
         const auto asked = detail::call_request{.verb = verb, .cost = 1, .at_least = 1};
         BOOST_TEST(!detail::is_valid(asked, plan));
-        BOOST_TEST(detail::what_is_wrong_with(asked, plan) ==
+        BOOST_TEST(detail::fault_message(asked, plan) ==
                    "policy: block and wait keep state for longer than packed storage does "
                    "(expected a policy without storage::shared_hash)");
     }

@@ -3,7 +3,7 @@
 // Batches of ids: what is said to the script `seen`, and which answers are believed.
 
 #include <colimit/bloom_filter.hpp>
-#include <core/id_digest.hpp>
+#include <core/bloom.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/script.hpp>
 #include <redis/script/batch.hpp>
@@ -89,7 +89,7 @@ BOOST_FIXTURE_TEST_CASE(ids_are_asked_by_their_block_in_both_generations, fixtur
     auto calls = std::string{};
     for (const auto* id : {"a", "b"}) {
         auto mark = std::string{};
-        redis::append_mark(mark, shape, core::mark_of(shape, detail::id_digest_of(id)));
+        redis::append_mark(mark, shape, core::bits_of(shape, id));
         redis::append_id(calls, 0, mark);
     }
     BOOST_TEST(words.back() == calls);

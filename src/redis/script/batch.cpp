@@ -2,7 +2,7 @@
 //
 // How calls are added to a batch: its keys and their calls.
 
-#include <core/id_digest.hpp>
+#include <core/bloom.hpp>
 #include <hash/fnv1a.hpp>
 #include <redis/script/batch.hpp>
 #include <redis/script/seen.hpp>
@@ -176,7 +176,7 @@ void batch::add(detail::operation& op, std::string_view prefix, std::string_view
         return add_call(op, prefix, key);
     // An id belongs to the key of its block, whose name is the number of the block.
     const auto& filter = *policy_->filter;
-    const auto mark = core::mark_of(filter, detail::id_digest_of(key));
+    const auto mark = core::bits_of(filter, key);
     mark_.clear();
     append_mark(mark_, filter, mark);
     add_call(op, prefix, std::to_string(mark.block));
@@ -236,8 +236,7 @@ void batch::adopt(batch& from, std::uint32_t index) {
 
 std::size_t batch::group_of(const detail::policy_data& p, std::string_view key) {
     if (p.filter)
-        return tag_of(hash::fnv1a_64(
-            std::to_string(core::mark_of(*p.filter, detail::id_digest_of(key)).block)));
+        return tag_of(hash::fnv1a_64(std::to_string(core::bits_of(*p.filter, key).block)));
     const auto hash = hash::fnv1a_64(key);
     return p.compiled.packed ? row_of(hash) * (tag_count / row_count) : tag_of(hash);
 }

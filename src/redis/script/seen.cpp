@@ -27,7 +27,7 @@ std::array<char, 10> bitmap_family(const core::bloom_shape& shape, std::size_t p
     return family;
 }
 
-void append_mark(std::string& out, const core::bloom_shape& shape, const core::bloom_mark& mark) {
+void append_mark(std::string& out, const core::bloom_shape& shape, const core::bloom_bits& mark) {
     const auto first = core::bloom_shape::head_bytes + mark.line * shape.line_bytes();
     append_bit_position(out, first);
     append_bit_position(out, first + shape.line_bytes() - 1);

@@ -25,7 +25,7 @@ namespace colimit::redis {
                                                  std::size_t parity) noexcept;
 
 /// Appends the position of an id's line and the id's bits in it.
-void append_mark(std::string& out, const core::bloom_shape& shape, const core::bloom_mark& mark);
+void append_mark(std::string& out, const core::bloom_shape& shape, const core::bloom_bits& mark);
 
 /// Appends the call with the number of its block.
 void append_id(std::string& out, std::uint16_t block, std::string_view mark);

@@ -86,7 +86,7 @@ void give_numbers(const core::compiled_rule& l, core::rule_state& s) noexcept {
 
 [[nodiscard]] bool has_shape(std::string_view value) noexcept {
     return value.size() > header_bytes && (value.size() - header_bytes) % slot_bytes == 0 &&
-           (value.size() - header_bytes) / slot_bytes <= core::most_slots + 1;
+           (value.size() - header_bytes) / slot_bytes <= core::max_slots + 1;
 }
 
 } // namespace
