@@ -10,7 +10,7 @@
 #include <core/policy_encoding.hpp>
 #include <hash/fnv1a.hpp>
 #include <redis/protocol/key.hpp>
-#include <redis/protocol/reply_header.hpp>
+#include <redis/protocol/known_replies.hpp>
 #include <redis/script/seen.hpp>
 
 #include <algorithm>

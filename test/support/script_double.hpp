@@ -11,6 +11,7 @@
 #include <policy/policy_data.hpp>
 #include <redis/protocol/resp.hpp>
 #include <redis/script/wire.hpp>
+#include <support/stored_value.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -165,7 +166,7 @@ class script_double {
                 question.verb == detail::verb::allow || question.verb == detail::verb::peek;
             reply.granted += asks && result.allowed() ? 1 : 0;
             if (effect == core::effect::store)
-                value = redis::encode_value(plan, state, 0);
+                value = test::encode_value(plan, state, 0);
             else if (effect == core::effect::erase)
                 value.reset();
         }

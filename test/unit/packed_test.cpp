@@ -10,7 +10,7 @@
 #include <policy/policy_data.hpp>
 #include <policy/request_check.hpp>
 #include <redis/protocol/key.hpp>
-#include <redis/script/batch.hpp>
+#include <redis/script/script_batch.hpp>
 #include <support/fake_operation.hpp>
 #include <support/refusal.hpp>
 #include <support/script_double.hpp>
@@ -42,16 +42,16 @@ using namespace colimit;
 /// The hashes of a key's row, by the limiter's prefix "t".
 [[nodiscard]] std::string row_of(std::string_view key, std::string_view which) {
     auto name = std::string{};
-    redis::append_row(name, "t", "p", redis::row_of(hash::fnv1a_64(key)));
+    redis::append_shard(name, "t", "p", redis::shard_of(hash::fnv1a_64(key)));
     return name.append(which);
 }
 
 /// A key of each row, in the order of the rows.
-[[nodiscard]] std::array<std::string, redis::row_count> key_of_each_row() {
-    auto keys = std::array<std::string, redis::row_count>{};
+[[nodiscard]] std::array<std::string, redis::shard_count> key_of_each_row() {
+    auto keys = std::array<std::string, redis::shard_count>{};
     for (auto left = keys.size(), i = std::size_t{0}; left > 0; ++i) {
         const auto key = "key " + std::to_string(i);
-        auto& found = keys[redis::row_of(hash::fnv1a_64(key))];
+        auto& found = keys[redis::shard_of(hash::fnv1a_64(key))];
         left -= found.empty() ? 1U : 0U;
         found = found.empty() ? key : found;
     }
@@ -122,9 +122,9 @@ BOOST_AUTO_TEST_CASE(who_would_owe_for_longer_is_refused_with_the_reason) {
 }
 
 BOOST_AUTO_TEST_CASE(keys_spread_evenly_over_the_rows) {
-    auto rows = std::array<int, redis::row_count>{};
+    auto rows = std::array<int, redis::shard_count>{};
     for (int i = 0; i < 80'000; ++i)
-        ++rows[redis::row_of(hash::fnv1a_64("user:" + std::to_string(i)))];
+        ++rows[redis::shard_of(hash::fnv1a_64("user:" + std::to_string(i)))];
     for (const auto n : rows) {
         BOOST_TEST(n > 9'000);
         BOOST_TEST(n < 11'000);
@@ -133,14 +133,14 @@ BOOST_AUTO_TEST_CASE(keys_spread_evenly_over_the_rows) {
 
 BOOST_AUTO_TEST_CASE(a_row_lies_in_a_slot_of_its_own) {
     auto name = std::string{};
-    redis::append_row(name, "colimit", "api", 3);
+    redis::append_shard(name, "colimit", "api", 3);
     BOOST_TEST(name == "colimit:{" + std::string{redis::tag(24)} + "}:api:");
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_names_the_hashes_of_its_rows_and_the_fields_of_its_keys) {
     const auto p = packed(gcra(2, 1s));
     const auto keys = key_of_each_row();
-    auto batch = redis::batch{4};
+    auto batch = redis::script_batch{4};
     auto ops = std::deque<test::fake_operation>(4);
     batch.start(p.data(), detail::store_clock, 7);
     batch.add(ops[0], "t", keys[5]);
@@ -188,7 +188,7 @@ struct two_rows {
         return is_one;
     }
 
-    redis::batch batch{2};
+    redis::script_batch batch{2};
     test::fake_operation later{};
     test::fake_operation sooner{};
 };
@@ -216,13 +216,13 @@ BOOST_FIXTURE_TEST_CASE(a_brief_value_has_the_numbers_of_the_policy, two_rows) {
 
 BOOST_AUTO_TEST_CASE(rows_of_several_keys_follow_each_other) {
     const auto p = packed(gcra(2, 1s));
-    auto batch = redis::batch{64};
+    auto batch = redis::script_batch{64};
     auto ops = std::deque<test::fake_operation>(64);
-    auto rows = std::array<std::size_t, redis::row_count>{};
+    auto rows = std::array<std::size_t, redis::shard_count>{};
     batch.start(p.data(), 5'000'000, 7);
     for (std::size_t i = 0; i < ops.size(); ++i) {
         batch.add(ops[i], "t", std::to_string(i));
-        ++rows[redis::row_of(hash::fnv1a_64(std::to_string(i)))];
+        ++rows[redis::shard_of(hash::fnv1a_64(std::to_string(i)))];
     }
     auto out = std::string{};
     batch.encode(out, "0");
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_reply_of_other_rows_is_none_to_the_batch) {
 BOOST_AUTO_TEST_CASE(a_batch_that_was_taken_back_takes_calls_in_all_its_rows) {
     const auto p = packed(gcra(2, 1s));
     const auto keys = key_of_each_row();
-    auto batch = redis::batch{8};
+    auto batch = redis::script_batch{8};
     auto ops = std::deque<test::fake_operation>(4);
     batch.start(p.data(), detail::store_clock, 7);
     batch.add(ops[0], "t", keys[4]);

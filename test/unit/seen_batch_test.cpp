@@ -6,7 +6,7 @@
 #include <core/id_digest.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/script.hpp>
-#include <redis/script/batch.hpp>
+#include <redis/script/script_batch.hpp>
 #include <redis/script/seen.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
@@ -59,7 +59,7 @@ struct fixture {
         return needs;
     }
 
-    redis::batch batch{8};
+    redis::script_batch batch{8};
     std::deque<fake_operation> ops;
 };
 

@@ -3,8 +3,8 @@
 // The transitions of a session.
 
 #include <redis/connection/session.hpp>
+#include <redis/protocol/known_replies.hpp>
 #include <redis/protocol/script.hpp>
-#include <redis/protocol/time_reply.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -20,11 +20,11 @@
 #define COLIMIT_REDIS_CONNECTION_SESSION_HPP
 
 #include <colimit/error.hpp>
+#include <redis/connection/requests.hpp>
 #include <redis/connection/transaction_probe.hpp>
 #include <redis/protocol/error_sink.hpp>
 #include <redis/protocol/reply_error.hpp>
 #include <redis/protocol/resp.hpp>
-#include <redis/protocol/server_facts.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The commands of log_call.cpp and transaction.cpp, with arguments that change nothing if the key
+// The commands of log_call.cpp and multi_batch.cpp, with arguments that change nothing if the key
 // does not exist. TIME, ECHO and CLIENT ID are part of every handshake.
 
 #include <redis/connection/transaction_probe.hpp>

@@ -69,11 +69,11 @@ class key_names {
 
 /// The number of shards of keys whose state is packed: hashes of a million fields block the server
 /// for a quarter of a second when they expire, and each shard in a batch costs three commands.
-inline constexpr std::size_t row_count = 8;
+inline constexpr std::size_t shard_count = 8;
 
 /// Returns the shard of a key.
-[[nodiscard]] constexpr std::size_t row_of(std::uint64_t hash) noexcept {
-    return tag_of(hash) / (tag_count / row_count);
+[[nodiscard]] constexpr std::size_t shard_of(std::uint64_t hash) noexcept {
+    return tag_of(hash) / (tag_count / shard_count);
 }
 
 /// Appends the field of a key in its shard.
@@ -85,8 +85,8 @@ void append_field(std::string& out, std::string_view key);
 }
 
 /// Appends the name of a shard's hashes, up to `new` or `old`.
-void append_row(std::string& out, std::string_view prefix, std::string_view policy,
-                std::size_t row);
+void append_shard(std::string& out, std::string_view prefix, std::string_view policy,
+                  std::size_t shard);
 
 /// The families of logs, with a script or with MULTI, and of the sketch of the rule with this tag.
 inline constexpr std::string_view log_family = "l";

@@ -66,6 +66,10 @@ enum class kind : std::uint8_t {
     return k >= kind::array && k <= kind::push;
 }
 
+[[nodiscard]] constexpr bool is_error(kind k) noexcept {
+    return k == kind::error || k == kind::blob_error;
+}
+
 /// One value of a reply.
 struct node {
     resp::kind kind;
@@ -109,6 +113,8 @@ class decoder {
 
     /// Returns the nodes of the complete reply, at least one. Valid until `next` or `reset`.
     [[nodiscard]] std::span<const node> nodes() const noexcept { return nodes_; }
+
+    [[nodiscard]] const node& first() const noexcept { return nodes_.front(); }
 
     /// Returns the text of a node in `bytes`, which begin with the complete reply. Numbers and
     /// booleans have the text of their line, verbatim strings that after their format; empty for

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The queue between calls and the bytes of a connection, as the limiter uses it. There are two: the
-// batcher with a script and the transactor with MULTI. This part is common to them: callers, their
-// deadlines and how they end.
+// script queue, and the multi queue for servers without scripts. This part is common to them:
+// callers, their deadlines and how they end.
 
 #ifndef COLIMIT_REDIS_QUEUE_CALL_QUEUE_HPP
 #define COLIMIT_REDIS_QUEUE_CALL_QUEUE_HPP
@@ -92,39 +92,23 @@ class call_queue : public requests {
     /// Ends a call some of whose bytes were sent when the connection was lost.
     void finish_lost(detail::operation& op);
 
-    /// Removes waiting requests without callers, which would accumulate if the server does not
+    /// Removes waiting batches without callers, which would accumulate if the server does not
     /// reply.
     virtual void drop_abandoned() = 0;
 
-    /// Retires abandoned batches in the waiting list: those at the front, and the others as soon as
-    /// so many calls have been withdrawn that a search pays. `retire(place)` removes the one at
-    /// `place`.
-    template<class List, class Retire>
-    void retire_abandoned(List& waiting, Retire retire) {
-        constexpr std::size_t looks_per_withdrawal = 16;
-        while (!waiting.empty() && waiting.front().is_abandoned())
-            retire(waiting.begin());
-        if (abandoned_ * looks_per_withdrawal < waiting.size())
-            return;
-        abandoned_ = 0;
-        for (auto next = waiting.begin(); next != waiting.end();)
-            if (const auto place = next++; place->is_abandoned())
-                retire(place);
-    }
-
-    void note(const error_report& what) noexcept {
+    void report(const error_report& what) noexcept {
         if (errors_ != nullptr)
             errors_->note(what);
     }
-    void note_permitted(const detail::policy_data& p) noexcept {
+    void report_permitted(const detail::policy_data& p) noexcept {
         if (errors_ != nullptr)
             errors_->note_permitted(p.fingerprint);
     }
 
     detail::operation_list by_deadline_;
+    std::size_t abandoned_ = 0; ///< upper bound of abandoned batches that wait, except at the front
 
   private:
-    std::size_t abandoned_ = 0; ///< upper bound of abandoned batches that wait, except at the front
     error_sink* errors_ = nullptr;
 };
 

@@ -52,20 +52,6 @@ using detail::append_number;
     return true;
 }
 
-/// Writes slots in two groups: the fixed parts, then the moving parts.
-struct slot_writer {
-    std::string fixed{};
-    std::string moving{};
-
-    void append_slot(std::uint32_t tag, const core::rule_state& s) {
-        append_number(fixed, tag);
-        append_double(fixed, s.num);
-        append_double(fixed, s.capacity);
-        append_double(moving, s.t);
-        append_double(moving, s.debt);
-    }
-};
-
 /// Returns whether the script returns facts about the rule for each call.
 [[nodiscard]] bool has_facts(const core::compiled_rule& l) noexcept {
     return core::form_of(l.kind) != core::state_form::numbers;
@@ -76,12 +62,6 @@ struct slot_writer {
     const auto may_be_brief =
         rules.packed && rules.slots == 1 && core::has_fixed_numbers(rules.limits[0].kind);
     return may_be_brief ? &rules.limits[0] : nullptr;
-}
-
-/// Sets the numbers that each state of the rule has.
-void give_numbers(const core::compiled_rule& l, core::rule_state& s) noexcept {
-    s.num = l.num;
-    s.capacity = l.marked;
 }
 
 [[nodiscard]] bool has_shape(std::string_view value) noexcept {
@@ -142,10 +122,7 @@ core::key_state decode_value(const core::compiled_policy& rules,
         const auto* at = value->data();
         auto& s = state.states[0];
         state.stale = !read_whole(at, 0, s.t) || !read_whole(at + 8, 0, s.debt);
-        if (state.stale)
-            s = {};
-        else
-            give_numbers(*l, s);
+        s = state.stale ? core::rule_state{} : core::rule_state{s.t, s.debt, l->num, l->marked};
         return state;
     }
     state.stale = !has_shape(*value) || !read_slot_of(block_tag, *value, state.block);
@@ -156,33 +133,6 @@ core::key_state decode_value(const core::compiled_policy& rules,
         state.block = {};
     }
     return state;
-}
-
-std::string encode_value(const core::compiled_policy& rules, const core::key_state& state,
-                         std::int64_t expires) {
-    auto slots = slot_writer{};
-    append_double(slots.fixed, expires);
-    for (std::uint32_t i = 0; i < rules.slots; ++i) {
-        auto s = state.states[i];
-        if (core::has_sketch(rules.limits[i]))
-            s.num = 1; // what the store told the arithmetic is not kept
-        if (!core::is_log(rules.limits[i]))
-            slots.append_slot(rules.limits[i].tag, s);
-    }
-    if (state.block.debt != 0)
-        slots.append_slot(block_tag, state.block);
-    return slots.fixed + slots.moving;
-}
-
-std::string encode_brief_numbers(const core::compiled_policy& rules) {
-    const auto* l = brief_slot(rules);
-    if (l == nullptr)
-        return {};
-    auto slots = slot_writer{};
-    auto s = core::rule_state{};
-    give_numbers(*l, s);
-    slots.append_slot(l->tag, s);
-    return slots.fixed;
 }
 
 } // namespace colimit::redis

@@ -60,14 +60,6 @@ void append_call_member(std::string& out, std::string_view member);
 [[nodiscard]] core::key_state decode_value(const core::compiled_policy& rules,
                                            std::optional<std::string_view> value) noexcept;
 
-/// Returns the value as the script writes it, for tests that compare the two.
-[[nodiscard]] std::string encode_value(const core::compiled_policy& rules,
-                                       const core::key_state& state, std::int64_t expires);
-
-/// Returns the numbers that brief values of the policy omit, for the same tests; empty if none is
-/// brief.
-[[nodiscard]] std::string encode_brief_numbers(const core::compiled_policy& rules);
-
 } // namespace colimit::redis
 
 #endif

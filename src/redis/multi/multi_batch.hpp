@@ -8,8 +8,8 @@
 // The replies come one by one; each call is decided by the reply to its EXEC. A batch may also have
 // no calls but their cleanup commands, which have no callers. No sockets, no clock of its own.
 
-#ifndef COLIMIT_REDIS_MULTI_TRANSACTION_HPP
-#define COLIMIT_REDIS_MULTI_TRANSACTION_HPP
+#ifndef COLIMIT_REDIS_MULTI_MULTI_BATCH_HPP
+#define COLIMIT_REDIS_MULTI_MULTI_BATCH_HPP
 
 #include <colimit/detail/operation.hpp>
 #include <policy/policy_data.hpp>
@@ -33,20 +33,35 @@ namespace colimit::redis {
 using detail::policy_pointer;
 
 /// The context of all calls of a connection.
-struct transaction_context {
+struct multi_context {
     server_clock clock;
     std::int64_t here = 0; ///< the current time of this process's clock
     std::string origin;    ///< of the connection
     std::uint64_t member = 0;
     std::int64_t grace = 0;
     std::int64_t least_ttl = 0;
-    std::string cleanup_commands; ///< cleanup commands to be sent
-    std::uint32_t repair_count = 0;
+    std::string cleanup_commands; ///< to be sent
+    std::uint32_t cleanup_count = 0;
 };
 
-class transaction final : public call_batch {
+struct multi_call {
+    detail::operation* op; ///< null: withdrawn by its caller
+    detail::call_request request;
+    policy_pointer policy;
+    std::size_t key_offset;
+    std::size_t key_size;
+    std::uint32_t members;
+    bool withdrawn = false; ///< before it was encoded, so it is not sent
+    // Set when it is encoded:
+    std::uint32_t commands = 0;
+    std::uint64_t member = 0;
+    std::int64_t earliest = 0;
+    std::int64_t latest = 0;
+};
+
+class multi_batch final : public batch_of<multi_call> {
   public:
-    explicit transaction(std::size_t most_calls);
+    explicit multi_batch(std::size_t most_calls);
 
     /// Removes everything, but keeps the memory.
     void start(std::uint64_t nonce);
@@ -55,21 +70,16 @@ class transaction final : public call_batch {
     void add(detail::operation& op, std::string_view prefix, std::string_view key,
              const policy_pointer& policy);
 
-    void substitute(std::uint32_t index, detail::operation& by) noexcept override {
-        calls_[index].op = &by;
-    }
     void drop(std::uint32_t index) noexcept override;
-    [[nodiscard]] bool is_abandoned() const noexcept override { return live_ == 0; }
     /// Called if no byte of it was sent: it will be encoded again, without the calls that were
     /// withdrawn.
     void take_back() noexcept;
 
     [[nodiscard]] bool has_calls() const noexcept { return !calls_.empty(); }
-    [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
 
-    void encode(std::string& out, transaction_context& with);
+    void encode(std::string& out, multi_context& with);
     /// Writes the cleanup commands instead of calls.
-    void encode_repairs(std::string& out, transaction_context& with);
+    void encode_cleanup(std::string& out, multi_context& with);
 
     struct progress {
         bool is_over = false;                        ///< no more replies are outstanding
@@ -79,67 +89,36 @@ class transaction final : public call_batch {
         const detail::policy_data* policy = nullptr; ///< of the current call
     };
     /// Reads the next reply. Returns nullopt if it is not a valid reply to this batch.
-    [[nodiscard]] std::optional<progress>
-    read_reply(const resp::decoder& reply, std::string_view bytes, transaction_context& with);
-
-    /// Removes the waiting callers, in their order.
-    template<class Take>
-    void release(Take take) {
-        for (auto& c : calls_)
-            if (auto* op = std::exchange(c.op, nullptr); op != nullptr)
-                take(*op);
-        live_ = 0;
-    }
-
-    std::uint64_t sent_from = 0; ///< the position of its first byte in the connection's stream
-    std::int64_t sent_at = 0;    ///< not after that byte was sent
+    [[nodiscard]] std::optional<progress> read_reply(const resp::decoder& reply,
+                                                     std::string_view bytes, multi_context& with);
 
   private:
-    struct one_call {
-        detail::operation* op; ///< null: withdrawn by its caller
-        detail::call_request request;
-        policy_pointer policy;
-        std::size_t key_offset;
-        std::size_t key_size;
-        std::uint32_t members;
-        bool withdrawn = false; ///< before it was encoded, so it is not sent
-        // Set when it is encoded:
-        std::uint32_t commands = 0;
-        std::uint64_t member = 0;
-        std::int64_t earliest = 0;
-        std::int64_t latest = 0;
-    };
-
-    /// What has been heard of the current call.
+    /// The replies to the current call.
     struct reply_progress {
         std::uint32_t replies = 0;
         bool ran_alone = false; ///< a command was executed outside of MULTI
         std::optional<reply_error> error;
     };
 
-    [[nodiscard]] std::string_view key_of(const one_call& c) const noexcept {
+    [[nodiscard]] std::string_view key_of(const multi_call& c) const noexcept {
         return std::string_view{keys_}.substr(c.key_offset, c.key_size);
     }
-    [[nodiscard]] log_call view_of(const one_call& c,
-                                   const transaction_context& with) const noexcept;
-    void encode_call(std::string& out, one_call& c, transaction_context& with);
+    [[nodiscard]] log_call view_of(const multi_call& c, const multi_context& with) const noexcept;
+    void encode_call(std::string& out, multi_call& c, multi_context& with);
     [[nodiscard]] bool read_head(const resp::decoder& reply, std::string_view bytes,
-                                 transaction_context& with);
-    [[nodiscard]] bool read_exec(one_call& c, const resp::decoder& reply, std::string_view bytes,
-                                 transaction_context& with, detail::operation*& answered);
-    [[nodiscard]] bool decide(one_call& c, const resp::decoder& reply, std::string_view bytes,
-                              transaction_context& with, std::optional<errc>& failure);
-    void clean_up(const one_call& c, const cleanup& after, transaction_context& with) const;
-    void note(const reply_error& e) noexcept { worst_ = std::max(worst_, e.recovery); }
+                                 multi_context& with);
+    [[nodiscard]] bool read_exec(multi_call& c, const resp::decoder& reply, std::string_view bytes,
+                                 multi_context& with, detail::operation*& answered);
+    [[nodiscard]] bool decide(multi_call& c, const resp::decoder& reply, std::string_view bytes,
+                              multi_context& with, std::optional<errc>& failure);
+    void clean_up(const multi_call& c, const cleanup& after, multi_context& with) const;
     void skip_withdrawn() noexcept;
 
     std::uint64_t nonce_ = 0;
     std::string keys_;
-    std::vector<one_call> calls_;
     std::size_t most_calls_;
     std::size_t members_ = 0;
-    std::size_t live_ = 0; ///< waiting callers
-    decision scratch_;     ///< of withdrawn calls
+    decision scratch_; ///< of withdrawn calls
 
     // The replies:
     std::size_t current_ = 0;         ///< the current call
