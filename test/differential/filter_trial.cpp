@@ -11,7 +11,7 @@
 #include <hash/fnv1a.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/protocol/known_replies.hpp>
-#include <redis/script/seen.hpp>
+#include <redis/script/wire.hpp>
 
 #include <algorithm>
 #include <set>

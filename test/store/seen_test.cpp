@@ -13,7 +13,7 @@
 #include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
-#include <redis/script/seen.hpp>
+#include <redis/script/wire.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

@@ -99,7 +99,7 @@ void connection::on_connect(std::uint64_t connection, error_code ec) {
         return;
     read_clock();
     if (ec) {
-        problems_.note_failure(ec);
+        problems_.report_failure(ec);
         return lose(ec);
     }
     handed_ = confirmed_ = 0;
@@ -199,7 +199,7 @@ void connection::on_write(std::uint64_t connection, error_code ec, std::size_t b
     if (ec) {
         read_clock();
         handed_ = confirmed_;
-        problems_.note_loss(ec);
+        problems_.report_loss(ec);
         return lose(ec);
     }
     if (owes_handshake_)
@@ -220,10 +220,10 @@ void connection::on_read(std::uint64_t connection, error_code ec, std::size_t by
         return;
     read_clock();
     if (ec) {
-        problems_.note_loss(ec);
+        problems_.report_loss(ec);
         return lose(ec);
     }
-    liveness_.heard(now_);
+    liveness_.on_data(now_);
     in_.commit(bytes);
     bytes_in_ += bytes;
     attempt([this] { read_replies(); });
@@ -276,12 +276,11 @@ bool connection::read_reply(std::string_view bytes) {
             breaker_.on_failure(now_); // the server is loading its dataset
         return true;
     }
-    const auto needs = liveness_.is_ping_owed() ? end_ping(bytes)
-                       : breaker_.is_probing()  ? end_probe(bytes)
-                                                : read_answer(bytes);
+    const auto is_pong = liveness_.is_ping_owed() || breaker_.is_probing();
+    const auto needs = is_pong ? read_pong(bytes) : read_answer(bytes);
     if (needs < recovery::reconnect)
         return true;
-    const auto& first = decoder_.nodes().front();
+    const auto& first = decoder_.first();
     const auto is_refusal = first.kind == resp::kind::error &&
                             classify(decoder_.text(first, bytes)).code == errc::auth_failed;
     lose(needs, is_refusal ? errc::auth_failed : errc::unavailable);
@@ -291,7 +290,7 @@ bool connection::read_reply(std::string_view bytes) {
 void connection::read_malformed_reply(std::string_view bytes) {
     if (!is_ready())
         return perform(session_.read_garbage(now_, bytes));
-    problems_.note_reply("a malformed reply");
+    problems_.report_reply("a malformed reply");
     lose(recovery::reconnect);
 }
 
@@ -299,7 +298,7 @@ void connection::read_malformed_reply(std::string_view bytes) {
 recovery connection::read_answer(std::string_view bytes) {
     const auto needs = requests_.read_reply(decoder_, bytes);
     if (!needs)
-        problems_.note_reply("a reply that belongs to another request");
+        problems_.report_reply("a reply that belongs to another request");
     // Not replies that only begin a transaction: a server that refuses writes replies OK to these.
     // A reply whose callers still wait came in time.
     if (needs == recovery::keep && requests_.has_ended()) {

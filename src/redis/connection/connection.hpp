@@ -143,8 +143,8 @@ class connection final : private stream_events {
     void on_read(std::uint64_t connection, error_code ec, std::size_t bytes) override;
     void on_write(std::uint64_t connection, error_code ec, std::size_t bytes) override;
     void on_time();
-    void look_again();
-    void look();
+    void check_arrivals_later();
+    void check_arrivals();
     void act_on_time();
 
     /// Runs a step of a connection, which may throw. If memory, or a thread that resolves names,
@@ -154,7 +154,7 @@ class connection final : private stream_events {
         try {
             step();
         } catch (const std::exception& why) {
-            problems_.note_failed_step(why);
+            problems_.report_failed_step(why);
             lose(recovery::reconnect);
         }
     }
@@ -175,9 +175,8 @@ class connection final : private stream_events {
     [[nodiscard]] recovery read_answer(std::string_view bytes);
 
     void probe();
-    void ping();
-    [[nodiscard]] recovery end_probe(std::string_view bytes);
-    [[nodiscard]] recovery end_ping(std::string_view bytes);
+    void send_ping();
+    [[nodiscard]] recovery read_pong(std::string_view bytes);
     void provoke();
 
     [[nodiscard]] bool is_closed() const noexcept {
@@ -221,7 +220,7 @@ class connection final : private stream_events {
     bool is_provoked_ = false; ///< on this connection
     detail::deadline_timer timer_;
     arrival_check arrivals_;
-    detail::handler_memory look_memory_;
+    detail::handler_memory check_memory_;
 
     std::uint64_t bytes_out_ = 0;
     std::uint64_t bytes_in_ = 0;

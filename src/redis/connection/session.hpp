@@ -69,6 +69,15 @@ enum class action : std::uint8_t {
     return code == errc::auth_failed || code == errc::untrusted_server || code == errc::bad_reply;
 }
 
+/// Returns the error of calls on a connection that ended with this error: a refusal, or
+/// `unavailable`.
+[[nodiscard]] inline errc connection_error(error_code why) noexcept {
+    for (const auto code : {errc::auth_failed, errc::untrusted_server, errc::bad_reply})
+        if (why == code)
+            return code;
+    return errc::unavailable;
+}
+
 class session {
   public:
     explicit session(session_settings settings);
@@ -85,9 +94,9 @@ class session {
     /// Returns whether `wake` will end the attempt to connect because it has taken too long. In the
     /// test for TLS, silence is a valid result and not a problem.
     [[nodiscard]] bool is_too_late(std::int64_t now) const noexcept {
-        const auto is_asked = state_ == session_state::handshake && tests_for_tls();
+        const auto tests_tls = state_ == session_state::handshake && tests_for_tls();
         return (state_ == session_state::connecting || state_ == session_state::handshake) &&
-               now >= due_ && !is_asked;
+               now >= due_ && !tests_tls;
     }
     /// While connecting with TLS: returns when the server has been silent for so long that it is
     /// probably a plain-text server.
@@ -127,7 +136,7 @@ class session {
     /// Returns commands that the user may not run, but that not all calls need, as far as the
     /// server reports them; separated by spaces.
     [[nodiscard]] const std::string& denied_commands() const noexcept { return denied_; }
-    /// Returns the number of scripts that were sent with SCRIPT LOAD.
+    /// Returns how many scripts were sent with SCRIPT LOAD.
     [[nodiscard]] std::uint64_t script_loads() const noexcept { return script_loads_; }
     /// Returns the number of handshakes in which the server has loaded all scripts.
     [[nodiscard]] std::uint64_t scripts_loaded() const noexcept { return scripts_loaded_; }
@@ -151,22 +160,22 @@ class session {
     };
 
     void expect(step s) noexcept { steps_[step_count_++] = s; }
-    void ask_for_facts(std::string& out);
-    void note_error(step s, std::string_view text);
-    void note_permission_error(std::string_view text);
-    void refuse_reply();
+    void append_queries(std::string& out);
+    void record_error(step s, std::string_view text);
+    void record_permission_error(std::string_view text);
+    void reject_reply();
     void read_permissions(const resp::decoder& reply, std::string_view bytes);
     void read_trial(std::string_view error);
     void end_probe(std::string_view refusal, std::string_view error);
-    [[nodiscard]] bool note_fact(step s, const resp::decoder& reply, std::string_view bytes,
-                                 std::int64_t now);
-    [[nodiscard]] bool note_time(std::optional<std::int64_t> time, std::int64_t now);
-    [[nodiscard]] action refuse_stranger(std::int64_t now, std::string_view bytes);
+    [[nodiscard]] bool record_fact(step s, const resp::decoder& reply, std::string_view bytes,
+                                   std::int64_t now);
+    [[nodiscard]] bool record_time(std::optional<std::int64_t> time, std::int64_t now);
+    [[nodiscard]] action reject_server(std::int64_t now, std::string_view bytes);
     [[nodiscard]] action end_handshake(std::int64_t now);
     void pause(std::int64_t now, bool refused);
     [[nodiscard]] bool tests_for_tls() const noexcept;
 
-    void note(errc code, std::string_view text, std::string_view received = {}) noexcept {
+    void report(errc code, std::string_view text, std::string_view received = {}) noexcept {
         if (errors_ != nullptr)
             errors_->note({code, phase::handshake, text, received});
     }

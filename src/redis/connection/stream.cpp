@@ -88,12 +88,12 @@ void stream::connect_tcp(const listener& to) {
 /// take longer than an attempt each time. It ends when its handler is destroyed, which need not
 /// have run.
 void stream::resolve(const listener& to) {
-    const auto mark = std::make_shared<char>();
+    const auto token = std::make_shared<char>();
     resolver_.emplace(socket_.get_executor());
     resolver_->async_resolve(
         where_.host, std::to_string(where_.port),
-        [this, to, mark](error_code ec, const tcp::resolver::results_type& found) {
-            if (mark != resolution_.lock())
+        [this, to, token](error_code ec, const tcp::resolver::results_type& found) {
+            if (token != resolution_.lock())
                 return;
             ++completions_;
             resolution_.reset();
@@ -107,7 +107,7 @@ void stream::resolve(const listener& to) {
             if (ec && is_awaited)
                 to->on_connect(connection_, ec);
         });
-    resolution_ = mark;
+    resolution_ = token;
 }
 
 /// Addresses that failed are tried last, the latest failure at the end.
@@ -139,7 +139,7 @@ void stream::try_next(const listener& to) {
     leave_address(); // until it is known to work
     reached_ = phase::connect;
     connecting_ = std::make_shared<tcp::socket>(socket_.get_executor());
-    end_share_after_its_time(to);
+    start_share_timer(to);
     connecting_->async_connect(current_,
                                [this, to, id = connection_, open = connecting_](error_code ec) {
                                    if (id == connection_ && open == connecting_)
@@ -148,12 +148,12 @@ void stream::try_next(const listener& to) {
 }
 
 /// The last address has the remaining time, which the caller limits.
-void stream::end_share_after_its_time(const listener& to) {
-    const auto left = endpoints_.size() + 1 - next_endpoint_;
-    if (left == 1)
+void stream::start_share_timer(const listener& to) {
+    const auto remaining = endpoints_.size() + 1 - next_endpoint_;
+    if (remaining == 1)
         return;
     const auto now = std::chrono::steady_clock::now();
-    share_.expires_at(now + (give_up_ - now) / static_cast<std::int64_t>(left));
+    share_.expires_at(now + (give_up_ - now) / static_cast<std::int64_t>(remaining));
     share_.async_wait([this, to, id = connection_, open = connecting_](error_code /*cancelled*/) {
         if (id != connection_ || open != connecting_ ||
             std::chrono::steady_clock::now() < share_.expiry())

@@ -109,7 +109,7 @@ class stream {
     void connect_to(std::vector<tcp::endpoint> found, const listener& to);
     void connect_next(const listener& to, error_code last);
     void try_next(const listener& to);
-    void end_share_after_its_time(const listener& to);
+    void start_share_timer(const listener& to);
     void on_tcp_connect(const listener& to, error_code ec);
 
     // With TLS (stream_tls.cpp)

@@ -205,8 +205,15 @@ bool multi_batch::read_exec(multi_call& c, const resp::decoder& reply, std::stri
         failure = progress_.ran_alone && !core::traits_of(c.request.verb).only_asks
                       ? errc::outcome_unknown
                       : meaning.code;
-    } else if (progress_.error || progress_.ran_alone || !decide(c, reply, bytes, with, failure)) {
-        return false;
+    } else {
+        if (progress_.error || progress_.ran_alone)
+            return false;
+        const auto after = read_log_call(view_of(c, with), reply, bytes,
+                                         c.op != nullptr ? c.op->result : scratch_);
+        if (!after)
+            return false;
+        failure = is_ours_ ? after->failure : errc::outcome_unknown;
+        clean_up(c, *after, with);
     }
     answered = std::exchange(c.op, nullptr);
     if (answered == nullptr)
@@ -214,17 +221,6 @@ bool multi_batch::read_exec(multi_call& c, const resp::decoder& reply, std::stri
     --live_;
     if (failure)
         answered->ec = *failure;
-    return true;
-}
-
-bool multi_batch::decide(multi_call& c, const resp::decoder& reply, std::string_view bytes,
-                         multi_context& with, std::optional<errc>& failure) {
-    const auto after =
-        read_log_call(view_of(c, with), reply, bytes, c.op != nullptr ? c.op->result : scratch_);
-    if (!after)
-        return false;
-    failure = is_ours_ ? after->failure : errc::outcome_unknown;
-    clean_up(c, *after, with);
     return true;
 }
 

@@ -109,8 +109,6 @@ class multi_batch final : public batch_of<multi_call> {
                                  multi_context& with);
     [[nodiscard]] bool read_exec(multi_call& c, const resp::decoder& reply, std::string_view bytes,
                                  multi_context& with, detail::operation*& answered);
-    [[nodiscard]] bool decide(multi_call& c, const resp::decoder& reply, std::string_view bytes,
-                              multi_context& with, std::optional<errc>& failure);
     void clean_up(const multi_call& c, const cleanup& after, multi_context& with) const;
     void skip_withdrawn() noexcept;
 

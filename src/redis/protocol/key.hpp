@@ -7,7 +7,7 @@
 //   prefix:{tag}:policy:lk:bytes         the key's log (or lh)
 //   prefix:{tag}:policy:tk:bytes         its log in transactions (or th)
 //   prefix:{tag}:policy:d1a2b3c4dk:bytes the sketch of the rule with that tag (or ...h)
-//   prefix:{tag}:filter:b01a2b3c4dk:17   a block of a Bloom filter, see seen.hpp
+//   prefix:{tag}:filter:b01a2b3c4dk:17   a block of a Bloom filter (b1: of an odd generation)
 //   prefix:{tag}:policy:new              a shard of keys whose state is packed: the hash of this
 //   prefix:{tag}:policy:old              generation, and the one before
 //

@@ -15,6 +15,8 @@
 #ifndef COLIMIT_REDIS_PROTOCOL_RESP_HPP
 #define COLIMIT_REDIS_PROTOCOL_RESP_HPP
 
+#include <boost/assert.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -106,7 +108,10 @@ class decoder {
     [[nodiscard]] std::size_t surplus() const noexcept { return surplus_; }
 
     /// Notes that `count` bytes were removed, at most `surplus()`.
-    void cut(std::size_t count) noexcept { surplus_ -= count; }
+    void cut(std::size_t count) noexcept {
+        BOOST_ASSERT(count <= surplus_);
+        surplus_ -= count;
+    }
 
     /// Returns the size of the complete reply in bytes.
     [[nodiscard]] std::size_t consumed() const noexcept { return at_; }
@@ -114,7 +119,10 @@ class decoder {
     /// Returns the nodes of the complete reply, at least one. Valid until `next` or `reset`.
     [[nodiscard]] std::span<const node> nodes() const noexcept { return nodes_; }
 
-    [[nodiscard]] const node& first() const noexcept { return nodes_.front(); }
+    [[nodiscard]] const node& first() const noexcept {
+        BOOST_ASSERT(state_ == progress::complete);
+        return nodes_.front();
+    }
 
     /// Returns the text of a node in `bytes`, which begin with the complete reply. Numbers and
     /// booleans have the text of their line, verbatim strings that after their format; empty for

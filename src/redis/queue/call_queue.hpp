@@ -55,8 +55,8 @@ class call_queue : public requests {
     /// same key and policy, or there are too many.
     [[nodiscard]] virtual error_code submit_checks(detail::operation& op) = 0;
 
-    /// Withdraws a call: it is returned in `done` at once with this code. If it was encoded already
-    /// it may have been charged, and its reply will be read and ignored.
+    /// Returns a call in `done` with this code. If it was encoded already it may have been charged,
+    /// and its reply will be read and ignored.
     void withdraw(detail::operation& op, error_code why);
 
     /// Returns whether the bytes of a call that was taken may have been sent.
@@ -109,6 +109,8 @@ class call_queue : public requests {
     std::size_t abandoned_ = 0; ///< upper bound of abandoned batches that wait, except at the front
 
   private:
+    bool expire_calls(std::int64_t now, errc unsent, bool also_sent);
+
     error_sink* errors_ = nullptr;
 };
 

@@ -5,7 +5,6 @@
 #include <core/id_digest.hpp>
 #include <hash/fnv1a.hpp>
 #include <redis/script/script_batch.hpp>
-#include <redis/script/seen.hpp>
 #include <redis/script/wire.hpp>
 
 #include <algorithm>

@@ -7,7 +7,6 @@
 #include <core/rule_kind.hpp>
 #include <redis/protocol/script.hpp>
 #include <redis/script/script_batch.hpp>
-#include <redis/script/seen.hpp>
 #include <redis/script/wire.hpp>
 
 #include <algorithm>
@@ -70,13 +69,14 @@ void script_batch::append_calls(std::string& out, const entry& of, contents& so_
             i = next_live(calls_[i].next);
         }
         ++so_far.entries;
-        if (p.filter) {
-            append_id(out, key, member_of(c));
-            continue;
-        }
-        append_call(out, key, times, c.request);
+        const auto member = member_of(c);
+        if (p.filter)
+            detail::append_number(out, key);
+        else
+            append_call(out, key, times, c.request);
         if (p.compiled.has_distinct)
-            append_call_member(out, member_of(c));
+            detail::append_number(out, static_cast<std::uint16_t>(member.size()));
+        out.append(member);
     }
 }
 

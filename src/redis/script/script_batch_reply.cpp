@@ -8,7 +8,6 @@
 #include <core/verb_traits.hpp>
 #include <redis/protocol/known_replies.hpp>
 #include <redis/script/script_batch.hpp>
-#include <redis/script/seen.hpp>
 #include <redis/script/wire.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Encodes and decodes numbers.
+// Encodes and decodes numbers and ids.
 
 #include <base/bytes.hpp>
 #include <core/rule_kind.hpp>
@@ -87,9 +87,29 @@ void append_times(std::string& out, std::uint16_t times, bool wide) {
         append_number(out, static_cast<std::uint8_t>(times));
 }
 
-void append_call_member(std::string& out, std::string_view member) {
-    append_number(out, static_cast<std::uint16_t>(member.size()));
-    out.append(member);
+void append_mark(std::string& out, const core::bloom_shape& shape, const core::bloom_mark& mark) {
+    const auto first = core::bloom_shape::head_bytes + mark.line * shape.line_bytes();
+    for (const auto position : {first, first + shape.line_bytes() - 1}) {
+        const auto digits = detail::decimal{position};
+        append_number(out, static_cast<std::uint8_t>(std::string_view{digits}.size()));
+        out.append(digits);
+    }
+    for (std::uint32_t i = 0; i < shape.words; ++i)
+        append_number(out, mark.words[i]);
+}
+
+bool take_seen(std::string_view& answers, bool& seen) noexcept {
+    if (answers.empty() || (answers.front() != '0' && answers.front() != '1'))
+        return false;
+    seen = answers.front() == '1';
+    answers.remove_prefix(1);
+    return true;
+}
+
+std::array<char, 10> bitmap_family(const core::bloom_shape& shape, std::size_t parity) noexcept {
+    auto family = std::array<char, 10>{'b', parity == 0 ? '0' : '1'};
+    std::ranges::copy(detail::hex_of<8>(core::filter_tag(shape)), family.begin() + 2);
+    return family;
 }
 
 std::size_t fact_bytes(const core::compiled_policy& rules) noexcept {
