@@ -10,7 +10,6 @@
 #include <colimit/local_limiter.hpp>
 #include <core/bloom.hpp>
 #include <core/id_digest.hpp>
-#include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/script/wire.hpp>
@@ -87,8 +86,7 @@ class asker {
 [[nodiscard]] std::string name_of(const bloom_filter& f, std::size_t parity, std::uint32_t block) {
     auto name = std::string{};
     const auto number = std::to_string(block);
-    const auto at =
-        redis::append_key(name, {config{}.prefix, f.name(), number, hash::fnv1a_64(number)});
+    const auto at = redis::append_key(name, config{}.prefix, f.name(), number);
     const auto family = redis::bitmap_family(*f.data()->filter, parity);
     return name.insert(at, family.data(), family.size());
 }

@@ -3,7 +3,6 @@
 // Calls as transactions: the bytes they become, what is made of the replies, and what follows.
 
 #include <boost/test/unit_test.hpp>
-#include <hash/fnv1a.hpp>
 
 #include <redis/multi/multi_queue.hpp>
 #include <redis/protocol/key.hpp>
@@ -120,7 +119,7 @@ struct narrow : fixture {
 
 const std::string name = [] {
     auto out = std::string{};
-    const auto at = redis::append_key(out, {"t", "p", "k", hash::fnv1a_64("k")});
+    const auto at = redis::append_key(out, "t", "p", "k");
     return out.insert(at, "t");
 }();
 

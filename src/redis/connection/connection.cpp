@@ -19,12 +19,6 @@ namespace {
 /// connection is replaced.
 constexpr std::int64_t min_silence = 2'000'000;
 
-[[nodiscard]] liveness_settings liveness_settings_of(const connection_settings& s) noexcept {
-    return {.silence_limit = std::max(5 * s.timeout, min_silence),
-            .doubt_limit = std::max(s.timeout, s.ping_timeout),
-            .ping_interval = s.ping_interval};
-}
-
 } // namespace
 
 connection::connection(const executor& own, detail::thread_lock& lock, connection_settings settings,
@@ -33,7 +27,10 @@ connection::connection(const executor& own, detail::thread_lock& lock, connectio
       session_(std::move(settings.session)), breaker_(settings.breaker),
       stream_(own, std::move(settings.where), std::move(settings.tls), settings.tcp),
       problems_(problems, session_, stream_), timeout_(settings.timeout),
-      decoder_(settings.long_bulks), liveness_(liveness_settings_of(settings)),
+      decoder_(settings.long_bulks),
+      liveness_({.silence_limit = std::max(5 * settings.timeout, min_silence),
+                 .doubt_limit = std::max(settings.timeout, settings.ping_timeout),
+                 .ping_interval = settings.ping_interval}),
       timer_(own, lock, [this] { on_time(); }), arrivals_(stream_) {
     session_.report_to(problems);
 }
@@ -65,10 +62,6 @@ void connection::open() {
 void connection::close(bool now) noexcept {
     session_.close();
     timer_.clear();
-    close_stream(now);
-}
-
-void connection::close_stream(bool now) noexcept {
     if (now)
         return stream_.shut_down();
     try {

@@ -120,20 +120,16 @@ class connection final : private stream_events {
     [[nodiscard]] bool is_breaker_open() const noexcept { return breaker_.is_open(); }
     [[nodiscard]] errc error() const noexcept { return session_.error(); }
     [[nodiscard]] health_state state() const noexcept;
-    /// Returns the phase of the connection.
     [[nodiscard]] phase reached() const noexcept { return problems_.reached(); }
-    /// Returns commands that the user may not run, but that not all calls need.
     [[nodiscard]] const std::string& denied_commands() const noexcept {
         return session_.denied_commands();
     }
 
     [[nodiscard]] std::uint64_t bytes_out() const noexcept { return bytes_out_; }
     [[nodiscard]] std::uint64_t bytes_in() const noexcept { return bytes_in_; }
-    /// Returns the number of connections that became ready.
     [[nodiscard]] std::uint64_t connections() const noexcept { return connections_; }
     [[nodiscard]] std::uint64_t breaker_openings() const noexcept { return breaker_.open_count(); }
     [[nodiscard]] std::uint64_t script_loads() const noexcept { return session_.script_loads(); }
-    /// Returns the number of handshakes in which the server has loaded all scripts.
     [[nodiscard]] std::uint64_t scripts_loaded() const noexcept {
         return session_.scripts_loaded();
     }
@@ -165,7 +161,6 @@ class connection final : private stream_events {
     void disconnect();
     void lose(recovery why, errc error = errc::unavailable);
     void lose(error_code why);
-    void close_stream(bool now) noexcept;
 
     void start_write();
     void start_read();

@@ -63,18 +63,9 @@ session::session(session_settings settings)
       pause_(settings_.reconnect_delay_min), random_(settings_.seed) {}
 
 std::optional<std::int64_t> session::wake_at() const noexcept {
-    switch (state_) {
-    case session_state::connecting:
-    case session_state::handshake:
-    case session_state::waiting:
-        return due_;
-    default:
-        return std::nullopt;
-    }
-}
-
-std::int64_t session::earliest_ready_at() const noexcept {
-    return state_ == session_state::waiting ? due_ : 0;
+    const auto is_timed = state_ == session_state::connecting ||
+                          state_ == session_state::handshake || state_ == session_state::waiting;
+    return is_timed ? std::optional{due_} : std::nullopt;
 }
 
 action session::start(std::int64_t now) {

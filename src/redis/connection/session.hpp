@@ -105,7 +105,9 @@ class session {
     }
     /// Returns the time before which no connection will be ready (in the past while one is being
     /// made).
-    [[nodiscard]] std::int64_t earliest_ready_at() const noexcept;
+    [[nodiscard]] std::int64_t earliest_ready_at() const noexcept {
+        return state_ == session_state::waiting ? due_ : 0;
+    }
 
     /// Extends the attempt: it has at least a quarter of `connect_timeout` from now, however late
     /// this process has noticed its progress.
@@ -131,12 +133,11 @@ class session {
     /// Notes that a call was executed: after a loss of the connection, the pauses start small
     /// again. For a server that completes handshakes but executes no calls they do not.
     void served() noexcept { pause_ = settings_.reconnect_delay_min; }
-    /// Returns the facts about the server, if transactions are used and the connection is ready.
+    /// The connection is ready.
     [[nodiscard]] const server_facts& facts() const noexcept { return facts_; }
     /// Returns commands that the user may not run, but that not all calls need, as far as the
     /// server reports them; separated by spaces.
     [[nodiscard]] const std::string& denied_commands() const noexcept { return denied_; }
-    /// Returns how many scripts were sent with SCRIPT LOAD.
     [[nodiscard]] std::uint64_t script_loads() const noexcept { return script_loads_; }
     /// Returns the number of handshakes in which the server has loaded all scripts.
     [[nodiscard]] std::uint64_t scripts_loaded() const noexcept { return scripts_loaded_; }

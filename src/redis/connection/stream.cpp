@@ -7,7 +7,6 @@
 
 #include <netinet/tcp.h>
 
-#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
@@ -57,13 +56,8 @@ stream::stream(const executor& ex, redis::address where, std::unique_ptr<const t
 void stream::connect(listener to, std::chrono::steady_clock::time_point give_up) {
     give_up_ = give_up;
     is_closed_ = false;
-    if (where_.kind == address::kind::unix_socket)
-        connect_unix(std::move(to));
-    else
-        connect_tcp(to);
-}
-
-void stream::connect_unix(listener to) {
+    if (where_.kind != address::kind::unix_socket)
+        return connect_tcp(to);
     // Paths that are too long for the system are rejected when the address is parsed.
     reached_ = phase::connect;
     const auto endpoint = asio::local::stream_protocol::endpoint{where_.path};
@@ -189,14 +183,13 @@ void stream::leave_address() noexcept {
 
 void stream::read_some(listener to, std::span<char> into) {
     if (secure_)
-        return read_tls(std::move(to), into);
+        return read_tls(to, into);
     socket_.async_read_some(asio::buffer(into.data(), into.size()),
-                            asio::bind_allocator(detail::handler_allocator<char>{read_memory_},
-                                                 [this, to = std::move(to),
-                                                  id = connection_](error_code ec, std::size_t n) {
-                                                     ++completions_;
-                                                     to->on_read(id, ec, n);
-                                                 }));
+                            with_memory(read_memory_, [this, to = std::move(to), id = connection_](
+                                                          error_code ec, std::size_t n) {
+                                ++completions_;
+                                to->on_read(id, ec, n);
+                            }));
 }
 
 void stream::write(listener to, std::string_view bytes) {
@@ -204,10 +197,8 @@ void stream::write(listener to, std::string_view bytes) {
         return write_tls(to, bytes);
     asio::async_write(
         socket_, asio::buffer(bytes.data(), bytes.size()),
-        asio::bind_allocator(detail::handler_allocator<char>{write_memory_},
-                             [to = std::move(to), id = connection_](error_code ec, std::size_t n) {
-                                 to->on_write(id, ec, n);
-                             }));
+        with_memory(write_memory_, [to = std::move(to), id = connection_](
+                                       error_code ec, std::size_t n) { to->on_write(id, ec, n); }));
 }
 
 bool stream::has_unread() const noexcept {

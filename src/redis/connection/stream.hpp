@@ -104,7 +104,6 @@ class stream {
     struct secure_part;
 
     void connect_tcp(const listener& to);
-    void connect_unix(listener to);
     void resolve(const listener& to);
     void connect_to(std::vector<tcp::endpoint> found, const listener& to);
     void connect_next(const listener& to, error_code last);
@@ -115,9 +114,11 @@ class stream {
     // With TLS (stream_tls.cpp)
     void begin_tls(const listener& to);
     void handshake(const listener& to);
+    template<class Next>
+    void receive(const listener& to, Next next);
     void receive_handshake(const listener& to);
-    void read_tls(listener to, std::span<char> into);
-    void receive_tls(listener to, std::span<char> into);
+    void read_tls(const listener& to, std::span<char> into);
+    void receive_tls(const listener& to, std::span<char> into);
     void write_tls(const listener& to, std::string_view bytes);
     void send(const listener& to);
     void on_sent(const listener& to, secure_part& with, error_code ec, std::size_t bytes);

@@ -9,7 +9,6 @@
 #include <redis/connection/stream.hpp>
 #include <redis/connection/tls_engine.hpp>
 
-#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/write.hpp>
@@ -50,11 +49,8 @@ constexpr std::size_t longest_inline_command = std::size_t{64} * 1024;
 
 void stream::begin_tls(const listener& to) {
     reached_ = phase::tls;
-    const auto ec = guarded([&] {
-        secure_ = std::make_shared<secure_part>(*tls_);
-        return error_code{};
-    });
-    if (ec)
+    const auto make = [this] { secure_ = std::make_shared<secure_part>(*tls_); };
+    if (const auto ec = guarded([&] { return make(), error_code{}; }))
         return to->on_connect(connection_, ec);
     handshake(to);
 }
@@ -99,65 +95,65 @@ void stream::provoke(const listener& to) {
         [to, with = secure_](error_code /*the read ends too*/, std::size_t /*bytes*/) {});
 }
 
-void stream::receive_handshake(const listener& to) {
+/// Reads from the socket into the engine, and then calls `next(to, error)` unless the connection
+/// was closed meanwhile.
+template<class Next>
+void stream::receive(const listener& to, Next next) {
     socket_.async_read_some(
         buffer_of(secure_->engine),
-        asio::bind_allocator(
-            detail::handler_allocator<char>{read_memory_},
-            [this, to, id = connection_, with = secure_](error_code ec, std::size_t n) {
-                if (id != connection_)
-                    return;
-                ++completions_;
-                if (!ec)
-                    ec = guarded([&] { return with->engine.commit(n), error_code{}; });
-                if (ec)
-                    return to->on_connect(id, ec);
-                handshake(to);
-            }));
+        with_memory(read_memory_, [this, to, next, id = connection_,
+                                   with = secure_](error_code ec, std::size_t n) {
+            if (id != connection_)
+                return;
+            ++completions_;
+            if (!ec)
+                ec = guarded([&] { return with->engine.commit(n), error_code{}; });
+            next(to, ec);
+        }));
+}
+
+void stream::receive_handshake(const listener& to) {
+    receive(to, [this](const listener& owner, error_code ec) {
+        if (ec)
+            return owner->on_connect(connection_, ec);
+        handshake(owner);
+    });
 }
 
 /// Data that was already received needs no socket, but must not be reported from within this
 /// function; an empty read completes in the next event-loop iteration, with the memory for reads.
-void stream::read_tls(listener to, std::span<char> into) {
+void stream::read_tls(const listener& to, std::span<char> into) {
     auto failure = error_code{};
     const auto n = secure_->engine.decrypt(into, failure);
     if (n == 0 && !failure)
-        return receive_tls(std::move(to), into);
+        return receive_tls(to, into);
     socket_.async_read_some(
         asio::mutable_buffer{},
-        asio::bind_allocator(detail::handler_allocator<char>{read_memory_},
-                             [this, to = std::move(to), id = connection_, failure,
-                              n](error_code /*none*/, std::size_t /*none*/) {
-                                 ++completions_;
-                                 to->on_read(id, failure, n);
-                             }));
+        with_memory(read_memory_, [this, to, id = connection_, failure, n](error_code /*none*/,
+                                                                           std::size_t /*none*/) {
+            ++completions_;
+            to->on_read(id, failure, n);
+        }));
 }
 
-void stream::receive_tls(listener to, std::span<char> into) {
-    socket_.async_read_some(buffer_of(secure_->engine),
-                            asio::bind_allocator(detail::handler_allocator<char>{read_memory_},
-                                                 [this, to = std::move(to), into, id = connection_,
-                                                  with = secure_](error_code ec, std::size_t n) {
-                                                     if (id != connection_)
-                                                         return;
-                                                     ++completions_;
-                                                     auto got = std::size_t{0};
-                                                     auto is_waiting = false;
-                                                     if (!ec)
-                                                         ec = guarded([&] {
-                                                             auto failure = error_code{};
-                                                             with->engine.commit(n);
-                                                             got = with->engine.decrypt(into,
-                                                                                        failure);
-                                                             send(to);
-                                                             is_waiting = got == 0 && !failure;
-                                                             if (is_waiting)
-                                                                 receive_tls(to, into);
-                                                             return failure;
-                                                         });
-                                                     if (ec || !is_waiting)
-                                                         to->on_read(id, ec, got);
-                                                 }));
+void stream::receive_tls(const listener& to, std::span<char> into) {
+    receive(to, [this, into](const listener& owner, error_code ec) {
+        const auto id = connection_;
+        auto got = std::size_t{0};
+        auto is_waiting = false;
+        if (!ec)
+            ec = guarded([&] {
+                auto failure = error_code{};
+                got = secure_->engine.decrypt(into, failure);
+                send(owner);
+                is_waiting = got == 0 && !failure;
+                if (is_waiting)
+                    receive_tls(owner, into);
+                return failure;
+            });
+        if (ec || !is_waiting)
+            owner->on_read(id, ec, got);
+    });
 }
 
 void stream::write_tls(const listener& to, std::string_view bytes) {
@@ -175,12 +171,11 @@ void stream::send(const listener& to) {
     if (bytes.empty())
         return;
     asio::async_write(socket_, asio::buffer(bytes.data(), bytes.size()),
-                      asio::bind_allocator(detail::handler_allocator<char>{write_memory_},
-                                           [this, to, id = connection_,
-                                            with = secure_](error_code ec, std::size_t n) {
-                                               if (id == connection_)
-                                                   on_sent(to, *with, ec, n);
-                                           }));
+                      with_memory(write_memory_, [this, to, id = connection_,
+                                                  with = secure_](error_code ec, std::size_t n) {
+                          if (id == connection_)
+                              on_sent(to, *with, ec, n);
+                      }));
     secure_->is_sending = true;
 }
 

@@ -4,7 +4,6 @@
 
 #include <base/bytes.hpp>
 #include <core/verb_traits.hpp>
-#include <hash/fnv1a.hpp>
 #include <redis/multi/multi_batch.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/protocol/known_replies.hpp>
@@ -60,8 +59,7 @@ bool multi_batch::takes_calls() const noexcept {
 void multi_batch::add(detail::operation& op, std::string_view prefix, std::string_view key,
                       const policy_pointer& policy) {
     const auto begin = keys_.size();
-    const auto family_at =
-        append_key(keys_, {policy->prefix(prefix), policy->name, key, hash::fnv1a_64(key)});
+    const auto family_at = append_key(keys_, policy->prefix(prefix), policy->name, key);
     keys_.insert(begin + family_at, 1, transaction_family);
     const auto members = static_cast<std::uint32_t>(members_of(policy->compiled, op.request));
     calls_.push_back({.op = nullptr,
@@ -117,7 +115,6 @@ void multi_batch::encode(std::string& out, multi_context& with) {
     progress_ = {};
     worst_ = recovery::keep;
     head_ = 2;
-    asked_at_ = with.here;
     resp::append_command(out, {"ECHO", detail::decimal{nonce_}});
     resp::append_command(out, {"TIME"});
     for (auto& c : calls_)
@@ -157,7 +154,7 @@ bool multi_batch::read_head(const resp::decoder& reply, std::string_view bytes,
     }
     now_ = read_time(reply, bytes);
     if (now_)
-        with.clock.observe(asked_at_, with.here, *now_);
+        with.clock.observe(sent_at, with.here, *now_);
     return now_.has_value();
 }
 
@@ -208,8 +205,9 @@ bool multi_batch::read_exec(multi_call& c, const resp::decoder& reply, std::stri
     } else {
         if (progress_.error || progress_.ran_alone)
             return false;
+        decision withdrawn;
         const auto after = read_log_call(view_of(c, with), reply, bytes,
-                                         c.op != nullptr ? c.op->result : scratch_);
+                                         c.op != nullptr ? c.op->result : withdrawn);
         if (!after)
             return false;
         failure = is_ours_ ? after->failure : errc::outcome_unknown;

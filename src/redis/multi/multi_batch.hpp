@@ -30,12 +30,10 @@
 
 namespace colimit::redis {
 
-using detail::policy_pointer;
-
 /// The context of all calls of a connection.
 struct multi_context {
     server_clock clock;
-    std::int64_t here = 0; ///< the current time of this process's clock
+    std::int64_t here = 0; ///< the time of this process's clock
     std::string origin;    ///< of the connection
     std::uint64_t member = 0;
     std::int64_t grace = 0;
@@ -116,12 +114,10 @@ class multi_batch final : public batch_of<multi_call> {
     std::string keys_;
     std::size_t most_calls_;
     std::size_t members_ = 0;
-    decision scratch_; ///< of withdrawn calls
 
     // The replies:
     std::size_t current_ = 0;         ///< the current call
     std::uint32_t head_ = 0;          ///< number of replies before those of the first call
-    std::int64_t asked_at_ = 0;       ///< when TIME was sent
     std::optional<std::int64_t> now_; ///< the reply to TIME
     bool is_ours_ = false;            ///< the reply has the nonce
     reply_progress progress_;

@@ -41,11 +41,12 @@ void append_field(std::string& out, std::string_view key) {
     out.append("h:").append(hex.data(), hex.size());
 }
 
-std::size_t append_key(std::string& out, const key_parts& parts) {
+std::size_t append_key(std::string& out, std::string_view prefix, std::string_view policy,
+                       std::string_view key) {
     const auto begin = out.size();
-    append_prefix_tag_policy(out, parts.prefix, tag_of(parts.hash), parts.policy);
+    append_prefix_tag_policy(out, prefix, tag_of(hash::fnv1a_64(key)), policy);
     const auto family_at = out.size() - begin;
-    append_field(out, parts.key);
+    append_field(out, key);
     return family_at;
 }
 

@@ -42,16 +42,10 @@ inline constexpr std::size_t tag_count = 64;
     return static_cast<std::size_t>(((hash ^ (hash >> 32U)) * 0x9e3779b97f4a7c15U) >> 58U);
 }
 
-struct key_parts {
-    std::string_view prefix;
-    std::string_view policy;
-    std::string_view key;
-    std::uint64_t hash = 0; ///< hash::fnv1a_64 of the key
-};
-
 /// Appends the name of the key. Returns the position in it at which the family of associated keys
 /// is inserted.
-std::size_t append_key(std::string& out, const key_parts& parts);
+std::size_t append_key(std::string& out, std::string_view prefix, std::string_view policy,
+                       std::string_view key);
 
 /// Appends the names of many keys of one policy, which differ only in their tag and their end: with
 /// little more than half the instructions of append_key.

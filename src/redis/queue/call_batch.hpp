@@ -6,6 +6,7 @@
 #define COLIMIT_REDIS_QUEUE_CALL_BATCH_HPP
 
 #include <colimit/detail/operation.hpp>
+#include <policy/policy_data.hpp>
 
 #include <boost/assert.hpp>
 
@@ -15,6 +16,8 @@
 #include <vector>
 
 namespace colimit::redis {
+
+using detail::policy_pointer;
 
 /// The interface to a call whose batch is not known.
 class call_batch {

@@ -73,9 +73,8 @@ bool call_queue::expire_calls(std::int64_t now, errc unsent, bool also_sent) {
 }
 
 std::optional<std::int64_t> call_queue::next_deadline() const noexcept {
-    if (by_deadline_.empty())
-        return std::nullopt;
-    return by_deadline_.front()->deadline;
+    const auto* first = by_deadline_.front();
+    return first != nullptr ? std::optional{first->deadline} : std::nullopt;
 }
 
 } // namespace colimit::redis

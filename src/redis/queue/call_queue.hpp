@@ -24,8 +24,6 @@
 
 namespace colimit::redis {
 
-using detail::policy_pointer;
-
 /// Counters of what was sent, as `colimit::statistics` documents.
 struct batch_counters {
     std::uint64_t batches = 0;

@@ -34,8 +34,6 @@
 
 namespace colimit::redis {
 
-using detail::policy_pointer;
-
 struct script_call {
     detail::operation* op; ///< null: withdrawn by its caller
     detail::call_request request;

@@ -19,12 +19,6 @@ namespace {
     return h.statuses == "-" ? '.' : h.statuses[key];
 }
 
-/// Returns whether a reply has this number of values and a header. Between them are the facts, if
-/// there are any: not if every key has failed.
-[[nodiscard]] bool has_size(std::size_t nodes, std::size_t values, bool may_have_facts) noexcept {
-    return nodes == values + 2 || (may_have_facts && nodes == values + 3);
-}
-
 } // namespace
 
 struct script_batch::answers {
@@ -179,8 +173,9 @@ std::optional<recovery> script_batch::read_reply(const resp::decoder& reply,
     const auto nodes = reply.nodes();
     const auto values = order_.size() + (is_packed() ? 2 * shards() : 0U);
     const auto may_have_facts = is_joint() || policy_->filter || fact_bytes(policy_->compiled) != 0;
-    if (!has_size(nodes.size(), values, may_have_facts) ||
-        nodes.front().kind != resp::kind::array || nodes.back().kind != resp::kind::bulk)
+    const auto has_facts = may_have_facts && nodes.size() == values + 3U; // not if all keys failed
+    if ((!has_facts && nodes.size() != values + 2U) || nodes.front().kind != resp::kind::array ||
+        nodes.back().kind != resp::kind::bulk)
         return std::nullopt;
     const auto header = read_header(reply.text(nodes.back(), bytes));
     if (!header || header->nonce != nonce_ ||
@@ -188,10 +183,10 @@ std::optional<recovery> script_batch::read_reply(const resp::decoder& reply,
         return std::nullopt;
 
     failure.reset();
-    auto from = answers{
-        .facts = nodes.size() == values + 3U ? reply.text(nodes[values + 1U], bytes) : "",
-        .now = clock_ == detail::store_clock ? header->seconds * 1'000'000 + header->microseconds
-                                             : clock_};
+    auto from = answers{.facts = has_facts ? reply.text(nodes[values + 1U], bytes) : "",
+                        .now = clock_ == detail::store_clock
+                                   ? header->seconds * 1'000'000 + header->microseconds
+                                   : clock_};
     auto worst = recovery::keep;
     auto cursor = reply_cursor{.of = *this, .nodes = nodes};
     for (std::size_t key = 0; key < order_.size(); ++key) {

@@ -50,14 +50,6 @@ script_batch* script_queue::waiting_with(const policy_pointer& policy, std::int6
     return nullptr;
 }
 
-script_batch& script_queue::batch_for(const policy_pointer& policy, std::int64_t clock,
-                                      std::string_view key) {
-    if (auto* with = waiting_with(policy, clock, key); with != nullptr)
-        return *with;
-    return open_batch(policy, clock,
-                      is_cluster_ ? script_batch::group_of(*policy, key) : script_batch::any_group);
-}
-
 script_batch& script_queue::open_batch(const policy_pointer& policy, std::int64_t clock,
                                        std::size_t group) {
     auto& open = open_[open_key(*policy, group)];
@@ -78,9 +70,13 @@ void script_queue::close_to_calls(const script_batch& b) {
 error_code script_queue::submit(detail::operation& op, std::string_view key,
                                 const policy_pointer& policy) {
     return take(op, 1, [&] {
-        auto& joined = batch_for(policy, op.request.now, key);
-        joined.add(op, settings_.prefix, key);
-        is_full_ = is_full_ || joined.is_full();
+        auto* joined = waiting_with(policy, op.request.now, key);
+        if (joined == nullptr)
+            joined = &open_batch(policy, op.request.now,
+                                 is_cluster_ ? script_batch::group_of(*policy, key)
+                                             : script_batch::any_group);
+        joined->add(op, settings_.prefix, key);
+        is_full_ = is_full_ || joined->is_full();
         return error_code{};
     });
 }

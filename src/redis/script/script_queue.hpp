@@ -46,8 +46,6 @@ class script_queue final : public batch_queue<script_batch> {
     [[nodiscard]] std::optional<recovery>
     read_reply_of(script_batch& head, const resp::decoder& reply, std::string_view bytes) override;
     void close_to_calls(const script_batch& b) override;
-    [[nodiscard]] script_batch& batch_for(const policy_pointer& policy, std::int64_t clock,
-                                          std::string_view key);
     [[nodiscard]] script_batch* waiting_with(const policy_pointer& policy, std::int64_t clock,
                                              std::string_view key);
     [[nodiscard]] script_batch& open_batch(const policy_pointer& policy, std::int64_t clock,
