@@ -4,6 +4,8 @@
 
 #include <redis/connection/breaker.hpp>
 
+#include <boost/assert.hpp>
+
 #include <algorithm>
 
 namespace colimit::redis {
@@ -21,11 +23,6 @@ std::optional<std::int64_t> breaker::probe_late_at() const noexcept {
     return *probed_at_ + settings_.probe_timeout;
 }
 
-void breaker::begin_probe(std::int64_t now) noexcept {
-    probed_at_ = now;
-    is_probe_late_ = false;
-}
-
 void breaker::on_failure(std::int64_t now) {
     if (is_open_ || ++misses_ < settings_.misses)
         return;
@@ -35,18 +32,8 @@ void breaker::on_failure(std::int64_t now) {
     pause(now);
 }
 
-void breaker::on_success() noexcept {
-    if (is_open_)
-        return;
-    misses_ = 0;
-    pause_ = settings_.pause_least;
-}
-
-void breaker::on_late_reply(std::int64_t now) noexcept {
-    due_ = std::min(due_, now);
-}
-
 void breaker::end_probe(bool served, std::int64_t now) {
+    BOOST_ASSERT(is_probing());
     probed_at_.reset();
     if (!is_open_)
         return;
@@ -60,11 +47,6 @@ void breaker::end_probe(bool served, std::int64_t now) {
         return;
     is_open_ = false;
     misses_ = 0;
-}
-
-void breaker::on_handshake() noexcept {
-    is_open_ = false;
-    misses_ = std::min(misses_, settings_.misses - 1);
 }
 
 /// Waits between half and all of the current pause; the next one is twice as long.

@@ -51,8 +51,6 @@ health_state connection::state() const noexcept {
     return is_ready() ? health_state::ready : health_state::connecting;
 }
 
-// Life
-
 void connection::open() {
     read_clock();
     attempt([this] { perform(session_.start(now_)); });
@@ -150,8 +148,6 @@ void connection::disconnect() {
     wait();
 }
 
-// Writing
-
 void connection::flush() {
     if (is_writing_ || !is_ready())
         return;
@@ -201,8 +197,6 @@ void connection::on_write(std::uint64_t connection, error_code ec, std::size_t b
     wait();
 }
 
-// Reading
-
 void connection::start_read() {
     stream_.read_some(self(), in_.prepare());
 }
@@ -236,8 +230,12 @@ void connection::read_replies() {
     const auto connection = stream_.connection();
     for (auto bytes = in_.unread(); !bytes.empty(); bytes = in_.unread()) {
         const auto fed = decoder_.feed(bytes);
-        if (fed == progress::malformed)
-            return read_malformed_reply(bytes);
+        if (fed == progress::malformed && !is_ready())
+            return perform(session_.read_garbage(now_, bytes));
+        if (fed == progress::malformed) {
+            problems_.report_reply("a malformed reply");
+            return lose(recovery::reconnect);
+        }
         if (fed == progress::need_more) {
             // A string that is longer than any valid one is not kept.
             const auto dropped = in_.erase(decoder_.consumed(), decoder_.surplus());
@@ -278,13 +276,6 @@ bool connection::read_reply(std::string_view bytes) {
                             classify(decoder_.text(first, bytes)).code == errc::auth_failed;
     lose(needs, is_refusal ? errc::auth_failed : errc::unavailable);
     return false;
-}
-
-void connection::read_malformed_reply(std::string_view bytes) {
-    if (!is_ready())
-        return perform(session_.read_garbage(now_, bytes));
-    problems_.report_reply("a malformed reply");
-    lose(recovery::reconnect);
 }
 
 /// Reads the next reply to requests, and returns the recovery that it needs.

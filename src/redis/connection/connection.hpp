@@ -166,13 +166,11 @@ class connection final : private stream_events {
     void start_read();
     void read_replies();
     [[nodiscard]] bool read_reply(std::string_view bytes);
-    void read_malformed_reply(std::string_view bytes);
     [[nodiscard]] recovery read_answer(std::string_view bytes);
 
     void probe();
     void send_ping();
     [[nodiscard]] recovery read_pong(std::string_view bytes);
-    void provoke();
 
     [[nodiscard]] bool is_closed() const noexcept {
         return session_.state() == session_state::closed;

@@ -68,15 +68,6 @@ recovery connection::read_pong(std::string_view bytes) {
     return meaning.recovery;
 }
 
-/// Tests whether a server at a `rediss://` address is silent because it does not use TLS.
-void connection::provoke() {
-    is_provoked_ = true;
-    if (stream_.is_silent_in_tls())
-        stream_.provoke(self());
-}
-
-// Time
-
 std::int64_t connection::silence_ends() const noexcept {
     return owes_reply() ? liveness_.silence_ends() : never;
 }
@@ -89,6 +80,8 @@ std::int64_t connection::ping_due() const noexcept {
     return is_idle() && !breaker_.is_open() ? liveness_.ping_due() : never;
 }
 
+/// Returns when to test whether a server at a `rediss://` address is silent because it does not use
+/// TLS.
 std::int64_t connection::provoke_at() const noexcept {
     const auto may_provoke =
         session_.state() == session_state::connecting && stream_.where().tls && !is_provoked_;
@@ -160,7 +153,10 @@ void connection::act_on_time() {
     if (session_.is_too_late(now_))
         problems_.report_late();
     if (now_ >= provoke_at())
-        attempt([this] { provoke(); });
+        attempt([this] {
+            is_provoked_ = true;
+            stream_.provoke(self());
+        });
     attempt([this] { perform(session_.wake(now_)); });
     if (now_ >= silence_ends()) {
         problems_.report_reply(

@@ -26,21 +26,20 @@ class liveness {
 
     explicit liveness(const liveness_settings& settings) noexcept : settings_(settings) {}
 
-    /// Notes that a connection has been made.
     void connected() noexcept { may_ping_ = true; }
     void disconnected() noexcept { is_ping_owed_ = is_doubted_ = false; }
-    /// Notes that bytes have arrived, or that a request was sent on a connection that is known to
+    /// Called when bytes have arrived, or that a request was sent on a connection that is known to
     /// be alive.
     void on_data(std::int64_t now) noexcept {
         silent_since_ = now;
         is_doubted_ = false;
     }
-    /// Notes that the server owes a reply from now on.
+    /// Called when the server begins to owe a reply.
     void await_reply(std::int64_t now) noexcept {
         is_doubted_ = now - silent_since_ >= doubtful_idleness;
         silent_since_ = now;
     }
-    /// Notes that PING is sent. Calls are sent behind it; no reply was outstanding before, so the
+    /// Called when PING is sent. Calls are sent behind it; no reply was outstanding before, so the
     /// next reply is its own.
     void begin_ping(std::int64_t now) noexcept {
         silent_since_ = now;

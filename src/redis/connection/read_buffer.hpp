@@ -43,7 +43,7 @@ class read_buffer {
             bytes_.resize(2 * bytes_.size()); // at most twice the largest reply
         return std::span{bytes_}.subspan(end_);
     }
-    /// Notes that this many bytes of the memory from `prepare` have been received.
+    /// Called when this many bytes of the memory from `prepare` have been received.
     void commit(std::size_t count) noexcept {
         BOOST_ASSERT(count <= bytes_.size() - end_);
         end_ += count;

@@ -130,7 +130,7 @@ class session {
     /// Like `lost` above, with the error of the stream.
     [[nodiscard]] action lost(std::int64_t now, error_code why);
     [[nodiscard]] action wake(std::int64_t now);
-    /// Notes that a call was executed: after a loss of the connection, the pauses start small
+    /// Called when a call was executed: after a loss of the connection, the pauses start small
     /// again. For a server that completes handshakes but executes no calls they do not.
     void served() noexcept { pause_ = settings_.reconnect_delay_min; }
     /// The connection is ready.

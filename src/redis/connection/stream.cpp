@@ -106,10 +106,8 @@ void stream::resolve(const listener& to) {
 
 /// Addresses that failed are tried last, the latest failure at the end.
 void stream::connect_to(std::vector<tcp::endpoint> found, const listener& to) {
-    const auto is_gone = [&found](const tcp::endpoint& e) {
-        return std::ranges::find(found, e) == found.end();
-    };
-    std::erase_if(failed_, is_gone);
+    std::erase_if(failed_,
+                  [&](const auto& e) { return std::ranges::find(found, e) == found.end(); });
     failed_.reserve(found.size()); // so that recording a failure allocates nothing
     for (const auto& e : failed_) {
         const auto at = std::ranges::find(found, e);

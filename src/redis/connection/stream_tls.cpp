@@ -83,12 +83,10 @@ std::string_view stream::tls_failure() const noexcept {
     return secure_ ? secure_->engine.failure_text() : std::string_view{};
 }
 
-bool stream::is_silent_in_tls() const noexcept {
-    return secure_ && !secure_->is_open && !secure_->is_sending &&
-           !secure_->engine.has_received() && secure_->provocation.empty();
-}
-
 void stream::provoke(const listener& to) {
+    if (!secure_ || secure_->is_open || secure_->is_sending || secure_->engine.has_received() ||
+        !secure_->provocation.empty())
+        return;
     secure_->provocation.assign(longest_inline_command, '\n');
     asio::async_write(
         socket_, asio::buffer(secure_->provocation),
@@ -157,6 +155,7 @@ void stream::receive_tls(const listener& to, std::span<char> into) {
 }
 
 void stream::write_tls(const listener& to, std::string_view bytes) {
+    BOOST_ASSERT(secure_->write_size == 0);
     secure_->engine.encrypt(bytes);
     secure_->write_size = bytes.size();
     secure_->bytes_sent = 0;

@@ -87,7 +87,13 @@ tls_context::tls_context(const tls_options& options, const std::string& host)
         return;
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
     load_trusted(options);
-    verify_name();
+    auto* const wanted = SSL_CTX_get0_param(context);
+    X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    const auto is_set = is_literal_
+                            ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name_.c_str())
+                            : X509_VERIFY_PARAM_set1_host(wanted, name_.c_str(), name_.size());
+    if (is_set != 1)
+        throw std::bad_alloc{};
 }
 
 void tls_context::load_trusted(const tls_options& options) {
@@ -99,16 +105,6 @@ void tls_context::load_trusted(const tls_options& options) {
     check_readable("ca_file", options.ca_file);
     if (SSL_CTX_load_verify_file(context_.get(), options.ca_file.c_str()) != 1)
         refuse("ca_file", options.ca_file + " has no certificates in PEM form");
-}
-
-void tls_context::verify_name() {
-    auto* const wanted = SSL_CTX_get0_param(context_.get());
-    X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    const auto is_set = is_literal_
-                            ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name_.c_str())
-                            : X509_VERIFY_PARAM_set1_host(wanted, name_.c_str(), name_.size());
-    if (is_set != 1)
-        throw std::bad_alloc{};
 }
 
 void tls_context::load_certificate(const tls_options& options) {

@@ -33,7 +33,6 @@ class tls_context {
 
   private:
     void load_trusted(const tls_options& options);
-    void verify_name();
     void load_certificate(const tls_options& options);
 
     std::unique_ptr<ssl_ctx_st, tls_deleter> context_;

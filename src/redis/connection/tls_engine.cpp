@@ -4,6 +4,8 @@
 
 #include <redis/connection/tls_engine.hpp>
 
+#include <boost/assert.hpp>
+
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -63,7 +65,9 @@ error_code tls_engine::take_failure(int result) noexcept {
         const auto* reason = ERR_reason_error_string(failure);
         keep_failure_text("TLS: ", reason != nullptr ? reason : "error");
     }
-    if (is_plain_text()) {
+    // TLS begins with a handshake or an alert record.
+    if (!is_open_ && first_size_ != 0 && first_bytes_[0] != SSL3_RT_HANDSHAKE &&
+        first_bytes_[0] != SSL3_RT_ALERT) {
         const auto all = std::string_view{first_bytes_.data(), first_size_};
         keep_failure_text("the server does not speak TLS; it replied: ",
                           all.substr(0, all.find_first_of("\r\n")));
@@ -90,12 +94,6 @@ void tls_engine::keep_failure_text(const char* before, std::string_view words) n
     }
 }
 
-/// Returns whether the server does not use TLS, which would begin with a handshake or alert record.
-bool tls_engine::is_plain_text() const noexcept {
-    return !is_open_ && first_size_ != 0 && first_bytes_[0] != SSL3_RT_HANDSHAKE &&
-           first_bytes_[0] != SSL3_RT_ALERT;
-}
-
 bool tls_engine::handshake(error_code& ec) noexcept {
     ERR_clear_error();
     const auto result = SSL_do_handshake(connection_.get());
@@ -106,6 +104,7 @@ bool tls_engine::handshake(error_code& ec) noexcept {
 }
 
 void tls_engine::commit(std::size_t bytes) {
+    BOOST_ASSERT(bytes <= in_.size());
     std::size_t taken = 0;
     if (!is_open_ && first_size_ < first_bytes_.size()) {
         const auto size = std::min(bytes, first_bytes_.size() - first_size_);

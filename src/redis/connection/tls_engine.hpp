@@ -76,7 +76,6 @@ class tls_engine {
     bio_st* from_server_ = nullptr; ///< both belong to the connection
     bio_st* to_server_ = nullptr;
     void keep_failure_text(const char* before, std::string_view words) noexcept;
-    [[nodiscard]] bool is_plain_text() const noexcept;
 
     std::array<char, 100> first_bytes_{}; ///< the first bytes from the server
     std::size_t first_size_ = 0;

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <concepts>
 #include <span>
 
 namespace colimit::redis {
@@ -84,17 +85,12 @@ void append_number(std::string& out, std::int64_t value) {
     resp::append_bulk(out, detail::decimal{value});
 }
 
-/// Appends a score as an exclusive end of a range.
-void append_edge(std::string& out, std::int64_t score) {
-    const auto digits = detail::decimal{score};
-    resp::append_bulk_header(out, 1 + std::string_view{digits}.size());
-    out.append("(").append(digits).append("\r\n");
-}
-
-void append_member(std::string& out, const log_call& c, std::uint32_t i) {
-    const auto digits = detail::decimal{c.member + i};
-    resp::append_bulk_header(out, c.origin.size() + std::string_view{digits}.size());
-    out.append(c.origin).append(digits).append("\r\n");
+/// Appends a number directly after a text: `(`, which excludes the end of a range, or the origin of
+/// a member.
+void append_number(std::string& out, std::string_view before, std::integral auto value) {
+    const auto digits = detail::decimal{value};
+    resp::append_bulk_header(out, before.size() + std::string_view{digits}.size());
+    out.append(before).append(digits).append("\r\n");
 }
 
 void begin_command(std::string& out, std::size_t words, std::string_view name,
@@ -125,7 +121,7 @@ void append_record(std::string& out, const log_call& c) {
     begin_command(out, 2 + 2 * std::size_t{c.members}, "ZADD", c.key);
     for (std::uint32_t i = 0; i < c.members; ++i) {
         append_number(out, c.latest);
-        append_member(out, c, i);
+        append_number(out, c.origin, c.member + i);
     }
 }
 
@@ -163,7 +159,7 @@ void append_step(std::string& out, const log_call& c, step s) {
         return append_record(out, c);
     case action::count:
         begin_command(out, 4, "ZCOUNT", c.key);
-        append_edge(out, c.earliest - c.rules.limits[s.rule].period);
+        append_number(out, "(", c.earliest - c.rules.limits[s.rule].period);
         return resp::append_bulk(out, "+inf");
     case action::cap:
         return append_rank_removal(out, c, 0, -core::log_capacity(c.rules) - 1);
@@ -260,14 +256,6 @@ struct exec_results {
     return first.kind == resp::kind::integer;
 }
 
-[[nodiscard]] cleanup cleanup_after_error(const log_call& c, const exec_results& f) noexcept {
-    auto after = cleanup{.failure = f.error->code, .foreign_key_ttl = {}};
-    after.surplus = f.recorded ? c.members : 0;
-    if (f.expires && !f.recorded)
-        after.foreign_key_ttl = f.ttl;
-    return after;
-}
-
 /// Returns when a call fits a rule, of which `used` is taken: 0, or when `oldest` expires.
 [[nodiscard]] std::int64_t fits_at(const log_call& c, std::size_t rule, std::int64_t used,
                                    std::int64_t oldest) noexcept {
@@ -304,10 +292,10 @@ void add_own_time(const log_call& c, std::int64_t newest, decision& answer) noex
     const auto kept = answer.allowed() ? answer.granted : c.rules.counts_denied ? own : 0;
     if (own != 0 && kept != 0)
         add_own_time(c, f.newest, answer);
-    auto after = cleanup{};
-    after.surplus = static_cast<std::uint32_t>(own - std::min(kept, own));
-    after.newest = f.newest;
-    return after;
+    return {.failure = {},
+            .surplus = static_cast<std::uint32_t>(own - std::min(kept, own)),
+            .newest = f.newest,
+            .foreign_key_ttl = {}};
 }
 
 } // namespace
@@ -364,13 +352,19 @@ std::optional<cleanup> read_log_call(const log_call& call, const resp::decoder& 
     for (const auto s : commands)
         if (!read_step(found, s, from, from.next()))
             return std::nullopt;
-    return found.error ? cleanup_after_error(call, found) : decide(call, found, answer);
+    if (!found.error)
+        return decide(call, found, answer);
+    const auto is_foreign = found.expires && !found.recorded;
+    return cleanup{.failure = found.error->code,
+                   .surplus = found.recorded ? call.members : 0,
+                   .newest = 0,
+                   .foreign_key_ttl = is_foreign ? std::optional{found.ttl} : std::nullopt};
 }
 
 void append_removal(std::string& out, const log_call& call, std::uint32_t surplus) {
     begin_command(out, 2 + std::size_t{surplus}, "ZREM", call.key);
     for (auto i = call.members - surplus; i < call.members; ++i)
-        append_member(out, call, i);
+        append_number(out, call.origin, call.member + i);
 }
 
 void append_ttl(std::string& out, std::string_view key, std::int64_t ttl) {
@@ -382,7 +376,7 @@ void append_ttl(std::string& out, std::string_view key, std::int64_t ttl) {
 
 void append_cut(std::string& out, std::string_view key, std::int64_t after) {
     begin_command(out, 4, "ZREMRANGEBYSCORE", key);
-    append_edge(out, after);
+    append_number(out, "(", after);
     resp::append_bulk(out, "+inf");
 }
 

@@ -9,6 +9,7 @@
 #include <redis/protocol/known_replies.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace colimit::redis {
 namespace {
@@ -32,11 +33,6 @@ constexpr std::int64_t uncertainty = 60'000'000;
     return classify(reply.text(reply.first(), bytes));
 }
 
-[[nodiscard]] bool is_line(const resp::decoder& reply, std::string_view bytes,
-                           std::string_view line) noexcept {
-    return reply.first().kind == resp::kind::simple && reply.text(reply.first(), bytes) == line;
-}
-
 } // namespace
 
 multi_batch::multi_batch(std::size_t most_calls) : most_calls_(most_calls) {
@@ -58,6 +54,7 @@ bool multi_batch::takes_calls() const noexcept {
 
 void multi_batch::add(detail::operation& op, std::string_view prefix, std::string_view key,
                       const policy_pointer& policy) {
+    BOOST_ASSERT(takes_calls());
     const auto begin = keys_.size();
     const auto family_at = append_key(keys_, policy->prefix(prefix), policy->name, key);
     keys_.insert(begin + family_at, 1, transaction_family);
@@ -178,10 +175,12 @@ multi_batch::read_reply(const resp::decoder& reply, std::string_view bytes, mult
             ++current_;
             skip_withdrawn();
         } else {
+            const auto line = reply.first().kind == resp::kind::simple
+                                  ? reply.text(reply.first(), bytes)
+                                  : std::string_view{};
             if (is_error(reply) && !progress_.error)
                 progress_.error = error_in(reply, bytes);
-            else if (!is_error(reply) &&
-                     !is_line(reply, bytes, progress_.replies == 0 ? "OK" : "QUEUED"))
+            else if (!is_error(reply) && line != (progress_.replies == 0 ? "OK" : "QUEUED"))
                 progress_.ran_alone = true; // MULTI itself was refused
             ++progress_.replies;
         }

@@ -19,14 +19,11 @@
 #include <redis/protocol/resp.hpp>
 #include <redis/queue/call_batch.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace colimit::redis {
 

@@ -23,14 +23,6 @@ multi_queue::multi_queue(queue_settings settings) : batch_queue(std::move(settin
         spare_cleanups_.emplace_back(0);
 }
 
-multi_batch& multi_queue::open_batch() {
-    if (waiting_.empty() || !waiting_.back().takes_calls()) {
-        waiting_.splice(waiting_.end(), take_spare());
-        waiting_.back().start(nonce_++);
-    }
-    return waiting_.back();
-}
-
 void multi_queue::retire(batches& from, batches::iterator which) {
     if (!which->has_calls()) {
         --cleanups_in_flight_;
@@ -45,7 +37,11 @@ error_code multi_queue::submit(detail::operation& op, std::string_view key,
     if (const auto wrong = error_of_log_call(policy->compiled, op.request); wrong)
         return wrong;
     return take(op, 1, [&] {
-        open_batch().add(op, settings_.prefix, key, policy);
+        if (waiting_.empty() || !waiting_.back().takes_calls()) {
+            waiting_.splice(waiting_.end(), take_spare());
+            waiting_.back().start(nonce_++);
+        }
+        waiting_.back().add(op, settings_.prefix, key, policy);
         return error_code{};
     });
 }

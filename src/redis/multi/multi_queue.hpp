@@ -43,7 +43,6 @@ class multi_queue final : public batch_queue<multi_batch> {
     [[nodiscard]] std::optional<recovery>
     read_reply_of(multi_batch& head, const resp::decoder& reply, std::string_view bytes) override;
     void retire(batches& from, batches::iterator which) override;
-    [[nodiscard]] multi_batch& open_batch();
     [[nodiscard]] bool may_clean_up() const noexcept;
     void write_cleanup(std::string& out, std::uint64_t stream_position);
 

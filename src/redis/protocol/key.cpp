@@ -33,12 +33,8 @@ std::string_view tag(std::size_t i) noexcept {
 }
 
 void append_field(std::string& out, std::string_view key) {
-    if (key.size() <= limits::plain_key_bytes) {
-        out.append("k:").append(key);
-        return;
-    }
-    const auto hex = hash::sha256_hex(key);
-    out.append("h:").append(hex.data(), hex.size());
+    out.append(key.size() <= limits::plain_key_bytes ? "k:" : "h:");
+    append_member(out, key);
 }
 
 std::size_t append_key(std::string& out, std::string_view prefix, std::string_view policy,

@@ -107,7 +107,7 @@ class decoder {
     /// feeds the rest. 0 unless long bulk strings are to be empty, and `feed` needs more.
     [[nodiscard]] std::size_t surplus() const noexcept { return surplus_; }
 
-    /// Notes that `count` bytes were removed, at most `surplus()`.
+    /// Called when `count` bytes were removed, at most `surplus()`.
     void cut(std::size_t count) noexcept {
         BOOST_ASSERT(count <= surplus_);
         surplus_ -= count;

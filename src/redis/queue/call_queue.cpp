@@ -18,6 +18,7 @@ namespace {
 } // namespace
 
 void call_queue::withdraw(detail::operation& op, error_code why) {
+    BOOST_ASSERT(op.is_held);
     auto& b = *op.batch;
     b.drop(op.index);
     if (b.is_abandoned() && !b.encoded)

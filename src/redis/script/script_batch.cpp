@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
+#include <utility>
 
 namespace colimit::redis {
 namespace {
@@ -22,14 +24,6 @@ constexpr std::size_t usual_key_bytes = 128;
 
 /// The largest size of the facts in a reply: half of what the decoder accepts in one string.
 constexpr std::size_t most_fact_bytes = std::size_t{32} * 1024;
-
-/// Returns whether calls under the policy have members.
-[[nodiscard]] bool has_members(const detail::policy_data& p) noexcept {
-    return p.filter || p.compiled.has_distinct;
-}
-
-/// The number of tags per shard.
-constexpr std::size_t shard_tags = tag_count / shard_count;
 
 [[nodiscard]] bool is_plain(const detail::call_request& request) noexcept {
     return request.verb == detail::verb::allow && request.cost == 1 && request.at_least == 1;
@@ -68,7 +62,6 @@ void script_batch::start(const policy_pointer& policy, std::int64_t clock, std::
         most_calls_ = most_keys_;
     std::ranges::fill(index_, no_entry);
     live_ = 0;
-    sent_ = {};
     plain_ = true;
     encoded = false;
     with_script = false;
@@ -161,7 +154,6 @@ void script_batch::add(detail::operation& op, std::string_view prefix, std::stri
     const auto hash = hash::fnv1a_64(key);
     make_key(prefix, *policy_, key, hash);
     hold(op, insert_call(op.request, hash, member_));
-    plain_ = plain_ && is_plain(op.request) && !has_members(*policy_);
 }
 
 /// Appends a call for the key whose name is in scratch_, and returns its index.
@@ -184,6 +176,7 @@ std::uint32_t script_batch::insert_call(const detail::call_request& request, std
     (e.first_call == no_entry ? e.first_call : calls_[e.last_call].next) = made;
     e.last_call = made;
     ++e.live;
+    plain_ = plain_ && is_plain(request) && !policy_->filter && !policy_->compiled.has_distinct;
     return made;
 }
 
@@ -197,7 +190,6 @@ void script_batch::adopt(script_batch& from, script_call& c) {
     scratch_.assign(from.key_bytes(e));
     family_at_ = e.family_at;
     const auto made = insert_call(c.request, e.hash, from.member_of(c));
-    plain_ = plain_ && is_plain(c.request) && !has_members(*policy_);
     c.withdrawn = true;
     --e.live;
     --from.live_;
@@ -208,12 +200,7 @@ std::size_t script_batch::group_of(const detail::policy_data& p, std::string_vie
     if (p.filter)
         return tag_of(hash::fnv1a_64(
             std::to_string(core::mark_of(*p.filter, detail::id_digest_of(key)).block)));
-    const auto hash = hash::fnv1a_64(key);
-    return p.compiled.packed ? shard_of(hash) * shard_tags : tag_of(hash);
-}
-
-std::size_t script_batch::group_of(const entry& e) const noexcept {
-    return is_packed() ? shard_of(e.hash) * shard_tags : tag_of(e.hash);
+    return group_of_hash(p, hash::fnv1a_64(key));
 }
 
 std::optional<std::size_t> script_batch::common_group() const noexcept {

@@ -25,7 +25,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -162,7 +161,13 @@ class script_batch final : public batch_of<script_call> {
     [[nodiscard]] const detail::policy_data& policy_of(std::size_t entry) const noexcept {
         return is_joint() ? *joint_[entry] : *policy_;
     }
-    [[nodiscard]] std::size_t group_of(const entry& e) const noexcept;
+    [[nodiscard]] static std::size_t group_of_hash(const detail::policy_data& p,
+                                                   std::uint64_t hash) noexcept {
+        return p.compiled.packed ? shard_of(hash) * (tag_count / shard_count) : tag_of(hash);
+    }
+    [[nodiscard]] std::size_t group_of(const entry& e) const noexcept {
+        return group_of_hash(*policy_, e.hash);
+    }
     [[nodiscard]] std::string_view key_bytes(const entry& e) const noexcept {
         return std::string_view{keys_}.substr(e.offset, e.size);
     }

@@ -15,10 +15,6 @@
 namespace colimit::redis {
 namespace {
 
-[[nodiscard]] const script& script_of(const detail::policy_data& p) noexcept {
-    return p.filter ? seen_script : check_script;
-}
-
 /// Returns the number of keys per entry, including its log and sketches.
 [[nodiscard]] std::size_t keys_of(const detail::policy_data& p) noexcept {
     if (p.filter)
@@ -172,7 +168,7 @@ void script_batch::append_fields(std::string& out) {
 
 void script_batch::encode(std::string& out, std::string_view min_key_ttl) {
     encoded = true;
-    const auto& run = script_of(*policy_);
+    const auto& run = policy_->filter ? seen_script : check_script;
     scratch_.clear();
     if (!plain_)
         scratch_.reserve(members_.capacity() + calls_.capacity() * call_bytes);

@@ -7,7 +7,6 @@
 #include <redis/script/script_queue.hpp>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 namespace colimit::redis {
@@ -20,14 +19,6 @@ constexpr std::size_t most_searched = 8;
 /// Returns the key by which the newest batch of a policy and a group is found.
 [[nodiscard]] std::uint64_t open_key(const detail::policy_data& p, std::size_t group) noexcept {
     return p.fingerprint + group * 0x9e3779b97f4a7c15U;
-}
-
-/// Returns whether keys of checks are in several hash slots.
-[[nodiscard]] bool have_several_groups(std::span<const check_item> checks) {
-    return std::ranges::any_of(
-        checks, [first = tag_of(hash::fnv1a_64(checks.front().key))](const check_item& c) {
-            return tag_of(hash::fnv1a_64(c.key)) != first;
-        });
 }
 
 } // namespace
@@ -114,7 +105,11 @@ void script_queue::regroup() {
 }
 
 error_code script_queue::submit_checks(detail::operation& op) {
-    if (is_cluster_ && have_several_groups(op.checks))
+    const auto group_of = [](const check_item& c) { return tag_of(hash::fnv1a_64(c.key)); };
+    const auto is_elsewhere = [&](const check_item& c) {
+        return group_of(c) != group_of(op.checks.front());
+    };
+    if (is_cluster_ && std::ranges::any_of(op.checks, is_elsewhere))
         return detail::error_of(detail::fault::checks_slots);
     return take(op, op.checks.size(), [&] {
         auto made = take_spare();

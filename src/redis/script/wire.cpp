@@ -32,12 +32,6 @@ using detail::append_number;
     return static_cast<double>(out) == value;
 }
 
-/// Reads both parts of a slot.
-[[nodiscard]] bool read_slot(const char* fixed, const char* moving, core::rule_state& s) noexcept {
-    return read_whole(moving, 0, s.t) && read_whole(moving + 8, 0, s.debt) &&
-           read_whole(fixed + 4, 1, s.num) && read_whole(fixed + 12, 0, s.capacity);
-}
-
 /// Reads the rule's slot, if there is one: usually at its index, elsewhere after the policy's rules
 /// changed. If a corrupt value has a tag twice, the first one counts, as in the script. Returns
 /// false if its numbers are not a valid state.
@@ -48,20 +42,14 @@ using detail::append_number;
     const auto* moving = fixed + fixed_bytes * slots;
     for (std::size_t i = 0; i < slots; ++i, fixed += fixed_bytes, moving += moving_bytes)
         if (detail::read_number<std::uint32_t>(fixed) == tag)
-            return read_slot(fixed, moving, into);
+            return read_whole(moving, 0, into.t) && read_whole(moving + 8, 0, into.debt) &&
+                   read_whole(fixed + 4, 1, into.num) && read_whole(fixed + 12, 0, into.capacity);
     return true;
 }
 
 /// Returns whether the script returns facts about the rule for each call.
 [[nodiscard]] bool has_facts(const core::compiled_rule& l) noexcept {
     return core::form_of(l.kind) != core::state_form::numbers;
-}
-
-/// Returns the only slot, if values of the policy may be brief.
-[[nodiscard]] const core::compiled_rule* brief_slot(const core::compiled_policy& rules) noexcept {
-    const auto may_be_brief =
-        rules.packed && rules.slots == 1 && core::has_fixed_numbers(rules.limits[0].kind);
-    return may_be_brief ? &rules.limits[0] : nullptr;
 }
 
 [[nodiscard]] bool has_shape(std::string_view value) noexcept {
@@ -138,16 +126,19 @@ core::key_state decode_value(const core::compiled_policy& rules,
     if (!value)
         return state;
     state.exists = true;
-    if (const auto* l = brief_slot(rules); l != nullptr && value->size() == moving_bytes) {
-        const auto* at = value->data();
+    const auto& only = rules.limits[0];
+    if (rules.packed && rules.slots == 1 && core::has_fixed_numbers(only.kind) &&
+        value->size() == moving_bytes) { // brief
         auto& s = state.states[0];
-        state.stale = !read_whole(at, 0, s.t) || !read_whole(at + 8, 0, s.debt);
-        s = state.stale ? core::rule_state{} : core::rule_state{s.t, s.debt, l->num, l->marked};
-        return state;
+        state.stale =
+            !read_whole(value->data(), 0, s.t) || !read_whole(value->data() + 8, 0, s.debt);
+        s.num = only.num;
+        s.capacity = only.marked;
+    } else {
+        state.stale = !has_shape(*value) || !read_slot_of(block_tag, *value, state.block);
+        for (std::uint32_t i = 0; i < rules.slots && !state.stale; ++i)
+            state.stale = !read_slot_of(rules.limits[i].tag, *value, state.states[i]);
     }
-    state.stale = !has_shape(*value) || !read_slot_of(block_tag, *value, state.block);
-    for (std::uint32_t i = 0; i < rules.slots && !state.stale; ++i)
-        state.stale = !read_slot_of(rules.limits[i].tag, *value, state.states[i]);
     if (state.stale) {
         state.states = {};
         state.block = {};
