@@ -13,10 +13,6 @@ namespace colimit::redis {
 breaker::breaker(breaker_settings settings)
     : settings_(settings), pause_(settings.pause_least), random_(settings.seed) {}
 
-std::optional<std::int64_t> breaker::probe_at() const noexcept {
-    return is_open_ && !is_probing() ? std::optional{due_} : std::nullopt;
-}
-
 std::optional<std::int64_t> breaker::probe_late_at() const noexcept {
     if (!is_probing() || is_probe_late_)
         return std::nullopt;

@@ -48,7 +48,9 @@ class breaker {
     /// Returns when the probe in flight will be late, unless it is already.
     [[nodiscard]] std::optional<std::int64_t> probe_late_at() const noexcept;
     /// Returns when the next probe is due, if it is open and no probe is in flight.
-    [[nodiscard]] std::optional<std::int64_t> probe_at() const noexcept;
+    [[nodiscard]] std::optional<std::int64_t> probe_at() const noexcept {
+        return is_open_ && !is_probing() ? std::optional{due_} : std::nullopt;
+    }
 
     /// Called when a call, or the connection, had no reply.
     void on_failure(std::int64_t now);

@@ -255,7 +255,7 @@ void session::read_permissions(const resp::decoder& reply, std::string_view byte
 void session::read_trial(std::string_view error) {
     if (!probe_.read_reply(error) || result_ != handshake_result::fine)
         return;
-    denied_ = probe_.others();
+    denied_ = probe_.denied_optional();
     end_probe(probe_.refusal(), probe_.error());
 }
 

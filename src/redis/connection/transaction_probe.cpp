@@ -67,7 +67,7 @@ bool transaction_probe::read_reply(std::string_view error) {
     if (is_key_denial(error)) {
         key_error_ = error;
     } else if (const auto denial = denial_in(error); !denial.empty()) {
-        auto& names = t.is_needed ? needed_ : others_;
+        auto& names = t.is_needed ? needed_ : denied_optional_;
         names.append(names.empty() ? "" : " ").append(t.name);
         if (t.is_needed && first_refusal_.empty())
             first_refusal_ = denial;

@@ -309,12 +309,12 @@ error_code error_of_log_call(const core::compiled_policy& rules,
     if (rules.size == 0) // a Bloom filter
         return error_of(fault::multi_no_rules);
     const auto all = rules.all();
-    const auto strange = std::ranges::find_if_not(all, core::is_log);
-    if (strange != all.end() && strange->kind == core::kind::lockout)
+    const auto other = std::ranges::find_if_not(all, core::is_log);
+    if (other != all.end() && other->kind == core::kind::lockout)
         return error_of(fault::multi_cooldown);
-    if (strange != all.end())
+    if (other != all.end())
         return error_of(fault::multi_rule,
-                        {static_cast<std::size_t>(strange - all.begin()), strange->kind});
+                        {static_cast<std::size_t>(other - all.begin()), other->kind});
     if (members_of(rules, request) > limits::max_log_events)
         return error_of(fault::multi_cost);
     if (rules.counts_denied && request.verb == verb::allow && request.at_least != request.cost)

@@ -107,7 +107,7 @@ void multi_batch::encode_call(std::string& out, multi_call& c, multi_context& wi
 
 void multi_batch::encode(std::string& out, multi_context& with) {
     encoded = true;
-    is_ours_ = false;
+    has_nonce_ = false;
     now_.reset();
     progress_ = {};
     worst_ = recovery::keep;
@@ -146,8 +146,8 @@ bool multi_batch::read_head(const resp::decoder& reply, std::string_view bytes,
     if (calls_.empty()) // a reply to a cleanup command
         return true;
     if (head_ == 1) {
-        is_ours_ = reply.text(reply.first(), bytes) == std::string_view{detail::decimal{nonce_}};
-        return is_ours_;
+        has_nonce_ = reply.text(reply.first(), bytes) == std::string_view{detail::decimal{nonce_}};
+        return has_nonce_;
     }
     now_ = read_time(reply, bytes);
     if (now_)
@@ -209,7 +209,7 @@ bool multi_batch::read_exec(multi_call& c, const resp::decoder& reply, std::stri
                                          c.op != nullptr ? c.op->result : withdrawn);
         if (!after)
             return false;
-        failure = is_ours_ ? after->failure : errc::outcome_unknown;
+        failure = has_nonce_ ? after->failure : errc::outcome_unknown;
         clean_up(c, *after, with);
     }
     answered = std::exchange(c.op, nullptr);

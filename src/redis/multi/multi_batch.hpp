@@ -116,7 +116,7 @@ class multi_batch final : public batch_of<multi_call> {
     std::size_t current_ = 0;         ///< the current call
     std::uint32_t head_ = 0;          ///< number of replies before those of the first call
     std::optional<std::int64_t> now_; ///< the reply to TIME
-    bool is_ours_ = false;            ///< the reply has the nonce
+    bool has_nonce_ = false;          ///< of the replies
     reply_progress progress_;
     recovery worst_ = recovery::keep;
 };

@@ -65,10 +65,6 @@ bool multi_queue::wants_to_write() const noexcept {
     return may_clean_up() || may_send(cleanups_in_flight_);
 }
 
-bool multi_queue::is_full() const noexcept {
-    return !waiting_.empty() && !waiting_.front().takes_calls();
-}
-
 void multi_queue::write_cleanup(std::string& out, std::uint64_t stream_position) {
     if (spare_cleanups_.empty())
         spare_cleanups_.emplace_back(0);

@@ -58,8 +58,8 @@ std::size_t key_names::append(std::string& out, std::string_view key, std::uint6
     const auto family_at = head_.size() - std::string_view{"k:"}.size();
     const auto is_long = key.size() > limits::plain_key_bytes;
     out.append(head_, 0, is_long ? family_at : head_.size());
-    const auto its = tag(tag_of(hash));
-    its.copy(&out[begin + tag_at_], its.size());
+    const auto own_tag = tag(tag_of(hash));
+    own_tag.copy(&out[begin + tag_at_], own_tag.size());
     is_long ? append_field(out, key) : (void)out.append(key);
     return family_at;
 }

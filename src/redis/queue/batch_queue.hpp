@@ -126,18 +126,18 @@ class batch_queue : public call_queue {
     [[nodiscard]] virtual std::optional<recovery>
     read_reply_of(Batch& head, const resp::decoder& reply, std::string_view bytes) = 0;
 
-    /// @param others batches in flight that are not counted
-    [[nodiscard]] bool may_send(std::size_t others = 0) const noexcept {
-        return !waiting_.empty() && in_flight_.size() - others < settings_.batches_in_flight;
+    /// @param uncounted batches in flight to which the bound does not apply
+    [[nodiscard]] bool may_send(std::size_t uncounted = 0) const noexcept {
+        return !waiting_.empty() && in_flight_.size() - uncounted < settings_.batches_in_flight;
     }
 
     /// Moves waiting batches in flight, as many as may be: `encode(batch)` appends one to `out`,
     /// whose first byte has this position in the stream.
     template<class Encode>
     void send_waiting(const std::string& out, std::uint64_t position_of_first, std::int64_t now,
-                      std::size_t others, Encode encode) {
+                      std::size_t uncounted, Encode encode) {
         drop_abandoned();
-        while (may_send(others)) {
+        while (may_send(uncounted)) {
             auto& b = waiting_.front();
             close_to_calls(b);
             b.sent_from = position_of_first + out.size();

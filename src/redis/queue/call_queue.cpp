@@ -51,14 +51,6 @@ void call_queue::finish_lost(detail::operation& op) {
     finish(op, error_if_sent(op, errc::unavailable));
 }
 
-bool call_queue::expire(std::int64_t now, errc unsent) {
-    return expire_calls(now, unsent, true);
-}
-
-bool call_queue::expire_unsent(std::int64_t now) {
-    return expire_calls(now, errc::deadline_exceeded, false);
-}
-
 bool call_queue::expire_calls(std::int64_t now, errc unsent, bool also_sent) {
     auto any = false;
     for (auto* op = by_deadline_.front(); op != nullptr && op->deadline <= now;) {

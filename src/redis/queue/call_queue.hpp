@@ -64,8 +64,10 @@ class call_queue : public requests {
     /// Replaces an operation by another one, which gets its result and deadline.
     void substitute(detail::operation& op, detail::operation& by) noexcept;
 
-    bool expire(std::int64_t now, errc unsent) final;
-    bool expire_unsent(std::int64_t now) final;
+    bool expire(std::int64_t now, errc unsent) final { return expire_calls(now, unsent, true); }
+    bool expire_unsent(std::int64_t now) final {
+        return expire_calls(now, errc::deadline_exceeded, false);
+    }
     [[nodiscard]] std::optional<std::int64_t> next_deadline() const noexcept final;
     [[nodiscard]] bool has_ended() const noexcept final { return !done.empty(); }
 

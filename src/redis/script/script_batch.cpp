@@ -72,10 +72,6 @@ bool script_batch::is_for(const policy_pointer& policy, std::int64_t clock) cons
     return same && clock_ == clock && !encoded && !is_joint();
 }
 
-bool script_batch::is_full() const noexcept {
-    return entries_.size() == most_keys_ || !takes_calls();
-}
-
 template<class IsRight>
 std::size_t script_batch::slot_of(std::uint64_t hash, IsRight is_right) const noexcept {
     const auto mask = index_.size() - 1;
@@ -206,10 +202,10 @@ std::size_t script_batch::group_of(const detail::policy_data& p, std::string_vie
 std::optional<std::size_t> script_batch::common_group() const noexcept {
     auto found = any_group;
     for (const auto& e : entries_) {
-        const auto its = group_of(e);
-        if (e.live != 0 && found != any_group && its != found)
+        const auto group = group_of(e);
+        if (e.live != 0 && found != any_group && group != found)
             return std::nullopt;
-        found = e.live != 0 ? its : found;
+        found = e.live != 0 ? group : found;
     }
     return found;
 }

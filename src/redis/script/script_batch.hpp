@@ -80,7 +80,9 @@ class script_batch final : public batch_of<script_call> {
             }
     }
     /// Returns whether it takes no more keys. It may still take calls for those that it has.
-    [[nodiscard]] bool is_full() const noexcept;
+    [[nodiscard]] bool is_full() const noexcept {
+        return entries_.size() == most_keys_ || !takes_calls();
+    }
 
     /// Returns whether it is not encoded, and has this key, which is not a long one.
     [[nodiscard]] bool has(const policy_pointer& policy, std::int64_t clock, std::string_view key,

@@ -28,17 +28,20 @@ namespace {
 /// Lists the entries with calls to be made: in the order in which they were added or, if states are
 /// packed, by shard.
 void script_batch::order_keys() {
-    const auto shard = [this](const entry& e) { return is_packed() ? shard_of(e.hash) : 0; };
+    order_.clear();
     shard_sizes_.fill(0);
-    for (const auto& e : entries_)
-        if (e.live != 0)
-            ++shard_sizes_[shard(e)];
+    for (std::uint32_t i = 0; i < entries_.size(); ++i)
+        if (entries_[i].live != 0) {
+            order_.push_back(i);
+            ++shard_sizes_[is_packed() ? shard_of(entries_[i].hash) : 0];
+        }
+    if (!is_packed())
+        return;
     auto next = std::array<std::size_t, shard_count>{};
     std::exclusive_scan(shard_sizes_.begin(), shard_sizes_.end(), next.begin(), std::size_t{0});
-    order_.resize(next.back() + shard_sizes_.back());
     for (std::uint32_t i = 0; i < entries_.size(); ++i)
         if (entries_[i].live != 0)
-            order_[next[shard(entries_[i])]++] = i;
+            order_[next[shard_of(entries_[i].hash)]++] = i;
 }
 
 /// Returns whether two consecutive calls on one key are identical.
