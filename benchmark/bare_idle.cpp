@@ -4,7 +4,6 @@
 // colimit sends for one check, and wait until the reply is complete. The difference to redis_idle
 // is the cost of the limiter.
 
-#include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/protocol/resp.hpp>
@@ -42,7 +41,7 @@ struct bare_client {
 
     asio::io_context& context;
     asio::local::stream_protocol::socket socket;
-    policy rules = thousand_an_hour();
+    policy limit = thousand_an_hour();
     std::string request;
     std::string key_text;
     std::array<char, 4096> received{};
@@ -55,10 +54,10 @@ struct bare_client {
 
 void write_request(bare_client& b, std::string_view key) {
     b.key_text.clear();
-    redis::append_key(b.key_text, {"bare", b.rules.name(), key, hash::fnv1a_64(key)});
+    redis::append_key(b.key_text, "bare", b.limit.name(), key);
     b.request.clear();
     resp::append_command(b.request, {"EVALSHA", redis::check_script.sha1, "1", b.key_text,
-                                     b.rules.data()->wire, "7", "", "0", ""});
+                                     b.limit.data()->wire, "7", "", "0", ""});
 }
 
 /// Checks for the value found, and a line that begins with the nonce and ends with "granted -".

@@ -8,7 +8,6 @@
 // A client that sends one script call per check would not carry these loads: they are fractions of
 // the rate of batches.
 
-#include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/protocol/resp.hpp>
@@ -89,7 +88,7 @@ class bare_gatherer {
             last_used_[number] = calls_;
             const auto key = keys_.text_of(number);
             key_text_.clear();
-            redis::append_key(key_text_, {"colimit", policy_.name(), key, hash::fnv1a_64(key)});
+            redis::append_key(key_text_, "colimit", policy_.name(), key);
             resp::append_bulk(request_, key_text_);
         }
         resp::append_bulk(request_, policy_.data()->wire);

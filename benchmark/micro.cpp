@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Single parts, without sockets: the codec, the arithmetic, the batcher and the in-process store.
-// Shows the time of each part of a check, and the effect of a change to one part: in nanoseconds,
-// in allocations, and with micro_instructions in instructions, which are reproducible.
+// Single parts, without sockets: the codec, the arithmetic, the queue of scripts and the in-process
+// store. Shows the time of each part of a check, and the effect of a change to one part: in
+// nanoseconds, in allocations, and with micro_instructions in instructions, which are reproducible.
 //
 //     build/benchmark/colimit_micro [--benchmark_filter=REGEX]
 
@@ -14,11 +14,12 @@
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/protocol/resp.hpp>
-#include <redis/script/batcher.hpp>
+#include <redis/script/script_queue.hpp>
 #include <redis/script/wire.hpp>
 #include <support/allocation_count.hpp>
 #include <support/random_key.hpp>
 #include <support/rules.hpp>
+#include <support/stored_value.hpp>
 
 #include <benchmark/benchmark.h>
 #include <boost/asio/io_context.hpp>
@@ -89,7 +90,7 @@ constexpr std::uint64_t first_nonce = 1'000'000'000;
                            .debt = p.data()->compiled.limits[i].num,
                            .num = p.data()->compiled.limits[i].num,
                            .capacity = p.data()->compiled.limits[i].capacity};
-    const auto value = redis::encode_value(p.data()->compiled, state, now + 5'000'000);
+    const auto value = test::encode_value(p.data()->compiled, state, now + 5'000'000);
     auto reply = std::string{};
     redis::resp::append_array(reply, keys + 1);
     for (auto i = std::size_t{0}; i < keys; ++i)
@@ -183,7 +184,7 @@ void batch_there_and_back(State& state, const policy& p) {
     auto calls = std::deque<plain_operation>{};
     for (auto i = std::size_t{0}; i < batch_size; ++i)
         calls.emplace_back(core);
-    auto batcher = redis::batcher{{.prefix = "colimit", .first_nonce = first_nonce}};
+    auto queue = redis::script_queue{{.prefix = "colimit", .first_nonce = first_nonce}};
     auto bytes = reply_to(p, batch_size);
     auto* const nonce_digits = bytes.data() + bytes.rfind(std::to_string(first_nonce));
     auto reply = redis::resp::decoder{};
@@ -195,17 +196,17 @@ void batch_there_and_back(State& state, const policy& p) {
             auto key = std::array<char, 12>{"user:10000"};
             key[8] = static_cast<char>('0' + i / 10);
             key[9] = static_cast<char>('0' + i % 10);
-            if (batcher.submit(calls[i], {key.data(), key.size()}, p.data()))
+            if (queue.submit(calls[i], {key.data(), key.size()}, p.data()))
                 return state.SkipWithError("a call was not taken");
         }
         out.clear();
-        batcher.write(out, 0, 0);
+        queue.write(out, 0, 0);
         std::to_chars(nonce_digits, nonce_digits + 10, nonce++);
         (void)reply.feed(bytes);
-        if (!batcher.read_reply(reply, bytes))
+        if (!queue.read_reply(reply, bytes))
             return state.SkipWithError("the reply was not taken");
         reply.next();
-        while (const auto* done = batcher.done.pop_front())
+        while (const auto* done = queue.done.pop_front())
             if (done->ec || !done->result.allowed())
                 return state.SkipWithError("a call was not allowed");
     }

@@ -4,11 +4,12 @@
 
 #include <base/steady_clock.hpp>
 #include <limiter/redis_settings.hpp>
-#include <redis/multi/transactor.hpp>
+#include <redis/multi/multi_queue.hpp>
 #include <redis/protocol/key.hpp>
-#include <redis/script/batcher.hpp>
+#include <redis/script/script_queue.hpp>
 
 #include <random>
+#include <utility>
 
 namespace colimit::detail {
 namespace {
@@ -67,23 +68,17 @@ redis::connection_settings connection_settings_of(const config& c, const redis::
 }
 
 std::unique_ptr<redis::call_queue> make_queue(const config& c) {
+    auto settings = redis::queue_settings{.prefix = c.prefix,
+                                          .batch_size = c.batch_size,
+                                          .batches_in_flight = c.batches_in_flight,
+                                          .max_in_flight = c.max_in_flight,
+                                          .minimum_ttl_ms = c.min_key_ttl.count(),
+                                          .first_nonce = first_nonce(),
+                                          .grace = in_us(c.timeout),
+                                          .clock = steady_now};
     if (c.mode == execution_mode::multi)
-        return std::make_unique<redis::transactor>(
-            redis::transactor_settings{.prefix = c.prefix,
-                                       .batch_size = c.batch_size,
-                                       .batches_in_flight = c.batches_in_flight,
-                                       .max_in_flight = c.max_in_flight,
-                                       .minimum_ttl_ms = c.min_key_ttl.count(),
-                                       .grace = in_us(c.timeout),
-                                       .first_nonce = first_nonce(),
-                                       .clock = steady_now});
-    return std::make_unique<redis::batcher>(
-        redis::batcher_settings{.prefix = c.prefix,
-                                .batch_size = c.batch_size,
-                                .batches_in_flight = c.batches_in_flight,
-                                .max_in_flight = c.max_in_flight,
-                                .minimum_ttl_ms = c.min_key_ttl.count(),
-                                .first_nonce = first_nonce()});
+        return std::make_unique<redis::multi_queue>(std::move(settings));
+    return std::make_unique<redis::script_queue>(std::move(settings));
 }
 
 } // namespace colimit::detail

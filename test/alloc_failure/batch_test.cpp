@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <alloc_failure/failing_new.hpp>
-#include <support/batcher_bench.hpp>
+#include <support/script_queue_bench.hpp>
 
 #include <boost/asio/error.hpp>
 
@@ -27,7 +27,7 @@ const auto packed = policy{"p", gcra(10, 1s)}.with_storage(storage::shared_hash)
 const auto members = policy{"p", distinct(10, 1h)};
 
 /// Twenty calls, of which one is given up before they leave.
-struct conversation : test::batcher_bench {
+struct conversation : test::script_queue_bench {
     explicit conversation(const policy& rules) {
         for (auto n = 0; n < 20; ++n) {
             auto& call =
@@ -35,12 +35,12 @@ struct conversation : test::batcher_bench {
             BOOST_REQUIRE(!submit(call, "a key " + std::to_string(n), rules));
         }
     }
-    ~conversation() { batcher.fail_all(errc::closed); }
+    ~conversation() { queue.fail_all(errc::closed); }
     conversation(const conversation&) = delete;
     conversation& operator=(const conversation&) = delete;
 
     std::string write_without_one() {
-        batcher.withdraw(calls[7], boost::asio::error::operation_aborted);
+        queue.withdraw(calls[7], boost::asio::error::operation_aborted);
         return write();
     }
 
@@ -54,11 +54,11 @@ struct conversation : test::batcher_bench {
     auto out = std::string{};
     try {
         const auto shortage = test::shortage{i, 1};
-        failing.batcher.write(out, 0, 0);
+        failing.queue.write(out, 0, 0);
         return false;
     } catch (const std::bad_alloc&) {
-        BOOST_TEST(!failing.batcher.expects_reply());
-        BOOST_TEST(!failing.batcher.is_sent(failing.calls.front()));
+        BOOST_TEST(!failing.queue.expects_reply());
+        BOOST_TEST(!failing.queue.is_sent(failing.calls.front()));
     }
     auto rich = conversation{rules};
     BOOST_TEST(failing.write_without_one() == rich.write_without_one());

@@ -6,7 +6,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <allocation/counted_allocations.hpp>
-#include <support/batcher_bench.hpp>
+#include <support/script_queue_bench.hpp>
 
 #include <array>
 #include <chrono>
@@ -22,14 +22,14 @@ using namespace colimit;
 
 /// Allocations from the first call on, until every batch has left once.
 [[nodiscard]] std::int64_t allocations_of_first_uses(const policy& p) {
-    auto bench = test::batcher_bench{{.prefix = "colimit"}};
+    auto bench = test::script_queue_bench{{.prefix = "colimit"}};
     auto calls = std::array<test::fake_operation, 5>{};
     auto out = std::string{};
     out.reserve(64 * 1024);
     auto at_first = std::int64_t{0};
     for (auto& call : calls) {
         BOOST_REQUIRE(!bench.submit(call, "a key of more than fifteen bytes", p));
-        bench.batcher.write(out, bench.position, 0);
+        bench.queue.write(out, bench.position, 0);
         if (&call == &calls.front())
             at_first = test::allocations();
     }

@@ -8,10 +8,9 @@
 #include <colimit/bloom_filter.hpp>
 #include <core/bloom.hpp>
 #include <core/policy_encoding.hpp>
-#include <hash/fnv1a.hpp>
 #include <redis/protocol/key.hpp>
-#include <redis/protocol/reply_header.hpp>
-#include <redis/script/seen.hpp>
+#include <redis/protocol/known_replies.hpp>
+#include <redis/script/wire.hpp>
 
 #include <algorithm>
 #include <set>
@@ -41,8 +40,7 @@ filter_trial::filter_trial(test::raw_client& server, const scripts& run, filter_
         const auto block = std::to_string(i / 2);
         auto& name = names_.emplace_back();
         const auto family = redis::bitmap_family(told_.shape, i % 2);
-        const auto place =
-            redis::append_key(name, {prefix_, filter_->name, block, hash::fnv1a_64(block)});
+        const auto place = redis::append_key(name, prefix_, filter_->name, block);
         name.insert(place, family.data(), family.size());
     }
 }

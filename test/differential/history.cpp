@@ -13,6 +13,7 @@
 #include <core/rule_kind.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/script/wire.hpp>
+#include <support/stored_value.hpp>
 
 #include <algorithm>
 #include <array>
@@ -127,7 +128,7 @@ class story {
         }
         // The numbers of values that are brief: of a version, of none, or of nothing that was.
         const auto& other = told_.versions[rng_.below(told_.versions.size())].data()->compiled;
-        bytes += redis::encode_brief_numbers(rng_.percent(60) ? rules() : other);
+        bytes += test::encode_brief_numbers(rng_.percent(60) ? rules() : other);
         while (rng_.percent(30) && bytes.size() < 36)
             bytes += static_cast<char>(rng_.bits());
         bytes.resize(80);

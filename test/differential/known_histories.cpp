@@ -8,6 +8,7 @@
 #include <core/rule_kind.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/script/wire.hpp>
+#include <support/stored_value.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -74,7 +75,7 @@ constexpr std::int64_t noon = 1'700'000'001'234'567;
     return {
         .versions = {p},
         .steps = {
-            {.kind = step_kind::plant, .bytes = redis::encode_value(p.data()->compiled, state, 0)},
+            {.kind = step_kind::plant, .bytes = test::encode_value(p.data()->compiled, state, 0)},
             {.calls = {{0, {verb::refund, 1, 1, noon}}}},
         }};
 }
@@ -114,7 +115,7 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
                                        : is_window                   ? 1
                                                                      : l.capacity};
     }
-    const auto regular = redis::encode_value(rules, state, 0);
+    const auto regular = test::encode_value(rules, state, 0);
     auto values = std::vector<std::string>{regular, regular + '\0', regular.substr(1)};
     // One slot, or all of them.
     for (std::size_t slot = 0; slot <= rules.size; ++slot) {
@@ -173,7 +174,7 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
                 .t = noon, .debt = l.full - room, .num = l.num, .capacity = l.capacity};
         }
         told.steps.push_back(
-            {.kind = step_kind::plant, .bytes = redis::encode_value(rules, state, 0)});
+            {.kind = step_kind::plant, .bytes = test::encode_value(rules, state, 0)});
         told.steps.push_back({.calls = std::vector<key_call>(turn % 4 < 2 ? 1 : 10,
                                                              {0, {verb::allow, 1, 1, noon}})});
     }
@@ -191,7 +192,7 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
     return {
         .versions = {p},
         .steps = {
-            {.kind = step_kind::plant, .bytes = redis::encode_value(p.data()->compiled, state, 0)},
+            {.kind = step_kind::plant, .bytes = test::encode_value(p.data()->compiled, state, 0)},
             {.calls = {{0, {verb::allow, 1, 1, end - 1}}}},
         }};
 }

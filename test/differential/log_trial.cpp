@@ -9,7 +9,6 @@
 
 #include <core/evaluate.hpp>
 #include <core/log_counts.hpp>
-#include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
 #include <support/decision_text.hpp>
@@ -52,8 +51,7 @@ const core::compiled_policy& log_trial::rules() const noexcept {
 std::string log_trial::name_of(std::size_t key) const {
     const auto word = std::to_string(key);
     auto name = std::string{};
-    const auto place = redis::append_key(
-        name, {prefix_, told_.versions.front().data()->name, word, hash::fnv1a_64(word)});
+    const auto place = redis::append_key(name, prefix_, told_.versions.front().data()->name, word);
     return name.insert(place, 1, redis::transaction_family);
 }
 

@@ -10,7 +10,7 @@
 #include "sent_batch.hpp"
 
 #include <core/event_log.hpp>
-#include <redis/multi/transactor.hpp>
+#include <redis/multi/multi_queue.hpp>
 #include <support/fake_operation.hpp>
 #include <support/raw_client.hpp>
 
@@ -47,7 +47,7 @@ class log_trial {
 
     history told_;
     std::string prefix_;
-    redis::transactor queue_;
+    redis::multi_queue queue_;
     std::vector<core::event_log> logs_; ///< in this process
     std::deque<test::fake_operation> calls_;
     std::size_t step_ = 0;

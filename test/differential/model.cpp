@@ -8,6 +8,7 @@
 #include <core/rule_kind.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/script/wire.hpp>
+#include <support/stored_value.hpp>
 
 #include <algorithm>
 #include <array>
@@ -88,7 +89,7 @@ core::effect model::answer(const core::compiled_policy& rules, std::size_t key,
             if (l.kind == core::kind::distinct)
                 known.sketches.erase(l.tag);
     if (effect == core::effect::store)
-        known.value = redis::encode_value(rules, state, 0);
+        known.value = test::encode_value(rules, state, 0);
     if (effect == core::effect::erase)
         known.value.reset();
     return effect;

@@ -10,7 +10,7 @@
 #include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
-#include <redis/protocol/reply_header.hpp>
+#include <redis/protocol/known_replies.hpp>
 #include <support/decision_text.hpp>
 
 #include <unistd.h>
@@ -50,7 +50,7 @@ using fields = std::map<std::string, std::string>;
 packed_trial::packed_trial(test::raw_client& server, const scripts& run, const history& told,
                            std::string prefix)
     : server_(server), run_(run), told_(told), prefix_(std::move(prefix)), model_(told.keys),
-      rows_(redis::row_count) {}
+      rows_(redis::shard_count) {}
 
 /// Other bytes in each history, so that its keys share rows in other ways.
 std::string packed_trial::bytes_of(std::size_t key) const {
@@ -62,12 +62,12 @@ std::string packed_trial::field_of(std::size_t key) const {
 }
 
 std::size_t packed_trial::row_of(std::size_t key) const {
-    return redis::row_of(hash::fnv1a_64(bytes_of(key)));
+    return redis::shard_of(hash::fnv1a_64(bytes_of(key)));
 }
 
 std::string packed_trial::name_of(std::size_t row, std::size_t hash) const {
     auto name = std::string{};
-    redis::append_row(name, prefix_, told_.versions.front().name(), row);
+    redis::append_shard(name, prefix_, told_.versions.front().name(), row);
     return name + (hash == row_model::new_hash ? "new" : "old");
 }
 

@@ -5,6 +5,7 @@
 #include "row_model.hpp"
 
 #include <redis/script/wire.hpp>
+#include <support/stored_value.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +22,7 @@ constexpr std::size_t numbers_bytes = 20;
 constexpr std::size_t brief_bytes = 16;
 
 [[nodiscard]] std::string numbers_of(const core::compiled_policy& rules) {
-    const auto own = redis::encode_brief_numbers(rules);
+    const auto own = test::encode_brief_numbers(rules);
     return own.empty() ? std::string(numbers_bytes, '\0') : own;
 }
 
@@ -50,7 +51,7 @@ std::optional<std::string> row_model::find(const core::compiled_policy& rules,
 }
 
 bool row_model::is_brief(const core::compiled_policy& rules) const {
-    const auto own = redis::encode_brief_numbers(rules);
+    const auto own = test::encode_brief_numbers(rules);
     return !own.empty() && read_head(rules, new_hash).numbers == own;
 }
 

@@ -5,7 +5,7 @@
 #ifndef COLIMIT_TEST_DIFFERENTIAL_SENT_BATCH_HPP
 #define COLIMIT_TEST_DIFFERENTIAL_SENT_BATCH_HPP
 
-#include <redis/script/batch.hpp>
+#include <redis/script/script_batch.hpp>
 #include <support/fake_operation.hpp>
 #include <support/raw_client.hpp>
 
@@ -28,7 +28,7 @@ inline constexpr std::string_view least_ttl = "3600000";
 inline constexpr std::int64_t longest_stall = 900'000;
 
 struct sent_batch {
-    redis::batch batch{8};
+    redis::script_batch batch{8};
     std::deque<test::fake_operation> calls; ///< or a single one for all checks
     std::vector<check_item> checks;         ///< all or nothing
     std::vector<std::size_t> keys;          ///< in the order in which the batch has them

@@ -9,7 +9,7 @@
 
 #include <core/rule_kind.hpp>
 #include <redis/protocol/key.hpp>
-#include <redis/protocol/reply_header.hpp>
+#include <redis/protocol/known_replies.hpp>
 #include <redis/script/wire.hpp>
 #include <support/decision_text.hpp>
 

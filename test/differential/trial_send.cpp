@@ -4,7 +4,6 @@
 // step.
 
 #include <core/rule_kind.hpp>
-#include <hash/fnv1a.hpp>
 
 #include "trial.hpp"
 
@@ -23,8 +22,7 @@ trial::trial(test::raw_client& server, const scripts& run, const history& told, 
     for (std::size_t key = 0; key < told.keys; ++key) {
         const auto bytes = std::to_string(key);
         family_at_ =
-            redis::append_key(names_.emplace_back(), {prefix_, told.versions.front().name(), bytes,
-                                                      hash::fnv1a_64(bytes)});
+            redis::append_key(names_.emplace_back(), prefix_, told.versions.front().name(), bytes);
     }
     for (const auto& version : told_.versions)
         for (const auto& l : version.data()->compiled.rules()) {

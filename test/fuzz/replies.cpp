@@ -7,8 +7,8 @@
 #include <colimit/bloom_filter.hpp>
 #include <colimit/policy.hpp>
 #include <redis/connection/session.hpp>
-#include <redis/multi/transactor.hpp>
-#include <redis/script/batcher.hpp>
+#include <redis/multi/multi_queue.hpp>
+#include <redis/script/script_queue.hpp>
 #include <support/fake_operation.hpp>
 
 #include <array>
@@ -162,13 +162,13 @@ class conversation {
 };
 
 [[nodiscard]] std::unique_ptr<redis::call_queue> by_script() {
-    return std::make_unique<redis::batcher>(
-        redis::batcher_settings{.prefix = "t", .batch_size = 8, .batches_in_flight = 2});
+    return std::make_unique<redis::script_queue>(
+        redis::queue_settings{.prefix = "t", .batch_size = 8, .batches_in_flight = 2});
 }
 
 [[nodiscard]] std::unique_ptr<redis::call_queue> by_transaction() {
-    auto queue = std::make_unique<redis::transactor>(
-        redis::transactor_settings{.prefix = "t", .batch_size = 8, .clock = [] { return here; }});
+    auto queue = std::make_unique<redis::multi_queue>(
+        redis::queue_settings{.prefix = "t", .batch_size = 8, .clock = [] { return here; }});
     queue->begin_connection({.origin = "run.3.", .time = here, .asked = here, .answered = here});
     return queue;
 }

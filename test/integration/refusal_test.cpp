@@ -3,7 +3,6 @@
 // Servers that refuse commands: foreign values, out of memory, read-only, no permission.
 
 #include <boost/test/unit_test.hpp>
-#include <hash/fnv1a.hpp>
 
 #include <redis/protocol/key.hpp>
 #include <support/live_limiter.hpp>
@@ -25,7 +24,7 @@ const auto rules = policy{"p", gcra(5, 1h)};
 
 [[nodiscard]] std::string name_of(std::string_view key) {
     auto out = std::string{};
-    redis::append_key(out, {"colimit", "p", key, hash::fnv1a_64(key)});
+    redis::append_key(out, "colimit", "p", key);
     return out;
 }
 

@@ -12,7 +12,7 @@
 #include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
-#include <redis/script/seen.hpp>
+#include <redis/script/wire.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
@@ -86,8 +86,7 @@ class asker {
 [[nodiscard]] std::string name_of(const bloom_filter& f, std::size_t parity, std::uint32_t block) {
     auto name = std::string{};
     const auto number = std::to_string(block);
-    const auto at =
-        redis::append_key(name, {config{}.prefix, f.name(), number, hash::fnv1a_64(number)});
+    const auto at = redis::append_key(name, config{}.prefix, f.name(), number);
     const auto family = redis::bitmap_family(*f.data()->filter, parity);
     return name.insert(at, family.data(), family.size());
 }

@@ -9,7 +9,6 @@
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
 #include <core/compiled_policy.hpp>
-#include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
 
@@ -220,7 +219,7 @@ namespace {
 [[nodiscard]] std::string name_in_family(const policy& p, std::string_view key,
                                          std::string_view family) {
     std::string name;
-    const auto at = redis::append_key(name, {config{}.prefix, p.name(), key, hash::fnv1a_64(key)});
+    const auto at = redis::append_key(name, config{}.prefix, p.name(), key);
     return name.insert(at, family);
 }
 

@@ -5,7 +5,7 @@
 
 #include "stores.hpp"
 
-#include <redis/multi/transactor.hpp>
+#include <redis/multi/multi_queue.hpp>
 #include <support/fake_operation.hpp>
 #include <support/live_limiter.hpp>
 
@@ -89,7 +89,7 @@ class direct_client {
 
     std::int64_t off_;
     raw_client line_;
-    redis::transactor queue_;
+    redis::multi_queue queue_;
 };
 
 } // namespace

@@ -11,6 +11,7 @@
 #include <policy/policy_data.hpp>
 #include <redis/protocol/resp.hpp>
 #include <redis/script/wire.hpp>
+#include <support/stored_value.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -110,18 +111,18 @@ struct script_reply {
     std::string time = "1000 0";
     std::int64_t granted = 0;
     std::string statuses = "-";
-    std::vector<std::size_t> rows{}; ///< where states are packed: how many of them each row has
+    std::vector<std::size_t> shards{}; ///< if states are packed: how many of them each shard has
 
     [[nodiscard]] std::string bytes() const {
         auto out = std::string{};
-        redis::resp::append_array(out, (rows.empty() ? values.size() : rows.size()) + 1);
-        auto row = rows.begin();
-        auto left = std::size_t{0};
+        redis::resp::append_array(out, (shards.empty() ? values.size() : shards.size()) + 1);
+        auto shard = shards.begin();
+        auto rest = std::size_t{0};
         for (const auto& v : values) {
-            if (row != rows.end() && left-- == 0) {
-                redis::resp::append_array(out, *row + 1);
+            if (shard != shards.end() && rest-- == 0) {
+                redis::resp::append_array(out, *shard + 1);
                 out += "$-1\r\n";
-                left = *row++ - 1;
+                rest = *shard++ - 1;
             }
             if (v)
                 redis::resp::append_bulk(out, *v);
@@ -165,7 +166,7 @@ class script_double {
                 question.verb == detail::verb::allow || question.verb == detail::verb::peek;
             reply.granted += asks && result.allowed() ? 1 : 0;
             if (effect == core::effect::store)
-                value = redis::encode_value(plan, state, 0);
+                value = test::encode_value(plan, state, 0);
             else if (effect == core::effect::erase)
                 value.reset();
         }

@@ -48,7 +48,7 @@ using namespace colimit;
 [[nodiscard]] std::string name_of(std::string_view key, std::string_view policy = "p",
                                   std::string_view prefix = "colimit") {
     auto out = std::string{};
-    const auto family_at = redis::append_key(out, {prefix, policy, key, hash::fnv1a_64(key)});
+    const auto family_at = redis::append_key(out, prefix, policy, key);
     auto names = redis::key_names{};
     names.start("another", "policy");
     names.start(prefix, policy);

@@ -19,28 +19,28 @@ constexpr auto settings = colimit::redis::liveness_settings{
 
 BOOST_AUTO_TEST_CASE(a_server_that_was_heard_shortly_before_has_the_whole_silence_limit) {
     auto l = liveness{settings};
-    l.heard(1'000'000);
+    l.on_data(1'000'000);
     l.await_reply(1'000'000 + liveness::doubtful_idleness - 1);
     BOOST_TEST(l.silence_ends() == 1'000'000 + liveness::doubtful_idleness - 1 + 2'000'000);
 }
 
 BOOST_AUTO_TEST_CASE(after_an_idle_time_it_has_the_doubt_limit_until_it_is_heard) {
     auto l = liveness{settings};
-    l.heard(1'000'000);
+    l.on_data(1'000'000);
     l.await_reply(1'000'000 + liveness::doubtful_idleness);
     BOOST_TEST(l.silence_ends() == 1'000'000 + liveness::doubtful_idleness + 300'000);
-    l.heard(1'600'000);
+    l.on_data(1'600'000);
     BOOST_TEST(l.silence_ends() == 3'600'000);
 }
 
 BOOST_AUTO_TEST_CASE(a_ping_is_due_after_the_interval_and_is_answered_within_the_doubt_limit) {
     auto l = liveness{settings};
-    l.heard(1'000'000);
+    l.on_data(1'000'000);
     BOOST_TEST(l.ping_due() == 1'500'000);
     l.begin_ping(1'500'000);
     BOOST_TEST(l.is_ping_owed());
     BOOST_TEST(l.silence_ends() == 1'800'000);
-    l.heard(1'500'100);
+    l.on_data(1'500'100);
     l.end_ping(true);
     BOOST_TEST(!l.is_ping_owed());
     BOOST_TEST(l.ping_due() == 2'000'100);
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(without_an_interval_no_ping_is_due) {
     auto without = settings;
     without.ping_interval = 0;
     auto l = liveness{without};
-    l.heard(1'000'000);
+    l.on_data(1'000'000);
     BOOST_TEST(l.ping_due() == liveness::never);
 }
 

@@ -10,7 +10,7 @@
 #include <policy/policy_data.hpp>
 #include <policy/request_check.hpp>
 #include <redis/protocol/key.hpp>
-#include <redis/script/batch.hpp>
+#include <redis/script/script_batch.hpp>
 #include <support/fake_operation.hpp>
 #include <support/refusal.hpp>
 #include <support/script_double.hpp>
@@ -39,19 +39,19 @@ using namespace colimit;
     return p.data()->compiled.generation / 1'000'000;
 }
 
-/// The hashes of a key's row, by the limiter's prefix "t".
-[[nodiscard]] std::string row_of(std::string_view key, std::string_view which) {
+/// The hashes of a key's shard, by the limiter's prefix "t".
+[[nodiscard]] std::string hashes_of(std::string_view key, std::string_view which) {
     auto name = std::string{};
-    redis::append_row(name, "t", "p", redis::row_of(hash::fnv1a_64(key)));
+    redis::append_shard(name, "t", "p", redis::shard_of(hash::fnv1a_64(key)));
     return name.append(which);
 }
 
-/// A key of each row, in the order of the rows.
-[[nodiscard]] std::array<std::string, redis::row_count> key_of_each_row() {
-    auto keys = std::array<std::string, redis::row_count>{};
+/// A key of each shard, in the order of the shards.
+[[nodiscard]] std::array<std::string, redis::shard_count> key_of_each_shard() {
+    auto keys = std::array<std::string, redis::shard_count>{};
     for (auto left = keys.size(), i = std::size_t{0}; left > 0; ++i) {
         const auto key = "key " + std::to_string(i);
-        auto& found = keys[redis::row_of(hash::fnv1a_64(key))];
+        auto& found = keys[redis::shard_of(hash::fnv1a_64(key))];
         left -= found.empty() ? 1U : 0U;
         found = found.empty() ? key : found;
     }
@@ -121,26 +121,26 @@ BOOST_AUTO_TEST_CASE(who_would_owe_for_longer_is_refused_with_the_reason) {
     BOOST_TEST(detail::is_valid({.verb = detail::verb::charge, .cost = 100, .at_least = 0}, plan));
 }
 
-BOOST_AUTO_TEST_CASE(keys_spread_evenly_over_the_rows) {
-    auto rows = std::array<int, redis::row_count>{};
+BOOST_AUTO_TEST_CASE(keys_spread_evenly_over_the_shards) {
+    auto shards = std::array<int, redis::shard_count>{};
     for (int i = 0; i < 80'000; ++i)
-        ++rows[redis::row_of(hash::fnv1a_64("user:" + std::to_string(i)))];
-    for (const auto n : rows) {
+        ++shards[redis::shard_of(hash::fnv1a_64("user:" + std::to_string(i)))];
+    for (const auto n : shards) {
         BOOST_TEST(n > 9'000);
         BOOST_TEST(n < 11'000);
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_row_lies_in_a_slot_of_its_own) {
+BOOST_AUTO_TEST_CASE(a_shard_lies_in_a_slot_of_its_own) {
     auto name = std::string{};
-    redis::append_row(name, "colimit", "api", 3);
+    redis::append_shard(name, "colimit", "api", 3);
     BOOST_TEST(name == "colimit:{" + std::string{redis::tag(24)} + "}:api:");
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_names_the_hashes_of_its_rows_and_the_fields_of_its_keys) {
+BOOST_AUTO_TEST_CASE(a_batch_names_the_hashes_of_its_shards_and_the_fields_of_its_keys) {
     const auto p = packed(gcra(2, 1s));
-    const auto keys = key_of_each_row();
-    auto batch = redis::batch{4};
+    const auto keys = key_of_each_shard();
+    auto batch = redis::script_batch{4};
     auto ops = std::deque<test::fake_operation>(4);
     batch.start(p.data(), detail::store_clock, 7);
     batch.add(ops[0], "t", keys[5]);
@@ -152,10 +152,10 @@ BOOST_AUTO_TEST_CASE(a_batch_names_the_hashes_of_its_rows_and_the_fields_of_its_
     batch.encode(out, "0");
     const auto words = test::commands_of(std::move(out)).at(0);
     const auto expected = test::command{"4",
-                                        row_of(keys[2], "new"),
-                                        row_of(keys[2], "old"),
-                                        row_of(keys[5], "new"),
-                                        row_of(keys[5], "old"),
+                                        hashes_of(keys[2], "new"),
+                                        hashes_of(keys[2], "old"),
+                                        hashes_of(keys[5], "new"),
+                                        hashes_of(keys[5], "old"),
                                         p.data()->wire,
                                         "7",
                                         "",
@@ -167,11 +167,11 @@ BOOST_AUTO_TEST_CASE(a_batch_names_the_hashes_of_its_rows_and_the_fields_of_its_
     BOOST_TEST((test::command{words.begin() + 2, words.end()} == expected));
 }
 
-/// A batch of two calls on keys of two rows, the second one's first.
-struct two_rows {
-    two_rows() {
+/// A batch of two calls on keys of two shards, the second one's first.
+struct two_shards {
+    two_shards() {
         const auto p = packed(gcra(2, 1s));
-        const auto keys = key_of_each_row();
+        const auto keys = key_of_each_shard();
         batch.start(p.data(), 5'000'000, 7);
         batch.add(later, "t", keys[6]);
         batch.add(sooner, "t", keys[1]);
@@ -188,48 +188,48 @@ struct two_rows {
         return is_one;
     }
 
-    redis::batch batch{2};
+    redis::script_batch batch{2};
     test::fake_operation later{};
     test::fake_operation sooner{};
 };
 
-BOOST_FIXTURE_TEST_CASE(a_reply_has_the_keys_in_the_order_of_their_rows, two_rows) {
+BOOST_FIXTURE_TEST_CASE(a_reply_has_the_keys_in_the_order_of_their_shards, two_shards) {
     BOOST_TEST(reads(test::script_reply{.values = {std::nullopt, std::nullopt},
                                         .nonce = "7",
                                         .granted = 1,
                                         .statuses = ".c",
-                                        .rows = {1, 1}}
+                                        .shards = {1, 1}}
                          .bytes()));
     BOOST_TEST(sooner.result.remaining == 1);
     BOOST_TEST((later.ec == errc::key_conflict));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_brief_value_has_the_numbers_of_the_policy, two_rows) {
+BOOST_FIXTURE_TEST_CASE(a_brief_value_has_the_numbers_of_the_policy, two_shards) {
     const double numbers[] = {4'999'999, 1'000'000}; // a microsecond before, one of two
     const auto brief = std::string(reinterpret_cast<const char*>(numbers), sizeof numbers);
     BOOST_TEST(reads(test::script_reply{
-        .values = {brief, std::nullopt}, .nonce = "7", .granted = 2, .rows = {1, 1}}
+        .values = {brief, std::nullopt}, .nonce = "7", .granted = 2, .shards = {1, 1}}
                          .bytes()));
     BOOST_TEST(sooner.result.remaining == 0);
     BOOST_TEST(later.result.remaining == 1);
 }
 
-BOOST_AUTO_TEST_CASE(rows_of_several_keys_follow_each_other) {
+BOOST_AUTO_TEST_CASE(shards_of_several_keys_follow_each_other) {
     const auto p = packed(gcra(2, 1s));
-    auto batch = redis::batch{64};
+    auto batch = redis::script_batch{64};
     auto ops = std::deque<test::fake_operation>(64);
-    auto rows = std::array<std::size_t, redis::row_count>{};
+    auto shards = std::array<std::size_t, redis::shard_count>{};
     batch.start(p.data(), 5'000'000, 7);
     for (std::size_t i = 0; i < ops.size(); ++i) {
         batch.add(ops[i], "t", std::to_string(i));
-        ++rows[redis::row_of(hash::fnv1a_64(std::to_string(i)))];
+        ++shards[redis::shard_of(hash::fnv1a_64(std::to_string(i)))];
     }
     auto out = std::string{};
     batch.encode(out, "0");
     auto reply = test::script_reply{.nonce = "7", .granted = 64};
     reply.values.resize(64);
-    reply.rows.assign(rows.begin(), rows.end());
-    BOOST_REQUIRE(std::ranges::min(rows) > 1U);
+    reply.shards.assign(shards.begin(), shards.end());
+    BOOST_REQUIRE(std::ranges::min(shards) > 1U);
     auto reader = redis::resp::decoder{};
     const auto bytes = reply.bytes();
     BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
@@ -239,24 +239,24 @@ BOOST_AUTO_TEST_CASE(rows_of_several_keys_follow_each_other) {
         BOOST_TEST(op.result.remaining == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_reply_of_other_rows_is_none_to_the_batch) {
+BOOST_AUTO_TEST_CASE(a_reply_of_other_shards_is_none_to_the_batch) {
     const auto good = test::script_reply{
-        .values = {std::nullopt, std::nullopt}, .nonce = "7", .granted = 2, .rows = {1, 1}};
-    BOOST_TEST(two_rows{}.reads(good.bytes()));
-    for (const auto& rows : {std::vector<std::size_t>{}, {2}}) {
+        .values = {std::nullopt, std::nullopt}, .nonce = "7", .granted = 2, .shards = {1, 1}};
+    BOOST_TEST(two_shards{}.reads(good.bytes()));
+    for (const auto& shards : {std::vector<std::size_t>{}, {2}}) {
         auto bad = good;
-        bad.rows = rows;
-        BOOST_TEST(!two_rows{}.reads(bad.bytes()));
+        bad.shards = shards;
+        BOOST_TEST(!two_shards{}.reads(bad.bytes()));
     }
     auto bytes = good.bytes();
     bytes.replace(bytes.find("$-1\r\n"), 5, "$0\r\n\r\n");
-    BOOST_TEST(!two_rows{}.reads(bytes)); // a value instead of the nil
+    BOOST_TEST(!two_shards{}.reads(bytes)); // a value instead of the nil
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_that_was_taken_back_takes_calls_in_all_its_rows) {
+BOOST_AUTO_TEST_CASE(a_batch_that_was_taken_back_takes_calls_in_all_its_shards) {
     const auto p = packed(gcra(2, 1s));
-    const auto keys = key_of_each_row();
-    auto batch = redis::batch{8};
+    const auto keys = key_of_each_shard();
+    auto batch = redis::script_batch{8};
     auto ops = std::deque<test::fake_operation>(4);
     batch.start(p.data(), detail::store_clock, 7);
     batch.add(ops[0], "t", keys[4]);

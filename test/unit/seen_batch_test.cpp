@@ -6,8 +6,8 @@
 #include <core/bloom.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/script.hpp>
-#include <redis/script/batch.hpp>
-#include <redis/script/seen.hpp>
+#include <redis/script/script_batch.hpp>
+#include <redis/script/wire.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
 
@@ -59,7 +59,7 @@ struct fixture {
         return needs;
     }
 
-    redis::batch batch{8};
+    redis::script_batch batch{8};
     std::deque<fake_operation> ops;
 };
 
@@ -90,7 +90,7 @@ BOOST_FIXTURE_TEST_CASE(ids_are_asked_by_their_block_in_both_generations, fixtur
     for (const auto* id : {"a", "b"}) {
         auto mark = std::string{};
         redis::append_mark(mark, shape, core::bits_of(shape, id));
-        redis::append_id(calls, 0, mark);
+        calls.append(2, '\0').append(mark); // block 0
     }
     BOOST_TEST(words.back() == calls);
 }

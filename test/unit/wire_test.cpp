@@ -8,6 +8,7 @@
 #include <colimit/policy.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/script/wire.hpp>
+#include <support/stored_value.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -115,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_value_comes_back_as_it_was_written) {
     state.states[0] = {
         .t = limits::max_time, .debt = 1, .num = limits::max_exact_integer, .capacity = 1};
     state.states[1] = {.t = 0, .debt = 0, .num = 1, .capacity = limits::max_exact_integer};
-    const auto value = redis::encode_value(plan_of(two), state, 123'456'789);
+    const auto value = test::encode_value(plan_of(two), state, 123'456'789);
     BOOST_TEST(value.size() == 8U + 2 * 36);
     const auto& rules = plan_of(two).limits;
     BOOST_TEST(value ==
@@ -128,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_value_comes_back_as_it_was_written) {
 }
 
 BOOST_AUTO_TEST_CASE(a_value_of_one_rule_has_44_bytes) {
-    BOOST_TEST(redis::encode_value(plan_of(one), {}, 0).size() == 44U);
+    BOOST_TEST(test::encode_value(plan_of(one), {}, 0).size() == 44U);
 }
 
 BOOST_AUTO_TEST_CASE(no_key_is_no_state) {
@@ -173,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_brief_value_has_t_and_debt_and_what_the_policy_says) {
 
 BOOST_AUTO_TEST_CASE(brief_values_leave_out_what_all_states_of_a_rule_have) {
     const auto numbers_of = [](const rule& r) {
-        return redis::encode_brief_numbers(
+        return test::encode_brief_numbers(
             plan_of(policy{"p", r.named("a")}.with_storage(storage::shared_hash)));
     };
     const auto tag = bytes_of(tag_a());
@@ -190,9 +191,8 @@ BOOST_AUTO_TEST_CASE(brief_values_leave_out_what_all_states_of_a_rule_have) {
     BOOST_TEST(numbers_of(token_bucket(3, 3, 1s).stepwise()).substr(12) == bytes_of(3.0));
     BOOST_TEST(numbers_of(fixed_window(5, 1s)).substr(12) == bytes_of(1.0));
     BOOST_TEST(numbers_of(sliding_window(5, 1s)).empty());
-    BOOST_TEST(redis::encode_brief_numbers(plan_of(one)).empty());
-    BOOST_TEST(
-        redis::encode_brief_numbers(plan_of(two.with_storage(storage::shared_hash))).empty());
+    BOOST_TEST(test::encode_brief_numbers(plan_of(one)).empty());
+    BOOST_TEST(test::encode_brief_numbers(plan_of(two.with_storage(storage::shared_hash))).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_value_of_another_length_is_invalid) {

@@ -5,6 +5,7 @@
 
 #include <policy/policy_data.hpp>
 #include <redis/script/wire.hpp>
+#include <support/stored_value.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -26,7 +27,7 @@ BOOST_AUTO_TEST_CASE(of_a_rule_that_stands_twice_in_a_value_the_first_counts) {
     state.states[1] = {.t = 1, .debt = 20, .num = 1'000'000, .capacity = 1};
     auto twice = plan;
     twice.limits[0].tag = twice.limits[1].tag;
-    const auto value = colimit::redis::encode_value(twice, state, 0);
+    const auto value = colimit::test::encode_value(twice, state, 0);
 
     const auto read = colimit::redis::decode_value(plan, value);
 

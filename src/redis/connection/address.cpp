@@ -120,16 +120,6 @@ constexpr auto port_kind = number_kind{"port", 1, 65'535, false, ""};
 constexpr auto port_or_password = number_kind{
     "port", 1, 65'535, true, "; if this is a password, '@' and the host must follow it"};
 
-/// Parses the text before the `@`.
-void read_credentials(part credentials, address& out) {
-    const auto colon = credentials.text.find(':');
-    if (colon != npos)
-        out.user = percent_decoded(credentials.until(colon));
-    out.password = percent_decoded(colon == npos ? credentials : credentials.from(colon + 1));
-    if (out.user.empty() && out.password.empty())
-        refuse(credentials.at, "before the '@' there must be a user or a password");
-}
-
 /// Parses and removes an optional `[user][:password]@` at the front.
 [[nodiscard]] part after_credentials(part authority, address& out) {
     const auto sign = authority.text.find('@');
@@ -137,7 +127,13 @@ void read_credentials(part credentials, address& out) {
         return authority;
     if (authority.text.find('@', sign + 1) != npos)
         refuse(authority.at + sign, "an '@' in a user or password must be written %40");
-    read_credentials(authority.until(sign), out);
+    const auto credentials = authority.until(sign);
+    const auto colon = credentials.text.find(':');
+    if (colon != npos)
+        out.user = percent_decoded(credentials.until(colon));
+    out.password = percent_decoded(colon == npos ? credentials : credentials.from(colon + 1));
+    if (out.user.empty() && out.password.empty())
+        refuse(credentials.at, "before the '@' there must be a user or a password");
     return authority.from(sign + 1);
 }
 
@@ -196,12 +192,6 @@ void read_redis(part rest, address& out) {
         out.database = static_cast<int>(read_number(tail.from(1), database_kind));
 }
 
-void read_query(part query, address& out) {
-    if (!query.text.starts_with("db="))
-        refuse(query.at, "expected db=N (a '?' in the path must be written %3F)");
-    out.database = static_cast<int>(read_number(query.from(3), database_kind));
-}
-
 void read_unix(part rest, address& out) {
     out.kind = address::kind::unix_socket;
     if (rest.text.starts_with("//")) {
@@ -214,15 +204,19 @@ void read_unix(part rest, address& out) {
     }
     if (!rest.text.starts_with('/'))
         refuse(rest.at, "expected '/': the path of a unix socket is absolute");
-    const auto mark = std::min(rest.text.find('?'), rest.text.size());
-    out.path = percent_decoded(rest.until(mark));
+    const auto question = std::min(rest.text.find('?'), rest.text.size());
+    out.path = percent_decoded(rest.until(question));
     if (out.path.find('\0') != npos)
         refuse(rest.at, "the path has a zero byte");
     if (out.path.size() > longest_path)
         refuse(rest.at, "the path must have at most " + std::to_string(longest_path) +
                             " bytes, has " + std::to_string(out.path.size()));
-    if (mark < rest.text.size())
-        read_query(rest.from(mark + 1), out);
+    if (question == rest.text.size())
+        return;
+    const auto query = rest.from(question + 1);
+    if (!query.text.starts_with("db="))
+        refuse(query.at, "expected db=N (a '?' in the path must be written %3F)");
+    out.database = static_cast<int>(read_number(query.from(3), database_kind));
 }
 
 } // namespace

@@ -4,6 +4,8 @@
 
 #include <redis/connection/breaker.hpp>
 
+#include <boost/assert.hpp>
+
 #include <algorithm>
 
 namespace colimit::redis {
@@ -11,21 +13,10 @@ namespace colimit::redis {
 breaker::breaker(breaker_settings settings)
     : settings_(settings), pause_(settings.pause_least), random_(settings.seed) {}
 
-std::optional<std::int64_t> breaker::probe_at() const noexcept {
-    if (!is_open_ || is_probing())
-        return std::nullopt;
-    return due_;
-}
-
 std::optional<std::int64_t> breaker::probe_late_at() const noexcept {
     if (!is_probing() || is_probe_late_)
         return std::nullopt;
     return *probed_at_ + settings_.probe_timeout;
-}
-
-void breaker::begin_probe(std::int64_t now) noexcept {
-    probed_at_ = now;
-    is_probe_late_ = false;
 }
 
 void breaker::on_failure(std::int64_t now) {
@@ -37,18 +28,8 @@ void breaker::on_failure(std::int64_t now) {
     pause(now);
 }
 
-void breaker::on_success() noexcept {
-    if (is_open_)
-        return;
-    misses_ = 0;
-    pause_ = settings_.pause_least;
-}
-
-void breaker::on_late_reply(std::int64_t now) noexcept {
-    due_ = std::min(due_, now);
-}
-
 void breaker::end_probe(bool served, std::int64_t now) {
+    BOOST_ASSERT(is_probing());
     probed_at_.reset();
     if (!is_open_)
         return;
@@ -62,11 +43,6 @@ void breaker::end_probe(bool served, std::int64_t now) {
         return;
     is_open_ = false;
     misses_ = 0;
-}
-
-void breaker::on_handshake() noexcept {
-    is_open_ = false;
-    misses_ = std::min(misses_, settings_.misses - 1);
 }
 
 /// Waits between half and all of the current pause; the next one is twice as long.

@@ -20,6 +20,7 @@
 #ifndef COLIMIT_REDIS_CONNECTION_BREAKER_HPP
 #define COLIMIT_REDIS_CONNECTION_BREAKER_HPP
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -47,25 +48,38 @@ class breaker {
     /// Returns when the probe in flight will be late, unless it is already.
     [[nodiscard]] std::optional<std::int64_t> probe_late_at() const noexcept;
     /// Returns when the next probe is due, if it is open and no probe is in flight.
-    [[nodiscard]] std::optional<std::int64_t> probe_at() const noexcept;
+    [[nodiscard]] std::optional<std::int64_t> probe_at() const noexcept {
+        return is_open_ && !is_probing() ? std::optional{due_} : std::nullopt;
+    }
 
-    /// Notes that a call, or the connection, had no reply.
+    /// Called when a call, or the connection, had no reply.
     void on_failure(std::int64_t now);
-    /// Notes that a call was answered in time.
-    void on_success() noexcept;
+    /// Called when a call was answered in time.
+    void on_success() noexcept {
+        if (is_open_)
+            return;
+        misses_ = 0;
+        pause_ = settings_.pause_least;
+    }
     /// Notes a late reply: the server is probed at once.
-    void on_late_reply(std::int64_t now) noexcept;
+    void on_late_reply(std::int64_t now) noexcept { due_ = std::min(due_, now); }
 
-    void begin_probe(std::int64_t now) noexcept;
-    /// Notes that no reply to the probe has arrived in time.
+    void begin_probe(std::int64_t now) noexcept {
+        probed_at_ = now;
+        is_probe_late_ = false;
+    }
+    /// Called when no reply to the probe has arrived in time.
     void miss_probe() noexcept { is_probe_late_ = true; }
     /// @param served whether the server executes commands
     void end_probe(bool served, std::int64_t now);
-    /// Notes that the connection is lost, and the probe with it.
+    /// Called when the connection is lost, and the probe with it.
     void lose_connection() noexcept { probed_at_.reset(); }
-    /// Notes that a handshake has succeeded, with several good replies. Closes, but the next miss
+    /// Called when a handshake has succeeded, with several good replies. Closes, but the next miss
     /// opens again: a server may complete handshakes and then not execute calls.
-    void on_handshake() noexcept;
+    void on_handshake() noexcept {
+        is_open_ = false;
+        misses_ = std::min(misses_, settings_.misses - 1);
+    }
 
   private:
     void pause(std::int64_t now);

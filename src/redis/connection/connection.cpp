@@ -19,12 +19,6 @@ namespace {
 /// connection is replaced.
 constexpr std::int64_t min_silence = 2'000'000;
 
-[[nodiscard]] liveness_settings liveness_settings_of(const connection_settings& s) noexcept {
-    return {.silence_limit = std::max(5 * s.timeout, min_silence),
-            .doubt_limit = std::max(s.timeout, s.ping_timeout),
-            .ping_interval = s.ping_interval};
-}
-
 } // namespace
 
 connection::connection(const executor& own, detail::thread_lock& lock, connection_settings settings,
@@ -33,7 +27,10 @@ connection::connection(const executor& own, detail::thread_lock& lock, connectio
       session_(std::move(settings.session)), breaker_(settings.breaker),
       stream_(own, std::move(settings.where), std::move(settings.tls), settings.tcp),
       problems_(problems, session_, stream_), timeout_(settings.timeout),
-      decoder_(settings.long_bulks), liveness_(liveness_settings_of(settings)),
+      decoder_(settings.long_bulks),
+      liveness_({.silence_limit = std::max(5 * settings.timeout, min_silence),
+                 .doubt_limit = std::max(settings.timeout, settings.ping_timeout),
+                 .ping_interval = settings.ping_interval}),
       timer_(own, lock, [this] { on_time(); }), arrivals_(stream_) {
     session_.report_to(problems);
 }
@@ -54,8 +51,6 @@ health_state connection::state() const noexcept {
     return is_ready() ? health_state::ready : health_state::connecting;
 }
 
-// Life
-
 void connection::open() {
     read_clock();
     attempt([this] { perform(session_.start(now_)); });
@@ -65,10 +60,6 @@ void connection::open() {
 void connection::close(bool now) noexcept {
     session_.close();
     timer_.clear();
-    close_stream(now);
-}
-
-void connection::close_stream(bool now) noexcept {
     if (now)
         return stream_.shut_down();
     try {
@@ -99,7 +90,7 @@ void connection::on_connect(std::uint64_t connection, error_code ec) {
         return;
     read_clock();
     if (ec) {
-        problems_.note_failure(ec);
+        problems_.report_failure(ec);
         return lose(ec);
     }
     handed_ = confirmed_ = 0;
@@ -157,8 +148,6 @@ void connection::disconnect() {
     wait();
 }
 
-// Writing
-
 void connection::flush() {
     if (is_writing_ || !is_ready())
         return;
@@ -199,7 +188,7 @@ void connection::on_write(std::uint64_t connection, error_code ec, std::size_t b
     if (ec) {
         read_clock();
         handed_ = confirmed_;
-        problems_.note_loss(ec);
+        problems_.report_loss(ec);
         return lose(ec);
     }
     if (owes_handshake_)
@@ -207,8 +196,6 @@ void connection::on_write(std::uint64_t connection, error_code ec, std::size_t b
     flush();
     wait();
 }
-
-// Reading
 
 void connection::start_read() {
     stream_.read_some(self(), in_.prepare());
@@ -220,10 +207,10 @@ void connection::on_read(std::uint64_t connection, error_code ec, std::size_t by
         return;
     read_clock();
     if (ec) {
-        problems_.note_loss(ec);
+        problems_.report_loss(ec);
         return lose(ec);
     }
-    liveness_.heard(now_);
+    liveness_.on_data(now_);
     in_.commit(bytes);
     bytes_in_ += bytes;
     attempt([this] { read_replies(); });
@@ -243,8 +230,12 @@ void connection::read_replies() {
     const auto connection = stream_.connection();
     for (auto bytes = in_.unread(); !bytes.empty(); bytes = in_.unread()) {
         const auto fed = decoder_.feed(bytes);
-        if (fed == progress::malformed)
-            return read_malformed_reply(bytes);
+        if (fed == progress::malformed && !is_ready())
+            return perform(session_.read_garbage(now_, bytes));
+        if (fed == progress::malformed) {
+            problems_.report_reply("a malformed reply");
+            return lose(recovery::reconnect);
+        }
         if (fed == progress::need_more) {
             // A string that is longer than any valid one is not kept.
             const auto dropped = in_.erase(decoder_.consumed(), decoder_.surplus());
@@ -276,30 +267,22 @@ bool connection::read_reply(std::string_view bytes) {
             breaker_.on_failure(now_); // the server is loading its dataset
         return true;
     }
-    const auto needs = liveness_.is_ping_owed() ? end_ping(bytes)
-                       : breaker_.is_probing()  ? end_probe(bytes)
-                                                : read_answer(bytes);
+    const auto is_pong = liveness_.is_ping_owed() || breaker_.is_probing();
+    const auto needs = is_pong ? read_pong(bytes) : read_answer(bytes);
     if (needs < recovery::reconnect)
         return true;
-    const auto& first = decoder_.nodes().front();
+    const auto& first = decoder_.first();
     const auto is_refusal = first.kind == resp::kind::error &&
                             classify(decoder_.text(first, bytes)).code == errc::auth_failed;
     lose(needs, is_refusal ? errc::auth_failed : errc::unavailable);
     return false;
 }
 
-void connection::read_malformed_reply(std::string_view bytes) {
-    if (!is_ready())
-        return perform(session_.read_garbage(now_, bytes));
-    problems_.note_reply("a malformed reply");
-    lose(recovery::reconnect);
-}
-
 /// Reads the next reply to requests, and returns the recovery that it needs.
 recovery connection::read_answer(std::string_view bytes) {
     const auto needs = requests_.read_reply(decoder_, bytes);
     if (!needs)
-        problems_.note_reply("a reply that belongs to another request");
+        problems_.report_reply("a reply that belongs to another request");
     // Not replies that only begin a transaction: a server that refuses writes replies OK to these.
     // A reply whose callers still wait came in time.
     if (needs == recovery::keep && requests_.has_ended()) {

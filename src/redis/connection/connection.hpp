@@ -120,20 +120,16 @@ class connection final : private stream_events {
     [[nodiscard]] bool is_breaker_open() const noexcept { return breaker_.is_open(); }
     [[nodiscard]] errc error() const noexcept { return session_.error(); }
     [[nodiscard]] health_state state() const noexcept;
-    /// Returns the phase of the connection.
     [[nodiscard]] phase reached() const noexcept { return problems_.reached(); }
-    /// Returns commands that the user may not run, but that not all calls need.
     [[nodiscard]] const std::string& denied_commands() const noexcept {
         return session_.denied_commands();
     }
 
     [[nodiscard]] std::uint64_t bytes_out() const noexcept { return bytes_out_; }
     [[nodiscard]] std::uint64_t bytes_in() const noexcept { return bytes_in_; }
-    /// Returns the number of connections that became ready.
     [[nodiscard]] std::uint64_t connections() const noexcept { return connections_; }
     [[nodiscard]] std::uint64_t breaker_openings() const noexcept { return breaker_.open_count(); }
     [[nodiscard]] std::uint64_t script_loads() const noexcept { return session_.script_loads(); }
-    /// Returns the number of handshakes in which the server has loaded all scripts.
     [[nodiscard]] std::uint64_t scripts_loaded() const noexcept {
         return session_.scripts_loaded();
     }
@@ -143,8 +139,8 @@ class connection final : private stream_events {
     void on_read(std::uint64_t connection, error_code ec, std::size_t bytes) override;
     void on_write(std::uint64_t connection, error_code ec, std::size_t bytes) override;
     void on_time();
-    void look_again();
-    void look();
+    void check_arrivals_later();
+    void check_arrivals();
     void act_on_time();
 
     /// Runs a step of a connection, which may throw. If memory, or a thread that resolves names,
@@ -154,7 +150,7 @@ class connection final : private stream_events {
         try {
             step();
         } catch (const std::exception& why) {
-            problems_.note_failed_step(why);
+            problems_.report_failed_step(why);
             lose(recovery::reconnect);
         }
     }
@@ -165,20 +161,16 @@ class connection final : private stream_events {
     void disconnect();
     void lose(recovery why, errc error = errc::unavailable);
     void lose(error_code why);
-    void close_stream(bool now) noexcept;
 
     void start_write();
     void start_read();
     void read_replies();
     [[nodiscard]] bool read_reply(std::string_view bytes);
-    void read_malformed_reply(std::string_view bytes);
     [[nodiscard]] recovery read_answer(std::string_view bytes);
 
     void probe();
-    void ping();
-    [[nodiscard]] recovery end_probe(std::string_view bytes);
-    [[nodiscard]] recovery end_ping(std::string_view bytes);
-    void provoke();
+    void send_ping();
+    [[nodiscard]] recovery read_pong(std::string_view bytes);
 
     [[nodiscard]] bool is_closed() const noexcept {
         return session_.state() == session_state::closed;
@@ -221,7 +213,7 @@ class connection final : private stream_events {
     bool is_provoked_ = false; ///< on this connection
     detail::deadline_timer timer_;
     arrival_check arrivals_;
-    detail::handler_memory look_memory_;
+    detail::handler_memory check_memory_;
 
     std::uint64_t bytes_out_ = 0;
     std::uint64_t bytes_in_ = 0;

@@ -21,20 +21,12 @@ namespace {
 }
 
 template<class Text>
-void note(error_sink& to, errc code, phase where, Text text) noexcept {
+void report(error_sink& to, errc code, phase where, Text text) noexcept {
     try {
         to.note_own(code, where, text(), {});
     } catch (const std::exception&) {
         to.note_own(code, where, "out of memory", {});
     }
-}
-
-/// Returns the code if it is a refusal, else `unavailable`.
-[[nodiscard]] errc code_of(error_code why) noexcept {
-    for (const auto code : {errc::auth_failed, errc::untrusted_server, errc::bad_reply})
-        if (why == code)
-            return code;
-    return errc::unavailable;
 }
 
 } // namespace
@@ -50,38 +42,38 @@ phase connection_problems::reached() const noexcept {
     }
 }
 
-void connection_problems::note_failure(error_code why) noexcept {
-    note(to_, code_of(why), stream_.reached(), [&] {
+void connection_problems::report_failure(error_code why) noexcept {
+    report(to_, connection_error(why), stream_.reached(), [&] {
         const auto tls = stream_.tls_failure();
         return name_of(stream_) + ": " + (tls.empty() ? why.message() : std::string{tls});
     });
 }
 
-void connection_problems::note_late() noexcept {
-    note(to_, errc::unavailable, reached(), [&] {
+void connection_problems::report_late() noexcept {
+    report(to_, errc::unavailable, reached(), [&] {
         return name_of(stream_) + (session_.state() == session_state::handshake
                                        ? ": no reply within config::connect_timeout"
                                        : ": no connection within config::connect_timeout");
     });
 }
 
-void connection_problems::note_loss(error_code why) noexcept {
+void connection_problems::report_loss(error_code why) noexcept {
     const auto is_ready = session_.state() == session_state::ready;
-    note(to_, code_of(why), is_ready ? phase::reply : phase::handshake, [&] {
+    report(to_, connection_error(why), is_ready ? phase::reply : phase::handshake, [&] {
         const auto tls = stream_.tls_failure();
         return "the connection was lost: " + (tls.empty() ? why.message() : std::string{tls});
     });
 }
 
-void connection_problems::note_failed_step(const std::exception& why) noexcept {
+void connection_problems::report_failed_step(const std::exception& why) noexcept {
     to_.note_own(errc::unavailable, reached(), "the connection was closed:", why.what());
 }
 
-void connection_problems::note_reply(std::string_view text) noexcept {
+void connection_problems::report_reply(std::string_view text) noexcept {
     to_.note_own(errc::unavailable, phase::reply, text, {});
 }
 
-void connection_problems::note_error(errc code, std::string_view text) noexcept {
+void connection_problems::report_error(errc code, std::string_view text) noexcept {
     to_.note({.code = code, .phase = phase::reply, .text = text});
 }
 

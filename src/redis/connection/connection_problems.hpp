@@ -22,21 +22,20 @@ class connection_problems {
     connection_problems(error_sink& to, const session& s, const stream& io) noexcept
         : to_(to), session_(s), stream_(io) {}
 
-    /// Returns the phase of the connection.
     [[nodiscard]] phase reached() const noexcept;
 
     /// Reports that no connection could be made.
-    void note_failure(error_code why) noexcept;
+    void report_failure(error_code why) noexcept;
     /// Reports that it was not made, or the handshake did not end, within
     /// `config::connect_timeout`.
-    void note_late() noexcept;
-    void note_loss(error_code why) noexcept;
+    void report_late() noexcept;
+    void report_loss(error_code why) noexcept;
     /// Reports an exception of a step: out of memory, or no thread to resolve the host.
-    void note_failed_step(const std::exception& why) noexcept;
+    void report_failed_step(const std::exception& why) noexcept;
     /// Reports a missing or malformed reply.
-    void note_reply(std::string_view text) noexcept;
+    void report_reply(std::string_view text) noexcept;
     /// Reports an error reply to a command of the connection itself.
-    void note_error(errc code, std::string_view text) noexcept;
+    void report_error(errc code, std::string_view text) noexcept;
 
   private:
     error_sink& to_;

@@ -35,61 +35,38 @@ void connection::probe() {
     if (probe_due() > now_)
         return;
     breaker_.begin_probe(now_);
-    liveness_.heard(now_);
+    liveness_.on_data(now_);
+    send_ping();
+}
+
+void connection::send_ping() {
     out_.clear();
     resp::append_command(out_, {"PING"});
     start_write();
 }
 
-void connection::ping() {
-    liveness_.begin_ping(now_);
-    out_.clear();
-    resp::append_command(out_, {"PING"});
-    start_write();
-}
-
-/// Reads the reply to a probe. A busy server is alive, but cannot serve calls. An error reply that
-/// denies only PING, because of the user's permissions or the configuration, counts like PONG.
-recovery connection::end_probe(std::string_view bytes) {
-    const auto& first = decoder_.nodes().front();
+/// Reads the reply to PING. A busy server is alive, but cannot serve calls. An error reply that
+/// denies only PING, because of the user's permissions or the configuration, counts like PONG, but
+/// an idle connection is not checked again.
+recovery connection::read_pong(std::string_view bytes) {
+    const auto& first = decoder_.first();
     if (first.kind == resp::kind::push)
         return recovery::keep;
     const auto is_error = first.kind == resp::kind::error;
     const auto text = is_error ? decoder_.text(first, bytes) : std::string_view{};
     const auto meaning = is_error ? classify(text) : reply_error{{}, recovery::keep};
     const auto is_well = meaning.recovery == recovery::keep;
-    breaker_.end_probe(is_well, now_);
-    if (!is_well)
-        problems_.note_error(meaning.code, text);
-    return meaning.recovery;
-}
-
-recovery connection::end_ping(std::string_view bytes) {
-    const auto& first = decoder_.nodes().front();
-    if (first.kind == resp::kind::push)
-        return recovery::keep;
-    if (first.kind != resp::kind::error) {
-        liveness_.end_ping(true);
-        breaker_.on_success();
-        return recovery::keep;
+    if (liveness_.is_ping_owed()) {
+        liveness_.end_ping(!is_error || !is_well);
+        if (!is_error)
+            breaker_.on_success();
+    } else {
+        breaker_.end_probe(is_well, now_);
     }
-    const auto text = decoder_.text(first, bytes);
-    const auto meaning = classify(text);
-    const auto is_refused_alone = meaning.recovery == recovery::keep;
-    liveness_.end_ping(!is_refused_alone);
-    if (!is_refused_alone)
-        problems_.note_error(meaning.code, text);
+    if (!is_well)
+        problems_.report_error(meaning.code, text);
     return meaning.recovery;
 }
-
-/// Tests whether a server at a `rediss://` address is silent because it does not use TLS.
-void connection::provoke() {
-    is_provoked_ = true;
-    if (stream_.is_silent_in_tls())
-        stream_.provoke(self());
-}
-
-// Time
 
 std::int64_t connection::silence_ends() const noexcept {
     return owes_reply() ? liveness_.silence_ends() : never;
@@ -103,6 +80,8 @@ std::int64_t connection::ping_due() const noexcept {
     return is_idle() && !breaker_.is_open() ? liveness_.ping_due() : never;
 }
 
+/// Returns when to test whether a server at a `rediss://` address is silent because it does not use
+/// TLS.
 std::int64_t connection::provoke_at() const noexcept {
     const auto may_provoke =
         session_.state() == session_state::connecting && stream_.where().tls && !is_provoked_;
@@ -131,24 +110,24 @@ void connection::on_time() {
     if (next_event() > detail::steady_now())
         return wait();
     arrivals_.begin();
-    look_again();
+    check_arrivals_later();
 }
 
-void connection::look_again() {
+void connection::check_arrivals_later() {
     try {
-        detail::post_preallocated(own_executor_, look_memory_,
-                                  [to = owner_.keep_alive(), this] { look(); });
+        detail::post_preallocated(own_executor_, check_memory_,
+                                  [to = owner_.keep_alive(), this] { check_arrivals(); });
     } catch (const std::bad_alloc&) { // only a strand allocates memory
         act_on_time();
     }
 }
 
-void connection::look() {
+void connection::check_arrivals() {
     const std::lock_guard guard{lock_};
     if (is_closed())
         return;
-    if (arrivals_.look())
-        return look_again();
+    if (arrivals_.check())
+        return check_arrivals_later();
     act_on_time();
 }
 
@@ -166,23 +145,29 @@ void connection::act_on_time() {
     const auto unsent = is_ready() ? errc::deadline_exceeded : session_.error();
     if (requests_.expire(now_, unsent) && is_server_late()) {
         if (is_ready())
-            problems_.note_reply("the server did not reply within config::timeout");
+            problems_.report_reply("the server did not reply within config::timeout");
         breaker_.on_failure(now_);
     }
     if (now_ >= breaker_.probe_late_at().value_or(never))
         breaker_.miss_probe();
     if (session_.is_too_late(now_))
-        problems_.note_late();
+        problems_.report_late();
     if (now_ >= provoke_at())
-        attempt([this] { provoke(); });
+        attempt([this] {
+            is_provoked_ = true;
+            stream_.provoke(self());
+        });
     attempt([this] { perform(session_.wake(now_)); });
     if (now_ >= silence_ends()) {
-        problems_.note_reply(
+        problems_.report_reply(
             "the server is silent although it owes replies; the connection was closed");
         lose(recovery::reconnect);
     }
     if (now_ >= ping_due())
-        attempt([this] { ping(); });
+        attempt([this] {
+            liveness_.begin_ping(now_);
+            send_ping();
+        });
     owner_.on_ended();
 }
 

@@ -26,24 +26,23 @@ class liveness {
 
     explicit liveness(const liveness_settings& settings) noexcept : settings_(settings) {}
 
-    /// Notes that a connection has been made.
     void connected() noexcept { may_ping_ = true; }
     void disconnected() noexcept { is_ping_owed_ = is_doubted_ = false; }
-    /// Notes that bytes have arrived, or that a request was sent on a connection that is known to
+    /// Called when bytes have arrived, or that a request was sent on a connection that is known to
     /// be alive.
-    void heard(std::int64_t now) noexcept {
-        heard_ = now;
+    void on_data(std::int64_t now) noexcept {
+        silent_since_ = now;
         is_doubted_ = false;
     }
-    /// Notes that the server owes a reply from now on.
+    /// Called when the server begins to owe a reply.
     void await_reply(std::int64_t now) noexcept {
-        is_doubted_ = now - heard_ >= doubtful_idleness;
-        heard_ = now;
+        is_doubted_ = now - silent_since_ >= doubtful_idleness;
+        silent_since_ = now;
     }
-    /// Notes that PING is sent. Calls are sent behind it; no reply was outstanding before, so the
+    /// Called when PING is sent. Calls are sent behind it; no reply was outstanding before, so the
     /// next reply is its own.
     void begin_ping(std::int64_t now) noexcept {
-        heard_ = now;
+        silent_since_ = now;
         is_doubted_ = is_ping_owed_ = true;
     }
     /// @param may_repeat false if the server refuses PING alone
@@ -55,16 +54,17 @@ class liveness {
     [[nodiscard]] bool is_ping_owed() const noexcept { return is_ping_owed_; }
     /// While replies are owed: returns when the connection counts as lost.
     [[nodiscard]] std::int64_t silence_ends() const noexcept {
-        return heard_ + (is_doubted_ ? settings_.doubt_limit : settings_.silence_limit);
+        return silent_since_ + (is_doubted_ ? settings_.doubt_limit : settings_.silence_limit);
     }
     /// While the connection is idle: returns when it is to be checked.
     [[nodiscard]] std::int64_t ping_due() const noexcept {
-        return may_ping_ && settings_.ping_interval != 0 ? heard_ + settings_.ping_interval : never;
+        return may_ping_ && settings_.ping_interval != 0 ? silent_since_ + settings_.ping_interval
+                                                         : never;
     }
 
   private:
     liveness_settings settings_;
-    std::int64_t heard_ = 0;    ///< when bytes arrived, or the server began to owe a reply
+    std::int64_t silent_since_ = 0; ///< when bytes arrived, or the server began to owe a reply
     bool is_doubted_ = false;   ///< the connection was idle when the server began to owe a reply
     bool is_ping_owed_ = false; ///< the next reply is that to a PING of an idle connection
     bool may_ping_ = true;      ///< the server has not denied it on this connection

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Received bytes that have not been read yet: one block of memory in which replies are decoded in
-// place. It grows with the largest reply, so it is bounded like the decoder.
+// place. It grows with the largest reply, so it is bounded like the decoder. Bytes are moved to the
+// front only when the space behind them is used up.
 
 #ifndef COLIMIT_REDIS_CONNECTION_READ_BUFFER_HPP
 #define COLIMIT_REDIS_CONNECTION_READ_BUFFER_HPP
 
+#include <boost/assert.hpp>
+
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -26,12 +31,35 @@ class read_buffer {
         return {bytes_.data() + begin_, end_ - begin_};
     }
     /// Returns memory for at least half of `usual_bytes`.
-    [[nodiscard]] std::span<char> prepare();
-    /// Notes that this many bytes of the memory from `prepare` have been received.
-    void commit(std::size_t count) noexcept { end_ += count; }
-    void consume(std::size_t count) noexcept { begin_ += count; }
+    [[nodiscard]] std::span<char> prepare() {
+        if (begin_ == end_)
+            clear();
+        if (bytes_.size() - end_ < usual_bytes / 2) {
+            std::memmove(bytes_.data(), bytes_.data() + begin_, end_ - begin_);
+            end_ -= begin_;
+            begin_ = 0;
+        }
+        if (bytes_.size() - end_ < usual_bytes / 2)
+            bytes_.resize(2 * bytes_.size()); // at most twice the largest reply
+        return std::span{bytes_}.subspan(end_);
+    }
+    /// Called when this many bytes of the memory from `prepare` have been received.
+    void commit(std::size_t count) noexcept {
+        BOOST_ASSERT(count <= bytes_.size() - end_);
+        end_ += count;
+    }
+    void consume(std::size_t count) noexcept {
+        BOOST_ASSERT(count <= end_ - begin_);
+        begin_ += count;
+    }
     /// Removes up to `count` unread bytes behind the first `at`. Returns how many were removed.
-    std::size_t erase(std::size_t at, std::size_t count) noexcept;
+    std::size_t erase(std::size_t at, std::size_t count) noexcept {
+        const auto first = begin_ + at;
+        const auto erased = std::min(count, end_ - first);
+        std::memmove(bytes_.data() + first, bytes_.data() + first + erased, end_ - first - erased);
+        end_ -= erased;
+        return erased;
+    }
     void clear() noexcept { begin_ = end_ = 0; }
 
   private:

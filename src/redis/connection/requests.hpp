@@ -9,7 +9,6 @@
 #include <colimit/error.hpp>
 #include <redis/protocol/reply_error.hpp>
 #include <redis/protocol/resp.hpp>
-#include <redis/protocol/server_facts.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -17,6 +16,18 @@
 #include <string_view>
 
 namespace colimit::redis {
+
+/// The results of a handshake.
+struct server_facts {
+    bool is_cluster = false; ///< it is a node of a cluster
+    // For transactions:
+    /// The first part of the names of this connection's events, unique in all runs of all servers:
+    /// the server's run id, or the time of the handshake if INFO is not allowed, and the client id.
+    std::string origin;
+    std::int64_t time = 0;     ///< of the server, when it executed TIME
+    std::int64_t asked = 0;    ///< of this process, before TIME was sent
+    std::int64_t answered = 0; ///< and after the reply arrived
+};
 
 class requests {
   public:

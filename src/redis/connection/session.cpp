@@ -3,8 +3,8 @@
 // The transitions of a session.
 
 #include <redis/connection/session.hpp>
+#include <redis/protocol/known_replies.hpp>
 #include <redis/protocol/script.hpp>
-#include <redis/protocol/time_reply.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -63,18 +63,9 @@ session::session(session_settings settings)
       pause_(settings_.reconnect_delay_min), random_(settings_.seed) {}
 
 std::optional<std::int64_t> session::wake_at() const noexcept {
-    switch (state_) {
-    case session_state::connecting:
-    case session_state::handshake:
-    case session_state::waiting:
-        return due_;
-    default:
-        return std::nullopt;
-    }
-}
-
-std::int64_t session::earliest_ready_at() const noexcept {
-    return state_ == session_state::waiting ? due_ : 0;
+    const auto is_timed = state_ == session_state::connecting ||
+                          state_ == session_state::handshake || state_ == session_state::waiting;
+    return is_timed ? std::optional{due_} : std::nullopt;
 }
 
 action session::start(std::int64_t now) {
@@ -129,7 +120,7 @@ void session::append_handshake(std::string& out) {
         expect(step::select);
     }
     if (settings_.transactions)
-        return ask_for_facts(out);
+        return append_queries(out);
     if (step_count_ == 0) { // so that a missing password is reported before the script is sent
         resp::append_command(out, {"PING"});
         expect(step::ping);
@@ -140,7 +131,7 @@ void session::append_handshake(std::string& out) {
     }
 }
 
-void session::ask_for_facts(std::string& out) {
+void session::append_queries(std::string& out) {
     run_id_.clear();
     resp::append_command(out, {"ECHO", "colimit"});
     expect(step::echo);
@@ -150,14 +141,14 @@ void session::ask_for_facts(std::string& out) {
     expect(step::info);
     resp::append_command(out, {"TIME"});
     expect(step::time);
-    for (auto left = probe_.append(out, settings_.probe_key); left != 0; --left)
+    for (auto i = probe_.append(out, settings_.probe_key); i != 0; --i)
         expect(step::trial);
 }
 
 /// Returns false if it is not a valid reply to the command, such as an echo of the input.
-bool session::note_fact(step s, const resp::decoder& reply, std::string_view bytes,
-                        std::int64_t now) {
-    const auto& first = reply.nodes().front();
+bool session::record_fact(step s, const resp::decoder& reply, std::string_view bytes,
+                          std::int64_t now) {
+    const auto& first = reply.first();
     const auto text = reply.text(first, bytes);
     switch (s) {
     case step::hello:
@@ -179,13 +170,13 @@ bool session::note_fact(step s, const resp::decoder& reply, std::string_view byt
             facts_.is_cluster || text.find("\nredis_mode:cluster") != std::string_view::npos;
         return true;
     case step::time:
-        return note_time(read_time(reply, bytes), now);
+        return record_time(read_time(reply, bytes), now);
     default:
         return true;
     }
 }
 
-bool session::note_time(std::optional<std::int64_t> time, std::int64_t now) {
+bool session::record_time(std::optional<std::int64_t> time, std::int64_t now) {
     facts_.time = time.value_or(0);
     facts_.answered = now;
     // Without INFO the time of this handshake identifies the run.
@@ -194,7 +185,7 @@ bool session::note_time(std::optional<std::int64_t> time, std::int64_t now) {
     return time.has_value();
 }
 
-void session::note_error(step s, std::string_view text) {
+void session::record_error(step s, std::string_view text) {
     if (s == step::info)
         return; // there are substitutes for commands that may be denied
     const auto is_old = s == step::hello &&
@@ -206,7 +197,7 @@ void session::note_error(step s, std::string_view text) {
     if (result_ == handshake_result::old_server)
         return; // the commands after HELLO were not meant for such a server
     const auto meaning = classify(text);
-    note(meaning.code, text);
+    report(meaning.code, text);
     const auto passes = begins_with_any(text, {"LOADING", "BUSY", "MASTERDOWN"});
     result_ = std::max(result_, passes ? handshake_result::not_yet : handshake_result::refused);
     if (passes)
@@ -222,12 +213,12 @@ void session::note_error(step s, std::string_view text) {
 
 /// A server that cannot run this script now may run others later, unless it replies that the user
 /// has no permission, or that it is busy.
-void session::note_permission_error(std::string_view text) {
+void session::record_permission_error(std::string_view text) {
     if (is_key_denial(text))
         return end_probe("", text);
     const auto meaning = classify(text);
     if (meaning.code == errc::auth_failed || meaning.recovery == recovery::server_busy)
-        note_error(step::permissions, text);
+        record_error(step::permissions, text);
 }
 
 /// Ends the check of the user's permissions. Refuses a server on which no check of a rule can be
@@ -237,14 +228,14 @@ void session::note_permission_error(std::string_view text) {
 /// @param refusal of a command, and `error`, which is about the key or a write; or empty
 void session::end_probe(std::string_view refusal, std::string_view error) {
     if (is_key_denial(error))
-        note(errc::auth_failed, "the user may not access the key " + settings_.probe_key +
-                                    "; only calls can show which other keys are allowed");
+        report(errc::auth_failed, "the user may not access the key " + settings_.probe_key +
+                                      "; only calls can show which other keys are allowed");
     if (!refusal.empty())
-        note_error(step::permissions, refusal);
+        record_error(step::permissions, refusal);
     if (classify(error).recovery != recovery::leave_read_only)
         writes_failed_ = false;
     else if (writes_failed_)
-        note_error(step::permissions, error);
+        record_error(step::permissions, error);
 }
 
 void session::read_permissions(const resp::decoder& reply, std::string_view bytes) {
@@ -264,36 +255,37 @@ void session::read_permissions(const resp::decoder& reply, std::string_view byte
 void session::read_trial(std::string_view error) {
     if (!probe_.read_reply(error) || result_ != handshake_result::fine)
         return;
-    denied_ = probe_.others();
+    denied_ = probe_.denied_optional();
     end_probe(probe_.refusal(), probe_.error());
 }
 
 action session::read_reply(const resp::decoder& reply, std::string_view bytes, std::int64_t now) {
-    const auto& first = reply.nodes().front();
+    const auto& first = reply.first();
     if (first.kind == resp::kind::push)
         return action::nothing;
     if (steps_done_ == step_count_) {
-        note(errc::unavailable, "a reply to no command");
+        report(errc::unavailable, "a reply to no command");
         return lost(now);
     }
     const auto s = steps_[steps_done_++];
     if (s == step::hello && first.kind == resp::kind::simple)
-        return refuse_stranger(now, bytes); // such as an e-mail server
-    const auto is_error = first.kind == resp::kind::error || first.kind == resp::kind::blob_error;
+        return reject_server(now, bytes); // such as an e-mail server
+    const auto is_error = resp::is_error(first.kind);
     if (s == step::permissions)
-        is_error ? note_permission_error(reply.text(first, bytes)) : read_permissions(reply, bytes);
+        is_error ? record_permission_error(reply.text(first, bytes))
+                 : read_permissions(reply, bytes);
     else if (s == step::trial)
         read_trial(is_error ? reply.text(first, bytes) : std::string_view{});
     else if (is_error)
-        note_error(s, reply.text(first, bytes));
-    else if (!note_fact(s, reply, bytes, now))
-        refuse_reply();
+        record_error(s, reply.text(first, bytes));
+    else if (!record_fact(s, reply, bytes, now))
+        reject_reply();
     return steps_done_ == step_count_ ? end_handshake(now) : action::nothing;
 }
 
 /// Called when a reply has another type than the command's: the server is not Redis.
-void session::refuse_reply() {
-    note(errc::bad_reply, "not a Redis server; it replied with a value of another type");
+void session::reject_reply() {
+    report(errc::bad_reply, "not a Redis server; it replied with a value of another type");
     result_ = handshake_result::refused;
     error_ = errc::bad_reply;
     refusal_ = recovery::reconnect_late;
@@ -334,19 +326,19 @@ bool session::tests_for_tls() const noexcept {
 
 action session::read_garbage(std::int64_t now, std::string_view bytes) {
     if (!authenticated_ && steps_done_ == 0)
-        return refuse_stranger(now, bytes);
-    note(errc::unavailable, "a malformed reply");
+        return reject_server(now, bytes);
+    report(errc::unavailable, "a malformed reply");
     return lost(now);
 }
 
 /// The first reply shows that this is not a Redis server, or that it uses another protocol.
-action session::refuse_stranger(std::int64_t now, std::string_view bytes) {
+action session::reject_server(std::int64_t now, std::string_view bytes) {
     constexpr auto is_record = [](char c) { return c == '\x15' || c == '\x16'; };
     speaks_tls_ = !bytes.empty() && is_record(bytes.front());
     if (speaks_tls_)
-        note(errc::bad_reply, "the server speaks TLS; use a rediss:// address");
+        report(errc::bad_reply, "the server speaks TLS; use a rediss:// address");
     else
-        note(errc::bad_reply, "not a Redis server; it replied:", bytes);
+        report(errc::bad_reply, "not a Redis server; it replied:", bytes);
     return lost(now, recovery::reconnect_late, errc::bad_reply);
 }
 
@@ -354,10 +346,8 @@ action session::lost(std::int64_t now, error_code why) {
     // A server that refuses the first command may close before it replies to the others.
     if (state_ == session_state::handshake && result_ == handshake_result::refused)
         return lost(now, refusal_, error_);
-    for (const auto refusal : {errc::auth_failed, errc::untrusted_server, errc::bad_reply})
-        if (why == refusal)
-            return lost(now, recovery::reconnect_late, refusal);
-    return lost(now);
+    const auto code = connection_error(why);
+    return lost(now, is_refusal(code) ? recovery::reconnect_late : recovery::reconnect, code);
 }
 
 action session::lost(std::int64_t now, recovery why, errc error) {

@@ -20,11 +20,11 @@
 #define COLIMIT_REDIS_CONNECTION_SESSION_HPP
 
 #include <colimit/error.hpp>
+#include <redis/connection/requests.hpp>
 #include <redis/connection/transaction_probe.hpp>
 #include <redis/protocol/error_sink.hpp>
 #include <redis/protocol/reply_error.hpp>
 #include <redis/protocol/resp.hpp>
-#include <redis/protocol/server_facts.hpp>
 
 #include <algorithm>
 #include <array>
@@ -69,6 +69,15 @@ enum class action : std::uint8_t {
     return code == errc::auth_failed || code == errc::untrusted_server || code == errc::bad_reply;
 }
 
+/// Returns the error of calls on a connection that ended with this error: a refusal, or
+/// `unavailable`.
+[[nodiscard]] inline errc connection_error(error_code why) noexcept {
+    for (const auto code : {errc::auth_failed, errc::untrusted_server, errc::bad_reply})
+        if (why == code)
+            return code;
+    return errc::unavailable;
+}
+
 class session {
   public:
     explicit session(session_settings settings);
@@ -85,9 +94,9 @@ class session {
     /// Returns whether `wake` will end the attempt to connect because it has taken too long. In the
     /// test for TLS, silence is a valid result and not a problem.
     [[nodiscard]] bool is_too_late(std::int64_t now) const noexcept {
-        const auto is_asked = state_ == session_state::handshake && tests_for_tls();
+        const auto tests_tls = state_ == session_state::handshake && tests_for_tls();
         return (state_ == session_state::connecting || state_ == session_state::handshake) &&
-               now >= due_ && !is_asked;
+               now >= due_ && !tests_tls;
     }
     /// While connecting with TLS: returns when the server has been silent for so long that it is
     /// probably a plain-text server.
@@ -96,7 +105,9 @@ class session {
     }
     /// Returns the time before which no connection will be ready (in the past while one is being
     /// made).
-    [[nodiscard]] std::int64_t earliest_ready_at() const noexcept;
+    [[nodiscard]] std::int64_t earliest_ready_at() const noexcept {
+        return state_ == session_state::waiting ? due_ : 0;
+    }
 
     /// Extends the attempt: it has at least a quarter of `connect_timeout` from now, however late
     /// this process has noticed its progress.
@@ -119,15 +130,14 @@ class session {
     /// Like `lost` above, with the error of the stream.
     [[nodiscard]] action lost(std::int64_t now, error_code why);
     [[nodiscard]] action wake(std::int64_t now);
-    /// Notes that a call was executed: after a loss of the connection, the pauses start small
+    /// Called when a call was executed: after a loss of the connection, the pauses start small
     /// again. For a server that completes handshakes but executes no calls they do not.
     void served() noexcept { pause_ = settings_.reconnect_delay_min; }
-    /// Returns the facts about the server, if transactions are used and the connection is ready.
+    /// The connection is ready.
     [[nodiscard]] const server_facts& facts() const noexcept { return facts_; }
     /// Returns commands that the user may not run, but that not all calls need, as far as the
     /// server reports them; separated by spaces.
     [[nodiscard]] const std::string& denied_commands() const noexcept { return denied_; }
-    /// Returns the number of scripts that were sent with SCRIPT LOAD.
     [[nodiscard]] std::uint64_t script_loads() const noexcept { return script_loads_; }
     /// Returns the number of handshakes in which the server has loaded all scripts.
     [[nodiscard]] std::uint64_t scripts_loaded() const noexcept { return scripts_loaded_; }
@@ -151,22 +161,22 @@ class session {
     };
 
     void expect(step s) noexcept { steps_[step_count_++] = s; }
-    void ask_for_facts(std::string& out);
-    void note_error(step s, std::string_view text);
-    void note_permission_error(std::string_view text);
-    void refuse_reply();
+    void append_queries(std::string& out);
+    void record_error(step s, std::string_view text);
+    void record_permission_error(std::string_view text);
+    void reject_reply();
     void read_permissions(const resp::decoder& reply, std::string_view bytes);
     void read_trial(std::string_view error);
     void end_probe(std::string_view refusal, std::string_view error);
-    [[nodiscard]] bool note_fact(step s, const resp::decoder& reply, std::string_view bytes,
-                                 std::int64_t now);
-    [[nodiscard]] bool note_time(std::optional<std::int64_t> time, std::int64_t now);
-    [[nodiscard]] action refuse_stranger(std::int64_t now, std::string_view bytes);
+    [[nodiscard]] bool record_fact(step s, const resp::decoder& reply, std::string_view bytes,
+                                   std::int64_t now);
+    [[nodiscard]] bool record_time(std::optional<std::int64_t> time, std::int64_t now);
+    [[nodiscard]] action reject_server(std::int64_t now, std::string_view bytes);
     [[nodiscard]] action end_handshake(std::int64_t now);
     void pause(std::int64_t now, bool refused);
     [[nodiscard]] bool tests_for_tls() const noexcept;
 
-    void note(errc code, std::string_view text, std::string_view received = {}) noexcept {
+    void report(errc code, std::string_view text, std::string_view received = {}) noexcept {
         if (errors_ != nullptr)
             errors_->note({code, phase::handshake, text, received});
     }

@@ -7,7 +7,6 @@
 
 #include <netinet/tcp.h>
 
-#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
@@ -57,13 +56,8 @@ stream::stream(const executor& ex, redis::address where, std::unique_ptr<const t
 void stream::connect(listener to, std::chrono::steady_clock::time_point give_up) {
     give_up_ = give_up;
     is_closed_ = false;
-    if (where_.kind == address::kind::unix_socket)
-        connect_unix(std::move(to));
-    else
-        connect_tcp(to);
-}
-
-void stream::connect_unix(listener to) {
+    if (where_.kind != address::kind::unix_socket)
+        return connect_tcp(to);
     // Paths that are too long for the system are rejected when the address is parsed.
     reached_ = phase::connect;
     const auto endpoint = asio::local::stream_protocol::endpoint{where_.path};
@@ -88,12 +82,12 @@ void stream::connect_tcp(const listener& to) {
 /// take longer than an attempt each time. It ends when its handler is destroyed, which need not
 /// have run.
 void stream::resolve(const listener& to) {
-    const auto mark = std::make_shared<char>();
+    const auto token = std::make_shared<char>();
     resolver_.emplace(socket_.get_executor());
     resolver_->async_resolve(
         where_.host, std::to_string(where_.port),
-        [this, to, mark](error_code ec, const tcp::resolver::results_type& found) {
-            if (mark != resolution_.lock())
+        [this, to, token](error_code ec, const tcp::resolver::results_type& found) {
+            if (token != resolution_.lock())
                 return;
             ++completions_;
             resolution_.reset();
@@ -107,15 +101,13 @@ void stream::resolve(const listener& to) {
             if (ec && is_awaited)
                 to->on_connect(connection_, ec);
         });
-    resolution_ = mark;
+    resolution_ = token;
 }
 
 /// Addresses that failed are tried last, the latest failure at the end.
 void stream::connect_to(std::vector<tcp::endpoint> found, const listener& to) {
-    const auto is_gone = [&found](const tcp::endpoint& e) {
-        return std::ranges::find(found, e) == found.end();
-    };
-    std::erase_if(failed_, is_gone);
+    std::erase_if(failed_,
+                  [&](const auto& e) { return std::ranges::find(found, e) == found.end(); });
     failed_.reserve(found.size()); // so that recording a failure allocates nothing
     for (const auto& e : failed_) {
         const auto at = std::ranges::find(found, e);
@@ -139,7 +131,7 @@ void stream::try_next(const listener& to) {
     leave_address(); // until it is known to work
     reached_ = phase::connect;
     connecting_ = std::make_shared<tcp::socket>(socket_.get_executor());
-    end_share_after_its_time(to);
+    start_share_timer(to);
     connecting_->async_connect(current_,
                                [this, to, id = connection_, open = connecting_](error_code ec) {
                                    if (id == connection_ && open == connecting_)
@@ -148,12 +140,12 @@ void stream::try_next(const listener& to) {
 }
 
 /// The last address has the remaining time, which the caller limits.
-void stream::end_share_after_its_time(const listener& to) {
-    const auto left = endpoints_.size() + 1 - next_endpoint_;
-    if (left == 1)
+void stream::start_share_timer(const listener& to) {
+    const auto remaining = endpoints_.size() + 1 - next_endpoint_;
+    if (remaining == 1)
         return;
     const auto now = std::chrono::steady_clock::now();
-    share_.expires_at(now + (give_up_ - now) / static_cast<std::int64_t>(left));
+    share_.expires_at(now + (give_up_ - now) / static_cast<std::int64_t>(remaining));
     share_.async_wait([this, to, id = connection_, open = connecting_](error_code /*cancelled*/) {
         if (id != connection_ || open != connecting_ ||
             std::chrono::steady_clock::now() < share_.expiry())
@@ -189,14 +181,13 @@ void stream::leave_address() noexcept {
 
 void stream::read_some(listener to, std::span<char> into) {
     if (secure_)
-        return read_tls(std::move(to), into);
+        return read_tls(to, into);
     socket_.async_read_some(asio::buffer(into.data(), into.size()),
-                            asio::bind_allocator(detail::handler_allocator<char>{read_memory_},
-                                                 [this, to = std::move(to),
-                                                  id = connection_](error_code ec, std::size_t n) {
-                                                     ++completions_;
-                                                     to->on_read(id, ec, n);
-                                                 }));
+                            with_memory(read_memory_, [this, to = std::move(to), id = connection_](
+                                                          error_code ec, std::size_t n) {
+                                ++completions_;
+                                to->on_read(id, ec, n);
+                            }));
 }
 
 void stream::write(listener to, std::string_view bytes) {
@@ -204,10 +195,8 @@ void stream::write(listener to, std::string_view bytes) {
         return write_tls(to, bytes);
     asio::async_write(
         socket_, asio::buffer(bytes.data(), bytes.size()),
-        asio::bind_allocator(detail::handler_allocator<char>{write_memory_},
-                             [to = std::move(to), id = connection_](error_code ec, std::size_t n) {
-                                 to->on_write(id, ec, n);
-                             }));
+        with_memory(write_memory_, [to = std::move(to), id = connection_](
+                                       error_code ec, std::size_t n) { to->on_write(id, ec, n); }));
 }
 
 bool stream::has_unread() const noexcept {

@@ -74,20 +74,20 @@ class stream {
     [[nodiscard]] std::string_view tls_failure() const noexcept;
     [[nodiscard]] const redis::address& where() const noexcept { return where_; }
 
-    /// Returns whether a TLS handshake has begun and the server has sent nothing.
-    [[nodiscard]] bool is_silent_in_tls() const noexcept;
-    /// Provokes an error reply from a plain-text Redis server, which takes the start of the TLS
-    /// handshake for the beginning of a long line. A TLS server closes the connection.
+    /// If a TLS handshake has begun and the server has sent nothing: provokes an error reply from a
+    /// plain-text Redis server, which takes the start of the handshake for the beginning of a long
+    /// line. A TLS server closes the connection.
     void provoke(const listener& to);
 
     /// Tries the addresses of the host one after the other, those that failed before come last.
     /// Each has an equal share of the time until `give_up`, when the caller closes.
     void connect(listener to, std::chrono::steady_clock::time_point give_up);
-    /// Notes that the server at the current address works: it is tried first next time.
+    /// Called when the server at the current address works: it is tried first next time.
     void keep_address() noexcept;
-    /// Notes that it does not work, or is silent: the others are tried first next time.
+    /// Called when it does not work, or is silent: the others are tried first next time.
     void leave_address() noexcept;
     void read_some(listener to, std::span<char> into);
+    /// The previous write has completed.
     void write(listener to, std::string_view bytes);
     /// Returns how many operations of sockets have completed so far.
     [[nodiscard]] std::uint64_t completions() const noexcept { return completions_; }
@@ -104,20 +104,21 @@ class stream {
     struct secure_part;
 
     void connect_tcp(const listener& to);
-    void connect_unix(listener to);
     void resolve(const listener& to);
     void connect_to(std::vector<tcp::endpoint> found, const listener& to);
     void connect_next(const listener& to, error_code last);
     void try_next(const listener& to);
-    void end_share_after_its_time(const listener& to);
+    void start_share_timer(const listener& to);
     void on_tcp_connect(const listener& to, error_code ec);
 
     // With TLS (stream_tls.cpp)
     void begin_tls(const listener& to);
     void handshake(const listener& to);
+    template<class Next>
+    void receive(const listener& to, Next next);
     void receive_handshake(const listener& to);
-    void read_tls(listener to, std::span<char> into);
-    void receive_tls(listener to, std::span<char> into);
+    void read_tls(const listener& to, std::span<char> into);
+    void receive_tls(const listener& to, std::span<char> into);
     void write_tls(const listener& to, std::string_view bytes);
     void send(const listener& to);
     void on_sent(const listener& to, secure_part& with, error_code ec, std::size_t bytes);

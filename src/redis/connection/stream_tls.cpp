@@ -9,7 +9,6 @@
 #include <redis/connection/stream.hpp>
 #include <redis/connection/tls_engine.hpp>
 
-#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/write.hpp>
@@ -25,13 +24,13 @@ namespace asio = boost::asio;
 /// One connection. Its handlers own references to it: the socket may still be reading into it or
 /// writing from it when the stream has closed it.
 struct stream::secure_part {
-    explicit secure_part(const tls_context& context) : link(context) {}
+    explicit secure_part(const tls_context& context) : engine(context) {}
 
-    tls_engine link;
+    tls_engine engine;
     bool is_open = false;
     bool is_sending = false;
     std::size_t write_size = 0; ///< the size of the write whose completion is outstanding
-    std::size_t left = 0;       ///< encrypted bytes that were sent since that write began
+    std::size_t bytes_sent = 0; ///< encrypted bytes that were sent since that write began
     std::string provocation;
 };
 
@@ -41,20 +40,17 @@ namespace {
 /// search for it only up to the first zero byte.)
 constexpr std::size_t longest_inline_command = std::size_t{64} * 1024;
 
-[[nodiscard]] asio::mutable_buffer room_of(tls_engine& link) noexcept {
-    const auto room = link.prepare();
-    return {room.data(), room.size()};
+[[nodiscard]] asio::mutable_buffer buffer_of(tls_engine& engine) noexcept {
+    const auto bytes = engine.prepare();
+    return {bytes.data(), bytes.size()};
 }
 
 } // namespace
 
 void stream::begin_tls(const listener& to) {
     reached_ = phase::tls;
-    const auto ec = guarded([&] {
-        secure_ = std::make_shared<secure_part>(*tls_);
-        return error_code{};
-    });
-    if (ec)
+    const auto make = [this] { secure_ = std::make_shared<secure_part>(*tls_); };
+    if (const auto ec = guarded([&] { return make(), error_code{}; }))
         return to->on_connect(connection_, ec);
     handshake(to);
 }
@@ -64,7 +60,7 @@ void stream::begin_tls(const listener& to) {
 void stream::handshake(const listener& to) {
     const auto ec = guarded([&] {
         auto failure = error_code{};
-        secure_->is_open = secure_->link.handshake(failure);
+        secure_->is_open = secure_->engine.handshake(failure);
         if (!secure_->is_open && !failure) {
             send(to);
             receive_handshake(to);
@@ -84,86 +80,85 @@ void stream::handshake(const listener& to) {
 }
 
 std::string_view stream::tls_failure() const noexcept {
-    return secure_ ? secure_->link.words() : std::string_view{};
-}
-
-bool stream::is_silent_in_tls() const noexcept {
-    return secure_ && !secure_->is_open && !secure_->is_sending && !secure_->link.has_received() &&
-           secure_->provocation.empty();
+    return secure_ ? secure_->engine.failure_text() : std::string_view{};
 }
 
 void stream::provoke(const listener& to) {
+    if (!secure_ || secure_->is_open || secure_->is_sending || secure_->engine.has_received() ||
+        !secure_->provocation.empty())
+        return;
     secure_->provocation.assign(longest_inline_command, '\n');
     asio::async_write(
         socket_, asio::buffer(secure_->provocation),
         [to, with = secure_](error_code /*the read ends too*/, std::size_t /*bytes*/) {});
 }
 
-void stream::receive_handshake(const listener& to) {
+/// Reads from the socket into the engine, and then calls `next(to, error)` unless the connection
+/// was closed meanwhile.
+template<class Next>
+void stream::receive(const listener& to, Next next) {
     socket_.async_read_some(
-        room_of(secure_->link),
-        asio::bind_allocator(
-            detail::handler_allocator<char>{read_memory_},
-            [this, to, id = connection_, with = secure_](error_code ec, std::size_t n) {
-                if (id != connection_)
-                    return;
-                ++completions_;
-                if (!ec)
-                    ec = guarded([&] { return with->link.commit(n), error_code{}; });
-                if (ec)
-                    return to->on_connect(id, ec);
-                handshake(to);
-            }));
+        buffer_of(secure_->engine),
+        with_memory(read_memory_, [this, to, next, id = connection_,
+                                   with = secure_](error_code ec, std::size_t n) {
+            if (id != connection_)
+                return;
+            ++completions_;
+            if (!ec)
+                ec = guarded([&] { return with->engine.commit(n), error_code{}; });
+            next(to, ec);
+        }));
+}
+
+void stream::receive_handshake(const listener& to) {
+    receive(to, [this](const listener& owner, error_code ec) {
+        if (ec)
+            return owner->on_connect(connection_, ec);
+        handshake(owner);
+    });
 }
 
 /// Data that was already received needs no socket, but must not be reported from within this
 /// function; an empty read completes in the next event-loop iteration, with the memory for reads.
-void stream::read_tls(listener to, std::span<char> into) {
+void stream::read_tls(const listener& to, std::span<char> into) {
     auto failure = error_code{};
-    const auto n = secure_->link.decrypt(into, failure);
+    const auto n = secure_->engine.decrypt(into, failure);
     if (n == 0 && !failure)
-        return receive_tls(std::move(to), into);
+        return receive_tls(to, into);
     socket_.async_read_some(
         asio::mutable_buffer{},
-        asio::bind_allocator(detail::handler_allocator<char>{read_memory_},
-                             [this, to = std::move(to), id = connection_, failure,
-                              n](error_code /*none*/, std::size_t /*none*/) {
-                                 ++completions_;
-                                 to->on_read(id, failure, n);
-                             }));
+        with_memory(read_memory_, [this, to, id = connection_, failure, n](error_code /*none*/,
+                                                                           std::size_t /*none*/) {
+            ++completions_;
+            to->on_read(id, failure, n);
+        }));
 }
 
-void stream::receive_tls(listener to, std::span<char> into) {
-    socket_.async_read_some(room_of(secure_->link),
-                            asio::bind_allocator(detail::handler_allocator<char>{read_memory_},
-                                                 [this, to = std::move(to), into, id = connection_,
-                                                  with = secure_](error_code ec, std::size_t n) {
-                                                     if (id != connection_)
-                                                         return;
-                                                     ++completions_;
-                                                     auto got = std::size_t{0};
-                                                     auto is_waiting = false;
-                                                     if (!ec)
-                                                         ec = guarded([&] {
-                                                             auto failure = error_code{};
-                                                             with->link.commit(n);
-                                                             got =
-                                                                 with->link.decrypt(into, failure);
-                                                             send(to);
-                                                             is_waiting = got == 0 && !failure;
-                                                             if (is_waiting)
-                                                                 receive_tls(to, into);
-                                                             return failure;
-                                                         });
-                                                     if (ec || !is_waiting)
-                                                         to->on_read(id, ec, got);
-                                                 }));
+void stream::receive_tls(const listener& to, std::span<char> into) {
+    receive(to, [this, into](const listener& owner, error_code ec) {
+        const auto id = connection_;
+        auto got = std::size_t{0};
+        auto is_waiting = false;
+        if (!ec)
+            ec = guarded([&] {
+                auto failure = error_code{};
+                got = secure_->engine.decrypt(into, failure);
+                send(owner);
+                is_waiting = got == 0 && !failure;
+                if (is_waiting)
+                    receive_tls(owner, into);
+                return failure;
+            });
+        if (ec || !is_waiting)
+            owner->on_read(id, ec, got);
+    });
 }
 
 void stream::write_tls(const listener& to, std::string_view bytes) {
-    secure_->link.encrypt(bytes);
+    BOOST_ASSERT(secure_->write_size == 0);
+    secure_->engine.encrypt(bytes);
     secure_->write_size = bytes.size();
-    secure_->left = 0;
+    secure_->bytes_sent = 0;
     send(to);
 }
 
@@ -171,16 +166,15 @@ void stream::write_tls(const listener& to, std::string_view bytes) {
 void stream::send(const listener& to) {
     if (secure_->is_sending)
         return;
-    const auto bytes = secure_->link.output();
+    const auto bytes = secure_->engine.output();
     if (bytes.empty())
         return;
     asio::async_write(socket_, asio::buffer(bytes.data(), bytes.size()),
-                      asio::bind_allocator(detail::handler_allocator<char>{write_memory_},
-                                           [this, to, id = connection_,
-                                            with = secure_](error_code ec, std::size_t n) {
-                                               if (id == connection_)
-                                                   on_sent(to, *with, ec, n);
-                                           }));
+                      with_memory(write_memory_, [this, to, id = connection_,
+                                                  with = secure_](error_code ec, std::size_t n) {
+                          if (id == connection_)
+                              on_sent(to, *with, ec, n);
+                      }));
     secure_->is_sending = true;
 }
 
@@ -188,7 +182,7 @@ void stream::send(const listener& to) {
 /// have been sent as encrypted bytes since.
 void stream::on_sent(const listener& to, secure_part& with, error_code ec, std::size_t bytes) {
     with.is_sending = false;
-    with.left += bytes;
+    with.bytes_sent += bytes;
     if (!ec)
         ec = guarded([&] { return send(to), error_code{}; });
     if (with.is_sending)
@@ -197,7 +191,7 @@ void stream::on_sent(const listener& to, secure_part& with, error_code ec, std::
     if (ec && !with.is_open)
         to->on_connect(connection_, ec);
     else if (ec)
-        to->on_write(connection_, ec, std::min(write_size, with.left));
+        to->on_write(connection_, ec, std::min(write_size, with.bytes_sent));
     else if (write_size != 0)
         to->on_write(connection_, {}, write_size);
 }
@@ -208,7 +202,7 @@ void stream::end_tls() noexcept {
     if (last->is_sending)
         return;
     std::array<char, 256> bytes{};
-    const auto size = last->link.end(bytes);
+    const auto size = last->engine.end(bytes);
     auto ignored = error_code{};
     (void)socket_.non_blocking(true, ignored);
     if (size != 0 && !ignored)

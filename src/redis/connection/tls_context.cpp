@@ -47,7 +47,7 @@ void check_readable(const char* option, const std::string& path) {
 }
 
 /// Without this, OpenSSL would ask for a passphrase at the terminal.
-int note_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* is_encrypted) {
+int refuse_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* is_encrypted) {
     *static_cast<bool*>(is_encrypted) = true;
     return -1;
 }
@@ -81,16 +81,22 @@ tls_context::tls_context(const tls_options& options, const std::string& host)
     // A connection has one handshake. Sessions are not resumed, so none is kept.
     (void)SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
     (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-    introduce(options);
+    load_certificate(options);
     SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);
     if (!options.verify_peer)
         return;
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
-    trust(options);
-    verify_name();
+    load_trusted(options);
+    auto* const wanted = SSL_CTX_get0_param(context);
+    X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    const auto is_set = is_literal_
+                            ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name_.c_str())
+                            : X509_VERIFY_PARAM_set1_host(wanted, name_.c_str(), name_.size());
+    if (is_set != 1)
+        throw std::bad_alloc{};
 }
 
-void tls_context::trust(const tls_options& options) {
+void tls_context::load_trusted(const tls_options& options) {
     if (options.ca_file.empty()) {
         if (SSL_CTX_set_default_verify_paths(context_.get()) != 1)
             throw std::bad_alloc{};
@@ -101,17 +107,7 @@ void tls_context::trust(const tls_options& options) {
         refuse("ca_file", options.ca_file + " has no certificates in PEM form");
 }
 
-void tls_context::verify_name() {
-    auto* const wanted = SSL_CTX_get0_param(context_.get());
-    X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    const auto is_set = is_literal_
-                            ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name_.c_str())
-                            : X509_VERIFY_PARAM_set1_host(wanted, name_.c_str(), name_.size());
-    if (is_set != 1)
-        throw std::bad_alloc{};
-}
-
-void tls_context::introduce(const tls_options& options) {
+void tls_context::load_certificate(const tls_options& options) {
     if (options.cert_file.empty())
         return;
     auto* const context = context_.get();
@@ -120,7 +116,7 @@ void tls_context::introduce(const tls_options& options) {
         refuse("cert_file", options.cert_file + " has no certificate in PEM form");
     check_readable("key_file", options.key_file);
     auto is_encrypted = false;
-    SSL_CTX_set_default_passwd_cb(context, note_passphrase);
+    SSL_CTX_set_default_passwd_cb(context, refuse_passphrase);
     SSL_CTX_set_default_passwd_cb_userdata(context, &is_encrypted);
     ERR_clear_error();
     const auto is_read =

@@ -32,9 +32,8 @@ class tls_context {
     [[nodiscard]] std::unique_ptr<ssl_st, tls_deleter> new_connection() const;
 
   private:
-    void trust(const tls_options& options);
-    void verify_name();
-    void introduce(const tls_options& options);
+    void load_trusted(const tls_options& options);
+    void load_certificate(const tls_options& options);
 
     std::unique_ptr<ssl_ctx_st, tls_deleter> context_;
     std::string name_;

@@ -4,6 +4,8 @@
 
 #include <redis/connection/tls_engine.hpp>
 
+#include <boost/assert.hpp>
+
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -53,7 +55,7 @@ tls_engine::tls_engine(const tls_context& context)
 }
 
 /// Reads and removes OpenSSL's errors, so that they are not left for other users.
-error_code tls_engine::note_failure(int result) noexcept {
+error_code tls_engine::take_failure(int result) noexcept {
     const auto what = SSL_get_error(connection_.get(), result);
     if (what == SSL_ERROR_WANT_READ)
         return {};
@@ -61,38 +63,35 @@ error_code tls_engine::note_failure(int result) noexcept {
     while (const auto failure = ERR_get_error()) {
         is_refused = is_refused || is_refusal(failure);
         const auto* reason = ERR_reason_error_string(failure);
-        keep_words("TLS: ", reason != nullptr ? reason : "error");
+        keep_failure_text("TLS: ", reason != nullptr ? reason : "error");
     }
-    if (is_plain_text()) {
-        const auto all = std::string_view{heard_.data(), heard_size_};
-        keep_words("the server does not speak TLS; it replied: ",
-                   all.substr(0, all.find_first_of("\r\n")));
+    // TLS begins with a handshake or an alert record.
+    if (!is_open_ && first_size_ != 0 && first_bytes_[0] != SSL3_RT_HANDSHAKE &&
+        first_bytes_[0] != SSL3_RT_ALERT) {
+        const auto all = std::string_view{first_bytes_.data(), first_size_};
+        keep_failure_text("the server does not speak TLS; it replied: ",
+                          all.substr(0, all.find_first_of("\r\n")));
         return failure_ = errc::bad_reply;
     }
     const auto verified = SSL_get_verify_result(connection_.get());
     const auto is_verified =
         SSL_get_verify_mode(connection_.get()) == SSL_VERIFY_NONE || verified == X509_V_OK;
     if (!is_verified)
-        keep_words("server certificate: ", X509_verify_cert_error_string(verified));
+        keep_failure_text("server certificate: ", X509_verify_cert_error_string(verified));
     failure_ = !is_verified ? errc::untrusted_server
                : is_refused ? errc::auth_failed
                             : errc::unavailable;
     return failure_;
 }
 
-void tls_engine::keep_words(const char* before, std::string_view words) noexcept {
-    words_size_ = 0;
+void tls_engine::keep_failure_text(const char* before, std::string_view words) noexcept {
+    failure_size_ = 0;
     for (const auto part : {std::string_view{before}, words}) {
-        const auto size = std::min(part.size(), words_.size() - words_size_);
-        std::copy_n(part.begin(), size, words_.begin() + static_cast<std::ptrdiff_t>(words_size_));
-        words_size_ += size;
+        const auto size = std::min(part.size(), failure_text_.size() - failure_size_);
+        std::copy_n(part.begin(), size,
+                    failure_text_.begin() + static_cast<std::ptrdiff_t>(failure_size_));
+        failure_size_ += size;
     }
-}
-
-/// Returns whether the server does not use TLS, which would begin with a handshake or alert record.
-bool tls_engine::is_plain_text() const noexcept {
-    return !is_open_ && heard_size_ != 0 && heard_[0] != SSL3_RT_HANDSHAKE &&
-           heard_[0] != SSL3_RT_ALERT;
 }
 
 bool tls_engine::handshake(error_code& ec) noexcept {
@@ -100,16 +99,18 @@ bool tls_engine::handshake(error_code& ec) noexcept {
     const auto result = SSL_do_handshake(connection_.get());
     is_open_ = result == 1;
     if (!is_open_)
-        ec = note_failure(result);
+        ec = take_failure(result);
     return is_open_;
 }
 
 void tls_engine::commit(std::size_t bytes) {
+    BOOST_ASSERT(bytes <= in_.size());
     std::size_t taken = 0;
-    if (!is_open_ && heard_size_ < heard_.size()) {
-        const auto size = std::min(bytes, heard_.size() - heard_size_);
-        std::copy_n(in_.begin(), size, heard_.begin() + static_cast<std::ptrdiff_t>(heard_size_));
-        heard_size_ += size;
+    if (!is_open_ && first_size_ < first_bytes_.size()) {
+        const auto size = std::min(bytes, first_bytes_.size() - first_size_);
+        std::copy_n(in_.begin(), size,
+                    first_bytes_.begin() + static_cast<std::ptrdiff_t>(first_size_));
+        first_size_ += size;
     }
     if (bytes != 0 && BIO_write_ex(from_server_, in_.data(), bytes, &taken) != 1) {
         ERR_clear_error();
@@ -125,7 +126,7 @@ std::size_t tls_engine::decrypt(std::span<char> into, error_code& ec) noexcept {
         const auto result =
             SSL_read_ex(connection_.get(), into.data() + total, into.size() - total, &n);
         total += n;
-        if (result != 1 && !note_failure(result))
+        if (result != 1 && !take_failure(result))
             break;
     }
     if (total == 0)

@@ -3,8 +3,8 @@
 // TLS on one connection, without a socket: received bytes go in, bytes to send come out, with plain
 // text on the other side. The owner of the socket moves the bytes.
 //
-//     plain text   encrypt ->  [ OpenSSL ]  -> take_output   to the server
-//                  decrypt <-               <- room, receive  from it
+//     plain text   encrypt ->  [ OpenSSL ]  -> output            to the server
+//                  decrypt <-               <- prepare, commit   from it
 //
 // Asio's ssl::stream is not used. Its read and its write share one output; if both have output, the
 // operation that waits for the other one is reported as sent when it was not. It also lets OpenSSL
@@ -44,15 +44,17 @@ class tls_engine {
     /// complete.
     [[nodiscard]] bool handshake(error_code& ec) noexcept;
 
-    /// Returns the buffer for bytes from the server; `receive` says how many arrived.
+    /// Returns the buffer for bytes from the server; `commit` says how many arrived.
     [[nodiscard]] std::span<char> prepare() noexcept { return in_; }
     /// @throws std::bad_alloc
     void commit(std::size_t bytes);
-    [[nodiscard]] bool has_received() const noexcept { return heard_size_ != 0; }
+    [[nodiscard]] bool has_received() const noexcept { return first_size_ != 0; }
 
     /// Returns why it failed, as reported by OpenSSL, or the first line of a server that does not
     /// use TLS; empty if it has not failed.
-    [[nodiscard]] std::string_view words() const noexcept { return {words_.data(), words_size_}; }
+    [[nodiscard]] std::string_view failure_text() const noexcept {
+        return {failure_text_.data(), failure_size_};
+    }
 
     /// Decrypts received data, as far as it fits; returns 0 if more must be received first. A
     /// failure is reported after all data before it has been returned.
@@ -68,18 +70,17 @@ class tls_engine {
     [[nodiscard]] std::size_t end(std::span<char> output) noexcept;
 
   private:
-    [[nodiscard]] error_code note_failure(int result) noexcept;
+    [[nodiscard]] error_code take_failure(int result) noexcept;
 
     std::unique_ptr<ssl_st, tls_deleter> connection_;
     bio_st* from_server_ = nullptr; ///< both belong to the connection
     bio_st* to_server_ = nullptr;
-    void keep_words(const char* before, std::string_view words) noexcept;
-    [[nodiscard]] bool is_plain_text() const noexcept;
+    void keep_failure_text(const char* before, std::string_view words) noexcept;
 
-    std::array<char, 100> heard_{}; ///< the first bytes from the server
-    std::size_t heard_size_ = 0;
-    std::array<char, 200> words_{};
-    std::size_t words_size_ = 0;
+    std::array<char, 100> first_bytes_{}; ///< the first bytes from the server
+    std::size_t first_size_ = 0;
+    std::array<char, 200> failure_text_{};
+    std::size_t failure_size_ = 0;
     error_code failure_; ///< set if the connection cannot be used any more
     bool is_open_ = false;
     /// As large as a record. The data of one read and the rest of the previous one always fit into

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The commands of log_call.cpp and transaction.cpp, with arguments that change nothing if the key
+// The commands of log_call.cpp and multi_batch.cpp, with arguments that change nothing if the key
 // does not exist. TIME, ECHO and CLIENT ID are part of every handshake.
 
 #include <redis/connection/transaction_probe.hpp>
@@ -36,12 +36,6 @@ constexpr std::array trials{
     trial{.name = "EXEC", .is_needed = true, .has_key = false},
 };
 
-void append_name(std::string& to, std::string_view name) {
-    if (!to.empty())
-        to += ' ';
-    to += name;
-}
-
 /// Returns the part of the error that says that the user may not run the command, or that the
 /// server does not know it; empty if it says something else. EXEC is refused with "EXECABORT
 /// Transaction discarded because of: NOPERM ...".
@@ -73,7 +67,8 @@ bool transaction_probe::read_reply(std::string_view error) {
     if (is_key_denial(error)) {
         key_error_ = error;
     } else if (const auto denial = denial_in(error); !denial.empty()) {
-        append_name(t.is_needed ? needed_ : others_, t.name);
+        auto& names = t.is_needed ? needed_ : denied_optional_;
+        names.append(names.empty() ? "" : " ").append(t.name);
         if (t.is_needed && first_refusal_.empty())
             first_refusal_ = denial;
     } else if (classify(error).recovery == recovery::leave_read_only) {

@@ -33,7 +33,7 @@ class transaction_probe {
     /// names of all such commands that were refused; empty if there is none.
     [[nodiscard]] std::string refusal() const;
     /// Returns the refused commands that only some calls need, separated by spaces.
-    [[nodiscard]] const std::string& others() const noexcept { return others_; }
+    [[nodiscard]] const std::string& denied_optional() const noexcept { return denied_optional_; }
     /// Returns the server's message if the user may not access the key or, otherwise, if the server
     /// is read-only.
     [[nodiscard]] const std::string& error() const noexcept {
@@ -44,7 +44,7 @@ class transaction_probe {
     std::size_t replies_ = 0;
     std::string first_refusal_;
     std::string needed_;
-    std::string others_;
+    std::string denied_optional_;
     std::string read_only_;
     std::string key_error_;
 };

@@ -9,9 +9,12 @@
 #include <redis/multi/log_call.hpp>
 #include <redis/protocol/reply_error.hpp>
 
+#include <boost/container/static_vector.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <concepts>
 #include <span>
 
 namespace colimit::redis {
@@ -21,7 +24,7 @@ using core::verb;
 
 enum class action : std::uint8_t {
     trim,           ///< remove events that no rule covers
-    forget,         ///< remove the newest `cost` events, for refund
+    remove_newest,  ///< remove the newest `cost` events, for refund
     clear,          ///< remove everything, for reset
     newest,         ///< get the newest event's time
     oldest_counted, ///< get the event that must expire before the call fits rule i
@@ -38,74 +41,56 @@ struct step {
     std::uint8_t rule = 0;
 };
 
-class steps {
-  public:
-    explicit steps(const log_call& c) noexcept {
-        if (c.request.verb == verb::reset)
-            add(action::clear);
-        else
-            add_all(c);
-    }
+using steps = boost::container::static_vector<step, 3 * limits::max_rules_per_policy + 8>;
 
-    [[nodiscard]] std::span<const step> all() const noexcept { return {steps_.data(), size_}; }
-
-  private:
-    void add_all(const log_call& c) noexcept {
-        const auto v = c.request.verb;
-        if (c.members != 0 || v == verb::refund)
-            add(action::trim);
-        if (v == verb::refund && c.request.cost != 0)
-            add(action::forget);
-        if (v == verb::charge)
-            add_recording(c);
-        add(action::newest);
-        add_each(action::oldest_counted, c);
-        if (v == verb::allow && c.members != 0) {
-            add(action::record);
-            if (c.rules.counts_denied)
-                add_each(action::oldest_afterwards, c);
-        }
-        add_each(action::count, c);
-        if (v == verb::allow && c.members != 0 && c.rules.counts_denied)
-            add(action::cap);
-        if (c.members != 0) {
-            add(action::ttl);
-            add(action::expire);
-        }
-    }
-    void add(action what, std::size_t rule = 0) noexcept {
-        steps_[size_++] = {what, static_cast<std::uint8_t>(rule)};
-    }
-    void add_each(action what, const log_call& c) noexcept {
+[[nodiscard]] steps steps_of(const log_call& c) noexcept {
+    auto all = steps{};
+    const auto add = [&all](action what) { all.push_back({what}); };
+    const auto add_each = [&](action what) {
         for (std::size_t i = 0; i < c.rules.size; ++i)
-            add(what, i);
+            all.push_back({what, static_cast<std::uint8_t>(i)});
+    };
+    const auto v = c.request.verb;
+    const auto records = c.members != 0;
+    const auto caps = records && c.rules.counts_denied;
+    if (v == verb::reset) {
+        add(action::clear);
+        return all;
     }
-    void add_recording(const log_call& c) noexcept {
-        if (c.members != 0)
-            add(action::record);
-        if (c.members != 0 && c.rules.counts_denied)
-            add(action::cap);
+    if (records || v == verb::refund)
+        add(action::trim);
+    if (v == verb::refund && c.request.cost != 0)
+        add(action::remove_newest);
+    if (v == verb::charge && records)
+        add(action::record);
+    if (v == verb::charge && caps)
+        add(action::cap);
+    add(action::newest);
+    add_each(action::oldest_counted);
+    if (v == verb::allow && records)
+        add(action::record);
+    if (v == verb::allow && caps)
+        add_each(action::oldest_afterwards);
+    add_each(action::count);
+    if (v == verb::allow && caps)
+        add(action::cap);
+    if (records) {
+        add(action::ttl);
+        add(action::expire);
     }
-
-    std::array<step, 3 * limits::max_rules_per_policy + 8> steps_{};
-    std::size_t size_ = 0;
-};
+    return all;
+}
 
 void append_number(std::string& out, std::int64_t value) {
     resp::append_bulk(out, detail::decimal{value});
 }
 
-/// Appends a score as an exclusive end of a range.
-void append_edge(std::string& out, std::int64_t score) {
-    const auto digits = detail::decimal{score};
-    resp::append_bulk_header(out, 1 + std::string_view{digits}.size());
-    out.append("(").append(digits).append("\r\n");
-}
-
-void append_member(std::string& out, const log_call& c, std::uint32_t i) {
-    const auto digits = detail::decimal{c.member + i};
-    resp::append_bulk_header(out, c.origin.size() + std::string_view{digits}.size());
-    out.append(c.origin).append(digits).append("\r\n");
+/// Appends a number directly after a text: `(`, which excludes the end of a range, or the origin of
+/// a member.
+void append_number(std::string& out, std::string_view before, std::integral auto value) {
+    const auto digits = detail::decimal{value};
+    resp::append_bulk_header(out, before.size() + std::string_view{digits}.size());
+    out.append(before).append(digits).append("\r\n");
 }
 
 void begin_command(std::string& out, std::size_t words, std::string_view name,
@@ -117,14 +102,15 @@ void begin_command(std::string& out, std::size_t words, std::string_view name,
 
 /// Appends the removal of the events with ranks `first` to `last`, from the oldest; negative from
 /// the newest.
-void append_forgetting(std::string& out, const log_call& c, std::int64_t first, std::int64_t last) {
+void append_rank_removal(std::string& out, const log_call& c, std::int64_t first,
+                         std::int64_t last) {
     begin_command(out, 4, "ZREMRANGEBYRANK", c.key);
     append_number(out, first);
     append_number(out, last);
 }
 
 /// Appends a query of the event at a rank from the newest, with its score.
-void append_look(std::string& out, const log_call& c, std::int64_t rank) {
+void append_event_query(std::string& out, const log_call& c, std::int64_t rank) {
     begin_command(out, 5, "ZREVRANGE", c.key);
     append_number(out, rank);
     append_number(out, rank);
@@ -135,7 +121,7 @@ void append_record(std::string& out, const log_call& c) {
     begin_command(out, 2 + 2 * std::size_t{c.members}, "ZADD", c.key);
     for (std::uint32_t i = 0; i < c.members; ++i) {
         append_number(out, c.latest);
-        append_member(out, c, i);
+        append_number(out, c.origin, c.member + i);
     }
 }
 
@@ -160,23 +146,23 @@ void append_step(std::string& out, const log_call& c, step s) {
         begin_command(out, 4, "ZREMRANGEBYSCORE", c.key);
         resp::append_bulk(out, "-inf");
         return append_number(out, c.earliest - core::log_period(c.rules) - c.grace);
-    case action::forget:
-        return append_forgetting(out, c, -c.request.cost, -1);
+    case action::remove_newest:
+        return append_rank_removal(out, c, -c.request.cost, -1);
     case action::clear: // not DEL, which would also delete a key of another type
-        return append_forgetting(out, c, 0, -1);
+        return append_rank_removal(out, c, 0, -1);
     case action::newest:
-        return append_look(out, c, 0);
+        return append_event_query(out, c, 0);
     case action::oldest_counted:
     case action::oldest_afterwards:
-        return append_look(out, c, rank_of_oldest_counted(c, s.rule));
+        return append_event_query(out, c, rank_of_oldest_counted(c, s.rule));
     case action::record:
         return append_record(out, c);
     case action::count:
         begin_command(out, 4, "ZCOUNT", c.key);
-        append_edge(out, c.earliest - c.rules.limits[s.rule].period);
+        append_number(out, "(", c.earliest - c.rules.limits[s.rule].period);
         return resp::append_bulk(out, "+inf");
     case action::cap:
-        return append_forgetting(out, c, 0, -core::log_capacity(c.rules) - 1);
+        return append_rank_removal(out, c, 0, -core::log_capacity(c.rules) - 1);
     case action::ttl:
         return begin_command(out, 2, "PTTL", c.key);
     case action::expire:
@@ -194,9 +180,9 @@ class elements {
     /// Returns the nodes of the next element.
     [[nodiscard]] std::span<const resp::node> next() noexcept {
         auto size = std::size_t{0};
-        for (auto left = std::size_t{1}; left != 0; --left) {
+        for (auto rest = std::size_t{1}; rest != 0; --rest) {
             const auto& n = nodes_[size++];
-            left += resp::is_container(n.kind) ? n.size : 0;
+            rest += resp::is_container(n.kind) ? n.size : 0;
         }
         const auto element = nodes_.first(size);
         nodes_ = nodes_.subspan(size);
@@ -247,7 +233,7 @@ struct exec_results {
 [[nodiscard]] bool read_step(exec_results& f, step s, const elements& from,
                              std::span<const resp::node> element) noexcept {
     const auto& first = element.front();
-    if (first.kind == resp::kind::error || first.kind == resp::kind::blob_error) {
+    if (resp::is_error(first.kind)) {
         if (!f.error)
             f.error = classify(from.text(first));
         return true;
@@ -268,14 +254,6 @@ struct exec_results {
     f.recorded = f.recorded || s.what == action::record;
     f.expires = f.expires || (s.what == action::expire && first.integer == 1);
     return first.kind == resp::kind::integer;
-}
-
-[[nodiscard]] cleanup cleanup_after_error(const log_call& c, const exec_results& f) noexcept {
-    auto after = cleanup{.failure = f.error->code, .foreign_key_ttl = {}};
-    after.surplus = f.recorded ? c.members : 0;
-    if (f.expires && !f.recorded)
-        after.foreign_key_ttl = f.ttl;
-    return after;
 }
 
 /// Returns when a call fits a rule, of which `used` is taken: 0, or when `oldest` expires.
@@ -304,20 +282,20 @@ void add_own_time(const log_call& c, std::int64_t newest, decision& answer) noex
     auto state = core::key_state{};
     for (std::size_t i = 0; i < c.rules.size; ++i) {
         const auto used = f.counts[i] - own;
-        const auto& if_refused = own == 0 ? f.oldest_counted : f.oldest_afterwards;
+        const auto& if_denied = own == 0 ? f.oldest_counted : f.oldest_afterwards;
         state.states[i] = {.t = f.newest,
                            .debt = used,
-                           .num = fits_at(c, i, used + own, if_refused[i]),
+                           .num = fits_at(c, i, used + own, if_denied[i]),
                            .capacity = fits_at(c, i, used, f.oldest_counted[i])};
     }
     (void)core::evaluate(c.rules, state, request, answer);
     const auto kept = answer.allowed() ? answer.granted : c.rules.counts_denied ? own : 0;
     if (own != 0 && kept != 0)
         add_own_time(c, f.newest, answer);
-    auto after = cleanup{};
-    after.surplus = static_cast<std::uint32_t>(own - std::min(kept, own));
-    after.newest = f.newest;
-    return after;
+    return {.failure = {},
+            .surplus = static_cast<std::uint32_t>(own - std::min(kept, own)),
+            .newest = f.newest,
+            .foreign_key_ttl = {}};
 }
 
 } // namespace
@@ -331,12 +309,12 @@ error_code error_of_log_call(const core::compiled_policy& rules,
     if (rules.size == 0) // a Bloom filter
         return error_of(fault::multi_no_rules);
     const auto all = rules.all();
-    const auto strange = std::ranges::find_if_not(all, core::is_log);
-    if (strange != all.end() && strange->kind == core::kind::lockout)
+    const auto other = std::ranges::find_if_not(all, core::is_log);
+    if (other != all.end() && other->kind == core::kind::lockout)
         return error_of(fault::multi_cooldown);
-    if (strange != all.end())
+    if (other != all.end())
         return error_of(fault::multi_rule,
-                        {static_cast<std::size_t>(strange - all.begin()), strange->kind});
+                        {static_cast<std::size_t>(other - all.begin()), other->kind});
     if (members_of(rules, request) > limits::max_log_events)
         return error_of(fault::multi_cost);
     if (rules.counts_denied && request.verb == verb::allow && request.at_least != request.cost)
@@ -358,30 +336,35 @@ std::int64_t members_of(const core::compiled_policy& rules,
 }
 
 std::size_t append_log_call(std::string& out, const log_call& call) {
-    const auto row = steps{call};
-    for (const auto s : row.all())
+    const auto commands = steps_of(call);
+    for (const auto s : commands)
         append_step(out, call, s);
-    return row.all().size();
+    return commands.size();
 }
 
 std::optional<cleanup> read_log_call(const log_call& call, const resp::decoder& reply,
                                      std::string_view bytes, decision& answer) {
-    const auto row = steps{call};
-    if (reply.nodes().front().kind != resp::kind::array ||
-        reply.nodes().front().size != row.all().size())
+    const auto commands = steps_of(call);
+    if (reply.first().kind != resp::kind::array || reply.first().size != commands.size())
         return std::nullopt;
     auto from = elements{reply, bytes};
     auto found = exec_results{};
-    for (const auto s : row.all())
+    for (const auto s : commands)
         if (!read_step(found, s, from, from.next()))
             return std::nullopt;
-    return found.error ? cleanup_after_error(call, found) : decide(call, found, answer);
+    if (!found.error)
+        return decide(call, found, answer);
+    const auto is_foreign = found.expires && !found.recorded;
+    return cleanup{.failure = found.error->code,
+                   .surplus = found.recorded ? call.members : 0,
+                   .newest = 0,
+                   .foreign_key_ttl = is_foreign ? std::optional{found.ttl} : std::nullopt};
 }
 
 void append_removal(std::string& out, const log_call& call, std::uint32_t surplus) {
     begin_command(out, 2 + std::size_t{surplus}, "ZREM", call.key);
     for (auto i = call.members - surplus; i < call.members; ++i)
-        append_member(out, call, i);
+        append_number(out, call.origin, call.member + i);
 }
 
 void append_ttl(std::string& out, std::string_view key, std::int64_t ttl) {
@@ -393,7 +376,7 @@ void append_ttl(std::string& out, std::string_view key, std::int64_t ttl) {
 
 void append_cut(std::string& out, std::string_view key, std::int64_t after) {
     begin_command(out, 4, "ZREMRANGEBYSCORE", key);
-    append_edge(out, after);
+    append_number(out, "(", after);
     resp::append_bulk(out, "+inf");
 }
 

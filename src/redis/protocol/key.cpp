@@ -21,8 +21,8 @@ constexpr std::array<std::string_view, tag_count> tags{
     "bk", "9w", "6o", "ms", "af", "an", "5b", "i3", "c5", "dp", "kh", "0t", "xi", "xa", "he", "44"};
 
 /// Appends the part of a name before the user's bytes.
-void append_place(std::string& out, std::string_view prefix, std::size_t tag_number,
-                  std::string_view policy) {
+void append_prefix_tag_policy(std::string& out, std::string_view prefix, std::size_t tag_number,
+                              std::string_view policy) {
     out.append(prefix).append(":{").append(tag(tag_number)).append("}:").append(policy).append(":");
 }
 
@@ -33,25 +33,22 @@ std::string_view tag(std::size_t i) noexcept {
 }
 
 void append_field(std::string& out, std::string_view key) {
-    if (key.size() <= limits::plain_key_bytes) {
-        out.append("k:").append(key);
-        return;
-    }
-    const auto hex = hash::sha256_hex(key);
-    out.append("h:").append(hex.data(), hex.size());
+    out.append(key.size() <= limits::plain_key_bytes ? "k:" : "h:");
+    append_member(out, key);
 }
 
-std::size_t append_key(std::string& out, const key_parts& parts) {
+std::size_t append_key(std::string& out, std::string_view prefix, std::string_view policy,
+                       std::string_view key) {
     const auto begin = out.size();
-    append_place(out, parts.prefix, tag_of(parts.hash), parts.policy);
+    append_prefix_tag_policy(out, prefix, tag_of(hash::fnv1a_64(key)), policy);
     const auto family_at = out.size() - begin;
-    append_field(out, parts.key);
+    append_field(out, key);
     return family_at;
 }
 
 void key_names::start(std::string_view prefix, std::string_view policy) {
     head_.clear();
-    append_place(head_, prefix, 0, policy);
+    append_prefix_tag_policy(head_, prefix, 0, policy);
     append_field(head_, "");
     tag_at_ = prefix.size() + 2;
 }
@@ -61,15 +58,15 @@ std::size_t key_names::append(std::string& out, std::string_view key, std::uint6
     const auto family_at = head_.size() - std::string_view{"k:"}.size();
     const auto is_long = key.size() > limits::plain_key_bytes;
     out.append(head_, 0, is_long ? family_at : head_.size());
-    const auto its = tag(tag_of(hash));
-    its.copy(&out[begin + tag_at_], its.size());
+    const auto own_tag = tag(tag_of(hash));
+    own_tag.copy(&out[begin + tag_at_], own_tag.size());
     is_long ? append_field(out, key) : (void)out.append(key);
     return family_at;
 }
 
-void append_row(std::string& out, std::string_view prefix, std::string_view policy,
-                std::size_t row) {
-    append_place(out, prefix, row * (tag_count / row_count), policy);
+void append_shard(std::string& out, std::string_view prefix, std::string_view policy,
+                  std::size_t shard) {
+    append_prefix_tag_policy(out, prefix, shard * (tag_count / shard_count), policy);
 }
 
 std::array<char, 9> sketch_family(std::uint32_t rule_tag) noexcept {

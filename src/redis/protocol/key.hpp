@@ -7,7 +7,7 @@
 //   prefix:{tag}:policy:lk:bytes         the key's log (or lh)
 //   prefix:{tag}:policy:tk:bytes         its log in transactions (or th)
 //   prefix:{tag}:policy:d1a2b3c4dk:bytes the sketch of the rule with that tag (or ...h)
-//   prefix:{tag}:filter:b01a2b3c4dk:17   a block of a Bloom filter, see seen.hpp
+//   prefix:{tag}:filter:b01a2b3c4dk:17   a block of a Bloom filter (b1: of an odd generation)
 //   prefix:{tag}:policy:new              a shard of keys whose state is packed: the hash of this
 //   prefix:{tag}:policy:old              generation, and the one before
 //
@@ -42,16 +42,10 @@ inline constexpr std::size_t tag_count = 64;
     return static_cast<std::size_t>(((hash ^ (hash >> 32U)) * 0x9e3779b97f4a7c15U) >> 58U);
 }
 
-struct key_parts {
-    std::string_view prefix;
-    std::string_view policy;
-    std::string_view key;
-    std::uint64_t hash = 0; ///< hash::fnv1a_64 of the key
-};
-
 /// Appends the name of the key. Returns the position in it at which the family of associated keys
 /// is inserted.
-std::size_t append_key(std::string& out, const key_parts& parts);
+std::size_t append_key(std::string& out, std::string_view prefix, std::string_view policy,
+                       std::string_view key);
 
 /// Appends the names of many keys of one policy, which differ only in their tag and their end: with
 /// little more than half the instructions of append_key.
@@ -69,11 +63,11 @@ class key_names {
 
 /// The number of shards of keys whose state is packed: hashes of a million fields block the server
 /// for a quarter of a second when they expire, and each shard in a batch costs three commands.
-inline constexpr std::size_t row_count = 8;
+inline constexpr std::size_t shard_count = 8;
 
 /// Returns the shard of a key.
-[[nodiscard]] constexpr std::size_t row_of(std::uint64_t hash) noexcept {
-    return tag_of(hash) / (tag_count / row_count);
+[[nodiscard]] constexpr std::size_t shard_of(std::uint64_t hash) noexcept {
+    return tag_of(hash) / (tag_count / shard_count);
 }
 
 /// Appends the field of a key in its shard.
@@ -85,8 +79,8 @@ void append_field(std::string& out, std::string_view key);
 }
 
 /// Appends the name of a shard's hashes, up to `new` or `old`.
-void append_row(std::string& out, std::string_view prefix, std::string_view policy,
-                std::size_t row);
+void append_shard(std::string& out, std::string_view prefix, std::string_view policy,
+                  std::size_t shard);
 
 /// The families of logs, with a script or with MULTI, and of the sketch of the rule with this tag.
 inline constexpr std::string_view log_family = "l";

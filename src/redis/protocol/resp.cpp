@@ -6,8 +6,9 @@
 
 #include <redis/protocol/resp.hpp>
 
+#include <boost/assert.hpp>
+
 #include <algorithm>
-#include <cassert>
 #include <charconv>
 #include <limits>
 
@@ -52,17 +53,11 @@ bool drop(std::string_view& text, std::string_view any_of) noexcept {
     return drop_digits(text) && text.empty();
 }
 
-[[nodiscard]] node make_node(kind k, std::size_t offset, std::size_t size,
-                             std::int64_t integer) noexcept {
-    static_assert(reply_bytes <= std::numeric_limits<std::uint32_t>::max());
-    return {k, static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(offset), integer};
-}
-
 } // namespace
 
 progress decoder::feed(std::string_view bytes) {
     const auto readable = bytes.substr(0, reply_bytes);
-    assert(readable.size() >= at_);
+    BOOST_ASSERT(readable.size() >= at_);
     while (state_ == progress::need_more && surplus_ == 0 && at_ < readable.size() &&
            take_value(readable)) {
     }
@@ -74,7 +69,7 @@ progress decoder::feed(std::string_view bytes) {
 std::string_view decoder::text(const node& n, std::string_view bytes) const noexcept {
     if (is_container(n.kind))
         return {};
-    assert(n.offset + n.size <= at_ && at_ <= bytes.size());
+    BOOST_ASSERT(n.offset + n.size <= at_ && at_ <= bytes.size());
     return {bytes.data() + n.offset, n.size};
 }
 
@@ -299,7 +294,9 @@ bool decoder::admit(std::int64_t count, std::int64_t each) {
 bool decoder::append(kind k, std::size_t offset, std::size_t size, std::int64_t integer) {
     if (nodes_.size() == reply_nodes)
         return fail(at_, "more than 16384 values in a reply");
-    nodes_.push_back(make_node(k, offset, size, integer));
+    static_assert(reply_bytes <= std::numeric_limits<std::uint32_t>::max());
+    nodes_.push_back(
+        {k, static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(offset), integer});
     return true;
 }
 

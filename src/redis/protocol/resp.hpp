@@ -15,6 +15,8 @@
 #ifndef COLIMIT_REDIS_PROTOCOL_RESP_HPP
 #define COLIMIT_REDIS_PROTOCOL_RESP_HPP
 
+#include <boost/assert.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -66,6 +68,10 @@ enum class kind : std::uint8_t {
     return k >= kind::array && k <= kind::push;
 }
 
+[[nodiscard]] constexpr bool is_error(kind k) noexcept {
+    return k == kind::error || k == kind::blob_error;
+}
+
 /// One value of a reply.
 struct node {
     resp::kind kind;
@@ -101,14 +107,22 @@ class decoder {
     /// feeds the rest. 0 unless long bulk strings are to be empty, and `feed` needs more.
     [[nodiscard]] std::size_t surplus() const noexcept { return surplus_; }
 
-    /// Notes that `count` bytes were removed, at most `surplus()`.
-    void cut(std::size_t count) noexcept { surplus_ -= count; }
+    /// Called when `count` bytes were removed, at most `surplus()`.
+    void cut(std::size_t count) noexcept {
+        BOOST_ASSERT(count <= surplus_);
+        surplus_ -= count;
+    }
 
     /// Returns the size of the complete reply in bytes.
     [[nodiscard]] std::size_t consumed() const noexcept { return at_; }
 
     /// Returns the nodes of the complete reply, at least one. Valid until `next` or `reset`.
     [[nodiscard]] std::span<const node> nodes() const noexcept { return nodes_; }
+
+    [[nodiscard]] const node& first() const noexcept {
+        BOOST_ASSERT(state_ == progress::complete);
+        return nodes_.front();
+    }
 
     /// Returns the text of a node in `bytes`, which begin with the complete reply. Numbers and
     /// booleans have the text of their line, verbatim strings that after their format; empty for

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The interface of a queue to calls whose requests are sent together.
+// Calls whose requests are sent together: the part that is the same with a script and with MULTI.
 
 #ifndef COLIMIT_REDIS_QUEUE_CALL_BATCH_HPP
 #define COLIMIT_REDIS_QUEUE_CALL_BATCH_HPP
 
 #include <colimit/detail/operation.hpp>
+#include <policy/policy_data.hpp>
 
+#include <boost/assert.hpp>
+
+#include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace colimit::redis {
 
+using detail::policy_pointer;
+
+/// The interface to a call whose batch is not known.
 class call_batch {
   public:
     call_batch() = default;
@@ -22,19 +31,50 @@ class call_batch {
     /// Removes the caller of call `index`. A call that was not encoded yet is never sent.
     virtual void drop(std::uint32_t index) noexcept = 0;
     /// Returns whether all callers have been removed and nothing has to be sent.
-    [[nodiscard]] virtual bool is_abandoned() const noexcept = 0;
+    [[nodiscard]] bool is_abandoned() const noexcept { return live_ == 0; }
 
-    bool encoded = false; ///< no more calls are taken, and it may have been sent
+    bool encoded = false;        ///< no more calls are taken, and it may have been sent
+    std::uint64_t sent_from = 0; ///< the position of its first byte in the connection's stream
+    std::int64_t sent_at = 0;    ///< not after that byte was sent
 
   protected:
     ~call_batch() = default;
 
-    /// Stores the call as call `index`.
+    std::size_t live_ = 0; ///< waiting callers
+};
+
+/// @tparam Call has the operation `op`, which is null if its caller has withdrawn it.
+template<class Call>
+class batch_of : public call_batch {
+  public:
+    void substitute(std::uint32_t index, detail::operation& by) noexcept final {
+        calls_[index].op = &by;
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
+
+    /// Removes the callers in the order of their calls: `take(operation&)`.
+    template<class Take>
+    void release(Take take) {
+        for (auto& c : calls_)
+            if (auto* op = std::exchange(c.op, nullptr); op != nullptr)
+                take(*op);
+        live_ = 0;
+    }
+
+  protected:
+    ~batch_of() = default;
+
+    /// Stores the caller of call `index`.
     void hold(detail::operation& op, std::uint32_t index) noexcept {
+        BOOST_ASSERT(!encoded && calls_[index].op == nullptr);
+        calls_[index].op = &op;
         op.is_held = true;
         op.batch = this;
         op.index = index;
+        ++live_;
     }
+
+    std::vector<Call> calls_;
 };
 
 } // namespace colimit::redis

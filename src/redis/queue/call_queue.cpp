@@ -8,8 +8,17 @@
 #include <utility>
 
 namespace colimit::redis {
+namespace {
+
+/// Returns the error of a call that may have been executed: `otherwise` if it changes nothing.
+[[nodiscard]] errc error_if_sent(const detail::operation& op, errc otherwise) noexcept {
+    return core::traits_of(op.request.verb).only_asks ? otherwise : errc::outcome_unknown;
+}
+
+} // namespace
 
 void call_queue::withdraw(detail::operation& op, error_code why) {
+    BOOST_ASSERT(op.is_held);
     auto& b = *op.batch;
     b.drop(op.index);
     if (b.is_abandoned() && !b.encoded)
@@ -39,34 +48,20 @@ void call_queue::finish(detail::operation& op, error_code why) {
 }
 
 void call_queue::finish_lost(detail::operation& op) {
-    finish(op,
-           core::traits_of(op.request.verb).only_asks ? errc::unavailable : errc::outcome_unknown);
+    finish(op, error_if_sent(op, errc::unavailable));
 }
 
-bool call_queue::expire(std::int64_t now, errc unsent) {
-    auto any = false;
-    auto* op = by_deadline_.front();
-    for (; op != nullptr && op->deadline <= now; op = by_deadline_.front()) {
-        const auto only_asks = core::traits_of(op->request.verb).only_asks;
-        withdraw(*op, is_sent(*op) && !only_asks ? errc::outcome_unknown : unsent);
-        any = true;
-    }
-    drop_abandoned();
-    return any;
-}
-
-bool call_queue::expire_unsent(std::int64_t now) {
+bool call_queue::expire_calls(std::int64_t now, errc unsent, bool also_sent) {
     auto any = false;
     for (auto* op = by_deadline_.front(); op != nullptr && op->deadline <= now;) {
         auto* next = by_deadline_.after(*op);
-        if (!is_sent(*op)) {
-            withdraw(*op, errc::deadline_exceeded);
+        if (const auto sent = is_sent(*op); also_sent || !sent) {
+            withdraw(*op, sent ? error_if_sent(*op, unsent) : unsent);
             any = true;
         }
         op = next;
     }
-    if (any)
-        drop_abandoned();
+    drop_abandoned();
     return any;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The queue between calls and the bytes of a connection, as the limiter uses it. There are two: the
-// batcher with a script and the transactor with MULTI. This part is common to them: callers, their
-// deadlines and how they end.
+// script queue, and the multi queue for servers without scripts. This part is common to them:
+// callers, their deadlines and how they end.
 
 #ifndef COLIMIT_REDIS_QUEUE_CALL_QUEUE_HPP
 #define COLIMIT_REDIS_QUEUE_CALL_QUEUE_HPP
@@ -19,12 +19,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace colimit::redis {
-
-using detail::policy_pointer;
 
 /// Counters of what was sent, as `colimit::statistics` documents.
 struct batch_counters {
@@ -55,8 +52,8 @@ class call_queue : public requests {
     /// same key and policy, or there are too many.
     [[nodiscard]] virtual error_code submit_checks(detail::operation& op) = 0;
 
-    /// Withdraws a call: it is returned in `done` at once with this code. If it was encoded already
-    /// it may have been charged, and its reply will be read and ignored.
+    /// Returns a call in `done` with this code. If it was encoded already it may have been charged,
+    /// and its reply will be read and ignored.
     void withdraw(detail::operation& op, error_code why);
 
     /// Returns whether the bytes of a call that was taken may have been sent.
@@ -67,8 +64,10 @@ class call_queue : public requests {
     /// Replaces an operation by another one, which gets its result and deadline.
     void substitute(detail::operation& op, detail::operation& by) noexcept;
 
-    bool expire(std::int64_t now, errc unsent) final;
-    bool expire_unsent(std::int64_t now) final;
+    bool expire(std::int64_t now, errc unsent) final { return expire_calls(now, unsent, true); }
+    bool expire_unsent(std::int64_t now) final {
+        return expire_calls(now, errc::deadline_exceeded, false);
+    }
     [[nodiscard]] std::optional<std::int64_t> next_deadline() const noexcept final;
     [[nodiscard]] bool has_ended() const noexcept final { return !done.empty(); }
 
@@ -92,39 +91,25 @@ class call_queue : public requests {
     /// Ends a call some of whose bytes were sent when the connection was lost.
     void finish_lost(detail::operation& op);
 
-    /// Removes waiting requests without callers, which would accumulate if the server does not
+    /// Removes waiting batches without callers, which would accumulate if the server does not
     /// reply.
     virtual void drop_abandoned() = 0;
 
-    /// Retires abandoned batches in the waiting list: those at the front, and the others as soon as
-    /// so many calls have been withdrawn that a search pays. `retire(place)` removes the one at
-    /// `place`.
-    template<class List, class Retire>
-    void retire_abandoned(List& waiting, Retire retire) {
-        constexpr std::size_t looks_per_withdrawal = 16;
-        while (!waiting.empty() && waiting.front().is_abandoned())
-            retire(waiting.begin());
-        if (abandoned_ * looks_per_withdrawal < waiting.size())
-            return;
-        abandoned_ = 0;
-        for (auto next = waiting.begin(); next != waiting.end();)
-            if (const auto place = next++; place->is_abandoned())
-                retire(place);
-    }
-
-    void note(const error_report& what) noexcept {
+    void report(const error_report& what) noexcept {
         if (errors_ != nullptr)
             errors_->note(what);
     }
-    void note_permitted(const detail::policy_data& p) noexcept {
+    void report_permitted(const detail::policy_data& p) noexcept {
         if (errors_ != nullptr)
             errors_->note_permitted(p.fingerprint);
     }
 
     detail::operation_list by_deadline_;
+    std::size_t abandoned_ = 0; ///< upper bound of abandoned batches that wait, except at the front
 
   private:
-    std::size_t abandoned_ = 0; ///< upper bound of abandoned batches that wait, except at the front
+    bool expire_calls(std::int64_t now, errc unsent, bool also_sent);
+
     error_sink* errors_ = nullptr;
 };
 

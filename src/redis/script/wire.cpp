@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Encodes and decodes numbers.
+// Encodes and decodes numbers and ids.
 
 #include <base/bytes.hpp>
 #include <core/rule_kind.hpp>
@@ -32,12 +32,6 @@ using detail::append_number;
     return static_cast<double>(out) == value;
 }
 
-/// Reads both parts of a slot.
-[[nodiscard]] bool read_slot(const char* fixed, const char* moving, core::rule_state& s) noexcept {
-    return read_whole(moving, 0, s.t) && read_whole(moving + 8, 0, s.debt) &&
-           read_whole(fixed + 4, 1, s.num) && read_whole(fixed + 12, 0, s.capacity);
-}
-
 /// Reads the rule's slot, if there is one: usually at its index, elsewhere after the policy's rules
 /// changed. If a corrupt value has a tag twice, the first one counts, as in the script. Returns
 /// false if its numbers are not a valid state.
@@ -48,40 +42,14 @@ using detail::append_number;
     const auto* moving = fixed + fixed_bytes * slots;
     for (std::size_t i = 0; i < slots; ++i, fixed += fixed_bytes, moving += moving_bytes)
         if (detail::read_number<std::uint32_t>(fixed) == tag)
-            return read_slot(fixed, moving, into);
+            return read_whole(moving, 0, into.t) && read_whole(moving + 8, 0, into.debt) &&
+                   read_whole(fixed + 4, 1, into.num) && read_whole(fixed + 12, 0, into.capacity);
     return true;
 }
-
-/// Writes slots in two groups: the fixed parts, then the moving parts.
-struct slot_writer {
-    std::string fixed{};
-    std::string moving{};
-
-    void append_slot(std::uint32_t tag, const core::rule_state& s) {
-        append_number(fixed, tag);
-        append_double(fixed, s.num);
-        append_double(fixed, s.capacity);
-        append_double(moving, s.t);
-        append_double(moving, s.debt);
-    }
-};
 
 /// Returns whether the script returns facts about the rule for each call.
 [[nodiscard]] bool has_facts(const core::compiled_rule& l) noexcept {
     return core::form_of(l.kind) != core::state_form::numbers;
-}
-
-/// Returns the only slot, if values of the policy may be brief.
-[[nodiscard]] const core::compiled_rule* brief_slot(const core::compiled_policy& rules) noexcept {
-    const auto may_be_brief =
-        rules.packed && rules.slots == 1 && core::has_fixed_numbers(rules.limits[0].kind);
-    return may_be_brief ? &rules.limits[0] : nullptr;
-}
-
-/// Sets the numbers that each state of the rule has.
-void give_numbers(const core::compiled_rule& l, core::rule_state& s) noexcept {
-    s.num = l.num;
-    s.capacity = l.marked;
 }
 
 [[nodiscard]] bool has_shape(std::string_view value) noexcept {
@@ -107,9 +75,29 @@ void append_times(std::string& out, std::uint16_t times, bool wide) {
         append_number(out, static_cast<std::uint8_t>(times));
 }
 
-void append_call_member(std::string& out, std::string_view member) {
-    append_number(out, static_cast<std::uint16_t>(member.size()));
-    out.append(member);
+void append_mark(std::string& out, const core::bloom_shape& shape, const core::bloom_bits& mark) {
+    const auto first = core::bloom_shape::head_bytes + mark.line * shape.line_bytes();
+    for (const auto position : {first, first + shape.line_bytes() - 1}) {
+        const auto digits = detail::decimal{position};
+        append_number(out, static_cast<std::uint8_t>(std::string_view{digits}.size()));
+        out.append(digits);
+    }
+    for (std::uint32_t i = 0; i < shape.words; ++i)
+        append_number(out, mark.words[i]);
+}
+
+bool take_seen(std::string_view& answers, bool& seen) noexcept {
+    if (answers.empty() || (answers.front() != '0' && answers.front() != '1'))
+        return false;
+    seen = answers.front() == '1';
+    answers.remove_prefix(1);
+    return true;
+}
+
+std::array<char, 10> bitmap_family(const core::bloom_shape& shape, std::size_t parity) noexcept {
+    auto family = std::array<char, 10>{'b', parity == 0 ? '0' : '1'};
+    std::ranges::copy(detail::hex_of<8>(core::filter_tag(shape)), family.begin() + 2);
+    return family;
 }
 
 std::size_t fact_bytes(const core::compiled_policy& rules) noexcept {
@@ -138,51 +126,24 @@ core::key_state decode_value(const core::compiled_policy& rules,
     if (!value)
         return state;
     state.exists = true;
-    if (const auto* l = brief_slot(rules); l != nullptr && value->size() == moving_bytes) {
-        const auto* at = value->data();
+    const auto& only = rules.limits[0];
+    if (rules.packed && rules.slots == 1 && core::has_fixed_numbers(only.kind) &&
+        value->size() == moving_bytes) { // brief
         auto& s = state.states[0];
-        state.stale = !read_whole(at, 0, s.t) || !read_whole(at + 8, 0, s.debt);
-        if (state.stale)
-            s = {};
-        else
-            give_numbers(*l, s);
-        return state;
+        state.stale =
+            !read_whole(value->data(), 0, s.t) || !read_whole(value->data() + 8, 0, s.debt);
+        s.num = only.num;
+        s.capacity = only.marked;
+    } else {
+        state.stale = !has_shape(*value) || !read_slot_of(block_tag, *value, state.block);
+        for (std::uint32_t i = 0; i < rules.slots && !state.stale; ++i)
+            state.stale = !read_slot_of(rules.limits[i].tag, *value, state.states[i]);
     }
-    state.stale = !has_shape(*value) || !read_slot_of(block_tag, *value, state.block);
-    for (std::uint32_t i = 0; i < rules.slots && !state.stale; ++i)
-        state.stale = !read_slot_of(rules.limits[i].tag, *value, state.states[i]);
     if (state.stale) {
         state.states = {};
         state.block = {};
     }
     return state;
-}
-
-std::string encode_value(const core::compiled_policy& rules, const core::key_state& state,
-                         std::int64_t expires) {
-    auto slots = slot_writer{};
-    append_double(slots.fixed, expires);
-    for (std::uint32_t i = 0; i < rules.slots; ++i) {
-        auto s = state.states[i];
-        if (core::has_sketch(rules.limits[i]))
-            s.num = 1; // what the store told the arithmetic is not kept
-        if (!core::is_log(rules.limits[i]))
-            slots.append_slot(rules.limits[i].tag, s);
-    }
-    if (state.block.debt != 0)
-        slots.append_slot(block_tag, state.block);
-    return slots.fixed + slots.moving;
-}
-
-std::string encode_brief_numbers(const core::compiled_policy& rules) {
-    const auto* l = brief_slot(rules);
-    if (l == nullptr)
-        return {};
-    auto slots = slot_writer{};
-    auto s = core::rule_state{};
-    give_numbers(*l, s);
-    slots.append_slot(l->tag, s);
-    return slots.fixed;
 }
 
 } // namespace colimit::redis

@@ -6,6 +6,9 @@
 //
 //   calls  for each run of equal calls   key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if
 //          the policy has a distinct rule  size:u16 and as many bytes of the member
+//   ids    for each id of a Bloom filter   block:u16, then for the first and the last byte of its
+//          line the position as text, because Redis's commands take text, after its size:u8, and
+//          its bits in that line
 //   facts  for each call and each log or distinct rule  t debt num capacity (f64)
 //   value  expires:f64, then for each slot except logs  tag:u32 num:f64 capacity:f64  and, if
 //          the key is blocked, one more; then for each of them  t:f64 debt:f64
@@ -19,12 +22,15 @@
 #ifndef COLIMIT_REDIS_SCRIPT_WIRE_HPP
 #define COLIMIT_REDIS_SCRIPT_WIRE_HPP
 
+#include <core/bloom.hpp>
 #include <core/compiled_policy.hpp>
 #include <core/evaluate.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -45,8 +51,16 @@ void append_times(std::string& out, std::uint16_t times, bool wide);
 /// besides its mark.
 inline constexpr std::size_t call_bytes = 21;
 
-/// Appends, after a call, the member that `distinct` rules count.
-void append_call_member(std::string& out, std::string_view member);
+/// Appends the position of an id's line and the id's bits in it.
+void append_mark(std::string& out, const core::bloom_shape& shape, const core::bloom_bits& mark);
+
+/// Reads and removes an id's result: '1' for seen, or '0'. Returns false if it is neither.
+[[nodiscard]] bool take_seen(std::string_view& answers, bool& seen) noexcept;
+
+/// Returns the family of the bitmaps of even (0) or odd (1) generations. It has a digest of the
+/// filter's numbers: with other numbers, an id has other bits.
+[[nodiscard]] std::array<char, 10> bitmap_family(const core::bloom_shape& shape,
+                                                 std::size_t parity) noexcept;
 
 /// Returns the size of a call's facts in bytes.
 [[nodiscard]] std::size_t fact_bytes(const core::compiled_policy& rules) noexcept;
@@ -59,14 +73,6 @@ void append_call_member(std::string& out, std::string_view member);
 /// does not exist.
 [[nodiscard]] core::key_state decode_value(const core::compiled_policy& rules,
                                            std::optional<std::string_view> value) noexcept;
-
-/// Returns the value as the script writes it, for tests that compare the two.
-[[nodiscard]] std::string encode_value(const core::compiled_policy& rules,
-                                       const core::key_state& state, std::int64_t expires);
-
-/// Returns the numbers that brief values of the policy omit, for the same tests; empty if none is
-/// brief.
-[[nodiscard]] std::string encode_brief_numbers(const core::compiled_policy& rules);
 
 } // namespace colimit::redis
 

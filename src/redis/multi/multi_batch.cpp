@@ -4,12 +4,12 @@
 
 #include <base/bytes.hpp>
 #include <core/verb_traits.hpp>
-#include <hash/fnv1a.hpp>
-#include <redis/multi/transaction.hpp>
+#include <redis/multi/multi_batch.hpp>
 #include <redis/protocol/key.hpp>
-#include <redis/protocol/time_reply.hpp>
+#include <redis/protocol/known_replies.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace colimit::redis {
 namespace {
@@ -26,28 +26,21 @@ constexpr std::size_t usual_key_bytes = 128;
 constexpr std::int64_t uncertainty = 60'000'000;
 
 [[nodiscard]] bool is_error(const resp::decoder& reply) noexcept {
-    const auto kind = reply.nodes().front().kind;
-    return kind == resp::kind::error || kind == resp::kind::blob_error;
+    return resp::is_error(reply.first().kind);
 }
 
 [[nodiscard]] reply_error error_in(const resp::decoder& reply, std::string_view bytes) noexcept {
-    return classify(reply.text(reply.nodes().front(), bytes));
-}
-
-[[nodiscard]] bool is_line(const resp::decoder& reply, std::string_view bytes,
-                           std::string_view line) noexcept {
-    const auto& first = reply.nodes().front();
-    return first.kind == resp::kind::simple && reply.text(first, bytes) == line;
+    return classify(reply.text(reply.first(), bytes));
 }
 
 } // namespace
 
-transaction::transaction(std::size_t most_calls) : most_calls_(most_calls) {
+multi_batch::multi_batch(std::size_t most_calls) : most_calls_(most_calls) {
     calls_.reserve(most_calls_);
     keys_.reserve(most_calls_ * usual_key_bytes);
 }
 
-void transaction::start(std::uint64_t nonce) {
+void multi_batch::start(std::uint64_t nonce) {
     nonce_ = nonce;
     keys_.clear();
     calls_.clear();
@@ -55,42 +48,41 @@ void transaction::start(std::uint64_t nonce) {
     encoded = false;
 }
 
-bool transaction::takes_calls() const noexcept {
+bool multi_batch::takes_calls() const noexcept {
     return !encoded && calls_.size() < most_calls_ && members_ < members_per_write;
 }
 
-void transaction::add(detail::operation& op, std::string_view prefix, std::string_view key,
+void multi_batch::add(detail::operation& op, std::string_view prefix, std::string_view key,
                       const policy_pointer& policy) {
+    BOOST_ASSERT(takes_calls());
     const auto begin = keys_.size();
-    const auto family_at =
-        append_key(keys_, {policy->prefix(prefix), policy->name, key, hash::fnv1a_64(key)});
+    const auto family_at = append_key(keys_, policy->prefix(prefix), policy->name, key);
     keys_.insert(begin + family_at, 1, transaction_family);
     const auto members = static_cast<std::uint32_t>(members_of(policy->compiled, op.request));
-    calls_.push_back({.op = &op,
+    calls_.push_back({.op = nullptr,
                       .request = op.request,
                       .policy = policy,
                       .key_offset = begin,
                       .key_size = keys_.size() - begin,
                       .members = members});
     members_ += members;
-    ++live_;
     hold(op, static_cast<std::uint32_t>(calls_.size() - 1));
 }
 
-void transaction::drop(std::uint32_t index) noexcept {
+void multi_batch::drop(std::uint32_t index) noexcept {
     auto& c = calls_[index];
     c.op = nullptr;
     c.withdrawn = !encoded;
     --live_;
 }
 
-void transaction::take_back() noexcept {
+void multi_batch::take_back() noexcept {
     encoded = false;
     for (auto& c : calls_)
         c.withdrawn = c.op == nullptr;
 }
 
-log_call transaction::view_of(const one_call& c, const transaction_context& with) const noexcept {
+log_call multi_batch::view_of(const multi_call& c, const multi_context& with) const noexcept {
     return {.rules = c.policy->compiled,
             .request = c.request,
             .key = key_of(c),
@@ -103,7 +95,7 @@ log_call transaction::view_of(const one_call& c, const transaction_context& with
             .least_ttl = with.least_ttl};
 }
 
-void transaction::encode_call(std::string& out, one_call& c, transaction_context& with) {
+void multi_batch::encode_call(std::string& out, multi_call& c, multi_context& with) {
     const auto own = c.request.now != detail::store_clock;
     c.earliest = own ? c.request.now : with.clock.earliest(with.here);
     c.latest = own ? c.request.now : with.clock.latest(with.here);
@@ -113,14 +105,13 @@ void transaction::encode_call(std::string& out, one_call& c, transaction_context
     resp::append_command(out, {"EXEC"});
 }
 
-void transaction::encode(std::string& out, transaction_context& with) {
+void multi_batch::encode(std::string& out, multi_context& with) {
     encoded = true;
-    is_ours_ = false;
+    has_nonce_ = false;
     now_.reset();
     progress_ = {};
     worst_ = recovery::keep;
     head_ = 2;
-    asked_at_ = with.here;
     resp::append_command(out, {"ECHO", detail::decimal{nonce_}});
     resp::append_command(out, {"TIME"});
     for (auto& c : calls_)
@@ -130,44 +121,42 @@ void transaction::encode(std::string& out, transaction_context& with) {
     skip_withdrawn();
 }
 
-void transaction::encode_repairs(std::string& out, transaction_context& with) {
+void multi_batch::encode_cleanup(std::string& out, multi_context& with) {
     encoded = true;
     current_ = 0;
     worst_ = recovery::keep;
     out.append(with.cleanup_commands);
-    head_ = std::exchange(with.repair_count, 0);
+    head_ = std::exchange(with.cleanup_count, 0);
     with.cleanup_commands.clear();
 }
 
-void transaction::skip_withdrawn() noexcept {
+void multi_batch::skip_withdrawn() noexcept {
     while (current_ < calls_.size() && calls_[current_].withdrawn)
         ++current_;
 }
 
 /// Returns false if the reply belongs to another batch.
-bool transaction::read_head(const resp::decoder& reply, std::string_view bytes,
-                            transaction_context& with) {
+bool multi_batch::read_head(const resp::decoder& reply, std::string_view bytes,
+                            multi_context& with) {
     --head_;
     if (is_error(reply)) {
-        note(error_in(reply, bytes));
+        worst_ = std::max(worst_, error_in(reply, bytes).recovery);
         return true;
     }
     if (calls_.empty()) // a reply to a cleanup command
         return true;
     if (head_ == 1) {
-        is_ours_ =
-            reply.text(reply.nodes().front(), bytes) == std::string_view{detail::decimal{nonce_}};
-        return is_ours_;
+        has_nonce_ = reply.text(reply.first(), bytes) == std::string_view{detail::decimal{nonce_}};
+        return has_nonce_;
     }
     now_ = read_time(reply, bytes);
     if (now_)
-        with.clock.observe(asked_at_, with.here, *now_);
+        with.clock.observe(sent_at, with.here, *now_);
     return now_.has_value();
 }
 
-std::optional<transaction::progress> transaction::read_reply(const resp::decoder& reply,
-                                                             std::string_view bytes,
-                                                             transaction_context& with) {
+std::optional<multi_batch::progress>
+multi_batch::read_reply(const resp::decoder& reply, std::string_view bytes, multi_context& with) {
     auto made = progress{};
     if (is_error(reply))
         made.failure = error_in(reply, bytes).code;
@@ -186,10 +175,12 @@ std::optional<transaction::progress> transaction::read_reply(const resp::decoder
             ++current_;
             skip_withdrawn();
         } else {
+            const auto line = reply.first().kind == resp::kind::simple
+                                  ? reply.text(reply.first(), bytes)
+                                  : std::string_view{};
             if (is_error(reply) && !progress_.error)
                 progress_.error = error_in(reply, bytes);
-            else if (!is_error(reply) &&
-                     !is_line(reply, bytes, progress_.replies == 0 ? "OK" : "QUEUED"))
+            else if (!is_error(reply) && line != (progress_.replies == 0 ? "OK" : "QUEUED"))
                 progress_.ran_alone = true; // MULTI itself was refused
             ++progress_.replies;
         }
@@ -200,18 +191,26 @@ std::optional<transaction::progress> transaction::read_reply(const resp::decoder
 }
 
 /// Reads the reply to EXEC, which ends a call.
-bool transaction::read_exec(one_call& c, const resp::decoder& reply, std::string_view bytes,
-                            transaction_context& with, detail::operation*& answered) {
+bool multi_batch::read_exec(multi_call& c, const resp::decoder& reply, std::string_view bytes,
+                            multi_context& with, detail::operation*& answered) {
     auto failure = std::optional<errc>{};
     if (is_error(reply)) {
         // EXECABORT: nothing was executed, and the error before it is the reason.
         const auto meaning = progress_.error.value_or(error_in(reply, bytes));
-        note(meaning);
+        worst_ = std::max(worst_, meaning.recovery);
         failure = progress_.ran_alone && !core::traits_of(c.request.verb).only_asks
                       ? errc::outcome_unknown
                       : meaning.code;
-    } else if (progress_.error || progress_.ran_alone || !decide(c, reply, bytes, with, failure)) {
-        return false;
+    } else {
+        if (progress_.error || progress_.ran_alone)
+            return false;
+        decision withdrawn;
+        const auto after = read_log_call(view_of(c, with), reply, bytes,
+                                         c.op != nullptr ? c.op->result : withdrawn);
+        if (!after)
+            return false;
+        failure = has_nonce_ ? after->failure : errc::outcome_unknown;
+        clean_up(c, *after, with);
     }
     answered = std::exchange(c.op, nullptr);
     if (answered == nullptr)
@@ -222,19 +221,7 @@ bool transaction::read_exec(one_call& c, const resp::decoder& reply, std::string
     return true;
 }
 
-bool transaction::decide(one_call& c, const resp::decoder& reply, std::string_view bytes,
-                         transaction_context& with, std::optional<errc>& failure) {
-    const auto after =
-        read_log_call(view_of(c, with), reply, bytes, c.op != nullptr ? c.op->result : scratch_);
-    if (!after)
-        return false;
-    failure = is_ours_ ? after->failure : errc::outcome_unknown;
-    clean_up(c, *after, with);
-    return true;
-}
-
-void transaction::clean_up(const one_call& c, const cleanup& after,
-                           transaction_context& with) const {
+void multi_batch::clean_up(const multi_call& c, const cleanup& after, multi_context& with) const {
     // Appends all or nothing, as a partial command would corrupt those that follow it.
     const auto add = [&with](const auto& append) {
         const auto before = with.cleanup_commands.size();
@@ -244,7 +231,7 @@ void transaction::clean_up(const one_call& c, const cleanup& after,
             with.cleanup_commands.resize(before);
             throw;
         }
-        ++with.repair_count;
+        ++with.cleanup_count;
     };
     const auto key = key_of(c);
     if (after.surplus != 0)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The batcher on a connection that works: which batch a call joins, how many are in flight, which
-// are sent early.
+// The queue of scripts on a connection that works: which batch a call joins, how many are in
+// flight, which are sent early.
 
 #include <boost/test/unit_test.hpp>
 
-#include <support/batcher_bench.hpp>
+#include <support/script_queue_bench.hpp>
 #include <support/substitution.hpp>
 
 #include <boost/asio/error.hpp>
@@ -15,22 +15,23 @@
 #include <string>
 #include <vector>
 
-BOOST_AUTO_TEST_SUITE(batchers)
+BOOST_AUTO_TEST_SUITE(script_queues)
 
 namespace {
 
 using namespace std::chrono_literals;
 using namespace colimit;
-using test::batcher_bench;
 using test::fake_operation;
 using test::script_call;
 using test::script_double;
+using test::script_queue_bench;
 
 const auto rules = policy{"p", gcra(100, 1s)};
 const auto others = policy{"q", gcra(100, 1s)};
 
-struct fixture : batcher_bench {
-    explicit fixture(redis::batcher_settings s = {.prefix = "t"}) : batcher_bench(std::move(s)) {}
+struct fixture : script_queue_bench {
+    explicit fixture(redis::queue_settings s = {.prefix = "t"})
+        : script_queue_bench(std::move(s)) {}
 
     fake_operation& ask(std::string_view key, detail::call_request q = {},
                         const policy& p = rules) {
@@ -64,19 +65,19 @@ BOOST_FIXTURE_TEST_CASE(calls_of_one_turn_leave_in_one_batch_for_each_policy, fi
 
 BOOST_FIXTURE_TEST_CASE(a_batch_that_is_full_says_so_whichever_it_is, small) {
     ask("a");
-    BOOST_TEST(!batcher.is_full());
+    BOOST_TEST(!queue.is_full());
     ask("b", {}, others);
-    BOOST_TEST(!batcher.is_full());
+    BOOST_TEST(!queue.is_full());
     ask("c", {}, others);
-    BOOST_TEST(batcher.is_full());
+    BOOST_TEST(queue.is_full());
     BOOST_TEST(write_calls().size() == 2U);
-    BOOST_TEST(!batcher.is_full());
+    BOOST_TEST(!queue.is_full());
 }
 
 BOOST_FIXTURE_TEST_CASE(a_substitute_has_the_deadline_of_the_call_that_it_replaces, fixture) {
     auto& op = ask("a", {.verb = detail::verb::reserve});
     (void)write_calls();
-    test::check_deadline_of_substitute(batcher, op);
+    test::check_deadline_of_substitute(queue, op);
 }
 
 BOOST_FIXTURE_TEST_CASE(equal_policies_that_were_made_apart_share_a_batch, fixture) {
@@ -99,20 +100,20 @@ BOOST_FIXTURE_TEST_CASE(calls_of_different_clocks_do_not_share_a_batch, fixture)
 }
 
 BOOST_FIXTURE_TEST_CASE(keys_carry_the_prefix_and_the_least_time_to_live_is_sent, fixture) {
-    auto bench = batcher_bench{{.prefix = "mine", .minimum_ttl_ms = 5'000}};
+    auto bench = script_queue_bench{{.prefix = "mine", .minimum_ttl_ms = 5'000}};
     auto op = fake_operation{};
     BOOST_REQUIRE(!bench.submit(op, "a", rules));
     const auto sent = bench.write_calls().at(0);
     BOOST_TEST(sent.keys[0].starts_with("mine:{"));
     BOOST_TEST(sent.min_key_ttl == "5000");
-    bench.batcher.fail_all(errc::closed);
+    bench.queue.fail_all(errc::closed);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_full_batch_is_followed_by_another_and_the_rest_waits, small) {
     for (const auto* key : {"a", "b", "c", "d", "e"})
         ask(key);
     BOOST_TEST(write_calls().size() == 2U);
-    BOOST_TEST(!batcher.wants_to_write());
+    BOOST_TEST(!queue.wants_to_write());
     BOOST_TEST(write() == "");
 }
 
@@ -123,10 +124,10 @@ BOOST_FIXTURE_TEST_CASE(while_batches_fly_the_next_one_fills, small) {
     ask("b");
     const auto second = write_calls().at(0);
     ask("c");
-    BOOST_TEST(!batcher.wants_to_write());
+    BOOST_TEST(!queue.wants_to_write());
     ask("d");
     BOOST_TEST((reply(server.answer(first).bytes()) == redis::recovery::keep));
-    BOOST_TEST(batcher.wants_to_write());
+    BOOST_TEST(queue.wants_to_write());
     BOOST_TEST(write_calls().at(0).keys.size() == 2U);
     BOOST_TEST((reply(server.answer(second).bytes()) == redis::recovery::keep));
 }
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_call_joins_its_key_in_whichever_waiting_batch_has_it) {
     BOOST_TEST(rest[0].keys.size() == 2U); // e, b
     BOOST_TEST(rest[0].calls.size() == 2U);
     BOOST_TEST(rest[1].keys.size() == 1U);
-    f.batcher.fail_all(errc::closed);
+    f.queue.fail_all(errc::closed);
 }
 
 BOOST_AUTO_TEST_CASE(a_call_overtakes_no_earlier_one_for_its_key) {
@@ -190,9 +191,9 @@ BOOST_FIXTURE_TEST_CASE(calls_come_back_in_the_order_in_which_they_came, fixture
     BOOST_TEST(ops[0].result.remaining == 99);
     BOOST_TEST(ops[2].result.remaining == 98);
     BOOST_TEST(ops[5].result.remaining == 97);
-    BOOST_TEST(batcher.size() == 0U);
-    BOOST_TEST(!batcher.expects_reply());
-    BOOST_TEST(!batcher.next_deadline().has_value());
+    BOOST_TEST(queue.size() == 0U);
+    BOOST_TEST(!queue.expects_reply());
+    BOOST_TEST(!queue.next_deadline().has_value());
 }
 
 BOOST_FIXTURE_TEST_CASE(one_call_above_the_bound_is_refused_until_another_has_ended, small) {
@@ -204,14 +205,14 @@ BOOST_FIXTURE_TEST_CASE(one_call_above_the_bound_is_refused_until_another_has_en
     BOOST_TEST(!op.is_held);
     BOOST_TEST((reply(server.answer(write_calls().at(0)).bytes()) == redis::recovery::keep));
     BOOST_TEST(!submit(op, "x", rules));
-    batcher.fail_all(errc::closed);
+    queue.fail_all(errc::closed);
 }
 
 BOOST_FIXTURE_TEST_CASE(those_who_gave_up_before_anything_left_make_room, small) {
     for (int i = 0; i < 8; ++i)
         ask(std::to_string(i));
     for (auto& op : ops)
-        batcher.withdraw(op, boost::asio::error::operation_aborted);
+        queue.withdraw(op, boost::asio::error::operation_aborted);
     BOOST_TEST(take_done().size() == 8U);
     ask("x");
     BOOST_TEST(write_calls().at(0).keys.size() == 1U);
@@ -222,7 +223,7 @@ BOOST_FIXTURE_TEST_CASE(those_who_gave_up_on_what_flies_make_no_room, small) {
         ask(std::to_string(i));
     (void)write();
     for (auto& op : ops)
-        batcher.withdraw(op, boost::asio::error::operation_aborted);
+        queue.withdraw(op, boost::asio::error::operation_aborted);
     for (int i = 0; i < 4; ++i)
         ask(std::to_string(i));
     auto op = fake_operation{};
@@ -232,7 +233,7 @@ BOOST_FIXTURE_TEST_CASE(those_who_gave_up_on_what_flies_make_no_room, small) {
 BOOST_FIXTURE_TEST_CASE(a_call_withdrawn_before_it_left_is_not_made, fixture) {
     auto& gone = ask("a");
     ask("b");
-    batcher.withdraw(gone, boost::asio::error::operation_aborted);
+    queue.withdraw(gone, boost::asio::error::operation_aborted);
     BOOST_TEST(gone.ended(boost::asio::error::operation_aborted));
     const auto sent = write_calls().at(0);
     BOOST_TEST(sent.keys.size() == 1U);
@@ -241,10 +242,10 @@ BOOST_FIXTURE_TEST_CASE(a_call_withdrawn_before_it_left_is_not_made, fixture) {
 
 BOOST_FIXTURE_TEST_CASE(a_batch_that_all_left_is_not_sent, fixture) {
     auto& gone = ask("a");
-    batcher.withdraw(gone, boost::asio::error::operation_aborted);
+    queue.withdraw(gone, boost::asio::error::operation_aborted);
     BOOST_TEST(write() == "");
-    BOOST_TEST(!batcher.expects_reply());
-    BOOST_TEST(batcher.size() == 0U);
+    BOOST_TEST(!queue.expects_reply());
+    BOOST_TEST(queue.size() == 0U);
     ask("a");
     BOOST_TEST(write_calls().size() == 1U);
 }
@@ -255,7 +256,7 @@ BOOST_FIXTURE_TEST_CASE(a_call_withdrawn_after_it_left_ends_at_once_and_its_repl
     auto& gone = ask("a");
     auto& stays = ask("b");
     const auto sent = write_calls().at(0);
-    batcher.withdraw(gone, boost::asio::error::operation_aborted);
+    queue.withdraw(gone, boost::asio::error::operation_aborted);
     BOOST_TEST((take_done() == std::vector<detail::operation*>{&gone}));
     BOOST_TEST((reply(server.answer(sent).bytes()) == redis::recovery::keep));
     BOOST_TEST((take_done() == std::vector<detail::operation*>{&stays}));
@@ -268,15 +269,15 @@ BOOST_FIXTURE_TEST_CASE(deadlines_pass_one_after_another, fixture) {
     auto& second = ask("b");
     first.deadline = 100;
     second.deadline = 200;
-    BOOST_TEST(batcher.next_deadline().value() == 100);
-    batcher.expire(99, errc::deadline_exceeded);
-    BOOST_TEST(batcher.done.empty());
-    batcher.expire(100, errc::deadline_exceeded);
+    BOOST_TEST(queue.next_deadline().value() == 100);
+    queue.expire(99, errc::deadline_exceeded);
+    BOOST_TEST(queue.done.empty());
+    queue.expire(100, errc::deadline_exceeded);
     BOOST_TEST(first.ended(errc::deadline_exceeded));
-    BOOST_TEST(batcher.next_deadline().value() == 200);
-    batcher.expire(1'000, errc::unavailable);
+    BOOST_TEST(queue.next_deadline().value() == 200);
+    queue.expire(1'000, errc::unavailable);
     BOOST_TEST(second.ended(errc::unavailable));
-    BOOST_TEST(batcher.size() == 0U);
+    BOOST_TEST(queue.size() == 0U);
     BOOST_TEST(write() == "");
 }
 
@@ -285,10 +286,10 @@ BOOST_FIXTURE_TEST_CASE(a_deadline_after_the_bytes_left_is_outcome_unknown_unles
     auto& charges = ask("a");
     auto& asks = ask("a", {.verb = core::verb::peek});
     (void)write();
-    batcher.expire(2'000'000, errc::deadline_exceeded);
+    queue.expire(2'000'000, errc::deadline_exceeded);
     BOOST_TEST(charges.ended(errc::outcome_unknown));
     BOOST_TEST(asks.ended(errc::deadline_exceeded));
-    BOOST_TEST(batcher.expects_reply());
+    BOOST_TEST(queue.expects_reply());
 }
 
 BOOST_FIXTURE_TEST_CASE(what_is_not_sent_can_expire_while_what_is_sent_waits_for_its_reply,
@@ -301,9 +302,9 @@ BOOST_FIXTURE_TEST_CASE(what_is_not_sent_can_expire_while_what_is_sent_waits_for
     sent.deadline = 100;
     late.deadline = 200;
     in_time.deadline = 300;
-    BOOST_TEST(!batcher.expire_unsent(199));
-    BOOST_TEST(batcher.done.empty());
-    BOOST_TEST(batcher.expire_unsent(200));
+    BOOST_TEST(!queue.expire_unsent(199));
+    BOOST_TEST(queue.done.empty());
+    BOOST_TEST(queue.expire_unsent(200));
     BOOST_TEST(late.ended(errc::deadline_exceeded));
     BOOST_TEST(take_done().size() == 1U);
     const auto second = write_calls();
@@ -318,13 +319,13 @@ BOOST_FIXTURE_TEST_CASE(what_is_not_sent_can_expire_while_what_is_sent_waits_for
 BOOST_FIXTURE_TEST_CASE(there_is_a_backlog_as_long_as_more_than_one_batch_waits, small) {
     ask("a");
     ask("b");
-    BOOST_TEST(!batcher.has_backlog());
+    BOOST_TEST(!queue.has_backlog());
     for (const auto* key : {"c", "d", "e", "f", "g"})
         ask(key);
-    BOOST_TEST(batcher.has_backlog());
+    BOOST_TEST(queue.has_backlog());
     BOOST_TEST(write_calls().size() == 2U);
-    BOOST_TEST(batcher.has_backlog());
-    batcher.fail_all(errc::closed);
+    BOOST_TEST(queue.has_backlog());
+    queue.fail_all(errc::closed);
 }
 
 BOOST_FIXTURE_TEST_CASE(cancelled_calls_make_room_behind_one_that_waits, small) {
@@ -333,7 +334,7 @@ BOOST_FIXTURE_TEST_CASE(cancelled_calls_make_room_behind_one_that_waits, small) 
     auto one_more = fake_operation{};
     BOOST_TEST((submit(one_more, "i", rules) == errc::too_many_in_flight));
     for (std::size_t i = 2; i < 8; ++i)
-        batcher.withdraw(ops[i], boost::asio::error::operation_aborted);
+        queue.withdraw(ops[i], boost::asio::error::operation_aborted);
     BOOST_TEST(take_done().size() == 6U);
     for (const auto* key : {"i", "j", "k", "l", "m", "n"})
         ask(key);
@@ -345,12 +346,12 @@ BOOST_FIXTURE_TEST_CASE(cancelled_calls_make_room_behind_one_that_waits, small) 
     BOOST_TEST(server.calls() == 4);
     for (std::size_t i = 0; i < ops.size(); ++i)
         BOOST_TEST(ops[i].is_allowed() == (i < 2 || i >= 8));
-    BOOST_TEST(batcher.size() == 0U);
+    BOOST_TEST(queue.size() == 0U);
 }
 
 /// Looking for them costs less than they did.
 BOOST_FIXTURE_TEST_CASE(a_few_cancelled_batches_among_many_are_not_looked_for, fixture) {
-    auto bench = batcher_bench{{.prefix = "t", .batch_size = 1, .max_in_flight = 100}};
+    auto bench = script_queue_bench{{.prefix = "t", .batch_size = 1, .max_in_flight = 100}};
     for (auto i = 0; i < 100; ++i)
         BOOST_REQUIRE(!bench.submit(ops.emplace_back(), "k" + std::to_string(i), rules));
     auto more = std::deque<fake_operation>(7);
@@ -358,25 +359,25 @@ BOOST_FIXTURE_TEST_CASE(a_few_cancelled_batches_among_many_are_not_looked_for, f
         const auto full = bench.submit(more[i], "new" + std::to_string(i), rules);
         BOOST_TEST(full == (i < 6 ? error_code{errc::too_many_in_flight} : error_code{}));
         if (i < 6)
-            bench.batcher.withdraw(ops[10 * i + 5], boost::asio::error::operation_aborted);
+            bench.queue.withdraw(ops[10 * i + 5], boost::asio::error::operation_aborted);
         if (i == 5)
-            bench.batcher.withdraw(ops[99], boost::asio::error::operation_aborted);
+            bench.queue.withdraw(ops[99], boost::asio::error::operation_aborted);
     }
-    BOOST_TEST(bench.batcher.size() == 94U);
-    bench.batcher.fail_all(errc::closed);
+    BOOST_TEST(bench.queue.size() == 94U);
+    bench.queue.fail_all(errc::closed);
 }
 
 BOOST_FIXTURE_TEST_CASE(cancelled_batches_in_flight_do_not_count_among_those_that_wait, fixture) {
-    auto bench = batcher_bench{
+    auto bench = script_queue_bench{
         {.prefix = "t", .batch_size = 1, .batches_in_flight = 7, .max_in_flight = 100}};
     for (auto i = 0; i < 100; ++i)
         BOOST_REQUIRE(!bench.submit(ops.emplace_back(), "k" + std::to_string(i), rules));
     (void)bench.write();
     for (const auto i : {0U, 1U, 2U, 3U, 4U, 5U, 6U, 50U})
-        bench.batcher.withdraw(ops[i], boost::asio::error::operation_aborted);
+        bench.queue.withdraw(ops[i], boost::asio::error::operation_aborted);
     auto one_more = fake_operation{};
     BOOST_TEST((bench.submit(one_more, "new", rules) == errc::too_many_in_flight));
-    bench.batcher.fail_all(errc::closed);
+    bench.queue.fail_all(errc::closed);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_push_answers_nothing, fixture) {

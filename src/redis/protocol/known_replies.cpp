@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Parses the header: all numbers must be in their ranges.
+// All numbers must be in their ranges.
 
 #include <colimit/limits.hpp>
-#include <redis/protocol/reply_header.hpp>
+#include <redis/protocol/known_replies.hpp>
 
 #include <charconv>
 
@@ -35,6 +35,22 @@ std::optional<reply_header> read_header(std::string_view text) noexcept {
         return std::nullopt;
     h.statuses = text;
     return h;
+}
+
+std::optional<std::int64_t> read_time(const resp::decoder& reply, std::string_view bytes) noexcept {
+    const auto nodes = reply.nodes();
+    if (nodes.size() != 3 || nodes.front().kind != resp::kind::array)
+        return std::nullopt;
+    std::int64_t parts[2] = {};
+    for (std::size_t i = 0; i < 2; ++i) {
+        const auto text = reply.text(nodes[i + 1], bytes);
+        const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), parts[i]);
+        if (ec != std::errc{} || end != text.data() + text.size() || parts[i] < 0)
+            return std::nullopt;
+    }
+    if (parts[0] > limits::max_time / 1'000'000 || parts[1] >= 1'000'000)
+        return std::nullopt;
+    return parts[0] * 1'000'000 + parts[1];
 }
 
 } // namespace colimit::redis

@@ -3,9 +3,8 @@
 // Calls as transactions: the bytes they become, what is made of the replies, and what follows.
 
 #include <boost/test/unit_test.hpp>
-#include <hash/fnv1a.hpp>
 
-#include <redis/multi/transactor.hpp>
+#include <redis/multi/multi_queue.hpp>
 #include <redis/protocol/key.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
@@ -22,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-BOOST_AUTO_TEST_SUITE(transactors)
+BOOST_AUTO_TEST_SUITE(multi_queues)
 
 namespace {
 
@@ -39,15 +38,15 @@ constexpr std::int64_t hour = 3'600'000'000;
 constexpr std::int64_t here = 1'000'000'000;
 constexpr std::int64_t there = here + 10 * hour;
 
-/// A transactor with a connection that the test holds in its hands.
+/// A queue with a connection that the test controls.
 struct fixture {
     explicit fixture(std::size_t batch_size = 96, std::size_t in_flight = 3)
         : queue({.prefix = "t",
                  .batch_size = batch_size,
                  .batches_in_flight = in_flight,
                  .max_in_flight = 8,
-                 .grace = 100'000,
                  .first_nonce = 7,
+                 .grace = 100'000,
                  .clock = [this] { return now; }}) {
         queue.begin_connection(
             {.origin = "run.3.", .time = there - 50, .asked = here - 100, .answered = here});
@@ -105,7 +104,7 @@ struct fixture {
     }
 
     std::int64_t now = here;
-    redis::transactor queue;
+    redis::multi_queue queue;
     std::deque<fake_operation> ops;
     std::uint64_t position = 0;
 };
@@ -120,7 +119,7 @@ struct narrow : fixture {
 
 const std::string name = [] {
     auto out = std::string{};
-    const auto at = redis::append_key(out, {"t", "p", "k", hash::fnv1a_64("k")});
+    const auto at = redis::append_key(out, "t", "p", "k");
     return out.insert(at, "t");
 }();
 

@@ -6,9 +6,8 @@
 
 #include <core/rule_kind.hpp>
 #include <core/verb_traits.hpp>
-#include <redis/protocol/reply_header.hpp>
-#include <redis/script/batch.hpp>
-#include <redis/script/seen.hpp>
+#include <redis/protocol/known_replies.hpp>
+#include <redis/script/script_batch.hpp>
 #include <redis/script/wire.hpp>
 
 #include <algorithm>
@@ -20,15 +19,9 @@ namespace {
     return h.statuses == "-" ? '.' : h.statuses[key];
 }
 
-/// Returns whether a reply has this number of values and a header. Between them are the facts, if
-/// there are any: not if every key has failed.
-[[nodiscard]] bool has_size(std::size_t nodes, std::size_t values, bool may_have_facts) noexcept {
-    return nodes == values + 2 || (may_have_facts && nodes == values + 3);
-}
-
 } // namespace
 
-struct batch::answers {
+struct script_batch::answers {
     std::string_view facts; ///< those not read yet
     std::int64_t now;
     std::int64_t granted = 0;
@@ -52,7 +45,7 @@ struct batch::answers {
     }
 
     [[nodiscard]] bool take(const core::compiled_policy& rules, core::key_state& state) noexcept {
-        const auto size = redis::fact_bytes(rules);
+        const auto size = fact_bytes(rules);
         if (facts.size() < size || !decode_facts(rules, facts, state.states))
             return false;
         facts.remove_prefix(size);
@@ -61,45 +54,43 @@ struct batch::answers {
 };
 
 /// The values are consecutive or, if the policy is packed, in one array per shard, after a nil.
-struct batch::reply_cursor {
-    const batch& of;
+struct script_batch::reply_cursor {
+    const script_batch& of;
     std::span<const resp::node> nodes;
     std::size_t at = 1;
-    std::size_t row = 0;
-    std::size_t left = 0; ///< in the current shard
+    std::size_t shard = 0;
+    std::size_t rest = 0; ///< of the current shard
 
     /// Returns the value of the next key; null if the reply does not have this form.
     [[nodiscard]] const resp::node* next() noexcept {
-        if (of.policy_->compiled.packed && left-- == 0) {
+        if (of.is_packed() && rest-- == 0) {
             auto size = std::size_t{0};
             while (size == 0)
-                size = of.live_in(of.rows_[row++]);
+                size = of.shard_sizes_[shard++];
             const auto& array = nodes[at++];
             const auto& nil = nodes[at++];
             if (array.kind != resp::kind::array || array.size != size + 1 ||
                 nil.kind != resp::kind::null)
                 return nullptr;
-            left = size - 1;
+            rest = size - 1;
         }
         return &nodes[at++];
     }
 };
 
 /// Returns false if the facts are not valid.
-bool batch::decide(std::size_t entry, std::optional<std::string_view> value, answers& from) {
-    if (policy_->filter)
-        return decide_ids(entry, from);
+bool script_batch::decide(const entry& e, std::optional<std::string_view> value, answers& from) {
     const auto& rules = policy_->compiled;
     auto state = decode_value(rules, value);
-    decision nobody;
-    for (auto i = entries_[entry].first_call; i != no_entry; i = calls_[i].next) {
+    decision withdrawn;
+    for (auto i = e.first_call; i != no_entry; i = calls_[i].next) {
         auto& c = calls_[i];
         if (c.withdrawn)
             continue;
         if (!from.take_facts(rules, state))
             return false;
         c.request.now = from.now;
-        auto& answer = c.op != nullptr ? c.op->result : nobody;
+        auto& answer = c.op != nullptr ? c.op->result : withdrawn;
         (void)core::evaluate(rules, state, c.request, answer);
         from.granted += core::traits_of(c.request.verb).is_granted && answer.allowed() ? 1 : 0;
     }
@@ -107,8 +98,8 @@ bool batch::decide(std::size_t entry, std::optional<std::string_view> value, ans
 }
 
 /// Decides ids, for which the facts are sufficient: a new id is granted.
-bool batch::decide_ids(std::size_t entry, answers& from) {
-    for (auto i = entries_[entry].first_call; i != no_entry; i = calls_[i].next) {
+bool script_batch::decide_ids(const entry& e, answers& from) {
+    for (auto i = e.first_call; i != no_entry; i = calls_[i].next) {
         auto& c = calls_[i];
         if (c.withdrawn)
             continue;
@@ -124,14 +115,15 @@ bool batch::decide_ids(std::size_t entry, answers& from) {
 
 /// Stores the state of a check's key until all states have been read. Returns false if the facts
 /// are not valid.
-bool batch::keep_value(std::size_t check, std::optional<std::string_view> value, answers& from) {
+bool script_batch::keep_value(std::size_t check, std::optional<std::string_view> value,
+                              answers& from) {
     const auto& rules = joint_[check]->compiled;
     check_states_[check] = decode_value(rules, value);
     return from.take_facts(rules, check_states_[check]);
 }
 
 /// Decides the checks, all or none. Returns the number of tokens granted.
-std::int64_t batch::decide_checks(std::int64_t now) {
+std::int64_t script_batch::decide_checks(std::int64_t now) {
     auto all = true;
     for (std::size_t i = 0; i < joint_.size(); ++i) {
         auto request = calls_[i].request;
@@ -153,7 +145,7 @@ std::int64_t batch::decide_checks(std::int64_t now) {
 }
 
 /// Copies each decision to its check, and the most restrictive one to the operation.
-void batch::hand_over_checks() noexcept {
+void script_batch::hand_over_checks() noexcept {
     if (!is_joint() || calls_.front().op == nullptr || calls_.front().op->ec)
         return;
     auto& op = *calls_.front().op;
@@ -164,66 +156,66 @@ void batch::hand_over_checks() noexcept {
     });
 }
 
-void batch::fail(const entry& e, errc code) noexcept {
+void script_batch::fail(const entry& e, errc code) noexcept {
     for (auto i = e.first_call; i != no_entry; i = calls_[i].next)
         if (calls_[i].op != nullptr)
             calls_[i].op->ec = code;
 }
 
-void batch::fail_all(errc code) noexcept {
+void script_batch::fail_all(errc code) noexcept {
     for (auto& c : calls_)
         if (c.op != nullptr)
             c.op->ec = code;
 }
 
-std::optional<recovery> batch::read_reply(const resp::decoder& reply, std::string_view bytes) {
+std::optional<recovery> script_batch::read_reply(const resp::decoder& reply,
+                                                 std::string_view bytes) {
     const auto nodes = reply.nodes();
-    const auto values = sent_.keys + (policy_->compiled.packed ? 2 * live_rows() : 0U);
-    if (!has_size(nodes.size(), values, is_joint() || fact_bytes(*policy_) != 0) ||
-        nodes.front().kind != resp::kind::array || nodes.back().kind != resp::kind::bulk)
+    const auto values = order_.size() + (is_packed() ? 2 * shards() : 0U);
+    const auto may_have_facts = is_joint() || policy_->filter || fact_bytes(policy_->compiled) != 0;
+    const auto has_facts = may_have_facts && nodes.size() == values + 3U; // not if all keys failed
+    if ((!has_facts && nodes.size() != values + 2U) || nodes.front().kind != resp::kind::array ||
+        nodes.back().kind != resp::kind::bulk)
         return std::nullopt;
     const auto header = read_header(reply.text(nodes.back(), bytes));
     if (!header || header->nonce != nonce_ ||
-        (header->statuses != "-" && header->statuses.size() != sent_.keys))
+        (header->statuses != "-" && header->statuses.size() != order_.size()))
         return std::nullopt;
 
     failure.reset();
-    auto from = answers{
-        .facts = nodes.size() == values + 3U ? reply.text(nodes[values + 1U], bytes) : "",
-        .now = clock_ == detail::store_clock ? header->seconds * 1'000'000 + header->microseconds
-                                             : clock_};
-    auto failed = false;
+    auto from = answers{.facts = has_facts ? reply.text(nodes[values + 1U], bytes) : "",
+                        .now = clock_ == detail::store_clock
+                                   ? header->seconds * 1'000'000 + header->microseconds
+                                   : clock_};
     auto worst = recovery::keep;
-    auto key = std::size_t{0};
-    auto way = reply_cursor{.of = *this, .nodes = nodes};
-    for (auto i = first_entry_; i != no_entry; i = entries_[i].next) {
-        const auto& e = entries_[i];
-        if (e.live == 0)
-            continue;
-        const auto* found = way.next();
+    auto cursor = reply_cursor{.of = *this, .nodes = nodes};
+    for (std::size_t key = 0; key < order_.size(); ++key) {
+        const auto& e = entries_[order_[key]];
+        const auto* found = cursor.next();
         if (found == nullptr)
             return std::nullopt;
-        const auto status = status_of(*header, key++);
         const auto text = reply.text(*found, bytes);
-        if (status == '.') {
-            if (found->kind != resp::kind::bulk && found->kind != resp::kind::null)
-                return std::nullopt;
-            const auto value = found->kind == resp::kind::null ? std::nullopt : std::optional{text};
-            if (is_joint() ? !keep_value(i, value, from) : !decide(i, value, from))
-                return std::nullopt;
+        if (const auto status = status_of(*header, key); status != '.') {
+            const auto meaning =
+                status == 'c' ? reply_error{errc::key_conflict, recovery::keep} : classify(text);
+            worst = std::max(worst, meaning.recovery);
+            failure = {meaning.code, status == 'c' ? "a key holds a value of another type" : text};
+            is_joint() ? fail_all(meaning.code) : fail(e, meaning.code);
             continue;
         }
-        failed = true;
-        const auto meaning =
-            status == 'c' ? reply_error{errc::key_conflict, recovery::keep} : classify(text);
-        worst = std::max(worst, meaning.recovery);
-        failure = {meaning.code, status == 'c' ? "a key holds a value of another type" : text};
-        is_joint() ? fail_all(meaning.code) : fail(e, meaning.code);
+        if (found->kind != resp::kind::bulk && found->kind != resp::kind::null)
+            return std::nullopt;
+        const auto value = found->kind == resp::kind::null ? std::nullopt : std::optional{text};
+        const auto is_valid = is_joint()        ? keep_value(key, value, from)
+                              : policy_->filter ? decide_ids(e, from)
+                                                : decide(e, value, from);
+        if (!is_valid)
+            return std::nullopt;
     }
-    if (is_joint() && !failed)
+    if (is_joint() && !failure)
         from.granted = decide_checks(from.now);
-    const auto facts_of_nobody = !from.facts.empty() && !(is_joint() && failed);
-    if (facts_of_nobody || (!failed && from.granted != header->granted)) {
+    const auto has_surplus_facts = !from.facts.empty() && !(is_joint() && failure);
+    if (has_surplus_facts || (!failure && from.granted != header->granted)) {
         failure = {errc::corrupt_state, "the script and this process decided differently"};
         fail_all(errc::corrupt_state);
     }

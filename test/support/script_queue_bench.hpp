@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A batcher with a connection that the test controls: what is written, how much of it is sent, and
+// A queue with a connection that the test controls: what is written, how much of it is sent, and
 // the replies.
 
-#ifndef COLIMIT_TEST_SUPPORT_BATCHER_BENCH_HPP
-#define COLIMIT_TEST_SUPPORT_BATCHER_BENCH_HPP
+#ifndef COLIMIT_TEST_SUPPORT_SCRIPT_QUEUE_BENCH_HPP
+#define COLIMIT_TEST_SUPPORT_SCRIPT_QUEUE_BENCH_HPP
 
-#include <redis/script/batcher.hpp>
+#include <redis/script/script_queue.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
 
@@ -20,22 +20,22 @@
 
 namespace colimit::test {
 
-struct batcher_bench {
-    explicit batcher_bench(redis::batcher_settings s = {.prefix = "t"}) : batcher(std::move(s)) {}
+struct script_queue_bench {
+    explicit script_queue_bench(redis::queue_settings s = {.prefix = "t"}) : queue(std::move(s)) {}
 
     error_code submit(fake_operation& op, std::string_view key, const colimit::policy& p) {
-        return batcher.submit(op, key, p.data());
+        return queue.submit(op, key, p.data());
     }
 
-    /// Returns the bytes that the batcher writes now, at the right position of the stream.
+    /// Returns the bytes that the queue writes now, at the right position of the stream.
     std::string write() {
         auto out = std::string{};
-        batcher.write(out, position, 0);
+        queue.write(out, position, 0);
         position += out.size();
         return out;
     }
 
-    /// The script calls that the batcher writes now.
+    /// The script calls that the queue writes now.
     std::vector<script_call> write_calls() {
         auto calls = std::vector<script_call>{};
         for (const auto& words : commands_of(write()))
@@ -49,18 +49,18 @@ struct batcher_bench {
         auto reader = redis::resp::decoder{};
         if (reader.feed(bytes) != redis::resp::progress::complete)
             throw std::runtime_error{"not one whole reply"};
-        return batcher.read_reply(reader, bytes);
+        return queue.read_reply(reader, bytes);
     }
 
     /// The calls that came back, in order.
     std::vector<detail::operation*> take_done() {
         auto ended = std::vector<detail::operation*>{};
-        while (auto* op = batcher.done.pop_front())
+        while (auto* op = queue.done.pop_front())
             ended.push_back(op);
         return ended;
     }
 
-    redis::batcher batcher;
+    redis::script_queue queue;
     std::uint64_t position = 0;
 };
 

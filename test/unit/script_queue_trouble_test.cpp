@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The batcher when things go wrong: forgotten scripts, error replies, replies to other requests,
+// The queue when things go wrong: forgotten scripts, error replies, replies to other requests,
 // and lost connections, after which nothing that may have run is sent again.
 
 #include <boost/test/unit_test.hpp>
 
-#include <support/batcher_bench.hpp>
+#include <support/script_queue_bench.hpp>
 
 #include <boost/asio/error.hpp>
 
@@ -17,23 +17,23 @@
 #include <string_view>
 #include <vector>
 
-BOOST_AUTO_TEST_SUITE(batcher_trouble)
+BOOST_AUTO_TEST_SUITE(script_queue_trouble)
 
 namespace {
 
 using namespace std::chrono_literals;
 using namespace colimit;
-using test::batcher_bench;
 using test::fake_operation;
 using test::noscript;
 using test::script_call;
 using test::script_double;
+using test::script_queue_bench;
 
 const auto rules = policy{"p", gcra(100, 1s)};
 
 /// Batches of two keys, so that it is easy to have several, and more than fly at once.
-struct fixture : batcher_bench {
-    fixture() : batcher_bench({.prefix = "t", .batch_size = 2, .batches_in_flight = 3}) {}
+struct fixture : script_queue_bench {
+    fixture() : script_queue_bench({.prefix = "t", .batch_size = 2, .batches_in_flight = 3}) {}
 
     fake_operation& ask(std::string_view key, detail::call_request q = {}) {
         auto& op = ops.emplace_back(q);
@@ -70,7 +70,7 @@ BOOST_FIXTURE_TEST_CASE(a_batch_whose_script_was_forgotten_is_sent_again_with_it
     (void)write();
     BOOST_TEST((reply(noscript) == redis::recovery::resend_with_script));
     BOOST_TEST(op.is_held);
-    BOOST_TEST(!batcher.expects_reply());
+    BOOST_TEST(!queue.expects_reply());
     const auto again = test::commands_of(write());
     BOOST_REQUIRE(again.size() == 2U);
     BOOST_TEST(again[0].at(1) == "LOAD");
@@ -100,7 +100,7 @@ BOOST_FIXTURE_TEST_CASE(who_gave_up_before_a_resend_is_not_sent_again, fixture) 
     auto& gone = ask("a");
     ask("b");
     (void)write();
-    batcher.withdraw(gone, boost::asio::error::operation_aborted);
+    queue.withdraw(gone, boost::asio::error::operation_aborted);
     BOOST_TEST((reply(noscript) == redis::recovery::resend_with_script));
     const auto again = write_calls().at(0);
     BOOST_TEST(again.keys.size() == 1U);
@@ -112,7 +112,7 @@ BOOST_FIXTURE_TEST_CASE(a_deadline_between_refusal_and_resend_is_known_to_have_c
     auto& op = ask("a");
     (void)write();
     BOOST_TEST((reply(noscript) == redis::recovery::resend_with_script));
-    batcher.expire(2'000'000, errc::deadline_exceeded);
+    queue.expire(2'000'000, errc::deadline_exceeded);
     BOOST_TEST(op.ended(errc::deadline_exceeded));
     BOOST_TEST(write() == "");
 }
@@ -147,22 +147,22 @@ BOOST_FIXTURE_TEST_CASE(a_script_that_the_server_refuses_to_load_is_not_counted_
     (void)reply(noscript);
     const auto again = test::commands_of(write());
     BOOST_TEST((reply("-OOM command not allowed\r\n") == redis::recovery::keep));
-    BOOST_TEST(batcher.counted.script_loads == 1U);
-    BOOST_TEST(batcher.counted.scripts_loaded == 0U);
+    BOOST_TEST(queue.counted.script_loads == 1U);
+    BOOST_TEST(queue.counted.scripts_loaded == 0U);
     (void)reply(noscript);
     ask("b");
     (void)write();
     (void)reply(noscript);
     (void)write();
     (void)reply(test::load_reply);
-    BOOST_TEST(batcher.counted.script_loads == 2U);
-    BOOST_TEST(batcher.counted.scripts_loaded == 1U);
-    batcher.fail_all(errc::closed);
+    BOOST_TEST(queue.counted.script_loads == 2U);
+    BOOST_TEST(queue.counted.scripts_loaded == 1U);
+    queue.fail_all(errc::closed);
 }
 
 BOOST_FIXTURE_TEST_CASE(an_error_is_reported_with_the_policy_of_its_calls, fixture) {
     auto errors = permission_reports{};
-    batcher.report_to(errors);
+    queue.report_to(errors);
     ask("a");
     (void)write();
     (void)reply("-NOPERM this user has no permissions to run the 'evalsha' command\r\n");
@@ -173,7 +173,7 @@ BOOST_FIXTURE_TEST_CASE(an_error_is_reported_with_the_policy_of_its_calls, fixtu
 
 BOOST_FIXTURE_TEST_CASE(a_batch_is_permitted_unless_a_key_of_it_is_denied, fixture) {
     auto errors = permission_reports{};
-    batcher.report_to(errors);
+    queue.report_to(errors);
     for (const std::string_view text : {"", "OOM command not allowed", "NOPERM no 'set'"}) {
         ask("a");
         auto answer = server.answer(write_calls().at(0));
@@ -204,7 +204,7 @@ constexpr std::string_view crossslot = "-CROSSSLOT Keys in request don't hash to
 
 /// Where neither HELLO nor INFO said that the server is a node of a cluster.
 BOOST_FIXTURE_TEST_CASE(calls_in_several_hash_slots_are_divided_once_the_server_refuses_them,
-                        batcher_bench) {
+                        script_queue_bench) {
     auto server = script_double{rules};
     auto ops = std::deque<fake_operation>{};
     const auto ask = [&](int i) {
@@ -219,11 +219,11 @@ BOOST_FIXTURE_TEST_CASE(calls_in_several_hash_slots_are_divided_once_the_server_
     BOOST_TEST(write_calls().size() == 1U);
     for (auto i = 40; i < 60; ++i)
         ask(i); // these wait
-    batcher.withdraw(ops[0], boost::asio::error::operation_aborted);
+    queue.withdraw(ops[0], boost::asio::error::operation_aborted);
     (void)take_done();
     for (auto i = 0; i < 2; ++i)
         BOOST_TEST((reply(crossslot) == redis::recovery::keep));
-    BOOST_TEST(batcher.done.empty());
+    BOOST_TEST(queue.done.empty());
     auto made = std::size_t{0};
     for (sent = write_calls(); !sent.empty(); sent = write_calls())
         for (const auto& call : sent) {
@@ -236,7 +236,7 @@ BOOST_FIXTURE_TEST_CASE(calls_in_several_hash_slots_are_divided_once_the_server_
     BOOST_TEST(made == 59U);
     for (auto i = std::size_t{1}; i < ops.size(); ++i)
         BOOST_TEST(ops[i].is_allowed());
-    BOOST_TEST(batcher.size() == 0U);
+    BOOST_TEST(queue.size() == 0U);
     // Nothing can be done about a batch that is in one slot.
     ask(0);
     (void)write();
@@ -245,7 +245,7 @@ BOOST_FIXTURE_TEST_CASE(calls_in_several_hash_slots_are_divided_once_the_server_
 }
 
 BOOST_FIXTURE_TEST_CASE(calls_wait_divided_once_the_server_says_that_it_is_in_a_cluster,
-                        batcher_bench) {
+                        script_queue_bench) {
     auto ops = std::deque<fake_operation>{};
     const auto ask = [&](int i) {
         BOOST_REQUIRE(!submit(ops.emplace_back(), "k" + std::to_string(i), rules));
@@ -257,10 +257,10 @@ BOOST_FIXTURE_TEST_CASE(calls_wait_divided_once_the_server_says_that_it_is_in_a_
     BOOST_TEST((reply("-MOVED 3999 127.0.0.1:6381\r\n") == redis::recovery::keep));
     BOOST_TEST(ops[0].ended(errc::wrong_node));
     BOOST_TEST(write_calls().size() > 1U);
-    batcher.fail_all(errc::closed);
+    queue.fail_all(errc::closed);
 }
 
-BOOST_FIXTURE_TEST_CASE(calls_for_another_node_of_a_cluster_are_not_divided, batcher_bench) {
+BOOST_FIXTURE_TEST_CASE(calls_for_another_node_of_a_cluster_are_not_divided, script_queue_bench) {
     auto ops = std::deque<fake_operation>{};
     for (auto i = 0; i < 20; ++i)
         BOOST_REQUIRE(!submit(ops.emplace_back(), "k" + std::to_string(i), rules));
@@ -281,8 +281,8 @@ BOOST_FIXTURE_TEST_CASE(a_reply_of_another_request_answers_nobody, fixture) {
     const auto sent = write_calls();
     BOOST_REQUIRE(sent.size() == 2U);
     BOOST_TEST(!reply(server.answer(sent[1]).bytes()).has_value());
-    BOOST_TEST(batcher.done.empty());
-    batcher.lose_connection(position);
+    BOOST_TEST(queue.done.empty());
+    queue.lose_connection(position);
     for (auto& op : ops)
         BOOST_TEST(op.ended(errc::outcome_unknown));
 }
@@ -294,7 +294,7 @@ BOOST_FIXTURE_TEST_CASE(what_had_begun_to_leave_is_never_sent_again, fixture) {
     redis::resp::append_array(first, bytes[0].size());
     for (const auto& word : bytes[0])
         redis::resp::append_bulk(first, word);
-    batcher.lose_connection(first.size() + 1); // one byte of the second batch
+    queue.lose_connection(first.size() + 1); // one byte of the second batch
     for (std::size_t i = 0; i < 4; ++i)
         BOOST_TEST(ops[i].ended(errc::outcome_unknown));
     BOOST_TEST(ops[4].is_held);
@@ -309,12 +309,12 @@ BOOST_FIXTURE_TEST_CASE(for_every_number_of_bytes_that_left_each_call_is_resent_
                         fixture) {
     ask_all({"a", "b", "c", "d", "e", "f"});
     const auto whole = write();
-    batcher.lose_connection(0);
+    queue.lose_connection(0);
     for (std::size_t left = 0; left <= whole.size(); left += 7) {
         auto bench = fixture{};
         bench.ask_all({"a", "b", "c", "d", "e", "f"});
         (void)bench.write();
-        bench.batcher.lose_connection(left);
+        bench.queue.lose_connection(left);
         auto unknown = std::size_t{0};
         for (auto& op : bench.ops)
             unknown += op.ended(errc::outcome_unknown) ? 1U : 0U;
@@ -324,7 +324,7 @@ BOOST_FIXTURE_TEST_CASE(for_every_number_of_bytes_that_left_each_call_is_resent_
         BOOST_TEST(unknown + again == 6U);
         const auto batches_begun = (left + whole.size() / 3 - 1) / (whole.size() / 3);
         BOOST_TEST(unknown == 2 * std::min<std::size_t>(batches_begun, 3));
-        bench.batcher.fail_all(errc::closed);
+        bench.queue.fail_all(errc::closed);
     }
 }
 
@@ -332,7 +332,7 @@ BOOST_FIXTURE_TEST_CASE(a_lost_peek_charged_nothing_in_any_case, fixture) {
     auto& asks = ask("a", {.verb = core::verb::peek});
     auto& charges = ask("a");
     (void)write();
-    batcher.lose_connection(position);
+    queue.lose_connection(position);
     BOOST_TEST(asks.ended(errc::unavailable));
     BOOST_TEST(charges.ended(errc::outcome_unknown));
 }
@@ -341,7 +341,7 @@ BOOST_FIXTURE_TEST_CASE(what_did_not_leave_goes_first_on_the_next_connection, fi
     ask_all({"a", "b"});
     (void)write();
     ask("c");
-    batcher.lose_connection(0);
+    queue.lose_connection(0);
     position = 0;
     const auto again = write_calls();
     BOOST_REQUIRE(again.size() == 2U);
@@ -357,7 +357,7 @@ BOOST_FIXTURE_TEST_CASE(a_loss_in_the_middle_of_a_resend_counts_its_replies_anew
     (void)reply(noscript);
     (void)write();
     (void)reply("$0\r\n\r\n"); // of SCRIPT LOAD
-    batcher.lose_connection(0);
+    queue.lose_connection(0);
     position = 0;
     const auto again = test::commands_of(write());
     BOOST_REQUIRE(again.size() == 1U);
@@ -366,24 +366,14 @@ BOOST_FIXTURE_TEST_CASE(a_loss_in_the_middle_of_a_resend_counts_its_replies_anew
     BOOST_TEST(ops[0].is_allowed());
 }
 
-BOOST_FIXTURE_TEST_CASE(failing_what_waits_leaves_what_flies, fixture) {
-    auto& flies = ask("a");
-    const auto sent = write_calls().at(0);
-    auto& waits = ask("b");
-    batcher.fail_waiting(errc::unavailable);
-    BOOST_TEST(waits.ended(errc::unavailable));
-    BOOST_TEST((reply(server.answer(sent).bytes()) == redis::recovery::keep));
-    BOOST_TEST(flies.is_allowed());
-}
-
 BOOST_FIXTURE_TEST_CASE(failing_everything_leaves_nothing, fixture) {
     ask_all({"a", "b", "c"});
     (void)write();
     ask("d");
-    batcher.fail_all(errc::closed);
+    queue.fail_all(errc::closed);
     for (auto& op : ops)
         BOOST_TEST(op.ended(errc::closed));
-    BOOST_TEST(!batcher.next_deadline().has_value());
+    BOOST_TEST(!queue.next_deadline().has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

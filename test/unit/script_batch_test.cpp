@@ -6,10 +6,11 @@
 
 #include <core/evaluate.hpp>
 #include <redis/protocol/script.hpp>
-#include <redis/script/batch.hpp>
+#include <redis/script/script_batch.hpp>
 #include <redis/script/wire.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
+#include <support/stored_value.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -63,7 +64,7 @@ struct fixture {
         return read(server.answer(encode().back()));
     }
 
-    redis::batch batch{3};
+    redis::script_batch batch{3};
     std::deque<fake_operation> ops;
 };
 
@@ -120,7 +121,7 @@ BOOST_FIXTURE_TEST_CASE(where_all_are_allows_of_cost_1_their_number_is_all_that_
 
 BOOST_AUTO_TEST_CASE(a_number_of_calls_has_two_bytes_where_one_is_not_enough) {
     for (const auto calls : {255, 256}) {
-        auto batch = redis::batch{300};
+        auto batch = redis::script_batch{300};
         auto ops = std::deque<fake_operation>(static_cast<std::size_t>(calls) + 1);
         batch.start(rules.data(), detail::store_clock, 7);
         batch.add(ops[0], "t", "b");
@@ -337,7 +338,7 @@ BOOST_AUTO_TEST_CASE(equal_calls_that_a_count_of_members_denies_find_what_is_sto
         (void)f.encode();
         auto reply = std::string{};
         redis::resp::append_array(reply, 3);
-        redis::resp::append_bulk(reply, redis::encode_value(low.data()->compiled, state, 0));
+        redis::resp::append_bulk(reply, test::encode_value(low.data()->compiled, state, 0));
         redis::resp::append_bulk(reply, facts);
         redis::resp::append_bulk(reply, "7 1000 0 0 -");
         BOOST_TEST((f.read(reply) == redis::recovery::keep));

@@ -2,11 +2,17 @@
 //
 // One script call: many calls on many keys of one policy, with one clock. Keys are stored as the
 // bytes to be sent, so that sending is one copy; equal keys are merged, and their calls are decided
-// in sequence, in the order in which they were made. For `allow_all`, it is one operation with a
-// key per check, and perhaps as many policies. No sockets, no clock.
+// in sequence, in the order in which they were made. No sockets, no clock.
+//
+// A batch has one of four forms, which differ in its keys, its arguments and its reply:
+//
+//   keys     one value per key, and its log and sketches
+//   shards   packed states: the keys are fields of their shards' hashes
+//   ids      of a Bloom filter: the keys are blocks, and a call has the bits of an id
+//   checks   of one `allow_all`: a key per check, and perhaps as many policies
 
-#ifndef COLIMIT_REDIS_SCRIPT_BATCH_HPP
-#define COLIMIT_REDIS_SCRIPT_BATCH_HPP
+#ifndef COLIMIT_REDIS_SCRIPT_SCRIPT_BATCH_HPP
+#define COLIMIT_REDIS_SCRIPT_SCRIPT_BATCH_HPP
 
 #include <colimit/detail/operation.hpp>
 #include <core/evaluate.hpp>
@@ -19,21 +25,28 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace colimit::redis {
 
-using detail::policy_pointer;
+struct script_call {
+    detail::operation* op; ///< null: withdrawn by its caller
+    detail::call_request request;
+    std::uint32_t member_offset = 0;
+    std::uint32_t member_size = 0;
+    std::uint32_t entry;
+    std::uint32_t next;     ///< on the same key
+    bool withdrawn = false; ///< before it was encoded, so it is not sent
+};
 
-class batch final : public call_batch {
+class script_batch final : public batch_of<script_call> {
   public:
     /// @param most_keys the largest number of different keys, 1 to 1,024
-    explicit batch(std::size_t most_keys);
+    explicit script_batch(std::size_t most_keys);
 
     /// The value for a batch whose keys may be in any hash slot.
     static constexpr std::size_t any_group = tag_count;
@@ -53,26 +66,29 @@ class batch final : public call_batch {
     [[nodiscard]] std::optional<std::size_t> common_group() const noexcept;
     [[nodiscard]] bool is_joint() const noexcept { return !joint_.empty(); }
     [[nodiscard]] std::int64_t clock() const noexcept { return clock_; }
+    [[nodiscard]] const policy_pointer& policy() const noexcept { return policy_; }
 
     /// Moves each call that waits, in order, to the batch that `target(group)` returns, which has
     /// the same policy and clock and is not full, and calls `moved()` after each. If something
     /// throws (bad_alloc), each call is in exactly one batch.
     template<class Target, class Moved>
     void move_calls(Target target, Moved moved) {
-        for (std::uint32_t i = 0; i < calls_.size(); ++i)
-            if (calls_[i].op != nullptr) {
-                target(group_of(entries_[calls_[i].entry])).adopt(*this, i);
+        for (auto& c : calls_)
+            if (c.op != nullptr) {
+                target(group_of(entries_[c.entry])).adopt(*this, c);
                 moved();
             }
     }
     /// Returns whether it takes no more keys. It may still take calls for those that it has.
-    [[nodiscard]] bool is_full() const noexcept;
+    [[nodiscard]] bool is_full() const noexcept {
+        return entries_.size() == most_keys_ || !takes_calls();
+    }
 
     /// Returns whether it is not encoded, and has this key, which is not a long one.
     [[nodiscard]] bool has(const policy_pointer& policy, std::int64_t clock, std::string_view key,
                            std::uint64_t hash) const noexcept;
     /// Returns whether it takes one more call for a key that it has.
-    [[nodiscard]] bool takes_calls() const noexcept { return calls_.size() < most_calls_now_; }
+    [[nodiscard]] bool takes_calls() const noexcept { return calls_.size() < most_calls_; }
 
     /// Adds a call; the batch is not full. If it throws (bad_alloc), the batch is unchanged.
     void add(detail::operation& op, std::string_view prefix, std::string_view key);
@@ -81,18 +97,11 @@ class batch final : public call_batch {
     /// have the same key and policy.
     [[nodiscard]] bool add_checks(detail::operation& op, std::string_view prefix);
 
-    void substitute(std::uint32_t index, detail::operation& by) noexcept override {
-        calls_[index].op = &by;
-    }
     void drop(std::uint32_t index) noexcept override;
-    [[nodiscard]] bool is_abandoned() const noexcept override { return live_ == 0; }
 
     /// Called if the server executed nothing of it: it will be encoded again, without the withdrawn
     /// calls.
     void take_back() noexcept;
-
-    [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
-    [[nodiscard]] const policy_pointer& policy() const noexcept { return policy_; }
 
     /// Appends the command with the script's digest, after a SCRIPT LOAD of its whole text if
     /// `with_script`.
@@ -116,10 +125,7 @@ class batch final : public call_batch {
     template<class Take>
     void release(Take take) {
         hand_over_checks();
-        for (auto& c : calls_)
-            if (auto* op = std::exchange(c.op, nullptr); op != nullptr)
-                take(*op);
-        live_ = 0;
+        batch_of::release(take);
     }
 
     /// The error of a key in the last reply; the text is in the bytes of the reply.
@@ -129,8 +135,6 @@ class batch final : public call_batch {
     };
     std::optional<key_failure> failure;
 
-    std::uint64_t sent_from = 0;      ///< the position of its first byte in the connection's stream
-    std::int64_t sent_at = 0;         ///< not after that byte was sent
     std::uint32_t replies_before = 0; ///< of other commands, such as SCRIPT LOAD
     bool with_script = false;         ///< the server does not have the script: send its text too
 
@@ -142,28 +146,10 @@ class batch final : public call_batch {
         std::uint64_t hash;
         std::uint32_t offset; ///< of its bytes in keys_
         std::uint32_t size;
-        std::uint32_t bulk_offset; ///< of its bulk string
-        std::uint32_t family_at;   ///< the position of families in its bytes
-        std::uint32_t first_call;
-        std::uint32_t last_call;
-        std::uint32_t live; ///< number of calls to be made
-        std::uint32_t next; ///< in the order in which keys are sent
-    };
-
-    /// Keys that are sent together: all of them or, if states are packed, those of one shard.
-    struct row {
-        std::uint32_t first = no_entry;
-        std::uint32_t last = no_entry;
-    };
-
-    struct one_call {
-        detail::operation* op; ///< null: withdrawn by its caller
-        detail::call_request request;
-        std::uint32_t member_offset = 0; ///< in members_
-        std::uint32_t member_size = 0;
-        std::uint32_t entry;
-        std::uint32_t next;     ///< on the same key
-        bool withdrawn = false; ///< before it was encoded, so it is not sent
+        std::uint32_t family_at; ///< the position of families in its bytes
+        std::uint32_t first_call = no_entry;
+        std::uint32_t last_call = no_entry;
+        std::uint32_t live = 0; ///< number of calls to be made
     };
 
     /// The values, facts and statuses of a reply.
@@ -172,56 +158,57 @@ class batch final : public call_batch {
     /// An iterator over the values of a reply.
     struct reply_cursor;
 
-    /// Returns the size of a call's facts in a reply.
-    [[nodiscard]] static std::size_t fact_bytes(const detail::policy_data& p) noexcept;
-
-    [[nodiscard]] std::size_t group_of(const entry& e) const noexcept;
-    void adopt(batch& from, std::uint32_t index);
-    template<class KeepMember>
-    void insert_call(detail::operation& op, const detail::call_request& request, std::uint64_t hash,
-                     KeepMember keep);
+    [[nodiscard]] bool is_packed() const noexcept { return policy_->compiled.packed; }
+    [[nodiscard]] bool is_for(const policy_pointer& policy, std::int64_t clock) const noexcept;
     [[nodiscard]] const detail::policy_data& policy_of(std::size_t entry) const noexcept {
         return is_joint() ? *joint_[entry] : *policy_;
     }
-    void make_key(std::string_view prefix, const detail::policy_data& p, std::string_view key,
-                  std::uint64_t hash);
-    [[nodiscard]] bool is_for(const policy_pointer& policy, std::int64_t clock) const noexcept;
+    [[nodiscard]] static std::size_t group_of_hash(const detail::policy_data& p,
+                                                   std::uint64_t hash) noexcept {
+        return p.compiled.packed ? shard_of(hash) * (tag_count / shard_count) : tag_of(hash);
+    }
+    [[nodiscard]] std::size_t group_of(const entry& e) const noexcept {
+        return group_of_hash(*policy_, e.hash);
+    }
+    [[nodiscard]] std::string_view key_bytes(const entry& e) const noexcept {
+        return std::string_view{keys_}.substr(e.offset, e.size);
+    }
+    [[nodiscard]] std::string_view member_of(const script_call& c) const noexcept {
+        return std::string_view{members_}.substr(c.member_offset, c.member_size);
+    }
+
     /// Returns the position in the index of the key with this hash and the right bytes, or of a
     /// free entry.
     template<class IsRight>
     [[nodiscard]] std::size_t slot_of(std::uint64_t hash, IsRight is_right) const noexcept;
     [[nodiscard]] std::uint32_t find_or_append(std::uint64_t hash);
-    void append_to_row(std::uint32_t entry) noexcept;
-    void join_rows() noexcept;
-    [[nodiscard]] std::size_t live_in(const row& r) const noexcept;
-    [[nodiscard]] std::size_t live_rows() const noexcept;
-    void add_call(detail::operation& op, std::string_view prefix, std::string_view key);
-    void keep_member(one_call& c);
+    void make_key(std::string_view prefix, const detail::policy_data& p, std::string_view key,
+                  std::uint64_t hash);
+    void make_member(const detail::policy_data& p, const detail::call_request& request);
+    std::uint32_t insert_call(const detail::call_request& request, std::uint64_t hash,
+                              std::string_view member);
+    void adopt(script_batch& from, script_call& c);
+
+    void order_keys();
     [[nodiscard]] contents append_calls(std::string& out) const;
-    void append_rows(std::string& out);
-    void append_fields(std::string& out);
     void append_calls(std::string& out, const entry& of, contents& so_far) const;
-    [[nodiscard]] bool is_repeated(const one_call& a, const one_call& b) const noexcept;
-    [[nodiscard]] std::string_view member_of(const one_call& c) const noexcept {
-        return std::string_view{members_}.substr(c.member_offset, c.member_size);
-    }
-    [[nodiscard]] std::size_t keys_of(std::size_t entry) const noexcept;
+    [[nodiscard]] bool is_repeated(const script_call& a, const script_call& b) const noexcept;
     void append_keys(std::string& out) const;
-    void append_family(std::string& out, std::string_view family, std::size_t first,
-                       std::size_t last) const;
-    void append_plans(std::string& out) const;
+    void append_family(std::string& out, std::string_view family,
+                       std::span<const std::uint32_t> of) const;
+    void append_bitmaps(std::string& out) const;
+    [[nodiscard]] std::size_t shards() const noexcept;
+    void append_shards(std::string& out);
+    void append_fields(std::string& out);
+
+    [[nodiscard]] bool decide(const entry& e, std::optional<std::string_view> value, answers& from);
+    [[nodiscard]] bool decide_ids(const entry& e, answers& from);
     [[nodiscard]] bool keep_value(std::size_t check, std::optional<std::string_view> value,
                                   answers& from);
     [[nodiscard]] std::int64_t decide_checks(std::int64_t now);
-    [[nodiscard]] bool decide(std::size_t entry, std::optional<std::string_view> value,
-                              answers& from);
-    [[nodiscard]] bool decide_ids(std::size_t entry, answers& from);
+    void hand_over_checks() noexcept;
     void fail(const entry& e, errc code) noexcept;
     void fail_all(errc code) noexcept;
-    void hand_over_checks() noexcept;
-    [[nodiscard]] std::string_view key_bytes(const entry& e) const noexcept {
-        return std::string_view{keys_}.substr(e.offset, e.size);
-    }
 
     policy_pointer policy_;
     std::size_t group_ = any_group;
@@ -229,24 +216,21 @@ class batch final : public call_batch {
     std::uint64_t nonce_ = 0;
     std::string keys_; ///< each as `$size\r\nbytes\r\n`
     std::string members_;
-    std::string mark_; ///< of the id being added
+    std::string member_; ///< of the call being added
     std::string scratch_;
     key_names names_;
     std::string prefix_; ///< of shards
-    std::string row_name_;
+    std::string shard_name_;
     std::size_t family_at_ = 0;         ///< in the key in scratch_
-    std::size_t most_calls_now_ = 0;    ///< for this policy
     std::vector<policy_pointer> joint_; ///< of each check; empty for a batch of calls
     std::vector<core::key_state> check_states_;
     std::vector<decision> check_answers_;
     std::vector<entry> entries_;
-    std::array<row, row_count> rows_;
-    std::uint32_t first_entry_ = no_entry; ///< the first one to be sent
-    std::vector<one_call> calls_;
     std::vector<std::uint32_t> index_; ///< open addressing over entries_, by hash
+    std::vector<std::uint32_t> order_; ///< the entries that are sent, those of a shard together
+    std::array<std::uint16_t, shard_count> shard_sizes_{}; ///< all in the first, if not packed
     std::size_t most_keys_;
-    std::size_t most_calls_;
-    std::size_t live_ = 0; ///< waiting callers
+    std::size_t most_calls_ = 0; ///< for this policy
     contents sent_;
     bool plain_ = true; ///< all calls are an allow of cost 1
 };

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Calls that are sent in one write without a script, each with its own MULTI, on any keys of any
+// policies of sliding logs:
+//
+//     ECHO nonce   TIME   MULTI ... EXEC   MULTI ... EXEC   ...
+//
+// The replies come one by one; each call is decided by the reply to its EXEC. A batch may also have
+// no calls but their cleanup commands, which have no callers. No sockets, no clock of its own.
+
+#ifndef COLIMIT_REDIS_MULTI_MULTI_BATCH_HPP
+#define COLIMIT_REDIS_MULTI_MULTI_BATCH_HPP
+
+#include <colimit/detail/operation.hpp>
+#include <policy/policy_data.hpp>
+#include <redis/multi/log_call.hpp>
+#include <redis/multi/server_clock.hpp>
+#include <redis/protocol/reply_error.hpp>
+#include <redis/protocol/resp.hpp>
+#include <redis/queue/call_batch.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace colimit::redis {
+
+/// The context of all calls of a connection.
+struct multi_context {
+    server_clock clock;
+    std::int64_t here = 0; ///< the time of this process's clock
+    std::string origin;    ///< of the connection
+    std::uint64_t member = 0;
+    std::int64_t grace = 0;
+    std::int64_t least_ttl = 0;
+    std::string cleanup_commands; ///< to be sent
+    std::uint32_t cleanup_count = 0;
+};
+
+struct multi_call {
+    detail::operation* op; ///< null: withdrawn by its caller
+    detail::call_request request;
+    policy_pointer policy;
+    std::size_t key_offset;
+    std::size_t key_size;
+    std::uint32_t members;
+    bool withdrawn = false; ///< before it was encoded, so it is not sent
+    // Set when it is encoded:
+    std::uint32_t commands = 0;
+    std::uint64_t member = 0;
+    std::int64_t earliest = 0;
+    std::int64_t latest = 0;
+};
+
+class multi_batch final : public batch_of<multi_call> {
+  public:
+    explicit multi_batch(std::size_t most_calls);
+
+    /// Removes everything, but keeps the memory.
+    void start(std::uint64_t nonce);
+    [[nodiscard]] bool takes_calls() const noexcept;
+    /// Adds a call. If it throws (bad_alloc), nothing has changed.
+    void add(detail::operation& op, std::string_view prefix, std::string_view key,
+             const policy_pointer& policy);
+
+    void drop(std::uint32_t index) noexcept override;
+    /// Called if no byte of it was sent: it will be encoded again, without the calls that were
+    /// withdrawn.
+    void take_back() noexcept;
+
+    [[nodiscard]] bool has_calls() const noexcept { return !calls_.empty(); }
+
+    void encode(std::string& out, multi_context& with);
+    /// Writes the cleanup commands instead of calls.
+    void encode_cleanup(std::string& out, multi_context& with);
+
+    struct progress {
+        bool is_over = false;                        ///< no more replies are outstanding
+        detail::operation* answered = nullptr;       ///< with `ec` or `result` set
+        recovery needs = recovery::keep;             ///< when it is over
+        std::optional<errc> failure = {};            ///< an error that no other error has caused
+        const detail::policy_data* policy = nullptr; ///< of the current call
+    };
+    /// Reads the next reply. Returns nullopt if it is not a valid reply to this batch.
+    [[nodiscard]] std::optional<progress> read_reply(const resp::decoder& reply,
+                                                     std::string_view bytes, multi_context& with);
+
+  private:
+    /// The replies to the current call.
+    struct reply_progress {
+        std::uint32_t replies = 0;
+        bool ran_alone = false; ///< a command was executed outside of MULTI
+        std::optional<reply_error> error;
+    };
+
+    [[nodiscard]] std::string_view key_of(const multi_call& c) const noexcept {
+        return std::string_view{keys_}.substr(c.key_offset, c.key_size);
+    }
+    [[nodiscard]] log_call view_of(const multi_call& c, const multi_context& with) const noexcept;
+    void encode_call(std::string& out, multi_call& c, multi_context& with);
+    [[nodiscard]] bool read_head(const resp::decoder& reply, std::string_view bytes,
+                                 multi_context& with);
+    [[nodiscard]] bool read_exec(multi_call& c, const resp::decoder& reply, std::string_view bytes,
+                                 multi_context& with, detail::operation*& answered);
+    void clean_up(const multi_call& c, const cleanup& after, multi_context& with) const;
+    void skip_withdrawn() noexcept;
+
+    std::uint64_t nonce_ = 0;
+    std::string keys_;
+    std::size_t most_calls_;
+    std::size_t members_ = 0;
+
+    // The replies:
+    std::size_t current_ = 0;         ///< the current call
+    std::uint32_t head_ = 0;          ///< number of replies before those of the first call
+    std::optional<std::int64_t> now_; ///< the reply to TIME
+    bool has_nonce_ = false;          ///< of the replies
+    reply_progress progress_;
+    recovery worst_ = recovery::keep;
+};
+
+} // namespace colimit::redis
+
+#endif

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Replies of a known form: the header of a script's reply, and the reply to TIME.
+
+#ifndef COLIMIT_REDIS_PROTOCOL_KNOWN_REPLIES_HPP
+#define COLIMIT_REDIS_PROTOCOL_KNOWN_REPLIES_HPP
+
+#include <redis/protocol/resp.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace colimit::redis {
+
+/// The last element of a script's reply: `nonce seconds microseconds granted statuses`, where the
+/// statuses have a character for each key.
+struct reply_header {
+    std::uint64_t nonce = 0;
+    std::int64_t seconds = 0;
+    std::int64_t microseconds = 0;
+    std::int64_t granted = 0;
+    std::string_view statuses;
+};
+
+/// Returns nullopt if the text is not a valid header.
+[[nodiscard]] std::optional<reply_header> read_header(std::string_view text) noexcept;
+
+/// Returns microseconds since 1970, or nullopt if the reply is not a valid one to TIME or out of
+/// range.
+[[nodiscard]] std::optional<std::int64_t> read_time(const resp::decoder& reply,
+                                                    std::string_view bytes) noexcept;
+
+} // namespace colimit::redis
+
+#endif

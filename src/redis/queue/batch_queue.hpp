@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The part of both queues that knows what a batch is. Each call is in exactly one batch until it is
+// done, and each batch in exactly one of waiting_, in_flight_ and spare_.
+
+#ifndef COLIMIT_REDIS_QUEUE_BATCH_QUEUE_HPP
+#define COLIMIT_REDIS_QUEUE_BATCH_QUEUE_HPP
+
+#include <redis/queue/call_queue.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace colimit::redis {
+
+struct queue_settings {
+    std::string prefix;
+    std::size_t batch_size = 96;
+    std::size_t batches_in_flight = 6;
+    std::size_t max_in_flight = 65'536; ///< calls
+    std::int64_t minimum_ttl_ms = 0;
+    std::uint64_t first_nonce = 1;
+    /// With MULTI: microseconds for which calls may be in flight and still be counted correctly.
+    /// Events are kept that much longer than they count.
+    std::int64_t grace = 0;
+    /// With MULTI: this process's steady clock, in microseconds.
+    std::function<std::int64_t()> clock = {};
+};
+
+template<class Batch>
+class batch_queue : public call_queue {
+  public:
+    [[nodiscard]] std::size_t size() const noexcept { return calls_; }
+    [[nodiscard]] bool has_backlog() const noexcept final { return waiting_.size() > 1; }
+    [[nodiscard]] bool expects_reply() const noexcept final { return !in_flight_.empty(); }
+    [[nodiscard]] std::int64_t oldest_sent_at() const noexcept final {
+        BOOST_ASSERT(expects_reply());
+        return in_flight_.front().sent_at;
+    }
+
+    [[nodiscard]] std::optional<recovery> read_reply(const resp::decoder& reply,
+                                                     std::string_view bytes) final {
+        if (reply.first().kind == resp::kind::push)
+            return recovery::keep;
+        if (in_flight_.empty())
+            return std::nullopt;
+        return read_reply_of(in_flight_.front(), reply, bytes);
+    }
+
+    void lose_connection(std::uint64_t sent) override {
+        while (!in_flight_.empty() && in_flight_.front().sent_from < sent) {
+            in_flight_.front().release([this](detail::operation& op) { finish_lost(op); });
+            retire(in_flight_, in_flight_.begin());
+        }
+        for (auto& b : in_flight_)
+            b.take_back();
+        waiting_.splice(waiting_.begin(), in_flight_);
+    }
+
+    void fail_all(error_code why) final {
+        for (auto* list : {&in_flight_, &waiting_})
+            for (auto& b : *list)
+                end_batch(b, why);
+        drop_abandoned();
+    }
+
+  protected:
+    /// Batches move between lists as list nodes, so that nothing is allocated in the steady state.
+    using batches = std::list<Batch>;
+
+    explicit batch_queue(queue_settings settings)
+        : settings_(std::move(settings)), nonce_(settings_.first_nonce) {
+        for (std::size_t i = 0; i <= settings_.batches_in_flight; ++i) // and one more, which fills
+            spare_.emplace_back(settings_.batch_size);
+    }
+
+    /// Adds an operation of so many calls: `add()` adds it to a batch, or returns an error.
+    template<class Add>
+    [[nodiscard]] error_code take(detail::operation& op, std::size_t calls, Add add) {
+        if (calls_ + calls > settings_.max_in_flight)
+            drop_abandoned();
+        if (calls_ + calls > settings_.max_in_flight)
+            return errc::too_many_in_flight;
+        try {
+            if (const auto failure = add(); failure)
+                return failure;
+        } catch (const std::bad_alloc&) {
+            return make_error_code(boost::system::errc::not_enough_memory);
+        }
+        calls_ += calls;
+        by_deadline_.push_back(op);
+        return {};
+    }
+
+    /// Returns a list of one batch that is not in use.
+    [[nodiscard]] batches take_spare() {
+        auto made = batches{};
+        if (spare_.empty())
+            made.emplace_back(settings_.batch_size);
+        else
+            made.splice(made.end(), spare_, spare_.begin());
+        return made;
+    }
+
+    /// Retires a batch of a list.
+    virtual void retire(batches& from, typename batches::iterator which) {
+        calls_ -= which->size();
+        spare_.splice(spare_.begin(), from, which);
+    }
+
+    void end_batch(Batch& b, error_code why) {
+        b.release([this, why](detail::operation& op) { finish(op, why); });
+    }
+
+    /// Called before a batch leaves the waiting list.
+    virtual void close_to_calls(const Batch& /*b*/) {}
+
+    /// Reads the next reply to the first batch in flight. Returns nullopt if it is not a valid one.
+    [[nodiscard]] virtual std::optional<recovery>
+    read_reply_of(Batch& head, const resp::decoder& reply, std::string_view bytes) = 0;
+
+    /// @param uncounted batches in flight to which the bound does not apply
+    [[nodiscard]] bool may_send(std::size_t uncounted = 0) const noexcept {
+        return !waiting_.empty() && in_flight_.size() - uncounted < settings_.batches_in_flight;
+    }
+
+    /// Moves waiting batches in flight, as many as may be: `encode(batch)` appends one to `out`,
+    /// whose first byte has this position in the stream.
+    template<class Encode>
+    void send_waiting(const std::string& out, std::uint64_t position_of_first, std::int64_t now,
+                      std::size_t uncounted, Encode encode) {
+        drop_abandoned();
+        while (may_send(uncounted)) {
+            auto& b = waiting_.front();
+            close_to_calls(b);
+            b.sent_from = position_of_first + out.size();
+            b.sent_at = now;
+            try {
+                encode(b);
+            } catch (...) {
+                b.take_back();
+                throw;
+            }
+            in_flight_.splice(in_flight_.end(), waiting_, waiting_.begin());
+            drop_abandoned();
+        }
+    }
+
+    /// Retires abandoned batches at the front of the waiting list, and the others as soon as so
+    /// many calls have been withdrawn that a search is worth its time.
+    void drop_abandoned() final {
+        constexpr std::size_t searched_per_withdrawal = 16;
+        while (!waiting_.empty() && waiting_.front().is_abandoned())
+            drop_waiting(waiting_.begin());
+        if (abandoned_ * searched_per_withdrawal < waiting_.size())
+            return;
+        abandoned_ = 0;
+        for (auto next = waiting_.begin(); next != waiting_.end();)
+            if (const auto b = next++; b->is_abandoned())
+                drop_waiting(b);
+    }
+
+    const queue_settings settings_;
+    batches waiting_;
+    batches in_flight_;
+    batches spare_;
+    std::size_t calls_ = 0; ///< in all batches, including withdrawn ones
+    std::uint64_t nonce_;
+
+  private:
+    void drop_waiting(typename batches::iterator b) {
+        close_to_calls(*b);
+        retire(waiting_, b);
+    }
+};
+
+} // namespace colimit::redis
+
+#endif

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How calls are added to a batch: its keys and their calls.
+
+#include <core/bloom.hpp>
+#include <hash/fnv1a.hpp>
+#include <redis/script/script_batch.hpp>
+#include <redis/script/wire.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+namespace colimit::redis {
+namespace {
+
+/// The largest number of calls per batch, however many of them are on the same key: more would
+/// block the server's other clients for milliseconds.
+constexpr std::size_t calls_per_batch = 1024;
+
+/// If keys are longer, their memory grows as batches fill.
+constexpr std::size_t usual_key_bytes = 128;
+
+/// The largest size of the facts in a reply: half of what the decoder accepts in one string.
+constexpr std::size_t most_fact_bytes = std::size_t{32} * 1024;
+
+[[nodiscard]] bool is_plain(const detail::call_request& request) noexcept {
+    return request.verb == detail::verb::allow && request.cost == 1 && request.at_least == 1;
+}
+
+} // namespace
+
+script_batch::script_batch(std::size_t most_keys)
+    : index_(std::bit_ceil(4 * std::max(most_keys, limits::max_checks))), most_keys_(most_keys) {
+    // Reserves once, rather than growing whenever a batch is larger than before.
+    names_.reserve(usual_key_bytes);
+    prefix_.reserve(usual_key_bytes);
+    shard_name_.reserve(usual_key_bytes);
+    keys_.reserve(most_keys_ * usual_key_bytes);
+    entries_.reserve(most_keys_);
+    order_.reserve(most_keys_);
+    calls_.reserve(std::max(most_keys_, calls_per_batch));
+    scratch_.reserve(std::max<std::size_t>(2 * most_keys_, 512)); // counts of calls, or a key
+}
+
+void script_batch::start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce,
+                         std::size_t group) {
+    policy_ = policy;
+    group_ = group;
+    clock_ = clock;
+    nonce_ = nonce;
+    keys_.clear();
+    members_.clear();
+    entries_.clear();
+    calls_.clear();
+    joint_.clear();
+    most_calls_ = std::max(most_keys_, calls_per_batch);
+    if (const auto facts = fact_bytes(policy->compiled); facts != 0)
+        most_calls_ = std::min(most_calls_, most_fact_bytes / facts);
+    if (policy->filter) // each id costs the server as much as a key of a policy
+        most_calls_ = most_keys_;
+    std::ranges::fill(index_, no_entry);
+    live_ = 0;
+    plain_ = true;
+    encoded = false;
+    with_script = false;
+}
+
+bool script_batch::is_for(const policy_pointer& policy, std::int64_t clock) const noexcept {
+    const auto same = policy_ == policy || policy_->identity == policy->identity;
+    return same && clock_ == clock && !encoded && !is_joint();
+}
+
+template<class IsRight>
+std::size_t script_batch::slot_of(std::uint64_t hash, IsRight is_right) const noexcept {
+    const auto mask = index_.size() - 1;
+    auto slot = static_cast<std::size_t>(hash) & mask;
+    while (index_[slot] != no_entry) {
+        const auto& e = entries_[index_[slot]];
+        if (e.hash == hash && is_right(e))
+            break;
+        slot = (slot + 1) & mask;
+    }
+    return slot;
+}
+
+bool script_batch::has(const policy_pointer& policy, std::int64_t clock, std::string_view key,
+                       std::uint64_t hash) const noexcept {
+    return is_for(policy, clock) && index_[slot_of(hash, [&](const entry& e) {
+                                        return is_field(key_bytes(e).substr(e.family_at), key);
+                                    })] != no_entry;
+}
+
+std::uint32_t script_batch::find_or_append(std::uint64_t hash) {
+    const auto slot = slot_of(hash, [this](const entry& e) { return key_bytes(e) == scratch_; });
+    if (index_[slot] != no_entry)
+        return index_[slot];
+    const auto before = keys_.size();
+    try {
+        resp::append_bulk(keys_, scratch_);
+    } catch (...) {
+        keys_.resize(before);
+        throw;
+    }
+    entries_.push_back({.hash = hash,
+                        .offset = static_cast<std::uint32_t>(keys_.size() - scratch_.size() - 2),
+                        .size = static_cast<std::uint32_t>(scratch_.size()),
+                        .family_at = static_cast<std::uint32_t>(family_at_)});
+    return index_[slot] = static_cast<std::uint32_t>(entries_.size() - 1);
+}
+
+/// Writes the name of a key, or its field in a shard, to scratch_.
+void script_batch::make_key(std::string_view prefix, const detail::policy_data& p,
+                            std::string_view key, std::uint64_t hash) {
+    scratch_.clear();
+    if (p.compiled.packed) {
+        if (entries_.empty())
+            prefix_ = p.prefix(prefix);
+        append_field(scratch_, key);
+        family_at_ = 0;
+        return;
+    }
+    if (entries_.empty() || is_joint())
+        names_.start(p.prefix(prefix), p.name);
+    family_at_ = names_.append(scratch_, key, hash);
+}
+
+/// Writes the member that `distinct` rules count to member_; empty if there are none.
+void script_batch::make_member(const detail::policy_data& p, const detail::call_request& request) {
+    member_.clear();
+    if (p.compiled.has_distinct)
+        append_member(member_, request.member);
+}
+
+void script_batch::add(detail::operation& op, std::string_view prefix, std::string_view key) {
+    BOOST_ASSERT(takes_calls());
+    auto block = std::string{};
+    if (policy_->filter) {
+        // An id belongs to the key of its block, whose name is the block's number.
+        const auto& filter = *policy_->filter;
+        const auto mark = core::bits_of(filter, key);
+        member_.clear();
+        append_mark(member_, filter, mark);
+        block = std::to_string(mark.block);
+        key = block;
+    } else {
+        make_member(*policy_, op.request);
+    }
+    const auto hash = hash::fnv1a_64(key);
+    make_key(prefix, *policy_, key, hash);
+    hold(op, insert_call(op.request, hash, member_));
+}
+
+/// Appends a call for the key whose name is in scratch_, and returns its index.
+std::uint32_t script_batch::insert_call(const detail::call_request& request, std::uint64_t hash,
+                                        std::string_view member) {
+    // Reserves once, for as many as there are keys, rather than growing whenever a batch is larger
+    // than before.
+    if (members_.capacity() - members_.size() < member.size())
+        members_.reserve(std::max(2 * members_.capacity(), most_keys_ * member.size()));
+    const auto entry = find_or_append(hash);
+    const auto made = static_cast<std::uint32_t>(calls_.size());
+    calls_.push_back({.op = nullptr,
+                      .request = request,
+                      .member_offset = static_cast<std::uint32_t>(members_.size()),
+                      .member_size = static_cast<std::uint32_t>(member.size()),
+                      .entry = entry,
+                      .next = no_entry});
+    members_.append(member);
+    auto& e = entries_[entry];
+    (e.first_call == no_entry ? e.first_call : calls_[e.last_call].next) = made;
+    e.last_call = made;
+    ++e.live;
+    plain_ = plain_ && is_plain(request) && !policy_->filter && !policy_->compiled.has_distinct;
+    return made;
+}
+
+/// Moves a call from another batch, with the name of its key and its member.
+void script_batch::adopt(script_batch& from, script_call& c) {
+    auto& e = from.entries_[c.entry];
+    if (entries_.empty()) {
+        prefix_ = from.prefix_;
+        names_ = from.names_;
+    }
+    scratch_.assign(from.key_bytes(e));
+    family_at_ = e.family_at;
+    const auto made = insert_call(c.request, e.hash, from.member_of(c));
+    c.withdrawn = true;
+    --e.live;
+    --from.live_;
+    hold(*std::exchange(c.op, nullptr), made);
+}
+
+std::size_t script_batch::group_of(const detail::policy_data& p, std::string_view key) {
+    if (p.filter)
+        return tag_of(hash::fnv1a_64(std::to_string(core::bits_of(*p.filter, key).block)));
+    return group_of_hash(p, hash::fnv1a_64(key));
+}
+
+std::optional<std::size_t> script_batch::common_group() const noexcept {
+    auto found = any_group;
+    for (const auto& e : entries_) {
+        const auto group = group_of(e);
+        if (e.live != 0 && found != any_group && group != found)
+            return std::nullopt;
+        found = e.live != 0 ? group : found;
+    }
+    return found;
+}
+
+bool script_batch::add_checks(detail::operation& op, std::string_view prefix) {
+    BOOST_ASSERT(calls_.empty());
+    plain_ = false;
+    for (const auto& c : op.checks)
+        joint_.push_back(c.policy.data());
+    check_answers_.assign(op.checks.size(), {});
+    check_states_.resize(op.checks.size());
+    for (const auto& c : op.checks) {
+        const auto hash = hash::fnv1a_64(c.key);
+        const auto request = detail::make_request(detail::verb::allow, c.options);
+        make_key(prefix, *c.policy.data(), c.key, hash);
+        make_member(*c.policy.data(), request);
+        (void)insert_call(request, hash, member_);
+        if (entries_.size() != calls_.size())
+            return false;
+    }
+    hold(op, 0);
+    return true;
+}
+
+void script_batch::drop(std::uint32_t index) noexcept {
+    auto& c = calls_[index];
+    c.op = nullptr;
+    --live_;
+    if (!encoded && !is_joint()) {
+        c.withdrawn = true;
+        --entries_[c.entry].live;
+    }
+}
+
+void script_batch::take_back() noexcept {
+    encoded = false;
+    if (is_joint())
+        return;
+    for (auto& c : calls_)
+        if (c.op == nullptr && !c.withdrawn) {
+            c.withdrawn = true;
+            --entries_[c.entry].live;
+        }
+}
+
+} // namespace colimit::redis

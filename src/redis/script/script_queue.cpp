@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Moves calls through batches of scripts.
+
+#include <core/call_fault.hpp>
+#include <hash/fnv1a.hpp>
+#include <redis/script/script_queue.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace colimit::redis {
+namespace {
+
+/// The number of waiting batches that are searched for a call's key. A thousand callers fill two or
+/// three behind those in flight; with many more, searching all of them would be expensive.
+constexpr std::size_t most_searched = 8;
+
+/// Returns the key by which the newest batch of a policy and a group is found.
+[[nodiscard]] std::uint64_t open_key(const detail::policy_data& p, std::size_t group) noexcept {
+    return p.fingerprint + group * 0x9e3779b97f4a7c15U;
+}
+
+} // namespace
+
+script_queue::script_queue(queue_settings settings)
+    : batch_queue(std::move(settings)), minimum_ttl_(std::to_string(settings_.minimum_ttl_ms)) {}
+
+/// Returns the newest of the last waiting batches that has the key, if it takes a call: popular
+/// keys are requested again long before their batch is sent. Never an earlier one, as that would
+/// change the order of calls.
+script_batch* script_queue::waiting_with(const policy_pointer& policy, std::int64_t clock,
+                                         std::string_view key) {
+    if (waiting_.size() < 2 || policy->filter)
+        return nullptr; // a single batch is found anyway
+    const auto hash = hash::fnv1a_64(key);
+    auto last = waiting_.rbegin();
+    for (std::size_t n = std::min(waiting_.size(), most_searched); n != 0; --n, ++last)
+        if (last->has(policy, clock, key, hash))
+            return last->takes_calls() ? &*last : nullptr;
+    return nullptr;
+}
+
+script_batch& script_queue::open_batch(const policy_pointer& policy, std::int64_t clock,
+                                       std::size_t group) {
+    auto& open = open_[open_key(*policy, group)];
+    if (open != nullptr && open->fits(policy, clock))
+        return *open;
+    waiting_.splice(waiting_.end(), take_spare());
+    open = &waiting_.back();
+    open->start(policy, clock, nonce_++, group);
+    return *open;
+}
+
+void script_queue::close_to_calls(const script_batch& b) {
+    const auto found = open_.find(open_key(*b.policy(), b.group()));
+    if (found != open_.end() && found->second == &b)
+        open_.erase(found);
+}
+
+error_code script_queue::submit(detail::operation& op, std::string_view key,
+                                const policy_pointer& policy) {
+    return take(op, 1, [&] {
+        auto* joined = waiting_with(policy, op.request.now, key);
+        if (joined == nullptr)
+            joined = &open_batch(policy, op.request.now,
+                                 is_cluster_ ? script_batch::group_of(*policy, key)
+                                             : script_batch::any_group);
+        joined->add(op, settings_.prefix, key);
+        is_full_ = is_full_ || joined->is_full();
+        return error_code{};
+    });
+}
+
+/// A node of a cluster accepts only keys of one hash slot per script call. Batches that waited
+/// before that was known are divided.
+void script_queue::begin_connection(const server_facts& server) {
+    is_cluster_ = server.is_cluster;
+    if (is_cluster_)
+        regroup();
+}
+
+void script_queue::regroup() {
+    open_.clear();
+    auto old = std::exchange(waiting_, {});
+    try {
+        while (!old.empty()) {
+            auto& b = old.front();
+            if (b.common_group()) {
+                waiting_.splice(waiting_.end(), old, old.begin());
+                continue;
+            }
+            if (b.is_joint())
+                end_batch(b, detail::error_of(detail::fault::checks_slots));
+            else
+                b.move_calls(
+                    [&](std::size_t g) -> auto& { return open_batch(b.policy(), b.clock(), g); },
+                    [this] { ++calls_; });
+            retire(old, old.begin());
+        }
+    } catch (...) {
+        waiting_.splice(waiting_.end(), old);
+        throw;
+    }
+}
+
+error_code script_queue::submit_checks(detail::operation& op) {
+    const auto group_of = [](const check_item& c) { return tag_of(hash::fnv1a_64(c.key)); };
+    const auto is_elsewhere = [&](const check_item& c) {
+        return group_of(c) != group_of(op.checks.front());
+    };
+    if (is_cluster_ && std::ranges::any_of(op.checks, is_elsewhere))
+        return detail::error_of(detail::fault::checks_slots);
+    return take(op, op.checks.size(), [&] {
+        auto made = take_spare();
+        auto& b = made.front();
+        b.start(op.checks.front().policy.data(), op.request.now, nonce_++);
+        if (!b.add_checks(op, settings_.prefix)) {
+            b.start(op.checks.front().policy.data(), op.request.now, 0);
+            spare_.splice(spare_.begin(), made);
+            return detail::error_of(detail::fault::checks_same_state);
+        }
+        waiting_.splice(waiting_.end(), made);
+        return error_code{};
+    });
+}
+
+void script_queue::write(std::string& out, std::uint64_t stream_position, std::int64_t now) {
+    is_full_ = false;
+    send_waiting(out, stream_position - out.size(), now, 0, [&](script_batch& b) {
+        b.replies_before = b.with_script ? 1 : 0;
+        b.encode(out, minimum_ttl_);
+        const auto& sent = b.sent();
+        counted.add(sent.keys, sent.calls);
+        counted.merged += sent.calls - sent.entries;
+        counted.script_loads += b.replies_before;
+    });
+}
+
+/// Handles an error that only a node of a cluster sends, as not every handshake can detect a
+/// cluster. Returns whether the first batch in flight is divided: the server executed nothing of
+/// it, as its keys are in several hash slots. It is queued before the waiting batches; calls for
+/// one key that were in several batches in flight may change their order.
+bool script_queue::learn_of_cluster(std::string_view text) {
+    const auto was_known = std::exchange(is_cluster_, true);
+    auto& b = in_flight_.front();
+    const auto is_divided = text.starts_with("CROSSSLOT") && !b.common_group();
+    if (is_divided) {
+        b.take_back();
+        waiting_.splice(waiting_.begin(), in_flight_, in_flight_.begin());
+    }
+    if (is_divided || !was_known)
+        regroup();
+    return is_divided;
+}
+
+recovery script_queue::fail_head(std::string_view text) {
+    const auto meaning = classify(text);
+    auto& b = in_flight_.front();
+    if (meaning.code == errc::wrong_node && learn_of_cluster(text))
+        return recovery::keep;
+    if (meaning.recovery == recovery::resend_with_script && !b.with_script) {
+        b.with_script = true;
+        b.take_back();
+        // After those that were returned before it, and before those that were never sent.
+        const auto next = std::ranges::find_if_not(waiting_, &script_batch::with_script);
+        waiting_.splice(next, in_flight_, in_flight_.begin());
+        return recovery::resend_with_script;
+    }
+    report({.code = meaning.code,
+            .phase = phase::script,
+            .text = text,
+            .policy = b.policy()->fingerprint});
+    end_batch(b, meaning.code);
+    retire(in_flight_, in_flight_.begin());
+    return meaning.recovery;
+}
+
+std::optional<recovery> script_queue::read_reply_of(script_batch& head, const resp::decoder& reply,
+                                                    std::string_view bytes) {
+    const auto is_error = resp::is_error(reply.first().kind);
+    if (head.replies_before != 0) {
+        --head.replies_before;
+        counted.scripts_loaded += is_error ? 0U : 1U;
+        return recovery::keep;
+    }
+    if (is_error)
+        return fail_head(reply.text(reply.first(), bytes));
+    const auto needs = head.read_reply(reply, bytes);
+    if (!needs)
+        return std::nullopt;
+    const auto& failure = head.failure;
+    if (failure)
+        report({.code = failure->code,
+                .phase = phase::script,
+                .text = failure->text,
+                .policy = head.policy()->fingerprint});
+    if (!failure || failure->code != errc::auth_failed)
+        report_permitted(*head.policy());
+    head.release([this, at = head.sent_at](detail::operation& op) {
+        op.sent_at = at;
+        finish(op);
+    });
+    retire(in_flight_, in_flight_.begin());
+    return needs;
+}
+
+void script_queue::lose_connection(std::uint64_t sent) {
+    for (auto& b : in_flight_)
+        b.with_script = false; // the next connection's handshake loads it
+    batch_queue::lose_connection(sent);
+}
+
+} // namespace colimit::redis

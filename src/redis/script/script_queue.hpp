@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The queue of calls with scripts: which batch a call joins, which batches are in flight, and how
+// each ends when a reply comes, the connection is lost, a deadline passes or a caller withdraws. A
+// state machine: no sockets, no clock of its own.
+//
+//   submit ->  waiting batches  -> write ->  batches in flight  -> read_reply ->  done
+//              (the newest of a policy           (first in,                       (a list of calls,
+//               takes more keys, each of          first answered)                  to be completed)
+//               them calls for its keys)
+//
+// While `batches_in_flight` batches are in flight, the next one fills: so the size of batches
+// adapts to the load, and an idle limiter sends at once.
+
+#ifndef COLIMIT_REDIS_SCRIPT_SCRIPT_QUEUE_HPP
+#define COLIMIT_REDIS_SCRIPT_SCRIPT_QUEUE_HPP
+
+#include <redis/queue/batch_queue.hpp>
+#include <redis/script/script_batch.hpp>
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace colimit::redis {
+
+class script_queue final : public batch_queue<script_batch> {
+  public:
+    explicit script_queue(queue_settings settings);
+
+    [[nodiscard]] error_code submit(detail::operation& op, std::string_view key,
+                                    const policy_pointer& policy) override;
+    [[nodiscard]] error_code submit_checks(detail::operation& op) override;
+
+    void begin_connection(const server_facts& server) override;
+    [[nodiscard]] bool wants_to_write() const noexcept override { return may_send(); }
+    [[nodiscard]] bool is_full() const noexcept override { return is_full_; }
+    void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
+    void lose_connection(std::uint64_t sent) override;
+
+  private:
+    [[nodiscard]] std::optional<recovery>
+    read_reply_of(script_batch& head, const resp::decoder& reply, std::string_view bytes) override;
+    void close_to_calls(const script_batch& b) override;
+    [[nodiscard]] script_batch* waiting_with(const policy_pointer& policy, std::int64_t clock,
+                                             std::string_view key);
+    [[nodiscard]] script_batch& open_batch(const policy_pointer& policy, std::int64_t clock,
+                                           std::size_t group);
+    void regroup();
+    [[nodiscard]] bool learn_of_cluster(std::string_view text);
+    [[nodiscard]] recovery fail_head(std::string_view text);
+
+    std::string minimum_ttl_;
+    bool is_cluster_ = false; ///< a batch may only have keys of one group
+    /// The newest waiting batch of a policy, and of a group, that takes keys.
+    boost::unordered_flat_map<std::uint64_t, script_batch*> open_;
+    bool is_full_ = false; ///< any waiting batch
+};
+
+} // namespace colimit::redis
+
+#endif
