@@ -2,8 +2,7 @@
 //
 // Validates a configuration, once per limiter.
 
-#ifndef COLIMIT_API_CONFIG_CHECK_HPP
-#define COLIMIT_API_CONFIG_CHECK_HPP
+#pragma once
 
 #include <colimit/config.hpp>
 
@@ -20,5 +19,3 @@ void validate(const config& settings);
 void validate(const tls_options& options, bool is_used);
 
 } // namespace colimit
-
-#endif

@@ -5,8 +5,7 @@
 // destroyed. It keeps this part alive, but not the rest, whose timers, sockets and strand must not
 // outlive their context.
 
-#ifndef COLIMIT_ASYNC_CALL_POOL_HPP
-#define COLIMIT_ASYNC_CALL_POOL_HPP
+#pragma once
 
 #include <async/node_pool.hpp>
 #include <base/thread_lock.hpp>
@@ -21,5 +20,3 @@ struct call_pool {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -3,8 +3,7 @@
 // A timer that cannot fail. Setting an Asio timer may need memory; if that cannot be allocated,
 // this one reads the clock in every event-loop iteration instead, so that no deadline is missed.
 
-#ifndef COLIMIT_ASYNC_DEADLINE_TIMER_HPP
-#define COLIMIT_ASYNC_DEADLINE_TIMER_HPP
+#pragma once
 
 #include <async/handler_memory.hpp>
 #include <base/thread_lock.hpp>
@@ -48,5 +47,3 @@ class deadline_timer {
 };
 
 } // namespace colimit::detail
-
-#endif

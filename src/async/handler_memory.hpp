@@ -3,8 +3,7 @@
 // Memory for the single outstanding handler of a loop, inside the object that runs the loop:
 // reading, writing and waiting allocate nothing.
 
-#ifndef COLIMIT_ASYNC_HANDLER_MEMORY_HPP
-#define COLIMIT_ASYNC_HANDLER_MEMORY_HPP
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -67,5 +66,3 @@ class handler_allocator {
 };
 
 } // namespace colimit::detail
-
-#endif

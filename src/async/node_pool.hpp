@@ -3,8 +3,7 @@
 // Memory for incomplete calls: blocks of a few sizes, allocated in groups and kept for later calls.
 // A limiter allocates again only if more calls are incomplete than ever before.
 
-#ifndef COLIMIT_ASYNC_NODE_POOL_HPP
-#define COLIMIT_ASYNC_NODE_POOL_HPP
+#pragma once
 
 #include <base/thread_lock.hpp>
 
@@ -81,5 +80,3 @@ class node_pool {
 };
 
 } // namespace colimit::detail
-
-#endif

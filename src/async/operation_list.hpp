@@ -2,8 +2,7 @@
 //
 // An intrusive list of calls: first in, first out, and any of them can be removed.
 
-#ifndef COLIMIT_ASYNC_OPERATION_LIST_HPP
-#define COLIMIT_ASYNC_OPERATION_LIST_HPP
+#pragma once
 
 #include <colimit/detail/operation.hpp>
 
@@ -47,5 +46,3 @@ class operation_list {
 };
 
 } // namespace colimit::detail
-
-#endif

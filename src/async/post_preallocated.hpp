@@ -4,8 +4,7 @@
 // `any_io_executor` alone Asio allocates memory; if that failed, the calls that the function was to
 // complete would never be completed.
 
-#ifndef COLIMIT_ASYNC_POST_PREALLOCATED_HPP
-#define COLIMIT_ASYNC_POST_PREALLOCATED_HPP
+#pragma once
 
 #include <async/handler_memory.hpp>
 
@@ -34,5 +33,3 @@ void post_preallocated(const asio::any_io_executor& executor, handler_memory& me
 }
 
 } // namespace colimit::detail
-
-#endif

@@ -4,8 +4,7 @@
 // clock: with the system's coarse clock, which changes with the timer interrupt. If that is too
 // coarse for the required precision, or does not exist, the time has always changed.
 
-#ifndef COLIMIT_ASYNC_TICK_WATCH_HPP
-#define COLIMIT_ASYNC_TICK_WATCH_HPP
+#pragma once
 
 #include <cstdint>
 #include <ctime>
@@ -44,5 +43,3 @@ class tick_watch {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Numbers as bytes in little-endian order and as decimal digits; bytes as hexadecimal digits.
 
-#ifndef COLIMIT_BASE_BYTES_HPP
-#define COLIMIT_BASE_BYTES_HPP
+#pragma once
 
 #include <array>
 #include <bit>
@@ -77,5 +76,3 @@ hex_of(const std::array<unsigned char, Size>& bytes) noexcept {
 }
 
 } // namespace colimit::detail
-
-#endif

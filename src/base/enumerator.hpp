@@ -2,8 +2,7 @@
 //
 // Checks for options that are enumerations, as a value cast from a number may not be an enumerator.
 
-#ifndef COLIMIT_BASE_ENUMERATOR_HPP
-#define COLIMIT_BASE_ENUMERATOR_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 #include <colimit/failure_mode.hpp>
@@ -37,5 +36,3 @@ void check_failure_mode(Option option, failure_mode value, errc code) {
 }
 
 } // namespace colimit
-
-#endif

@@ -5,8 +5,7 @@
 // as standard categories they are compared by address, which cannot be changed, since a message
 // depends only on the category and the value.
 
-#ifndef COLIMIT_BASE_ERROR_CATEGORY_HPP
-#define COLIMIT_BASE_ERROR_CATEGORY_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 
@@ -28,5 +27,3 @@ class code_category : public boost::system::error_category {
 };
 
 } // namespace colimit::detail
-
-#endif

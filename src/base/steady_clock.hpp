@@ -2,8 +2,7 @@
 //
 // Microseconds of the steady clock, which deadlines use.
 
-#ifndef COLIMIT_BASE_STEADY_CLOCK_HPP
-#define COLIMIT_BASE_STEADY_CLOCK_HPP
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -22,5 +21,3 @@ namespace colimit::detail {
 }
 
 } // namespace colimit::detail
-
-#endif

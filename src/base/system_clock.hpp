@@ -3,8 +3,7 @@
 // The clock of the in-process store, read in one place: the system clock, because windows follow
 // the calendar. When it is set, the arithmetic handles that like any clock that jumps.
 
-#ifndef COLIMIT_BASE_SYSTEM_CLOCK_HPP
-#define COLIMIT_BASE_SYSTEM_CLOCK_HPP
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -19,5 +18,3 @@ namespace colimit::detail {
 }
 
 } // namespace colimit::detail
-
-#endif

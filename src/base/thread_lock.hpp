@@ -2,8 +2,7 @@
 //
 // An optional mutex: a limiter that is confined to one thread only tests a flag.
 
-#ifndef COLIMIT_BASE_THREAD_LOCK_HPP
-#define COLIMIT_BASE_THREAD_LOCK_HPP
+#pragma once
 
 #include <mutex>
 
@@ -29,5 +28,3 @@ class thread_lock {
 };
 
 } // namespace colimit::detail
-
-#endif

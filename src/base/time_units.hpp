@@ -2,8 +2,7 @@
 //
 // The units of time of rule texts: to_string writes the first name, parse_rules reads all of them.
 
-#ifndef COLIMIT_BASE_TIME_UNITS_HPP
-#define COLIMIT_BASE_TIME_UNITS_HPP
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -28,5 +27,3 @@ inline constexpr std::array<time_unit, 6> time_units{{{"d", "day", "day", 86'400
                                                       {"us", "usec", "microsecond", 1}}};
 
 } // namespace colimit
-
-#endif

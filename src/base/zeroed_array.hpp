@@ -4,8 +4,7 @@
 // they are first accessed. So a table can have its final size from the start and is never moved
 // during a call, yet an empty store takes almost no memory.
 
-#ifndef COLIMIT_BASE_ZEROED_ARRAY_HPP
-#define COLIMIT_BASE_ZEROED_ARRAY_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdlib>
@@ -46,5 +45,3 @@ class zeroed_array {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -3,8 +3,7 @@
 // The table of algorithms: their names, their kinds, and the refinements that their rules may have.
 // The names are those of the factories in rule.hpp, of rule texts and of JSON.
 
-#ifndef COLIMIT_CORE_ALGORITHMS_HPP
-#define COLIMIT_CORE_ALGORITHMS_HPP
+#pragma once
 
 #include <colimit/rule.hpp>
 #include <core/rule_kind.hpp>
@@ -94,5 +93,3 @@ static_assert(std::ranges::all_of(std::array{feature::calendar, feature::from_fi
               "owners_of names one algorithm");
 
 } // namespace colimit::core
-
-#endif

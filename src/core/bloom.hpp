@@ -16,8 +16,7 @@
 // A filter has two generations, each `ttl` long; see the public header. All sizes follow from the
 // filter's parameters, in integers: both stores set the same bits, and err about the same ids.
 
-#ifndef COLIMIT_CORE_BLOOM_HPP
-#define COLIMIT_CORE_BLOOM_HPP
+#pragma once
 
 #include <boost/assert.hpp>
 
@@ -86,5 +85,3 @@ struct bloom_bits {
 [[nodiscard]] std::uint32_t filter_tag(const bloom_shape& shape) noexcept;
 
 } // namespace colimit::core
-
-#endif

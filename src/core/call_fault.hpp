@@ -4,8 +4,7 @@
 // `errc::invalid_argument` or `errc::invalid_policy`. Its message names the argument or rule, the
 // problem, and the expected value. Making such a code allocates no memory.
 
-#ifndef COLIMIT_CORE_CALL_FAULT_HPP
-#define COLIMIT_CORE_CALL_FAULT_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 #include <core/compiled_policy.hpp>
@@ -56,5 +55,3 @@ struct faulty_rule {
 [[nodiscard]] std::string text_of(fault f, faulty_rule which = {}, const std::string& got = {});
 
 } // namespace colimit::detail
-
-#endif

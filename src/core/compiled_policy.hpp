@@ -4,8 +4,7 @@
 // different ways; all become the same numbers here, so each kind has one arithmetic in C++ and one
 // in Lua.
 
-#ifndef COLIMIT_CORE_COMPILED_POLICY_HPP
-#define COLIMIT_CORE_COMPILED_POLICY_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 #include <colimit/limits.hpp>
@@ -73,5 +72,3 @@ struct compiled_policy {
 void check_name(std::string_view name, const std::string& what, bool fits, errc code);
 
 } // namespace colimit::core
-
-#endif

@@ -3,8 +3,7 @@
 // A compiled rule: the form of a rule that the arithmetic reads, in whole numbers, reduced and
 // checked once. The files in kinds/ compile the rules of users.
 
-#ifndef COLIMIT_CORE_COMPILED_RULE_HPP
-#define COLIMIT_CORE_COMPILED_RULE_HPP
+#pragma once
 
 #include <colimit/rule.hpp>
 
@@ -48,5 +47,3 @@ struct compiled_rule {
 };
 
 } // namespace colimit::core
-
-#endif

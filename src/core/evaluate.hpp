@@ -3,8 +3,7 @@
 // The arithmetic of a call: from the state of a key, the rules and the time to a decision and the
 // next state. It has no side effects. The script is its twin, and test/differential compares them.
 
-#ifndef COLIMIT_CORE_EVALUATE_HPP
-#define COLIMIT_CORE_EVALUATE_HPP
+#pragma once
 
 #include <colimit/decision.hpp>
 #include <colimit/detail/call_request.hpp>
@@ -49,5 +48,3 @@ enum class effect : std::uint8_t { nothing, store, erase };
 [[nodiscard]] bool binds_more(const decision& a, const decision& b) noexcept;
 
 } // namespace colimit::core
-
-#endif

@@ -15,8 +15,7 @@
 // The ring doubles as it grows. The first two events are in the object itself, which is one cache
 // line. If memory for more cannot be allocated, new events are merged into the newest one.
 
-#ifndef COLIMIT_CORE_EVENT_LOG_HPP
-#define COLIMIT_CORE_EVENT_LOG_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -124,5 +123,3 @@ class event_log {
 };
 
 } // namespace colimit::core
-
-#endif

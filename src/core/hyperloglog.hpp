@@ -15,8 +15,7 @@
 // itself, which is one cache line. More become 12 KiB of registers of 6 bits, and a histogram of
 // their values, so that no call has to read all of them.
 
-#ifndef COLIMIT_CORE_HYPERLOGLOG_HPP
-#define COLIMIT_CORE_HYPERLOGLOG_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -101,5 +100,3 @@ class hyperloglog {
 static_assert(sizeof(hyperloglog) == 64);
 
 } // namespace colimit::core
-
-#endif

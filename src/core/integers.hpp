@@ -2,8 +2,7 @@
 //
 // Integer arithmetic with documented rounding. No intermediate result is above 2^53.
 
-#ifndef COLIMIT_CORE_INTEGERS_HPP
-#define COLIMIT_CORE_INTEGERS_HPP
+#pragma once
 
 #include <boost/assert.hpp>
 
@@ -66,5 +65,3 @@ namespace colimit::core {
 }
 
 } // namespace colimit::core
-
-#endif

@@ -4,8 +4,7 @@
 // call charges. All log rules of a policy share one log per key, which keeps events for the longest
 // of their periods. The order of the calls is apply_before, report_counts, evaluate, apply_after.
 
-#ifndef COLIMIT_CORE_LOG_COUNTS_HPP
-#define COLIMIT_CORE_LOG_COUNTS_HPP
+#pragma once
 
 #include <core/evaluate.hpp>
 #include <core/event_log.hpp>
@@ -33,5 +32,3 @@ void report_counts(const event_log& log, const compiled_policy& rules, const cal
                                     std::int64_t now) noexcept;
 
 } // namespace colimit::core
-
-#endif

@@ -10,8 +10,7 @@
 //           then, if it is packed, generation (f64)
 //   filter  words:u8 ttl:f64 block_bytes:f64
 
-#ifndef COLIMIT_CORE_POLICY_ENCODING_HPP
-#define COLIMIT_CORE_POLICY_ENCODING_HPP
+#pragma once
 
 #include <core/bloom.hpp>
 #include <core/compiled_policy.hpp>
@@ -24,5 +23,3 @@ namespace colimit::core {
 [[nodiscard]] std::string encode_filter(const bloom_shape& shape);
 
 } // namespace colimit::core
-
-#endif

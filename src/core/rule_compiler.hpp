@@ -3,8 +3,7 @@
 // Functions with which the kinds compile rules. Every product and sum of the arithmetic stays below
 // 2^53, or the rule is refused with the reason.
 
-#ifndef COLIMIT_CORE_RULE_COMPILER_HPP
-#define COLIMIT_CORE_RULE_COMPILER_HPP
+#pragma once
 
 #include <colimit/limits.hpp>
 #include <core/compiled_rule.hpp>
@@ -62,5 +61,3 @@ void check_recovery(const std::string& where, std::int64_t steps, std::int64_t u
 }
 
 } // namespace colimit::core
-
-#endif

@@ -4,8 +4,7 @@
 // their list, the concept of a kind, and the only `switch` over them. A new kind needs its file,
 // its number and its case in `visit` here, and an entry in algorithms.hpp.
 
-#ifndef COLIMIT_CORE_RULE_KIND_HPP
-#define COLIMIT_CORE_RULE_KIND_HPP
+#pragma once
 
 #include <core/compiled_rule.hpp>
 #include <core/kinds/bucket.hpp>
@@ -207,5 +206,3 @@ inline void fold(const compiled_rule& l, rule_state& s) noexcept {
 }
 
 } // namespace colimit::core
-
-#endif

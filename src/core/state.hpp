@@ -22,8 +22,7 @@
 //   log               t: time of the newest event, or 0; debt: tokens used; capacity: when
 //                     `at_least` fits, or 0 if it fits now; num: the same after a recorded denial
 
-#ifndef COLIMIT_CORE_STATE_HPP
-#define COLIMIT_CORE_STATE_HPP
+#pragma once
 
 #include <core/compiled_policy.hpp>
 #include <core/compiled_rule.hpp>
@@ -82,5 +81,3 @@ struct key_state : key_header {
 };
 
 } // namespace colimit::core
-
-#endif

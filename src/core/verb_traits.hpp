@@ -2,8 +2,7 @@
 //
 // The table of verbs: the properties by which code distinguishes them.
 
-#ifndef COLIMIT_CORE_VERB_TRAITS_HPP
-#define COLIMIT_CORE_VERB_TRAITS_HPP
+#pragma once
 
 #include <colimit/detail/call_request.hpp>
 
@@ -63,5 +62,3 @@ static_assert(std::ranges::all_of(verbs, [](const auto& v) { return &v == &trait
               "the entries have the order of the verbs");
 
 } // namespace colimit::core
-
-#endif

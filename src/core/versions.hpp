@@ -22,8 +22,7 @@
 //
 // While a call works on a state, `debt` is the view, and a negative capacity is the surplus.
 
-#ifndef COLIMIT_CORE_VERSIONS_HPP
-#define COLIMIT_CORE_VERSIONS_HPP
+#pragma once
 
 #include <core/integers.hpp>
 #include <core/state.hpp>
@@ -120,5 +119,3 @@ constexpr void fold(const compiled_rule& l, rule_state& s) noexcept {
 }
 
 } // namespace colimit::core::versions
-
-#endif

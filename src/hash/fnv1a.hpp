@@ -3,8 +3,7 @@
 // FNV-1a (Fowler, Noll and Vo): a short hash without a secret, the same in every process. It is for
 // names that must be the same in every process; collisions are easy to construct.
 
-#ifndef COLIMIT_HASH_FNV1A_HPP
-#define COLIMIT_HASH_FNV1A_HPP
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -26,5 +25,3 @@ inline constexpr std::uint32_t fnv1a_begin_32 = 2166136261U;
 }
 
 } // namespace colimit::hash
-
-#endif

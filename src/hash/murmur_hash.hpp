@@ -3,8 +3,7 @@
 // MurmurHash64A (Austin Appleby, 2008, public domain), which Redis uses for HyperLogLogs: a sketch
 // in process has the same counts as on the server only with the same hash.
 
-#ifndef COLIMIT_HASH_MURMUR_HASH_HPP
-#define COLIMIT_HASH_MURMUR_HASH_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -38,5 +37,3 @@ namespace colimit::hash {
 }
 
 } // namespace colimit::hash
-
-#endif

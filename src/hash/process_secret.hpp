@@ -3,8 +3,7 @@
 // The secret with which this process digests keys: for the in-process store, the deny cache and the
 // failure modes. They share one secret, so a key is digested once per call.
 
-#ifndef COLIMIT_HASH_PROCESS_SECRET_HPP
-#define COLIMIT_HASH_PROCESS_SECRET_HPP
+#pragma once
 
 #include <hash/siphash.hpp>
 
@@ -26,5 +25,3 @@ namespace colimit::hash {
 }
 
 } // namespace colimit::hash
-
-#endif

@@ -2,8 +2,7 @@
 //
 // SHA-256, truncated to 128 bits: finding two long keys with the same digest is infeasible.
 
-#ifndef COLIMIT_HASH_SHA256_HPP
-#define COLIMIT_HASH_SHA256_HPP
+#pragma once
 
 #include <array>
 #include <string_view>
@@ -16,5 +15,3 @@ namespace colimit::hash {
 [[nodiscard]] std::array<char, 32> sha256_hex(std::string_view bytes) noexcept;
 
 } // namespace colimit::hash
-
-#endif

@@ -5,8 +5,7 @@
 // key, so that keys of any length cost the same; among n keys two have the same digest with a
 // probability below n^2 / 2^129.
 
-#ifndef COLIMIT_HASH_SIPHASH_HPP
-#define COLIMIT_HASH_SIPHASH_HPP
+#pragma once
 
 #include <bit>
 #include <cstddef>
@@ -126,5 +125,3 @@ using key_hash = siphash<1, 3>;
 }
 
 } // namespace colimit::hash
-
-#endif

@@ -2,8 +2,7 @@
 //
 // `allow_many`: one call with a handler, and one without for each of its checks.
 
-#ifndef COLIMIT_LIMITER_ALLOW_MANY_HPP
-#define COLIMIT_LIMITER_ALLOW_MANY_HPP
+#pragma once
 
 #include <limiter/limiter_core.hpp>
 
@@ -45,5 +44,3 @@ class allow_many_operation final : public attachment {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -3,8 +3,7 @@
 // The interface of a store behind a limiter: it takes valid calls and completes them with a
 // decision or an error. All functions are called with the core's lock held.
 
-#ifndef COLIMIT_LIMITER_BACKEND_HPP
-#define COLIMIT_LIMITER_BACKEND_HPP
+#pragma once
 
 #include <colimit/detail/call_operation.hpp>
 #include <colimit/diagnostics.hpp>
@@ -46,5 +45,3 @@ class backend {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Counters of a limiter's calls and of their outcomes.
 
-#ifndef COLIMIT_LIMITER_CALL_COUNTER_HPP
-#define COLIMIT_LIMITER_CALL_COUNTER_HPP
+#pragma once
 
 #include <colimit/detail/operation.hpp>
 #include <colimit/statistics.hpp>
@@ -59,5 +58,3 @@ class call_counter {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The list of an execution context's limiters, which are notified before it is destroyed.
 
-#ifndef COLIMIT_LIMITER_CORE_SERVICE_HPP
-#define COLIMIT_LIMITER_CORE_SERVICE_HPP
+#pragma once
 
 #include <limiter/limiter_core.hpp>
 
@@ -57,5 +56,3 @@ class core_service final : public asio::execution_context::service {
 };
 
 } // namespace colimit::detail
-
-#endif

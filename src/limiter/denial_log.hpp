@@ -4,8 +4,7 @@
 // them: one per incident. An incident is a denial that is repeated with the same message until a
 // call under the same policy is permitted.
 
-#ifndef COLIMIT_LIMITER_DENIAL_LOG_HPP
-#define COLIMIT_LIMITER_DENIAL_LOG_HPP
+#pragma once
 
 #include <limiter/problem_record.hpp>
 
@@ -56,5 +55,3 @@ class denial_log {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -24,8 +24,7 @@
 // have been made ends without a reply (cancelled, too late, connection lost): when that call
 // changed the key is not known.
 
-#ifndef COLIMIT_LIMITER_DENY_CACHE_HPP
-#define COLIMIT_LIMITER_DENY_CACHE_HPP
+#pragma once
 
 #include <base/zeroed_array.hpp>
 #include <colimit/detail/operation.hpp>
@@ -135,5 +134,3 @@ class deny_cache {
 };
 
 } // namespace colimit::detail
-
-#endif

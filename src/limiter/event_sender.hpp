@@ -2,8 +2,7 @@
 //
 // Posts events to `config::on_event`. If that is empty, sending does nothing.
 
-#ifndef COLIMIT_LIMITER_EVENT_SENDER_HPP
-#define COLIMIT_LIMITER_EVENT_SENDER_HPP
+#pragma once
 
 #include <colimit/diagnostics.hpp>
 
@@ -50,5 +49,3 @@ class event_sender {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -9,8 +9,7 @@
 // will need: digests, which that store uses as keys. They are keyed, so that clients cannot craft
 // two keys with one digest.
 
-#ifndef COLIMIT_LIMITER_FALLBACK_HPP
-#define COLIMIT_LIMITER_FALLBACK_HPP
+#pragma once
 
 #include <colimit/config.hpp>
 #include <colimit/detail/operation.hpp>
@@ -83,5 +82,3 @@ class fallback {
 };
 
 } // namespace colimit::detail
-
-#endif

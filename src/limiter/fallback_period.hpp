@@ -5,8 +5,7 @@
 // has decided none for a second. Without this second, alternating failures and successes would be
 // two events each.
 
-#ifndef COLIMIT_LIMITER_FALLBACK_PERIOD_HPP
-#define COLIMIT_LIMITER_FALLBACK_PERIOD_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 
@@ -57,5 +56,3 @@ class fallback_period {
 };
 
 } // namespace colimit::detail
-
-#endif

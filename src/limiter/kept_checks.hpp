@@ -4,8 +4,7 @@
 // any more: digests for the failure mode `local`, and the positions of their denials in the deny
 // cache.
 
-#ifndef COLIMIT_LIMITER_KEPT_CHECKS_HPP
-#define COLIMIT_LIMITER_KEPT_CHECKS_HPP
+#pragma once
 
 #include <async/node_pool.hpp>
 #include <colimit/detail/operation.hpp>
@@ -56,5 +55,3 @@ class kept_checks final : public attachment {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -14,8 +14,7 @@
 // Handlers run without the lock, in short lists, several at a time. Sockets and timers live on a
 // strand.
 
-#ifndef COLIMIT_LIMITER_LIMITER_CORE_HPP
-#define COLIMIT_LIMITER_LIMITER_CORE_HPP
+#pragma once
 
 #include <async/call_pool.hpp>
 #include <async/handler_memory.hpp>
@@ -142,5 +141,3 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
 };
 
 } // namespace colimit::detail
-
-#endif

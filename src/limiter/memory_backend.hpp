@@ -3,8 +3,7 @@
 // The in-process store behind a limiter: every call is decided when it starts, and its handler runs
 // in the executor's next iteration.
 
-#ifndef COLIMIT_LIMITER_MEMORY_BACKEND_HPP
-#define COLIMIT_LIMITER_MEMORY_BACKEND_HPP
+#pragma once
 
 #include <limiter/backend.hpp>
 #include <memory/bloom_filters.hpp>
@@ -39,5 +38,3 @@ class memory_backend final : public backend {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -4,8 +4,7 @@
 // and cannot fail: the text is bounded, made printable, and its secrets are removed, when it is
 // recorded.
 
-#ifndef COLIMIT_LIMITER_PROBLEM_LOG_HPP
-#define COLIMIT_LIMITER_PROBLEM_LOG_HPP
+#pragma once
 
 #include <colimit/diagnostics.hpp>
 #include <limiter/denial_log.hpp>
@@ -63,5 +62,3 @@ class problem_log final : public redis::error_sink {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -2,8 +2,7 @@
 //
 // A recorded problem, without allocated memory, from which `colimit::problem` is made.
 
-#ifndef COLIMIT_LIMITER_PROBLEM_RECORD_HPP
-#define COLIMIT_LIMITER_PROBLEM_RECORD_HPP
+#pragma once
 
 #include <colimit/diagnostics.hpp>
 #include <limiter/problem_text.hpp>
@@ -44,5 +43,3 @@ struct problem_record {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -3,8 +3,7 @@
 // The text of a problem, in memory of a fixed size, and the filter for everything that a server has
 // sent.
 
-#ifndef COLIMIT_LIMITER_PROBLEM_TEXT_HPP
-#define COLIMIT_LIMITER_PROBLEM_TEXT_HPP
+#pragma once
 
 #include <colimit/limits.hpp>
 
@@ -76,5 +75,3 @@ class text_filter {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -7,8 +7,7 @@
 // so that the server works on it while the callers fill the next one; otherwise all callers would
 // wait for the server, and then the server for all of them.
 
-#ifndef COLIMIT_LIMITER_REDIS_BACKEND_HPP
-#define COLIMIT_LIMITER_REDIS_BACKEND_HPP
+#pragma once
 
 #include <async/handler_memory.hpp>
 #include <async/operation_list.hpp>
@@ -79,5 +78,3 @@ class redis_backend final : public backend, private redis::connection_owner {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The reports of a limiter with a server: its problems, and the events of `config::on_event`.
 
-#ifndef COLIMIT_LIMITER_REDIS_REPORTS_HPP
-#define COLIMIT_LIMITER_REDIS_REPORTS_HPP
+#pragma once
 
 #include <colimit/config.hpp>
 #include <colimit/diagnostics.hpp>
@@ -68,5 +67,3 @@ class redis_reports {
 };
 
 } // namespace colimit::detail
-
-#endif

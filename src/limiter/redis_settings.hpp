@@ -2,8 +2,7 @@
 //
 // The settings of the queue and the connection, made from a limiter's configuration.
 
-#ifndef COLIMIT_LIMITER_REDIS_SETTINGS_HPP
-#define COLIMIT_LIMITER_REDIS_SETTINGS_HPP
+#pragma once
 
 #include <colimit/config.hpp>
 #include <redis/connection/address.hpp>
@@ -28,5 +27,3 @@ namespace colimit::detail {
 [[nodiscard]] std::unique_ptr<redis::call_queue> make_queue(const config& c);
 
 } // namespace colimit::detail
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The reservation of a call of `wait`: enough to release it, and to know its time of admission.
 
-#ifndef COLIMIT_LIMITER_RESERVATION_HPP
-#define COLIMIT_LIMITER_RESERVATION_HPP
+#pragma once
 
 #include <colimit/detail/operation.hpp>
 #include <hash/siphash.hpp>
@@ -42,5 +41,3 @@ struct reservation final : attachment, turn_hook, key_hook {
 };
 
 } // namespace colimit::detail
-
-#endif

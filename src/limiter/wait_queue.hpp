@@ -5,8 +5,7 @@
 // calls of one key keep the order of their reservations, although their replies travelled for
 // different times: a call is due no earlier than its predecessor.
 
-#ifndef COLIMIT_LIMITER_WAIT_QUEUE_HPP
-#define COLIMIT_LIMITER_WAIT_QUEUE_HPP
+#pragma once
 
 #include <async/deadline_timer.hpp>
 #include <async/operation_list.hpp>
@@ -73,5 +72,3 @@ class wait_queue {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -3,8 +3,7 @@
 // The stage of `wait`: the store makes a reservation; until its time of admission the call stays in
 // a queue, and if it is cancelled there, the reservation is released.
 
-#ifndef COLIMIT_LIMITER_WAIT_STAGE_HPP
-#define COLIMIT_LIMITER_WAIT_STAGE_HPP
+#pragma once
 
 #include <async/operation_list.hpp>
 #include <colimit/detail/call_operation.hpp>
@@ -59,5 +58,3 @@ class wait_stage {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -4,8 +4,7 @@
 // bitmaps of a block are allocated when the first id maps to it, and then reused forever, so a
 // filter never takes more than twice `bloom_filter::bytes`.
 
-#ifndef COLIMIT_MEMORY_BLOOM_FILTERS_HPP
-#define COLIMIT_MEMORY_BLOOM_FILTERS_HPP
+#pragma once
 
 #include <core/bloom.hpp>
 #include <hash/siphash.hpp>
@@ -61,5 +60,3 @@ class bloom_filters {
 };
 
 } // namespace colimit::memory
-
-#endif

@@ -13,8 +13,7 @@
 //
 // Logs and sketches are allocated separately, and count as cells according to their size.
 
-#ifndef COLIMIT_MEMORY_CELL_HPP
-#define COLIMIT_MEMORY_CELL_HPP
+#pragma once
 
 #include <core/event_log.hpp>
 #include <core/hyperloglog.hpp>
@@ -138,5 +137,3 @@ static_assert(sizeof(void*) == sizeof(std::int64_t));
 }
 
 } // namespace colimit::memory
-
-#endif

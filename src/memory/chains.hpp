@@ -13,8 +13,7 @@
 // to the current time, in whole seconds, so that their cells become free even if the clock stays
 // back.
 
-#ifndef COLIMIT_MEMORY_CHAINS_HPP
-#define COLIMIT_MEMORY_CHAINS_HPP
+#pragma once
 
 #include <core/compiled_policy.hpp>
 #include <hash/siphash.hpp>
@@ -133,5 +132,3 @@ class chains {
 };
 
 } // namespace colimit::memory
-
-#endif

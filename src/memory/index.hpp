@@ -12,8 +12,7 @@
 // other buckets, so no call pays for a rehash. With at most 11 of 15 entries in use that is 6 bytes
 // per key, and one cache line in 97 of 100 searches.
 
-#ifndef COLIMIT_MEMORY_INDEX_HPP
-#define COLIMIT_MEMORY_INDEX_HPP
+#pragma once
 
 #include <base/zeroed_array.hpp>
 #include <hash/siphash.hpp>
@@ -115,5 +114,3 @@ class index {
 };
 
 } // namespace colimit::memory
-
-#endif

@@ -3,8 +3,7 @@
 // A call whose policy has a log or sketches. They are read before the arithmetic and changed after
 // it, so room for a new member is made before anything is granted.
 
-#ifndef COLIMIT_MEMORY_LARGE_CALL_HPP
-#define COLIMIT_MEMORY_LARGE_CALL_HPP
+#pragma once
 
 #include <memory/store.hpp>
 
@@ -74,5 +73,3 @@ class large_call {
 };
 
 } // namespace colimit::memory
-
-#endif

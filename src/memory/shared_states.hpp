@@ -14,8 +14,7 @@
 // A log is one event here, of all tokens used, at the time of the newest event. Members cannot be
 // counted together, so a `distinct` rule denies keys without a chain until its window ends.
 
-#ifndef COLIMIT_MEMORY_SHARED_STATES_HPP
-#define COLIMIT_MEMORY_SHARED_STATES_HPP
+#pragma once
 
 #include <base/zeroed_array.hpp>
 #include <core/evaluate.hpp>
@@ -95,5 +94,3 @@ void restart_periods(const core::compiled_policy& rules, std::span<core::rule_st
                      std::int64_t now) noexcept;
 
 } // namespace colimit::memory
-
-#endif

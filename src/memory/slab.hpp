@@ -4,8 +4,7 @@
 // cells are used before new ones. Logs and sketches, which are outside of the cells, count against
 // the same capacity.
 
-#ifndef COLIMIT_MEMORY_SLAB_HPP
-#define COLIMIT_MEMORY_SLAB_HPP
+#pragma once
 
 #include <memory/cell.hpp>
 #include <memory/index.hpp>
@@ -73,5 +72,3 @@ class slab {
 };
 
 } // namespace colimit::memory
-
-#endif

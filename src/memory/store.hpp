@@ -31,8 +31,7 @@
 // If the clock was set back, states are in the future. A call moves the state of its key to its own
 // time, as in the other stores. All calls of a store must use one clock.
 
-#ifndef COLIMIT_MEMORY_STORE_HPP
-#define COLIMIT_MEMORY_STORE_HPP
+#pragma once
 
 #include <colimit/check_item.hpp>
 #include <colimit/decision.hpp>
@@ -112,5 +111,3 @@ class store {
 };
 
 } // namespace colimit::memory
-
-#endif

@@ -3,8 +3,7 @@
 // The representation of a policy: its rules, their compiled form, and the bytes that
 // the scripts read. Immutable and shared.
 
-#ifndef COLIMIT_POLICY_POLICY_DATA_HPP
-#define COLIMIT_POLICY_POLICY_DATA_HPP
+#pragma once
 
 #include <colimit/policy.hpp>
 #include <core/bloom.hpp>
@@ -63,5 +62,3 @@ using policy_pointer = std::shared_ptr<const policy_data>;
 [[nodiscard]] const policy_pointer& once_policy();
 
 } // namespace colimit::detail
-
-#endif

@@ -3,8 +3,7 @@
 // Validates calls: the ranges that options.hpp documents, and the arguments that the policy's rules
 // need. Every entry to the library does this first.
 
-#ifndef COLIMIT_POLICY_REQUEST_CHECK_HPP
-#define COLIMIT_POLICY_REQUEST_CHECK_HPP
+#pragma once
 
 #include <colimit/check_item.hpp>
 #include <colimit/detail/call_request.hpp>
@@ -52,5 +51,3 @@ void check_key(std::string_view key);
 [[nodiscard]] error_code error_of_checks(std::span<check_item> checks) noexcept;
 
 } // namespace colimit::detail
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Policies scaled for one of several processes.
 
-#ifndef COLIMIT_POLICY_SCALED_POLICY_HPP
-#define COLIMIT_POLICY_SCALED_POLICY_HPP
+#pragma once
 
 #include <colimit/config.hpp>
 #include <colimit/policy.hpp>
@@ -15,5 +14,3 @@ namespace colimit::detail {
 [[nodiscard]] policy scaled(const policy_data& whole, fraction part);
 
 } // namespace colimit::detail
-
-#endif

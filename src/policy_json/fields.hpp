@@ -3,8 +3,7 @@
 // Access to a document with the position of each value: errors begin with its path,
 // `policies.login.rules[1].limit`.
 
-#ifndef COLIMIT_POLICY_JSON_FIELDS_HPP
-#define COLIMIT_POLICY_JSON_FIELDS_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 #include <policy_json/value.hpp>
@@ -98,5 +97,3 @@ class fields {
 };
 
 } // namespace colimit::json
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Parses bytes to a document with Boost.JSON, which only parser.cpp includes.
 
-#ifndef COLIMIT_POLICY_JSON_PARSER_HPP
-#define COLIMIT_POLICY_JSON_PARSER_HPP
+#pragma once
 
 #include <policy_json/value.hpp>
 
@@ -15,5 +14,3 @@ namespace colimit::json {
 [[nodiscard]] document parse(std::string_view text);
 
 } // namespace colimit::json
-
-#endif

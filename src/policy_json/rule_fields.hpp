@@ -2,8 +2,7 @@
 //
 // A rule that is written as a JSON object.
 
-#ifndef COLIMIT_POLICY_JSON_RULE_FIELDS_HPP
-#define COLIMIT_POLICY_JSON_RULE_FIELDS_HPP
+#pragma once
 
 #include <colimit/rule.hpp>
 #include <policy_json/fields.hpp>
@@ -14,5 +13,3 @@ namespace colimit::json {
 [[nodiscard]] rule read_rule(const node_ref& object);
 
 } // namespace colimit::json
-
-#endif

@@ -4,8 +4,7 @@
 // number with its digits, also one that does not fit in an integer. All texts are in one string and
 // all values in one array, since a document may consist of very many short ones.
 
-#ifndef COLIMIT_POLICY_JSON_VALUE_HPP
-#define COLIMIT_POLICY_JSON_VALUE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -45,5 +44,3 @@ struct document {
 };
 
 } // namespace colimit::json
-
-#endif

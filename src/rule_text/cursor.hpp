@@ -3,8 +3,7 @@
 // A text and the current position, which only moves to the right. Errors have the position, the
 // text found there and the expected one.
 
-#ifndef COLIMIT_RULE_TEXT_CURSOR_HPP
-#define COLIMIT_RULE_TEXT_CURSOR_HPP
+#pragma once
 
 #include <boost/assert.hpp>
 
@@ -106,5 +105,3 @@ class cursor {
 [[nodiscard]] std::int64_t read_amount(cursor& text, const std::string& expected);
 
 } // namespace colimit::text
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Periods, durations and offsets from UTC as text, in both directions, for rule texts and JSON.
 
-#ifndef COLIMIT_RULE_TEXT_TIMES_HPP
-#define COLIMIT_RULE_TEXT_TIMES_HPP
+#pragma once
 
 #include <colimit/rule.hpp>
 #include <rule_text/cursor.hpp>
@@ -44,5 +43,3 @@ struct period {
 [[nodiscard]] std::string utc_offset_text(std::chrono::minutes offset);
 
 } // namespace colimit::text
-
-#endif

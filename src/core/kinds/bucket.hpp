@@ -4,8 +4,7 @@
 // bucket instead of a theoretical arrival time. Debt falls by `den` ticks per unit, never below 0.
 // A token adds `num` ticks, and is granted if the debt stays at most `full`.
 
-#ifndef COLIMIT_CORE_KINDS_BUCKET_HPP
-#define COLIMIT_CORE_KINDS_BUCKET_HPP
+#pragma once
 
 #include <core/kinds/kind_base.hpp>
 
@@ -159,5 +158,3 @@ struct bucket : versioned<true> {
 };
 
 } // namespace colimit::core::kinds
-
-#endif

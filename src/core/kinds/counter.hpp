@@ -10,8 +10,7 @@
 // period, and the count of the previous window. The state of a counter with another period counts
 // in full, and is repaid as that of a stepped bucket.
 
-#ifndef COLIMIT_CORE_KINDS_COUNTER_HPP
-#define COLIMIT_CORE_KINDS_COUNTER_HPP
+#pragma once
 
 #include <core/kinds/steps.hpp>
 
@@ -185,5 +184,3 @@ struct counter : versioned<false> {
 };
 
 } // namespace colimit::core::kinds
-
-#endif

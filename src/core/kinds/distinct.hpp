@@ -4,8 +4,7 @@
 // HyperLogLog of Redis). For each call it advances the window and reports what the sketch counts
 // with the member of the call, see state.hpp.
 
-#ifndef COLIMIT_CORE_KINDS_DISTINCT_HPP
-#define COLIMIT_CORE_KINDS_DISTINCT_HPP
+#pragma once
 
 #include <core/kinds/windows.hpp>
 
@@ -64,5 +63,3 @@ struct distinct : kind_base {
 };
 
 } // namespace colimit::core::kinds
-
-#endif

@@ -3,8 +3,7 @@
 // Functions that several kinds of rules have in common. A kind derives from one of these structs
 // and declares the functions in which it differs; rule_kind.hpp documents each of them.
 
-#ifndef COLIMIT_CORE_KINDS_KIND_BASE_HPP
-#define COLIMIT_CORE_KINDS_KIND_BASE_HPP
+#pragma once
 
 #include <core/compiled_rule.hpp>
 #include <core/integers.hpp>
@@ -97,5 +96,3 @@ struct versioned : kind_base {
 };
 
 } // namespace colimit::core::kinds
-
-#endif

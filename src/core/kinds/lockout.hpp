@@ -5,8 +5,7 @@
 // not limit an amount: the slot behind the rules of a policy has it, and evaluate.cpp reads its
 // duration.
 
-#ifndef COLIMIT_CORE_KINDS_LOCKOUT_HPP
-#define COLIMIT_CORE_KINDS_LOCKOUT_HPP
+#pragma once
 
 #include <core/kinds/kind_base.hpp>
 
@@ -102,5 +101,3 @@ struct lockout : kind_base {
 };
 
 } // namespace colimit::core::kinds
-
-#endif

@@ -3,8 +3,7 @@
 // A sliding log as the arithmetic reads it. event_log.hpp keeps the events; for each call the store
 // reports their counts instead of a state, see state.hpp and log_counts.hpp.
 
-#ifndef COLIMIT_CORE_KINDS_LOG_HPP
-#define COLIMIT_CORE_KINDS_LOG_HPP
+#pragma once
 
 #include <core/event_log.hpp>
 #include <core/kinds/kind_base.hpp>
@@ -60,5 +59,3 @@ struct log : kind_base {
 };
 
 } // namespace colimit::core::kinds
-
-#endif

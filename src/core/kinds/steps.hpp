@@ -5,8 +5,7 @@
 // Windows and counters read states of other numbers as such a bucket with their limit, so the
 // functions for that are here too.
 
-#ifndef COLIMIT_CORE_KINDS_STEPS_HPP
-#define COLIMIT_CORE_KINDS_STEPS_HPP
+#pragma once
 
 #include <core/kinds/kind_base.hpp>
 
@@ -197,5 +196,3 @@ struct aligned : stepped<at_multiples> {
 };
 
 } // namespace colimit::core::kinds
-
-#endif

@@ -5,8 +5,7 @@
 // the window that the current numbers give. A window of another length or kind is read as a stepped
 // bucket.
 
-#ifndef COLIMIT_CORE_KINDS_WINDOWS_HPP
-#define COLIMIT_CORE_KINDS_WINDOWS_HPP
+#pragma once
 
 #include <core/kinds/steps.hpp>
 
@@ -117,5 +116,3 @@ struct calendar : windowed<of_calendar> {
 };
 
 } // namespace colimit::core::kinds
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The address of the store, parsed from config::server.
 
-#ifndef COLIMIT_REDIS_CONNECTION_ADDRESS_HPP
-#define COLIMIT_REDIS_CONNECTION_ADDRESS_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -49,5 +48,3 @@ struct address {
 [[nodiscard]] address parse_address(std::string_view text);
 
 } // namespace colimit::redis
-
-#endif

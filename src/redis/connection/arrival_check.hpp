@@ -8,8 +8,7 @@
 // completes before the next check. So two checks in a row that find nothing prove that everything
 // was read.
 
-#ifndef COLIMIT_REDIS_CONNECTION_ARRIVAL_CHECK_HPP
-#define COLIMIT_REDIS_CONNECTION_ARRIVAL_CHECK_HPP
+#pragma once
 
 #include <redis/connection/stream.hpp>
 
@@ -49,5 +48,3 @@ class arrival_check {
 };
 
 } // namespace colimit::redis
-
-#endif

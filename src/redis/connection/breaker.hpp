@@ -17,8 +17,7 @@
 // A probe is late if its reply has not arrived by its deadline, not if it is read late: the event
 // loop may have been busy. So the connection, which can check for received data, decides that.
 
-#ifndef COLIMIT_REDIS_CONNECTION_BREAKER_HPP
-#define COLIMIT_REDIS_CONNECTION_BREAKER_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -97,5 +96,3 @@ class breaker {
 };
 
 } // namespace colimit::redis
-
-#endif

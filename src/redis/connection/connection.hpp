@@ -12,8 +12,7 @@
 //
 // All functions are called with the lock held, including those of the owner.
 
-#ifndef COLIMIT_REDIS_CONNECTION_CONNECTION_HPP
-#define COLIMIT_REDIS_CONNECTION_CONNECTION_HPP
+#pragma once
 
 #include <async/deadline_timer.hpp>
 #include <async/handler_memory.hpp>
@@ -221,5 +220,3 @@ class connection final : private stream_events {
 };
 
 } // namespace colimit::redis
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Composes and reports the reasons why a connection could not be made or was lost.
 
-#ifndef COLIMIT_REDIS_CONNECTION_CONNECTION_PROBLEMS_HPP
-#define COLIMIT_REDIS_CONNECTION_CONNECTION_PROBLEMS_HPP
+#pragma once
 
 #include <colimit/diagnostics.hpp>
 #include <colimit/error.hpp>
@@ -44,5 +43,3 @@ class connection_problems {
 };
 
 } // namespace colimit::redis
-
-#endif

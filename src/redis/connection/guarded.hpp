@@ -3,8 +3,7 @@
 // Handlers of a connection: they use preallocated memory, and an exception must not leave through
 // the event loop, so it becomes an error code.
 
-#ifndef COLIMIT_REDIS_CONNECTION_GUARDED_HPP
-#define COLIMIT_REDIS_CONNECTION_GUARDED_HPP
+#pragma once
 
 #include <async/handler_memory.hpp>
 #include <colimit/error.hpp>
@@ -34,5 +33,3 @@ template<class Handler>
 }
 
 } // namespace colimit::redis
-
-#endif

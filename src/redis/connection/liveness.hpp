@@ -4,8 +4,7 @@
 // silent for too long; an idle connection is checked with PING, as a middlebox may have dropped it
 // silently. Pure: the times are arguments, in microseconds.
 
-#ifndef COLIMIT_REDIS_CONNECTION_LIVENESS_HPP
-#define COLIMIT_REDIS_CONNECTION_LIVENESS_HPP
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -71,5 +70,3 @@ class liveness {
 };
 
 } // namespace colimit::redis
-
-#endif

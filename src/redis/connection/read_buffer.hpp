@@ -4,8 +4,7 @@
 // place. It grows with the largest reply, so it is bounded like the decoder. Bytes are moved to the
 // front only when the space behind them is used up.
 
-#ifndef COLIMIT_REDIS_CONNECTION_READ_BUFFER_HPP
-#define COLIMIT_REDIS_CONNECTION_READ_BUFFER_HPP
+#pragma once
 
 #include <boost/assert.hpp>
 
@@ -69,5 +68,3 @@ class read_buffer {
 };
 
 } // namespace colimit::redis
-
-#endif

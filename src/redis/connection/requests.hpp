@@ -3,8 +3,7 @@
 // The interface of a connection to its requests: bytes to write, outstanding replies, deadlines. It
 // does not depend on what the requests mean.
 
-#ifndef COLIMIT_REDIS_CONNECTION_REQUESTS_HPP
-#define COLIMIT_REDIS_CONNECTION_REQUESTS_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 #include <redis/protocol/reply_error.hpp>
@@ -76,5 +75,3 @@ class requests {
 };
 
 } // namespace colimit::redis
-
-#endif

@@ -16,8 +16,7 @@
 // the user's permissions. If the server does not know HELLO, the handshake is repeated in RESP2; if
 // it is loading its dataset, the handshake is repeated later, on the same connection.
 
-#ifndef COLIMIT_REDIS_CONNECTION_SESSION_HPP
-#define COLIMIT_REDIS_CONNECTION_SESSION_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 #include <redis/connection/requests.hpp>
@@ -212,5 +211,3 @@ class session {
 };
 
 } // namespace colimit::redis
-
-#endif

@@ -4,8 +4,7 @@
 // Every completion has the number of its connection, so that completions of earlier ones are
 // recognised.
 
-#ifndef COLIMIT_REDIS_CONNECTION_STREAM_HPP
-#define COLIMIT_REDIS_CONNECTION_STREAM_HPP
+#pragma once
 
 #include <async/handler_memory.hpp>
 #include <colimit/diagnostics.hpp>
@@ -149,5 +148,3 @@ class stream {
 };
 
 } // namespace colimit::redis
-
-#endif

@@ -3,8 +3,7 @@
 // Shared by all TLS connections of a limiter: the trusted CAs, the name to verify and the client
 // certificate. Constructed once, which reads the files. OpenSSL's names stay in the source files.
 
-#ifndef COLIMIT_REDIS_CONNECTION_TLS_CONTEXT_HPP
-#define COLIMIT_REDIS_CONNECTION_TLS_CONTEXT_HPP
+#pragma once
 
 #include <colimit/tls_options.hpp>
 
@@ -41,5 +40,3 @@ class tls_context {
 };
 
 } // namespace colimit::redis
-
-#endif

@@ -12,8 +12,7 @@
 // separately. Here the only allocations per record are those that OpenSSL 3 cannot avoid: one or
 // two blocks of 40 bytes, about eight for a batch and its reply.
 
-#ifndef COLIMIT_REDIS_CONNECTION_TLS_ENGINE_HPP
-#define COLIMIT_REDIS_CONNECTION_TLS_ENGINE_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 #include <redis/connection/tls_context.hpp>
@@ -90,5 +89,3 @@ class tls_engine {
 };
 
 } // namespace colimit::redis
-
-#endif

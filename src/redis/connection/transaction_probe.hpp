@@ -10,8 +10,7 @@
 // commands are executed, and change nothing as the key does not exist. A user who may not access
 // the key may run the command, as servers check that first.
 
-#ifndef COLIMIT_REDIS_CONNECTION_TRANSACTION_PROBE_HPP
-#define COLIMIT_REDIS_CONNECTION_TRANSACTION_PROBE_HPP
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -50,5 +49,3 @@ class transaction_probe {
 };
 
 } // namespace colimit::redis
-
-#endif

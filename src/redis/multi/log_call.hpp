@@ -15,8 +15,7 @@
 // passed, however uncertain the server's clock. The events are a sorted set: members are unique
 // names, scores are microseconds.
 
-#ifndef COLIMIT_REDIS_MULTI_LOG_CALL_HPP
-#define COLIMIT_REDIS_MULTI_LOG_CALL_HPP
+#pragma once
 
 #include <colimit/decision.hpp>
 #include <colimit/error.hpp>
@@ -86,5 +85,3 @@ void append_ttl(std::string& out, std::string_view key, std::int64_t ttl);
 void append_cut(std::string& out, std::string_view key, std::int64_t after);
 
 } // namespace colimit::redis
-
-#endif

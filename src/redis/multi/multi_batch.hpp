@@ -8,8 +8,7 @@
 // The replies come one by one; each call is decided by the reply to its EXEC. A batch may also have
 // no calls but their cleanup commands, which have no callers. No sockets, no clock of its own.
 
-#ifndef COLIMIT_REDIS_MULTI_MULTI_BATCH_HPP
-#define COLIMIT_REDIS_MULTI_MULTI_BATCH_HPP
+#pragma once
 
 #include <colimit/detail/operation.hpp>
 #include <policy/policy_data.hpp>
@@ -122,5 +121,3 @@ class multi_batch final : public batch_of<multi_call> {
 };
 
 } // namespace colimit::redis
-
-#endif

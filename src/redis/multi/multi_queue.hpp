@@ -10,8 +10,7 @@
 // The events of a denied call are removed in the next write, which does not wait for the calls in
 // the queue.
 
-#ifndef COLIMIT_REDIS_MULTI_MULTI_QUEUE_HPP
-#define COLIMIT_REDIS_MULTI_MULTI_QUEUE_HPP
+#pragma once
 
 #include <redis/multi/multi_batch.hpp>
 #include <redis/queue/batch_queue.hpp>
@@ -55,5 +54,3 @@ class multi_queue final : public batch_queue<multi_batch> {
 };
 
 } // namespace colimit::redis
-
-#endif

@@ -9,8 +9,7 @@
 // Each reply narrows the interval; between replies it widens by the possible drift of the two
 // clocks. All times are microseconds; the two clocks may differ by any time.
 
-#ifndef COLIMIT_REDIS_MULTI_SERVER_CLOCK_HPP
-#define COLIMIT_REDIS_MULTI_SERVER_CLOCK_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -66,5 +65,3 @@ class server_clock {
 };
 
 } // namespace colimit::redis
-
-#endif

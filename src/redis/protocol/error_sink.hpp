@@ -3,8 +3,7 @@
 // The receiver of problems from the state machines of a connection. They have no clock; the
 // receiver has one.
 
-#ifndef COLIMIT_REDIS_PROTOCOL_ERROR_SINK_HPP
-#define COLIMIT_REDIS_PROTOCOL_ERROR_SINK_HPP
+#pragma once
 
 #include <colimit/diagnostics.hpp>
 #include <colimit/error.hpp>
@@ -49,5 +48,3 @@ class error_sink {
 };
 
 } // namespace colimit::redis
-
-#endif

@@ -18,8 +18,7 @@
 // slots are evenly distributed over the 16,384; it depends on the key alone, so all state of one
 // key is on one node, and keys can be batched even on a cluster.
 
-#ifndef COLIMIT_REDIS_PROTOCOL_KEY_HPP
-#define COLIMIT_REDIS_PROTOCOL_KEY_HPP
+#pragma once
 
 #include <hash/fnv1a.hpp>
 
@@ -91,5 +90,3 @@ inline constexpr char transaction_family = 't';
 void append_member(std::string& out, std::string_view member);
 
 } // namespace colimit::redis
-
-#endif

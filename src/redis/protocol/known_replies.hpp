@@ -2,8 +2,7 @@
 //
 // Replies of a known form: the header of a script's reply, and the reply to TIME.
 
-#ifndef COLIMIT_REDIS_PROTOCOL_KNOWN_REPLIES_HPP
-#define COLIMIT_REDIS_PROTOCOL_KNOWN_REPLIES_HPP
+#pragma once
 
 #include <redis/protocol/resp.hpp>
 
@@ -32,5 +31,3 @@ struct reply_header {
                                                     std::string_view bytes) noexcept;
 
 } // namespace colimit::redis
-
-#endif

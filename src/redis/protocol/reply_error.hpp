@@ -3,8 +3,7 @@
 // Error replies of the server: whether the command was executed, the error for its callers, and the
 // recovery of the connection.
 
-#ifndef COLIMIT_REDIS_PROTOCOL_REPLY_ERROR_HPP
-#define COLIMIT_REDIS_PROTOCOL_REPLY_ERROR_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 
@@ -42,5 +41,3 @@ struct reply_error {
 [[nodiscard]] bool is_key_denial(std::string_view text) noexcept;
 
 } // namespace colimit::redis
-
-#endif

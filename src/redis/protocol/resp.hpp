@@ -12,8 +12,7 @@
 // is not trusted: memory grows with the received bytes, not with the sizes in headers, and
 // everything has a bound. No sockets, no clock.
 
-#ifndef COLIMIT_REDIS_PROTOCOL_RESP_HPP
-#define COLIMIT_REDIS_PROTOCOL_RESP_HPP
+#pragma once
 
 #include <boost/assert.hpp>
 
@@ -197,5 +196,3 @@ void append_bulk_header(std::string& out, std::size_t size);
 void append_command(std::string& out, std::initializer_list<std::string_view> words);
 
 } // namespace colimit::redis::resp
-
-#endif

@@ -3,8 +3,7 @@
 // The part of both queues that knows what a batch is. Each call is in exactly one batch until it is
 // done, and each batch in exactly one of waiting_, in_flight_ and spare_.
 
-#ifndef COLIMIT_REDIS_QUEUE_BATCH_QUEUE_HPP
-#define COLIMIT_REDIS_QUEUE_BATCH_QUEUE_HPP
+#pragma once
 
 #include <redis/queue/call_queue.hpp>
 
@@ -182,5 +181,3 @@ class batch_queue : public call_queue {
 };
 
 } // namespace colimit::redis
-
-#endif

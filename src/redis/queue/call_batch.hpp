@@ -2,8 +2,7 @@
 //
 // Calls whose requests are sent together: the part that is the same with a script and with MULTI.
 
-#ifndef COLIMIT_REDIS_QUEUE_CALL_BATCH_HPP
-#define COLIMIT_REDIS_QUEUE_CALL_BATCH_HPP
+#pragma once
 
 #include <colimit/detail/operation.hpp>
 #include <policy/policy_data.hpp>
@@ -78,5 +77,3 @@ class batch_of : public call_batch {
 };
 
 } // namespace colimit::redis
-
-#endif

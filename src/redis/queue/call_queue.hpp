@@ -4,8 +4,7 @@
 // script queue, and the multi queue for servers without scripts. This part is common to them:
 // callers, their deadlines and how they end.
 
-#ifndef COLIMIT_REDIS_QUEUE_CALL_QUEUE_HPP
-#define COLIMIT_REDIS_QUEUE_CALL_QUEUE_HPP
+#pragma once
 
 #include <async/operation_list.hpp>
 #include <colimit/detail/operation.hpp>
@@ -114,5 +113,3 @@ class call_queue : public requests {
 };
 
 } // namespace colimit::redis
-
-#endif

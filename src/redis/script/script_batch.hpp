@@ -11,8 +11,7 @@
 //   ids      of a Bloom filter: the keys are blocks, and a call has the bits of an id
 //   checks   of one `allow_all`: a key per check, and perhaps as many policies
 
-#ifndef COLIMIT_REDIS_SCRIPT_SCRIPT_BATCH_HPP
-#define COLIMIT_REDIS_SCRIPT_SCRIPT_BATCH_HPP
+#pragma once
 
 #include <colimit/detail/operation.hpp>
 #include <core/evaluate.hpp>
@@ -236,5 +235,3 @@ class script_batch final : public batch_of<script_call> {
 };
 
 } // namespace colimit::redis
-
-#endif

@@ -12,8 +12,7 @@
 // While `batches_in_flight` batches are in flight, the next one fills: so the size of batches
 // adapts to the load, and an idle limiter sends at once.
 
-#ifndef COLIMIT_REDIS_SCRIPT_SCRIPT_QUEUE_HPP
-#define COLIMIT_REDIS_SCRIPT_SCRIPT_QUEUE_HPP
+#pragma once
 
 #include <redis/queue/batch_queue.hpp>
 #include <redis/script/script_batch.hpp>
@@ -62,5 +61,3 @@ class script_queue final : public batch_queue<script_batch> {
 };
 
 } // namespace colimit::redis
-
-#endif

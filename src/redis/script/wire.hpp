@@ -19,8 +19,7 @@
 // header. `expires` is a time before which the server will not drop the key (0: unknown, or the
 // value is packed).
 
-#ifndef COLIMIT_REDIS_SCRIPT_WIRE_HPP
-#define COLIMIT_REDIS_SCRIPT_WIRE_HPP
+#pragma once
 
 #include <core/bloom.hpp>
 #include <core/compiled_policy.hpp>
@@ -75,5 +74,3 @@ void append_mark(std::string& out, const core::bloom_shape& shape, const core::b
                                            std::optional<std::string_view> value) noexcept;
 
 } // namespace colimit::redis
-
-#endif
