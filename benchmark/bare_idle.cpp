@@ -57,7 +57,7 @@ void write_request(bare_client& b, std::string_view key) {
     redis::append_key(b.key_text, "bare", b.limit.name(), key);
     b.request.clear();
     resp::append_command(b.request, {"EVALSHA", redis::check_script.sha1, "1", b.key_text,
-                                     b.limit.data()->wire, "7", "", "0", ""});
+                                     detail::access::data(b.limit)->wire, "7", "", "0", ""});
 }
 
 /// Checks for the value found, and a line that begins with the nonce and ends with "granted -".

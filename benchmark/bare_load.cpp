@@ -91,7 +91,7 @@ class bare_gatherer {
             redis::append_key(key_text_, "colimit", policy_.name(), key);
             resp::append_bulk(request_, key_text_);
         }
-        resp::append_bulk(request_, policy_.data()->wire);
+        resp::append_bulk(request_, detail::access::data(policy_)->wire);
         resp::append_bulk(request_, "7");
         for (const auto* argument : {"", "0", ""})
             resp::append_bulk(request_, argument);

@@ -87,10 +87,11 @@ constexpr std::uint64_t first_nonce = 1'000'000'000;
     state.exists = true;
     for (auto i = std::size_t{0}; i < p.size(); ++i)
         state.states[i] = {.t = now - 1'000'000,
-                           .debt = p.data()->compiled.limits[i].num,
-                           .num = p.data()->compiled.limits[i].num,
-                           .capacity = p.data()->compiled.limits[i].capacity};
-    const auto value = test::encode_value(p.data()->compiled, state, now + 5'000'000);
+                           .debt = detail::access::data(p)->compiled.limits[i].num,
+                           .num = detail::access::data(p)->compiled.limits[i].num,
+                           .capacity = detail::access::data(p)->compiled.limits[i].capacity};
+    const auto value =
+        test::encode_value(detail::access::data(p)->compiled, state, now + 5'000'000);
     auto reply = std::string{};
     redis::resp::append_array(reply, keys + 1);
     for (auto i = std::size_t{0}; i < keys; ++i)
@@ -130,7 +131,7 @@ void digest_key(State& state) {
     const auto counted = tally{state};
     while (state.KeepRunning()) {
         DoNotOptimize(key.data());
-        DoNotOptimize(p.data()->digest(key));
+        DoNotOptimize(detail::access::data(p)->digest(key));
     }
 }
 BENCHMARK(digest_key)->Apply(with_repetitions);
@@ -157,7 +158,7 @@ void evaluate(State& state, const policy& p) {
     const auto counted = tally{state};
     while (state.KeepRunning()) {
         request.now += 4'000'000; // so that all is within the limits
-        DoNotOptimize(core::evaluate(p.data()->compiled, held, request, answer));
+        DoNotOptimize(core::evaluate(detail::access::data(p)->compiled, held, request, answer));
         held.exists = true;
         DoNotOptimize(answer);
     }
@@ -196,7 +197,7 @@ void batch_there_and_back(State& state, const policy& p) {
             auto key = std::array<char, 12>{"user:10000"};
             key[8] = static_cast<char>('0' + i / 10);
             key[9] = static_cast<char>('0' + i % 10);
-            if (queue.submit(calls[i], {key.data(), key.size()}, p.data()))
+            if (queue.submit(calls[i], {key.data(), key.size()}, detail::access::data(p)))
                 return state.SkipWithError("a call was not taken");
         }
         out.clear();
@@ -230,7 +231,7 @@ void store_answer(State& state, const policy& p, std::uint32_t key_count) {
     const auto counted = tally{state};
     while (state.KeepRunning()) {
         ++request.now;
-        store.decide(keys.next(), *p.data(), request, answer);
+        store.decide(keys.next(), *detail::access::data(p), request, answer);
         DoNotOptimize(answer);
     }
 }

@@ -3,8 +3,7 @@
 // All scenarios, in the order of the table. To add one: a source file with its name, and a line
 // here.
 
-#ifndef COLIMIT_BENCHMARK_SCENARIOS_HPP
-#define COLIMIT_BENCHMARK_SCENARIOS_HPP
+#pragma once
 
 #include <support/scenario.hpp>
 
@@ -90,5 +89,3 @@ inline constexpr auto scenarios = std::to_array<scenario>({
 });
 
 } // namespace colimit::benchmark
-
-#endif

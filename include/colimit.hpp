@@ -2,8 +2,7 @@
 //
 // All headers of colimit. A file that needs less can include one of these.
 
-#ifndef COLIMIT_HPP
-#define COLIMIT_HPP
+#pragma once
 
 #include <colimit/bloom_filter.hpp>
 #include <colimit/config.hpp>
@@ -24,5 +23,3 @@
 #include <colimit/rule_text.hpp>
 #include <colimit/statistics.hpp>
 #include <colimit/storage.hpp>
-
-#endif

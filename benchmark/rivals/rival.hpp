@@ -5,8 +5,7 @@
 // of the checks is not in the figures. SHA1 is that of reference.lua, which the server has loaded;
 // rivals with their own scripts ignore it. `PROGRAM --version` prints its libraries.
 
-#ifndef COLIMIT_BENCHMARK_RIVALS_RIVAL_HPP
-#define COLIMIT_BENCHMARK_RIVALS_RIVAL_HPP
+#pragma once
 
 #include <algorithm>
 #include <chrono>
@@ -97,5 +96,3 @@ int rival_main(int argc, char** argv, const std::string& version, Run run) {
 }
 
 } // namespace colimit::benchmark
-
-#endif

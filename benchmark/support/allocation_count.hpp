@@ -3,8 +3,7 @@
 // The number of allocations of this program, with any of malloc, calloc, realloc, aligned_alloc,
 // posix_memalign, memalign or operator new.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_ALLOCATION_COUNT_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_ALLOCATION_COUNT_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -16,5 +15,3 @@ namespace colimit::benchmark {
 [[nodiscard]] bool counts_every_allocation();
 
 } // namespace colimit::benchmark
-
-#endif

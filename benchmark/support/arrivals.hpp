@@ -7,8 +7,7 @@
 // The thread does not sleep between calls: what the system's timers add would be in the latencies.
 // So the processor time of such a run says nothing.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_ARRIVALS_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_ARRIVALS_HPP
+#pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -57,5 +56,3 @@ class arrivals {
 };
 
 } // namespace colimit::benchmark
-
-#endif

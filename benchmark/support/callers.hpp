@@ -3,8 +3,7 @@
 // One limiter on one thread with the callers of a closed loop, in runs: a number of checks, or
 // checks for a time. Between two runs calls stay in flight.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_CALLERS_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_CALLERS_HPP
+#pragma once
 
 #include <support/closed_loop.hpp>
 #include <support/histogram.hpp>
@@ -66,5 +65,3 @@ class callers {
 };
 
 } // namespace colimit::benchmark
-
-#endif

@@ -3,8 +3,7 @@
 // A run as a picture: the ratio of each scenario to the reference, and below that latencies under
 // load.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_CHART_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_CHART_HPP
+#pragma once
 
 #include <support/report.hpp>
 
@@ -15,5 +14,3 @@ namespace colimit::benchmark {
 void write_chart(std::ostream& out, const report& r);
 
 } // namespace colimit::benchmark
-
-#endif

@@ -4,8 +4,7 @@
 // repeats. A caller times one in eight of its calls, so that the cost of reading the clock is
 // small.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_CLOSED_LOOP_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_CLOSED_LOOP_HPP
+#pragma once
 
 #include <support/scenario.hpp>
 
@@ -41,5 +40,3 @@ struct closed_loop {
                                          const conditions& c);
 
 } // namespace colimit::benchmark
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Figures as readable text.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_FIGURE_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_FIGURE_HPP
+#pragma once
 
 #include <cstddef>
 #include <iomanip>
@@ -29,5 +28,3 @@ namespace colimit::benchmark {
 }
 
 } // namespace colimit::benchmark
-
-#endif

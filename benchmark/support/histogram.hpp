@@ -3,8 +3,7 @@
 // Latencies in bounded memory: buckets that double in width with each power of two, 32 to a power,
 // so that a percentile is known to 3 per cent from nanoseconds to minutes.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_HISTOGRAM_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_HISTOGRAM_HPP
+#pragma once
 
 #include <support/scenario.hpp>
 
@@ -73,5 +72,3 @@ inline void add_percentiles(measurement& m, const histogram& latencies) noexcept
 }
 
 } // namespace colimit::benchmark
-
-#endif

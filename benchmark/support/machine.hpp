@@ -2,8 +2,7 @@
 //
 // The machine of a run, and its load.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_MACHINE_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_MACHINE_HPP
+#pragma once
 
 #include <string>
 
@@ -21,5 +20,3 @@ namespace colimit::benchmark {
 [[nodiscard]] double load_average();
 
 } // namespace colimit::benchmark
-
-#endif

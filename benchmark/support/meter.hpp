@@ -2,8 +2,7 @@
 //
 // Measures the cost of a run: time, processor time here and in the server, allocations.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_METER_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_METER_HPP
+#pragma once
 
 #include <support/scenario.hpp>
 
@@ -30,5 +29,3 @@ class meter {
 };
 
 } // namespace colimit::benchmark
-
-#endif

@@ -3,8 +3,7 @@
 // Shared by the scenarios under load: a load, a warm-up, and the measured run, which ends when the
 // last call that was due in it is complete.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_OPEN_LOOP_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_OPEN_LOOP_HPP
+#pragma once
 
 #include <support/arrivals.hpp>
 #include <support/histogram.hpp>
@@ -94,5 +93,3 @@ class open_loop {
 };
 
 } // namespace colimit::benchmark
-
-#endif

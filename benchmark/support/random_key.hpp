@@ -6,8 +6,7 @@
 // time: a processor that reads eight bytes just after writing them two by two has to wait, which
 // does not happen with keys from a socket.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_RANDOM_KEY_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_RANDOM_KEY_HPP
+#pragma once
 
 #include <support/zipf_draws.hpp>
 
@@ -92,5 +91,3 @@ class random_key {
 };
 
 } // namespace colimit::benchmark
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The output of a run: a table and JSON.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_REPORT_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_REPORT_HPP
+#pragma once
 
 #include <support/result.hpp>
 
@@ -33,5 +32,3 @@ void print_table(std::ostream& out, const report& r);
 void write_json(std::ostream& out, const report& r);
 
 } // namespace colimit::benchmark
-
-#endif

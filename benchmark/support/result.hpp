@@ -2,8 +2,7 @@
 //
 // Summarises several rounds of a scenario as a row of the table: medians, and their spread.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_RESULT_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_RESULT_HPP
+#pragma once
 
 #include <support/scenario.hpp>
 
@@ -31,5 +30,3 @@ struct result {
                                std::span<const measurement> others);
 
 } // namespace colimit::benchmark
-
-#endif

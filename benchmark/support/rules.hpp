@@ -3,8 +3,7 @@
 // The policies: rules that never deny here, and settings with which no stall of a busy machine
 // causes errors.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_RULES_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_RULES_HPP
+#pragma once
 
 #include <colimit/config.hpp>
 #include <colimit/policy.hpp>
@@ -56,5 +55,3 @@ inline constexpr std::uint32_t server_keys = 100'000;
 }
 
 } // namespace colimit::benchmark
-
-#endif

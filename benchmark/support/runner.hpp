@@ -3,8 +3,7 @@
 // Runs the scenarios alternately, each several times, each after the one it is compared with, and
 // reports its progress on stderr.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_RUNNER_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_RUNNER_HPP
+#pragma once
 
 #include <support/result.hpp>
 #include <support/scenario.hpp>
@@ -53,5 +52,3 @@ class runner {
 };
 
 } // namespace colimit::benchmark
-
-#endif

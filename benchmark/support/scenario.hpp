@@ -3,8 +3,7 @@
 // A scenario of the benchmark, such as "how many checks per second do 256 callers get from one
 // server?". Each is one source file with one function, listed in scenarios.hpp.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_SCENARIO_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_SCENARIO_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -65,5 +64,3 @@ struct scenario {
 };
 
 } // namespace colimit::benchmark
-
-#endif

@@ -3,8 +3,7 @@
 // Short commands to the server outside of the measurement: its processor time, its version,
 // deleting its keys. Each opens a connection and waits for the replies.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_SERVER_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_SERVER_HPP
+#pragma once
 
 #include <initializer_list>
 #include <string>
@@ -37,5 +36,3 @@ class server {
 };
 
 } // namespace colimit::benchmark
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Runs another program through the shell.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_SUBPROCESS_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_SUBPROCESS_HPP
+#pragma once
 
 #include <string>
 
@@ -18,5 +17,3 @@ struct outcome_of_command {
 [[nodiscard]] outcome_of_command run_command(const std::string& command);
 
 } // namespace colimit::benchmark
-
-#endif

@@ -3,8 +3,7 @@
 // Stops a context after some time. Asio's own run_for reads the clock before each handler; this
 // costs one timer, which is started before anything is measured.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_TIME_LIMIT_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_TIME_LIMIT_HPP
+#pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -28,5 +27,3 @@ class time_limit {
 };
 
 } // namespace colimit::benchmark
-
-#endif

@@ -4,8 +4,7 @@
 // are drawn once and then read in order, repeatedly: drawing one costs more than a check in
 // process, reading it an addition.
 
-#ifndef COLIMIT_BENCHMARK_SUPPORT_ZIPF_DRAWS_HPP
-#define COLIMIT_BENCHMARK_SUPPORT_ZIPF_DRAWS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -45,5 +44,3 @@ class zipf_draws {
 };
 
 } // namespace colimit::benchmark
-
-#endif

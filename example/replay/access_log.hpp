@@ -8,8 +8,7 @@
 // Only two parts matter for a limit, and these are parsed strictly: a guess would charge the wrong
 // client. The rest of the line comes from clients, and is ignored.
 
-#ifndef COLIMIT_EXAMPLE_REPLAY_ACCESS_LOG_HPP
-#define COLIMIT_EXAMPLE_REPLAY_ACCESS_LOG_HPP
+#pragma once
 
 #include <chrono>
 #include <optional>
@@ -31,5 +30,3 @@ struct log_reading {
 [[nodiscard]] log_reading read_log_line(std::string_view text) noexcept;
 
 } // namespace replay
-
-#endif

@@ -8,8 +8,7 @@
 //            └┬────────┬───
 //             09:00    10:00
 
-#ifndef COLIMIT_EXAMPLE_REPLAY_CHART_HPP
-#define COLIMIT_EXAMPLE_REPLAY_CHART_HPP
+#pragma once
 
 #include "replay/timeline.hpp"
 
@@ -25,5 +24,3 @@ inline constexpr std::size_t chart_margin = 13;
 [[nodiscard]] std::string chart(const timeline& line, std::size_t columns, bool unicode);
 
 } // namespace replay
-
-#endif

@@ -3,8 +3,7 @@
 // Elements of the pictures of replay and the benchmark: a page with a title that follows the
 // reader's preference for light or dark, texts and lines.
 
-#ifndef COLIMIT_EXAMPLE_REPLAY_DRAWING_HPP
-#define COLIMIT_EXAMPLE_REPLAY_DRAWING_HPP
+#pragma once
 
 #include <iosfwd>
 #include <string_view>
@@ -26,5 +25,3 @@ void print_line(std::ostream& out, std::string_view kind, double x1, double y1, 
                 double y2);
 
 } // namespace replay
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Numbers, times and untrusted bytes as readable text.
 
-#ifndef COLIMIT_EXAMPLE_REPLAY_FORMAT_HPP
-#define COLIMIT_EXAMPLE_REPLAY_FORMAT_HPP
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -35,5 +34,3 @@ namespace replay {
 [[nodiscard]] std::string without_password(std::string_view address);
 
 } // namespace replay
-
-#endif

@@ -2,8 +2,7 @@
 //
 // A log in memory: the client and time of each request, ordered by time, 16 bytes per request.
 
-#ifndef COLIMIT_EXAMPLE_REPLAY_HISTORY_HPP
-#define COLIMIT_EXAMPLE_REPLAY_HISTORY_HPP
+#pragma once
 
 #include "replay/lines.hpp"
 #include "replay/progress.hpp"
@@ -50,5 +49,3 @@ struct history {
 std::size_t put_in_order(std::vector<request>& requests);
 
 } // namespace replay
-
-#endif

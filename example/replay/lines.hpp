@@ -3,8 +3,7 @@
 // The lines of a file, plain or gzip, which is detected from the first bytes, not from the name.
 // Memory is bounded: of a line that is too long only the beginning is kept.
 
-#ifndef COLIMIT_EXAMPLE_REPLAY_LINES_HPP
-#define COLIMIT_EXAMPLE_REPLAY_LINES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -65,5 +64,3 @@ class line_source {
 };
 
 } // namespace replay
-
-#endif

@@ -2,8 +2,7 @@
 //
 // A progress bar on stderr: only on a terminal, and only for work that takes long.
 
-#ifndef COLIMIT_EXAMPLE_REPLAY_PROGRESS_HPP
-#define COLIMIT_EXAMPLE_REPLAY_PROGRESS_HPP
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -34,5 +33,3 @@ class progress {
 };
 
 } // namespace replay
-
-#endif

@@ -3,8 +3,7 @@
 // The result of the replay, as text for a terminal. Nothing in it depends on the store, except the
 // line that names it.
 
-#ifndef COLIMIT_EXAMPLE_REPLAY_REPORT_HPP
-#define COLIMIT_EXAMPLE_REPLAY_REPORT_HPP
+#pragma once
 
 #include "replay/history.hpp"
 #include "replay/statistics.hpp"
@@ -35,5 +34,3 @@ struct layout {
                                  const timeline& line, const layout& form);
 
 } // namespace replay
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The replay itself: every request goes through the limiter, with the log's time as its clock.
 
-#ifndef COLIMIT_EXAMPLE_REPLAY_RUN_HPP
-#define COLIMIT_EXAMPLE_REPLAY_RUN_HPP
+#pragma once
 
 #include "replay/history.hpp"
 #include "replay/progress.hpp"
@@ -32,5 +31,3 @@ struct interrupted : std::runtime_error {
                                        const std::string& server, progress& shown);
 
 } // namespace replay
-
-#endif

@@ -3,8 +3,7 @@
 // Which clients a limit would have denied, how often and when: the history and its decisions,
 // counted.
 
-#ifndef COLIMIT_EXAMPLE_REPLAY_STATISTICS_HPP
-#define COLIMIT_EXAMPLE_REPLAY_STATISTICS_HPP
+#pragma once
 
 #include "replay/history.hpp"
 
@@ -40,5 +39,3 @@ struct statistics {
                                std::size_t rules);
 
 } // namespace replay
-
-#endif

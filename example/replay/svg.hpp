@@ -4,8 +4,7 @@
 // limit denies few. No scripts, no external fonts; it follows the reader's preference for light or
 // dark.
 
-#ifndef COLIMIT_EXAMPLE_REPLAY_SVG_HPP
-#define COLIMIT_EXAMPLE_REPLAY_SVG_HPP
+#pragma once
 
 #include "replay/report.hpp"
 #include "replay/timeline.hpp"
@@ -21,5 +20,3 @@ inline constexpr std::size_t svg_steps = 220;
 [[nodiscard]] std::string svg(const subject& what, const statistics& found, const timeline& line);
 
 } // namespace replay
-
-#endif

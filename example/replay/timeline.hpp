@@ -2,8 +2,7 @@
 //
 // Requests and denials over time, in round steps (10 s, 15 min, 1 h), for the charts.
 
-#ifndef COLIMIT_EXAMPLE_REPLAY_TIMELINE_HPP
-#define COLIMIT_EXAMPLE_REPLAY_TIMELINE_HPP
+#pragma once
 
 #include "replay/history.hpp"
 #include "replay/statistics.hpp"
@@ -40,5 +39,3 @@ struct tick {
 [[nodiscard]] std::vector<tick> ticks(const timeline& line, std::size_t most);
 
 } // namespace replay
-
-#endif

@@ -3,8 +3,7 @@
 // Shared by the small examples: a context, a limiter at the address of the command line, and one
 // coroutine.
 
-#ifndef COLIMIT_EXAMPLE_SUPPORT_RUN_HPP
-#define COLIMIT_EXAMPLE_SUPPORT_RUN_HPP
+#pragma once
 
 #include <colimit/limiter.hpp>
 
@@ -36,5 +35,3 @@ int run(int argc, char** argv, Show show) {
 }
 
 } // namespace example
-
-#endif

@@ -3,8 +3,7 @@
 // Bloom filters for `seen`: each records very many ids in about two bytes per id, and sometimes
 // reports a new id as seen. A filter is made once, like a policy.
 
-#ifndef COLIMIT_BLOOM_FILTER_HPP
-#define COLIMIT_BLOOM_FILTER_HPP
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -14,6 +13,7 @@
 namespace colimit {
 
 namespace detail {
+struct access;
 struct policy_data;
 } // namespace detail
 
@@ -59,16 +59,11 @@ class bloom_filter {
     /// Returns the size of one bitmap, the sum of its blocks.
     [[nodiscard]] std::int64_t bytes() const noexcept;
 
-    /// For the library itself: the representation that the stores read.
-    [[nodiscard]] const std::shared_ptr<const detail::policy_data>& data() const noexcept {
-        return data_;
-    }
-
   private:
+    friend struct detail::access;
+
     bloom_settings settings_;
     std::shared_ptr<const detail::policy_data> data_;
 };
 
 } // namespace colimit
-
-#endif

@@ -2,8 +2,7 @@
 //
 // One check of an `allow_many` or `allow_all`.
 
-#ifndef COLIMIT_CHECK_ITEM_HPP
-#define COLIMIT_CHECK_ITEM_HPP
+#pragma once
 
 #include <colimit/decision.hpp>
 #include <colimit/error.hpp>
@@ -25,5 +24,3 @@ struct check_item {
 };
 
 } // namespace colimit
-
-#endif

@@ -3,8 +3,7 @@
 // The configuration of a limiter: plain values with defaults that suit most services, validated
 // when the limiter is constructed.
 
-#ifndef COLIMIT_CONFIG_HPP
-#define COLIMIT_CONFIG_HPP
+#pragma once
 
 #include <colimit/diagnostics.hpp>
 #include <colimit/failure_mode.hpp>
@@ -217,5 +216,3 @@ struct config {
 };
 
 } // namespace colimit
-
-#endif

@@ -3,8 +3,7 @@
 // The result of a call: whether it is allowed, how much quota remains, when to retry, which rule is
 // decisive and where the decision was made.
 
-#ifndef COLIMIT_DECISION_HPP
-#define COLIMIT_DECISION_HPP
+#pragma once
 
 #include <colimit/limits.hpp>
 
@@ -17,6 +16,10 @@
 #include <type_traits>
 
 namespace colimit {
+
+namespace detail {
+struct access;
+} // namespace detail
 
 /// A point in time with the resolution of the arithmetic.
 using time_point = std::chrono::sys_time<std::chrono::microseconds>;
@@ -111,14 +114,15 @@ class rule_statuses {
         return places_.items.data() + size_;
     }
 
-    constexpr void clear() noexcept { size_ = 0; }
-    constexpr rule_status& append() noexcept { return places_.items[size_++] = rule_status{}; }
-
     friend constexpr bool operator==(const rule_statuses& a, const rule_statuses& b) noexcept {
         return std::ranges::equal(a, b);
     }
 
   private:
+    friend struct detail::access;
+
+    constexpr rule_status& append() noexcept { return places_.items[size_++] = rule_status{}; }
+
     union places { // the constructor does nothing, and no member needs a destructor
         constexpr places() noexcept {} // NOLINT: see above
         std::array<rule_status, limits::max_rules_per_policy> items;
@@ -163,5 +167,3 @@ struct decision {
 };
 
 } // namespace colimit
-
-#endif

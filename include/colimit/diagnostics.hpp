@@ -3,8 +3,7 @@
 // Why a limiter cannot reach its server, or why the server refuses commands: the last problem with
 // the server's own words, the state of the connection, and events.
 
-#ifndef COLIMIT_DIAGNOSTICS_HPP
-#define COLIMIT_DIAGNOSTICS_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 
@@ -113,5 +112,3 @@ std::ostream& operator<<(std::ostream& out, event_kind k);
 std::ostream& operator<<(std::ostream& out, const event& e);
 
 } // namespace colimit
-
-#endif

@@ -4,8 +4,7 @@
 // decision, a value. Errors say that there is no decision. `limiter::last_error` has the server's
 // message and its time; the events of `config::on_event` report them immediately (diagnostics.hpp).
 
-#ifndef COLIMIT_ERROR_HPP
-#define COLIMIT_ERROR_HPP
+#pragma once
 
 #include <boost/system/error_code.hpp>
 #include <boost/system/system_error.hpp>
@@ -114,5 +113,3 @@ template<>
 struct boost::system::is_error_code_enum<colimit::errc> : std::true_type {};
 template<>
 struct boost::system::is_error_condition_enum<colimit::condition> : std::true_type {};
-
-#endif

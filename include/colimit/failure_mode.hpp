@@ -2,8 +2,7 @@
 //
 // How calls are decided when the server does not: chosen per limiter or per policy.
 
-#ifndef COLIMIT_FAILURE_MODE_HPP
-#define COLIMIT_FAILURE_MODE_HPP
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -42,5 +41,3 @@ enum class failure_mode : std::uint8_t {
 [[nodiscard]] std::string_view to_string(failure_mode m) noexcept;
 
 } // namespace colimit
-
-#endif

@@ -3,8 +3,7 @@
 // Policies as JSON, for configuration files. The JSON library is not part of the interface, and
 // colimit's copy of Boost.JSON does not conflict with one that the program uses.
 
-#ifndef COLIMIT_JSON_HPP
-#define COLIMIT_JSON_HPP
+#pragma once
 
 #include <colimit/policy.hpp>
 #include <colimit/policy_set.hpp>
@@ -68,5 +67,3 @@ namespace colimit {
 [[nodiscard]] std::string to_json(const policy& single);
 
 } // namespace colimit
-
-#endif

@@ -5,8 +5,7 @@
 // "c" is not user "a" on route "b:c". And a client could bypass a limit with another spelling of
 // its address, or with another of the 2^64 addresses of its IPv6 network. This class prevents both.
 
-#ifndef COLIMIT_KEY_HPP
-#define COLIMIT_KEY_HPP
+#pragma once
 
 #include <colimit/limits.hpp>
 
@@ -83,5 +82,3 @@ class key {
 };
 
 } // namespace colimit
-
-#endif

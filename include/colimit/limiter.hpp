@@ -3,13 +3,13 @@
 // The limiter: every verb is an Asio initiating function, `deferred` by default, so that
 // `co_await limiter.allow(key, policy)` makes no coroutine frame of its own.
 
-#ifndef COLIMIT_LIMITER_HPP
-#define COLIMIT_LIMITER_HPP
+#pragma once
 
 #include <colimit/bloom_filter.hpp>
 #include <colimit/check_item.hpp>
 #include <colimit/config.hpp>
 #include <colimit/decision.hpp>
+#include <colimit/detail/access.hpp>
 #include <colimit/detail/call_operation.hpp>
 #include <colimit/diagnostics.hpp>
 #include <colimit/error.hpp>
@@ -241,7 +241,7 @@ class limiter {
             detail::initiation<true, detail::was_seen>{core_.get()}, token,
             detail::call{.kind = detail::call_kind::one,
                          .key = id,
-                         .policy = &f.data(),
+                         .policy = &detail::access::data(f),
                          .request = detail::make_request(detail::verb::allow,
                                                          check_options{.now = options.now})});
     }
@@ -312,7 +312,7 @@ class limiter {
             detail::initiation<true>{core_.get()}, token,
             detail::call{.kind = detail::call_kind::one,
                          .key = key,
-                         .policy = &p.data(),
+                         .policy = &detail::access::data(p),
                          .request = request});
     }
 
@@ -320,5 +320,3 @@ class limiter {
 };
 
 } // namespace colimit
-
-#endif

@@ -3,8 +3,7 @@
 // All bounds of the library, each with its reason. Nothing in colimit grows without bound with
 // client input: exceeding one of these is a clear error or a documented decision.
 
-#ifndef COLIMIT_LIMITS_HPP
-#define COLIMIT_LIMITS_HPP
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -118,5 +117,3 @@ inline constexpr std::size_t max_problem_bytes = 512;
 inline constexpr std::size_t max_address_bytes = 4096;
 
 } // namespace colimit::limits
-
-#endif

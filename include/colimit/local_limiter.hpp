@@ -3,8 +3,7 @@
 // The in-process store with plain functions: the same verbs and decisions as `limiter`, for code
 // that need not wait for a server.
 
-#ifndef COLIMIT_LOCAL_LIMITER_HPP
-#define COLIMIT_LOCAL_LIMITER_HPP
+#pragma once
 
 #include <colimit/bloom_filter.hpp>
 #include <colimit/decision.hpp>
@@ -128,5 +127,3 @@ class local_limiter {
 };
 
 } // namespace colimit
-
-#endif

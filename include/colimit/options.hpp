@@ -3,8 +3,7 @@
 // Optional arguments of the verbs. All of these are trivially destructible (GCC 12 and co_await),
 // so they can be written in place: `allow(key, policy, {.cost = 3})`.
 
-#ifndef COLIMIT_OPTIONS_HPP
-#define COLIMIT_OPTIONS_HPP
+#pragma once
 
 #include <colimit/decision.hpp>
 
@@ -55,5 +54,3 @@ struct wait_options {
 };
 
 } // namespace colimit
-
-#endif

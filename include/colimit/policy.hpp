@@ -3,8 +3,7 @@
 // A policy: a name and 1 to 8 rules that are checked together. It is validated and encoded once, by
 // its constructor; then it is immutable, and a copy costs one reference count.
 
-#ifndef COLIMIT_POLICY_HPP
-#define COLIMIT_POLICY_HPP
+#pragma once
 
 #include <colimit/failure_mode.hpp>
 #include <colimit/rule.hpp>
@@ -22,6 +21,7 @@
 namespace colimit {
 
 namespace detail {
+struct access;
 struct policy_data;
 
 /// Options of a policy, set by the members of `policy`.
@@ -110,7 +110,6 @@ class policy {
     }
 
     [[nodiscard]] std::string_view name() const noexcept;
-    [[nodiscard]] const detail::policy_options& options() const noexcept;
     [[nodiscard]] std::span<const rule> rules() const noexcept;
     [[nodiscard]] std::size_t size() const noexcept { return rules().size(); }
     [[nodiscard]] const rule& operator[](std::size_t i) const noexcept { return rules()[i]; }
@@ -118,17 +117,13 @@ class policy {
     /// Compares names, rules and options: equal policies are interchangeable.
     friend bool operator==(const policy& a, const policy& b) noexcept;
 
-    /// For the library itself: the representation that the stores read.
-    [[nodiscard]] const std::shared_ptr<const detail::policy_data>& data() const noexcept {
-        return data_;
-    }
-
   private:
+    friend struct detail::access;
+
+    [[nodiscard]] const detail::policy_options& options() const noexcept;
     [[nodiscard]] policy with(const detail::policy_options& options) const;
 
     std::shared_ptr<const detail::policy_data> data_;
 };
 
 } // namespace colimit
-
-#endif

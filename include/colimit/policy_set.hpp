@@ -3,8 +3,7 @@
 // A set of policies by name, such as those of a configuration file. A set is a value: to change
 // limits, make a new set; policies that keep their names keep their state.
 
-#ifndef COLIMIT_POLICY_SET_HPP
-#define COLIMIT_POLICY_SET_HPP
+#pragma once
 
 #include <colimit/policy.hpp>
 
@@ -46,5 +45,3 @@ class policy_set {
 };
 
 } // namespace colimit
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Decisions in the form of redis-cell's CL.THROTTLE, for services that use that already.
 
-#ifndef COLIMIT_REDIS_CELL_HPP
-#define COLIMIT_REDIS_CELL_HPP
+#pragma once
 
 #include <colimit/decision.hpp>
 
@@ -27,5 +26,3 @@ struct cell_reply {
 [[nodiscard]] cell_reply to_cell_reply(const decision& d) noexcept;
 
 } // namespace colimit
-
-#endif

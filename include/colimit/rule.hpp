@@ -3,8 +3,7 @@
 // One rule: an algorithm and its numbers. A rule is a plain value; its numbers are validated when a
 // policy is made of it.
 
-#ifndef COLIMIT_RULE_HPP
-#define COLIMIT_RULE_HPP
+#pragma once
 
 #include <colimit/limits.hpp>
 
@@ -319,5 +318,3 @@ template<class Rep, class Period>
 [[nodiscard]] std::string to_string(const rule& r);
 
 } // namespace colimit
-
-#endif

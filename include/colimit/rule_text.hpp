@@ -2,8 +2,7 @@
 //
 // Rules in text form: `100/s`, `5/m burst 10`, `20 per 1m sliding_log; 3 per month utc+8`.
 
-#ifndef COLIMIT_RULE_TEXT_HPP
-#define COLIMIT_RULE_TEXT_HPP
+#pragma once
 
 #include <colimit/rule.hpp>
 
@@ -51,5 +50,3 @@ namespace colimit {
 [[nodiscard]] std::vector<rule> parse_rules(std::string_view text);
 
 } // namespace colimit
-
-#endif

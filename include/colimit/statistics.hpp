@@ -3,8 +3,7 @@
 // Limiter statistics: plain counters since the limiter was constructed, for metrics and performance
 // analysis.
 
-#ifndef COLIMIT_STATISTICS_HPP
-#define COLIMIT_STATISTICS_HPP
+#pragma once
 
 #include <colimit/decision.hpp>
 #include <colimit/error.hpp>
@@ -155,5 +154,3 @@ struct statistics {
 };
 
 } // namespace colimit
-
-#endif

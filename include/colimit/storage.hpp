@@ -2,8 +2,7 @@
 //
 // The storage layout of a policy's state on the server, chosen per policy.
 
-#ifndef COLIMIT_STORAGE_HPP
-#define COLIMIT_STORAGE_HPP
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -37,5 +36,3 @@ enum class storage : std::uint8_t {
 [[nodiscard]] std::string_view to_string(storage s) noexcept;
 
 } // namespace colimit
-
-#endif

@@ -2,8 +2,7 @@
 //
 // TLS options for `rediss://` addresses: trusted CAs and client certificate.
 
-#ifndef COLIMIT_TLS_OPTIONS_HPP
-#define COLIMIT_TLS_OPTIONS_HPP
+#pragma once
 
 #include <string>
 
@@ -42,5 +41,3 @@ struct tls_options {
 };
 
 } // namespace colimit
-
-#endif

@@ -50,7 +50,7 @@ decision local_limiter::answer(std::string_view key, const detail::policy_data& 
 
 decision local_limiter::answer(std::string_view key, const policy& p,
                                const detail::call_request& request) {
-    return answer(key, *p.data(), request);
+    return answer(key, *detail::access::data(p), request);
 }
 
 decision local_limiter::answer_once(std::string_view id, const detail::call_request& request) {
@@ -60,10 +60,10 @@ decision local_limiter::answer_once(std::string_view id, const detail::call_requ
 bool local_limiter::seen(std::string_view id, const bloom_filter& f, const reset_options& options) {
     const auto request =
         detail::make_request(detail::verb::allow, check_options{.now = options.now});
-    detail::check_request(request, f.data()->compiled);
+    detail::check_request(request, detail::access::data(f)->compiled);
     detail::check_key(id);
     const auto now = request.now == detail::store_clock ? detail::system_now() : request.now;
-    const auto seen = filters_->seen(id, *f.data(), now);
+    const auto seen = filters_->seen(id, *detail::access::data(f), now);
     if (!seen)
         throw error{errc::invalid_argument, "too many Bloom filters in this store (at most " +
                                                 std::to_string(limits::max_local_filters) + ")"};

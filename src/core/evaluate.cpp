@@ -2,6 +2,7 @@
 //
 // Evaluates all rules of a policy at one time, and charges a grant to all of them.
 
+#include <colimit/detail/access.hpp>
 #include <core/evaluate.hpp>
 #include <core/rule_kind.hpp>
 #include <core/verb_traits.hpp>
@@ -200,11 +201,11 @@ class evaluation {
     void evaluate_rules(std::int64_t cost, std::int64_t at_least) noexcept {
         auto fits = cost;
         auto too_large = false;
-        result_.rules.clear();
+        detail::access::clear(result_.rules);
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             const auto& l = rules_.limits[i];
             const auto is_above = at_least > l.capacity;
-            auto& wait = result_.rules.append().retry_after;
+            auto& wait = detail::access::append(result_.rules).retry_after;
             visit(l.kind, [&]<class K>(K) {
                 wait = is_above ? never_again
                                 : microseconds{K::wait_for(l, states_[i], at_least, now())};

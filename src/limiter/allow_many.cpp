@@ -46,7 +46,7 @@ void allow_many_operation::start() {
         const auto& request = one->answered;
         core_.start_locked(*one, {.kind = call_kind::one,
                                   .key = request.key,
-                                  .policy = &request.policy.data(),
+                                  .policy = &access::data(request.policy),
                                   .request = make_request(verb::allow, request.options)});
     }
 }

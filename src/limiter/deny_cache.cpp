@@ -127,13 +127,13 @@ bool deny_cache::answer(operation& op, const hash::digest& key, const policy_dat
     out.retry_after = aged(d.retry_after, passed);
     out.reset_after = aged(d.reset_after, passed);
     out.server_time = time_point{microseconds{d.server_time + passed}};
-    out.rules.clear();
+    access::clear(out.rules);
     for (std::size_t r = 0; r < p.compiled.size; ++r)
-        out.rules.append() = {.limit = p.compiled.limits[r].capacity,
-                              .balance = d.parts[r].balance,
-                              .retry_after = aged(d.parts[r].retry_after, passed),
-                              .reset_after = aged(d.parts[r].reset_after, passed),
-                              .resolution = microseconds{p.compiled.limits[r].unit}};
+        access::append(out.rules) = {.limit = p.compiled.limits[r].capacity,
+                                     .balance = d.parts[r].balance,
+                                     .retry_after = aged(d.parts[r].retry_after, passed),
+                                     .reset_after = aged(d.parts[r].reset_after, passed),
+                                     .resolution = microseconds{p.compiled.limits[r].unit}};
     return true;
 }
 

@@ -69,7 +69,7 @@ namespace {
 /// Sets the status of rules without a store: nothing is used, or nothing is left.
 void report(const core::compiled_policy& rules, bool allowed, decision& d) noexcept {
     for (const auto& l : rules.rules()) {
-        auto& status = d.rules.append();
+        auto& status = access::append(d.rules);
         status.limit = l.capacity;
         status.balance = allowed ? l.capacity : 0;
         status.retry_after = d.retry_after;
@@ -134,13 +134,13 @@ void fallback::keep(operation& op, const hash::digest& key, const policy_pointer
 void fallback::keep_checks(operation& op, bool always) const {
     op.fallback.mode = failure_mode::allow;
     for (const auto& c : op.checks)
-        op.fallback.mode = stricter(op.fallback.mode, mode_of(*c.policy.data()));
+        op.fallback.mode = stricter(op.fallback.mode, mode_of(*access::data(c.policy)));
     if (op.fallback.mode != failure_mode::local && !always)
         return;
     auto kept = kept_checks::make(op.owner->pool(), op.checks.size());
     for (std::size_t i = 0; i < op.checks.size(); ++i) {
         const auto& c = op.checks[i];
-        const auto& p = *c.policy.data();
+        const auto& p = *access::data(c.policy);
         kept->all()[i] = {.key = p.digest(c.key),
                           .member = p.digest(c.options.member.value_or(""))};
     }
@@ -169,8 +169,8 @@ void fallback::decide_statically(operation& op) const noexcept {
         return;
     }
     for (auto& c : op.checks) {
-        c.result = static_decision(allowed, *c.policy.data(), make_request(verb::allow, c.options),
-                                   ask_again_);
+        c.result = static_decision(allowed, *access::data(c.policy),
+                                   make_request(verb::allow, c.options), ask_again_);
         c.ec = {};
     }
     op.result = binding_of(op.checks);
@@ -189,7 +189,7 @@ void fallback::answer_here(operation& op) {
 
 void fallback::answer_alone(const policy_data& whole, std::string_view key,
                             const call_request& request, decision& out) {
-    const auto& p = is_scaled(whole) ? *scaled_of(whole).data() : whole;
+    const auto& p = is_scaled(whole) ? *access::data(scaled_of(whole)) : whole;
     auto answered = decision{};
     store().decide(key, p, request, answered);
     answered.source = decision_source::fallback;
@@ -213,10 +213,11 @@ void fallback::answer_together(operation& op) {
     here.reserve(kept.size());
     for (std::size_t i = 0; i < kept.size(); ++i) {
         const auto& c = op.checks[i];
-        here.push_back(
-            {.key = bytes_of(kept[i].key),
-             .policy = is_scaled(*c.policy.data()) ? scaled_of(*c.policy.data()) : c.policy,
-             .options = c.options});
+        here.push_back({.key = bytes_of(kept[i].key),
+                        .policy = is_scaled(*access::data(c.policy))
+                                      ? scaled_of(*access::data(c.policy))
+                                      : c.policy,
+                        .options = c.options});
         if (c.options.member)
             here.back().options.member = bytes_of(kept[i].member);
     }
@@ -226,7 +227,7 @@ void fallback::answer_together(operation& op) {
         c.ec = {};
         c.result = here[i].result;
         c.result.source = decision_source::fallback;
-        cap_to_full_limit(*c.policy.data(), make_request(verb::allow, c.options), c.result);
+        cap_to_full_limit(*access::data(c.policy), make_request(verb::allow, c.options), c.result);
     }
     op.result = binding_of(op.checks);
 }

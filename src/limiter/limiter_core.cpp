@@ -205,7 +205,8 @@ void limiter_core::start_all(operation& op, const call& c) {
         const auto kept = static_cast<kept_checks&>(*op.attached).all();
         for (std::size_t i = 0; i < kept.size(); ++i) {
             const auto& one = op.checks[i];
-            kept[i].denied_at = denials_->begin_check(kept[i].key, *one.policy.data(), one.options);
+            kept[i].denied_at =
+                denials_->begin_check(kept[i].key, *access::data(one.policy), one.options);
         }
     }
     backend_->start(op, c);

@@ -56,7 +56,7 @@ class allow_all_call {
     };
 
     [[nodiscard]] const detail::policy_data& policy_of(std::size_t i) const noexcept {
-        return *checks_[i].policy.data();
+        return *detail::access::data(checks_[i].policy);
     }
 
     void find(std::size_t i) noexcept {

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <colimit/detail/access.hpp>
 #include <colimit/policy.hpp>
 #include <core/bloom.hpp>
 #include <core/compiled_policy.hpp>

@@ -71,15 +71,15 @@ namespace {
 
 /// Returns whether two checks are about one state.
 [[nodiscard]] bool same_state(const check_item& a, const check_item& b) noexcept {
-    const auto& first = *a.policy.data();
-    const auto& second = *b.policy.data();
+    const auto& first = *detail::access::data(a.policy);
+    const auto& second = *detail::access::data(b.policy);
     return a.key == b.key && first.name == second.name && first.prefix("") == second.prefix("");
 }
 
 /// Returns the error of a check, given those before it.
 [[nodiscard]] error_code error_of_check(std::span<check_item> checks,
                                         std::span<check_item>::iterator one) noexcept {
-    const auto& rules = one->policy.data()->compiled;
+    const auto& rules = detail::access::data(one->policy)->compiled;
     if (rules.packed)
         return error_of(fault::checks_packed);
     if (const auto request = make_request(verb::allow, one->options); !is_valid(request, rules))

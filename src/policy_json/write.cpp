@@ -2,6 +2,7 @@
 //
 // Writes policies as JSON. Names and rule texts have no characters that JSON has to escape.
 
+#include <colimit/detail/access.hpp>
 #include <colimit/json.hpp>
 #include <rule_text/times.hpp>
 
@@ -24,7 +25,7 @@ namespace {
 }
 
 [[nodiscard]] std::string policy_text(const policy& p) {
-    const auto& options = p.options();
+    const auto& options = detail::access::options(p);
     auto out = in_quotes(p.name()) + ": {\"rules\": " + rules_text(p);
     if (options.prevent_duplicate != 0)
         out +=

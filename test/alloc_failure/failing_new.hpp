@@ -3,8 +3,7 @@
 // Memory that runs out on request of a test: what operator new and aligned_alloc, which Asio uses,
 // are asked for in the thread of the test.
 
-#ifndef COLIMIT_TEST_ALLOC_FAILURE_FAILING_NEW_HPP
-#define COLIMIT_TEST_ALLOC_FAILURE_FAILING_NEW_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -37,5 +36,3 @@ class plenty {
 };
 
 } // namespace colimit::test
-
-#endif

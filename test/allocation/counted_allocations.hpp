@@ -3,8 +3,7 @@
 // Counts what this program asks of the system's allocator, by every way there is: operator new
 // alone would not do, since Asio takes memory with aligned_alloc.
 
-#ifndef COLIMIT_TEST_ALLOCATION_COUNTED_ALLOCATIONS_HPP
-#define COLIMIT_TEST_ALLOCATION_COUNTED_ALLOCATIONS_HPP
+#pragma once
 
 #include <cstdint>
 #include <iosfwd>
@@ -21,5 +20,3 @@ void trace_next_allocation() noexcept;
 void print_traced_allocation(std::ostream& out);
 
 } // namespace colimit::test
-
-#endif

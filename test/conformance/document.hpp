@@ -3,8 +3,7 @@
 // Values of a JSON document that know where they stand, so that a complaint about a file can say
 // what is wrong and where: `suites[3].steps[0].t_ns: must be a whole number`.
 
-#ifndef COLIMIT_TEST_CONFORMANCE_DOCUMENT_HPP
-#define COLIMIT_TEST_CONFORMANCE_DOCUMENT_HPP
+#pragma once
 
 #include <boost/json/value.hpp>
 
@@ -59,5 +58,3 @@ class element {
 };
 
 } // namespace colimit::conformance
-
-#endif

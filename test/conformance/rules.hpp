@@ -2,8 +2,7 @@
 //
 // The policy that a suite is about.
 
-#ifndef COLIMIT_TEST_CONFORMANCE_RULES_HPP
-#define COLIMIT_TEST_CONFORMANCE_RULES_HPP
+#pragma once
 
 #include "scale.hpp"
 #include "suite.hpp"
@@ -32,5 +31,3 @@ struct variant {
 [[nodiscard]] std::vector<variant> variants_of(const suite& s);
 
 } // namespace colimit::conformance
-
-#endif

@@ -2,8 +2,7 @@
 //
 // A suite, run.
 
-#ifndef COLIMIT_TEST_CONFORMANCE_RUN_HPP
-#define COLIMIT_TEST_CONFORMANCE_RUN_HPP
+#pragma once
 
 #include "store.hpp"
 #include "suite.hpp"
@@ -19,5 +18,3 @@ namespace colimit::conformance {
                                            const std::string& key_prefix);
 
 } // namespace colimit::conformance
-
-#endif

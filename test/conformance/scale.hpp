@@ -4,8 +4,7 @@
 // are stretched: a nanosecond becomes a second, or, where a hundred years would not be enough for
 // that, a microsecond. Time 0 of a case lies at a multiple of all its periods.
 
-#ifndef COLIMIT_TEST_CONFORMANCE_SCALE_HPP
-#define COLIMIT_TEST_CONFORMANCE_SCALE_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -34,5 +33,3 @@ struct scale {
                                             std::span<const std::int64_t> periods);
 
 } // namespace colimit::conformance
-
-#endif

@@ -54,14 +54,14 @@ auto call(Limiter& l, std::string_view key, const policy& p, const call_request&
 class core_store final : public store {
   public:
     [[nodiscard]] std::optional<std::string> cannot(const policy& rules) const override {
-        if (rules.data()->compiled.has_distinct)
+        if (detail::access::data(rules)->compiled.has_distinct)
             return "sketches are part of the stores, not of the arithmetic";
         return std::nullopt;
     }
 
     [[nodiscard]] decision ask(std::string_view key, const policy& rules,
                                const call_request& request) override {
-        const auto& plan = rules.data()->compiled;
+        const auto& plan = detail::access::data(rules)->compiled;
         auto& stored = keys_[std::string{key}];
         auto state = stored.state;
         auto answer = decision{};

@@ -3,8 +3,7 @@
 // The implementations under test: the arithmetic, the in-process store, or one on a server. All get
 // their time from the case.
 
-#ifndef COLIMIT_TEST_CONFORMANCE_STORE_HPP
-#define COLIMIT_TEST_CONFORMANCE_STORE_HPP
+#pragma once
 
 #include <colimit/decision.hpp>
 #include <colimit/detail/call_request.hpp>
@@ -40,5 +39,3 @@ class store {
                                                 const std::string& address);
 
 } // namespace colimit::conformance
-
-#endif

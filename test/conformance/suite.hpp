@@ -2,8 +2,7 @@
 //
 // A suite of a case file: an algorithm, its numbers, and steps with what they are to give.
 
-#ifndef COLIMIT_TEST_CONFORMANCE_SUITE_HPP
-#define COLIMIT_TEST_CONFORMANCE_SUITE_HPP
+#pragma once
 
 #include "document.hpp"
 
@@ -74,5 +73,3 @@ struct suite {
 [[nodiscard]] suite read_suite(const element& source);
 
 } // namespace colimit::conformance
-
-#endif

@@ -3,8 +3,7 @@
 // A random history of a Bloom filter: a few ids on small bitmaps, so that they often share bits, a
 // clock that goes to where generations change, and others who meddle with the bitmaps.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_FILTER_HISTORY_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_FILTER_HISTORY_HPP
+#pragma once
 
 #include <core/bloom.hpp>
 
@@ -54,5 +53,3 @@ struct filter_history {
 void print(std::ostream& out, const filter_history& h, std::size_t end);
 
 } // namespace colimit::differential
-
-#endif

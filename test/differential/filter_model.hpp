@@ -3,8 +3,7 @@
 // The executable model of `seen`: bitmaps as the bytes that a server should hold, one id after
 // another.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_FILTER_MODEL_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_FILTER_MODEL_HPP
+#pragma once
 
 #include "filter_history.hpp"
 
@@ -124,5 +123,3 @@ class filter_model {
 };
 
 } // namespace colimit::differential
-
-#endif

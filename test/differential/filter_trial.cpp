@@ -24,7 +24,7 @@ namespace resp = redis::resp;
 
 [[nodiscard]] detail::policy_pointer filter_with(const core::bloom_shape& shape) {
     static const auto made = bloom_filter{"f", {.capacity = 1}};
-    auto data = std::make_shared<detail::policy_data>(*made.data());
+    auto data = std::make_shared<detail::policy_data>(*detail::access::data(made));
     data->filter = shape;
     data->wire = core::encode_filter(shape);
     return data;

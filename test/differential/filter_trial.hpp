@@ -4,8 +4,7 @@
 // every byte of the bitmaps, and when they end. If no other client changed it, the in-process store
 // must give the same results too.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_FILTER_TRIAL_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_FILTER_TRIAL_HPP
+#pragma once
 
 #include "filter_history.hpp"
 #include "filter_model.hpp"
@@ -67,5 +66,3 @@ class filter_trial {
 };
 
 } // namespace colimit::differential
-
-#endif

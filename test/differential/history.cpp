@@ -54,7 +54,7 @@ class story {
 
   private:
     [[nodiscard]] const core::compiled_policy& rules() const {
-        return told_.versions[version_].data()->compiled;
+        return detail::access::data(told_.versions[version_])->compiled;
     }
     [[nodiscard]] const core::compiled_rule& some_rule() {
         return rules().limits[rng_.below(rules().size)];
@@ -127,7 +127,8 @@ class story {
             bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
         }
         // The numbers of values that are brief: of a version, of none, or of nothing that was.
-        const auto& other = told_.versions[rng_.below(told_.versions.size())].data()->compiled;
+        const auto& other =
+            detail::access::data(told_.versions[rng_.below(told_.versions.size())])->compiled;
         bytes += test::encode_brief_numbers(rng_.percent(60) ? rules() : other);
         while (rng_.percent(30) && bytes.size() < 36)
             bytes += static_cast<char>(rng_.bits());

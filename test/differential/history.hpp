@@ -3,8 +3,7 @@
 // A random history: a policy whose rules change, a few keys, a clock that jumps, and what happens
 // to them. It is made from a seed alone, so the same seed tells the same story.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_HISTORY_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_HISTORY_HPP
+#pragma once
 
 #include <colimit/policy.hpp>
 #include <core/evaluate.hpp>
@@ -64,5 +63,3 @@ struct history {
 std::ostream& operator<<(std::ostream& out, const history& h);
 
 } // namespace colimit::differential
-
-#endif

@@ -22,11 +22,11 @@ using core::verb;
 void print_version(std::ostream& out, const policy& p) {
     for (const auto& r : p.rules())
         out << "    " << to_string(r) << '\n';
-    if (p.options().prevent_duplicate != 0)
-        out << "    prevent_duplicate " << p.options().prevent_duplicate << " us\n";
-    if (p.options().storage == storage::shared_hash)
+    if (detail::access::options(p).prevent_duplicate != 0)
+        out << "    prevent_duplicate " << detail::access::options(p).prevent_duplicate << " us\n";
+    if (detail::access::options(p).storage == storage::shared_hash)
         out << "    packed\n";
-    if (p.options().shadow)
+    if (detail::access::options(p).shadow)
         out << "    shadow\n";
 }
 

@@ -69,15 +69,15 @@ constexpr std::int64_t noon = 1'700'000'001'234'567;
 /// A foreign value has more debt than is possible.
 [[nodiscard]] history more_than_the_largest_debt(const rule& r) {
     const auto p = policy{"p", r};
-    const auto& l = p.data()->compiled.limits[0];
+    const auto& l = detail::access::data(p)->compiled.limits[0];
     auto state = core::key_state{};
     state.states[0] = {.t = noon + 1'000, .debt = l.most + 5, .num = l.num, .capacity = l.capacity};
-    return {
-        .versions = {p},
-        .steps = {
-            {.kind = step_kind::plant, .bytes = test::encode_value(p.data()->compiled, state, 0)},
-            {.calls = {{0, {verb::refund, 1, 1, noon}}}},
-        }};
+    return {.versions = {p},
+            .steps = {
+                {.kind = step_kind::plant,
+                 .bytes = test::encode_value(detail::access::data(p)->compiled, state, 0)},
+                {.calls = {{0, {verb::refund, 1, 1, noon}}}},
+            }};
 }
 
 /// Where a number of a slot is: t, debt, num or capacity.
@@ -99,7 +99,7 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
 
 /// Values that are nearly regular ones, each before an allow of one token.
 [[nodiscard]] history almost_regular_values(const policy& p) {
-    const auto& rules = p.data()->compiled;
+    const auto& rules = detail::access::data(p)->compiled;
     auto state = core::key_state{};
     for (std::size_t i = 0; i < rules.size; ++i) {
         const auto& l = rules.limits[i];
@@ -162,7 +162,7 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
     for (std::size_t i = 0; i < buckets; ++i)
         wide.push_back(gcra(100, std::chrono::hours{1}).named(names[i]));
     const auto p = policy{"p", wide};
-    const auto& rules = p.data()->compiled;
+    const auto& rules = detail::access::data(p)->compiled;
     auto told = history{.versions = {p}, .steps = {}};
     for (std::size_t turn = 0; turn < 4 * buckets; ++turn) {
         auto state = core::key_state{};
@@ -184,17 +184,17 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
 /// In the last unit of a window that is counted in units, what was before weighs one more unit.
 [[nodiscard]] history the_last_unit_of_a_window() {
     const auto p = policy{"p", sliding_window(3'000'000'000, std::chrono::hours{720})};
-    const auto& l = p.data()->compiled.limits[0];
+    const auto& l = detail::access::data(p)->compiled.limits[0];
     const auto length = l.period * l.unit;
     const auto end = (noon / length + 1) * length;
     auto state = core::key_state{};
     state.states[0] = {.t = end, .debt = l.full - 1, .num = length, .capacity = 1};
-    return {
-        .versions = {p},
-        .steps = {
-            {.kind = step_kind::plant, .bytes = test::encode_value(p.data()->compiled, state, 0)},
-            {.calls = {{0, {verb::allow, 1, 1, end - 1}}}},
-        }};
+    return {.versions = {p},
+            .steps = {
+                {.kind = step_kind::plant,
+                 .bytes = test::encode_value(detail::access::data(p)->compiled, state, 0)},
+                {.calls = {{0, {verb::allow, 1, 1, end - 1}}}},
+            }};
 }
 
 /// Such a bucket's key lives on until it would be full again.

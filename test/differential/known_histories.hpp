@@ -3,8 +3,7 @@
 // Histories in which C++ and Lua differed once, or would with one wrong number, and which chance
 // finds only in tens of millions of operations. Every run begins with them.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_KNOWN_HISTORIES_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_KNOWN_HISTORIES_HPP
+#pragma once
 
 #include "history.hpp"
 
@@ -15,5 +14,3 @@ namespace colimit::differential {
 [[nodiscard]] std::vector<history> known_histories();
 
 } // namespace colimit::differential
-
-#endif

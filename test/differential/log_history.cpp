@@ -35,7 +35,7 @@ class log_story {
             rules.push_back(draw_rule("r" + std::to_string(rules.size())));
         const auto made = policy{"p", rules};
         told_.versions = {rng_.percent(10) ? made.shadow() : made};
-        room_ = core::log_capacity(made.data()->compiled);
+        room_ = core::log_capacity(detail::access::data(made)->compiled);
         asked_.resize(told_.keys);
         refunds_ = !counts_refused_ || rng_.percent(50);
         now_ = rng_.magnitude(limits::max_time / 2);

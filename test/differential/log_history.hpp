@@ -3,8 +3,7 @@
 // A random history for servers without scripts: sliding logs only, and a clock that goes on. In a
 // batch each key has one call, as the events of a denied call count until they have been removed.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_LOG_HISTORY_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_LOG_HISTORY_HPP
+#pragma once
 
 #include "history.hpp"
 
@@ -16,5 +15,3 @@ namespace colimit::differential {
 [[nodiscard]] history random_log_history(std::uint64_t seed);
 
 } // namespace colimit::differential
-
-#endif

@@ -45,13 +45,14 @@ log_trial::log_trial(history told, std::string prefix)
 }
 
 const core::compiled_policy& log_trial::rules() const noexcept {
-    return told_.versions.front().data()->compiled;
+    return detail::access::data(told_.versions.front())->compiled;
 }
 
 std::string log_trial::name_of(std::size_t key) const {
     const auto word = std::to_string(key);
     auto name = std::string{};
-    const auto place = redis::append_key(name, prefix_, told_.versions.front().data()->name, word);
+    const auto place =
+        redis::append_key(name, prefix_, detail::access::data(told_.versions.front())->name, word);
     return name.insert(place, 1, redis::transaction_family);
 }
 
@@ -64,7 +65,7 @@ void log_trial::send(std::string& out) {
     calls_.clear();
     for (const auto& c : told_.steps[step_].calls)
         if (const auto ec = queue_.submit(calls_.emplace_back(c.request), std::to_string(c.key),
-                                          told_.versions.front().data()))
+                                          detail::access::data(told_.versions.front())))
             report("key " + std::to_string(c.key) + ": " + ec.message());
     queue_.write(out, 0, 0);
     for (const auto& c : told_.steps[step_].calls)

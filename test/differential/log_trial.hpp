@@ -3,8 +3,7 @@
 // A history of sliding logs on a server that is asked without scripts, compared with the store's
 // own log in this process. A row leaves when the one before has been answered, as its removals do.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_LOG_TRIAL_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_LOG_TRIAL_HPP
+#pragma once
 
 #include "history.hpp"
 #include "sent_batch.hpp"
@@ -59,5 +58,3 @@ class log_trial {
 [[nodiscard]] bool compare_logs(test::raw_client& server, std::size_t calls, std::uint64_t seed);
 
 } // namespace colimit::differential
-
-#endif

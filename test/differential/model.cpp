@@ -106,8 +106,8 @@ std::vector<model::joint_answer> model::answer_together(const std::vector<policy
             request.now = now;
             if (v == core::verb::unreserve)
                 request.at_least = -1;
-            into[i].effect = answer(versions[calls[i].version].data()->compiled, calls[i].key,
-                                    request, into[i].answer);
+            into[i].effect = answer(detail::access::data(versions[calls[i].version])->compiled,
+                                    calls[i].key, request, into[i].answer);
         }
     };
     ask(core::verb::peek, answers);

@@ -3,8 +3,7 @@
 // The executable model: the C++ arithmetic over a plain map, one call after another. It keeps for
 // each key the bytes that a server should hold, so what it expects can be compared byte by byte.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_MODEL_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_MODEL_HPP
+#pragma once
 
 #include "history.hpp"
 
@@ -60,5 +59,3 @@ class model {
 };
 
 } // namespace colimit::differential
-
-#endif

@@ -122,7 +122,7 @@ void packed_trial::meddle(const step& s) {
 void packed_trial::ask(const step& s) {
     auto sent = sent_batch{};
     const auto& first = s.calls.front();
-    sent.batch.start(told_.versions[first.version].data(), first.request.now, step_);
+    sent.batch.start(detail::access::data(told_.versions[first.version]), first.request.now, step_);
     auto rows = std::set<std::size_t>{};
     for (const auto& c : s.calls) {
         sent.batch.add(sent.calls.emplace_back(c.request), prefix_, bytes_of(c.key));
@@ -165,7 +165,7 @@ void packed_trial::expect(const step& s, const sent_batch& sent) {
 /// write.
 void packed_trial::expect_row(const step& s, const sent_batch& sent, std::size_t row,
                               const std::set<std::size_t>& keys) {
-    const auto& rules = told_.versions[s.calls.front().version].data()->compiled;
+    const auto& rules = detail::access::data(told_.versions[s.calls.front().version])->compiled;
     auto& known = rows_[row];
     const auto is_new = [&](std::size_t key) {
         return known[row_model::new_hash].fields.contains(field_of(key));
@@ -217,8 +217,8 @@ std::vector<decision> packed_trial::answers_for(const step& s, std::size_t key, 
             continue;
         auto request = c.request;
         request.now = now_;
-        const auto effect = model_.answer(told_.versions[c.version].data()->compiled, key, request,
-                                          all.emplace_back());
+        const auto effect = model_.answer(detail::access::data(told_.versions[c.version])->compiled,
+                                          key, request, all.emplace_back());
         changed = changed || effect != core::effect::nothing;
     }
     return all;

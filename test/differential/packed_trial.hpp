@@ -4,8 +4,7 @@
 // decision, every field of the hashes of its keys' rows, and their ends. One step is sent when the
 // one before has been compared.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_PACKED_TRIAL_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_PACKED_TRIAL_HPP
+#pragma once
 
 #include "history.hpp"
 #include "model.hpp"
@@ -73,5 +72,3 @@ class packed_trial {
                                   std::size_t calls, std::uint64_t seed);
 
 } // namespace colimit::differential
-
-#endif

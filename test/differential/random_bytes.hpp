@@ -2,8 +2,7 @@
 //
 // Invalid values: noise, truncated values, and values with one impossible number.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_RANDOM_BYTES_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_RANDOM_BYTES_HPP
+#pragma once
 
 #include <support/rng.hpp>
 
@@ -19,5 +18,3 @@ namespace colimit::differential {
                                        std::int64_t now);
 
 } // namespace colimit::differential
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Policies of 1 to 8 rules, and what becomes of their rules in the course of time.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_RANDOM_POLICY_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_RANDOM_POLICY_HPP
+#pragma once
 
 #include <support/rng.hpp>
 
@@ -19,5 +18,3 @@ namespace colimit::differential {
 [[nodiscard]] std::vector<policy> random_versions(test::rng& d, bool quick, bool packed);
 
 } // namespace colimit::differential
-
-#endif

@@ -3,8 +3,7 @@
 // A row of packed states as the server should hold it: the hash of this generation and the one
 // before, as two maps.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_ROW_MODEL_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_ROW_MODEL_HPP
+#pragma once
 
 #include <core/compiled_policy.hpp>
 
@@ -70,5 +69,3 @@ class row_model {
 };
 
 } // namespace colimit::differential
-
-#endif

@@ -3,8 +3,7 @@
 // The scripts that are compared: those of the library, or others in their place, such as
 // test/mutation makes.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_SCRIPTS_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_SCRIPTS_HPP
+#pragma once
 
 #include <support/raw_client.hpp>
 
@@ -29,5 +28,3 @@ class scripts {
 };
 
 } // namespace colimit::differential
-
-#endif

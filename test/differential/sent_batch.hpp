@@ -2,8 +2,7 @@
 //
 // A batch on its way to a server, with the operations that wait for it.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_SENT_BATCH_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_SENT_BATCH_HPP
+#pragma once
 
 #include <redis/script/script_batch.hpp>
 #include <support/fake_operation.hpp>
@@ -56,5 +55,3 @@ struct mismatch {
 }
 
 } // namespace colimit::differential
-
-#endif

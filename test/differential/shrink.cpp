@@ -5,6 +5,8 @@
 
 #include "shrink.hpp"
 
+#include <policy/policy_data.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -71,8 +73,8 @@ history shrink(history h, const std::function<bool(const history&)>& fails) {
             auto rules =
                 std::vector<rule>(h.versions[v].rules().begin(), h.versions[v].rules().end());
             erase(rules, i, i + 1);
-            smaller.versions[v] =
-                policy{h.versions[v].name(), rules}.with_storage(h.versions[v].options().storage);
+            smaller.versions[v] = policy{h.versions[v].name(), rules}.with_storage(
+                detail::access::options(h.versions[v]).storage);
             (void)take(std::move(smaller));
         }
     return h;

@@ -2,8 +2,7 @@
 //
 // From a history that shows a difference to the smallest one that still does.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_SHRINK_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_SHRINK_HPP
+#pragma once
 
 #include "history.hpp"
 
@@ -18,5 +17,3 @@ inline constexpr int most_attempts = 3000;
 [[nodiscard]] history shrink(history h, const std::function<bool(const history&)>& fails);
 
 } // namespace colimit::differential
-
-#endif

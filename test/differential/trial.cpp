@@ -49,7 +49,8 @@ void trial::report(const std::string& what) {
 /// By which the step asked about the key.
 const core::compiled_policy& trial::rules_for(const step& s, std::size_t key) const {
     const auto asked = std::ranges::find(s.calls, key, &key_call::key);
-    return told_.versions[asked == s.calls.end() ? 0 : asked->version].data()->compiled;
+    return detail::access::data(told_.versions[asked == s.calls.end() ? 0 : asked->version])
+        ->compiled;
 }
 
 std::optional<mismatch> trial::compare() {
@@ -167,8 +168,8 @@ void trial::compare_calls(const step& s, const sent_batch& sent) {
         auto request = c.request;
         request.now = now_;
         decision expected;
-        const auto effect =
-            model_.answer(told_.versions[c.version].data()->compiled, c.key, request, expected);
+        const auto effect = model_.answer(detail::access::data(told_.versions[c.version])->compiled,
+                                          c.key, request, expected);
         written_[c.key] = written_[c.key] || effect != core::effect::nothing;
         compare_decision(where, expected, op.result);
     }

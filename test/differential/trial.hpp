@@ -8,8 +8,7 @@
 // A server that was away for a while delays a trial and changes nothing else: everything is
 // compared by the server's own times.
 
-#ifndef COLIMIT_TEST_DIFFERENTIAL_TRIAL_HPP
-#define COLIMIT_TEST_DIFFERENTIAL_TRIAL_HPP
+#pragma once
 
 #include "history.hpp"
 #include "model.hpp"
@@ -96,5 +95,3 @@ class trial {
 };
 
 } // namespace colimit::differential
-
-#endif

@@ -25,7 +25,7 @@ trial::trial(test::raw_client& server, const scripts& run, const history& told, 
             redis::append_key(names_.emplace_back(), prefix_, told.versions.front().name(), bytes);
     }
     for (const auto& version : told_.versions)
-        for (const auto& l : version.data()->compiled.rules()) {
+        for (const auto& l : detail::access::data(version)->compiled.rules()) {
             if (l.kind != core::kind::distinct)
                 continue;
             const auto family = redis::sketch_family(l.tag);
@@ -103,7 +103,8 @@ void trial::send_together(sent_batch& sent, const step& s) {
 void trial::send_batch(std::string& out, const step& s) {
     auto& sent = *in_flight_.emplace_back(std::make_unique<sent_batch>());
     const auto& first = s.calls.front();
-    sent.batch.start(told_.versions[first.version].data(), first.request.now, ++nonce_);
+    sent.batch.start(detail::access::data(told_.versions[first.version]), first.request.now,
+                     ++nonce_);
     if (s.kind == step_kind::together)
         send_together(sent, s);
     else

@@ -4,8 +4,7 @@
 // fixed things to a real server, and one fault strikes. Afterwards the server's counters are read
 // past the proxy, and what callers were told is held against them.
 
-#ifndef COLIMIT_TEST_FAULTS_TRIAL_HPP
-#define COLIMIT_TEST_FAULTS_TRIAL_HPP
+#pragma once
 
 #include <support/fault_proxy.hpp>
 #include <support/live_limiter.hpp>
@@ -75,5 +74,3 @@ void run_trials(const redis_server& server, const conversation& c, const std::ve
                 findings& found);
 
 } // namespace colimit::test
-
-#endif

@@ -214,9 +214,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (way == 3)
         talk.ask_together(policies()[data[1] % policies().size()]);
     else
-        talk.ask(way == 2   ? log.data()
-                 : way == 4 ? filter.data()
-                            : policies()[way - 5].data(),
+        talk.ask(way == 2   ? detail::access::data(log)
+                 : way == 4 ? detail::access::data(filter)
+                            : detail::access::data(policies()[way - 5]),
                  calls, data[2]);
     talk.hear(bytes);
     return 0;

@@ -2,8 +2,7 @@
 //
 // Checks of the problems that a limiter reports.
 
-#ifndef COLIMIT_TEST_INTEGRATION_PROBLEMS_HPP
-#define COLIMIT_TEST_INTEGRATION_PROBLEMS_HPP
+#pragma once
 
 #include <colimit/limiter.hpp>
 #include <support/coroutine_run.hpp>
@@ -45,5 +44,3 @@ inline asio::awaitable<void> until_reported(const limiter& l, std::string_view p
 }
 
 } // namespace colimit::test
-
-#endif

@@ -175,7 +175,7 @@ struct stepped_server {
 /// fills. A hash of packed states lives on until its generations, which began before the step, are
 /// over.
 [[nodiscard]] us longest_life(const policy& p, us recovery, us step_back = 0s) {
-    const auto is_packed = p.options().storage == storage::shared_hash;
+    const auto is_packed = detail::access::options(p).storage == storage::shared_hash;
     const auto matters = p[0].has_initial() ? recovery + recovery_of(p[0]) : recovery;
     return 2 * matters + 1s + (is_packed ? step_back + 1s : 0s);
 }
@@ -192,7 +192,8 @@ struct stepped_server {
 }
 
 [[nodiscard]] std::string text_of(const policy& p) {
-    return to_string(p[0]) + (p.options().storage == storage::shared_hash ? ", packed" : "");
+    return to_string(p[0]) +
+           (detail::access::options(p).storage == storage::shared_hash ? ", packed" : "");
 }
 
 /// Calls `check(policy, step)` for every policy and step, each time on a server without keys.
@@ -207,7 +208,7 @@ void with_every_kind_and_step(stepped_server& s, Check check) {
 }
 
 [[nodiscard]] bool can_be_asked(verb v, const policy& p) {
-    const auto is_packed = p.options().storage == storage::shared_hash;
+    const auto is_packed = detail::access::options(p).storage == storage::shared_hash;
     const auto is_continuous =
         p[0].kind() <= algorithm::leaky_bucket && p[0].refill() == refill::continuous;
     return v == verb::wait ? is_continuous && !is_packed : v == verb::allow_all ? !is_packed : true;
@@ -216,7 +217,7 @@ void with_every_kind_and_step(stepped_server& s, Check check) {
 /// The balance that the verb returns for a key that was used up.
 [[nodiscard]] std::int64_t balance_after(verb v, const policy& p) {
     if (v == verb::charge)
-        return p.options().storage == storage::shared_hash ? 0 : -1;
+        return detail::access::options(p).storage == storage::shared_hash ? 0 : -1;
     if (v == verb::refund)
         return p[0].kind() == algorithm::distinct ? 0 : 2;
     return v == verb::reset ? limit : 0;
@@ -291,7 +292,7 @@ BOOST_AUTO_TEST_CASE(P8_a_step_forward_gives_any_kind_one_limit_and_the_step_bac
 BOOST_AUTO_TEST_CASE(P8_a_step_puts_off_the_end_of_no_block) {
     auto s = stepped_server{};
     with_every_kind_and_step(s, [&](const policy& p, us step) {
-        if (p.options().storage == storage::shared_hash)
+        if (detail::access::options(p).storage == storage::shared_hash)
             return;
         const auto block_for = [&](us length) {
             return s.ask([&](auto handler) { s.l.limiter.block("k", p, length, handler); });

@@ -3,8 +3,7 @@
 // The processes that ask: by the limiter, or by commands written by hand, some of them wrong on
 // purpose, so that the checker can be seen to notice.
 
-#ifndef COLIMIT_TEST_ORACLE_CALLER_HPP
-#define COLIMIT_TEST_ORACLE_CALLER_HPP
+#pragma once
 
 #include "checker.hpp"
 
@@ -43,5 +42,3 @@ void call_by_hand(const task& t, flaw f);
 [[nodiscard]] totals read_totals_by_hand(const std::string& server, const std::string& prefix);
 
 } // namespace colimit::oracle
-
-#endif

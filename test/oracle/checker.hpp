@@ -2,8 +2,7 @@
 //
 // Judges records by plain arithmetic of its own: no code of the library decides here.
 
-#ifndef COLIMIT_TEST_ORACLE_CHECKER_HPP
-#define COLIMIT_TEST_ORACLE_CHECKER_HPP
+#pragma once
 
 #include "record.hpp"
 
@@ -35,5 +34,3 @@ struct judgement {
 void add(judgement& to, const judgement& more);
 
 } // namespace colimit::oracle
-
-#endif

@@ -3,8 +3,7 @@
 // Faults of a server and its connections while processes call: scripts are flushed a hundred times
 // per second, connections are killed, it is frozen, it is killed with all its state.
 
-#ifndef COLIMIT_TEST_ORACLE_FAULT_INJECTOR_HPP
-#define COLIMIT_TEST_ORACLE_FAULT_INJECTOR_HPP
+#pragma once
 
 #include "checker.hpp"
 
@@ -48,5 +47,3 @@ class fault_injector {
 };
 
 } // namespace colimit::oracle
-
-#endif

@@ -3,8 +3,7 @@
 // The records of the oracle's processes, and the limits. The callers and the checker share nothing
 // else; the checker does not depend on the implementation of limits.
 
-#ifndef COLIMIT_TEST_ORACLE_RECORD_HPP
-#define COLIMIT_TEST_ORACLE_RECORD_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -54,5 +53,3 @@ struct record {
 static_assert(sizeof(record) == 16);
 
 } // namespace colimit::oracle
-
-#endif

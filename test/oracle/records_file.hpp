@@ -3,8 +3,7 @@
 // A file of records, as they lie in memory: written by one process, read by another of the same
 // program.
 
-#ifndef COLIMIT_TEST_ORACLE_RECORDS_FILE_HPP
-#define COLIMIT_TEST_ORACLE_RECORDS_FILE_HPP
+#pragma once
 
 #include "record.hpp"
 
@@ -59,5 +58,3 @@ inline void read_records(const std::string& name, std::vector<record>& all) {
 }
 
 } // namespace colimit::oracle
-
-#endif

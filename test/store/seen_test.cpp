@@ -87,7 +87,7 @@ class asker {
     auto name = std::string{};
     const auto number = std::to_string(block);
     const auto at = redis::append_key(name, config{}.prefix, f.name(), number);
-    const auto family = redis::bitmap_family(*f.data()->filter, parity);
+    const auto family = redis::bitmap_family(*detail::access::data(f)->filter, parity);
     return name.insert(at, family.data(), family.size());
 }
 
@@ -98,7 +98,7 @@ class asker {
 
 /// A block that says that it is of generation `own` and knows every id.
 [[nodiscard]] std::string full_bitmap(const bloom_filter& f, double own) {
-    auto bytes = std::string(f.data()->filter->block_bytes(), '\xff');
+    auto bytes = std::string(detail::access::data(f)->filter->block_bytes(), '\xff');
     const auto head = own + 1;
     std::memcpy(bytes.data(), &head, sizeof head);
     return bytes;
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(of_a_million_new_ids_fewer_than_stated_are_called_old) {
     BOOST_TEST(old < 10'000);
     BOOST_TEST(old_at_last < 1'000); // of 100,000, with generations that are full and almost full
     auto bytes = std::int64_t{0};
-    for (std::uint32_t block = 0; block < f.data()->filter->blocks; ++block)
+    for (std::uint32_t block = 0; block < detail::access::data(f)->filter->blocks; ++block)
         bytes += look().must({"MEMORY", "USAGE", name_of(f, 0, block)}).integer;
     BOOST_TEST_MESSAGE("false positives " << old << ", at last " << old_at_last
                                           << "; memory of a generation of 500,000: " << bytes);
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_bitmap_has_its_size_from_the_start_and_no_spare_memory) {
 BOOST_AUTO_TEST_CASE(another_type_in_the_way_is_a_conflict_for_the_ids_of_its_block_alone) {
     auto s = asker{};
     const bloom_filter f{"f", {.capacity = 2'000'000, .ttl = 1h}};
-    const auto blocks = f.data()->filter->blocks;
+    const auto blocks = detail::access::data(f)->filter->blocks;
     BOOST_REQUIRE(blocks > 1);
     for (const auto parity : {0U, 1U}) {
         look().must({"FLUSHALL"});
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_the_ids_of_its_b
     const auto own = redis_server{};
     auto behind = own.connect();
     const bloom_filter f{"f", {.capacity = 2'000'000, .ttl = 1h}};
-    const auto& shape = *f.data()->filter;
+    const auto& shape = *detail::access::data(f)->filter;
     const auto block_of = [&](const std::string& id) { return core::bits_of(shape, id).block; };
     const auto known = numbered(0, 60); // all in one batch
     for (const auto refused_block : {0U, shape.blocks - 1}) {

@@ -131,8 +131,8 @@ class asked_limiter final : public open_limiter {
 
     /// The same policy, packed if it can be.
     const policy& packed(const policy& p) {
-        const auto [found, is_new] = packed_.try_emplace(p.data(), p);
-        const auto& plan = p.data()->compiled;
+        const auto [found, is_new] = packed_.try_emplace(detail::access::data(p), p);
+        const auto& plan = detail::access::data(p)->compiled;
         if (is_new && !plan.has_log && !plan.has_distinct)
             found->second = p.with_storage(storage::shared_hash);
         return found->second;

@@ -10,8 +10,7 @@
 //
 // Redis is one private server for the whole program, flushed when a store is opened.
 
-#ifndef COLIMIT_TEST_STORE_STORES_HPP
-#define COLIMIT_TEST_STORE_STORES_HPP
+#pragma once
 
 #include <colimit/check_item.hpp>
 #include <colimit/decision.hpp>
@@ -141,5 +140,3 @@ using server_picture = std::map<std::string, std::pair<std::optional<std::string
 inline constexpr std::int64_t second = 1'000'000;
 
 } // namespace colimit::test
-
-#endif

@@ -65,7 +65,7 @@ class direct_client {
     decision allow(const policy& p) {
         auto op = fake_operation{};
         op.deadline = here() + 3'600'000'000;
-        BOOST_TEST_REQUIRE(!queue_.submit(op, "k", p.data()));
+        BOOST_TEST_REQUIRE(!queue_.submit(op, "k", detail::access::data(p)));
         while (op.is_held || queue_.wants_to_write() || queue_.expects_reply()) {
             auto out = std::string{};
             queue_.write(out, 0, 0);

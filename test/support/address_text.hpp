@@ -2,8 +2,7 @@
 //
 // The address that parse_address reads as a given one: for round-trip tests.
 
-#ifndef COLIMIT_TEST_SUPPORT_ADDRESS_TEXT_HPP
-#define COLIMIT_TEST_SUPPORT_ADDRESS_TEXT_HPP
+#pragma once
 
 #include <redis/connection/address.hpp>
 
@@ -42,5 +41,3 @@ namespace colimit::test {
 }
 
 } // namespace colimit::test
-
-#endif

@@ -3,8 +3,7 @@
 // A call for several keys of the in-process store, and its invariant: all are granted in full, or
 // none is and the store's decision about each key is unchanged.
 
-#ifndef COLIMIT_TEST_SUPPORT_ALL_OR_NOTHING_HPP
-#define COLIMIT_TEST_SUPPORT_ALL_OR_NOTHING_HPP
+#pragma once
 
 #include <memory/store.hpp>
 #include <support/decision_text.hpp>
@@ -23,7 +22,7 @@ namespace colimit::test {
 [[nodiscard]] inline decision ask(memory::store& s, const core::call_request& q,
                                   std::string_view key, const policy& p) {
     auto d = decision{};
-    s.decide(key, *p.data(), q, d);
+    s.decide(key, *detail::access::data(p), q, d);
     return d;
 }
 
@@ -74,5 +73,3 @@ inline bool answer_and_check(memory::store& s, std::span<check_item> checks, std
 }
 
 } // namespace colimit::test
-
-#endif

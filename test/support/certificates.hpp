@@ -6,8 +6,7 @@
 //     const auto server = ca.sign("server");
 //     const auto expired = ca.sign("expired", {.until = -1h});
 
-#ifndef COLIMIT_TEST_SUPPORT_CERTIFICATES_HPP
-#define COLIMIT_TEST_SUPPORT_CERTIFICATES_HPP
+#pragma once
 
 #include <chrono>
 #include <memory>
@@ -56,5 +55,3 @@ std::string write_file(std::string path, const std::string& text);
 std::string with_passphrase(const std::string& key_file);
 
 } // namespace colimit::test
-
-#endif

@@ -3,8 +3,7 @@
 // Runs a coroutine of a test on its context until it has ended, with a timeout. Other work of the
 // context stays there.
 
-#ifndef COLIMIT_TEST_SUPPORT_COROUTINE_RUN_HPP
-#define COLIMIT_TEST_SUPPORT_COROUTINE_RUN_HPP
+#pragma once
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -52,5 +51,3 @@ asio::awaitable<void> pause_for(std::chrono::microseconds time);
 asio::awaitable<void> until(predicate holds);
 
 } // namespace colimit::test
-
-#endif

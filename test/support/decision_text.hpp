@@ -7,8 +7,7 @@
 //
 // the latter for each rule: limit, balance, retry_after, reset_after and resolution.
 
-#ifndef COLIMIT_TEST_SUPPORT_DECISION_TEXT_HPP
-#define COLIMIT_TEST_SUPPORT_DECISION_TEXT_HPP
+#pragma once
 
 #include <colimit/decision.hpp>
 
@@ -45,5 +44,3 @@ namespace test {
 
 } // namespace test
 } // namespace colimit
-
-#endif

@@ -3,8 +3,7 @@
 // A call without a handler, for tests of the code between a call and the connection: nothing runs
 // when it is finished, its code and result are read from it.
 
-#ifndef COLIMIT_TEST_SUPPORT_FAKE_OPERATION_HPP
-#define COLIMIT_TEST_SUPPORT_FAKE_OPERATION_HPP
+#pragma once
 
 #include <colimit/config.hpp>
 #include <colimit/detail/operation.hpp>
@@ -39,5 +38,3 @@ struct fake_operation : detail::operation {
 };
 
 } // namespace colimit::test
-
-#endif

@@ -13,8 +13,7 @@
 //
 // Over TLS the traffic is one long message each way, from the handshake on.
 
-#ifndef COLIMIT_TEST_SUPPORT_FAULT_PROXY_HPP
-#define COLIMIT_TEST_SUPPORT_FAULT_PROXY_HPP
+#pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -107,5 +106,3 @@ class fault_proxy {
 };
 
 } // namespace colimit::test
-
-#endif

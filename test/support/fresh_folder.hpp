@@ -2,8 +2,7 @@
 //
 // Temporary folders.
 
-#ifndef COLIMIT_TEST_SUPPORT_FRESH_FOLDER_HPP
-#define COLIMIT_TEST_SUPPORT_FRESH_FOLDER_HPP
+#pragma once
 
 #include <stdlib.h>
 
@@ -22,5 +21,3 @@ namespace colimit::test {
 }
 
 } // namespace colimit::test
-
-#endif

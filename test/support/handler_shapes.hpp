@@ -4,8 +4,7 @@
 // the handler or bound to it, copyable or not, with an erased type. What is associated with most of
 // them can only be asked of a handler that was not moved from.
 
-#ifndef COLIMIT_TEST_SUPPORT_HANDLER_SHAPES_HPP
-#define COLIMIT_TEST_SUPPORT_HANDLER_SHAPES_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 
@@ -211,5 +210,3 @@ struct erased_everything_shape {
 };
 
 } // namespace colimit::test
-
-#endif

@@ -2,8 +2,7 @@
 //
 // One key under one policy, with the arithmetic alone at times that the test chooses.
 
-#ifndef COLIMIT_TEST_SUPPORT_KEY_HISTORY_HPP
-#define COLIMIT_TEST_SUPPORT_KEY_HISTORY_HPP
+#pragma once
 
 #include <colimit/policy.hpp>
 #include <core/evaluate.hpp>
@@ -35,7 +34,7 @@ struct key_history {
     }
 
     [[nodiscard]] const core::compiled_policy& plan() const noexcept {
-        return policy.data()->compiled;
+        return detail::access::data(policy)->compiled;
     }
 
     colimit::policy policy;
@@ -61,5 +60,3 @@ struct key_history {
 };
 
 } // namespace colimit::test
-
-#endif

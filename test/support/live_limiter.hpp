@@ -2,8 +2,7 @@
 //
 // A limiter on a real server, with its own context.
 
-#ifndef COLIMIT_TEST_SUPPORT_LIVE_LIMITER_HPP
-#define COLIMIT_TEST_SUPPORT_LIVE_LIMITER_HPP
+#pragma once
 
 #include <colimit/limiter.hpp>
 #include <support/coroutine_run.hpp>
@@ -110,5 +109,3 @@ struct live {
 };
 
 } // namespace colimit::test
-
-#endif

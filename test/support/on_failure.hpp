@@ -2,8 +2,7 @@
 //
 // Tests of errors need the error of a call, not the decision of a failure mode.
 
-#ifndef COLIMIT_TEST_SUPPORT_ON_FAILURE_HPP
-#define COLIMIT_TEST_SUPPORT_ON_FAILURE_HPP
+#pragma once
 
 #include <colimit/config.hpp>
 
@@ -15,5 +14,3 @@ inline void errors_come_through(config& settings) {
 }
 
 } // namespace colimit::test
-
-#endif

@@ -3,8 +3,7 @@
 // The peak memory of this process since a moment, as the kernel counts it: memory that was
 // allocated and never touched does not count, memory that was freed in between does.
 
-#ifndef COLIMIT_TEST_SUPPORT_PEAK_MEMORY_HPP
-#define COLIMIT_TEST_SUPPORT_PEAK_MEMORY_HPP
+#pragma once
 
 #include <cstdint>
 #include <fstream>
@@ -42,5 +41,3 @@ class peak_memory {
 };
 
 } // namespace colimit::test
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Rules with any numbers that a text can hold, small, large and at the edges.
 
-#ifndef COLIMIT_TEST_SUPPORT_RANDOM_RULE_HPP
-#define COLIMIT_TEST_SUPPORT_RANDOM_RULE_HPP
+#pragma once
 
 #include <colimit/rule.hpp>
 
@@ -111,5 +110,3 @@ class random_rules {
 };
 
 } // namespace colimit::test
-
-#endif

@@ -4,8 +4,7 @@
 // reply, RESP2, no recovery from anything. Whatever goes wrong is a std::runtime_error, also that
 // nothing comes for ten seconds.
 
-#ifndef COLIMIT_TEST_SUPPORT_RAW_CLIENT_HPP
-#define COLIMIT_TEST_SUPPORT_RAW_CLIENT_HPP
+#pragma once
 
 #include <redis/connection/address.hpp>
 #include <redis/protocol/resp.hpp>
@@ -92,5 +91,3 @@ class raw_client {
 };
 
 } // namespace colimit::test
-
-#endif

@@ -9,8 +9,7 @@
 //     auto look = server.connect();
 //     BOOST_TEST(look.pttl("colimit:{mm}:login:k:ann") > 0);
 
-#ifndef COLIMIT_TEST_SUPPORT_REDIS_SERVER_HPP
-#define COLIMIT_TEST_SUPPORT_REDIS_SERVER_HPP
+#pragma once
 
 #include <support/certificates.hpp>
 #include <support/raw_client.hpp>
@@ -90,5 +89,3 @@ class redis_server {
 };
 
 } // namespace colimit::test
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The error message of a constructor or parser, for tests that check it.
 
-#ifndef COLIMIT_TEST_SUPPORT_REFUSAL_HPP
-#define COLIMIT_TEST_SUPPORT_REFUSAL_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 
@@ -23,5 +22,3 @@ template<class Call>
 }
 
 } // namespace colimit::test
-
-#endif

@@ -5,8 +5,7 @@
 //   array[bulk "abc" array[integer 7]] in 20 bytes
 //   malformed at 3: a number beyond 64 bits
 
-#ifndef COLIMIT_TEST_SUPPORT_RESP_TEXT_HPP
-#define COLIMIT_TEST_SUPPORT_RESP_TEXT_HPP
+#pragma once
 
 #include <redis/protocol/resp.hpp>
 
@@ -116,5 +115,3 @@ class resp_reader {
 }
 
 } // namespace colimit::test
-
-#endif

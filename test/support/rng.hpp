@@ -3,8 +3,7 @@
 // Random choices, the same everywhere for the same seed (the distributions of the standard library
 // are not).
 
-#ifndef COLIMIT_TEST_SUPPORT_RNG_HPP
-#define COLIMIT_TEST_SUPPORT_RNG_HPP
+#pragma once
 
 #include <bit>
 #include <cstddef>
@@ -52,5 +51,3 @@ class rng {
 };
 
 } // namespace colimit::test
-
-#endif

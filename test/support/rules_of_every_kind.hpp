@@ -2,8 +2,7 @@
 //
 // One rule of each kind whose state is numbers, with one limit: for properties of all of them.
 
-#ifndef COLIMIT_TEST_SUPPORT_RULES_OF_EVERY_KIND_HPP
-#define COLIMIT_TEST_SUPPORT_RULES_OF_EVERY_KIND_HPP
+#pragma once
 
 #include <colimit/rule.hpp>
 
@@ -35,5 +34,3 @@ namespace colimit::test {
 }
 
 } // namespace colimit::test
-
-#endif

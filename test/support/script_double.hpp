@@ -3,8 +3,7 @@
 // A substitute for the script without a server: reads the commands that a batch encodes, makes
 // their calls with the C++ arithmetic, and replies with the bytes that the script would return.
 
-#ifndef COLIMIT_TEST_SUPPORT_SCRIPT_DOUBLE_HPP
-#define COLIMIT_TEST_SUPPORT_SCRIPT_DOUBLE_HPP
+#pragma once
 
 #include <colimit/policy.hpp>
 #include <core/evaluate.hpp>
@@ -143,8 +142,8 @@ class script_double {
     std::int64_t now = 1'000'000'000; ///< microseconds, unless the call brings a clock
 
     [[nodiscard]] script_reply answer(const script_call& asked) {
-        const auto& plan = policy_.data()->compiled;
-        if (asked.plan != policy_.data()->wire)
+        const auto& plan = detail::access::data(policy_)->compiled;
+        if (asked.plan != detail::access::data(policy_)->wire)
             throw std::runtime_error{"another policy's plan"};
         const auto at = asked.clock.empty() ? now : std::stoll(asked.clock);
         auto reply = script_reply{
@@ -188,5 +187,3 @@ class script_double {
 };
 
 } // namespace colimit::test
-
-#endif

@@ -3,8 +3,7 @@
 // A queue with a connection that the test controls: what is written, how much of it is sent, and
 // the replies.
 
-#ifndef COLIMIT_TEST_SUPPORT_SCRIPT_QUEUE_BENCH_HPP
-#define COLIMIT_TEST_SUPPORT_SCRIPT_QUEUE_BENCH_HPP
+#pragma once
 
 #include <redis/script/script_queue.hpp>
 #include <support/fake_operation.hpp>
@@ -24,7 +23,7 @@ struct script_queue_bench {
     explicit script_queue_bench(redis::queue_settings s = {.prefix = "t"}) : queue(std::move(s)) {}
 
     error_code submit(fake_operation& op, std::string_view key, const colimit::policy& p) {
-        return queue.submit(op, key, p.data());
+        return queue.submit(op, key, detail::access::data(p));
     }
 
     /// Returns the bytes that the queue writes now, at the right position of the stream.
@@ -67,5 +66,3 @@ struct script_queue_bench {
 inline constexpr std::string_view noscript = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
 
 } // namespace colimit::test
-
-#endif

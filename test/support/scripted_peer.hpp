@@ -3,8 +3,7 @@
 // A server that is controlled by a test: listens on a unix socket and runs a coroutine per
 // connection, which reads complete commands and replies with any bytes at any pace.
 
-#ifndef COLIMIT_TEST_SUPPORT_SCRIPTED_PEER_HPP
-#define COLIMIT_TEST_SUPPORT_SCRIPTED_PEER_HPP
+#pragma once
 
 #include <colimit/config.hpp>
 #include <support/coroutine_run.hpp>
@@ -161,5 +160,3 @@ class scripted_peer {
 };
 
 } // namespace colimit::test
-
-#endif

@@ -2,8 +2,7 @@
 //
 // A session with a server that the test plays: it reads the commands of the handshake and replies.
 
-#ifndef COLIMIT_TEST_SUPPORT_SESSION_BENCH_HPP
-#define COLIMIT_TEST_SUPPORT_SESSION_BENCH_HPP
+#pragma once
 
 #include <redis/connection/session.hpp>
 #include <redis/protocol/error_sink.hpp>
@@ -124,5 +123,3 @@ struct reports : redis::error_sink {
 };
 
 } // namespace colimit::test
-
-#endif

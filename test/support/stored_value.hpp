@@ -2,8 +2,7 @@
 //
 // The values of keys as the script writes them, see redis/script/wire.hpp.
 
-#ifndef COLIMIT_TEST_SUPPORT_STORED_VALUE_HPP
-#define COLIMIT_TEST_SUPPORT_STORED_VALUE_HPP
+#pragma once
 
 #include <base/bytes.hpp>
 #include <core/rule_kind.hpp>
@@ -55,5 +54,3 @@ struct slot_writer {
 }
 
 } // namespace colimit::test
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The operation that replaces a cancelled `wait` must not outlast its request, nor end before it.
 
-#ifndef COLIMIT_TEST_SUPPORT_SUBSTITUTION_HPP
-#define COLIMIT_TEST_SUPPORT_SUBSTITUTION_HPP
+#pragma once
 
 #include <colimit/error.hpp>
 #include <redis/queue/call_queue.hpp>
@@ -27,5 +26,3 @@ inline void check_deadline_of_substitute(redis::call_queue& queue, fake_operatio
 }
 
 } // namespace colimit::test
-
-#endif

@@ -3,8 +3,7 @@
 // A server on a free port of 127.0.0.1 that sends one text to each client that has sent something
 // (or at once) and closes the connection. For servers that are not Redis.
 
-#ifndef COLIMIT_TEST_SUPPORT_TCP_RESPONDER_HPP
-#define COLIMIT_TEST_SUPPORT_TCP_RESPONDER_HPP
+#pragma once
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
@@ -62,5 +61,3 @@ class tcp_responder {
 };
 
 } // namespace colimit::test
-
-#endif

@@ -5,8 +5,7 @@
 //     auto s = tls_server{{.names = "DNS:cache.example.org"}};
 //     auto l = live{s.address(), s.trusted("cache.example.org")};
 
-#ifndef COLIMIT_TEST_SUPPORT_TLS_SERVER_HPP
-#define COLIMIT_TEST_SUPPORT_TLS_SERVER_HPP
+#pragma once
 
 #include <colimit/config.hpp>
 #include <support/certificates.hpp>
@@ -50,5 +49,3 @@ struct tls_server {
 };
 
 } // namespace colimit::test
-
-#endif

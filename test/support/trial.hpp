@@ -3,8 +3,7 @@
 // A call of any verb that a test can cancel, and its effect in the store: each on a separate key
 // with a known state, so that peek shows whether it was made.
 
-#ifndef COLIMIT_TEST_SUPPORT_TRIAL_HPP
-#define COLIMIT_TEST_SUPPORT_TRIAL_HPP
+#pragma once
 
 #include <colimit/limiter.hpp>
 
@@ -130,5 +129,3 @@ template<class Kinds>
 }
 
 } // namespace colimit::test
-
-#endif

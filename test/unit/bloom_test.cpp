@@ -294,12 +294,12 @@ BOOST_AUTO_TEST_CASE(the_filters_of_a_store_are_bounded_and_forgotten_ones_make_
         return bloom_filter{std::to_string(i), {.capacity = 1, .ttl = 1s}};
     };
     for (std::size_t i = 0; i < limits::max_local_filters; ++i)
-        BOOST_REQUIRE((filters.seen("id", *named(i).data(), start) == false));
+        BOOST_REQUIRE((filters.seen("id", *detail::access::data(named(i)), start) == false));
     const auto more = named(limits::max_local_filters);
-    BOOST_TEST(!filters.seen("id", *more.data(), start).has_value());
-    BOOST_TEST((filters.seen("id", *named(0).data(), start) == true));
-    BOOST_TEST(!filters.seen("id", *more.data(), start + 1'999'999).has_value());
-    BOOST_TEST((filters.seen("id", *more.data(), start + 2'000'000) == false));
+    BOOST_TEST(!filters.seen("id", *detail::access::data(more), start).has_value());
+    BOOST_TEST((filters.seen("id", *detail::access::data(named(0)), start) == true));
+    BOOST_TEST(!filters.seen("id", *detail::access::data(more), start + 1'999'999).has_value());
+    BOOST_TEST((filters.seen("id", *detail::access::data(more), start + 2'000'000) == false));
     BOOST_TEST(filters.size() == 1U);
 }
 

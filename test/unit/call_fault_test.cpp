@@ -34,7 +34,7 @@ const auto members = policy{"members", distinct(5, 1h)};
 const auto together = policy{"together", gcra(5, 1s)}.with_storage(storage::shared_hash);
 
 [[nodiscard]] std::string in_transaction_mode(const policy& p, detail::call_request request) {
-    const auto ec = redis::error_of_log_call(p.data()->compiled, request);
+    const auto ec = redis::error_of_log_call(detail::access::data(p)->compiled, request);
     BOOST_TEST((ec == errc::invalid_policy || ec == errc::invalid_argument));
     return ec.message();
 }

@@ -41,7 +41,7 @@ constexpr auto day_us = std::int64_t{86'400'000'000};
 }
 
 [[nodiscard]] core::compiled_policy plan_of(const policy& p) {
-    return p.data()->compiled;
+    return detail::access::data(p)->compiled;
 }
 
 [[nodiscard]] core::compiled_rule limit_of(const rule& r) {

@@ -36,13 +36,14 @@ const policy rules{"p", gcra(1, 1s).burst(10).named("quick"), fixed_window(100, 
     d.retry_after = retry_after;
     d.reset_after = retry_after + 9s;
     d.server_time = time_point{5'000s};
-    d.rules.append() = {.limit = 10, .retry_after = retry_after, .reset_after = retry_after + 9s};
-    d.rules.append() = {.limit = 100, .balance = 70, .reset_after = 1min};
+    colimit::detail::access::append(d.rules) = {
+        .limit = 10, .retry_after = retry_after, .reset_after = retry_after + 9s};
+    colimit::detail::access::append(d.rules) = {.limit = 100, .balance = 70, .reset_after = 1min};
     return d;
 }
 
 [[nodiscard]] hash::digest digest_of(std::string_view key, const policy& p) {
-    return p.data()->digest(key);
+    return detail::access::data(p)->digest(key);
 }
 
 /// Longer than any denial of these tests, unless they say so.
@@ -63,7 +64,7 @@ struct fixture {
     }
     bool ask(fake_operation& op, std::string_view key, const decision& d = denial(1s),
              const policy& p = rules) {
-        if (cache.answer(op, digest_of(key, p), *p.data()))
+        if (cache.answer(op, digest_of(key, p), *detail::access::data(p)))
             return true;
         op.sent_at = clock_now;
         op.result = d;
@@ -79,12 +80,12 @@ struct fixture {
     }
     /// Starts a call, which the cache must not answer.
     void start(fake_operation& op, std::string_view key = "k", const policy& p = rules) {
-        BOOST_TEST(!cache.answer(op, digest_of(key, p), *p.data()));
+        BOOST_TEST(!cache.answer(op, digest_of(key, p), *detail::access::data(p)));
     }
     [[nodiscard]] bool answers(std::string_view key, detail::call_request q = {},
                                const policy& p = rules) {
         auto op = fake_operation{q};
-        return cache.answer(op, digest_of(key, p), *p.data());
+        return cache.answer(op, digest_of(key, p), *detail::access::data(p));
     }
 
     detail::deny_cache cache;
@@ -139,7 +140,7 @@ BOOST_FIXTURE_TEST_CASE(of_two_denials_the_one_of_the_smaller_cost_stays, fixtur
     auto large = fake_operation{cost(5)};
     auto small = fake_operation{cost(2)};
     for (auto* op : {&large, &small})
-        BOOST_TEST(!cache.answer(*op, digest_of("k", rules), *rules.data()));
+        BOOST_TEST(!cache.answer(*op, digest_of("k", rules), *detail::access::data(rules)));
     for (auto* op : {&small, &large}) {
         op->sent_at = clock_now;
         op->result = denial(op == &small ? 1s : 4s);
@@ -282,7 +283,8 @@ BOOST_FIXTURE_TEST_CASE(a_call_whose_outcome_is_unknown_ends_it, fixture) {
 struct one_check {
     explicit one_check(fixture& f, std::int64_t n = 1, const policy& p = rules)
         : c{.key = "k", .policy = p, .options = {.cost = n}},
-          at(f.cache.begin_check(digest_of("k", p), *p.data(), c.options)), cache(f.cache) {}
+          at(f.cache.begin_check(digest_of("k", p), *detail::access::data(p), c.options)),
+          cache(f.cache) {}
 
     void hear(const decision& d, error_code ec = {}) {
         c.result = d;
@@ -340,8 +342,8 @@ BOOST_FIXTURE_TEST_CASE(a_denial_that_was_under_way_when_something_was_given_bac
                         fixture) {
     auto asked = fake_operation{};
     auto back = fake_operation{{.verb = verb::refund}};
-    BOOST_TEST(!cache.answer(asked, digest_of("k", rules), *rules.data()));
-    BOOST_TEST(!cache.answer(back, digest_of("k", rules), *rules.data()));
+    BOOST_TEST(!cache.answer(asked, digest_of("k", rules), *detail::access::data(rules)));
+    BOOST_TEST(!cache.answer(back, digest_of("k", rules), *detail::access::data(rules)));
     asked.sent_at = clock_now;
     asked.result = denial(1s);
     cache.note(asked, clock_now);
@@ -361,7 +363,7 @@ BOOST_FIXTURE_TEST_CASE(other_rules_end_it_when_they_are_asked_and_when_they_are
     BOOST_TEST(!answers("k"));
 
     auto changed = fake_operation{};
-    BOOST_TEST(!cache.answer(changed, digest_of("k", raised), *raised.data()));
+    BOOST_TEST(!cache.answer(changed, digest_of("k", raised), *detail::access::data(raised)));
     BOOST_TEST(!ask("k"));
     BOOST_TEST(answers("k"));
     changed.result.outcome = outcome::allowed;
@@ -387,7 +389,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_no_plain_denial_is_not_kept, fixture) {
         BOOST_TEST(!ask("k", {}, d));
     BOOST_TEST(!ask("k", {.now = 1'700'000'000'000'000}));
     auto failed = fake_operation{};
-    BOOST_TEST(!cache.answer(failed, digest_of("k", rules), *rules.data()));
+    BOOST_TEST(!cache.answer(failed, digest_of("k", rules), *detail::access::data(rules)));
     failed.ec = errc::outcome_unknown;
     failed.sent_at = clock_now;
     failed.result = denial(1s);

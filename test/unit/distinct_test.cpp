@@ -39,7 +39,7 @@ struct counted {
         auto answer = decision{};
         state.states[0].num = members;
         last_effect = core::evaluate(
-            rules.data()->compiled, state,
+            detail::access::data(rules)->compiled, state,
             {.verb = v, .cost = cost, .at_least = at_least, .now = start + second}, answer);
         return answer;
     }

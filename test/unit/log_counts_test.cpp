@@ -27,7 +27,7 @@ class logged_key {
     decision ask(verb v, std::int64_t cost, std::optional<std::int64_t> at_least = {}) {
         const auto asked = core::call_request{
             .verb = v, .cost = cost, .at_least = at_least.value_or(cost), .now = now};
-        const auto& plan = policy_.data()->compiled;
+        const auto& plan = detail::access::data(policy_)->compiled;
         auto answer = decision{};
         changed = core::apply_before(log, plan, asked);
         core::report_counts(log, plan, asked, state_.states);
@@ -38,7 +38,7 @@ class logged_key {
     decision allow(std::int64_t cost = 1) { return ask(verb::allow, cost); }
     /// For how long the key's value is kept; the log has an end of its own.
     [[nodiscard]] std::int64_t value_lifetime() const {
-        return core::lifetime(policy_.data()->compiled, state_.states, state_, now);
+        return core::lifetime(detail::access::data(policy_)->compiled, state_.states, state_, now);
     }
 
     std::int64_t now = 1'700'000'000'000'000;
@@ -191,7 +191,9 @@ BOOST_AUTO_TEST_CASE(a_call_says_whether_it_changed_the_log) {
 BOOST_AUTO_TEST_CASE(a_log_matters_until_its_newest_event_has_left_the_longest_window) {
     const auto rules = policy{"p", sliding_log(3, 1s).named("s"), sliding_log(9, 5s).named("m")};
     auto key = logged_key{rules};
-    const auto matters = [&] { return core::lifetime(key.log, rules.data()->compiled, key.now); };
+    const auto matters = [&] {
+        return core::lifetime(key.log, detail::access::data(rules)->compiled, key.now);
+    };
     BOOST_TEST(matters() == 0);
     (void)key.allow();
     BOOST_TEST(matters() == 5 * second);
@@ -240,7 +242,8 @@ BOOST_AUTO_TEST_CASE(facts_that_cannot_be_make_no_time_before_now) {
                 state.exists = true;
                 state.states[0] = {.t = past, .debt = debt, .num = past, .capacity = past};
                 auto answer = decision{};
-                (void)core::evaluate(p.data()->compiled, state, {.verb = verb, .now = now}, answer);
+                (void)core::evaluate(detail::access::data(p)->compiled, state,
+                                     {.verb = verb, .now = now}, answer);
                 BOOST_TEST(answer.reset_after.count() >= 0);
                 BOOST_TEST(answer.retry_after.count() == 0);
             }

@@ -83,7 +83,7 @@ class random_calls {
         if (std::ranges::any_of(checks, is_same))
             return;
         auto options = check_options{.cost = number(0, 3) == 0 ? 2 : 1};
-        if (p.data()->compiled.has_distinct) {
+        if (detail::access::data(p)->compiled.has_distinct) {
             options.cost = 1;
             options.member = any_of(keys_);
         }

@@ -2,8 +2,7 @@
 //
 // An in-process store whose clock the test moves.
 
-#ifndef COLIMIT_TEST_UNIT_MEMORY_CLOCKED_STORE_HPP
-#define COLIMIT_TEST_UNIT_MEMORY_CLOCKED_STORE_HPP
+#pragma once
 
 #include <colimit/policy.hpp>
 #include <memory/store.hpp>
@@ -27,7 +26,7 @@ class clocked_store {
     }
     decision ask(const core::call_request& request, std::string_view key, const policy& p) {
         auto answer = decision{};
-        store_.decide(key, *p.data(), request, answer);
+        store_.decide(key, *detail::access::data(p), request, answer);
         return answer;
     }
 
@@ -57,5 +56,3 @@ class clocked_store {
 };
 
 } // namespace colimit::test
-
-#endif

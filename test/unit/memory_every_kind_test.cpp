@@ -35,7 +35,7 @@ class reference {
   public:
     decision ask(const call_request& request, const std::string& key, const policy& p) {
         auto& one = keys_[std::string{p.name()} + ":" + key];
-        const auto& plan = p.data()->compiled;
+        const auto& plan = detail::access::data(p)->compiled;
         auto answer = decision{};
         const auto counts = request.has_member && request.cost > 0 &&
                             request.verb != verb::refund && request.verb != verb::reset &&
@@ -111,7 +111,7 @@ class reference {
 /// Where nothing is shared, these begin when a key is first charged. Keys that share a state, or
 /// did, begin together, so they are held to the bound of the kind and not to the reference.
 [[nodiscard]] bool counts_from_first_use(const policy& p) {
-    const auto& plan = p.data()->compiled;
+    const auto& plan = detail::access::data(p)->compiled;
     return std::any_of(plan.limits.begin(), plan.limits.begin() + plan.size, [](const auto& l) {
         return l.kind == core::kind::stepwise || l.kind == core::kind::from_first;
     });

@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(more_policies_than_slots_lose_no_debt) {
     for (int i = 0; i < 50'000; ++i) {
         now += static_cast<std::int64_t>(random() % 50'000);
         const auto which = random() % 30;
-        const auto& p = *policies[which].data();
+        const auto& p = *colimit::detail::access::data(policies[which]);
         auto states = std::vector<rule_state>(p.compiled.size);
         (void)read(shared, p, now, states);
         auto& known = model[which];
@@ -165,13 +165,13 @@ BOOST_AUTO_TEST_CASE(what_is_owed_from_the_future_is_owed_for_its_own_time) {
         const auto t = i < 10 ? later : now;
         auto states =
             std::vector<rule_state>{{.t = t, .debt = 3'000'000, .num = 1'000'000, .capacity = 5}};
-        shared.write({}, *p.data(), t, {.states = states}, {});
+        shared.write({}, *colimit::detail::access::data(p), t, {.states = states}, {});
     }
     const auto newcomer = policy{"newcomer", gcra(5, 5s)};
     auto states = std::vector<rule_state>(1);
-    BOOST_TEST(read(shared, *newcomer.data(), now, states));
+    BOOST_TEST(read(shared, *colimit::detail::access::data(newcomer), now, states));
     BOOST_TEST(states[0].debt == 3'000'000);
-    BOOST_TEST(!read(shared, *newcomer.data(), now + 3'000'000, states));
+    BOOST_TEST(!read(shared, *colimit::detail::access::data(newcomer), now + 3'000'000, states));
 }
 
 BOOST_AUTO_TEST_CASE(ten_slots_serve_ten_rules_exactly) {
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(ten_slots_serve_ten_rules_exactly) {
                           gcra(5, 7h).named("g")};
     const auto now = std::int64_t{1'700'000'000'000'000};
     for (const auto* one : {&p, &q}) {
-        const auto& data = *one->data();
+        const auto& data = *colimit::detail::access::data(*one);
         auto states = std::vector<rule_state>(data.compiled.size);
         for (std::size_t i = 0; i < states.size(); ++i)
             states[i] = {
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(ten_slots_serve_ten_rules_exactly) {
         shared.write({}, data, now, {.states = states}, {});
     }
     for (const auto* one : {&p, &q}) {
-        const auto& data = *one->data();
+        const auto& data = *colimit::detail::access::data(*one);
         auto states = std::vector<rule_state>(data.compiled.size);
         BOOST_TEST(read(shared, data, now, states));
         for (std::size_t i = 0; i < states.size(); ++i)

@@ -31,7 +31,8 @@ class reference {
         const auto name = std::string{p.name()} + ":" + key;
         auto state = states_[name];
         auto answer = decision{};
-        switch (colimit::core::evaluate(p.data()->compiled, state, request, answer)) {
+        switch (colimit::core::evaluate(colimit::detail::access::data(p)->compiled, state, request,
+                                        answer)) {
         case colimit::core::effect::nothing:
             break;
         case colimit::core::effect::store:

@@ -97,7 +97,7 @@ class random_states {
 }
 
 [[nodiscard]] std::int64_t fitting(const policy& p, rule_state s, std::int64_t now) {
-    const auto& l = p.data()->compiled.limits[0];
+    const auto& l = detail::access::data(p)->compiled.limits[0];
     (void)core::advance(l, s, now);
     return core::visit(l.kind, [&]<class K>(K) { return K::available(l, s, l.capacity, now); });
 }
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(one_state_of_two_is_at_no_time_less_strict_than_either) {
             const auto now = start + states.number(0, 30 * hour);
             const auto a = states.next(versions, now);
             const auto b = states.next(versions, now);
-            const auto& l = own.data()->compiled.limits[0];
+            const auto& l = detail::access::data(own)->compiled.limits[0];
             const auto both = core::stricter(l, a, b);
             for (auto later = now; later < now + 40 * hour; later += states.number(1, 3 * hour))
                 for (const auto& p : versions) {

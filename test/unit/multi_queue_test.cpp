@@ -57,7 +57,7 @@ struct fixture {
 
     fake_operation& ask(std::string_view key, detail::call_request q = {}, const policy& p = five) {
         auto& op = ops.emplace_back(q);
-        BOOST_REQUIRE(!queue.submit(op, key, p.data()));
+        BOOST_REQUIRE(!queue.submit(op, key, detail::access::data(p)));
         return op;
     }
 
@@ -281,7 +281,7 @@ BOOST_FIXTURE_TEST_CASE(an_aborted_transaction_is_one_problem_and_permits_nothin
     (void)reply_head();
     (void)reply(queued(4) + "-NOPERM no 'zcount'\r\n" + queued(4).substr(5) +
                 "-EXECABORT Transaction discarded because of previous errors.\r\n");
-    const auto policy = five.data()->fingerprint;
+    const auto policy = detail::access::data(five)->fingerprint;
     BOOST_TEST((errors.codes == std::vector{errc::auth_failed}));
     BOOST_TEST(errors.failed == std::vector{policy});
     BOOST_TEST(errors.permitted.empty());
@@ -418,7 +418,7 @@ BOOST_FIXTURE_TEST_CASE(rows_are_bounded_by_calls_by_members_and_by_what_flies, 
     for (int i = 0; i < 3; ++i)
         ask("k");
     auto op = fake_operation{};
-    BOOST_TEST((queue.submit(op, "k", five.data()) == errc::too_many_in_flight));
+    BOOST_TEST((queue.submit(op, "k", detail::access::data(five)) == errc::too_many_in_flight));
 }
 
 BOOST_AUTO_TEST_CASE(cancelled_calls_make_room_behind_one_that_waits) {
@@ -426,12 +426,14 @@ BOOST_AUTO_TEST_CASE(cancelled_calls_make_room_behind_one_that_waits) {
     for (const auto* key : {"a", "b", "c", "d", "e", "f", "g", "h"})
         f.ask(key);
     auto one_more = fake_operation{};
-    BOOST_TEST((f.queue.submit(one_more, "i", five.data()) == errc::too_many_in_flight));
+    BOOST_TEST(
+        (f.queue.submit(one_more, "i", detail::access::data(five)) == errc::too_many_in_flight));
     for (std::size_t i = 2; i < 8; ++i)
         f.queue.withdraw(f.ops[i], boost::asio::error::operation_aborted);
     for (const auto* key : {"i", "j", "k", "l", "m", "n"})
         f.ask(key);
-    BOOST_TEST((f.queue.submit(one_more, "o", five.data()) == errc::too_many_in_flight));
+    BOOST_TEST(
+        (f.queue.submit(one_more, "o", detail::access::data(five)) == errc::too_many_in_flight));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -36,7 +36,7 @@ using namespace colimit;
 
 /// In seconds.
 [[nodiscard]] std::int64_t generation_of(const policy& p) {
-    return p.data()->compiled.generation / 1'000'000;
+    return detail::access::data(p)->compiled.generation / 1'000'000;
 }
 
 /// The hashes of a key's shard, by the limiter's prefix "t".
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_generation_is_what_the_slowest_rule_takes_to_recover) {
     BOOST_TEST(generation_of(policy{"p", gcra(1, 1s), fixed_window(5, 1min)}.with_storage(
                    storage::shared_hash)) == 60);
     BOOST_TEST(generation_of(packed(gcra(1, 1s)).prevent_duplicate(90s)) == 90);
-    BOOST_TEST(policy("p", gcra(1, 1s)).data()->compiled.generation == 0);
+    BOOST_TEST(detail::access::data(policy("p", gcra(1, 1s)))->compiled.generation == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_bucket_that_starts_with_less_is_remembered_until_it_is_as_good_as_new) {
@@ -81,10 +81,11 @@ BOOST_AUTO_TEST_CASE(nobody_owes_more_than_the_limit) {
     for (const auto& r : {gcra(3, 1s), gcra(3, 1s).stepwise(), fixed_window(5, 1h),
                           sliding_window(5, 1h), calendar(5, calendar_unit::day)}) {
         const auto p = packed(r);
-        BOOST_TEST(p.data()->compiled.limits[0].most == p.data()->compiled.limits[0].full);
+        BOOST_TEST(detail::access::data(p)->compiled.limits[0].most ==
+                   detail::access::data(p)->compiled.limits[0].full);
     }
     const auto held = packed(gcra(3, 1s)).prevent_duplicate(9s);
-    BOOST_TEST(held.data()->compiled.limits[1].most == 9'000'000);
+    BOOST_TEST(detail::access::data(held)->compiled.limits[1].most == 9'000'000);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_more_than_numbers_cannot_be_packed) {
@@ -98,19 +99,20 @@ BOOST_AUTO_TEST_CASE(what_is_more_than_numbers_cannot_be_packed) {
 
 BOOST_AUTO_TEST_CASE(a_policy_says_how_it_is_stored) {
     const policy plain{"p", gcra(5, 1s)};
-    BOOST_TEST((plain.options().storage == storage::per_key));
-    BOOST_TEST(
-        (plain.with_storage(storage::shared_hash).options().storage == storage::shared_hash));
+    BOOST_TEST((detail::access::options(plain).storage == storage::per_key));
+    BOOST_TEST((detail::access::options(plain.with_storage(storage::shared_hash)).storage ==
+                storage::shared_hash));
     BOOST_TEST((plain.with_storage(storage::shared_hash) != plain));
     BOOST_TEST((plain.with_storage(storage::shared_hash).with_storage(storage::per_key) == plain));
-    BOOST_TEST(plain.with_storage(storage::shared_hash).data()->identity != plain.data()->identity);
+    BOOST_TEST(detail::access::data(plain.with_storage(storage::shared_hash))->identity !=
+               detail::access::data(plain)->identity);
     BOOST_TEST(to_string(storage::per_key) == "per_key");
     BOOST_TEST(to_string(storage::shared_hash) == "shared_hash");
 }
 
 BOOST_AUTO_TEST_CASE(who_would_owe_for_longer_is_refused_with_the_reason) {
     const auto p = packed(gcra(5, 1s));
-    const auto& plan = p.data()->compiled;
+    const auto& plan = detail::access::data(p)->compiled;
     for (const auto verb : {detail::verb::block, detail::verb::reserve}) {
         const auto asked = detail::call_request{.verb = verb, .cost = 1, .at_least = 1};
         BOOST_TEST(!detail::is_valid(asked, plan));
@@ -142,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_batch_names_the_hashes_of_its_shards_and_the_fields_of_it
     const auto keys = key_of_each_shard();
     auto batch = redis::script_batch{4};
     auto ops = std::deque<test::fake_operation>(4);
-    batch.start(p.data(), detail::store_clock, 7);
+    batch.start(detail::access::data(p), detail::store_clock, 7);
     batch.add(ops[0], "t", keys[5]);
     batch.add(ops[1], "t", keys[2]);
     batch.add(ops[2], "t", keys[5]);
@@ -156,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_batch_names_the_hashes_of_its_shards_and_the_fields_of_it
                                         hashes_of(keys[2], "old"),
                                         hashes_of(keys[5], "new"),
                                         hashes_of(keys[5], "old"),
-                                        p.data()->wire,
+                                        detail::access::data(p)->wire,
                                         "7",
                                         "",
                                         "0",
@@ -172,7 +174,7 @@ struct two_shards {
     two_shards() {
         const auto p = packed(gcra(2, 1s));
         const auto keys = key_of_each_shard();
-        batch.start(p.data(), 5'000'000, 7);
+        batch.start(detail::access::data(p), 5'000'000, 7);
         batch.add(later, "t", keys[6]);
         batch.add(sooner, "t", keys[1]);
         auto out = std::string{};
@@ -219,7 +221,7 @@ BOOST_AUTO_TEST_CASE(shards_of_several_keys_follow_each_other) {
     auto batch = redis::script_batch{64};
     auto ops = std::deque<test::fake_operation>(64);
     auto shards = std::array<std::size_t, redis::shard_count>{};
-    batch.start(p.data(), 5'000'000, 7);
+    batch.start(detail::access::data(p), 5'000'000, 7);
     for (std::size_t i = 0; i < ops.size(); ++i) {
         batch.add(ops[i], "t", std::to_string(i));
         ++shards[redis::shard_of(hash::fnv1a_64(std::to_string(i)))];
@@ -258,7 +260,7 @@ BOOST_AUTO_TEST_CASE(a_batch_that_was_taken_back_takes_calls_in_all_its_shards) 
     const auto keys = key_of_each_shard();
     auto batch = redis::script_batch{8};
     auto ops = std::deque<test::fake_operation>(4);
-    batch.start(p.data(), detail::store_clock, 7);
+    batch.start(detail::access::data(p), detail::store_clock, 7);
     batch.add(ops[0], "t", keys[4]);
     batch.add(ops[1], "t", keys[2]);
     auto out = std::string{};

@@ -48,7 +48,7 @@ template<class... Rules>
 }
 
 [[nodiscard]] core::compiled_rule bucket_of(const rule& r) {
-    return policy{"p", r}.data()->compiled.rules()[0];
+    return detail::access::data(policy{"p", r})->compiled.rules()[0];
 }
 
 [[nodiscard]] std::vector<rule> numbered(std::size_t count) {
@@ -68,9 +68,9 @@ BOOST_AUTO_TEST_CASE(a_policy_keeps_its_name_and_rules_in_order) {
     BOOST_TEST_REQUIRE(p.size() == 2U);
     BOOST_TEST((p[0] == first));
     BOOST_TEST((p[1] == second));
-    BOOST_TEST(!p.data()->compiled.rules()[0].shadow);
-    BOOST_TEST(p.data()->compiled.rules()[1].shadow);
-    BOOST_TEST(policy(p).data() == p.data());
+    BOOST_TEST(!detail::access::data(p)->compiled.rules()[0].shadow);
+    BOOST_TEST(detail::access::data(p)->compiled.rules()[1].shadow);
+    BOOST_TEST(detail::access::data(policy(p)) == detail::access::data(p));
 }
 
 BOOST_AUTO_TEST_CASE(a_policy_has_1_to_8_rules) {

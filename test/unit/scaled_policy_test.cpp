@@ -21,7 +21,7 @@ using namespace colimit;
 
 [[nodiscard]] std::string share_of(const rule& r, fraction part) {
     const auto whole = policy{"p", r};
-    return to_string(detail::scaled(*whole.data(), part)[0]);
+    return to_string(detail::scaled(*detail::access::data(whole), part)[0]);
 }
 
 void check(const rule& r, fraction part, const rule& expected) {
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_rule_at_the_edge_of_the_arithmetic_stays_a_rule) {
         for (const auto part :
              {fraction{1, 1'000'000}, fraction{999'999, 1'000'000}, fraction{1, 3}}) {
             const auto whole = policy{"p", r};
-            const auto here = detail::scaled(*whole.data(), part);
+            const auto here = detail::scaled(*detail::access::data(whole), part);
             BOOST_TEST(here[0].capacity() <= r.capacity());
             BOOST_TEST(here[0].capacity() >= 1);
         }
@@ -70,17 +70,22 @@ BOOST_AUTO_TEST_CASE(names_options_and_the_place_of_the_state_stay) {
     const auto whole = policy{"p", gcra(100, 1s).named("a").shadow(), sliding_log(10, 1min)}
                            .prevent_duplicate(5s)
                            .with_prefix("x");
-    const auto here = detail::scaled(*whole.data(), {1, 2});
+    const auto here = detail::scaled(*detail::access::data(whole), {1, 2});
     BOOST_TEST((here == policy{"p", gcra(100, 2s).burst(50).named("a").shadow(),
                                sliding_log(5, 1min).named("sliding_log")}
                             .prevent_duplicate(5s)
                             .with_prefix("x")));
-    BOOST_TEST((here.data()->id == whole.data()->id));
-    for (std::uint32_t i = 0; i < whole.data()->compiled.slots; ++i)
-        BOOST_TEST(here.data()->compiled.limits[i].tag == whole.data()->compiled.limits[i].tag);
-    BOOST_TEST(detail::scaled(*whole.shadow().data(), {1, 2}).options().shadow);
+    BOOST_TEST((detail::access::data(here)->id == detail::access::data(whole)->id));
+    for (std::uint32_t i = 0; i < detail::access::data(whole)->compiled.slots; ++i)
+        BOOST_TEST(detail::access::data(here)->compiled.limits[i].tag ==
+                   detail::access::data(whole)->compiled.limits[i].tag);
+    BOOST_TEST(
+        detail::access::options(detail::scaled(*detail::access::data(whole.shadow()), {1, 2}))
+            .shadow);
     const auto packed = policy{"p", gcra(100, 1s)}.with_storage(storage::shared_hash);
-    BOOST_TEST((detail::scaled(*packed.data(), {1, 2}).options().storage == storage::shared_hash));
+    BOOST_TEST(
+        (detail::access::options(detail::scaled(*detail::access::data(packed), {1, 2})).storage ==
+         storage::shared_hash));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

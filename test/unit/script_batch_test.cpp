@@ -37,7 +37,7 @@ const auto rules = policy{"p", gcra(2, 1s)};
 
 /// A batch of three keys and its calls.
 struct fixture {
-    fixture() { batch.start(rules.data(), detail::store_clock, 7); }
+    fixture() { batch.start(detail::access::data(rules), detail::store_clock, 7); }
 
     fake_operation& add(std::string_view key, detail::call_request q = {}) {
         auto& op = ops.emplace_back(q);
@@ -85,7 +85,7 @@ BOOST_FIXTURE_TEST_CASE(single_allows_of_cost_1_are_named_by_their_keys_alone, f
     BOOST_TEST(words.at(2) == "2");
     BOOST_TEST(words.at(3).ends_with("}:p:k:a"));
     BOOST_TEST(words.at(4).ends_with("}:p:k:b\r\n"));
-    BOOST_TEST(words.at(5) == rules.data()->wire);
+    BOOST_TEST(words.at(5) == detail::access::data(rules)->wire);
     BOOST_TEST(words.at(6) == "7");
     BOOST_TEST(words.at(7) == "");
     BOOST_TEST(words.at(8) == "0");
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_number_of_calls_has_two_bytes_where_one_is_not_enough) {
     for (const auto calls : {255, 256}) {
         auto batch = redis::script_batch{300};
         auto ops = std::deque<fake_operation>(static_cast<std::size_t>(calls) + 1);
-        batch.start(rules.data(), detail::store_clock, 7);
+        batch.start(detail::access::data(rules), detail::store_clock, 7);
         batch.add(ops[0], "t", "b");
         for (std::size_t i = 1; i < ops.size(); ++i)
             batch.add(ops[i], "t", "a");
@@ -146,7 +146,7 @@ BOOST_FIXTURE_TEST_CASE(equal_calls_in_a_row_are_one_entry, fixture) {
     BOOST_TEST(script_call{words}.calls.size() == 6U);
     BOOST_TEST(batch.sent().calls == 6U);
     BOOST_TEST(batch.sent().entries == 2U);
-    batch.start(rules.data(), detail::store_clock, 8);
+    batch.start(detail::access::data(rules), detail::store_clock, 8);
     for (const auto least : {2, 1, 1})
         add("a", {.cost = 2, .at_least = least});
     add("a", {.verb = verb::peek, .cost = 2, .at_least = 1});
@@ -156,7 +156,7 @@ BOOST_FIXTURE_TEST_CASE(equal_calls_in_a_row_are_one_entry, fixture) {
 
 BOOST_FIXTURE_TEST_CASE(calls_of_different_members_are_different_calls, fixture) {
     const policy members{"m", distinct(5, 1h)};
-    batch.start(members.data(), detail::store_clock, 7);
+    batch.start(detail::access::data(members), detail::store_clock, 7);
     for (const auto* member : {"x", "x", "y", "x"})
         add("a", {.member = member, .has_member = true});
     (void)encode();
@@ -184,7 +184,7 @@ BOOST_FIXTURE_TEST_CASE(calls_on_one_key_get_the_answers_of_one_after_another, f
 
 BOOST_FIXTURE_TEST_CASE(a_supplied_clock_is_sent_and_decides, fixture) {
     auto server = script_double{rules};
-    batch.start(rules.data(), 123'456'789, 7);
+    batch.start(detail::access::data(rules), 123'456'789, 7);
     auto& op = add("a", {.now = 123'456'789});
     BOOST_TEST(script_call{encode().at(0)}.clock == "123456789");
     BOOST_TEST((answer(server) == redis::recovery::keep));
@@ -192,14 +192,14 @@ BOOST_FIXTURE_TEST_CASE(a_supplied_clock_is_sent_and_decides, fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(it_takes_calls_of_its_policy_and_clock_only, fixture) {
-    BOOST_TEST(batch.fits(rules.data(), detail::store_clock));
-    BOOST_TEST(batch.fits(policy("p", gcra(2, 1s)).data(), detail::store_clock));
-    BOOST_TEST(!batch.fits(policy("q", gcra(2, 1s)).data(), detail::store_clock));
-    BOOST_TEST(!batch.fits(policy("p", gcra(3, 1s)).data(), detail::store_clock));
-    BOOST_TEST(!batch.fits(rules.data(), 5));
+    BOOST_TEST(batch.fits(detail::access::data(rules), detail::store_clock));
+    BOOST_TEST(batch.fits(detail::access::data(policy("p", gcra(2, 1s))), detail::store_clock));
+    BOOST_TEST(!batch.fits(detail::access::data(policy("q", gcra(2, 1s))), detail::store_clock));
+    BOOST_TEST(!batch.fits(detail::access::data(policy("p", gcra(3, 1s))), detail::store_clock));
+    BOOST_TEST(!batch.fits(detail::access::data(rules), 5));
     add("a");
     (void)encode();
-    BOOST_TEST(!batch.fits(rules.data(), detail::store_clock));
+    BOOST_TEST(!batch.fits(detail::access::data(rules), detail::store_clock));
 }
 
 BOOST_FIXTURE_TEST_CASE(it_is_full_by_keys_and_by_calls, fixture) {
@@ -209,7 +209,7 @@ BOOST_FIXTURE_TEST_CASE(it_is_full_by_keys_and_by_calls, fixture) {
     add("c");
     BOOST_TEST(batch.is_full());
 
-    batch.start(rules.data(), detail::store_clock, 8);
+    batch.start(detail::access::data(rules), detail::store_clock, 8);
     for (int i = 0; i < 1023; ++i)
         add("a");
     BOOST_TEST(!batch.is_full());
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(equal_calls_that_a_count_of_members_denies_find_what_is_sto
     auto state = core::key_state{};
     auto ignored = decision{};
     (void)core::evaluate(
-        high.data()->compiled, state,
+        detail::access::data(high)->compiled, state,
         {.verb = verb::charge, .cost = 20, .at_least = 20, .now = now - 6 * second}, ignored);
     auto facts = std::string{};
     for (int call = 0; call < 2; ++call)
@@ -332,13 +332,14 @@ BOOST_AUTO_TEST_CASE(equal_calls_that_a_count_of_members_denies_find_what_is_sto
     for (const auto found_end : {end, 2 * end}) {
         state.states[1] = {.t = found_end, .debt = 3, .num = 1, .capacity = 1};
         auto f = fixture{};
-        f.batch.start(low.data(), detail::store_clock, 7);
+        f.batch.start(detail::access::data(low), detail::store_clock, 7);
         for (const std::string_view member : {"ann", "bob"})
             f.add("a", {.member = member, .has_member = true});
         (void)f.encode();
         auto reply = std::string{};
         redis::resp::append_array(reply, 3);
-        redis::resp::append_bulk(reply, test::encode_value(low.data()->compiled, state, 0));
+        redis::resp::append_bulk(reply,
+                                 test::encode_value(detail::access::data(low)->compiled, state, 0));
         redis::resp::append_bulk(reply, facts);
         redis::resp::append_bulk(reply, "7 1000 0 0 -");
         BOOST_TEST((f.read(reply) == redis::recovery::keep));

@@ -167,7 +167,7 @@ BOOST_FIXTURE_TEST_CASE(an_error_is_reported_with_the_policy_of_its_calls, fixtu
     (void)write();
     (void)reply("-NOPERM this user has no permissions to run the 'evalsha' command\r\n");
     BOOST_TEST((errors.codes == std::vector{errc::auth_failed}));
-    BOOST_TEST(errors.failed == std::vector{rules.data()->fingerprint});
+    BOOST_TEST(errors.failed == std::vector{detail::access::data(rules)->fingerprint});
     BOOST_TEST(errors.permitted.empty());
 }
 
@@ -184,7 +184,7 @@ BOOST_FIXTURE_TEST_CASE(a_batch_is_permitted_unless_a_key_of_it_is_denied, fixtu
         }
         BOOST_TEST((reply(answer.bytes()) == redis::recovery::keep));
     }
-    const auto policy = rules.data()->fingerprint;
+    const auto policy = detail::access::data(rules)->fingerprint;
     BOOST_TEST((errors.codes == std::vector{errc::server_error, errc::auth_failed}));
     BOOST_TEST(errors.failed == std::vector(2, policy));
     BOOST_TEST(errors.permitted == std::vector(2, policy));

@@ -30,7 +30,7 @@ const bloom_filter blocks{"f", {.capacity = 10'000'000}};
 /// A batch of eight ids.
 struct fixture {
     explicit fixture(const bloom_filter& f = one_block) {
-        batch.start(f.data(), detail::store_clock, 7);
+        batch.start(detail::access::data(f), detail::store_clock, 7);
     }
 
     fake_operation& add(std::string_view id) {
@@ -81,7 +81,7 @@ BOOST_FIXTURE_TEST_CASE(ids_are_asked_by_their_block_in_both_generations, fixtur
     const auto words = encode();
     BOOST_TEST(words.at(1) == redis::seen_script.sha1);
     BOOST_TEST(words.at(2) == "2");
-    const auto& shape = *one_block.data()->filter;
+    const auto& shape = *detail::access::data(one_block)->filter;
     const auto even = redis::bitmap_family(shape, 0);
     const auto odd = redis::bitmap_family(shape, 1);
     BOOST_TEST(words.at(3).ends_with(":f:" + std::string{even.begin(), even.end()} + "k:0"));

@@ -52,7 +52,7 @@ const auto one = policy{"p", gcra(3, 1s).named("a")};
 const auto two = policy{"p", gcra(3, 1s).named("a"), gcra(5, 7s).burst(2).named("b").shadow()};
 
 [[nodiscard]] const core::compiled_policy& plan_of(const policy& p) {
-    return p.data()->compiled;
+    return detail::access::data(p)->compiled;
 }
 
 [[nodiscard]] std::uint32_t tag_a() {
@@ -77,22 +77,22 @@ BOOST_AUTO_TEST_CASE(a_plan_is_the_number_of_rules_and_their_numbers) {
         expected += bytes_of(static_cast<double>(l.calendar));
     }
     BOOST_TEST(core::encode_policy(plan) == expected);
-    BOOST_TEST(two.data()->wire == expected);
+    BOOST_TEST(detail::access::data(two)->wire == expected);
     BOOST_TEST(expected.size() == 3U + 2 * 86);
 }
 
 BOOST_AUTO_TEST_CASE(a_packed_plan_ends_with_its_generation) {
     const auto packed =
         policy{"p", gcra(2, std::chrono::seconds{1})}.with_storage(storage::shared_hash);
-    const auto& wire = packed.data()->wire;
+    const auto& wire = detail::access::data(packed)->wire;
     BOOST_TEST(wire[2] == '\x02');
-    BOOST_TEST(packed.shadow().data()->wire[2] == '\x03');
+    BOOST_TEST(detail::access::data(packed.shadow())->wire[2] == '\x03');
     BOOST_TEST(wire.substr(3 + 86) == bytes_of(1'000'000.0));
 }
 
 BOOST_AUTO_TEST_CASE(a_hold_follows_the_rules_of_a_plan) {
     const auto held = two.prevent_duplicate(std::chrono::seconds{5});
-    const auto& wire = held.data()->wire;
+    const auto& wire = detail::access::data(held)->wire;
     BOOST_TEST(wire.substr(0, 2) == "\x02\x03");
     BOOST_TEST(wire.size() == 3U + 3 * 86);
 }

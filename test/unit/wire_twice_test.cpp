@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 BOOST_AUTO_TEST_CASE(of_a_rule_that_stands_twice_in_a_value_the_first_counts) {
     const auto both =
         colimit::policy{"p", colimit::gcra(1, 1s).named("a"), colimit::gcra(1, 1s).named("b")};
-    const auto& plan = both.data()->compiled;
+    const auto& plan = colimit::detail::access::data(both)->compiled;
     auto state = colimit::core::key_state{};
     state.states[0] = {.t = 1, .debt = 10, .num = 1'000'000, .capacity = 1};
     state.states[1] = {.t = 1, .debt = 20, .num = 1'000'000, .capacity = 1};

@@ -3,8 +3,7 @@
 // A call with its handler. Its memory comes from a pool of its limiter (or the handler's allocator)
 // and is freed before the handler runs, so a call in the steady state allocates nothing.
 
-#ifndef COLIMIT_DETAIL_CALL_OPERATION_HPP
-#define COLIMIT_DETAIL_CALL_OPERATION_HPP
+#pragma once
 
 #include <colimit/detail/operation.hpp>
 
@@ -262,5 +261,3 @@ class initiation {
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -2,8 +2,7 @@
 //
 // The arguments of a verb for one key, as plain numbers.
 
-#ifndef COLIMIT_DETAIL_QUESTION_HPP
-#define COLIMIT_DETAIL_QUESTION_HPP
+#pragma once
 
 #include <colimit/options.hpp>
 
@@ -70,5 +69,3 @@ struct call_request {
 }
 
 } // namespace colimit::detail
-
-#endif

@@ -3,8 +3,7 @@
 // An incomplete call: one intrusive node with everything that a store needs until the handler runs.
 // This is the part that the stores see; call_operation.hpp adds the handler.
 
-#ifndef COLIMIT_DETAIL_OPERATION_HPP
-#define COLIMIT_DETAIL_OPERATION_HPP
+#pragma once
 
 #include <colimit/check_item.hpp>
 #include <colimit/decision.hpp>
@@ -98,5 +97,3 @@ struct operation
 };
 
 } // namespace colimit::detail
-
-#endif

@@ -213,14 +213,14 @@ bool script_batch::add_checks(detail::operation& op, std::string_view prefix) {
     BOOST_ASSERT(calls_.empty());
     plain_ = false;
     for (const auto& c : op.checks)
-        joint_.push_back(c.policy.data());
+        joint_.push_back(detail::access::data(c.policy));
     check_answers_.assign(op.checks.size(), {});
     check_states_.resize(op.checks.size());
     for (const auto& c : op.checks) {
         const auto hash = hash::fnv1a_64(c.key);
         const auto request = detail::make_request(detail::verb::allow, c.options);
-        make_key(prefix, *c.policy.data(), c.key, hash);
-        make_member(*c.policy.data(), request);
+        make_key(prefix, *detail::access::data(c.policy), c.key, hash);
+        make_member(*detail::access::data(c.policy), request);
         (void)insert_call(request, hash, member_);
         if (entries_.size() != calls_.size())
             return false;

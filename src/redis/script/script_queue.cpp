@@ -114,9 +114,9 @@ error_code script_queue::submit_checks(detail::operation& op) {
     return take(op, op.checks.size(), [&] {
         auto made = take_spare();
         auto& b = made.front();
-        b.start(op.checks.front().policy.data(), op.request.now, nonce_++);
+        b.start(detail::access::data(op.checks.front().policy), op.request.now, nonce_++);
         if (!b.add_checks(op, settings_.prefix)) {
-            b.start(op.checks.front().policy.data(), op.request.now, 0);
+            b.start(detail::access::data(op.checks.front().policy), op.request.now, 0);
             spare_.splice(spare_.begin(), made);
             return detail::error_of(detail::fault::checks_same_state);
         }

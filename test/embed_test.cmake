@@ -1,8 +1,8 @@
-# Tests embed.cmake with valid and invalid templates:
+# Tests lua/embed.cmake with valid and invalid templates:
 #
-#     cmake -P lua/embed_test.cmake
+#     cmake -P test/embed_test.cmake
 cmake_minimum_required(VERSION 3.25)
-set(embed ${CMAKE_CURRENT_LIST_DIR}/embed.cmake)
+set(embed ${CMAKE_CURRENT_LIST_DIR}/../lua/embed.cmake)
 string(RANDOM LENGTH 12 name)
 set(folder "$ENV{TMPDIR}")
 if(folder STREQUAL "")
