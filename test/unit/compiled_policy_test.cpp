@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-BOOST_AUTO_TEST_SUITE(plans)
+BOOST_AUTO_TEST_SUITE(compiled_policies)
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstdint>
 
-BOOST_AUTO_TEST_SUITE(holds)
+BOOST_AUTO_TEST_SUITE(lockouts)
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
-BOOST_AUTO_TEST_SUITE(holds)
+BOOST_AUTO_TEST_SUITE(lockouts)
 
 namespace {
 
