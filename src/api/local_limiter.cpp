@@ -2,7 +2,7 @@
 //
 // The in-process store with plain functions: checks arguments and reads the clock.
 
-#include <base/system_clock.hpp>
+#include <base/clocks.hpp>
 #include <colimit/local_limiter.hpp>
 #include <memory/bloom_filters.hpp>
 #include <memory/store.hpp>

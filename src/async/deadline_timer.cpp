@@ -6,8 +6,6 @@
 #include <async/deadline_timer.hpp>
 #include <async/post_preallocated.hpp>
 
-#include <boost/asio/bind_allocator.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <mutex>
@@ -42,9 +40,8 @@ void deadline_timer::wait(const std::shared_ptr<void>& owner) noexcept {
     is_waiting_ = true;
     try {
         timer_.expires_at(steady_clock::time_point{microseconds{at_}});
-        timer_.async_wait(asio::bind_allocator(
-            handler_allocator<char>{memory_},
-            [this, owner](boost::system::error_code /*called off*/) { wake(owner); }));
+        timer_.async_wait(with_memory(
+            memory_, [this, owner](boost::system::error_code /*called off*/) { wake(owner); }));
     } catch (const std::bad_alloc&) {
         wait_for_a_turn(owner);
     }

@@ -9,7 +9,6 @@
 #include <async/handler_memory.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -24,7 +23,7 @@ namespace asio = boost::asio;
 /// executors, including strands, may have to allocate.
 template<class Function>
 void post_preallocated(const asio::any_io_executor& executor, handler_memory& memory, Function f) {
-    auto bound = asio::bind_allocator(handler_allocator<char>{memory}, std::move(f));
+    auto bound = with_memory(memory, std::move(f));
     if (const auto* context = executor.target<asio::io_context::executor_type>())
         return asio::post(*context, std::move(bound));
     if (const auto* pool = executor.target<asio::thread_pool::executor_type>())

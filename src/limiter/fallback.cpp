@@ -2,7 +2,7 @@
 //
 // The in-process store behind a server, and the modes that need no store.
 
-#include <base/system_clock.hpp>
+#include <base/clocks.hpp>
 #include <core/verb_traits.hpp>
 #include <limiter/fallback.hpp>
 #include <limiter/kept_checks.hpp>

@@ -3,7 +3,7 @@
 // The stages of a call, from its start to its handler.
 
 #include <async/post_preallocated.hpp>
-#include <base/steady_clock.hpp>
+#include <base/clocks.hpp>
 #include <hash/process_secret.hpp>
 #include <limiter/allow_many.hpp>
 #include <limiter/core_service.hpp>

@@ -2,7 +2,7 @@
 //
 // Reads the clock, as the store has none.
 
-#include <base/system_clock.hpp>
+#include <base/clocks.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/memory_backend.hpp>
 

@@ -22,23 +22,11 @@ namespace {
 constexpr std::int64_t precision = 20;
 
 /// Receives the reply to a reservation that was cancelled in flight, and releases it.
-struct orphaned_reservation final : operation {
-    orphaned_reservation(limiter_core& core, const operation& cancelled, const reservation& from)
-        : operation(core, &finish_call), place(from.key, from.policy) {
-        kind = call_kind::release;
-        request = cancelled.request;
-        denied_at = cancelled.denied_at;
-    }
-
-    static void finish_call(operation* base, bool invoke) {
-        const auto self =
-            std::unique_ptr<orphaned_reservation>{static_cast<orphaned_reservation*>(base)};
-        if (invoke && !self->ec && self->result.allowed())
-            self->owner->release(self->place, self->request.cost, core::recovers_at(self->result));
-    }
-
-    reservation place;
-};
+void release_orphan(operation* base, bool invoke) {
+    const auto self = std::unique_ptr<reservation_call>{static_cast<reservation_call*>(base)};
+    if (invoke && !self->ec && self->result.allowed())
+        self->owner->release(self->entry, self->request.cost, core::recovers_at(self->result));
+}
 
 } // namespace
 
@@ -96,9 +84,11 @@ void redis_backend::cancel(operation& op, error_code why) {
 
 bool redis_backend::leave_reservation_behind(operation& op) noexcept {
     try {
-        auto replacement = std::make_unique<orphaned_reservation>(
-            core_, op, static_cast<const reservation&>(*op.attached));
-        calls_->substitute(op, *replacement.release());
+        auto* orphan = new reservation_call{core_, static_cast<const reservation&>(*op.attached),
+                                            &release_orphan};
+        orphan->request = op.request;
+        orphan->denied_at = op.denied_at;
+        calls_->substitute(op, *orphan);
         return true;
     } catch (const std::bad_alloc&) { // the reservation lapses
         return false;

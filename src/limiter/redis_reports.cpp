@@ -2,7 +2,7 @@
 //
 // Each event is sent once, with the problem that led to it.
 
-#include <base/steady_clock.hpp>
+#include <base/clocks.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/redis_reports.hpp>
 #include <redis/connection/session.hpp>

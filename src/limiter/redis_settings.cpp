@@ -2,7 +2,7 @@
 //
 // Makes the parts of a limiter from its configuration, and the clock that all of them use.
 
-#include <base/steady_clock.hpp>
+#include <base/clocks.hpp>
 #include <limiter/redis_settings.hpp>
 #include <redis/multi/multi_queue.hpp>
 #include <redis/protocol/key.hpp>

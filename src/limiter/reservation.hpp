@@ -40,4 +40,14 @@ struct reservation final : attachment, turn_hook, key_hook {
     bool cancelled = false;        ///< after the decision, before it was added to the wait queue
 };
 
+/// A call without a caller that concerns a reservation.
+struct reservation_call final : operation {
+    reservation_call(limiter_core& core, const reservation& about, finish_function f)
+        : operation(core, f), entry(about.key, about.policy) {
+        kind = call_kind::release;
+    }
+
+    reservation entry;
+};
+
 } // namespace colimit::detail

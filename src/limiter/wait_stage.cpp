@@ -19,20 +19,6 @@ namespace {
     return op.result.source == decision_source::fallback;
 }
 
-/// Releases a reservation; its result is ignored.
-struct release_op final : operation {
-    release_op(limiter_core& core, const reservation& from, std::int64_t cost, std::int64_t end)
-        : operation(core, &finish_call), entry(from.key, from.policy) {
-        request = {verb::unreserve, cost, end};
-    }
-
-    static void finish_call(operation* base, bool /*invoke*/) {
-        delete static_cast<release_op*>(base);
-    }
-
-    reservation entry;
-};
-
 } // namespace
 
 wait_stage::wait_stage(limiter_core& core, std::size_t most)
@@ -102,12 +88,14 @@ void wait_stage::release(const reservation& entry, std::int64_t cost, std::int64
     if (entry.is_from_fallback)
         return core_.release_in_fallback(entry, cost, end);
     try {
-        auto* op = new release_op{core_, entry, cost, end};
+        auto* op = new reservation_call{core_, entry, [](operation* base, bool /*invoke*/) {
+                                            delete static_cast<reservation_call*>(base);
+                                        }};
         const auto& kept = op->entry;
         core_.start_locked(*op, {.kind = call_kind::release,
                                  .key = kept.key,
                                  .policy = &kept.policy,
-                                 .request = op->request});
+                                 .request = {verb::unreserve, cost, end}});
     } catch (const std::bad_alloc&) { // the reservation lapses
     }
 }

@@ -2,7 +2,7 @@
 //
 // Executes the actions of a connection's state machines, which make the decisions.
 
-#include <base/steady_clock.hpp>
+#include <base/clocks.hpp>
 #include <redis/connection/connection.hpp>
 
 #include <boost/asio/post.hpp>

@@ -4,7 +4,7 @@
 // them.
 
 #include <async/post_preallocated.hpp>
-#include <base/steady_clock.hpp>
+#include <base/clocks.hpp>
 #include <redis/connection/connection.hpp>
 
 #include <algorithm>
