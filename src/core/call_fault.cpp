@@ -77,7 +77,7 @@ static_assert(std::ranges::all_of(texts,
 /// Returns the text with `value` for its %, if it has one.
 [[nodiscard]] std::string filled_in(std::string_view text, std::string_view value) {
     auto out = std::string{text};
-    if (const auto at = out.find('%'); at != out.npos)
+    if (const auto at = out.find('%'); at != std::string::npos)
         out.replace(at, 1, value);
     return out;
 }

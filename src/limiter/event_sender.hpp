@@ -36,7 +36,7 @@ class event_sender {
             auto what =
                 event{.kind = kind, .at = std::chrono::system_clock::now(), .cause = find_cause()};
             boost::asio::post(executor_, [to = to_, what = std::move(what)] { (*to)(what); });
-        } catch (...) { // the event is lost, as documented
+        } catch (...) { // NOLINT(bugprone-empty-catch): the event is lost, as documented
         }
     }
     void send(event_kind kind) const noexcept {

@@ -76,7 +76,8 @@ void redis_backend::cancel(operation& op, error_code why) {
         op.is_held = false;
         return core_.complete(op, why);
     }
-    if (op.request.verb == verb::reserve && calls_->is_sent(op) && leave_reservation_behind(op))
+    if (op.request.verb == verb::reserve && redis::call_queue::is_sent(op) &&
+        leave_reservation_behind(op))
         return core_.complete(op, why);
     calls_->withdraw(op, why);
     complete_ended();

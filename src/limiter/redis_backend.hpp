@@ -34,7 +34,7 @@ class redis_backend final : public backend, private redis::connection_owner {
     void start(operation& op, const call& c) override;
     void cancel(operation& op, error_code why) override;
     [[nodiscard]] bool is_sent(const operation& op) const noexcept override {
-        return op.kind != call_kind::ready && calls_->is_sent(op);
+        return op.kind != call_kind::ready && redis::call_queue::is_sent(op);
     }
     void shutdown(error_code why) noexcept override;
     void on_fallback(const operation& op, error_code why) noexcept override;
