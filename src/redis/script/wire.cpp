@@ -130,8 +130,8 @@ core::key_state decode_value(const core::compiled_policy& rules,
     if (rules.packed && rules.slots == 1 && core::has_fixed_numbers(only.kind) &&
         value->size() == moving_bytes) { // brief
         auto& s = state.states[0];
-        state.stale =
-            !read_whole(value->data(), 0, s.t) || !read_whole(value->data() + 8, 0, s.debt);
+        const auto* at = value->data();
+        state.stale = !read_whole(at, 0, s.t) || !read_whole(at + 8, 0, s.debt);
         s.num = only.num;
         s.capacity = only.marked;
     } else {
