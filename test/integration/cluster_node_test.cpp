@@ -39,7 +39,7 @@ struct cluster {
             ;
     }
 
-    test::redis_server server{{.arguments = {"--cluster-enabled", "yes"}}};
+    test::redis_server server{{.tcp = true, .arguments = {"--cluster-enabled", "yes"}}};
     test::raw_client look = server.connect();
 };
 
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(checks_in_several_slots_are_an_invalid_argument_with_the_re
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_that_is_served_elsewhere_is_an_error_in_every_failure_mode) {
-    auto server = test::redis_server{{.arguments = {"--cluster-enabled", "yes"}}};
+    auto server = test::redis_server{{.tcp = true, .arguments = {"--cluster-enabled", "yes"}}};
     for (const auto instead : {failure_mode::local, failure_mode::allow, failure_mode::error}) {
         for (const auto how : {execution_mode::script, execution_mode::multi}) {
             auto l = live{server.address(), [&](config& s) {

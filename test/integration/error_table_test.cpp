@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_busy_is_unavailable_on_a_connection_that_i
 }
 
 BOOST_AUTO_TEST_CASE(a_cluster_without_its_slots_is_an_error_on_a_connection_that_is_kept) {
-    auto server = test::redis_server{{.arguments = {"--cluster-enabled", "yes"}}};
+    auto server = test::redis_server{{.tcp = true, .arguments = {"--cluster-enabled", "yes"}}};
     auto look = server.connect();
     auto l = live{server.address()};
     l.run([&]() -> asio::awaitable<void> {

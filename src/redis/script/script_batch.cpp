@@ -134,7 +134,7 @@ void script_batch::make_member(const detail::policy_data& p, const detail::call_
 }
 
 void script_batch::add(detail::operation& op, std::string_view prefix, std::string_view key) {
-    BOOST_ASSERT(takes_calls());
+    BOOST_ASSERT(!encoded);
     auto block = std::string{};
     if (policy_->filter) {
         // An id belongs to the key of its block, whose name is the block's number.

@@ -89,7 +89,8 @@ class script_batch final : public batch_of<script_call> {
     /// Returns whether it takes one more call for a key that it has.
     [[nodiscard]] bool takes_calls() const noexcept { return calls_.size() < most_calls_; }
 
-    /// Adds a call; the batch is not full. If it throws (bad_alloc), the batch is unchanged.
+    /// Adds a call to a batch that is not encoded. The queue asks `is_full` and `takes_calls`
+    /// first, which bound the reply. If it throws (bad_alloc), the batch is unchanged.
     void add(detail::operation& op, std::string_view prefix, std::string_view key);
 
     /// Adds all checks of an operation, or none, instead of calls. Returns false if two of them
