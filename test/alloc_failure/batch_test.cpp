@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <alloc_failure/failing_new.hpp>
+#include <redis/multi/multi_queue.hpp>
 #include <support/script_queue_bench.hpp>
 
 #include <boost/asio/error.hpp>
@@ -74,6 +75,31 @@ BOOST_AUTO_TEST_CASE(a_batch_that_could_not_be_written_is_written_later) {
             ++i;
         BOOST_TEST(i > 2);
     }
+}
+
+/// With MULTI a call that found no memory leaves an empty batch, which is no cleanup.
+BOOST_AUTO_TEST_CASE(a_call_without_memory_does_not_stop_the_calls_after_it) {
+    const auto log = policy{"p", sliding_log(10, 1h)};
+    auto queue =
+        redis::multi_queue{{.prefix = "t", .batch_size = 1, .batches_in_flight = 1, .clock = [] {
+                                return std::int64_t{0};
+                            }}};
+    queue.begin_connection({.origin = "run.1.", .time = 1, .asked = 1, .answered = 1});
+    auto calls = std::deque<test::fake_operation>(2);
+    const auto long_key = std::string(250, 'k'); // more than the usual key, so memory has to grow
+    {
+        const auto shortage = test::shortage{1, 100};
+        const auto ec = queue.submit(calls[0], long_key, detail::access::data(log));
+        BOOST_TEST((ec == boost::system::errc::not_enough_memory));
+    }
+    auto out = std::string{};
+    queue.write(out, 0, 0);
+    BOOST_TEST(out.empty());
+    BOOST_REQUIRE(!queue.submit(calls[1], "k", detail::access::data(log)));
+    BOOST_TEST(queue.wants_to_write());
+    queue.write(out, 0, 0);
+    BOOST_TEST(queue.expects_reply());
+    queue.fail_all(errc::closed);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

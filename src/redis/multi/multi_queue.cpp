@@ -24,7 +24,8 @@ multi_queue::multi_queue(queue_settings settings) : batch_queue(std::move(settin
 }
 
 void multi_queue::retire(batches& from, batches::iterator which) {
-    if (!which->has_calls()) {
+    // A waiting batch without calls is one whose first call found no memory.
+    if (&from == &in_flight_ && !which->has_calls()) {
         --cleanups_in_flight_;
         return spare_cleanups_.splice(spare_cleanups_.begin(), from, which);
     }
