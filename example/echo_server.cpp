@@ -33,15 +33,6 @@ using colimit::error_code;
 constexpr auto as_tuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t longest_line = 4096;
 
-/// Returns the key: without the port, which differs for each connection of a client, and the same
-/// for an IPv4 client over IPv4 and IPv6.
-std::string address_of(const tcp::endpoint& client) {
-    const auto address = client.address();
-    if (address.is_v6() && address.to_v6().is_v4_mapped())
-        return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
-    return address.to_string();
-}
-
 std::string refusal(const colimit::decision& d) {
     if (d.outcome == colimit::outcome::never)
         return "refused\n";
@@ -105,7 +96,9 @@ class echo_server {
         const auto peer = socket.remote_endpoint(ec);
         if (ec || !acceptor_.is_open())
             co_return; // the client has disconnected, or the server stops
-        const auto key = address_of(peer);
+        // Without the port, which differs for each connection of a client; an IPv6 client by its
+        // network of 64 bits, as it may use any address there.
+        const auto key = colimit::key::address(peer.address());
         sockets_.insert(&socket);
         std::string received;
         auto is_open = true;
@@ -116,7 +109,7 @@ class echo_server {
     }
 
     /// Returns false if the connection is to be closed.
-    asio::awaitable<bool> answer_line(tcp::socket& socket, const std::string& key,
+    asio::awaitable<bool> answer_line(tcp::socket& socket, const colimit::scoped_key& key,
                                       std::string& received) {
         const auto [ec, size] = co_await asio::async_read_until(
             socket, asio::dynamic_buffer(received, longest_line), '\n', as_tuple);

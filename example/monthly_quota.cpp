@@ -18,15 +18,16 @@ using namespace std::chrono_literals;
 
 const colimit::policy plan{"export", colimit::calendar(3, colimit::calendar_unit::month, 8h)};
 const colimit::policy company{"export-company", colimit::fixed_window(4, 1h)};
-const colimit::policy everybody{"export-all", colimit::gcra(100, 1s)};
+const colimit::policy all_clients{"export-all", colimit::gcra(100, 1s)};
 
 asio::awaitable<void> start_export(colimit::limiter& limiter, std::string_view user,
                                    colimit::time_point now) {
     const auto mine = colimit::key::user(user);
+    const auto all = colimit::key::global();
     auto checks = std::array{
         colimit::check_item{.key = mine, .policy = plan, .options = {.now = now}},
         colimit::check_item{.key = "acme", .policy = company, .options = {.now = now}},
-        colimit::check_item{.key = "all", .policy = everybody, .options = {.now = now}},
+        colimit::check_item{.key = all, .policy = all_clients, .options = {.now = now}},
     };
     const auto d = co_await limiter.allow_all(checks);
     if (d) {
@@ -35,8 +36,8 @@ asio::awaitable<void> start_export(colimit::limiter& limiter, std::string_view u
     }
     for (const auto& c : checks)
         if (!c.result)
-            std::cout << user << ": refused by " << c.policy.name() << ", again in "
-                      << c.result.retry_after.count() / 1'000'000 << " s\n";
+            std::cout << user << ": denied by " << c.policy.name() << ", again in "
+                      << c.result.retry_after_seconds() << " s\n";
 }
 
 asio::awaitable<void> show(colimit::limiter& limiter) {
@@ -48,7 +49,7 @@ asio::awaitable<void> show(colimit::limiter& limiter) {
     co_await limiter.reset(colimit::key::user("ann"), plan, {.now = now});
     co_await limiter.reset(colimit::key::user("bob"), plan, {.now = now});
     co_await limiter.reset("acme", company, {.now = now});
-    co_await limiter.reset("all", everybody, {.now = now});
+    co_await limiter.reset(colimit::key::global(), all_clients, {.now = now});
 }
 
 int main(int argc, char** argv) {

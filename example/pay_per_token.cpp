@@ -23,7 +23,7 @@ asio::awaitable<void> complete(colimit::limiter& limiter, std::string_view user,
                                std::int64_t estimate, std::int64_t used) {
     const auto d = co_await limiter.allow(user, tokens, {.cost = estimate});
     if (!d) {
-        std::cout << user << ": " << estimate << " tokens refused\n";
+        std::cout << user << ": " << estimate << " tokens denied\n";
         co_return;
     }
     // ... the work ...

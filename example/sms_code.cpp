@@ -6,8 +6,8 @@
 //     sms_code [ADDRESS]
 //
 // A denied call charges none of the rules, so too many clicks do not use up the day. The denial
-// that lasts longest is reported: a double click is also denied by the minute, and would still be
-// denied with a limit of two per minute.
+// that lasts longest is reported: a second click is a duplicate as long as no rule denies it for
+// longer.
 
 #include <colimit.hpp>
 #include <support/run.hpp>
@@ -17,9 +17,9 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-const auto code_by_sms = colimit::policy{"sms-code", colimit::gcra(1, 1min).named("minute"),
-                                         colimit::sliding_log(10, 1h).named("hour"),
-                                         colimit::calendar(3, colimit::calendar_unit::day, 8h)}
+const auto code_by_sms = colimit::policy{"sms-code", colimit::sliding_log(2, 1min).named("minute"),
+                                         colimit::sliding_log(3, 1h).named("hour"),
+                                         colimit::calendar(4, colimit::calendar_unit::day, 8h)}
                              .prevent_duplicate(5s);
 
 asio::awaitable<void> send_code(colimit::limiter& limiter, std::string_view number,
@@ -27,21 +27,26 @@ asio::awaitable<void> send_code(colimit::limiter& limiter, std::string_view numb
     const auto d = co_await limiter.allow(number, code_by_sms, {.now = now});
     if (d)
         std::cout << number << ": sent, " << d.rules[2].remaining() << " more today\n";
+    else if (d.reason == colimit::denial_reason::duplicate)
+        std::cout << number << ": was sent just now; again in " << d.retry_after_seconds()
+                  << " s at the earliest\n";
     else
         std::cout << number << ": not now: rule " << code_by_sms[d.limiting_rule].name() << ", in "
-                  << d.retry_after.count() / 1'000'000 << " s\n";
+                  << d.retry_after_seconds() << " s\n";
 }
 
 asio::awaitable<void> show(colimit::limiter& limiter) {
-    // A supplied clock, so that the program need not wait for a day.
+    // A supplied clock, so that the program need not wait for a day: 6:13 in China.
     const auto morning = colimit::time_point{std::chrono::seconds{1'700'000'000}};
     const std::string_view number = "+86 138 0000 0000";
     co_await send_code(limiter, number, morning);
     co_await send_code(limiter, number, morning + 1s);   // a double click
-    co_await send_code(limiter, number, morning + 20s);  // one per minute
-    co_await send_code(limiter, number, morning + 1min); // exactly a minute later
-    co_await send_code(limiter, number, morning + 2min);
-    co_await send_code(limiter, number, morning + 3min); // three per day
+    co_await send_code(limiter, number, morning + 20s);  // the first one has not arrived
+    co_await send_code(limiter, number, morning + 30s);  // two per minute
+    co_await send_code(limiter, number, morning + 1min); // exactly a minute after the first
+    co_await send_code(limiter, number, morning + 2min); // three per hour
+    co_await send_code(limiter, number, morning + 1h);
+    co_await send_code(limiter, number, morning + 2h); // four per day
     co_await limiter.reset(number, code_by_sms, {.now = morning});
 }
 

@@ -4,6 +4,13 @@
 // the calls of all processes that share the key are admitted in order.
 //
 //     wait_for_turn [ADDRESS]
+//
+// `burst(1)` makes the pace even. Without it, `gcra(10, 1s)` admits ten calls at once and then ten
+// per second, so 20 in its first second: too many for a service that counts to ten.
+//
+// While the server of the counters is unavailable, a call of `wait` ends with its error, because
+// several processes that each wait for the whole limit would exceed it together. With
+// `local_fraction` each of them continues with its part.
 
 #include <colimit.hpp>
 #include <support/run.hpp>
@@ -13,12 +20,12 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-// The other service's limit: ten calls per second, bursts of two.
-const colimit::policy their_limit{"partner-api", colimit::gcra(10, 1s).burst(2)};
+// The other service's limit: ten calls per second.
+const colimit::policy their_limit{"partner-api", colimit::gcra(10, 1s).burst(1)};
 
 asio::awaitable<void> call_them(colimit::limiter& limiter, int number,
                                 std::chrono::steady_clock::time_point begin) {
-    const auto d = co_await limiter.wait("orders", their_limit, {.max_wait = 500ms});
+    const auto d = co_await limiter.wait("orders", their_limit, {.max_wait = 650ms});
     const auto passed = std::chrono::steady_clock::now() - begin;
     if (d)
         std::cout << "call " << number << " after about " << passed / 100ms << "00 ms\n";
@@ -28,21 +35,12 @@ asio::awaitable<void> call_them(colimit::limiter& limiter, int number,
 
 asio::awaitable<void> show(colimit::limiter& limiter) {
     const auto begin = std::chrono::steady_clock::now();
-    auto left = 9;
-    asio::steady_timer done{limiter.get_executor(), asio::steady_timer::time_point::max()};
-    for (int i = 1; i <= 9; ++i)
-        asio::co_spawn(limiter.get_executor(), call_them(limiter, i, begin),
-                       [&](const std::exception_ptr& failure) {
-                           if (failure)
-                               std::rethrow_exception(failure);
-                           if (--left == 0)
-                               done.cancel();
-                       });
-    boost::system::error_code ended;
-    co_await done.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+    co_await example::in_parallel(9, [&](int number) { return call_them(limiter, number, begin); });
     co_await limiter.reset("orders", their_limit);
 }
 
 int main(int argc, char** argv) {
-    return example::run(argc, argv, show);
+    colimit::config settings;
+    settings.local_fraction = {1, 4}; // one of four processes
+    return example::run(argc, argv, show, settings);
 }

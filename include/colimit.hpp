@@ -21,5 +21,8 @@
 #include <colimit/redis_cell.hpp>
 #include <colimit/rule.hpp>
 #include <colimit/rule_text.hpp>
+#include <colimit/rules.hpp>
+#include <colimit/seen_item.hpp>
+#include <colimit/sketch_verbs.hpp>
 #include <colimit/statistics.hpp>
 #include <colimit/storage.hpp>

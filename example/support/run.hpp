@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Shared by the small examples: a context, a limiter at the address of the command line, and one
-// coroutine.
+// coroutine; several coroutines at the same time.
 
 #pragma once
 
@@ -10,15 +10,17 @@
 #include <boost/asio.hpp>
 #include <exception>
 #include <iostream>
+#include <utility>
 
 namespace example {
 
 /// Runs `show(limiter)`. `NAME [ADDRESS]`: counts are in this process unless an address is given.
 template<class Show>
-int run(int argc, char** argv, Show show) {
+int run(int argc, char** argv, Show show, colimit::config settings = {}) {
     try {
         boost::asio::io_context context;
-        colimit::limiter limiter{context.get_executor(), argc > 1 ? argv[1] : "memory:"};
+        settings.server = argc > 1 ? argv[1] : "memory:";
+        colimit::limiter limiter{context.get_executor(), settings};
         std::exception_ptr failure;
         boost::asio::co_spawn(context, show(limiter), [&](const std::exception_ptr& e) {
             failure = e;
@@ -32,6 +34,28 @@ int run(int argc, char** argv, Show show) {
         std::cerr << argv[0] << ": " << e.what() << '\n';
         return 1;
     }
+}
+
+/// Runs the coroutines `task(1)` to `task(count)` at the same time, and completes after the last.
+template<class Task>
+boost::asio::awaitable<void> in_parallel(int count, Task task) {
+    namespace asio = boost::asio;
+    const auto executor = co_await asio::this_coro::executor;
+    asio::steady_timer done{executor, asio::steady_timer::time_point::max()};
+    auto left = count;
+    std::exception_ptr failure;
+    for (int i = 1; i <= count; ++i)
+        asio::co_spawn(executor, task(i), [&](const std::exception_ptr& e) {
+            if (e)
+                failure = e;
+            if (--left == 0)
+                done.cancel();
+        });
+    boost::system::error_code ended;
+    if (left > 0)
+        co_await done.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+    if (failure)
+        std::rethrow_exception(failure);
 }
 
 } // namespace example

@@ -19,13 +19,41 @@ struct policy_data;
 
 struct bloom_settings {
     /// New ids in one `ttl` for which `error_rate` holds, 1 to 1,000,000,000. More ids are
-    /// accepted, but more of the new ones are reported as seen.
+    /// accepted, but more of the new ones are reported as seen: see `filter_status` and
+    /// `event_kind::filter_over_capacity`.
     std::int64_t capacity = 1'000'000;
     /// The fraction of new ids that may be reported as seen, 0.000001 to 0.5. At 0.01 an id takes
     /// 12.4 bits of the capacity, at 0.001 18.5, at 0.000001 40.
     double error_rate = 0.01;
     /// The shortest time for which an id is remembered, 1 ms to 366 days.
     std::chrono::microseconds ttl = std::chrono::hours{24};
+};
+
+/// How full one generation of a filter is.
+struct filter_generation {
+    /// The fraction of its bits that are set, 0 to 1.
+    double fill = 0;
+    /// The number of ids that are recorded in it, by estimate.
+    std::int64_t ids = 0;
+};
+
+/// The state of a filter, as `filter_status` returns it. All bits of a block of up to 64 KiB are
+/// counted, of larger blocks the first 64 KiB, in up to 16 blocks. So the numbers are estimates:
+/// with n ids in what is counted, `ids` has a standard error of at most about 1 / sqrt(n), which is
+/// below 1 % for a large filter at its capacity.
+struct filter_status {
+    filter_generation current;
+    filter_generation previous;
+    /// The fraction of new ids that is reported as seen now, 0 to 1: what `bloom_settings::
+    /// error_rate` bounds while no generation has more than `capacity` ids.
+    double error_rate = 0;
+    /// The number of hash functions: bits per id in each generation, 1 to 24.
+    int hash_functions = 0;
+    /// `bloom_settings::capacity`.
+    std::int64_t capacity = 0;
+    /// Whether one of the two generations has more ids than `capacity`, by estimate: `error_rate`
+    /// may be above the configured one then. Near the capacity it may be wrong, like the estimate.
+    bool is_over_capacity = false;
 };
 
 /// A named set of ids, which expire.

@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <colimit/credentials.hpp>
+#include <colimit/decision.hpp>
 #include <colimit/diagnostics.hpp>
 #include <colimit/failure_mode.hpp>
 #include <colimit/tls_options.hpp>
@@ -21,35 +23,48 @@ namespace colimit {
 enum class execution_mode : std::uint8_t {
     /// With a script: every rule and verb, atomically. A denied call writes nothing.
     script,
-    /// With MULTI, for servers without scripting. Sliding logs only; no script is ever sent.
+    /// With MULTI, for servers without scripting. Sliding logs and fixed windows only; no script is
+    /// ever sent.
     ///
-    /// A call is recorded first and counted afterwards; a denied one is then removed, or stays with
-    /// `.count_denied()`. Until it is removed it counts, so two calls that race for the last token
-    /// may both be denied, but never both allowed; if the process or its connection ends before
-    /// that, the call counts for one period. Times are taken from the clock of this process,
-    /// corrected to the server's clock, which every write reads: `decision::server_time` is the
-    /// earliest possible server time, and a token returns later by the uncertainty of that clock,
-    /// usually a round trip and a thousandth of the time since the last call. Limiters that share
-    /// counters should have the same `timeout`: calls that are in flight for up to that long are
-    /// counted correctly.
+    /// A call is recorded first and counted afterwards; a denied one is then removed, or stays in a
+    /// log with `.count_denied()`. Until it is removed it counts, so two calls that race for the
+    /// last token may both be denied, but never both allowed; if the process or its connection ends
+    /// before that, the call counts for one period, or to the end of the window. A denied call also
+    /// starts an empty window of a rule with `.from_first()`, which then ends a period after it and
+    /// not after the first charge. Times are taken from the clock of this process, corrected to the
+    /// server's clock, which every write reads: `decision::server_time` is the earliest possible
+    /// server time, and a token of a log returns later by the uncertainty of that clock, usually a
+    /// round trip and a thousandth of the time since the last call. Limiters that share counters
+    /// should have the same `timeout`: calls that are in flight for up to that long are counted
+    /// correctly.
     ///
-    ///   - Policies of sliding logs without prevent_duplicate are supported; others are
-    ///     `errc::invalid_policy`.
-    ///   - allow, peek, charge, refund, reset and allow_many are supported; other verbs are
+    ///   - Policies of sliding logs and fixed windows are supported, without prevent_duplicate and
+    ///     packed storage; others are `errc::invalid_policy`.
+    ///   - allow, peek, charge, refund, reset, wait and allow_many are supported; other verbs are
     ///     `errc::invalid_argument`.
-    ///   - A cost of n is n members of a sorted set, some 80 bytes each. `charge`, and `allow`
-    ///     where all rules are shadows, take at most `limits::max_log_events`, and a policy that
-    ///     counts denied calls makes no partial grants: `errc::invalid_argument`.
+    ///   - A log's cost of n is n members of a sorted set, some 80 bytes each. `charge`, and
+    ///     `allow` where all rules are shadows, take at most `limits::max_log_events`, and a policy
+    ///     that counts denied calls makes no partial grants: `errc::invalid_argument`.
     ///   - A policy that counts denied calls keeps the newest 2 * limit + 16 events: a refund of
     ///     more than these also cancels debt of older charges.
-    ///   - If the server clock is set back by more than a period and a minute, all counts are lost;
-    ///     if it is set back by less, they last longer by that time.
+    ///   - A fixed window is one key with a number, as INCR and PEXPIRE would keep it, and ends
+    ///     with the key: `prefix:{tag}:policy:w:rule:k:key`. Its period is a whole number of
+    ///     milliseconds, or `errc::invalid_policy`; a window with `from_first()` may last up to a
+    ///     millisecond longer. The server ends it according to its own clock, so a supplied `now`
+    ///     is `errc::invalid_argument`; so is `refund`, which could make the number negative. A
+    ///     number without a TTL gets one.
+    ///   - A call on a fixed window that reaches the server so late that two of its windows and
+    ///     `timeout` have passed is denied, with a `retry_after` of a few milliseconds.
+    ///   - If the server clock is set back by more than a period and a minute, all counts of logs
+    ///     are lost; if it is set back by less, they last longer by that time. A fixed window lasts
+    ///     for at most one more period then.
     ///
     /// The two modes use different keys and share no counts. The user must be allowed to run ECHO,
     /// TIME, CLIENT ID, MULTI, EXEC, ZADD, ZREM, ZREMRANGEBYSCORE, ZREVRANGE, ZCOUNT, PTTL and
-    /// PEXPIRE; without one of them `ready` fails with `errc::auth_failed`. refund, reset and
-    /// policies that count denied calls also need ZREMRANGEBYRANK. INFO and PERSIST are used if
-    /// they are allowed.
+    /// PEXPIRE; without one of them `ready` fails with `errc::auth_failed`. Policies that count
+    /// denied calls, and refund and reset of logs, also need ZREMRANGEBYRANK. Fixed windows also
+    /// need SET, INCRBY, DECRBY, PEXPIREAT and RENAMENX, GET for peek and a cost of 0, and GETDEL
+    /// for reset. INFO and PERSIST are used if they are allowed.
     multi,
 };
 
@@ -66,13 +81,29 @@ struct config {
     ///   - `memory:` in this process,
     ///   - `redis://[user:password@]host[:port][/db]` (port 6379, db 0; IPv6 as `[::1]`),
     ///   - `rediss://`, the same over TLS, with the options of `tls`,
+    ///   - `redis+sentinel://[user:password@]host[:port],host[:port],.../master[/db]`, the master
+    ///     that Sentinels at these hosts name (port 26379; up to `limits::max_hosts` hosts); user,
+    ///     password and db are the master's,
+    ///   - `rediss+sentinel://`, the same over TLS, to the Sentinels and to the master,
     ///   - `unix:/path/to/socket[?db=N]`, `unix://[user:password@]/path/to/socket[?db=N]`.
     /// A password without a user is `:password@` or `password@`. User, password and path are
     /// percent-decoded: in the first two write `@` as %40, `/` as %2F, `%` as %25, and in a user
     /// `:` as %3A. They never appear in errors.
     std::string server = "memory:";
 
-    /// TLS options for `rediss://`: trusted CAs and client certificate.
+    /// Returns user and password, instead of those in `server`, which has none then; empty by
+    /// default. Called before each attempt to connect, so passwords may rotate and tokens expire;
+    /// existing connections keep those that they have sent. It runs on the limiter's executor and
+    /// must not block or call the limiter. If it throws, that attempt fails: `errc::auth_failed`,
+    /// and `last_error` has the text of the exception, which must not contain a password; the next
+    /// attempt comes after four times the longest pause. Not for `memory:`.
+    std::function<colimit::credentials()> credentials{};
+
+    /// Returns user and password for Sentinels; without it none are sent to them. Called as
+    /// `credentials` is, for each connection to a Sentinel. Only with an address of Sentinels.
+    std::function<colimit::credentials()> sentinel_credentials{};
+
+    /// TLS options for `rediss://` and `rediss+sentinel://`: trusted CAs and client certificate.
     tls_options tls{};
 
     /// The first part of every key: 1 to 64 characters of `[A-Za-z0-9_.-]`. Limiters share counters
@@ -175,7 +206,9 @@ struct config {
     /// Whether several threads may use the limiter concurrently, those that run its executor or any
     /// others, rather than one thread or strand. Each call then locks a mutex; handlers without an
     /// associated executor run on the limiter's, several at a time. One limiter per thread is
-    /// faster; they share their counters in Redis.
+    /// faster; they share their counters in Redis. A program that calls verbs with
+    /// `asio::use_future` needs it, as the thread that waits for the future is not the one that
+    /// runs the executor.
     bool thread_safe = false;
 
     /// Decides calls when the server does not: `failure_mode` documents in which cases and for
@@ -205,7 +238,14 @@ struct config {
     /// The RESP version to request, 2 or 3. If the server does not support 3, 2 is used.
     int resp_version = 3;
 
-    /// Called for each `event`, for a log; empty by default. Not for `memory:`, which has none.
+    /// The clock of calls without a supplied `now`, for tests of code that uses a limiter; empty by
+    /// default: the clock of the store. It must not throw, and with `thread_safe` it may be called
+    /// by several threads. As with supplied times, there is no deny cache then, the keys of other
+    /// limiters should not be used, and `wait` waits in real time.
+    std::function<time_point()> clock{};
+
+    /// Called for each `event`, for a log; empty by default. `memory:` only has
+    /// `filter_over_capacity`.
     ///
     /// It is posted to the limiter's executor (with `thread_safe` to a strand of it), so it never
     /// runs within a call or under the limiter's lock, and events arrive one after another in their

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 
 namespace colimit {
@@ -57,6 +58,11 @@ enum class denial_reason : std::uint8_t {
     /// `block`.
     block,
 };
+
+/// Returns the name of the enumerator, as above: `denied`, `deny_cache`, `duplicate`.
+[[nodiscard]] std::string_view to_string(outcome o) noexcept;
+[[nodiscard]] std::string_view to_string(decision_source s) noexcept;
+[[nodiscard]] std::string_view to_string(denial_reason r) noexcept;
 
 /// The `retry_after` of a call that is never allowed.
 inline constexpr auto never_again = std::chrono::microseconds::max();
@@ -143,6 +149,8 @@ struct decision {
     /// The index of the limiting rule in the policy: `policy[d.limiting_rule].name()`. Always a
     /// valid index, even if a duplicate or a block denied the call.
     std::uint8_t limiting_rule = 0;
+    /// For `allow_all`: the index of the check whose decision this is. 0 for other calls.
+    std::uint8_t limiting_check = 0;
     /// Tokens granted: the cost, less after a partial grant, 0 if denied. For `peek` the number
     /// that `allow` would grant; 0 for `charge`, `refund` and `reset`, which grant nothing.
     std::int64_t granted = 0;
@@ -157,6 +165,11 @@ struct decision {
 
     [[nodiscard]] constexpr bool allowed() const noexcept {
         return outcome == colimit::outcome::allowed;
+    }
+    /// Returns `retry_after` in seconds, rounded up: for a `Retry-After` header or a message. A
+    /// number that was rounded down would let the caller retry too early.
+    [[nodiscard]] constexpr std::int64_t retry_after_seconds() const noexcept {
+        return std::chrono::ceil<std::chrono::seconds>(retry_after).count();
     }
     /// `if (auto d = co_await limiter.allow(key, policy))`.
     [[nodiscard]] constexpr explicit operator bool() const& noexcept { return allowed(); }

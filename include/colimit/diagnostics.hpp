@@ -30,7 +30,8 @@ enum class phase : std::uint8_t {
 struct problem {
     errc code = errc::unavailable;
     colimit::phase phase = colimit::phase::connect;
-    /// The message of the server, of the operating system or of OpenSSL: at most
+    /// The message of the server, of the operating system or of OpenSSL, behind the name of the
+    /// server if it is a Sentinel (`Sentinel 192.0.2.1:26379: `): at most
     /// `limits::max_problem_bytes` bytes of printable ASCII. Other bytes are escaped as `\xNN`. It
     /// may contain names of keys and the user's name, never the password: `***` stands for it, also
     /// where it was percent-encoded or escaped, and where the text ends within it. If it has fewer
@@ -51,7 +52,7 @@ enum class health_state : std::uint8_t {
     connecting, ///< there is no connection yet, and calls wait for it
     ready,      ///< the server decides calls
     degraded,   ///< the circuit breaker is open: failure modes decide calls
-    refused,    ///< see `errc::auth_failed`, `untrusted_server` and `bad_reply`
+    refused,    ///< see `errc::auth_failed`, `untrusted_server`, `bad_reply`, `invalid_config`
     closed,     ///< the limiter was closed
 };
 
@@ -84,6 +85,12 @@ enum class event_kind : std::uint8_t {
     /// that at most once per second. With more than four different messages, one that was reported
     /// before may be reported again.
     permission_denied,
+    /// A filter, `event::filter`, has more ids in a generation than its capacity, so more of the
+    /// new ids are reported as seen: see `limiter::filter_status`. Found by a call of that, and by
+    /// the limiter itself, which inspects a filter like that after as many calls of `seen` as a
+    /// 64th of its capacity, at least 1,000. Reported again after an inspection has found it not
+    /// over its capacity. Each process reports it for itself.
+    filter_over_capacity,
 };
 
 /// An event of a limiter.
@@ -92,6 +99,8 @@ struct event {
     std::chrono::system_clock::time_point at{};
     /// The problem that led to this event; nullopt if there is none.
     std::optional<problem> cause;
+    /// The name of the Bloom filter that it is about; else empty.
+    std::string filter;
 };
 
 /// Returns `resolve`, `connect`, `TLS`, `handshake`, `script` or `reply`.
@@ -102,7 +111,7 @@ struct event {
 [[nodiscard]] std::string to_string(const problem& p);
 /// Returns the name of the enumerator with spaces, such as `breaker opened`.
 [[nodiscard]] std::string_view to_string(event_kind k) noexcept;
-/// Returns the kind and, if there is one, the cause.
+/// Returns the kind and, if there is one, the cause or the filter.
 [[nodiscard]] std::string to_string(const event& e);
 
 std::ostream& operator<<(std::ostream& out, phase p);

@@ -32,7 +32,8 @@ enum class errc {
     /// The server refused the command: out of memory, not enough replicas. Nothing was charged.
     server_error,
     /// The server is not a Redis server or uses another protocol: an HTTP server, a TLS server at a
-    /// `redis://` address, or a plain one at `rediss://`. Nothing was charged.
+    /// `redis://` address, or a plain one at `rediss://`; or it is a Sentinel and the address that
+    /// of a server, or the other way round. Nothing was charged.
     bad_reply,
     /// The key holds a value that colimit did not write. It was not changed.
     key_conflict,
@@ -57,7 +58,9 @@ enum class errc {
     invalid_policy,
     /// A key is longer than `limits::max_key_bytes`.
     invalid_key,
-    /// A configuration or server address is not valid; the exception says what and where.
+    /// A configuration or server address is not valid; the exception says what and where. Calls end
+    /// with it if the Sentinels know no master with the name in the address, and none was known
+    /// before; `limiter::last_error` has the names that they know.
     invalid_config,
     /// The server is a node of a cluster that does not serve the key's hash slot: the reply was
     /// MOVED, ASK or CROSSSLOT, or no node serves the slot. Nothing was charged.

@@ -16,16 +16,18 @@ namespace colimit {
 /// Errors that a fallback store cannot fix are reported in every mode: those that need a change of
 /// the call, the configuration or the server (`invalid_argument`, `invalid_key`, `key_conflict`,
 /// `auth_failed`, which includes a missing permission, `untrusted_server`, `bad_reply`,
-/// `wrong_node`), `corrupt_state`, `closed`, and cancellation.
+/// `wrong_node`, `invalid_config`), `corrupt_state`, `closed`, and cancellation.
 ///
-/// Failure modes decide `allow`, `peek`, `charge`, `refund`, `wait`, `once`, `seen`, `allow_many`
-/// and `allow_all`. `reset` and `block` always end with the error: they apply to all processes, so
-/// a single process must not report them as done. `decision::source` says where a decision was
-/// made.
+/// Failure modes decide `allow`, `peek`, `charge`, `refund`, `wait`, `once`, `seen`,
+/// `probably_seen`, the calls of several of these, and `allow_all`. `reset` and `block` always end
+/// with the error: they apply to all processes, so a single process must not report them as done.
+/// So does `count_distinct`, as no process knows the number. `decision::source` says where a
+/// decision was made.
 enum class failure_mode : std::uint8_t {
     /// A store in this process enforces the same policy, scaled by `config::local_fraction`. It is
     /// kept between outages: charges of one outage still count in the next. It does not know the
-    /// counts of the server, and its own counts are not transferred to the server.
+    /// counts of the server, and its own counts are not transferred to the server. For `wait` it
+    /// must be chosen: by the policy, or by a `local_fraction` of less than 1.
     local,
     /// Every call is allowed: `decision_source::fail_open`. Nothing is counted, so the whole limit
     /// is reported as remaining.

@@ -59,8 +59,7 @@ namespace colimit {
 /// line 3, column 5: syntax error`.
 [[nodiscard]] policy_set parse_policies(std::string_view document);
 
-/// Returns a document with one line per policy and rules as texts, which `parse_policies` parses to
-/// an equal set.
+/// Returns a document with one line per policy and rules as texts, which parses to an equal set.
 [[nodiscard]] std::string to_json(const policy_set& policies);
 
 /// Returns a document with this policy alone.

@@ -26,11 +26,34 @@ struct address_prefixes {
     int v6 = 64;
 };
 
-/// A key for the verbs, in readable text:
+class scoped_key;
+
+/// Keys for the verbs, in readable text:
 ///
 ///     key::address(endpoint.address()).route("/login")    ip=2001:db8:0:7::/64;route=/login
+///     key::user("42").address(endpoint.address())         user=42;ip=192.0.2.1
 ///     key::user("42").part("eu")                          user=42;part=eu
 ///     key::global()                                       global
+namespace key {
+
+/// Returns the key of a client address. An IPv4 address in its IPv6 form (`::ffff:192.0.2.1`) is
+/// the IPv4 address. The interface of a link-local address (`fe80::1%eth0`) is ignored.
+/// @throws colimit::error with `errc::invalid_argument` for a prefix out of its range
+[[nodiscard]] scoped_key address(const boost::asio::ip::address& client,
+                                 address_prefixes bits = {});
+/// Returns the key of a client address in text form; all spellings (capitals, zeros, `::`) give the
+/// same key.
+/// @throws colimit::error with `errc::invalid_key` if the text is not a valid address, such as one
+/// with a port or in brackets
+[[nodiscard]] scoped_key address(std::string_view client, address_prefixes bits = {});
+/// Returns the key of a user, by name, number or any other client id.
+[[nodiscard]] scoped_key user(std::string_view id) noexcept;
+/// Returns one key for all clients together.
+[[nodiscard]] scoped_key global() noexcept;
+
+} // namespace key
+
+/// A key that the functions of `key` begin, and its members continue.
 ///
 /// Two keys are equal only if they have the same scope and the same parts in the same order,
 /// whatever bytes these consist of: `;` and `%` are written as `%3B` and `%25`. A part that is
@@ -42,39 +65,37 @@ struct address_prefixes {
 /// Converts to a view of itself, so it must live until the call is initiated. A temporary in the
 /// same expression does: `co_await limiter.allow(key::user(id).route("/x"), policy)`. Nothing is
 /// allocated, and it is trivially destructible (GCC 12 and co_await).
-class key {
+class scoped_key {
   public:
-    /// Returns the key of a client address. An IPv4 address in its IPv6 form (`::ffff:192.0.2.1`)
-    /// is the IPv4 address. The interface of a link-local address (`fe80::1%eth0`) is ignored.
-    /// @throws colimit::error with `errc::invalid_argument` for a prefix out of its range
-    [[nodiscard]] static key address(const boost::asio::ip::address& client,
-                                     address_prefixes bits = {});
-    /// Returns the key of a client address in text form; all spellings (capitals, zeros, `::`) give
-    /// the same key.
-    /// @throws colimit::error with `errc::invalid_key` if the text is not a valid address, such as
-    /// one with a port or in brackets
-    [[nodiscard]] static key address(std::string_view client, address_prefixes bits = {});
-    /// Returns the key of a user, by name, number or any other client id.
-    [[nodiscard]] static key user(std::string_view id) noexcept;
-    /// Returns one key for all clients together.
-    [[nodiscard]] static key global() noexcept;
-
     /// Returns a copy for one route only.
-    [[nodiscard]] key route(std::string_view route) const noexcept;
-    /// Returns a copy with a further part: a region, a tenant, a method.
-    [[nodiscard]] key part(std::string_view text) const noexcept;
+    [[nodiscard]] scoped_key route(std::string_view route) const noexcept;
+    /// Returns a copy for one client address, in the canonical form of `key::address`.
+    /// @throws colimit::error as `key::address` does
+    [[nodiscard]] scoped_key address(const boost::asio::ip::address& client,
+                                     address_prefixes bits = {}) const;
+    [[nodiscard]] scoped_key address(std::string_view client, address_prefixes bits = {}) const;
+    /// Returns a copy with a further part: a region, a tenant, a method. An address is not a part:
+    /// its spellings would be different keys.
+    [[nodiscard]] scoped_key part(std::string_view text) const noexcept;
 
     [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data(), size_}; }
     // NOLINTNEXTLINE(google-explicit-constructor): keys are written where verbs take texts
     [[nodiscard]] operator std::string_view() const noexcept { return view(); }
 
-    friend bool operator==(const key& a, const key& b) noexcept { return a.view() == b.view(); }
+    friend bool operator==(const scoped_key& a, const scoped_key& b) noexcept {
+        return a.view() == b.view();
+    }
 
   private:
-    key() noexcept {} // NOLINT: the bytes are written when they are used
+    friend scoped_key key::address(const boost::asio::ip::address&, address_prefixes);
+    friend scoped_key key::address(std::string_view, address_prefixes);
+    friend scoped_key key::user(std::string_view) noexcept;
+    friend scoped_key key::global() noexcept;
+
+    scoped_key() noexcept {} // NOLINT: the bytes are written when they are used
 
     void append(std::string_view text) noexcept;
-    void append_field(std::string_view name, std::string_view value) noexcept;
+    [[nodiscard]] scoped_key with(std::string_view name, std::string_view value) const noexcept;
     void make_room(std::size_t bytes) noexcept;
 
     std::array<char, limits::plain_key_bytes> bytes_;

@@ -5,7 +5,6 @@
 
 #pragma once
 
-#include <colimit/bloom_filter.hpp>
 #include <colimit/check_item.hpp>
 #include <colimit/config.hpp>
 #include <colimit/decision.hpp>
@@ -15,6 +14,7 @@
 #include <colimit/error.hpp>
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
+#include <colimit/sketch_verbs.hpp>
 #include <colimit/statistics.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -30,19 +30,8 @@
 
 namespace colimit {
 
-namespace detail {
-
-/// Completion tokens of the verbs, according to what these complete with.
-template<class Token>
-concept decision_token = boost::asio::completion_token_for<Token, void(error_code, decision)>;
-template<class Token>
-concept seen_token = boost::asio::completion_token_for<Token, void(error_code, bool)>;
-template<class Token>
-concept code_token = boost::asio::completion_token_for<Token, void(error_code)>;
-
-} // namespace detail
-
-/// A rate limiter with counters in this process or in Redis.
+/// A rate limiter with counters in this process or in Redis. Its verbs for Bloom filters and for
+/// distinct members are in `sketch_verbs`.
 ///
 /// These rules apply to all verbs:
 ///
@@ -62,8 +51,8 @@ concept code_token = boost::asio::completion_token_for<Token, void(error_code)>;
 /// `boost::asio::error::operation_aborted`. Before its request is sent, every type cancels a call,
 /// and nothing is charged. Afterwards `terminal` and `partial` end the call at once; the server may
 /// still execute the request, and a reservation of `wait` is released. `total` promises that a
-/// cancelled call has no effect, so it does nothing then, except for `peek` and `ready`, which
-/// never have one. A call that is already decided completes with its result; with `memory:` that is
+/// cancelled call has no effect, so it does nothing then, except for verbs that never have one,
+/// such as `peek`. A call that is already decided completes with its result; with `memory:` that is
 /// every call. src/README.md has a table of every verb and moment.
 ///
 /// @par Out of memory A verb may throw `std::bad_alloc`; then no request was made, and the handler
@@ -86,7 +75,7 @@ concept code_token = boost::asio::completion_token_for<Token, void(error_code)>;
 /// @par Memory A call allocates nothing once as many calls were incomplete at the same time before,
 /// while the context runs in `run()` or `run_for()`; Asio drops its own caches whenever `run_one()`
 /// returns.
-class limiter {
+class limiter : public sketch_verbs {
   public:
     using executor_type = boost::asio::any_io_executor;
     /// The completion signature of most verbs.
@@ -189,18 +178,32 @@ class limiter {
     }
 
     /// Completes when the call is admitted: at once if its cost fits, otherwise as soon as enough
-    /// has been refilled. The quota is reserved, and charged, when the store executes the call, so
-    /// the calls of one key are admitted in that order; a call that would wait longer than
-    /// `max_wait` is denied immediately and charges nothing. The decision is as of the time of
-    /// admission, except `remaining`. For policies of continuous buckets; others are
-    /// `errc::invalid_argument`. `config::timeout` applies to the reservation only.
+    /// has been refilled. A call that would wait longer than `max_wait` is denied and charges
+    /// nothing. To send to a partner at an even pace, use a bucket with `burst(1)`: `gcra(10, 1s)`
+    /// admits 10 calls at once and then 10 per second, so 20 in its first second.
     ///
-    /// If the call is cancelled while it waits, its reservation is released, unless a later one was
-    /// made or the store's clock was set back in the meantime: then the reservation lapses, and its
-    /// quota stays charged. At most `config::max_waiting` calls may be incomplete at once; one more
-    /// is `errc::too_many_in_flight` and charges nothing. A step of the store's clock changes
-    /// neither the order of a key's calls nor the time that a call waits once its reservation is
-    /// made.
+    /// @par Continuous buckets The quota is reserved, and charged, when the store executes the
+    /// call, so the calls of one key are admitted in that order, whichever process they come from.
+    /// A call that would wait too long is denied immediately. The decision is as of the time of
+    /// admission, except `remaining`. `config::timeout` applies to the reservation only.
+    ///
+    /// @par Other rules Nothing can be reserved from windows, logs and distinct members, nor with
+    /// packed storage. Calls of one key and policy wait in a line in this process: the first one
+    /// asks as `allow` does, and asks again at its `retry_after`; the others follow in their order.
+    /// There is no order between processes. A call is charged when it is granted, and denied as
+    /// soon as the line cannot reach it within `max_wait`. `config::timeout` applies to each
+    /// question. A call that is cancelled while it asks may have been charged, as with `allow`.
+    ///
+    /// @par Failure modes `failure_mode::local` applies only if the policy has it, or
+    /// `config::local_fraction` is less than 1; otherwise the call ends with its error. Processes
+    /// that each wait for a whole limit would together exceed it.
+    ///
+    /// If a call with a reservation is cancelled while it waits, its reservation is released,
+    /// unless a later one was made or the store's clock was set back in the meantime: then the
+    /// reservation lapses, and its quota stays charged. At most `config::max_waiting` calls may be
+    /// incomplete at once; one more is `errc::too_many_in_flight` and charges nothing. A step of
+    /// the store's clock changes neither the order of a key's calls nor the time that a call waits
+    /// once its reservation is made.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto wait(std::string_view key, const policy& p, const wait_options& options,
               Token&& token = Token{}) {
@@ -230,26 +233,6 @@ class limiter {
         return once(id, ttl, reset_options{}, std::forward<Token>(token));
     }
 
-    /// Completes with `void(error_code, bool)`: true if the id was seen before, within the TTL of
-    /// the filter; otherwise it is recorded. For very many ids in little memory, and therefore
-    /// sometimes true for a new id: see `bloom_filter`. Ids are any bytes up to 64 KiB. Calls are
-    /// batched like those of policies.
-    template<detail::seen_token Token = boost::asio::deferred_t>
-    auto seen(std::string_view id, const bloom_filter& f, const reset_options& options,
-              Token&& token = Token{}) {
-        return boost::asio::async_initiate<Token, void(error_code, bool)>(
-            detail::initiation<true, detail::was_seen>{core_.get()}, token,
-            detail::call{.kind = detail::call_kind::one,
-                         .key = id,
-                         .policy = &detail::access::data(f),
-                         .request = detail::make_request(detail::verb::allow,
-                                                         check_options{.now = options.now})});
-    }
-    template<detail::seen_token Token = boost::asio::deferred_t>
-    auto seen(std::string_view id, const bloom_filter& f, Token&& token = Token{}) {
-        return seen(id, f, reset_options{}, std::forward<Token>(token));
-    }
-
     /// Makes many checks in one round trip, each independent, like an `allow`. Completes with
     /// `void(error_code)` when all are decided; each check then has its `ec` and `result`. The
     /// checks must live until then. If the call is cancelled or the limiter closed, the call and
@@ -263,10 +246,10 @@ class limiter {
 
     /// Checks several keys atomically, such as a user and a tenant: allows and charges all checks
     /// or, if one is denied, charges none of them. The decision is that of the most restrictive
-    /// check: the denial with the longest wait, else the grant with the least remaining. Each check
-    /// has its own decision in `result`; if another check was denied, its `granted` is 0. 1 to 64
-    /// checks, all with the same clock, no two for one key under one policy, on a cluster all in
-    /// one hash slot: otherwise `invalid_argument`.
+    /// check: the denial with the longest wait, else the grant with the least remaining;
+    /// `limiting_check` is its index. Each check has its own decision in `result`; if another check
+    /// was denied, its `granted` is 0. 1 to 64 checks, all with the same clock, no two for one key
+    /// under one policy, on a cluster all in one hash slot: otherwise `invalid_argument`.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto allow_all(std::span<check_item> checks, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, signature>(
@@ -276,7 +259,8 @@ class limiter {
 
     /// Completes with `void(error_code)` when the current connection is ready; immediately for
     /// `memory:`. The call has no deadline. Fails with `errc::auth_failed`, `untrusted_server`,
-    /// `bad_reply` and `closed`; `last_error` has the details.
+    /// `bad_reply`, `closed`, and `invalid_config` if most Sentinels do not know the master;
+    /// `last_error` has the details.
     ///
     /// The handshake checks the credentials and that the server knows, and lets the user run, the
     /// commands that a check of an ordinary policy needs: TIME, MGET, SET, EVALSHA and SCRIPT LOAD,
@@ -315,8 +299,6 @@ class limiter {
                          .policy = &detail::access::data(p),
                          .request = request});
     }
-
-    std::shared_ptr<detail::limiter_core> core_;
 };
 
 } // namespace colimit

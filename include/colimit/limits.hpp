@@ -43,8 +43,7 @@ inline constexpr std::chrono::milliseconds ping_timeout{250};
 /// digest, so that the other parts stay readable.
 inline constexpr std::size_t max_key_part_bytes = 128;
 
-/// The largest integer of the arithmetic. Lua's numbers are doubles, which are exact up to this
-/// value.
+/// The largest integer of the arithmetic. Lua's doubles are exact up to this value.
 inline constexpr std::int64_t max_exact_integer = (std::int64_t{1} << 53) - 1;
 
 /// The latest time that the arithmetic accepts, in microseconds since 1970: the year 2112.
@@ -61,8 +60,7 @@ inline constexpr std::chrono::microseconds max_repayment = std::chrono::hours{24
 /// Checks per `allow_all`; the server decides all of them while other clients wait.
 inline constexpr std::size_t max_checks = 64;
 
-/// The largest limit of a sliding log, which records every charge: 100,000 of them take about 10 MB
-/// on a server.
+/// The largest limit of a sliding log, which records charges: 100,000 take about 10 MB on a server.
 inline constexpr std::int64_t max_log_events = 100'000;
 
 /// How far a calendar rule may be ahead of UTC or behind it. No time zone on Earth is beyond 14 h.
@@ -72,8 +70,7 @@ inline constexpr std::chrono::minutes max_utc_offset = std::chrono::hours{18};
 /// error rate of 1 %.
 inline constexpr std::int64_t max_filter_ids = 1'000'000'000;
 
-/// The range of a Bloom filter's error rate. Below one in a million, exact records are little
-/// larger.
+/// The range of a Bloom filter's error rate. Below 1e-6, exact records are little larger.
 inline constexpr double min_error_rate = 0.000001;
 inline constexpr double max_error_rate = 0.5;
 
@@ -82,19 +79,23 @@ inline constexpr double max_error_rate = 0.5;
 inline constexpr std::chrono::microseconds min_filter_ttl = std::chrono::milliseconds{1};
 inline constexpr std::chrono::microseconds max_filter_ttl = std::chrono::hours{24} * 366;
 
+/// The part of a Bloom filter whose bits `filter_status` counts, in bytes of each of so many
+/// blocks: the server counts them in about a millisecond, and the estimate is within a few
+/// thousandths when a larger filter is full.
+inline constexpr std::uint32_t sampled_block_bytes = 64 * 1024;
+inline constexpr std::uint32_t max_sampled_blocks = 16;
+
 /// Non-empty Bloom filters per in-process store. Filters are meant to be constants of a program;
 /// one that makes a filter per client gets an error.
 inline constexpr std::size_t max_local_filters = 1'000;
 
-/// The longest rule text, in bytes: eight rules with the longest numbers and names and every
-/// refinement have 1,806.
+/// The longest rule text, in bytes: eight rules of the greatest length have 1,806.
 inline constexpr std::size_t max_rule_text_bytes = 2048;
 
 /// Policies per set: more than any service needs, and a document of so many is parsed in a moment.
 inline constexpr std::size_t max_policies = 1'000;
 
-/// The longest JSON document of policies, in bytes. `max_policies` policies with the longest texts
-/// are 2 MB.
+/// The longest JSON document of policies, in bytes. `max_policies` with the longest texts are 2 MB.
 inline constexpr std::size_t max_json_bytes = std::size_t{4} * 1024 * 1024;
 
 /// Nested arrays and objects in such a document: the fields of a rule are in the fifth level. A
@@ -115,5 +116,8 @@ inline constexpr std::size_t max_problem_bytes = 512;
 
 /// The longest server address, in bytes.
 inline constexpr std::size_t max_address_bytes = 4096;
+
+/// Hosts in a server address with several.
+inline constexpr std::size_t max_hosts = 64;
 
 } // namespace colimit::limits

@@ -11,11 +11,14 @@
 #include <colimit/error.hpp>
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
+#include <colimit/seen_item.hpp>
 
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 namespace colimit {
@@ -111,7 +114,35 @@ class local_limiter {
         return answer_once(id, detail::make_request(detail::verb::once, options, us));
     }
     /// As `limiter::seen`. Filters have separate memory, which `statistics` does not count.
-    bool seen(std::string_view id, const bloom_filter& f, const reset_options& options = {});
+    bool seen(std::string_view id, const bloom_filter& f, const reset_options& options = {}) {
+        return look_up(id, f, detail::make_lookup(detail::verb::allow, options));
+    }
+    /// As `limiter::probably_seen`: does not record the id.
+    bool probably_seen(std::string_view id, const bloom_filter& f,
+                       const reset_options& options = {}) {
+        return look_up(id, f, detail::make_lookup(detail::verb::peek, options));
+    }
+    /// As `limiter::seen_many`; if one of the ids is not valid, none is recorded.
+    void seen_many(std::span<seen_item> ids, const bloom_filter& f,
+                   const reset_options& options = {}) {
+        look_up(ids, f, detail::make_lookup(detail::verb::allow, options));
+    }
+    /// As `limiter::probably_seen_many`.
+    void probably_seen_many(std::span<seen_item> ids, const bloom_filter& f,
+                            const reset_options& options = {}) {
+        look_up(ids, f, detail::make_lookup(detail::verb::peek, options));
+    }
+
+    /// As `limiter::filter_status`, but returns the state.
+    colimit::filter_status filter_status(const bloom_filter& f, const reset_options& options = {});
+
+    /// As `limiter::count_distinct`, but returns the number.
+    std::int64_t count_distinct(std::string_view key, const policy& p,
+                                const count_options& options = {});
+    /// As `limiter::charge_members`; if one of the members is not valid, none is recorded.
+    decision charge_members(std::string_view key, const policy& p,
+                            std::span<const std::string_view> members,
+                            const charge_options& options = {});
 
     [[nodiscard]] local_statistics statistics() const noexcept;
 
@@ -120,6 +151,9 @@ class local_limiter {
     decision answer(std::string_view key, const detail::policy_data& data,
                     const detail::call_request& request);
     decision answer_once(std::string_view id, const detail::call_request& request);
+    bool look_up(std::string_view id, const bloom_filter& f, const detail::call_request& request);
+    void look_up(std::span<seen_item> ids, const bloom_filter& f,
+                 const detail::call_request& request);
 
     std::unique_ptr<memory::store> store_;
     std::unique_ptr<memory::bloom_filters> filters_;

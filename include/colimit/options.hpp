@@ -6,6 +6,7 @@
 #pragma once
 
 #include <colimit/decision.hpp>
+#include <colimit/limits.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -39,8 +40,15 @@ struct charge_options {
     std::optional<time_point> now = std::nullopt;
 };
 
-/// For `reset`, `block`, `once` and `seen`.
+/// For `reset`, `block`, `once`, `seen`, `probably_seen` and those of many ids.
 struct reset_options {
+    std::optional<time_point> now = std::nullopt;
+};
+
+/// For `count_distinct`.
+struct count_options {
+    /// The name of the `distinct` rule to count. Default: the first one of the policy.
+    std::optional<std::string_view> rule = std::nullopt;
     std::optional<time_point> now = std::nullopt;
 };
 
@@ -48,9 +56,17 @@ struct reset_options {
 struct wait_options {
     /// Tokens to wait for, 0 to the capacity.
     std::int64_t cost = 1;
-    /// The longest acceptable wait, from when the reservation is made: 0 to 366 days. A call that
-    /// would wait longer is denied immediately and charges nothing.
+    /// The longest acceptable wait, from when the reservation is made, or for rules without
+    /// reservations from the start of the call: 0 to `no_max_wait`. A call that would wait longer
+    /// is denied as soon as this is known, and charges nothing.
     std::chrono::microseconds max_wait = std::chrono::seconds{1};
+    /// As in `check_options`.
+    std::optional<std::string_view> member = std::nullopt;
+    /// As in `check_options`. Only decisions use this time; the wait itself takes real time.
+    std::optional<time_point> now = std::nullopt;
+
+    /// The longest `max_wait`, 366 days, for calls that wait as long as it takes.
+    static constexpr std::chrono::microseconds no_max_wait = limits::max_repayment;
 };
 
 } // namespace colimit

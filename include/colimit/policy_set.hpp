@@ -26,8 +26,7 @@ class policy_set {
     /// there are too many.
     explicit policy_set(std::vector<policy> policies);
 
-    /// Returns nullptr if there is no such policy. The pointer is valid until the set is assigned
-    /// to or destroyed.
+    /// Returns nullptr if there is no such policy. Valid until the set is assigned to or destroyed.
     [[nodiscard]] const policy* find(std::string_view name) const noexcept;
 
     /// @throws colimit::error with `errc::invalid_policy` if there is no policy of that name.

@@ -111,6 +111,14 @@ class inline_name {
 /// changed copy: `gcra(100, 1s).burst(10).named("second")`. A refinement that the algorithm does
 /// not have, such as a burst of a window, is an error when a policy is made of the rule.
 class rule {
+    /// Stands in front of its callers: Clang evaluates no constants by templates that come later.
+    template<class T>
+    [[nodiscard]] constexpr rule with(T rule::* member, T value) const noexcept {
+        auto copy = *this;
+        copy.*member = value;
+        return copy;
+    }
+
   public:
     constexpr rule(algorithm kind, std::int64_t count, std::int64_t period_us,
                    std::int64_t capacity) noexcept
@@ -119,18 +127,20 @@ class rule {
     /// For buckets. Returns a copy with this capacity, the largest burst. At least 1; the default
     /// is the count.
     [[nodiscard]] constexpr rule burst(std::int64_t capacity) const noexcept {
-        auto copy = *this;
-        copy.capacity_ = capacity;
-        return copy;
+        return with(&rule::capacity_, capacity);
     }
 
     /// For buckets. Returns a copy whose whole count returns at once, at each period since the
     /// first use.
-    [[nodiscard]] constexpr rule stepwise() const noexcept { return refilled(refill::stepwise); }
+    [[nodiscard]] constexpr rule stepwise() const noexcept {
+        return with(&rule::refill_, refill::stepwise);
+    }
 
     /// For buckets. Returns a copy whose whole count returns at once, at multiples of the period
     /// since 1970 (UTC).
-    [[nodiscard]] constexpr rule aligned() const noexcept { return refilled(refill::aligned); }
+    [[nodiscard]] constexpr rule aligned() const noexcept {
+        return with(&rule::refill_, refill::aligned);
+    }
 
     /// For buckets. Returns a copy with this number of initial tokens for a key without state: 0 to
     /// the capacity, which is the default. A key has state from its first `allow` or `charge`, even
@@ -145,17 +155,13 @@ class rule {
     /// For fixed windows. Returns a copy whose windows start with the first charge and last one
     /// period, instead of starting at multiples of the period since 1970.
     [[nodiscard]] constexpr rule from_first() const noexcept {
-        auto copy = *this;
-        copy.is_from_first_ = true;
-        return copy;
+        return with(&rule::is_from_first_, true);
     }
 
     /// For sliding logs. Denied calls are recorded too, so a client that keeps retrying stays
     /// limited. A call with `outcome::never` is not recorded.
     [[nodiscard]] constexpr rule count_denied() const noexcept {
-        auto copy = *this;
-        copy.counts_refused_ = true;
-        return copy;
+        return with(&rule::counts_refused_, true);
     }
 
     /// Returns a copy with this name, by which the rule's state is found and reported; the default
@@ -170,9 +176,7 @@ class rule {
     /// Returns a copy that is evaluated, charged whenever a call is granted, and reported, but
     /// never denies: to test a limit before it is enabled.
     [[nodiscard]] constexpr rule shadow(bool on = true) const noexcept {
-        auto copy = *this;
-        copy.is_shadow_ = on;
-        return copy;
+        return with(&rule::is_shadow_, on);
     }
 
     [[nodiscard]] constexpr algorithm kind() const noexcept { return algorithm_; }
@@ -210,12 +214,6 @@ class rule {
 
   private:
     friend constexpr rule calendar(std::int64_t, calendar_unit, std::chrono::minutes) noexcept;
-
-    [[nodiscard]] constexpr rule refilled(colimit::refill how) const noexcept {
-        auto copy = *this;
-        copy.refill_ = how;
-        return copy;
-    }
 
     std::int64_t count_;
     std::int64_t period_us_;
@@ -259,8 +257,9 @@ template<class Rep, class Period>
     return {algorithm::token_bucket, count, detail::whole_microseconds(period), capacity};
 }
 
-/// Returns a leaky bucket, which holds `capacity` and leaks `count` per `period`; calls that do not
-/// fit are denied.
+/// Returns a leaky bucket (a funnel), which holds `capacity` and leaks `count` per `period`; calls
+/// that do not fit are denied. A rate with a fraction is a longer period: 0.5 per second is
+/// `leaky_bucket(capacity, 1, 2s)`, and `0.5/s leaky_bucket burst 10` as a rule text.
 template<class Rep, class Period>
 [[nodiscard]] constexpr rule leaky_bucket(std::int64_t capacity, std::int64_t count,
                                           std::chrono::duration<Rep, Period> period) noexcept {
@@ -277,8 +276,9 @@ template<class Rep, class Period>
 }
 
 /// Returns a rule of at most `limit` in each calendar day, ISO week (from Monday), month or year at
-/// a fixed offset from UTC, -18 h to 18 h: `calendar(3, calendar_unit::month, 8h)`. Daylight saving
-/// time is not supported.
+/// a fixed offset from UTC, -18 h to 18 h: `calendar(3, calendar_unit::month, 8h)`. To follow
+/// daylight saving time, make another policy of the same name when the offset changes: the README
+/// says what happens to the window then.
 [[nodiscard]] constexpr rule calendar(std::int64_t limit, calendar_unit unit,
                                       std::chrono::minutes utc_offset = std::chrono::minutes{
                                           0}) noexcept {

@@ -15,7 +15,9 @@ namespace colimit {
 ///
 ///     COUNT ('/' | 'per') [N] UNIT [ALGORITHM] [REFINEMENT ...]
 ///
-///   - COUNT and N are whole numbers up to 2^63 - 1, without sign or separators;
+///   - COUNT and N are whole numbers up to 2^63 - 1, without sign or separators. The COUNT of a
+///     bucket that is refilled continuously may have a decimal fraction: `0.5/s` is one per two
+///     seconds, and its burst is the count, rounded up, unless it is given;
 ///   - UNIT is us, ms, s, m, h or d, or usec, msec, sec, min, hr, microsecond, millisecond, second,
 ///     minute, hour, day, or one of their plurals; or week, month or year, for which N must be 1;
 ///   - ALGORITHM is gcra (the default), cell, token_bucket, leaky_bucket, fixed_window, calendar,

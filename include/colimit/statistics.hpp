@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Limiter statistics: plain counters since the limiter was constructed, for metrics and performance
-// analysis.
+// Limiter statistics: plain counters since the limiter was constructed, for metrics and analysis.
 
 #pragma once
 
@@ -18,8 +17,7 @@
 namespace colimit {
 
 /// A latency histogram. Each doubling of the time is divided into eight buckets, so a time is known
-/// to within an eighth: exactly up to 7 us, and up to about 2 hours; longer times are in the last
-/// bucket.
+/// to within an eighth: exactly up to 7 us; times above about 2 hours are in the last bucket.
 class latency_histogram {
   public:
     static constexpr std::size_t size = 248;
@@ -83,10 +81,10 @@ class latency_histogram {
     std::uint64_t sum_ = 0;
 };
 
-/// Counters since the limiter was constructed. Counters never reset; compute rates from
-/// differences.
+/// Counters since the limiter was constructed, which never reset; compute rates from differences.
 struct statistics {
-    /// Calls of the verbs (not `ready`), each check of an `allow_many`, and an `allow_all` as one.
+    /// Calls of the verbs (not `ready`), each part of an `allow_many`, `seen_many`,
+    /// `probably_seen_many` or `charge_members`, and an `allow_all` as one.
     /// Those that are complete are the sum of allowed, denied, never, failed and cancelled.
     std::uint64_t checks = 0;
 
@@ -119,8 +117,7 @@ struct statistics {
     /// @name Traffic with the server; 0 for `memory:`
     /// @{
 
-    /// Script calls that were sent (writes, in `execution_mode::multi`), including those that were
-    /// sent again.
+    /// Script calls that were sent (writes, in `execution_mode::multi`), including repeated ones.
     std::uint64_t batches = 0;
     /// The calls in them.
     std::uint64_t batch_calls = 0;

@@ -26,8 +26,7 @@ do
         end
         local bytes, done = pack(whole, new_end, fixed, ...)
         if value and not supplied then
-            -- In place, too: SET would create a new string, which the next write in place would
-            -- copy.
+            -- In place, too: SET would create a string that the next write in place would copy.
             done = guarded('SETRANGE', KEYS[k], '0', bytes)
             if done == value_size then done = guarded('PEXPIREAT', KEYS[k], at) end
             if done == 1 then done = {} end

@@ -1,6 +1,5 @@
--- The keys. With one policy there are `keys` of them from KEYS[base + 1] on, then as many logs,
--- then as many sketches for each slot that has one. `values` has their values, from values[first]
--- on.
+-- The keys. With one policy there are `keys` of them after KEYS[base], then as many logs, then as
+-- many sketches for each slot that has one. Their values are in `values` from values[first] on.
 local FIELDS = 6 -- arguments before the fields of packed keys
 local all_or_nothing = ARGV[6] ~= nil and not packed
 local base, first, keys = 0, 1, #KEYS / (1 + (has_log and 1 or 0) + #sketched)
@@ -58,8 +57,7 @@ local function find_oom()
     return oom
 end
 
--- If the policy is packed, its shards; shards.write writes the collected states and returns the
--- values found.
+-- If the policy is packed, its shards; shards.write writes all states and returns the values found.
 local shards
 
 local function reply()

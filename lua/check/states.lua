@@ -88,8 +88,7 @@ do
         return pack(value_format(slots), unpack(fields))
     end
 
-    -- Returns for how long the state matters and for how long it is kept; nil if it is equivalent
-    -- to no state.
+    -- Returns how long the state matters and how long it is kept; nil: equivalent to none.
     local function lifetime_of_all()
         if erased then return nil end
         local matters, kept, all_full = debt[n + 1], debt[n + 1], debt[n + 1] == 0

@@ -13,7 +13,7 @@ local key = ARGV[1]
 -- Commands with valid arguments.
 local NEEDED = {{'TIME'}, {'MGET', key}, {'SET', key, '', 'XX'}}
 local OTHERS = {
-    {'SETRANGE', key, '0', ''}, {'GET', key}, {'GETRANGE', key, '0', '0'},
+    {'SETRANGE', key, '0', ''}, {'GET', key}, {'GETRANGE', key, '0', '0'}, {'BITCOUNT', key},
     {'DEL', key}, {'EXISTS', key}, {'PEXPIREAT', key, '1'}, {'PEXPIRE', key, '1'},
     {'HMGET', key, 'f'}, {'HSET', key, 'f', 'v'}, {'HDEL', key, 'f'}, {'HLEN', key},
     {'UNLINK', key}, {'RENAME', key, key}, {'ZADD', key, '1', 'm'}, {'ZCARD', key},
@@ -37,12 +37,13 @@ local function error_of(command)
 end
 
 -- Tries the command; the error distinguishes a denied command (with the messages before and since
--- Redis 7.2), and one that was renamed, from a denied key.
+-- Redis 7.2), and one that was renamed (with those of Redis and Valkey), from a denied key.
 local function can_run(command)
     local err = error_of(command)
     return not (err:find("can't run this command", 1, true)
         or err:find('has no permissions to run', 1, true)
-        or err:find('Unknown Redis command', 1, true))
+        or err:find('Unknown Redis command', 1, true)
+        or err:find('Unknown command called', 1, true))
 end
 
 local function denied(commands, is_denied)

@@ -32,8 +32,8 @@ local function keep(key, number)
     return try(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
 end
 
--- Returns whether the bitmap of generation `number` must be read, or an error. A bitmap of a later
--- generation was written before the clock was set back: it becomes that generation's.
+-- Returns whether the bitmap of generation `number` must be read, or an error, and whether it is of
+-- a later generation: then it was written before the clock was set back.
 local function open(key, number)
     local head = guarded('GETRANGE', key, 0, HEAD - 1)
     if type(head) == 'table' then return false, head.err end
@@ -41,10 +41,12 @@ local function open(key, number)
     local own = unpack_bytes('<d', head) - 1
     -- Also false for numbers that are not a valid generation.
     if not (own >= generation - 1 and own % 2 == number % 2) then return false end
-    if own > number then
-        return true, try('SETRANGE', key, 0, pack('<d', number + 1)) or keep(key, number)
-    end
-    return true
+    return true, nil, own > number
+end
+
+-- Makes a bitmap that of generation `number`. Returns an error.
+local function set_generation(key, number)
+    return try('SETRANGE', key, 0, pack('<d', number + 1)) or keep(key, number)
 end
 
 -- Makes the bitmap of the current generation, in its full size at once: growing it bit by bit would
@@ -53,22 +55,21 @@ end
 -- a SETRANGE that changes nothing.
 local function create(key)
     return try('SETRANGE', key, 0, '') or try('DEL', key)
-        or try('SETRANGE', key, block_size - 1, '\0')
-        or try('SETRANGE', key, 0, pack('<d', generation + 1)) or keep(key, generation)
+        or try('SETRANGE', key, block_size - 1, '\0') or set_generation(key, generation)
 end
 
 -- The current block.
 local current, other   -- its keys
 local has_current, has_other
+local late_current, late_other
 local from             -- its first id
 
--- The next generation uses the bitmap of the previous one, and may exist already if the clock was
--- set back.
+-- The next generation uses the bitmap of the previous one, and may exist if the clock was set back.
 local function begin_block(k)
     current, other = key_of(k, generation), key_of(k, generation + 1)
     local failed, failed_too
-    has_current, failed = open(current, generation)
-    has_other, failed_too = open(other, generation + 1)
+    has_current, failed, late_current = open(current, generation)
+    has_other, failed_too, late_other = open(other, generation + 1)
     from = #facts
     if failed or failed_too then fail(k, failed or failed_too) end
 end
@@ -91,33 +92,60 @@ local function has_all(line, mask)
     return true
 end
 
--- Returns an error.
+-- Moves bitmaps of later generations to the present. Returns an error.
+local function end_lateness()
+    local failed = late_current and set_generation(current, generation)
+        or late_other and set_generation(other, generation + 1)
+    late_current, late_other = false, false
+    return failed or nil
+end
+
+-- The following functions return the fact about an id, and an error.
+
 local function look_up(first, last, mask)
-    if has_other and has_all(read_line(other, first, last), mask) then
-        facts[#facts + 1] = '1'
-        return
-    end
+    local is_known = has_other and has_all(read_line(other, first, last), mask)
+        or has_current and has_all(read_line(current, first, last), mask)
+    return is_known and '1' or '0'
+end
+
+local function count_in(exists, key, first, last)
+    local ones = exists and guarded('BITCOUNT', key, first, last) or 0
+    if type(ones) == 'table' then return 0, ones.err end
+    return ones
+end
+
+local function count(first, last)
+    local ones, failed = count_in(has_current, current, first, last)
+    local old_ones, failed_too = count_in(has_other, other, first, last)
+    return pack('<dd', ones, old_ones), failed or failed_too
+end
+
+-- Looks an id up, and records it if it is new.
+local function record(first, last, mask)
+    local failed = (late_current or late_other) and end_lateness()
+    if failed then return nil, failed end
+    if has_other and has_all(read_line(other, first, last), mask) then return '1' end
     if not has_current then
-        local failed = create(current)
-        if failed then return failed end
+        failed = create(current)
+        if failed then return nil, failed end
         has_current = true
     end
     local line = read_line(current, first, last)
-    if has_all(line, mask) then
-        facts[#facts + 1] = '1'
-        return
-    end
+    if has_all(line, mask) then return '1' end
     for j = 1, words do line[j] = bor(line[j], mask[j]) end
-    local done = guarded('SETRANGE', current, first, pack(line_format, unpack(line, 1, words)))
-    if type(done) == 'table' then return done.err end
-    facts[#facts + 1] = '0'
-    new = new + 1
+    return '0', try('SETRANGE', current, first, pack(line_format, unpack(line, 1, words)))
 end
 
 local ids, at, block = ARGV[5], 1, nil
 while at <= #ids do
     local k, first, last
     k, first, last, at = unpack_bytes('<I2Bc0Bc0', ids, at)
+    local find = record
+    if k >= COUNT then
+        k, find = k - COUNT, count
+    elseif k >= ASK then
+        k, find = k - ASK, look_up
+    end
     k = k + 1
     local mask = {unpack_bytes(line_format, ids, at)}
     at = at + line_size
@@ -126,8 +154,13 @@ while at <= #ids do
         begin_block(k)
     end
     if not statuses or statuses[k] == '.' then
-        local failed = look_up(first, last, mask)
-        if failed then fail_block(k, failed) end
+        local fact, failed = find(first, last, mask)
+        if failed then
+            fail_block(k, failed)
+        else
+            facts[#facts + 1] = fact
+            if fact == '0' then new = new + 1 end
+        end
     end
 end
 

@@ -10,17 +10,21 @@
 -- ARGV[2]   nonce, returned unchanged, so that no reply is taken for another request's
 -- ARGV[3]   the time in microseconds, or '' for the server's clock
 -- ARGV[4]   the shortest TTL of a key, in milliseconds
--- ARGV[5]   ids, grouped by block: block:u16, the positions of the line's first and last byte as
---           text (size:u8 and as many bytes, each), the bits to be set: words:u32
+-- ARGV[5]   ids, grouped by block: block:u16, plus ASK if the id is only looked up; the positions
+--           of the line's first and last byte as text (size:u8 and as many bytes, each), the bits
+--           of the id: words:u32. With COUNT instead of ASK it is not an id: the bits that are set
+--           from the first to the last byte are counted
 -- Reply     for each block nil, or the text of an error; then, if no block failed for all ids, a
---           character per id: '1' seen, '0' new; then
+--           character per id: '1' seen, '0' new, or the counts in the current and the previous
+--           bitmap: f64; then
 --           'nonce seconds microseconds new statuses'; statuses is '-' without errors, else a
 --           character per block: '.' ok, 'e' an error
 --
 -- A block is 1 and the number of its generation (f64), then lines. Missing bytes are 0.
 
 local SECOND = 1000000
-local HEAD = 8 -- bytes of a block
+local HEAD = 8    -- bytes of a block
+local ASK, COUNT = 16384, 32768 -- added to the number of a block
 
 local floor, max = math.floor, math.max
 local text_of = string.format

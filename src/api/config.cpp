@@ -17,7 +17,7 @@ namespace colimit {
 
 /// Found by argument-dependent lookup, so not in the unnamed namespace.
 [[nodiscard]] static std::string_view to_string(execution_mode m) noexcept {
-    return m == execution_mode::script ? "script" : "multi";
+    return name_of(m, {"script", "multi"});
 }
 
 namespace {
@@ -140,6 +140,20 @@ void validate(const tls_options& options, bool is_used) {
         refuse_tls(options.key_file.empty() ? "cert_file" : "key_file",
                    options.key_file.empty() ? "key_file is not" : "cert_file is not");
     check_name_of_server(options.server_name);
+}
+
+void check_credentials_sources(const config& settings, const redis::address& where) {
+    using redis::address;
+    const auto refuse = [](const char* member, const char* problem) {
+        throw error{errc::invalid_config,
+                    "config::" + std::string{member} + " is given, but config::server " + problem};
+    };
+    if (settings.credentials && where.kind == address::kind::memory)
+        refuse("credentials", "is memory:");
+    if (settings.credentials && (!where.user.empty() || !where.password.empty()))
+        refuse("credentials", "has a user or a password");
+    if (settings.sentinel_credentials && where.kind != address::kind::sentinel)
+        refuse("sentinel_credentials", "is not a redis+sentinel:// address");
 }
 
 void validate(const config& settings) {

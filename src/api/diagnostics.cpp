@@ -2,6 +2,7 @@
 //
 // Diagnostics as text.
 
+#include <base/enumerator.hpp>
 #include <colimit/diagnostics.hpp>
 
 #include <ostream>
@@ -9,37 +10,11 @@
 namespace colimit {
 
 std::string_view to_string(phase p) noexcept {
-    switch (p) {
-    case phase::resolve:
-        return "resolve";
-    case phase::connect:
-        return "connect";
-    case phase::tls:
-        return "TLS";
-    case phase::handshake:
-        return "handshake";
-    case phase::script:
-        return "script";
-    case phase::reply:
-        break;
-    }
-    return "reply";
+    return name_of(p, {"resolve", "connect", "TLS", "handshake", "script", "reply"});
 }
 
 std::string_view to_string(health_state s) noexcept {
-    switch (s) {
-    case health_state::connecting:
-        return "connecting";
-    case health_state::ready:
-        return "ready";
-    case health_state::degraded:
-        return "degraded";
-    case health_state::refused:
-        return "refused";
-    case health_state::closed:
-        break;
-    }
-    return "closed";
+    return name_of(s, {"connecting", "ready", "degraded", "refused", "closed"});
 }
 
 std::string to_string(const problem& p) {
@@ -53,31 +28,17 @@ std::string to_string(const problem& p) {
 }
 
 std::string_view to_string(event_kind k) noexcept {
-    switch (k) {
-    case event_kind::connected:
-        return "connected";
-    case event_kind::disconnected:
-        return "disconnected";
-    case event_kind::breaker_opened:
-        return "breaker opened";
-    case event_kind::breaker_closed:
-        return "breaker closed";
-    case event_kind::fallback_started:
-        return "fallback started";
-    case event_kind::fallback_ended:
-        return "fallback ended";
-    case event_kind::script_loaded:
-        return "script loaded";
-    case event_kind::permission_denied:
-        break;
-    }
-    return "permission denied";
+    return name_of(k, {"connected", "disconnected", "breaker opened", "breaker closed",
+                       "fallback started", "fallback ended", "script loaded", "permission denied",
+                       "filter over capacity"});
 }
 
 std::string to_string(const event& e) {
     auto out = std::string{to_string(e.kind)};
     if (e.cause)
         out.append(": ").append(to_string(*e.cause));
+    if (!e.filter.empty())
+        out.append(": ").append(e.filter);
     return out;
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 namespace ip = boost::asio::ip;
 
-static_assert(std::is_trivially_destructible_v<key>);
+static_assert(std::is_trivially_destructible_v<scoped_key>);
 
 /// Addresses and their prefixes in text form are shorter.
 constexpr unsigned address_text = 64;
@@ -99,23 +99,20 @@ template<std::size_t Size>
 
 } // namespace
 
-key key::address(const ip::address& client, address_prefixes bits) {
+scoped_key scoped_key::address(const ip::address& client, address_prefixes bits) const {
     check_bits(bits.v4, 32, "v4");
     check_bits(bits.v6, 128, "v6");
     auto text = text_buffer{};
-    auto made = key{};
     if (client.is_v4())
-        made.append_field("ip", network(text, client.to_v4().to_bytes(), bits.v4));
-    else if (client.to_v6().is_v4_mapped())
-        made.append_field(
-            "ip",
-            network(text, ip::make_address_v4(ip::v4_mapped, client.to_v6()).to_bytes(), bits.v4));
-    else
-        made.append_field("ip", network(text, client.to_v6().to_bytes(), bits.v6));
-    return made;
+        return with("ip", network(text, client.to_v4().to_bytes(), bits.v4));
+    const auto v6 = client.to_v6();
+    if (v6.is_v4_mapped())
+        return with("ip",
+                    network(text, ip::make_address_v4(ip::v4_mapped, v6).to_bytes(), bits.v4));
+    return with("ip", network(text, v6.to_bytes(), bits.v6));
 }
 
-key key::address(std::string_view client, address_prefixes bits) {
+scoped_key scoped_key::address(std::string_view client, address_prefixes bits) const {
     const auto parsed = parse(client);
     if (!parsed)
         throw error{errc::invalid_key, "the address must be one of IPv4 (192.0.2.1) or IPv6 "
@@ -124,52 +121,57 @@ key key::address(std::string_view client, address_prefixes bits) {
     return address(*parsed, bits);
 }
 
-key key::user(std::string_view id) noexcept {
-    auto made = key{};
-    made.append_field("user", id);
-    return made;
+scoped_key scoped_key::route(std::string_view route) const noexcept {
+    return with("route", route);
 }
 
-key key::global() noexcept {
-    auto made = key{};
+scoped_key scoped_key::part(std::string_view text) const noexcept {
+    return with("part", text);
+}
+
+scoped_key key::address(const ip::address& client, address_prefixes bits) {
+    return scoped_key{}.address(client, bits);
+}
+
+scoped_key key::address(std::string_view client, address_prefixes bits) {
+    return scoped_key{}.address(client, bits);
+}
+
+scoped_key key::user(std::string_view id) noexcept {
+    return scoped_key{}.with("user", id);
+}
+
+scoped_key key::global() noexcept {
+    auto made = scoped_key{};
     made.append("global");
     return made;
 }
 
-key key::route(std::string_view route) const noexcept {
-    auto copy = *this;
-    copy.append_field("route", route);
-    return copy;
-}
-
-key key::part(std::string_view text) const noexcept {
-    auto copy = *this;
-    copy.append_field("part", text);
-    return copy;
-}
-
-void key::append(std::string_view text) noexcept {
+void scoped_key::append(std::string_view text) noexcept {
     std::ranges::copy(text, bytes_.begin() + size_);
     size_ = static_cast<std::uint16_t>(size_ + text.size());
 }
 
-void key::append_field(std::string_view name, std::string_view value) noexcept {
+scoped_key scoped_key::with(std::string_view name, std::string_view value) const noexcept {
+    auto made = *this;
     const auto size = escaped_size(value);
     const auto is_long = size > limits::max_key_part_bytes;
     const auto digest = is_long ? hash::sha256_hex(value) : std::array<char, 32>{};
-    make_room(1 + name.size() + 1 + (is_long ? digest.size() : size));
-    if (size_ != 0)
-        append(";");
-    append(name);
-    append(is_long ? "#" : "=");
+    made.make_room(1 + name.size() + 1 + (is_long ? digest.size() : size));
+    if (made.size_ != 0)
+        made.append(";");
+    made.append(name);
+    made.append(is_long ? "#" : "=");
     if (is_long)
-        return append({digest.data(), digest.size()});
-    for (const auto& c : value)
-        append(escape_of(c).empty() ? std::string_view{&c, 1} : escape_of(c));
+        made.append({digest.data(), digest.size()});
+    else
+        for (const auto& c : value)
+            made.append(escape_of(c).empty() ? std::string_view{&c, 1} : escape_of(c));
+    return made;
 }
 
 /// No scope is named `all`, so a key that begins with this digest cannot equal another key.
-void key::make_room(std::size_t bytes) noexcept {
+void scoped_key::make_room(std::size_t bytes) noexcept {
     if (size_ + bytes <= bytes_.size())
         return;
     const auto digest = hash::sha256_hex(view());

@@ -10,10 +10,6 @@
 #include <limiter/redis_backend.hpp>
 #include <redis/connection/address.hpp>
 
-#include <memory>
-#include <string>
-#include <utility>
-
 namespace colimit {
 namespace {
 
@@ -30,6 +26,7 @@ namespace {
     const auto where = redis::parse_address(settings.server);
     validate(settings.tls, where.tls);
     const auto has_server = where.kind != redis::address::kind::memory;
+    check_credentials_sources(settings, where);
     auto made = std::make_shared<detail::limiter_core>(std::move(executor), settings, has_server);
     if (has_server)
         made->open(std::make_unique<detail::redis_backend>(*made, settings, where));
@@ -44,7 +41,7 @@ limiter::limiter(executor_type executor, std::string_view server)
     : limiter(std::move(executor), config_of(server)) {}
 
 limiter::limiter(executor_type executor, const config& settings)
-    : core_(make_core(std::move(executor), settings)) {}
+    : sketch_verbs(make_core(std::move(executor), settings)) {}
 
 limiter::~limiter() {
     close();

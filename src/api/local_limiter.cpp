@@ -4,8 +4,10 @@
 
 #include <base/clocks.hpp>
 #include <colimit/local_limiter.hpp>
+#include <core/call_fault.hpp>
 #include <memory/bloom_filters.hpp>
 #include <memory/store.hpp>
+#include <policy/filter_state.hpp>
 #include <policy/policy_data.hpp>
 #include <policy/request_check.hpp>
 
@@ -40,8 +42,7 @@ decision local_limiter::answer(std::string_view key, const detail::policy_data& 
     detail::check_key(key);
     const auto lookup = store_->seek(data.digest(key));
     auto timed = request;
-    if (timed.now == detail::store_clock)
-        timed.now = detail::system_now();
+    timed.now = detail::time_of(request);
     decision out; // not decision{}: GCC would clear all of it first
     store_->decide(lookup, data, timed, out);
     ++decided_[static_cast<std::size_t>(out.outcome)];
@@ -57,18 +58,64 @@ decision local_limiter::answer_once(std::string_view id, const detail::call_requ
     return answer(id, *detail::once_policy(), request);
 }
 
-bool local_limiter::seen(std::string_view id, const bloom_filter& f, const reset_options& options) {
-    const auto request =
-        detail::make_request(detail::verb::allow, check_options{.now = options.now});
-    detail::check_request(request, detail::access::data(f)->compiled);
+bool local_limiter::look_up(std::string_view id, const bloom_filter& f,
+                            const detail::call_request& request) {
+    const auto& data = *detail::access::data(f);
+    detail::check_request(request, data.compiled);
     detail::check_key(id);
-    const auto now = request.now == detail::store_clock ? detail::system_now() : request.now;
-    const auto seen = filters_->seen(id, *detail::access::data(f), now);
+    const auto seen = filters_->decide(request.verb, id, data, detail::time_of(request));
     if (!seen)
-        throw error{errc::invalid_argument, "too many Bloom filters in this store (at most " +
-                                                std::to_string(limits::max_local_filters) + ")"};
+        throw error{errc::invalid_argument, detail::text_of(detail::fault::filter_count)};
     ++decided_[static_cast<std::size_t>(*seen ? outcome::denied : outcome::allowed)];
     return *seen;
+}
+
+void local_limiter::look_up(std::span<seen_item> ids, const bloom_filter& f,
+                            const detail::call_request& request) {
+    for (const auto& one : ids)
+        detail::check_key(one.id);
+    for (auto& one : ids) {
+        one.seen = look_up(one.id, f, request);
+        one.ec = {};
+    }
+}
+
+filter_status local_limiter::filter_status(const bloom_filter& f, const reset_options& options) {
+    const auto& data = *detail::access::data(f);
+    const auto request = detail::make_inspection(detail::clock_of(options.now));
+    detail::check_request(request, data.compiled);
+    return detail::status_of(*data.filter, filters_->inspect(data, detail::time_of(request)));
+}
+
+std::int64_t local_limiter::count_distinct(std::string_view key, const policy& p,
+                                           const count_options& options) {
+    const auto& data = *detail::access::data(p);
+    const auto request = detail::make_count(data, options);
+    if (request.rule == detail::no_rule)
+        throw error{errc::invalid_argument, detail::error_of_count(data.compiled).message()};
+    const auto d = answer(key, data, request);
+    const auto& status = d.rules[request.rule];
+    return status.limit - status.balance;
+}
+
+decision local_limiter::charge_members(std::string_view key, const policy& p,
+                                       std::span<const std::string_view> members,
+                                       const charge_options& options) {
+    const auto& data = *detail::access::data(p);
+    auto request = detail::make_request(detail::verb::charge, options);
+    request.has_member = true;
+    for (const auto member : members) {
+        request.member = member;
+        detail::check_request(request, data.compiled);
+    }
+    if (members.empty())
+        return peek(key, p, {.cost = 0, .now = options.now});
+    decision last;
+    for (const auto member : members) {
+        request.member = member;
+        last = answer(key, data, request);
+    }
+    return last;
 }
 
 local_statistics local_limiter::statistics() const noexcept {

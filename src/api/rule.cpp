@@ -2,6 +2,7 @@
 //
 // Rules as text, in the form that rule_text.cpp parses.
 
+#include <base/enumerator.hpp>
 #include <colimit/rule.hpp>
 #include <core/algorithms.hpp>
 #include <rule_text/cursor.hpp>
@@ -35,8 +36,7 @@ std::string_view to_string(algorithm a) noexcept {
 }
 
 std::string_view to_string(calendar_unit u) noexcept {
-    constexpr std::string_view names[] = {"day", "week", "month", "year"};
-    return names[static_cast<std::size_t>(u)];
+    return name_of(u, {"day", "week", "month", "year"});
 }
 
 std::string_view rule::name() const noexcept {

@@ -138,12 +138,31 @@ class refinement_reader {
     return kind;
 }
 
-[[nodiscard]] rule make_rule(const cursor& text, std::int64_t count, const text::period& period,
-                             const refinements& r) {
+/// Returns the rule of a count with a fraction, 0.5 per second, as one of whole numbers, 1 per two
+/// seconds. Its burst is the count, rounded up.
+[[nodiscard]] rule make_fractional(const cursor& text, const text::rule_count& count,
+                                   algorithm kind, std::int64_t period, bool is_continuous) {
+    if (!is_bucket(kind) || !is_continuous)
+        text.refuse(count.at, "a fraction is for buckets that are refilled continuously; " +
+                                  std::string{to_string(kind)} + " needs a whole number" +
+                                  (is_bucket(kind) ? " with stepwise or aligned" : ""));
+    if (period > limits::max_recovery.count() / count.denominator)
+        text.refuse(count.at,
+                    "the fraction cannot be counted exactly: " + std::to_string(count.numerator) +
+                        " per " + std::to_string(count.denominator) +
+                        " periods take longer than 100 years");
+    return {kind, count.numerator, period * count.denominator, count.rounded_up()};
+}
+
+[[nodiscard]] rule make_rule(const cursor& text, const text::rule_count& count,
+                             const text::period& period, const refinements& r) {
     const auto kind = algorithm_of(text, period, r);
-    auto made = kind == algorithm::calendar
-                    ? calendar(count, *period.unit, r.utc_offset.value_or(std::chrono::minutes{0}))
-                    : rule{kind, count, *period.us, count};
+    const auto whole = count.numerator;
+    auto made = count.denominator != 1
+                    ? make_fractional(text, count, kind, period.us.value_or(0), !r.how)
+                : kind == algorithm::calendar
+                    ? calendar(whole, *period.unit, r.utc_offset.value_or(std::chrono::minutes{0}))
+                    : rule{kind, whole, *period.us, whole};
     if (r.capacity)
         made = made.burst(*r.capacity);
     if (r.how)
@@ -160,7 +179,7 @@ class refinement_reader {
 }
 
 [[nodiscard]] rule read_rule(cursor& text) {
-    const auto count = text::read_amount(text, "a count, a whole number");
+    const auto count = text::read_rule_count(text);
     text.skip_blanks();
     if (const auto start = text.at();
         !text.take('/') && !same_word(text.take_all(is_word_character), "per"))

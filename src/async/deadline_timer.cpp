@@ -5,17 +5,14 @@
 
 #include <async/deadline_timer.hpp>
 #include <async/post_preallocated.hpp>
+#include <base/clocks.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 #include <new>
 #include <utility>
 
 namespace colimit::detail {
-
-using std::chrono::microseconds;
-using std::chrono::steady_clock;
 
 deadline_timer::deadline_timer(const asio::any_io_executor& executor, thread_lock& lock,
                                std::function<void()> on_time)
@@ -39,7 +36,7 @@ void deadline_timer::clear() noexcept {
 void deadline_timer::wait(const std::shared_ptr<void>& owner) noexcept {
     is_waiting_ = true;
     try {
-        timer_.expires_at(steady_clock::time_point{microseconds{at_}});
+        timer_.expires_at(time_at(at_));
         timer_.async_wait(with_memory(
             memory_, [this, owner](boost::system::error_code /*called off*/) { wake(owner); }));
     } catch (const std::bad_alloc&) {
@@ -61,7 +58,7 @@ void deadline_timer::wake(const std::shared_ptr<void>& owner) {
         is_waiting_ = false;
         if (at_ == never)
             return;
-        if (steady_clock::now().time_since_epoch() < microseconds{at_})
+        if (steady_now() < at_)
             return wait(owner);
         at_ = never;
     }

@@ -59,24 +59,15 @@ class node_pool {
 
     void grow(std::size_t size_class) {
         const auto size = (size_class + 1) * granularity;
-        groups_.push_back(std::make_unique<group>(size * blocks_per_group));
-        auto* at = groups_.back()->bytes();
+        groups_.push_back(std::make_unique_for_overwrite<std::byte[]>(size * blocks_per_group));
+        auto* at = groups_.back().get();
         for (std::size_t i = 0; i < blocks_per_group; ++i, at += size)
             free_[size_class] = ::new (at) block{free_[size_class]};
     }
 
-    struct group {
-        explicit group(std::size_t size) : memory(::operator new(size)) {}
-        group(const group&) = delete;
-        group& operator=(const group&) = delete;
-        ~group() { ::operator delete(memory); }
-        [[nodiscard]] std::byte* bytes() const noexcept { return static_cast<std::byte*>(memory); }
-        void* memory;
-    };
-
     thread_lock lock_;
     std::array<block*, classes> free_{};
-    std::vector<std::unique_ptr<group>> groups_;
+    std::vector<std::unique_ptr<std::byte[]>> groups_;
 };
 
 } // namespace colimit::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Numbers as bytes in little-endian order and as decimal digits; bytes as hexadecimal digits.
+// Numbers as bytes in little-endian order and as decimal digits; bytes as hexadecimal digits; the
+// classes of ASCII characters, whatever the locale.
 
 #pragma once
 
@@ -11,8 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace colimit::detail {
 
@@ -51,6 +54,35 @@ class decimal {
     char digits_[24];
     const char* end_;
 };
+
+/// Returns the number that was written as `decimal`.
+[[nodiscard]] inline std::uint32_t number_of(std::string_view digits) noexcept {
+    auto number = std::uint32_t{0};
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return number;
+}
+
+/// Returns the number that is written as `digits`, without a sign, a needless zero or anything
+/// else; nullopt if it is greater than `most`.
+[[nodiscard]] inline std::optional<std::uint64_t> read_decimal(std::string_view digits,
+                                                               std::uint64_t most) noexcept {
+    const auto* const begin = digits.data();
+    const auto* const end = begin + digits.size();
+    auto value = std::uint64_t{0};
+    const auto read = std::from_chars(begin, end, value);
+    if (read.ec != std::errc{} || read.ptr != end || value > most ||
+        (digits.size() > 1 && digits.front() == '0'))
+        return std::nullopt;
+    return value;
+}
+
+[[nodiscard]] constexpr bool is_digit(char c) noexcept {
+    return c >= '0' && c <= '9';
+}
+
+[[nodiscard]] constexpr char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 inline constexpr std::string_view hex_digits = "0123456789abcdef";
 

@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include <colimit/detail/call_request.hpp>
+
 #include <chrono>
 #include <cstdint>
 
@@ -24,6 +26,11 @@ template<class Clock>
 /// Returns the time in microseconds since 1970.
 [[nodiscard]] inline std::int64_t system_now() noexcept {
     return microseconds_of<std::chrono::system_clock>();
+}
+
+/// Returns the supplied time of a request, or the current one.
+[[nodiscard]] inline std::int64_t time_of(const call_request& request) noexcept {
+    return request.now == store_clock ? system_now() : request.now;
 }
 
 [[nodiscard]] inline std::chrono::steady_clock::time_point time_at(std::int64_t us) noexcept {

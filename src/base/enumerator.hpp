@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Checks for options that are enumerations, as a value cast from a number may not be an enumerator.
+// Names of enumerators, and checks of options, as a value cast from a number may not be one.
 
 #pragma once
 
@@ -8,11 +8,20 @@
 #include <colimit/failure_mode.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 
 namespace colimit {
+
+/// Returns the name of an enumerator, or `?` for a value that is none.
+/// @param names of all enumerators of its type, in their order
+template<class Enum, std::size_t Size>
+[[nodiscard]] constexpr std::string_view name_of(Enum value, const char* const (&names)[Size]) {
+    const auto i = static_cast<std::size_t>(value);
+    return i < Size ? names[i] : "?";
+}
 
 /// Checks that a value is an enumerator of its type.
 /// @param option returns the text that names the option, if the check fails

@@ -2,12 +2,11 @@
 //
 // Computes the size of a filter from its error rate, and the bits of an id.
 
+#include <colimit/limits.hpp>
 #include <core/bloom.hpp>
 #include <core/integers.hpp>
 #include <hash/fnv1a.hpp>
 #include <hash/sha256.hpp>
-
-#include <boost/assert.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -24,13 +23,13 @@ constexpr std::int64_t parts = 16;
 constexpr std::int64_t max_load = 64 * parts;
 
 /// Returns the probability that all bits of a new id are set, if ids are assigned to lines at
-/// random, `load` per line on average. Lines with many ids err more often than the others make up
-/// for.
+/// random, `load` per line on average. The others do not make up for lines with many ids.
 [[nodiscard]] double error_of(std::uint32_t words, double load) noexcept {
     auto sum = 0.0;
     auto probable = std::exp(-load); // that a line has so many ids (Poisson)
     auto clear = 1.0;                // that a bit of such a line is clear
-    for (auto ids = 1; ids < 4 * max_load / parts; ++ids) {
+    const auto most = std::max(4.0 * max_load / parts, 4 * load);
+    for (auto ids = 1; ids < most; ++ids) {
         probable *= load / ids;
         clear *= 1.0 - 1.0 / bits_per_word;
         sum += probable * std::pow(1.0 - clear, words);
@@ -80,7 +79,8 @@ bloom_shape make_bloom(std::int64_t capacity, double error_rate, std::int64_t tt
     return {.ttl = ttl,
             .words = words,
             .lines = static_cast<std::uint32_t>(ceil_div(lines, blocks)),
-            .blocks = static_cast<std::uint32_t>(blocks)};
+            .blocks = static_cast<std::uint32_t>(blocks),
+            .capacity = capacity};
 }
 
 bloom_bits bits_of(const bloom_shape& shape, std::string_view id) noexcept {
@@ -103,6 +103,27 @@ bloom_bits bits_of(const bloom_shape& shape, id_digest id) noexcept {
         bits.words[i] = 1U << (random & 31U);
     }
     return bits;
+}
+
+bloom_sample sample_of(const bloom_shape& shape) noexcept {
+    return {.blocks = std::min(shape.blocks, limits::max_sampled_blocks),
+            .lines = std::min(shape.lines, limits::sampled_block_bytes / shape.line_bytes())};
+}
+
+/// Each id sets one bit of one line per word of a line: if it is one of n, a bit stays clear with a
+/// probability of (1 - 1 / (32 * lines))^n. If all bits are set, half a bit is taken to be clear.
+bloom_load load_of(const bloom_shape& shape, std::int64_t set) noexcept {
+    // With more ids per line, the Poisson distribution underflows, and nearly all bits are set.
+    constexpr auto most = 500.0;
+    const auto sample = sample_of(shape);
+    const auto bits = double{bits_per_word} * shape.words * sample.blocks * sample.lines;
+    const auto fill = static_cast<double>(set) / bits;
+    const auto clear = std::max(1 - fill, 0.5 / bits);
+    const auto per_line = std::log(clear) / std::log1p(-1.0 / bits_per_word);
+    const auto lines = double(shape.blocks) * shape.lines;
+    return {.fill = fill,
+            .ids = -lines * bits_per_word * std::log(clear),
+            .error_rate = per_line < most ? error_of(shape.words, per_line) : 1};
 }
 
 std::uint32_t filter_tag(const bloom_shape& shape) noexcept {

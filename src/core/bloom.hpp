@@ -44,6 +44,7 @@ struct bloom_shape {
     std::uint32_t words = 0; ///< per line
     std::uint32_t lines = 0; ///< per block
     std::uint32_t blocks = 0;
+    std::int64_t capacity = 0; ///< ids for which it was made; not a part of the filter's identity
 
     [[nodiscard]] std::uint32_t line_bytes() const noexcept { return 4 * words; }
     [[nodiscard]] std::uint32_t block_bytes() const noexcept {
@@ -80,6 +81,30 @@ struct bloom_bits {
             return false;
     return true;
 }
+
+/// The part of a filter whose bits are counted to find out how full it is: the first lines of some
+/// blocks. Ids fall on all lines alike, so any lines are a random sample.
+struct bloom_sample {
+    std::uint32_t blocks = 0;
+    std::uint32_t lines = 0; ///< of each block
+
+    /// Returns the number of the i-th block of the sample.
+    [[nodiscard]] std::uint32_t block(const bloom_shape& shape, std::uint32_t i) const noexcept {
+        return static_cast<std::uint32_t>(std::uint64_t{i} * shape.blocks / blocks);
+    }
+};
+
+[[nodiscard]] bloom_sample sample_of(const bloom_shape& shape) noexcept;
+
+/// How full a generation is.
+struct bloom_load {
+    double fill = 0;       ///< the fraction of bits that are set
+    double ids = 0;        ///< recorded, by estimate
+    double error_rate = 0; ///< the probability that a new id is taken for one of its ids
+};
+
+/// Estimates how full a generation is, from the number of bits that are set in the sample.
+[[nodiscard]] bloom_load load_of(const bloom_shape& shape, std::int64_t set) noexcept;
 
 /// Returns FNV-1a of the filter's numbers: with other numbers an id has other bits.
 [[nodiscard]] std::uint32_t filter_tag(const bloom_shape& shape) noexcept;

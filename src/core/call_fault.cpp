@@ -4,6 +4,7 @@
 
 #include <base/error_category.hpp>
 #include <colimit/limits.hpp>
+#include <core/algorithms.hpp>
 #include <core/call_fault.hpp>
 #include <core/rule_kind.hpp>
 
@@ -20,6 +21,7 @@ namespace colimit::detail {
 namespace {
 
 using core::kind_count;
+constexpr auto algorithm_count = core::algorithms.size();
 
 /// The text of a fault: `problem`, with the rule for %, and `expected`, with the number `limit` for
 /// %.
@@ -36,14 +38,17 @@ constexpr fault_text texts[] = {
     {fault::duration, "duration: out of range", "a whole number of microseconds, 0 to 100 years"},
     {fault::at_least, "at_least: out of range", "0 to the cost"},
     {fault::max_wait, "max_wait: out of range", "0 to 366 days"},
-    {fault::packed, "policy: block and wait keep state for longer than packed storage does",
+    {fault::packed, "policy: block keeps state for longer than packed storage does",
      "a policy without storage::shared_hash"},
-    {fault::not_reservable, "policy: wait cannot reserve from %",
-     "continuous buckets: gcra, cell, token_bucket, leaky_bucket"},
     {fault::member_missing, "member: missing, and the policy has a distinct rule",
      "check_options::member"},
     {fault::member_size, "member: too long", "at most % bytes", limits::max_key_bytes},
     {fault::time, "now: out of range", "1970 to 2112"},
+    {fault::count_policy, "policy: nothing to count", "a policy with a distinct rule"},
+    {fault::count_rule, "rule: not a distinct rule of the policy",
+     "the name of a distinct rule, or none for the first one"},
+    {fault::filter_count, "filter: one more than this store keeps",
+     "at most % filters that know ids", limits::max_local_filters},
     {fault::checks_count, "checks: wrong number", "1 to %", limits::max_checks},
     {fault::checks_packed, "checks: allow_all cannot use packed storage",
      "policies without storage::shared_hash"},
@@ -53,21 +58,31 @@ constexpr fault_text texts[] = {
     {fault::checks_slots, "checks: the keys are in several hash slots of a cluster",
      "keys in one slot"},
     {fault::multi_verb, "execution_mode::multi: this verb needs a script",
-     "allow, peek, charge, refund, reset or allow_many"},
+     "allow, peek, charge, refund, reset, wait or allow_many"},
     {fault::multi_together, "execution_mode::multi: allow_all needs a script", "allow_many"},
-    {fault::multi_rule, "execution_mode::multi: % needs a script", "sliding_log rules only"},
+    {fault::multi_rule, "execution_mode::multi: %, needs a script",
+     "sliding_log and fixed_window rules only"},
+    {fault::multi_period, "execution_mode::multi: the period of %, is counted by the server",
+     "whole milliseconds"},
     {fault::multi_cooldown, "execution_mode::multi: prevent_duplicate needs a script",
-     "sliding_log rules only"},
+     "sliding_log and fixed_window rules only"},
     {fault::multi_no_rules, "execution_mode::multi: the policy or filter has no rules",
-     "sliding_log rules"},
+     "sliding_log or fixed_window rules"},
+    {fault::multi_packed, "execution_mode::multi: packed storage needs a script",
+     "a policy without storage::shared_hash"},
     {fault::multi_cost, "cost: too many events for execution_mode::multi", "0 to %",
      limits::max_log_events},
     {fault::multi_partial,
      "at_least: a policy with count_denied makes no partial grants in execution_mode::multi",
      "the cost"},
+    {fault::multi_refund,
+     "refund: execution_mode::multi cannot return tokens to a policy with a fixed_window",
+     "sliding_log rules only"},
+    {fault::multi_time, "now: the server's clock ends a fixed_window in execution_mode::multi",
+     "no time"},
 };
 constexpr auto fault_count = std::size(texts);
-static_assert(fault_count == static_cast<std::size_t>(fault::multi_partial) + 1);
+static_assert(fault_count == static_cast<std::size_t>(fault::multi_time) + 1);
 static_assert(std::ranges::all_of(texts,
                                   [](const auto& t) {
                                       return &t == &texts[static_cast<std::size_t>(t.of)];
@@ -83,9 +98,8 @@ static_assert(std::ranges::all_of(texts,
 }
 
 [[nodiscard]] constexpr errc code_of(fault f) noexcept {
-    return f == fault::multi_rule || f == fault::multi_cooldown || f == fault::multi_no_rules
-               ? errc::invalid_policy
-               : errc::invalid_argument;
+    return f >= fault::multi_rule && f <= fault::multi_packed ? errc::invalid_policy
+                                                              : errc::invalid_argument;
 }
 
 class fault_category final : public code_category {
@@ -115,29 +129,42 @@ template<std::size_t... I>
         fault_category{f, {I / kind_count, static_cast<core::kind>(I % kind_count)}}...};
 }
 
+/// Returns the objects of multi_rule, one per index and algorithm.
+template<std::size_t... I>
+[[nodiscard]] auto categories_of_algorithms(std::index_sequence<I...> /*all*/) {
+    return std::array<fault_category, sizeof...(I)>{
+        fault_category{fault::multi_rule,
+                       {I / algorithm_count, {}, static_cast<algorithm>(I % algorithm_count)}}...};
+}
+
 using all_faults = std::make_index_sequence<fault_count>;
 using all_rules = std::make_index_sequence<limits::max_rules_per_policy * kind_count>;
+using all_algorithms = std::make_index_sequence<limits::max_rules_per_policy * algorithm_count>;
 
 } // namespace
 
 error_code error_of(fault f, faulty_rule which) noexcept {
     BOOST_ASSERT(f != fault::none && which.index < limits::max_rules_per_policy);
     static const auto simple = categories_of_faults(all_faults{});
-    static const auto reserving = categories_of_rules(fault::not_reservable, all_rules{});
-    static const auto in_multi = categories_of_rules(fault::multi_rule, all_rules{});
+    static const auto of_period = categories_of_rules(fault::multi_period, all_rules{});
+    static const auto in_multi = categories_of_algorithms(all_algorithms{});
     const auto value = static_cast<int>(code_of(f));
     const auto of_rule = which.index * kind_count + static_cast<std::size_t>(which.kind);
-    if (f == fault::not_reservable)
-        return {value, reserving[of_rule]};
+    if (f == fault::multi_period)
+        return {value, of_period[of_rule]};
     if (f == fault::multi_rule)
-        return {value, in_multi[of_rule]};
+        return {
+            value,
+            in_multi[which.index * algorithm_count + static_cast<std::size_t>(which.algorithm)]};
     return {value, simple[static_cast<std::size_t>(f)]};
 }
 
 std::string text_of(fault f, faulty_rule which, const std::string& got) {
     const auto& text = texts[static_cast<std::size_t>(f)];
-    const auto rule = "rule " + std::to_string(which.index + 1) + ", " +
-                      std::string{core::description_of(which.kind)};
+    const auto what = f == fault::multi_rule
+                          ? "a " + std::string{core::traits_of(which.algorithm).name}
+                          : std::string{core::description_of(which.kind)};
+    const auto rule = "rule " + std::to_string(which.index + 1) + ", " + what;
     return filled_in(text.problem, rule) + (got.empty() ? " (" : " (got " + got + ", ") +
            "expected " + filled_in(text.expected, std::to_string(text.limit)) + ")";
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <colimit/error.hpp>
+#include <colimit/rule.hpp>
 #include <core/compiled_policy.hpp>
 
 #include <cstddef>
@@ -22,10 +23,14 @@ enum class fault : std::uint8_t {
     at_least,
     max_wait,
     packed,
-    not_reservable, ///< a fault of a rule
     member_missing,
     member_size,
     time,
+    // count_distinct
+    count_policy,
+    count_rule,
+    // filters in process
+    filter_count,
     // allow_all
     checks_count,
     checks_packed,
@@ -35,17 +40,22 @@ enum class fault : std::uint8_t {
     // execution_mode::multi
     multi_verb,
     multi_together,
-    multi_rule, ///< a fault of a rule; this and the next two are errc::invalid_policy
+    multi_rule,   ///< a fault of a rule; this and the next four are errc::invalid_policy
+    multi_period, ///< a fault of a rule
     multi_cooldown,
     multi_no_rules,
+    multi_packed,
     multi_cost,
     multi_partial,
+    multi_refund,
+    multi_time,
 };
 
 /// Identifies the rule, for the faults of a rule.
 struct faulty_rule {
     std::size_t index = 0; ///< from 0
     core::kind kind{};
+    colimit::algorithm algorithm{}; ///< for multi_rule
 };
 
 /// Returns the error code of a fault, which is not `none`.

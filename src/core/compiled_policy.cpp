@@ -9,18 +9,17 @@
 #include <core/rule_kind.hpp>
 #include <hash/fnv1a.hpp>
 
-#include <algorithm>
 #include <cmath>
 
 namespace colimit::core {
 namespace {
 
-/// Returns the name of a rule in messages: `policy 'login', rule 2 'minute'`, or `rule 'minute'` of
-/// a rule without a policy. Throws if its own name is not valid.
-[[nodiscard]] std::string describe_rule(std::string_view policy, std::size_t index, const rule& r) {
-    const auto where =
-        policy.empty() ? std::string{"rule"}
-                       : "policy '" + std::string{policy} + "', rule " + std::to_string(index + 1);
+/// Returns the name of a rule in messages: `policy 'login', rule 2 'minute'`. Throws if its own
+/// name is not valid.
+[[nodiscard]] std::string describe_rule(std::string_view policy, std::span<const rule> rules,
+                                        std::size_t index) {
+    const auto where = position_of_rule(policy, rules, index);
+    const auto& r = rules[index];
     check_name(r.name(), where + ": the name", r.name_fits(), errc::invalid_policy);
     return where + " '" + std::string{r.name()} + "'";
 }
@@ -105,7 +104,7 @@ void pack(std::string_view policy_name, std::span<const rule> rules, compiled_po
     for (std::uint32_t i = 0; i < made.slots; ++i) {
         auto& l = made.limits[i];
         if (form_of(l.kind) != state_form::numbers)
-            refuse(describe_rule(policy_name, i, rules[i]),
+            refuse(describe_rule(policy_name, rules, i),
                    "a " + std::string{to_string(rules[i].kind())} + " cannot be packed");
         if (i < made.size)
             l.most = l.full;
@@ -181,16 +180,24 @@ void check_name(std::string_view name, const std::string& what, bool fits, errc 
         throw error{code, what + " is longer than 64 characters"};
 }
 
+std::string position_of_rule(std::string_view policy, std::span<const rule> rules,
+                             std::size_t index) {
+    const auto number = " " + std::to_string(index + 1);
+    if (policy.empty())
+        return "rule" + (rules.size() == 1 ? "" : number);
+    return "policy '" + std::string{policy} + "', rule" + number;
+}
+
 compiled_policy compile_policy(std::string_view policy_name, std::span<const rule> rules,
                                const detail::policy_options& options) {
     if (rules.empty() || rules.size() > limits::max_rules_per_policy)
-        refuse("policy '" + std::string{policy_name} + "'",
+        refuse(policy_name.empty() ? "rules" : "policy '" + std::string{policy_name} + "'",
                "must have 1 to 8 rules, has " + std::to_string(rules.size()));
     auto made = compiled_policy{};
     made.shadow = options.shadow;
     made.can_reserve = true;
     for (const auto& r : rules) {
-        const auto where = describe_rule(policy_name, made.size, r);
+        const auto where = describe_rule(policy_name, rules, made.size);
         check_numbers(where, r);
         const auto l = make_rule(where, kind_of(r), r, options.shadow);
         for (std::uint32_t i = 0; i < made.size; ++i)

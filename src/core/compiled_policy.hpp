@@ -12,6 +12,7 @@
 #include <colimit/rule.hpp>
 #include <core/compiled_rule.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,11 @@ struct compiled_policy {
     [[nodiscard]] std::span<const compiled_rule> all() const noexcept {
         return {limits.data(), slots};
     }
+    /// Returns whether the amount is above a limit, so that it is never allowed.
+    [[nodiscard]] bool never_allows(std::int64_t amount) const noexcept {
+        return std::ranges::any_of(
+            rules(), [amount](const compiled_rule& l) { return !l.shadow && amount > l.capacity; });
+    }
 };
 
 /// Returns the longest period of the policy's logs, in microseconds: how long events are kept.
@@ -54,6 +60,11 @@ struct compiled_policy {
 /// Returns the 32 bits that identify a rule's state: FNV-1a of its family, a character that all
 /// kinds that read each other's state have in common, and its name. Never 0.
 [[nodiscard]] std::uint32_t state_tag(char family, std::string_view rule_name) noexcept;
+
+/// Returns the position of a rule, for messages: `policy 'login', rule 2`. Of rules without a
+/// policy `rule 2`, or just `rule` if there is only one.
+[[nodiscard]] std::string position_of_rule(std::string_view policy, std::span<const rule> rules,
+                                           std::size_t index);
 
 /// @throws colimit::error errc::invalid_policy, naming the policy, the rule and the reason
 [[nodiscard]] compiled_policy compile_policy(std::string_view policy_name,

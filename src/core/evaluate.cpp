@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 namespace colimit::core {
 namespace {
@@ -71,8 +70,16 @@ class evaluation {
         return must_store;
     }
 
-    /// Decides `allow` or `peek`, and charges the grant of an `allow`. Like the functions below,
-    /// returns whether the state changed.
+    /// Decides the call, and changes the states. Like the functions below, returns whether they
+    /// changed.
+    [[nodiscard]] bool run() noexcept {
+        const auto v = request_.verb;
+        if (v == verb::allow || v == verb::peek)
+            return decide();
+        return v == verb::reserve ? reserve() : v == verb::once ? claim() : adjust();
+    }
+
+    /// Decides `allow` or `peek`, and charges the grant of an `allow`.
     [[nodiscard]] bool decide() noexcept {
         evaluate_rules(request_.cost, request_.at_least);
         if (request_.verb == verb::peek)
@@ -183,8 +190,7 @@ class evaluation {
         return surplus;
     }
 
-    /// Returns the lockout after a grant or the block, whichever lasts longer; none in a shadow
-    /// policy.
+    /// Returns the longer one of the lockout after a grant and the block; none in a shadow policy.
     [[nodiscard]] active_lockout find_lockout() const noexcept {
         auto found = active_lockout{};
         if (rules_.shadow)
@@ -196,8 +202,7 @@ class evaluation {
         return found;
     }
 
-    /// Sets the outcome, the granted amount and the wait of each rule, from the state before any
-    /// charge.
+    /// Sets the outcome, the granted amount and each rule's wait, from the state before any charge.
     void evaluate_rules(std::int64_t cost, std::int64_t at_least) noexcept {
         auto fits = cost;
         auto too_large = false;
@@ -320,26 +325,7 @@ effect evaluate(const compiled_policy& rules, std::span<rule_state> states, key_
         call.clear();
     const auto must_store = call.advance_all();
 
-    auto changed = false;
-    switch (request.verb) {
-    case verb::allow:
-    case verb::peek:
-        changed = call.decide();
-        break;
-    case verb::reserve:
-        changed = call.reserve();
-        break;
-    case verb::once:
-        changed = call.claim();
-        break;
-    case verb::reset:
-    case verb::charge:
-    case verb::refund:
-    case verb::block:
-    case verb::unreserve:
-        changed = call.adjust();
-        break;
-    }
+    const auto changed = call.run();
     call.report();
 
     if (request.verb == verb::reset) {
@@ -361,6 +347,17 @@ effect evaluate(const compiled_policy& rules, std::span<rule_state> states, key_
 effect evaluate(const compiled_policy& rules, key_state& state, const call_request& request,
                 decision& result) noexcept {
     return evaluate(rules, std::span{state.states.data(), rules.slots}, state, request, result);
+}
+
+void evaluate_current(const compiled_policy& rules, key_state& state, const call_request& request,
+                      decision& result) noexcept {
+    BOOST_ASSERT(request.now >= 0 && request.cost >= 0);
+    auto call =
+        evaluation{rules, std::span{state.states.data(), rules.slots}, state, request, result};
+    if (request.verb == verb::reset)
+        call.clear();
+    (void)call.run();
+    call.report();
 }
 
 std::int64_t lifetime(const compiled_policy& rules, std::span<const rule_state> states,

@@ -34,6 +34,11 @@ enum class effect : std::uint8_t { nothing, store, erase };
 [[nodiscard]] effect evaluate(const compiled_policy& rules, key_state& state,
                               const call_request& request, decision& result) noexcept;
 
+/// Decides a call with states that the store has already brought to `request.now`, for `reset` and
+/// `refund` too. The store keeps them itself.
+void evaluate_current(const compiled_policy& rules, key_state& state, const call_request& request,
+                      decision& result) noexcept;
+
 /// Returns the time after `now`, at which the states are, until all are equivalent to no state.
 [[nodiscard]] std::int64_t lifetime(const compiled_policy& rules,
                                     std::span<const rule_state> states, const key_header& header,
@@ -46,5 +51,14 @@ enum class effect : std::uint8_t { nothing, store, erase };
 /// Returns whether decision `a` limits an `allow_all` more than `b`: any denial more than a grant,
 /// then the longer wait of a denial, or the lower remaining, then the longer recovery of a grant.
 [[nodiscard]] bool binds_more(const decision& a, const decision& b) noexcept;
+
+/// Returns the decision of an `allow_all`: that of the most restrictive check.
+template<class Checks, class Projection = std::identity>
+[[nodiscard]] decision most_restrictive(const Checks& checks, Projection result = {}) noexcept {
+    const auto found = std::ranges::min_element(checks, binds_more, result);
+    auto made = std::invoke(result, *found);
+    made.limiting_check = static_cast<std::uint8_t>(found - std::ranges::begin(checks));
+    return made;
+}
 
 } // namespace colimit::core

@@ -12,13 +12,8 @@
 #include <bit>
 #include <new>
 #include <ranges>
-#include <utility>
 
 namespace colimit::core {
-
-event_log::event_log(event_log&& other) noexcept {
-    *this = std::move(other);
-}
 
 event_log& event_log::operator=(event_log&& other) noexcept {
     if (this == &other)
@@ -57,11 +52,6 @@ std::int64_t event_log::kept_for(std::int64_t period) const noexcept {
     return std::min(std::int64_t{longest_ % 1024} << (longest_ / 1024),
                     limits::max_recovery.count());
 }
-
-std::size_t event_log::bytes_of(std::uint32_t room) noexcept {
-    return sizeof(event_log) + (room > inline_room ? room * sizeof(event) : 0);
-}
-
 /// Returns the index of the first event after `t`, or `size_`.
 std::uint32_t event_log::first_after(std::int64_t t) const noexcept {
     const auto indexes = std::views::iota(std::uint32_t{0}, size_);
@@ -77,11 +67,6 @@ std::uint32_t event_log::first_with(std::uint64_t sum) const noexcept {
         std::ranges::partition_point(indexes, [&](std::uint32_t i) { return at(i).sum < sum; }) -
         indexes.begin());
 }
-
-std::int64_t event_log::used(std::int64_t now, std::int64_t period) const noexcept {
-    return static_cast<std::int64_t>(last_sum() - sum_before(first_after(now - period)));
-}
-
 std::int64_t event_log::newest(std::int64_t now, std::int64_t period) const noexcept {
     if (size_ == 0 || at(size_ - 1).t <= now - period)
         return 0;

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace colimit::core {
 
@@ -30,7 +31,7 @@ class event_log {
     static constexpr std::int64_t max_weight = (std::int64_t{1} << 32) - 1;
 
     event_log() = default;
-    event_log(event_log&& other) noexcept;
+    event_log(event_log&& other) noexcept { *this = std::move(other); }
     event_log& operator=(event_log&& other) noexcept;
     event_log(const event_log&) = delete;
     event_log& operator=(const event_log&) = delete;
@@ -48,7 +49,9 @@ class event_log {
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_of(room_); }
 
     /// Returns the sum of the weights that count in the window.
-    [[nodiscard]] std::int64_t used(std::int64_t now, std::int64_t period) const noexcept;
+    [[nodiscard]] std::int64_t used(std::int64_t now, std::int64_t period) const noexcept {
+        return static_cast<std::int64_t>(last_sum() - sum_before(first_after(now - period)));
+    }
     /// Returns the time of the last event, at most `now`, or 0 if no event counts in the window.
     [[nodiscard]] std::int64_t newest(std::int64_t now, std::int64_t period) const noexcept;
     /// Returns 0 if `amount` fits below `limit`, or when enough of the oldest events will have
@@ -90,7 +93,9 @@ class event_log {
 
     /// Returns a duration in two bytes, rounded up by at most 1/512: ten bits and their shift.
     [[nodiscard]] static std::uint16_t span_of(std::int64_t us) noexcept;
-    [[nodiscard]] static std::size_t bytes_of(std::uint32_t room) noexcept;
+    [[nodiscard]] static std::size_t bytes_of(std::uint32_t room) noexcept {
+        return sizeof(event_log) + (room > inline_room ? room * sizeof(event) : 0);
+    }
     [[nodiscard]] const event& at(std::uint32_t i) const noexcept {
         return events()[(first_ + i) & (room_ - 1)];
     }

@@ -71,11 +71,6 @@ std::int64_t hyperloglog::estimate(const histogram& values) noexcept {
     z += m * sigma(values[0] / m);
     return std::llround(alpha * m * m / z);
 }
-
-std::int64_t hyperloglog::count() const noexcept {
-    return size_ == 0 ? 0 : estimate(values());
-}
-
 std::int64_t hyperloglog::count_with(register_update u) const noexcept {
     auto all = values();
     if (const auto old = value_at(u.index); old < u.value) {
@@ -116,25 +111,11 @@ std::uint16_t hyperloglog::grown(std::uint16_t room) noexcept {
     return static_cast<std::uint16_t>(
         std::min<std::uint32_t>((room * 3U / 2U + 16U) / 16U * 16U, max_listed));
 }
-
-std::size_t hyperloglog::list_bytes(std::uint16_t room) noexcept {
-    return sizeof(hyperloglog) + (room > inline_room ? room * sizeof(std::uint32_t) : 0);
-}
-
-std::size_t hyperloglog::bytes() const noexcept {
-    return dense_ ? sizeof(hyperloglog) + sizeof(dense) : list_bytes(room_);
-}
-
 std::size_t hyperloglog::bytes_with(register_update u) const noexcept {
     if (!needs_room(u))
         return bytes();
     return size_ == max_listed ? sizeof(hyperloglog) + sizeof(dense) : list_bytes(grown(room_));
 }
-
-bool hyperloglog::needs_room(register_update u) const noexcept {
-    return !dense_ && size_ == room_ && value_at(u.index) == 0;
-}
-
 bool hyperloglog::make_room_for(register_update u) noexcept {
     if (!needs_room(u))
         return true;

@@ -21,7 +21,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 
 namespace colimit::core {
@@ -40,7 +39,9 @@ class hyperloglog {
     hyperloglog& operator=(const hyperloglog&) = delete;
     ~hyperloglog() = default;
 
-    [[nodiscard]] std::int64_t count() const noexcept;
+    [[nodiscard]] std::int64_t count() const noexcept {
+        return size_ == 0 ? 0 : estimate(values());
+    }
     /// Returns the count after the member were added.
     [[nodiscard]] std::int64_t count_with(register_update u) const noexcept;
 
@@ -52,7 +53,9 @@ class hyperloglog {
     void clear() noexcept;
 
     /// Returns the memory in use, including the object itself.
-    [[nodiscard]] std::size_t bytes() const noexcept;
+    [[nodiscard]] std::size_t bytes() const noexcept {
+        return dense_ ? sizeof(hyperloglog) + sizeof(dense) : list_bytes(room_);
+    }
     /// Returns the memory in use after the member has been added.
     [[nodiscard]] std::size_t bytes_with(register_update u) const noexcept;
 
@@ -77,7 +80,9 @@ class hyperloglog {
 
     [[nodiscard]] static std::int64_t estimate(const histogram& values) noexcept;
     [[nodiscard]] static std::uint16_t grown(std::uint16_t room) noexcept;
-    [[nodiscard]] static std::size_t list_bytes(std::uint16_t room) noexcept;
+    [[nodiscard]] static std::size_t list_bytes(std::uint16_t room) noexcept {
+        return sizeof(hyperloglog) + (room > inline_room ? room * sizeof(std::uint32_t) : 0);
+    }
 
     /// Returns the sorted list of registers, as index * 64 + value.
     [[nodiscard]] std::uint32_t* listed() noexcept { return list_ ? list_.get() : inline_.data(); }
@@ -87,7 +92,9 @@ class hyperloglog {
     [[nodiscard]] std::uint16_t find(std::uint32_t index) const noexcept;
     [[nodiscard]] std::uint32_t value_at(std::uint32_t index) const noexcept;
     [[nodiscard]] histogram values() const noexcept;
-    [[nodiscard]] bool needs_room(register_update u) const noexcept;
+    [[nodiscard]] bool needs_room(register_update u) const noexcept {
+        return !dense_ && size_ == room_ && value_at(u.index) == 0;
+    }
     [[nodiscard]] bool become_dense() noexcept;
     void insert(register_update u) noexcept;
 

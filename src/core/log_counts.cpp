@@ -6,8 +6,6 @@
 #include <core/rule_kind.hpp>
 #include <core/verb_traits.hpp>
 
-#include <algorithm>
-
 namespace colimit::core {
 namespace {
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Compiled policies and filters as bytes. The scripts unpack them, and equal bytes identify equal
-// policies. All numbers are little-endian; those of the arithmetic are doubles (f64), which
-// represent them exactly.
+// policies. All numbers are little-endian; those of the arithmetic are exact doubles (f64).
 //
 //   policy  rules:u8 slots:u8 flags:u8 (1: shadow, 2: packed), then for each slot
 //           tag:u32 kind:u8 flags:u8 (1: shadow, 2: counts denied)

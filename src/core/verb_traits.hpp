@@ -45,9 +45,10 @@ inline constexpr auto verbs = [] {
         {.verb = refund, .gives_back = true, .moves_quota = true},
         {.verb = reset, .gives_back = true},
         {.verb = block, .has_duration = true, .outlasts_limits = true},
-        {.verb = reserve, .is_granted = true, .moves_quota = true, .outlasts_limits = true},
+        {.verb = reserve, .is_granted = true, .moves_quota = true, .counts_member = true},
         {.verb = unreserve, .gives_back = true},
         {.verb = once, .is_granted = true, .moves_quota = true, .has_duration = true},
+        {.verb = inspect, .only_asks = true},
     });
 }();
 
@@ -56,8 +57,8 @@ inline constexpr auto verbs = [] {
     return verbs[static_cast<std::size_t>(v)];
 }
 
-static_assert(verbs.size() == static_cast<std::size_t>(detail::verb::once) + 1,
-              "one entry per verb; `once` stays the last one");
+static_assert(verbs.size() == static_cast<std::size_t>(detail::verb::inspect) + 1,
+              "one entry per verb; `inspect` stays the last one");
 static_assert(std::ranges::all_of(verbs, [](const auto& v) { return &v == &traits_of(v.verb); }),
               "the entries have the order of the verbs");
 

@@ -17,8 +17,7 @@
 // A change of the debt changes the whole. If the result fits the rule's capacity, it is stored with
 // the rule's own numbers. A larger whole is stored with the number of its tokens as the capacity,
 // which no version of the policy mistakes for the state of its own full bucket. Debt above the
-// capacity that `wait` has reserved is stored with a capacity of 0, and each version reads all of
-// it.
+// capacity that `wait` has reserved is stored with capacity 0; each version reads all of it.
 //
 // While a call works on a state, `debt` is the view, and a negative capacity is the surplus.
 

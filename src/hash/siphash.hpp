@@ -7,10 +7,11 @@
 
 #pragma once
 
+#include <base/bytes.hpp>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 namespace colimit::hash {
@@ -55,13 +56,7 @@ class siphash {
     }
 
   private:
-    static_assert(std::endian::native == std::endian::little, "words are read as they lie");
-
-    [[nodiscard]] static std::uint64_t load(const char* at) noexcept {
-        std::uint64_t word;
-        std::memcpy(&word, at, sizeof word);
-        return word;
-    }
+    static constexpr auto load = detail::read_number<std::uint64_t>;
 
     /// Returns the last `tail` bytes. If eight can be read, they are read at once and shifted: a
     /// loop over a few bytes costs as much as all the rounds.

@@ -9,24 +9,24 @@
 #include <colimit/diagnostics.hpp>
 #include <colimit/error.hpp>
 #include <colimit/statistics.hpp>
+#include <policy/policy_data.hpp>
+
+#include <boost/core/noncopyable.hpp>
 
 #include <cstdint>
 #include <optional>
 
 namespace colimit::detail {
 
-class backend {
+class backend : boost::noncopyable {
   public:
-    backend() = default;
-    backend(const backend&) = delete;
-    backend& operator=(const backend&) = delete;
     virtual ~backend() = default;
 
     /// Called once the core, which owns the backend, is constructed.
     virtual void open() {}
-    /// Takes a call for a key, the checks of an `allow_all` or a `ready`. It is returned through
-    /// the core, with `ec` or `result` set.
-    virtual void start(operation& op, const call& c) = 0;
+    /// Takes a call for a key, the checks of an `allow_all` or a `ready`, which have neither key
+    /// nor policy. It is returned through the core, with `ec` or `result` set.
+    virtual void start(operation& op, std::string_view key, const policy_pointer* policy) = 0;
     /// Ends a call that it holds, which is returned with this code.
     virtual void cancel(operation& op, error_code why) = 0;
     /// Returns whether the request of a call that it holds may have been sent.

@@ -48,9 +48,10 @@ class call_counter {
     [[nodiscard]] const colimit::statistics& counted() const noexcept { return counted_; }
 
   private:
-    /// Counts the checks of `allow_many`, not the call that has them.
+    /// Counts the parts of a call of several, such as `allow_many`, not the call that has them.
     [[nodiscard]] static bool is_counted(const operation& op) noexcept {
-        return op.kind == call_kind::one || op.kind == call_kind::once || op.kind == call_kind::all;
+        return op.kind != call_kind::ready && op.kind != call_kind::each &&
+               op.kind != call_kind::release && op.kind != call_kind::inspect;
     }
 
     std::int64_t timeout_;

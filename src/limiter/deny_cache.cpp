@@ -39,27 +39,11 @@ constexpr std::size_t most_ways = 8;
     return {.low = key.low, .high = key.high | 1U, .rules = p.fingerprint, .is_known = true};
 }
 
-/// Returns whether the decision would be `never` instead of `denied`.
-[[nodiscard]] bool is_never(const core::compiled_policy& rules, std::int64_t at_least) noexcept {
-    return std::ranges::any_of(rules.rules(), [at_least](const core::compiled_rule& l) {
-        return !l.shadow && at_least > l.capacity;
-    });
-}
-
 } // namespace
 
 deny_cache::deny_cache(std::size_t most, std::int64_t max_age, clock now)
     : now_(now), max_age_(max_age), ways_(std::min(most, most_ways)),
       rows_(std::bit_floor(most / ways_)) {}
-
-std::size_t deny_cache::row_of(const deny_cache_slot& at) const noexcept {
-    return (static_cast<std::size_t>(at.low) & (rows_ - 1)) * ways_;
-}
-
-std::uint32_t& deny_cache::changes_of(const deny_cache_slot& at) noexcept {
-    return changes_[static_cast<std::size_t>(at.low >> 54U)];
-}
-
 std::size_t deny_cache::find(const deny_cache_slot& at) const noexcept {
     if (size_ == 0)
         return nowhere;
@@ -112,7 +96,7 @@ bool deny_cache::answer(operation& op, const hash::digest& key, const policy_dat
         return false;
     }
     if (op.request.verb != verb::allow || !at.is_open || op.request.at_least < d.at_least ||
-        is_never(p.compiled, op.request.at_least))
+        p.compiled.never_allows(op.request.at_least))
         return false;
 
     const auto passed = std::max<std::int64_t>(now - d.heard_at, 0);

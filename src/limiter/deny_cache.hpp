@@ -110,10 +110,14 @@ class deny_cache {
 
     static constexpr std::size_t nowhere = SIZE_MAX;
 
-    [[nodiscard]] std::size_t row_of(const deny_cache_slot& at) const noexcept;
+    [[nodiscard]] std::size_t row_of(const deny_cache_slot& at) const noexcept {
+        return (static_cast<std::size_t>(at.low) & (rows_ - 1)) * ways_;
+    }
     [[nodiscard]] std::size_t find(const deny_cache_slot& at) const noexcept;
     [[nodiscard]] std::size_t place_for(const deny_cache_slot& at) const noexcept;
-    [[nodiscard]] std::uint32_t& changes_of(const deny_cache_slot& at) noexcept;
+    [[nodiscard]] std::uint32_t& changes_of(const deny_cache_slot& at) noexcept {
+        return changes_[static_cast<std::size_t>(at.low >> 54U)];
+    }
     void learn(const deny_cache_slot& at, const news& n) noexcept;
     [[nodiscard]] bool is_denial(const deny_cache_slot& at, const news& n) noexcept;
     [[nodiscard]] static bool stands_beside(const denial& d, const deny_cache_slot& at,

@@ -12,7 +12,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <utility>
 
 namespace colimit::detail {
@@ -30,17 +29,24 @@ class event_sender {
     /// @param find_cause makes the event's cause, if it is sent
     template<class FindCause>
     void send(event_kind kind, FindCause find_cause) const noexcept {
+        send_made([&] {
+            return event{.kind = kind,
+                         .at = std::chrono::system_clock::now(),
+                         .cause = find_cause(),
+                         .filter = {}};
+        });
+    }
+
+    /// @param make makes the event, if it is sent
+    template<class Make>
+    void send_made(Make make) const noexcept {
         if (to_ == nullptr)
             return;
         try {
-            auto what =
-                event{.kind = kind, .at = std::chrono::system_clock::now(), .cause = find_cause()};
+            auto what = make();
             boost::asio::post(executor_, [to = to_, what = std::move(what)] { (*to)(what); });
         } catch (...) { // NOLINT(bugprone-empty-catch): the event is lost, as documented
         }
-    }
-    void send(event_kind kind) const noexcept {
-        send(kind, [] { return std::optional<problem>{}; });
     }
 
   private:

@@ -3,6 +3,7 @@
 // The in-process store behind a server, and the modes that need no store.
 
 #include <base/clocks.hpp>
+#include <core/evaluate.hpp>
 #include <core/verb_traits.hpp>
 #include <limiter/fallback.hpp>
 #include <limiter/kept_checks.hpp>
@@ -10,10 +11,7 @@
 #include <policy/scaled_policy.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <memory>
 #include <new>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -49,23 +47,6 @@ namespace {
     return why == condition::transient || why == condition::maybe_charged;
 }
 
-[[nodiscard]] std::int64_t clock_for(const call_request& request) noexcept {
-    return request.now == store_clock ? system_now() : request.now;
-}
-
-/// Returns the smallest cost that the caller accepts.
-[[nodiscard]] std::int64_t least_of(const call_request& request) noexcept {
-    return request.verb == verb::reserve ? request.cost : request.at_least;
-}
-
-[[nodiscard]] const decision& binding_of(std::span<const check_item> checks) noexcept {
-    return std::ranges::max_element(checks,
-                                    [](const check_item& a, const check_item& b) {
-                                        return core::binds_more(b.result, a.result);
-                                    })
-        ->result;
-}
-
 /// Sets the status of rules without a store: nothing is used, or nothing is left.
 void report(const core::compiled_policy& rules, bool allowed, decision& d) noexcept {
     for (const auto& l : rules.rules()) {
@@ -92,7 +73,7 @@ void report(const core::compiled_policy& rules, bool allowed, decision& d) noexc
         d.granted = request.verb == verb::once ? 1 : request.cost;
     if (!allowed)
         d.retry_after = ask_again;
-    d.server_time = time_point{std::chrono::microseconds{clock_for(request)}};
+    d.server_time = time_point{std::chrono::microseconds{time_of(request)}};
     report(p.compiled, allowed, d);
     return d;
 }
@@ -103,13 +84,15 @@ fallback::fallback(const config& settings)
     : mode_(settings.on_failure), part_(settings.local_fraction),
       states_(settings.local_max_states), ask_again_(settings.reconnect_delay_max) {}
 
-failure_mode fallback::mode_of(const policy_data& p) const noexcept {
-    return p.options.has_failure_mode ? p.options.on_failure : mode_;
-}
-
-/// Returns the mode of a single call.
-failure_mode fallback::mode_for(verb v, const policy_data& p) const noexcept {
-    return core::traits_of(v).moves_quota ? mode_of(p) : failure_mode::error;
+/// Returns the mode of a single call. Processes that each wait for a whole limit would send a
+/// multiple of it to what `wait` protects, so there `local` needs to be chosen.
+failure_mode fallback::mode_for(const operation& op, const policy_data& p) const noexcept {
+    const auto waits = op.kind == call_kind::wait || op.request.verb == verb::reserve;
+    const auto applies =
+        core::traits_of(op.request.verb).moves_quota && op.kind != call_kind::count;
+    const auto mode = applies ? mode_of(p) : failure_mode::error;
+    const auto is_chosen = p.options.has_failure_mode || part_.numerator != part_.denominator;
+    return waits && mode == failure_mode::local && !is_chosen ? failure_mode::error : mode;
 }
 
 memory::store& fallback::store() {
@@ -119,7 +102,7 @@ memory::store& fallback::store() {
 }
 
 void fallback::keep(operation& op, const hash::digest& key, const policy_pointer& policy) const {
-    const auto mode = mode_for(op.request.verb, *policy);
+    const auto mode = mode_for(op, *policy);
     op.fallback.mode = mode;
     if (mode == failure_mode::error)
         return;
@@ -173,7 +156,7 @@ void fallback::decide_statically(operation& op) const noexcept {
                                    make_request(verb::allow, c.options), ask_again_);
         c.ec = {};
     }
-    op.result = binding_of(op.checks);
+    op.result = core::most_restrictive(op.checks, &check_item::result);
 }
 
 void fallback::answer_here(operation& op) {
@@ -182,7 +165,7 @@ void fallback::answer_here(operation& op) {
     if (op.fallback.policy->filter)
         return answer_seen(op);
     auto request = op.request;
-    request.now = clock_for(request);
+    request.now = time_of(request);
     request.member = request.has_member ? bytes_of(op.fallback.member) : "";
     answer_alone(*op.fallback.policy, bytes_of(op.fallback.key), request, op.result);
 }
@@ -198,8 +181,8 @@ void fallback::answer_alone(const policy_data& whole, std::string_view key,
 }
 
 void fallback::answer_seen(operation& op) {
-    const auto seen =
-        filters_.seen(bytes_of(op.fallback.key), *op.fallback.policy, clock_for(op.request));
+    const auto seen = filters_.decide(op.request.verb, bytes_of(op.fallback.key),
+                                      *op.fallback.policy, time_of(op.request));
     // If there is no room for another filter, every id is reported as new.
     op.result = {};
     op.result.outcome = seen.value_or(false) ? outcome::denied : outcome::allowed;
@@ -208,7 +191,7 @@ void fallback::answer_seen(operation& op) {
 
 void fallback::answer_together(operation& op) {
     const auto kept = static_cast<kept_checks&>(*op.attached).all();
-    const auto now = clock_for(op.request);
+    const auto now = time_of(op.request);
     std::vector<check_item> here;
     here.reserve(kept.size());
     for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -229,7 +212,7 @@ void fallback::answer_together(operation& op) {
         c.result.source = decision_source::fallback;
         cap_to_full_limit(*access::data(c.policy), make_request(verb::allow, c.options), c.result);
     }
-    op.result = binding_of(op.checks);
+    op.result = core::most_restrictive(op.checks, &check_item::result);
 }
 
 /// Changes `never` to `denied` if the cost exceeds the scaled limit but not the limit itself, as it
@@ -238,11 +221,8 @@ void fallback::cap_to_full_limit(const policy_data& whole, const call_request& r
                                  decision& d) const noexcept {
     if (d.outcome != outcome::never)
         return;
-    const auto rules = whole.compiled.rules();
-    const auto asks_too_much = [&](const core::compiled_rule& l) {
-        return !l.shadow && least_of(request) > l.capacity;
-    };
-    if (std::ranges::any_of(rules, asks_too_much))
+    const auto least = request.verb == verb::reserve ? request.cost : request.at_least;
+    if (whole.compiled.never_allows(least))
         return;
     d.outcome = outcome::denied;
     d.retry_after = ask_again_;
@@ -266,11 +246,15 @@ const policy& fallback::scaled_of(const policy_data& whole) {
     return scaled_.emplace(whole.identity, scaled(whole, part_)).first->second;
 }
 
-void fallback::unreserve(const reservation& place, std::int64_t cost, std::int64_t end) noexcept {
+void fallback::unreserve(const reservation& place, std::int64_t cost,
+                         const decision& reserved) noexcept {
     try {
         auto nobody = decision{};
         answer_alone(*place.policy, bytes_of(digest_of(*place.policy, place.key)),
-                     {.verb = verb::unreserve, .cost = cost, .at_least = end, .now = system_now()},
+                     {.verb = verb::unreserve,
+                      .cost = cost,
+                      .at_least = core::recovers_at(reserved),
+                      .now = clock_of(reserved.server_time)},
                      nobody);
     } catch (const std::bad_alloc&) { // the reservation lapses
     }

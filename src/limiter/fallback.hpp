@@ -36,8 +36,8 @@ class fallback {
     explicit fallback(const config& settings);
 
     /// Returns whether `keep` reads the digest.
-    [[nodiscard]] bool keeps_key(verb v, const policy_data& p) const noexcept {
-        return mode_for(v, p) == failure_mode::local;
+    [[nodiscard]] bool keeps_key(const operation& op, const policy_data& p) const noexcept {
+        return mode_for(op, p) == failure_mode::local;
     }
     /// Stores the data for the failure mode. Called before a call begins: its key and member are
     /// valid only until then.
@@ -51,13 +51,15 @@ class fallback {
     void answer(operation& op) noexcept;
 
     /// Releases a reservation of the local store.
-    void unreserve(const reservation& place, std::int64_t cost, std::int64_t end) noexcept;
+    void unreserve(const reservation& place, std::int64_t cost, const decision& reserved) noexcept;
 
   private:
     using digest = std::array<std::uint64_t, 2>;
 
-    [[nodiscard]] failure_mode mode_of(const policy_data& p) const noexcept;
-    [[nodiscard]] failure_mode mode_for(verb v, const policy_data& p) const noexcept;
+    [[nodiscard]] failure_mode mode_of(const policy_data& p) const noexcept {
+        return p.options.has_failure_mode ? p.options.on_failure : mode_;
+    }
+    [[nodiscard]] failure_mode mode_for(const operation& op, const policy_data& p) const noexcept;
     [[nodiscard]] memory::store& store();
     [[nodiscard]] bool is_scaled(const policy_data& p) const noexcept;
     [[nodiscard]] const policy& scaled_of(const policy_data& whole);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The data that `allow_all` keeps per check while the call is in flight, as the keys are not valid
-// any more: digests for the failure mode `local`, and the positions of their denials in the deny
-// cache.
+// any more: digests for the failure mode `local`, and the slots of their denials in the deny cache.
 
 #pragma once
 

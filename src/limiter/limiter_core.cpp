@@ -4,11 +4,13 @@
 
 #include <async/post_preallocated.hpp>
 #include <base/clocks.hpp>
+#include <core/call_fault.hpp>
+#include <core/verb_traits.hpp>
 #include <hash/process_secret.hpp>
-#include <limiter/allow_many.hpp>
 #include <limiter/core_service.hpp>
 #include <limiter/kept_checks.hpp>
 #include <limiter/limiter_core.hpp>
+#include <limiter/many_calls.hpp>
 #include <policy/policy_data.hpp>
 #include <policy/request_check.hpp>
 
@@ -18,8 +20,8 @@
 #include <boost/asio/query.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/assert.hpp>
 
-#include <chrono>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -27,8 +29,7 @@
 namespace colimit::detail {
 namespace {
 
-/// The number of handlers that one thread runs in a row if threads share the limiter: the rest is
-/// for other threads.
+/// The number of handlers that one of several threads runs in a row: the rest is for the others.
 constexpr std::size_t handlers_per_thread = 32;
 
 /// Returns a strand on the executor itself if its type is known: a strand on a type-erased executor
@@ -42,7 +43,7 @@ constexpr std::size_t handlers_per_thread = 32;
 }
 
 [[nodiscard]] std::optional<deny_cache> make_deny_cache(const config& c, bool has_server) {
-    if (!has_server || c.deny_cache == 0 || c.mode != execution_mode::script)
+    if (!has_server || c.deny_cache == 0 || c.mode != execution_mode::script || c.clock)
         return std::nullopt;
     return std::optional<deny_cache>{std::in_place, c.deny_cache,
                                      std::chrono::microseconds{c.deny_cache_max_age}.count(),
@@ -51,35 +52,15 @@ constexpr std::size_t handlers_per_thread = 32;
 
 } // namespace
 
-class limiter_core::registration {
-  public:
-    explicit registration(limiter_core& core)
-        : core_(core), service_(&asio::use_service<core_service>(
-                           asio::query(core.executor(), asio::execution::context))) {
-        service_->add(core);
-    }
-    registration(const registration&) = delete;
-    registration& operator=(const registration&) = delete;
-    ~registration() {
-        if (service_ != nullptr)
-            service_->remove(core_);
-    }
-
-    /// Called when the service is being destroyed and has removed the core.
-    void forget() noexcept { service_ = nullptr; }
-
-  private:
-    limiter_core& core_;
-    core_service* service_;
-};
-
 // Life
 
 limiter_core::limiter_core(asio::any_io_executor executor, const config& settings, bool has_server)
     : executor_(std::move(executor)),
       own_executor_(settings.thread_safe ? strand_on(executor_) : executor_),
       calls_(std::make_shared<call_pool>(settings.thread_safe)), lock_(calls_->lock),
+      thread_check_(executor_, settings.thread_safe), clock_(settings.clock),
       denials_(make_deny_cache(settings, has_server)), waits_(*this, settings.max_waiting),
+      filters_(*this, settings.on_event),
       counter_(std::chrono::microseconds{settings.timeout}.count()) {
     (void)hash::process_secret();
     if (has_server)
@@ -88,11 +69,16 @@ limiter_core::limiter_core(asio::any_io_executor executor, const config& setting
 
 limiter_core::~limiter_core() {
     drop_completed();
+    if (service_ != nullptr)
+        service_->remove(*this);
 }
 
 void limiter_core::open(std::unique_ptr<backend> store) {
     backend_ = std::move(store);
-    registration_ = std::make_unique<registration>(*this);
+    auto& service =
+        asio::use_service<core_service>(asio::query(executor_, asio::execution::context));
+    service.add(*this);
+    service_ = &service;
     state_ = backend_->state();
     state_since_ = std::chrono::system_clock::now();
     const std::lock_guard guard{lock_};
@@ -117,7 +103,7 @@ void limiter_core::close_locked() noexcept {
 void limiter_core::abandon() noexcept {
     {
         const std::lock_guard guard{lock_};
-        registration_->forget();
+        service_ = nullptr; // it has removed this limiter
         is_abandoned_ = true;
         close_locked();
     }
@@ -133,6 +119,8 @@ void limiter_core::drop_completed() noexcept {
 // The start of a call
 
 void limiter_core::start(operation& op, const call& c) noexcept {
+    BOOST_ASSERT_MSG(thread_check_.allows_this_thread(),
+                     "a limiter without config::thread_safe is used outside of its executor");
     const std::lock_guard guard{lock_};
     start_locked(op, c);
 }
@@ -146,8 +134,11 @@ void limiter_core::start_locked(operation& op, const call& c) noexcept {
     try {
         switch (c.kind) {
         case call_kind::ready:
-            return backend_->start(op, c);
+            return backend_->start(op, {}, nullptr);
         case call_kind::one:
+        case call_kind::count:
+        case call_kind::inspect:
+        case call_kind::wait:
         case call_kind::release:
             return start_one(op, c);
         case call_kind::once: {
@@ -156,7 +147,7 @@ void limiter_core::start_locked(operation& op, const call& c) noexcept {
             return start_one(op, with);
         }
         case call_kind::each:
-            return start_each(op, c);
+            return many_calls::begin(*this, op, c);
         case call_kind::all:
             return start_all(op, c);
         }
@@ -167,31 +158,39 @@ void limiter_core::start_locked(operation& op, const call& c) noexcept {
 
 void limiter_core::start_one(operation& op, const call& c) {
     const auto& policy = *c.policy;
-    if (!is_valid(c.request, policy->compiled))
-        return complete(op, error_of_request(c.request, policy->compiled));
+    if (!is_valid(op.request, policy->compiled))
+        return complete(op, error_of_request(op.request, policy->compiled));
+    if (op.kind == call_kind::count && op.request.rule == no_rule)
+        return complete(op, error_of_count(policy->compiled));
     if (c.key.size() > limits::max_key_bytes)
         return complete(op, errc::invalid_key);
-    if (c.request.verb == verb::reserve && !waits_.begin(op, c))
+    if (op.request.verb == verb::reserve && !waits_.begin(op, c))
         return complete(op, errc::too_many_in_flight);
-    if (fallback_) {
-        const auto may_be_denied = denials_ && !policy->filter;
-        const auto needs_digest = may_be_denied || fallback_->keeps_key(c.request.verb, *policy);
-        const auto key = needs_digest ? policy->digest(c.key) : hash::digest{};
-        if (may_be_denied && denials_->answer(op, key, *policy))
-            return complete(op);
-        fallback_->keep(op, key, policy);
-    }
-    backend_->start(op, c);
+    if (op.kind == call_kind::wait)
+        return waits_.join(op);
+    const auto is_due =
+        op.request.verb == verb::allow && policy->filter && filters_.is_due(*policy);
+    const auto now = op.request.now;
+    ask(op, c.key, policy);
+    if (is_due)
+        filters_.inspect(policy, now);
 }
 
-void limiter_core::start_each(operation& op, const call& c) {
-    op.checks = c.checks;
-    if (c.checks.empty())
-        return complete(op, error_code{});
-    auto calls = std::make_unique<allow_many_operation>(*this, op);
-    auto& started = *calls;
-    op.attached = std::move(calls);
-    started.start();
+void limiter_core::ask(operation& op, std::string_view key, const policy_pointer& policy) {
+    if (clock_ && op.request.now == store_clock) {
+        op.request.now = clock_of(clock_());
+        if (!is_valid(op.request, policy->compiled))
+            return complete(op, error_of_request(op.request, policy->compiled));
+    }
+    if (fallback_) {
+        const auto may_be_denied = denials_ && !policy->filter;
+        const auto needs_digest = may_be_denied || fallback_->keeps_key(op, *policy);
+        const auto digest = needs_digest ? policy->digest(key) : hash::digest{};
+        if (may_be_denied && denials_->answer(op, digest, *policy))
+            return complete(op);
+        fallback_->keep(op, digest, policy);
+    }
+    backend_->start(op, key, &policy);
 }
 
 void limiter_core::start_all(operation& op, const call& c) {
@@ -199,6 +198,10 @@ void limiter_core::start_all(operation& op, const call& c) {
     if (const auto wrong = error_of_checks(c.checks); wrong)
         return complete(op, wrong);
     op.request = make_request(verb::allow, c.checks.front().options);
+    if (clock_ && op.request.now == store_clock)
+        op.request.now = clock_of(clock_());
+    if (op.request.now > limits::max_time || op.request.now < store_clock)
+        return complete(op, error_of(fault::time));
     if (fallback_)
         fallback_->keep_checks(op, denials_.has_value());
     if (denials_) {
@@ -209,7 +212,7 @@ void limiter_core::start_all(operation& op, const call& c) {
                 denials_->begin_check(kept[i].key, *access::data(one.policy), one.options);
         }
     }
-    backend_->start(op, c);
+    backend_->start(op, {}, nullptr);
 }
 
 // Its end
@@ -266,6 +269,7 @@ operation_list limiter_core::take_completed() {
 }
 
 void limiter_core::run(operation_list list) {
+    BOOST_ASSERT((thread_check_.note_this_thread(), true));
     try {
         while (auto* op = list.pop_front())
             if (is_over(*op))
@@ -280,7 +284,12 @@ void limiter_core::run(operation_list list) {
 /// The stages of a call between its decision and its handler. Returns false if it waits.
 bool limiter_core::is_over(operation& op) {
     const std::lock_guard guard{lock_};
-    apply_failure_mode(op);
+    const auto why = op.ec;
+    if (why && fallback_) {
+        fallback_->answer(op);
+        if (!op.ec)
+            backend_->on_fallback(op, why);
+    }
     if (waits_.keeps(op))
         return false;
     counter_.end(op, op.deadline != 0 ? backend_->now() : 0);
@@ -289,22 +298,14 @@ bool limiter_core::is_over(operation& op) {
     return true;
 }
 
-void limiter_core::apply_failure_mode(operation& op) noexcept {
-    const auto why = op.ec;
-    if (!why || !fallback_)
-        return;
-    fallback_->answer(op);
-    if (!op.ec)
-        backend_->on_fallback(op, why);
-}
-
 // Cancellation
 
 bool limiter_core::may_have_effect_locked(const operation& op) const noexcept {
-    if (op.request.verb == verb::peek || (op.is_held && !backend_->is_sent(op)))
+    if (core::traits_of(op.request.verb).only_asks || (op.is_held && !backend_->is_sent(op)) ||
+        !wait_stage::may_be_charged(op))
         return false;
     return op.kind != call_kind::each || op.attached == nullptr ||
-           static_cast<const allow_many_operation&>(*op.attached).may_have_effect();
+           static_cast<const many_calls&>(*op.attached).may_have_effect();
 }
 
 void limiter_core::cancel_locked(operation& op, asio::cancellation_type type) noexcept {
@@ -316,11 +317,9 @@ void limiter_core::cancel_locked(operation& op, asio::cancellation_type type) no
         return;
     if (op.is_held)
         return backend_->cancel(op, asio::error::operation_aborted);
-    if (op.attached == nullptr)
-        return;
-    if (op.kind == call_kind::each)
-        return static_cast<allow_many_operation&>(*op.attached).cancel();
-    if (op.request.verb == verb::reserve && waits_.cancel(op))
+    if (op.kind == call_kind::each && op.attached != nullptr)
+        return static_cast<many_calls&>(*op.attached).cancel();
+    if (waits_.cancel(op))
         complete(op, asio::error::operation_aborted);
 }
 

@@ -6,19 +6,18 @@
 //     its end   deny cache -> failure mode -> wait queue -> counters -> handler
 //
 // Completions: finished calls go into one list, and one posted function runs all their handlers. So
-// a handler never runs within its own initiating function, and a thousand completions cost one
-// post.
+// no handler runs within its own initiating function, and a thousand completions cost one post.
 //
 // Threads: with `thread_safe`, functions that are called from outside or by the executor lock;
 // functions named `_locked`, and all functions of the backend, are called with the lock held.
-// Handlers run without the lock, in short lists, several at a time. Sockets and timers live on a
-// strand.
+// Handlers run without it, in short lists, several at a time. Sockets and timers live on a strand.
 
 #pragma once
 
 #include <async/call_pool.hpp>
 #include <async/handler_memory.hpp>
 #include <async/operation_list.hpp>
+#include <async/thread_check.hpp>
 #include <colimit/config.hpp>
 #include <colimit/detail/call_operation.hpp>
 #include <colimit/diagnostics.hpp>
@@ -28,16 +27,20 @@
 #include <limiter/call_counter.hpp>
 #include <limiter/deny_cache.hpp>
 #include <limiter/fallback.hpp>
+#include <limiter/filter_watch.hpp>
 #include <limiter/wait_stage.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
 namespace colimit::detail {
+
+class core_service;
 
 class limiter_core : public std::enable_shared_from_this<limiter_core> {
   public:
@@ -96,25 +99,27 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     /// may start calls, close the limiter or destroy it: the caller keeps the core alive.
     void run(operation_list list);
 
+    /// Lets the deny cache or the backend decide a call on one key, which is valid.
+    void ask(operation& op, std::string_view key, const policy_pointer& policy);
     /// Releases a reservation of a wait.
-    void release(const reservation& place, std::int64_t cost, std::int64_t end) noexcept {
+    void release(const reservation& place, std::int64_t cost, const decision& reserved) noexcept {
         const std::lock_guard guard{lock_};
-        waits_.release(place, cost, end);
+        waits_.release(place, cost, reserved);
+    }
+    /// Reports the state of a filter that was inspected.
+    void note_filter(const policy_data& filter, const filter_status& status) noexcept {
+        filters_.note(filter, status);
     }
     void release_in_fallback(const reservation& place, std::int64_t cost,
-                             std::int64_t end) noexcept {
-        fallback_->unreserve(place, cost, end);
+                             const decision& reserved) noexcept {
+        fallback_->unreserve(place, cost, reserved);
     }
 
   private:
-    class registration;
-
     void close_locked() noexcept;
     void start_one(operation& op, const call& c);
-    void start_each(operation& op, const call& c);
     void start_all(operation& op, const call& c);
     [[nodiscard]] bool is_over(operation& op);
-    void apply_failure_mode(operation& op) noexcept;
     [[nodiscard]] operation_list take_completed();
     void schedule() noexcept;
     void drop_completed() noexcept;
@@ -123,10 +128,13 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     asio::any_io_executor own_executor_;
     std::shared_ptr<call_pool> calls_;
     thread_lock& lock_;
+    thread_check thread_check_;
 
+    std::function<time_point()> clock_;
     std::optional<deny_cache> denials_;
     std::optional<fallback> fallback_;
     wait_stage waits_;
+    filter_watch filters_;
     call_counter counter_;
     std::unique_ptr<backend> backend_;
 
@@ -137,7 +145,7 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     bool is_abandoned_ = false;
     health_state state_ = health_state::connecting;
     std::chrono::system_clock::time_point state_since_;
-    std::unique_ptr<registration> registration_;
+    core_service* service_ = nullptr; ///< null before `open` and after `abandon`
 };
 
 } // namespace colimit::detail

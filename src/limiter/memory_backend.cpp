@@ -2,41 +2,37 @@
 //
 // Reads the clock, as the store has none.
 
+#include <base/bytes.hpp>
 #include <base/clocks.hpp>
+#include <core/call_fault.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/memory_backend.hpp>
 
 namespace colimit::detail {
 
-void memory_backend::start(operation& op, const call& c) {
+void memory_backend::start(operation& op, std::string_view key, const policy_pointer* policy) {
     if (op.kind == call_kind::ready)
         return core_.complete(op);
-    if (op.kind == call_kind::all)
-        return start_all(op);
-    const auto& policy = **c.policy;
-    if (policy.filter)
-        return start_seen(op, c);
-    const auto sought = store_.seek(policy.digest(c.key)); // reads ahead while the clock is read
-    if (op.request.now == store_clock)
-        op.request.now = system_now();
-    store_.decide(sought, policy, op.request, op.result);
-    core_.complete(op);
-}
-
-void memory_backend::start_all(operation& op) {
-    if (op.request.now == store_clock)
-        op.request.now = system_now();
-    op.result = store_.allow_all(op.checks, op.request.now);
-    core_.complete(op);
-}
-
-void memory_backend::start_seen(operation& op, const call& c) {
-    if (op.request.now == store_clock)
-        op.request.now = system_now();
-    const auto seen = filters_.seen(c.key, **c.policy, op.request.now);
-    if (!seen)
-        return core_.complete(op, errc::invalid_argument);
-    op.result.outcome = *seen ? outcome::denied : outcome::allowed;
+    if (op.kind == call_kind::all) {
+        op.result = store_.allow_all(op.checks, time_of(op.request));
+        return core_.complete(op);
+    }
+    const auto& rules = **policy;
+    if (op.kind == call_kind::inspect) {
+        static_cast<block_bits&>(*op.attached).set =
+            filters_.inspect(number_of(key), rules, time_of(op.request));
+        return core_.complete(op);
+    }
+    if (rules.filter) {
+        const auto seen = filters_.decide(op.request.verb, key, rules, time_of(op.request));
+        if (!seen)
+            return core_.complete(op, error_of(fault::filter_count));
+        op.result.outcome = *seen ? outcome::denied : outcome::allowed;
+        return core_.complete(op);
+    }
+    const auto sought = store_.seek(rules.digest(key)); // reads ahead while the clock is read
+    op.request.now = time_of(op.request);
+    store_.decide(sought, rules, op.request, op.result);
     core_.complete(op);
 }
 

@@ -19,7 +19,7 @@ class memory_backend final : public backend {
   public:
     memory_backend(limiter_core& core, std::size_t states) : core_(core), store_(states) {}
 
-    void start(operation& op, const call& c) override;
+    void start(operation& op, std::string_view key, const policy_pointer* policy) override;
     // Does nothing, as it holds no calls.
     void cancel(operation& /*op*/, error_code /*why*/) override {}
     [[nodiscard]] bool is_sent(const operation& /*op*/) const noexcept override { return true; }
@@ -29,9 +29,6 @@ class memory_backend final : public backend {
     [[nodiscard]] health_state state() const noexcept override { return health_state::ready; }
 
   private:
-    void start_all(operation& op);
-    void start_seen(operation& op, const call& c);
-
     limiter_core& core_;
     memory::store store_;
     memory::bloom_filters filters_;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The last problem of a limiter, and the denials among its problems. Recording allocates nothing
-// and cannot fail: the text is bounded, made printable, and its secrets are removed, when it is
-// recorded.
+// and cannot fail: the text is bounded, made printable, and rid of its secrets.
 
 #pragma once
 
 #include <colimit/diagnostics.hpp>
 #include <limiter/denial_log.hpp>
 #include <limiter/problem_record.hpp>
+#include <redis/connection/address.hpp>
 #include <redis/protocol/error_sink.hpp>
 
 #include <cstdint>
@@ -23,16 +23,25 @@ class problem_log final : public redis::error_sink {
   public:
     using steady_clock = std::int64_t (*)() noexcept;
 
-    /// @param password does not appear in any text, as `text_filter` explains
+    /// @param password does not appear in any text, as `text_filter` explains, until another is set
     /// @param clock microseconds of the limiter's steady clock
     problem_log(std::string password, steady_clock clock)
         : filter_(std::move(password)), clock_(clock) {}
 
-    void note(const redis::error_report& what) noexcept override;
+    void note(const redis::error_report& what) noexcept override { note(what, filter_, {}); }
     void note_permitted(std::uint64_t policy) noexcept override { denials_.permit(policy); }
+    void hide(std::string_view password) override { filter_ = text_filter{std::string{password}}; }
 
     void note_own(errc code, phase where, std::string_view text,
-                  std::string_view detail) noexcept override;
+                  std::string_view detail) noexcept override {
+        note_own(code, where, text, detail, filter_, {});
+    }
+
+    // The same with the name of the server that it is about, and the filter for its password.
+    void note(const redis::error_report& what, const text_filter& filter,
+              std::string_view server) noexcept;
+    void note_own(errc code, phase where, std::string_view text, std::string_view detail,
+                  const text_filter& filter, std::string_view server) noexcept;
 
     [[nodiscard]] std::optional<problem> last() const;
 
@@ -59,6 +68,32 @@ class problem_log final : public redis::error_sink {
     problem_record last_; ///< of count 0: none
     std::int64_t noted_at_ = 0;
     denial_log denials_;
+};
+
+/// The problems of a server that does not execute calls, in the log of its limiter: with its name
+/// in front of the text, and without its password.
+class problem_source final : public redis::error_sink {
+  public:
+    /// @param host part of the name; as long as it is not resolved, the port is omitted, which may
+    /// be a password if `@host` was forgotten
+    problem_source(problem_log& to, std::string_view kind, const redis::host_port& server)
+        : log_(to), host_(std::string{kind} + " " + server.host),
+          name_(std::string{kind} + " " + to_string(server)) {}
+
+    void note(const redis::error_report& what) noexcept override {
+        log_.note(what, filter_, name_);
+    }
+    void note_own(errc code, phase where, std::string_view text,
+                  std::string_view detail) noexcept override {
+        log_.note_own(code, where, text, detail, filter_, where == phase::resolve ? host_ : name_);
+    }
+    void hide(std::string_view password) override { filter_ = text_filter{std::string{password}}; }
+
+  private:
+    problem_log& log_;
+    std::string host_;
+    std::string name_;
+    text_filter filter_{{}};
 };
 
 } // namespace colimit::detail

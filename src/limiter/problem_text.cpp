@@ -29,10 +29,7 @@ constexpr std::string_view left_out =
 /// Returns whether two hexadecimal digits in either case encode this byte.
 [[nodiscard]] bool is_hex_of(std::string_view digits, char c) noexcept {
     const auto byte = static_cast<unsigned char>(c);
-    const auto is = [](char digit, unsigned value) {
-        const auto lower = digit >= 'A' && digit <= 'F' ? static_cast<char>(digit | 0x20) : digit;
-        return lower == hex_digits[value];
-    };
+    const auto is = [](char digit, unsigned value) { return lower(digit) == hex_digits[value]; };
     return digits.size() == 2 && is(digits[0], byte >> 4U) && is(digits[1], byte & 15U);
 }
 

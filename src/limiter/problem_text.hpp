@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The text of a problem, in memory of a fixed size, and the filter for everything that a server has
-// sent.
+// The text of a problem, in memory of a fixed size, and the filter for what a server has sent.
 
 #pragma once
 

@@ -3,16 +3,15 @@
 // Moves calls into the queue, and out of it.
 
 #include <async/post_preallocated.hpp>
-#include <core/evaluate.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/redis_backend.hpp>
 #include <limiter/redis_settings.hpp>
 #include <limiter/reservation.hpp>
 
-#include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace colimit::detail {
 namespace {
@@ -25,18 +24,37 @@ constexpr std::int64_t precision = 20;
 void release_orphan(operation* base, bool invoke) {
     const auto self = std::unique_ptr<reservation_call>{static_cast<reservation_call*>(base)};
     if (invoke && !self->ec && self->result.allowed())
-        self->owner->release(self->entry, self->request.cost, core::recovers_at(self->result));
+        self->owner->release(self->entry, self->request.cost, self->result);
 }
 
 } // namespace
 
 redis_backend::redis_backend(limiter_core& core, const config& settings,
                              const redis::address& where)
-    : core_(core), reports_(core, settings, where.password), calls_(make_queue(settings)),
-      connection_(core.own_executor(), core.lock(), connection_settings_of(settings, where),
+    : redis_backend(core, settings, where, make_tls(settings, where)) {}
+
+redis_backend::redis_backend(limiter_core& core, const config& settings,
+                             const redis::address& where, const shared_tls& tls)
+    : core_(core), where_(where), reports_(core, settings, where.password),
+      calls_(make_queue(settings, where)),
+      connection_(core.own_executor(), core.lock(), connection_settings_of(settings, where, tls),
                   *calls_, reports_.problems(), *this),
-      timeout_(in_us(settings.timeout)), ticks_(timeout_ / precision) {
+      finder_(make_finder(settings, tls)), timeout_(in_us(settings.timeout)),
+      ticks_(timeout_ / precision) {
     calls_->report_to(reports_.problems());
+}
+
+std::unique_ptr<redis::master_finder> redis_backend::make_finder(const config& settings,
+                                                                 const shared_tls& tls) {
+    if (where_.kind != redis::address::kind::sentinel)
+        return nullptr;
+    auto made = std::vector<redis::sentinel_settings>{};
+    for (const auto& s : where_.sentinels)
+        made.push_back({.connection = sentinel_settings_of(settings, where_, s, tls),
+                        .problems = sentinels_.emplace_back(reports_.problems(), "Sentinel", s)});
+    return std::make_unique<redis::master_finder>(core_.own_executor(), core_.lock(),
+                                                  std::move(made), where_.master,
+                                                  static_cast<redis::finder_owner&>(*this));
 }
 
 std::shared_ptr<void> redis_backend::keep_alive() {
@@ -45,14 +63,15 @@ std::shared_ptr<void> redis_backend::keep_alive() {
 
 // Calls
 
-void redis_backend::start(operation& op, const call& c) {
+void redis_backend::start(operation& op, std::string_view key, const policy_pointer* policy) {
     if (op.kind == call_kind::ready)
         return start_ready(op);
-    if (const auto ec = submit(op, c); ec)
+    if (const auto ec = submit(op, key, policy); ec)
         core_.complete(op, ec);
 }
 
-error_code redis_backend::submit(operation& op, const call& c) {
+error_code redis_backend::submit(operation& op, std::string_view key,
+                                 const policy_pointer* policy) {
     schedule_flush();
     // An earlier handler of this iteration may have run for long.
     const auto has_moved_on = ticks_.has_moved_on();
@@ -63,7 +82,7 @@ error_code redis_backend::submit(operation& op, const call& c) {
         return connection_.error();
     if (op.kind == call_kind::all)
         return calls_->submit_checks(op);
-    if (const auto ec = calls_->submit(op, c.key, *c.policy); ec)
+    if (const auto ec = calls_->submit(op, key, *policy); ec)
         return ec;
     if (calls_->is_full() && !core_.lock().is_needed())
         connection_.flush();
@@ -97,7 +116,10 @@ bool redis_backend::leave_reservation_behind(operation& op) noexcept {
 }
 
 void redis_backend::shutdown(error_code why) noexcept {
-    connection_.close(!core_.lock().is_needed() || core_.is_abandoned());
+    const auto now = !core_.lock().is_needed() || core_.is_abandoned();
+    connection_.close(now);
+    if (finder_)
+        finder_->close(now);
     calls_->fail_all(why);
     core_.complete_all(calls_->done);
     end_ready(why);
@@ -181,6 +203,8 @@ void redis_backend::on_lost(bool was_ready) {
     complete_ended();
     if (connection_.is_refused())
         end_ready(connection_.error());
+    if (finder_)
+        finder_->ask();
 }
 
 void redis_backend::on_answer() noexcept {

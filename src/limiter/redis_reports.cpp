@@ -49,8 +49,7 @@ void redis_reports::on_fallback(const fallback_decision& d) noexcept {
 }
 
 /// Returns the last problem if it explains the error of the call: it is of this kind, and the
-/// server has decided no call since, or the call began before it. Otherwise returns the error
-/// itself.
+/// server has decided no call since, or the call began before it. Otherwise returns the error.
 problem redis_reports::cause_of(const fallback_decision& d) const {
     const auto explains = [&](errc code) {
         return d.why == code || (d.why != errc::server_error && code == errc::unavailable);

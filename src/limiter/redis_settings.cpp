@@ -8,11 +8,15 @@
 #include <redis/protocol/key.hpp>
 #include <redis/script/script_queue.hpp>
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
 namespace colimit::detail {
 namespace {
+
+/// A Sentinel that is silent is noticed within this time, however long calls may take.
+constexpr std::int64_t longest_sentinel_timeout = 1'000'000;
 
 /// Returns the first nonce of a limiter, so that two limiters rarely share one.
 [[nodiscard]] std::uint64_t first_nonce() {
@@ -20,10 +24,16 @@ namespace {
     return std::uint64_t{random()} << 20U;
 }
 
+[[nodiscard]] bool is_behind_sentinel(const redis::address& a) noexcept {
+    return a.kind == redis::address::kind::sentinel;
+}
+
 [[nodiscard]] redis::session_settings session_settings_of(const config& c,
                                                           const redis::address& a) {
-    return {.user = a.user,
+    return {.role = is_behind_sentinel(a) ? redis::server_role::master : redis::server_role::any,
+            .user = a.user,
             .password = a.password,
+            .credentials_source = c.credentials,
             .database = a.database,
             .probe_key = c.prefix + ":{" + std::string{redis::tag(0)} + "}:probe",
             .protocol = c.resp_version,
@@ -32,7 +42,7 @@ namespace {
             .reconnect_delay_min = in_us(c.reconnect_delay_min),
             .reconnect_delay_max = in_us(c.reconnect_delay_max),
             .refused_pause = 4 * in_us(c.reconnect_delay_max),
-            .plain_tcp = a.kind == redis::address::kind::tcp && !a.tls,
+            .plain_tcp = a.kind != redis::address::kind::unix_socket && !a.tls,
             .seed = std::random_device{}()};
 }
 
@@ -55,11 +65,17 @@ namespace {
 
 } // namespace
 
-redis::connection_settings connection_settings_of(const config& c, const redis::address& a) {
+shared_tls make_tls(const config& c, const redis::address& a) {
+    return a.tls ? std::make_shared<const redis::tls_context>(c.tls) : nullptr;
+}
+
+redis::connection_settings connection_settings_of(const config& c, const redis::address& a,
+                                                  shared_tls tls) {
     return {.session = session_settings_of(c, a),
             .breaker = breaker_settings_of(c),
             .where = a,
-            .tls = a.tls ? std::make_unique<const redis::tls_context>(c.tls, a.host) : nullptr,
+            .tls = std::move(tls),
+            .may_move = is_behind_sentinel(a),
             .tcp = {.keep_alive = c.tcp_keep_alive, .user_timeout = c.tcp_user_timeout},
             .long_bulks = long_bulks_of(c),
             .timeout = in_us(c.timeout),
@@ -67,13 +83,31 @@ redis::connection_settings connection_settings_of(const config& c, const redis::
             .ping_interval = in_us(c.ping_interval)};
 }
 
-std::unique_ptr<redis::call_queue> make_queue(const config& c) {
+redis::connection_settings sentinel_settings_of(const config& c, const redis::address& a,
+                                                const redis::host_port& sentinel, shared_tls tls) {
+    auto made = connection_settings_of(c, a.at(sentinel), std::move(tls));
+    auto& s = made.session;
+    s.role = redis::server_role::sentinel;
+    s.user = s.password = {};
+    s.credentials_source = c.sentinel_credentials;
+    s.database = 0;
+    s.protocol = 3;
+    s.transactions = false;
+    made.is_named = true;
+    made.may_move = false;
+    made.timeout = std::min(made.timeout, longest_sentinel_timeout);
+    made.long_bulks = redis::resp::decoder::long_bulks::empty; // of INFO
+    return made;
+}
+
+std::unique_ptr<redis::call_queue> make_queue(const config& c, const redis::address& a) {
     auto settings = redis::queue_settings{.prefix = c.prefix,
                                           .batch_size = c.batch_size,
                                           .batches_in_flight = c.batches_in_flight,
                                           .max_in_flight = c.max_in_flight,
                                           .minimum_ttl_ms = c.min_key_ttl.count(),
                                           .first_nonce = first_nonce(),
+                                          .keeps_read_only = is_behind_sentinel(a),
                                           .grace = in_us(c.timeout),
                                           .clock = steady_now};
     if (c.mode == execution_mode::multi)

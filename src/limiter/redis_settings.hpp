@@ -7,6 +7,7 @@
 #include <colimit/config.hpp>
 #include <redis/connection/address.hpp>
 #include <redis/connection/connection.hpp>
+#include <redis/connection/tls_context.hpp>
 #include <redis/queue/call_queue.hpp>
 
 #include <chrono>
@@ -19,11 +20,25 @@ namespace colimit::detail {
     return std::chrono::microseconds{t}.count();
 }
 
+using shared_tls = std::shared_ptr<const redis::tls_context>;
+
+/// Returns what all TLS connections of a limiter share; null if the address is one without TLS.
 /// @throws colimit::error with `errc::invalid_config` for TLS files that are not valid
-[[nodiscard]] redis::connection_settings connection_settings_of(const config& c,
-                                                                const redis::address& a);
+[[nodiscard]] shared_tls make_tls(const config& c, const redis::address& a);
+
+/// Returns the settings of the connection on which calls are made. Behind Sentinel, its address
+/// follows later.
+[[nodiscard]] redis::connection_settings
+connection_settings_of(const config& c, const redis::address& a, shared_tls tls);
+
+/// Returns the settings of the connection to a Sentinel.
+[[nodiscard]] redis::connection_settings sentinel_settings_of(const config& c,
+                                                              const redis::address& a,
+                                                              const redis::host_port& sentinel,
+                                                              shared_tls tls);
 
 /// Returns the queue for this execution mode.
-[[nodiscard]] std::unique_ptr<redis::call_queue> make_queue(const config& c);
+[[nodiscard]] std::unique_ptr<redis::call_queue> make_queue(const config& c,
+                                                            const redis::address& a);
 
 } // namespace colimit::detail

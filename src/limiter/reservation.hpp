@@ -23,11 +23,12 @@ using turn_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct t
 using key_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct key_tag>>;
 
 struct reservation final : attachment, turn_hook, key_hook {
-    reservation(std::string_view k, std::shared_ptr<const policy_data> p)
-        : key(k), policy(std::move(p)) {}
+    reservation(std::string_view k, std::shared_ptr<const policy_data> p, bool has_time)
+        : key(k), policy(std::move(p)), has_own_time(has_time) {}
 
     std::string key;
     std::shared_ptr<const policy_data> policy;
+    bool has_own_time;        ///< the caller supplied `now`
     operation* op = nullptr;  ///< while it is in the wait queue
     hash::digest key_digest;  ///< of key and policy; the following are set with it
     std::int64_t granted = 0; ///< when the reservation was made, according to the store's clock
@@ -43,7 +44,7 @@ struct reservation final : attachment, turn_hook, key_hook {
 /// A call without a caller that concerns a reservation.
 struct reservation_call final : operation {
     reservation_call(limiter_core& core, const reservation& about, finish_function f)
-        : operation(core, f), entry(about.key, about.policy) {
+        : operation(core, f), entry(about.key, about.policy, about.has_own_time) {
         kind = call_kind::release;
     }
 

@@ -22,21 +22,19 @@ using std::chrono::microseconds;
     return t.time_since_epoch().count();
 }
 
-/// Changes the decision to the time of admission.
-void bring_to_turn(decision& d) noexcept {
-    const auto wait = d.retry_after;
-    const auto after = [wait](microseconds t) { return std::max(t - wait, microseconds{0}); };
-    d.server_time += wait;
-    d.retry_after = microseconds{0};
+} // namespace
+
+void pass_time(decision& d, microseconds by) noexcept {
+    const auto after = [by](microseconds t) { return std::max(t - by, microseconds{0}); };
+    d.server_time += by;
+    d.retry_after = after(d.retry_after);
     d.reset_after = after(d.reset_after);
     // NOLINTNEXTLINE(modernize-loop-convert): iterators over statuses are constant
     for (std::size_t i = 0; i < d.rules.size(); ++i) {
-        d.rules[i].retry_after = microseconds{0};
+        d.rules[i].retry_after = after(d.rules[i].retry_after);
         d.rules[i].reset_after = after(d.rules[i].reset_after);
     }
 }
-
-} // namespace
 
 bool wait_queue::by_turn::operator()(const reservation& a, const reservation& b) const noexcept {
     return std::tie(a.due, a.order) < std::tie(b.due, b.order);
@@ -104,7 +102,7 @@ operation_list wait_queue::take_due(clock::time_point now,
         auto& entry = *line_.begin();
         erase(entry);
         entry.served = true;
-        bring_to_turn(entry.op->result);
+        pass_time(entry.op->result, entry.op->result.retry_after);
         due.push_back(*entry.op);
     }
     set_alarm(owner);

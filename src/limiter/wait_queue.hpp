@@ -22,6 +22,9 @@
 
 namespace colimit::detail {
 
+/// Changes a decision to what it is after this time, if nothing else happens to the key.
+void pass_time(decision& d, std::chrono::microseconds by) noexcept;
+
 class wait_queue {
   public:
     using clock = std::chrono::steady_clock;

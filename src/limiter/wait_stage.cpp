@@ -22,13 +22,20 @@ namespace {
 } // namespace
 
 wait_stage::wait_stage(limiter_core& core, std::size_t most)
-    : core_(core), most_(most), store_queue_(core.own_executor(), core.lock(), [this] { serve(); }),
+    : core_(core), most_(most), lines_(core),
+      store_queue_(core.own_executor(), core.lock(), [this] { serve(); }),
       fallback_queue_(core.own_executor(), core.lock(), [this] { serve(); }) {}
 
 bool wait_stage::begin(operation& op, const call& c) {
     if (count_ >= most_)
         return false;
-    op.attached = std::make_unique<reservation>(c.key, *c.policy);
+    if ((*c.policy)->compiled.can_reserve) {
+        op.attached =
+            std::make_unique<reservation>(c.key, *c.policy, op.request.now != store_clock);
+    } else {
+        op.attached = std::make_unique<line_place>(op, c);
+        op.kind = call_kind::wait;
+    }
     ++count_;
     return true;
 }
@@ -44,7 +51,7 @@ bool wait_stage::keeps_reservation(operation& op) {
         return false;
     entry.is_from_fallback = is_from_fallback(op);
     if (entry.cancelled) {
-        release(entry, op.request.cost, core::recovers_at(op.result));
+        release(entry, op.request.cost, op.result);
         op.ec = asio::error::operation_aborted;
         return false;
     }
@@ -57,6 +64,10 @@ bool wait_stage::keeps_reservation(operation& op) {
 }
 
 bool wait_stage::cancel(operation& op) noexcept {
+    if (!waits(op))
+        return false;
+    if (op.kind == call_kind::wait)
+        return lines_.cancel(op);
     auto& entry = wait_queue::entry_of(op);
     if (!entry.is_queued) {
         entry.cancelled = true;
@@ -64,7 +75,7 @@ bool wait_stage::cancel(operation& op) noexcept {
     }
     queue_of(op).remove(op);
     entry.served = true;
-    release(entry, op.request.cost, core::recovers_at(op.result));
+    release(entry, op.request.cost, op.result);
     return true;
 }
 
@@ -72,6 +83,9 @@ operation_list wait_stage::take_all() noexcept {
     auto all = store_queue_.take_all();
     auto others = fallback_queue_.take_all();
     while (auto* op = others.pop_front())
+        all.push_back(*op);
+    auto in_lines = lines_.take_all();
+    while (auto* op = in_lines.pop_front())
         all.push_back(*op);
     return all;
 }
@@ -84,18 +98,24 @@ void wait_stage::serve() {
     }
 }
 
-void wait_stage::release(const reservation& entry, std::int64_t cost, std::int64_t end) noexcept {
+void wait_stage::release(const reservation& entry, std::int64_t cost,
+                         const decision& reserved) noexcept {
     if (entry.is_from_fallback)
-        return core_.release_in_fallback(entry, cost, end);
+        return core_.release_in_fallback(entry, cost, reserved);
     try {
         auto* op = new reservation_call{core_, entry, [](operation* base, bool /*invoke*/) {
                                             delete static_cast<reservation_call*>(base);
                                         }};
         const auto& kept = op->entry;
-        core_.start_locked(*op, {.kind = call_kind::release,
-                                 .key = kept.key,
-                                 .policy = &kept.policy,
-                                 .request = {verb::unreserve, cost, end}});
+        core_.start_locked(*op,
+                           {.kind = call_kind::release,
+                            .key = kept.key,
+                            .policy = &kept.policy,
+                            .request = {.verb = verb::unreserve,
+                                        .cost = cost,
+                                        .at_least = core::recovers_at(reserved),
+                                        .now = entry.has_own_time ? clock_of(reserved.server_time)
+                                                                  : store_clock}});
     } catch (const std::bad_alloc&) { // the reservation lapses
     }
 }

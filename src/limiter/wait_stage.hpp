@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The stage of `wait`: the store makes a reservation; until its time of admission the call stays in
-// a queue, and if it is cancelled there, the reservation is released.
+// The stage of `wait`. Under continuous buckets the store makes a reservation; until its time of
+// admission the call stays in a queue, and if it is cancelled there, the reservation is released.
+// Under other rules the call stands in a line of its key, whose first call asks until it is
+// granted.
 
 #pragma once
 
 #include <async/operation_list.hpp>
 #include <colimit/detail/call_operation.hpp>
 #include <limiter/reservation.hpp>
+#include <limiter/wait_lines.hpp>
 #include <limiter/wait_queue.hpp>
 
 #include <cstddef>
@@ -24,17 +27,25 @@ class wait_stage {
 
     /// Called before the store is. Returns false if too many calls are incomplete.
     [[nodiscard]] bool begin(operation& op, const call& c);
+    /// Adds a call that cannot reserve to its line, which asks the store.
+    void join(operation& op) { lines_.join(op); }
     /// Called when the call is complete.
     void end(const operation& op) noexcept {
-        if (op.request.verb == verb::reserve && op.attached != nullptr)
+        if (waits(op))
             --count_;
     }
 
     /// Returns whether a call that the store has decided has to wait from now on. If it was
     /// cancelled or the limiter is closed, sets `ec` and returns false.
     [[nodiscard]] bool keeps(operation& op) {
-        return op.request.verb == verb::reserve && !op.ec && op.attached != nullptr &&
-               keeps_reservation(op);
+        if (!waits(op))
+            return false;
+        return op.kind == call_kind::wait ? lines_.keeps(op) : !op.ec && keeps_reservation(op);
+    }
+    /// Returns whether a call that the store does not hold may be charged all the same.
+    [[nodiscard]] static bool may_be_charged(const operation& op) noexcept {
+        return op.kind != call_kind::wait || op.attached == nullptr ||
+               wait_lines::place_of(op).is_asking;
     }
     /// Removes a cancelled call from its queue, or lets `keeps` end it. Returns whether the call is
     /// to be completed now.
@@ -43,9 +54,13 @@ class wait_stage {
     [[nodiscard]] operation_list take_all() noexcept;
 
     /// Releases a reservation in the store that made it, and ignores the result.
-    void release(const reservation& entry, std::int64_t cost, std::int64_t end) noexcept;
+    void release(const reservation& entry, std::int64_t cost, const decision& reserved) noexcept;
 
   private:
+    [[nodiscard]] static bool waits(const operation& op) noexcept {
+        return (op.request.verb == verb::reserve || op.kind == call_kind::wait) &&
+               op.attached != nullptr;
+    }
     [[nodiscard]] bool keeps_reservation(operation& op);
     [[nodiscard]] wait_queue& queue_of(const operation& op) noexcept;
     void serve();
@@ -53,6 +68,7 @@ class wait_stage {
     limiter_core& core_;
     std::size_t count_ = 0; ///< calls that are not complete
     std::size_t most_;
+    wait_lines lines_;
     wait_queue store_queue_;
     wait_queue fallback_queue_; ///< ordered with the clock of the failure mode's store
 };

@@ -153,7 +153,7 @@ class allow_all_call {
                 made != no_cell)
                 store_.chains_.erase(made);
             if (copies_)
-                store_.shared_.restore(k.id, store_.saved_[i]);
+                store_.shared_.set_for(k.id) = store_.saved_[i];
         }
         for (std::size_t i = 0; i < denied; ++i)
             if (keys_[i].head == no_cell)
@@ -185,11 +185,7 @@ class allow_all_call {
 decision store::allow_all(std::span<check_item> checks, std::int64_t now) {
     BOOST_ASSERT(!checks.empty() && checks.size() <= limits::max_checks && now >= 0);
     allow_all_call{*this, checks, now}.decide();
-    const auto limiting =
-        std::ranges::max_element(checks, [](const check_item& a, const check_item& b) {
-            return core::binds_more(b.result, a.result);
-        });
-    return limiting->result;
+    return core::most_restrictive(checks, &check_item::result);
 }
 
 } // namespace colimit::memory

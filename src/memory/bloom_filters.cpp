@@ -3,19 +3,21 @@
 // Looks ids up in two generations, the twin of lua/seen.
 
 #include <colimit/limits.hpp>
-#include <core/bloom.hpp>
+#include <core/verb_traits.hpp>
 #include <memory/bloom_filters.hpp>
 
 #include <boost/assert.hpp>
 
 #include <algorithm>
+#include <bit>
 
 namespace colimit::memory {
 
 /// Returns whether the bitmap counts at `generation`. It is the bitmap of generation `own`, or an
 /// older one. A bitmap from after `own`, made before the clock was set back, becomes that of `own`.
+/// (`head` is the number of its generation plus 1.)
 bool bloom_filters::bitmap::open(std::int64_t generation, std::int64_t own) noexcept {
-    if (head == 0 || head < generation) // head is the number of a generation plus 1
+    if (!counts_at(generation))
         return false;
     head = std::min(head, own + 1);
     return true;
@@ -28,11 +30,10 @@ bool bloom_filters::filter::seen(const core::bloom_shape& s, const core::bloom_b
     auto& current = both[static_cast<std::size_t>(generation % 2)];
     auto& other = both[static_cast<std::size_t>((generation + 1) % 2)];
     const auto has_current = current.open(generation, generation);
-    // The next generation has the same bitmap as the previous one, and may exist if the clock was
-    // set back.
+    // The next generation has the previous one's bitmap, and may exist if the clock was set back.
     if (other.open(generation, generation + 1)) {
         known_until = std::max(known_until, (other.head + 1) * s.ttl);
-        if (core::has_bits(other.line(s, bits.line), bits))
+        if (other.has(s, bits))
             return true;
     }
     if (!has_current) {
@@ -41,9 +42,9 @@ bool bloom_filters::filter::seen(const core::bloom_shape& s, const core::bloom_b
         current.head = generation + 1;
     }
     known_until = std::max(known_until, (generation + 2) * s.ttl);
-    const auto line = current.line(s, bits.line);
-    if (core::has_bits(line, bits))
+    if (current.has(s, bits))
         return true;
+    const auto line = current.line(s, bits.line);
     for (std::size_t i = 0; i < line.size(); ++i)
         line[i] |= bits.words[i];
     return false;
@@ -69,6 +70,55 @@ std::optional<bool> bloom_filters::seen(std::string_view id, const detail::polic
     if (found == nullptr)
         return std::nullopt;
     return found->seen(*p.filter, core::bits_of(*p.filter, id), now);
+}
+
+bool bloom_filters::probably_seen(std::string_view id, const detail::policy_data& p,
+                                  std::int64_t now) const noexcept {
+    BOOST_ASSERT(p.filter && now >= 0);
+    const auto found = filters_.find({p.id.low, p.id.high});
+    if (found == filters_.end())
+        return false;
+    const auto bits = core::bits_of(*p.filter, id);
+    const auto knows = [&, generation = now / p.filter->ttl](const bitmap& b) {
+        return b.counts_at(generation) && b.has(*p.filter, bits);
+    };
+    return std::ranges::any_of(found->second.blocks[bits.block], knows);
+}
+
+std::array<std::int64_t, 2> bloom_filters::inspect(std::uint32_t block,
+                                                   const detail::policy_data& p,
+                                                   std::int64_t now) const noexcept {
+    const auto& s = *p.filter;
+    auto set = std::array<std::int64_t, 2>{};
+    const auto found = filters_.find({p.id.low, p.id.high});
+    if (found == filters_.end())
+        return set;
+    const auto generation = now / s.ttl;
+    const auto& both = found->second.blocks[block];
+    for (const auto age : {0, 1}) {
+        const auto& one = both[static_cast<std::size_t>((generation + age) % 2)];
+        if (one.counts_at(generation))
+            for (std::size_t i = 0; i < std::size_t{core::sample_of(s).lines} * s.words; ++i)
+                set[static_cast<std::size_t>(age)] += std::popcount(one.words[i]);
+    }
+    return set;
+}
+
+std::array<std::int64_t, 2> bloom_filters::inspect(const detail::policy_data& p,
+                                                   std::int64_t now) const noexcept {
+    const auto sample = core::sample_of(*p.filter);
+    auto sum = std::array<std::int64_t, 2>{};
+    for (std::uint32_t i = 0; i < sample.blocks; ++i) {
+        const auto set = inspect(sample.block(*p.filter, i), p, now);
+        sum[0] += set[0];
+        sum[1] += set[1];
+    }
+    return sum;
+}
+
+std::optional<bool> bloom_filters::decide(detail::verb v, std::string_view id,
+                                          const detail::policy_data& p, std::int64_t now) {
+    return core::traits_of(v).only_asks ? probably_seen(id, p, now) : seen(id, p, now);
 }
 
 } // namespace colimit::memory

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The cells of a key. A key is a chain of cells of one cache line each: one per state of numbers or
-// sketch, one for its log, and one while it is blocked. The low bits of a cell's tag name a block,
-// or the first kind of the state's family. So the search for room, which knows no policies, can see
-// how old a state is and what else the cell owns. In these cells the fields of a state differ from
-// state.hpp:
+// sketch, one for its log, and one while it is blocked. A tag's low bits name a block, or the first
+// kind of the state's family. So the search for room, which knows no policies, can see how old a
+// state is and what else the cell owns. In these cells the fields of a state differ from state.hpp:
 //
 //     of          t                num             capacity
 //     ----------  ---------------  --------------  ---------------------------------

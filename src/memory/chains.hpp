@@ -41,8 +41,7 @@ class chains {
             __builtin_prefetch(&cells_[likely]);
         return likely;
     }
-    /// Returns the first cell of the chain of the digest, or none. `likely` is the result of
-    /// `seek`.
+    /// Returns the first cell of the digest's chain, or none. `likely` is the result of `seek`.
     [[nodiscard]] std::uint32_t find(const hash::digest& id, std::uint32_t likely) const noexcept {
         const auto is_it = [&](std::uint32_t i) { return cells_[i].id == id; };
         return likely == no_cell || is_it(likely) ? likely : index_.find(id, is_it);

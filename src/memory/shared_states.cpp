@@ -9,37 +9,11 @@
 
 #include <boost/assert.hpp>
 
-#include <algorithm>
-
 namespace colimit::memory {
-namespace {
-
-[[nodiscard]] std::size_t set_of(const hash::digest& id) noexcept {
-    return static_cast<std::size_t>(id.high % shared_states::sets);
-}
-
-/// Returns how long a state that was stored at `t` counts; after `now` it counts as stored now.
-[[nodiscard]] std::int64_t remaining(std::int64_t recovered_at, std::int64_t t,
-                                     std::int64_t now) noexcept {
-    return recovered_at - std::max(t, now);
-}
-
-} // namespace
-
-const shared_states::set& shared_states::set_for(const hash::digest& id) const noexcept {
-    return table_[set_of(id)];
-}
-
-void shared_states::restore(const hash::digest& id, const set& saved) noexcept {
-    table_[set_of(id)] = saved;
-}
-
-std::int64_t shared_states::evicted_debt::left(std::int64_t now) const noexcept {
-    return remaining(until, since, now);
-}
 
 void shared_states::evicted_debt::add(const slot& evicted, std::int64_t now) noexcept {
-    const auto more = remaining(evicted.recovered_at, evicted.written_at, now);
+    const auto more =
+        evicted_debt{.until = evicted.recovered_at, .since = evicted.written_at}.left(now);
     until = now + std::max({left(now), more, std::int64_t{0}});
     since = now;
 }
@@ -96,7 +70,7 @@ shared_states::slot& shared_states::claim_slot(set& s, const hash::digest& polic
 
 void shared_states::write(const hash::digest& id, const detail::policy_data& p, std::int64_t now,
                           const contents& c, const core::event_log& log) noexcept {
-    auto& s = table_[set_of(id)];
+    auto& s = set_for(id);
     const auto put = [&](std::uint32_t tag, const core::rule_state& state, std::int64_t lifetime) {
         auto* own = find(s, p.id, tag);
         auto& target = own != nullptr ? *own : claim_slot(s, p.id, tag, now);

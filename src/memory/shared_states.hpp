@@ -23,6 +23,7 @@
 #include <memory/cell.hpp>
 #include <policy/policy_data.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -46,7 +47,10 @@ class shared_states {
         std::int64_t until;
         std::int64_t since; ///< the time of the last eviction; a clock before it was set back
 
-        [[nodiscard]] std::int64_t left(std::int64_t now) const noexcept;
+        /// A state that was stored after `now` counts as stored now.
+        [[nodiscard]] std::int64_t left(std::int64_t now) const noexcept {
+            return until - std::max(since, now);
+        }
         void add(const slot& evicted, std::int64_t now) noexcept;
     };
     struct set {
@@ -64,11 +68,13 @@ class shared_states {
     void write(const hash::digest& id, const detail::policy_data& p, std::int64_t now,
                const contents& c, const core::event_log& log) noexcept;
 
-    /// Returns the set of the key; `restore` undoes what was written to it since.
-    [[nodiscard]] const set& set_for(const hash::digest& id) const noexcept;
-    void restore(const hash::digest& id, const set& saved) noexcept;
+    /// Returns the set of the key: assigning a copy undoes what was written to it since.
+    [[nodiscard]] set& set_for(const hash::digest& id) noexcept { return table_[set_of(id)]; }
 
   private:
+    [[nodiscard]] static std::size_t set_of(const hash::digest& id) noexcept {
+        return static_cast<std::size_t>(id.high % sets);
+    }
     template<class Set>
     [[nodiscard]] static auto* find(Set& s, const hash::digest& policy, std::uint32_t tag) noexcept;
     [[nodiscard]] static slot& claim_slot(set& s, const hash::digest& policy, std::uint32_t tag,

@@ -4,10 +4,7 @@
 
 #include <memory/slab.hpp>
 
-#include <boost/assert.hpp>
-
 #include <algorithm>
-#include <cstdlib>
 
 #ifdef __linux__
 #include <sys/mman.h>

@@ -10,8 +10,6 @@
 #include <memory/store.hpp>
 #include <policy/request_check.hpp>
 
-#include <boost/assert.hpp>
-
 #include <algorithm>
 
 namespace colimit::memory {
@@ -102,8 +100,7 @@ void store::write(std::uint32_t head, const detail::policy_data& p, const conten
         chains_.rewrite(head, p.compiled, c, recovered_at);
 }
 
-/// Merges the contents of a key that lacks cells into its shared state, which then owes at least as
-/// much.
+/// Merges a key that lacks cells into its shared state, which then owes at least as much.
 void store::move_to_shared(std::uint32_t head, const detail::policy_data& p, const contents& c,
                            const core::event_log& log, std::int64_t now) noexcept {
     const auto id = chains_.id(head);

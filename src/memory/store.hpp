@@ -43,6 +43,7 @@
 #include <policy/policy_data.hpp>
 
 #include <boost/assert.hpp>
+#include <boost/core/noncopyable.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +53,7 @@
 
 namespace colimit::memory {
 
-class store {
+class store : boost::noncopyable {
   public:
     /// A key whose memory is being prefetched.
     struct lookup {
@@ -62,12 +63,8 @@ class store {
 
     /// @param states 1 to 2^30
     explicit store(std::size_t states);
-    store(const store&) = delete;
-    store& operator=(const store&) = delete;
-    ~store() = default;
 
-    /// Begins a call. If the key is not in the cache, work before `decide`, such as reading the
-    /// clock, takes no extra time.
+    /// Begins a call. While the key's memory is fetched, work such as reading the clock is free.
     [[nodiscard]] lookup seek(const hash::digest& key) const noexcept {
         return {key, chains_.seek(key)};
     }

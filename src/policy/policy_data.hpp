@@ -36,8 +36,7 @@ struct policy_data {
     std::uint64_t fingerprint = 0;
     /// The name in the keys of the in-process store.
     hash::digest id;
-    /// The hash state at the beginning of the digests of its keys, so that calls need not compute
-    /// it.
+    /// The hash state at the beginning of all digests of its keys, computed once.
     hash::key_hash begun{hash::digest{}};
 
     void identify(std::string_view as) {

@@ -36,23 +36,11 @@ namespace {
         return found;
     if (rules.packed && core::traits_of(q.verb).outlasts_limits)
         return fault::packed;
-    if (q.verb == verb::reserve && !rules.can_reserve)
-        return fault::not_reservable;
     if (q.member.size() > limits::max_key_bytes)
         return fault::member_size;
     if (rules.has_distinct && !q.has_member && q.cost > 0 && core::traits_of(q.verb).counts_member)
         return fault::member_missing;
     return q.now >= store_clock && q.now <= limits::max_time ? fault::none : fault::time;
-}
-
-/// Returns the first rule from which `wait` cannot reserve.
-[[nodiscard]] faulty_rule find_not_reservable(const core::compiled_policy& rules) noexcept {
-    const auto all = rules.rules();
-    const auto found = std::ranges::find_if(
-        all, [](const core::compiled_rule& l) { return !core::can_reserve(l.kind); });
-    if (found == all.end())
-        return {}; // a policy without rules, which does not support the verb
-    return {static_cast<std::size_t>(found - all.begin()), found->kind};
 }
 
 /// Returns the invalid value, if it is a number.
@@ -102,13 +90,30 @@ bool is_valid_in_full(const call_request& q, const core::compiled_policy& rules)
 
 std::string fault_message(const call_request& q, const core::compiled_policy& rules) {
     const auto found = fault_in(q, rules);
-    return found == fault::none ? ""
-                                : text_of(found, find_not_reservable(rules), value_of(found, q));
+    return found == fault::none ? "" : text_of(found, {}, value_of(found, q));
 }
 
 error_code error_of_request(const call_request& q, const core::compiled_policy& rules) noexcept {
     const auto found = fault_in(q, rules);
-    return found == fault::none ? error_code{} : error_of(found, find_not_reservable(rules));
+    return found == fault::none ? error_code{} : error_of(found);
+}
+
+error_code error_of_count(const core::compiled_policy& rules) noexcept {
+    return error_of(rules.has_distinct ? fault::count_rule : fault::count_policy);
+}
+
+call_request make_count(const policy_data& p, const count_options& o) noexcept {
+    const auto is_counted = [&](std::size_t i) {
+        return core::has_sketch(p.compiled.limits[i]) && (!o.rule || p.rules[i].name() == *o.rule);
+    };
+    auto rule = std::size_t{0};
+    while (rule < p.rules.size() && !is_counted(rule))
+        ++rule;
+    return {.verb = verb::peek,
+            .cost = 0,
+            .at_least = 0,
+            .now = clock_of(o.now),
+            .rule = rule < p.rules.size() ? static_cast<std::uint8_t>(rule) : no_rule};
 }
 
 void check_key(std::string_view key) {

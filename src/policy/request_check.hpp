@@ -46,6 +46,9 @@ void check_key(std::string_view key);
 [[nodiscard]] error_code error_of_request(const call_request& q,
                                           const core::compiled_policy& rules) noexcept;
 
+/// Returns the error of a `count_distinct` without the rule that it would count.
+[[nodiscard]] error_code error_of_count(const core::compiled_policy& rules) noexcept;
+
 /// Returns the error of checks that cannot be made together, or none. It is also stored in the `ec`
 /// of the faulty check.
 [[nodiscard]] error_code error_of_checks(std::span<check_item> checks) noexcept;

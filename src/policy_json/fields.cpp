@@ -131,11 +131,6 @@ std::size_t fields::find(std::string_view name) const noexcept {
         ++i;
     return i;
 }
-
-bool fields::has(std::string_view name) const noexcept {
-    return find(name) != object_.size();
-}
-
 node_ref fields::operator[](std::string_view name) const {
     const auto i = find(name);
     if (i == object_.size())

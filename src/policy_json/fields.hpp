@@ -6,6 +6,7 @@
 #pragma once
 
 #include <colimit/error.hpp>
+#include <colimit/rule.hpp>
 #include <policy_json/value.hpp>
 
 #include <cstddef>
@@ -84,7 +85,9 @@ class fields {
     /// Throws if a field is not one of these.
     void allow_only(std::span<const std::string_view> names) const;
 
-    [[nodiscard]] bool has(std::string_view name) const noexcept;
+    [[nodiscard]] bool has(std::string_view name) const noexcept {
+        return find(name) != object_.size();
+    }
     /// Throws if the object has no such field.
     [[nodiscard]] node_ref operator[](std::string_view name) const;
 
@@ -95,5 +98,9 @@ class fields {
 
     node_ref object_;
 };
+
+/// Reads a rule that is written as an object.
+/// @throws colimit::error errc::invalid_policy, also if the rule is not valid.
+[[nodiscard]] rule read_rule(const node_ref& object);
 
 } // namespace colimit::json

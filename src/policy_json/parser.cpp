@@ -5,7 +5,7 @@
 
 #include <colimit/error.hpp>
 #include <colimit/limits.hpp>
-#include <policy_json/parser.hpp>
+#include <policy_json/value.hpp>
 
 #include <boost/json/basic_parser_impl.hpp>
 #ifdef COLIMIT_COMPILES_BOOST_JSON

@@ -7,8 +7,6 @@
 #include <colimit/rule_text.hpp>
 #include <core/compiled_policy.hpp>
 #include <policy_json/fields.hpp>
-#include <policy_json/parser.hpp>
-#include <policy_json/rule_fields.hpp>
 
 #include <array>
 #include <chrono>

@@ -2,10 +2,11 @@
 //
 // A table of the allowed fields per algorithm, and the meaning of each field.
 
+#include <base/enumerator.hpp>
 #include <colimit/limits.hpp>
 #include <core/algorithms.hpp>
 #include <core/compiled_policy.hpp>
-#include <policy_json/rule_fields.hpp>
+#include <policy_json/fields.hpp>
 #include <rule_text/times.hpp>
 
 #include <algorithm>
@@ -72,11 +73,8 @@ template<class Values, class Name>
 
 [[nodiscard]] refill refill_of(const node_ref& p) {
     constexpr std::array refills{refill::continuous, refill::stepwise, refill::aligned};
-    return choice(p, refills, [](refill r) -> std::string_view {
-        return r == refill::continuous ? "continuous"
-               : r == refill::stepwise ? "stepwise"
-                                       : "aligned";
-    });
+    return choice(p, refills,
+                  [](refill r) { return name_of(r, {"continuous", "stepwise", "aligned"}); });
 }
 
 void check_fields(const fields& f, algorithm kind) {

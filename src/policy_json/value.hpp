@@ -43,4 +43,8 @@ struct document {
     }
 };
 
+/// Parses bytes with Boost.JSON, which only parser.cpp includes.
+/// @throws colimit::error errc::invalid_policy, with line and column.
+[[nodiscard]] document parse(std::string_view text);
+
 } // namespace colimit::json

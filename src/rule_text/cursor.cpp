@@ -9,13 +9,13 @@
 
 #include <charconv>
 #include <limits>
+#include <numeric>
 #include <system_error>
 
 namespace colimit::text {
 
 std::string quoted(std::string_view bytes) {
     constexpr std::size_t shown_bytes = 24;
-    constexpr std::string_view hex = "0123456789abcdef";
     std::string out = "'";
     for (const auto c : bytes.substr(0, shown_bytes)) {
         const auto code = static_cast<unsigned char>(c);
@@ -24,7 +24,7 @@ std::string quoted(std::string_view bytes) {
         else if (code >= 0x20 && code < 0x7f)
             out += c;
         else
-            out += {'\\', 'x', hex[code >> 4U], hex[code & 15U]};
+            out += {'\\', 'x', detail::hex_digits[code >> 4U], detail::hex_digits[code & 15U]};
     }
     return out + (bytes.size() > shown_bytes ? "...'" : "'");
 }
@@ -56,12 +56,43 @@ std::int64_t read_number(cursor& text, const std::string& expected) {
     return value;
 }
 
+namespace {
+
+[[nodiscard]] bool at_end_of_amount(const cursor& text) noexcept {
+    return text.at_end() || text.at_blank() || text.at('/') || text.at(';');
+}
+
+} // namespace
+
 std::int64_t read_amount(cursor& text, const std::string& expected) {
     const auto start = text.at();
     const auto value = read_number(text, expected);
-    if (!text.at_end() && !text.at_blank() && !text.at('/') && !text.at(';'))
+    if (!at_end_of_amount(text))
         text.unexpected(start, expected);
     return value;
+}
+
+rule_count read_rule_count(cursor& text) {
+    const std::string expected = "a count, a number such as 20 or 0.5";
+    const auto start = text.at();
+    auto numerator = read_number(text, expected);
+    auto denominator = std::int64_t{1};
+    if (text.take('.')) {
+        const auto digits = text.take_all(is_digit);
+        if (digits.empty())
+            text.unexpected(start, expected);
+        for (const auto digit : digits) {
+            constexpr auto most = std::numeric_limits<std::int64_t>::max() / 10 - 1;
+            if (numerator > most || denominator > most)
+                text.refuse(start, "the count has too many digits to be counted exactly");
+            numerator = numerator * 10 + (digit - '0');
+            denominator *= 10;
+        }
+    }
+    if (!at_end_of_amount(text))
+        text.unexpected(start, expected);
+    const auto common = std::gcd(numerator, denominator);
+    return {start, numerator / common, denominator / common};
 }
 
 } // namespace colimit::text

@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <base/bytes.hpp>
+
 #include <boost/assert.hpp>
 
 #include <algorithm>
@@ -15,13 +17,8 @@
 
 namespace colimit::text {
 
-[[nodiscard]] constexpr bool is_digit(char c) noexcept {
-    return c >= '0' && c <= '9';
-}
-
-[[nodiscard]] constexpr char lower(char c) noexcept {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
+using detail::is_digit;
+using detail::lower;
 
 [[nodiscard]] constexpr bool is_word_character(char c) noexcept {
     return (lower(c) >= 'a' && lower(c) <= 'z') || is_digit(c) || c == '_';
@@ -103,5 +100,19 @@ class cursor {
 
 /// Parses a number that ends with a blank or separator: `10named` is not a valid number.
 [[nodiscard]] std::int64_t read_amount(cursor& text, const std::string& expected);
+
+/// The count of a rule: a reduced fraction, such as 1/2 for `0.5`.
+struct rule_count {
+    std::size_t at; ///< its position
+    std::int64_t numerator;
+    std::int64_t denominator = 1;
+
+    [[nodiscard]] std::int64_t rounded_up() const noexcept {
+        return numerator / denominator + (numerator % denominator != 0 ? 1 : 0);
+    }
+};
+
+/// Parses a whole number, or one with a decimal fraction.
+[[nodiscard]] rule_count read_rule_count(cursor& text);
 
 } // namespace colimit::text

@@ -4,14 +4,29 @@
 
 #include <rule_text/times.hpp>
 
-#include <base/time_units.hpp>
-
 #include <array>
 #include <limits>
 #include <ranges>
 
 namespace colimit::text {
 namespace {
+
+/// duration_text writes the first name; all of them are read.
+struct time_unit {
+    std::string_view name;
+    /// Longer names; each may end with an `s`.
+    std::string_view abbreviation;
+    std::string_view word;
+    std::int64_t microseconds;
+};
+
+/// From the longest to the shortest, so that the first one that fits gives the shortest text.
+constexpr std::array<time_unit, 6> time_units{{{"d", "day", "day", 86'400'000'000},
+                                               {"h", "hr", "hour", 3'600'000'000},
+                                               {"m", "min", "minute", 60'000'000},
+                                               {"s", "sec", "second", 1'000'000},
+                                               {"ms", "msec", "millisecond", 1'000},
+                                               {"us", "usec", "microsecond", 1}}};
 
 /// A day is a unit of time: `5/day` alone is not a calendar rule.
 constexpr std::array calendar_units{calendar_unit::week, calendar_unit::month, calendar_unit::year};

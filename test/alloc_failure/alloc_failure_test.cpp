@@ -40,6 +40,7 @@ using test::trial;
 
 const auto bucket = policy{"ten", gcra(10, 10h)};
 const auto log = policy{"ten", sliding_log(10, 10h)};
+const auto window = policy{"ten", fixed_window(10, 10h).from_first()};
 
 struct way {
     execution_mode mode;
@@ -49,6 +50,7 @@ struct way {
 
 const auto by_script = way{execution_mode::script, bucket, test::every_kind};
 const auto by_transaction = way{execution_mode::multi, log, test::transaction_kinds};
+const auto of_window = way{execution_mode::multi, window, test::window_kinds};
 
 /// Asio keeps what a name stands for, on its way to the handler: that may leave run().
 const auto by_name = std::string{"redis://localhost:"};
@@ -232,16 +234,15 @@ class conversation {
         witness_->run([&]() -> asio::awaitable<void> { found = co_await p.witness.look(); });
         const auto kind = p.call.kind();
         const auto code = p.call.code();
-        const auto asks_only = kind == kind_of_call::peek || kind == kind_of_call::ready;
-        if (kind == kind_of_call::allow_many && found == trace::strange) {
+        const auto asks_only = test::asks_only(kind);
+        if (test::has_parts(kind) && found == trace::strange) {
             // Each of them is on its own.
-            BOOST_TEST(
-                std::ranges::any_of(p.call.checks(), [](const check_item& c) { return !!c.ec; }));
+            BOOST_TEST(p.call.has_failed_part());
         } else if (p.is_refused || code == boost::system::errc::not_enough_memory ||
                    code == errc::unavailable || asks_only) {
             BOOST_TEST(found == trace::none);
         } else if (code == asio::error::operation_aborted || code == errc::outcome_unknown ||
-                   code == errc::closed || kind == kind_of_call::allow_many) {
+                   code == errc::closed || p.call.has_failed_part()) {
             BOOST_TEST(found != trace::strange);
         } else {
             BOOST_TEST(code == error_code{});
@@ -316,6 +317,7 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_script_may_fail) {
 
 BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_transaction_may_fail) {
     fail_each_on_a_server(by_transaction);
+    fail_each_on_a_server(of_window);
 }
 
 // (What the system's resolver allocates does not fail.)

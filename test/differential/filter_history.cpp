@@ -52,6 +52,11 @@ class filter_story {
         auto made = filter_step{.now = now_};
         for (auto left = 1 + rng_.below(8); left > 0; --left)
             made.ids.push_back("id " + std::to_string(rng_.below(known_ids_)));
+        const auto asks_often = rng_.percent(50);
+        while (made.verbs.size() < made.ids.size())
+            made.verbs.push_back(!asks_often || rng_.percent(40) ? detail::verb::allow
+                                 : rng_.percent(70)              ? detail::verb::peek
+                                                                 : detail::verb::inspect);
         return made;
     }
 
@@ -139,8 +144,11 @@ void print(std::ostream& out, const filter_history& h, std::size_t end) {
         if (s.kind == filter_event::ids) {
             if (!h.server_clock)
                 out << "at " << s.now << ", generation " << s.now / h.shape.ttl << ": ";
-            for (const auto& id : s.ids)
-                out << '"' << id << "\" ";
+            for (std::size_t j = 0; j < s.ids.size(); ++j)
+                out << '"' << s.ids[j]
+                    << (s.verbs[j] == detail::verb::allow  ? "\" "
+                        : s.verbs[j] == detail::verb::peek ? "\"? "
+                                                           : "\"# ");
         } else {
             out << "bitmap " << s.bitmap % 2 << " of block " << s.bitmap / 2;
             if (s.kind == filter_event::plant)

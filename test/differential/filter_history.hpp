@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <colimit/detail/call_request.hpp>
 #include <core/bloom.hpp>
 
 #include <cstddef>
@@ -26,6 +27,8 @@ struct filter_step {
     filter_event kind = filter_event::ids;
     std::int64_t now = 0; ///< of ids
     std::vector<std::string> ids = {};
+    /// Of each id: `allow` records it, `peek` only asks, `inspect` counts the bits of its block.
+    std::vector<detail::verb> verbs = {};
     std::size_t bitmap = 0; ///< that another client changes: its block and parity, see bitmap_at
     std::string bytes = {}; ///< of plant
 };

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -41,13 +42,35 @@ class filter_model {
         generation_ = now / shape_.ttl;
         current_ = &place_of(block, generation_);
         other_ = &place_of(block, generation_ + 1);
-        has_current_ = open(*current_, generation_);
-        has_other_ = open(*other_, generation_ + 1);
+        has_current_ = is_asked(*current_, generation_);
+        has_other_ = is_asked(*other_, generation_ + 1);
         return !current_->foreign && !other_->foreign;
+    }
+
+    /// Returns whether an id of that block has been here.
+    [[nodiscard]] bool knows(const core::bloom_bits& mark) const {
+        return (has_other_ && has(*other_, mark)) || (has_current_ && has(*current_, mark));
+    }
+
+    /// Returns the bits that are set in the lines of that block, of both generations.
+    [[nodiscard]] std::array<std::int64_t, 2> set_bits() const {
+        const auto bits_of = [this](const bitmap& b, bool is_asked) {
+            auto sum = std::int64_t{0};
+            const auto end =
+                std::min<std::size_t>(b.bytes ? b.bytes->size() : 0, shape_.block_bytes());
+            for (auto i = std::size_t{core::bloom_shape::head_bytes}; is_asked && i < end; ++i)
+                sum += std::popcount(static_cast<unsigned char>((*b.bytes)[i]));
+            return sum;
+        };
+        return {bits_of(*current_, has_current_), bits_of(*other_, has_other_)};
     }
 
     /// Returns whether an id of that block has been here; it has from now on.
     bool seen(const core::bloom_bits& mark) {
+        if (has_current_)
+            end_lateness(*current_, generation_);
+        if (has_other_)
+            end_lateness(*other_, generation_ + 1);
         if (has_other_ && has(*other_, mark))
             return true;
         if (!has_current_) {
@@ -98,19 +121,25 @@ class filter_model {
         b.kept_for = generation;
     }
 
-    /// Returns whether it is to be asked: it is of the previous generation or of a later one. From
-    /// after generation `own`, it becomes of that one.
-    [[nodiscard]] bool open(bitmap& b, std::int64_t own) const {
-        if (b.foreign || !b.bytes || b.bytes->size() < core::bloom_shape::head_bytes)
-            return false;
+    [[nodiscard]] static double head_of(const bitmap& b) {
         auto head = 0.0;
         std::memcpy(&head, b.bytes->data(), sizeof head);
-        const auto parity = std::fabs(std::fmod(head - 1, 2)); // NaN of what is no number
-        if (head < static_cast<double>(generation_) || parity != static_cast<double>(own % 2))
-            return false;
-        if (head > static_cast<double>(own + 1))
+        return head;
+    }
+
+    /// A bitmap from after generation `own` becomes of that one.
+    static void end_lateness(bitmap& b, std::int64_t own) {
+        if (head_of(b) > static_cast<double>(own + 1))
             write_head(b, own);
-        return true;
+    }
+
+    /// Returns whether it is to be asked: it is of the previous generation or of a later one.
+    [[nodiscard]] bool is_asked(const bitmap& b, std::int64_t own) const {
+        if (b.foreign || !b.bytes || b.bytes->size() < core::bloom_shape::head_bytes)
+            return false;
+        const auto head = head_of(b);
+        const auto parity = std::fabs(std::fmod(head - 1, 2)); // NaN of what is no number
+        return !(head < static_cast<double>(generation_)) && parity == static_cast<double>(own % 2);
     }
 
     core::bloom_shape shape_;

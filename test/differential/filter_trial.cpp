@@ -69,9 +69,30 @@ void filter_trial::send() {
 void filter_trial::send_ids(std::string& out, const filter_step& s) {
     auto& sent = *in_flight_.emplace_back(std::make_unique<sent_batch>());
     sent.batch.start(filter_, told_.server_clock ? detail::store_clock : s.now, in_flight_.size());
-    for (const auto& id : s.ids)
-        sent.batch.add(sent.calls.emplace_back(), prefix_, id);
+    for (std::size_t i = 0; i < s.ids.size(); ++i)
+        add(sent, s.verbs[i], s.ids[i]);
     sent.batch.encode(out, told_.server_clock ? "0" : least_ttl);
+}
+
+void filter_trial::add(sent_batch& to, detail::verb v, const std::string& id) {
+    auto& op = to.calls.emplace_back(detail::make_lookup(v, {}));
+    if (v != detail::verb::inspect)
+        return to.batch.add(op, prefix_, id);
+    op.attached = std::make_unique<detail::block_bits>();
+    to.batch.add(op, prefix_, std::to_string(core::bits_of(told_.shape, id).block));
+}
+
+/// Compares the bits that are set in a block.
+void filter_trial::compare_bits(const std::string& id, const detail::operation& op) {
+    const auto expected = model_.set_bits();
+    const auto found = static_cast<const detail::block_bits&>(*op.attached).set;
+    const auto block = core::bits_of(told_.shape, id).block;
+    if (found != expected)
+        report("block " + std::to_string(block) + " is said to have " + std::to_string(found[0]) +
+               " and " + std::to_string(found[1]) + " bits, and has " +
+               std::to_string(expected[0]) + " and " + std::to_string(expected[1]));
+    if (!meddled_ && in_process_.inspect(block, *filter_, now_) != found)
+        report("block " + std::to_string(block) + ": the in-process store counts other bits");
 }
 
 void filter_trial::send_meddling(std::string& out, const filter_step& s) const {
@@ -162,11 +183,16 @@ void filter_trial::compare_ids(const filter_step& s, const sent_batch& sent) {
                     report('"' + s.ids[i] + "\": " + op.ec.message());
                 continue;
             }
-            const auto expected = model_.seen(marks[i]);
+            if (s.verbs[i] == detail::verb::inspect) {
+                compare_bits(s.ids[i], op);
+                continue;
+            }
+            const auto expected =
+                s.verbs[i] == detail::verb::peek ? model_.knows(marks[i]) : model_.seen(marks[i]);
             const auto found = !op.result.allowed();
             if (found != expected)
                 report('"' + s.ids[i] + (found ? "\" is said to be old" : "\" is said to be new"));
-            if (!meddled_ && in_process_.seen(s.ids[i], *filter_, now_) != found)
+            if (!meddled_ && in_process_.decide(s.verbs[i], s.ids[i], *filter_, now_) != found)
                 report('"' + s.ids[i] + "\": the in-process store says otherwise");
         }
     }

@@ -36,6 +36,8 @@ class filter_trial {
     [[nodiscard]] std::optional<mismatch> compare();
 
   private:
+    void add(sent_batch& to, detail::verb v, const std::string& id);
+    void compare_bits(const std::string& id, const detail::operation& op);
     void send_ids(std::string& out, const filter_step& s);
     void send_meddling(std::string& out, const filter_step& s) const;
     void compare_step(const filter_step& s);

@@ -53,7 +53,7 @@ std::string log_trial::name_of(std::size_t key) const {
     auto name = std::string{};
     const auto place =
         redis::append_key(name, prefix_, detail::access::data(told_.versions.front())->name, word);
-    return name.insert(place, 1, redis::transaction_family);
+    return name.insert(place, redis::transaction_family);
 }
 
 void log_trial::report(std::string what) {

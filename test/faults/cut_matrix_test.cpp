@@ -65,6 +65,15 @@ constexpr std::size_t slack = 3;
     return row;
 }
 
+/// No call, however it ended, has left a window's count that stays forever.
+void check_ttls(const test::redis_server& server) {
+    auto look = server.connect();
+    const auto endless = std::ranges::count_if(look.keys(), [&](const std::string& name) {
+        return name.find(":w:") != std::string::npos && look.pttl(name) == -1;
+    });
+    BOOST_TEST(endless == 0);
+}
+
 void cut(const test::conversation& c, std::size_t first) {
     for (const auto kind : {fault_kind::fin, fault_kind::reset, fault_kind::stall,
                             fault_kind::trickle, fault_kind::flip}) {
@@ -91,6 +100,8 @@ void cut(const test::conversation& c, std::size_t first) {
             BOOST_ERROR(found.wrong[i]);
         BOOST_TEST(found.wrong.size() == 0U);
         BOOST_TEST(found.unfinished == 0);
+        if (kind != fault_kind::flip) // which may change an option of SET
+            check_ttls(server);
         // The matrix is worth something only if the faults come to pass, and matter.
         BOOST_TEST(row.size() == 0U);
         BOOST_TEST(found.answered > 0);

@@ -30,6 +30,7 @@ constexpr auto lateness = 1500ms;
 /// So slow that nothing comes back while a test runs.
 const auto bucket = policy{"bucket", gcra(1'000'000, 24h * 36'500)};
 const auto record_of_all = policy{"log", sliding_log(100'000, 24h * 365)};
+const auto window = policy{"window", fixed_window(100'000, 24h * 365).from_first()};
 const auto ids = bloom_filter{"ids", {.capacity = 1'000'000, .error_rate = 0.000001, .ttl = 24h}};
 
 /// A key of a trial. One flipped bit never makes it another trial's or another call's key.
@@ -339,13 +340,15 @@ conversation seen_conversation() {
 }
 
 conversation transaction_conversation() {
-    // HELLO, ECHO, CLIENT ID, INFO, TIME, and 12 of the probe; then ECHO and TIME, and nine
-    // commands for each call.
+    // HELLO, ECHO, CLIENT ID, INFO, TIME, and 19 of the probe; then ECHO and TIME, nine commands
+    // for each call on a log, and five for the one on a window.
     return {.name = "transaction",
             .mode = execution_mode::multi,
-            .calls = {{"aaa", &record_of_all, 11, 27}, {"bbcc", &record_of_all, 7, 36}},
-            .greeting = 17,
-            .clocks = {4, 18}};
+            .calls = {{"aaa", &record_of_all, 11, 34},
+                      {"bbcc", &record_of_all, 7, 43},
+                      {"ddddee", &window, 40, 48}},
+            .greeting = 24,
+            .clocks = {4, 25}};
 }
 
 namespace {

@@ -59,6 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     demand(a->port > 0 && a->database >= 0 && a->database <= 1'000'000);
     demand((a->kind == address::kind::tcp) == !a->host.empty());
     demand((a->kind == address::kind::unix_socket) == a->path.starts_with('/'));
+    demand((a->kind == address::kind::sentinel) == !a->sentinels.empty());
+    demand((a->kind == address::kind::sentinel) == !a->master.empty());
     // Encoded, every byte of a password may take three characters.
     const auto text = colimit::test::address_text(*a);
     demand(text.size() > colimit::limits::max_address_bytes || read(text) == a);

@@ -69,7 +69,12 @@ class echoes final : public redis::requests {
     bool expire_unsent(std::int64_t /*now*/) override { return false; }
     [[nodiscard]] bool has_ended() const noexcept override { return !replies.empty(); }
 
+    void read_push(const redis::resp::decoder& message, std::string_view bytes) override {
+        pushes.emplace_back(message.text(message.nodes()[1], bytes));
+    }
+
     std::deque<std::string> waiting;
+    std::vector<std::string> pushes;
     std::vector<std::string> replies;
     std::vector<std::string> unknown;
 
@@ -84,6 +89,11 @@ class echoes final : public redis::requests {
 
 struct silent_sink final : redis::error_sink {
     void note(const redis::error_report& /*what*/) noexcept override {}
+    void note_own(errc /*code*/, phase /*where*/, std::string_view text,
+                  std::string_view /*detail*/) noexcept override {
+        last = text;
+    }
+    std::string last;
 };
 
 /// One connection and its owner.
@@ -91,7 +101,7 @@ class echo_client final : public redis::connection_owner,
                           public std::enable_shared_from_this<echo_client> {
   public:
     echo_client(asio::io_context& context, const std::string& server)
-        : connection(context.get_executor(), lock_, settings(server), calls, sink_, *this) {}
+        : connection(context.get_executor(), lock_, settings(server), calls, sink, *this) {}
 
     void ask(std::string text) {
         calls.waiting.push_back(std::move(text));
@@ -110,6 +120,7 @@ class echo_client final : public redis::connection_owner,
         made.session.probe_key = "probe";
         made.session.reconnect_delay_min = 1'000;
         made.where = redis::parse_address(server);
+        made.may_move = true;
         made.timeout = 1'000'000;
         return made;
     }
@@ -127,9 +138,9 @@ class echo_client final : public redis::connection_owner,
     [[nodiscard]] std::int64_t next_event() const noexcept override { return INT64_MAX; }
 
     detail::thread_lock lock_{false};
-    silent_sink sink_;
 
   public:
+    silent_sink sink;
     redis::connection connection;
 };
 
@@ -220,6 +231,93 @@ BOOST_AUTO_TEST_CASE(a_reply_to_another_request_ends_the_connection) {
     BOOST_TEST(client->lost_ready == 1);
     BOOST_TEST(client->calls.unknown.at(0) == "first");
     BOOST_TEST(client->answers == 0);
+    client->connection.close(true);
+}
+
+BOOST_AUTO_TEST_CASE(a_message_between_replies_is_not_one) {
+    auto context = asio::io_context{1};
+    auto peer = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
+                                        co_await c.greet();
+                                        const auto answer = reply_to(co_await c.next());
+                                        co_await c.send(">2\r\n$4\r\nnews\r\n$-1\r\n");
+                                        co_await c.send(answer);
+                                        co_await echo(c);
+                                    }};
+    auto client = std::make_shared<echo_client>(context, peer.address());
+    client->connection.open();
+    client->ask("first");
+    test::run_until(context, [&] { return client->answers == 1; });
+    BOOST_TEST(client->calls.pushes.at(0) == "news");
+    BOOST_TEST(client->calls.replies.at(0) == "first");
+    client->connection.close(true);
+}
+
+BOOST_AUTO_TEST_CASE(a_move_waits_for_the_replies_that_the_server_owes) {
+    auto context = asio::io_context{1};
+    auto is_moved = false;
+    auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
+                                       co_await c.greet();
+                                       const auto answer = reply_to(co_await c.next());
+                                       co_await test::until([&] { return is_moved; });
+                                       co_await c.send(answer);
+                                       (void)co_await c.next(); // it leaves
+                                   }};
+    auto next = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
+                                        co_await c.greet();
+                                        co_await echo(c);
+                                    }};
+    auto client = std::make_shared<echo_client>(context, old.address());
+    client->connection.open();
+    client->ask("first");
+    test::run_until(context, [&] { return !client->calls.waiting.empty() || client->ready == 1; });
+    test::run_until(context, [&] { return client->calls.waiting.empty(); });
+    client->connection.move_to(redis::parse_address(next.address()));
+    client->ask("second");
+    is_moved = true;
+    test::run_until(context, [&] { return client->answers == 2; });
+    BOOST_TEST(client->calls.replies.at(0) == "first");
+    BOOST_TEST(client->calls.replies.at(1) == "second");
+    BOOST_TEST(client->calls.unknown.empty());
+    BOOST_TEST(old.connections() == 1);
+    BOOST_TEST(next.connections() == 1);
+    client->connection.close(true);
+}
+
+BOOST_AUTO_TEST_CASE(a_move_does_not_wait_for_a_server_that_is_silent) {
+    auto context = asio::io_context{1};
+    auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
+                                       co_await c.greet();
+                                       for (;;)
+                                           (void)co_await c.next();
+                                   }};
+    auto next = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
+                                        co_await c.greet();
+                                        co_await echo(c);
+                                    }};
+    auto client = std::make_shared<echo_client>(context, old.address());
+    client->connection.open();
+    client->ask("first");
+    test::run_until(context, [&] { return client->ready == 1 && client->calls.waiting.empty(); });
+    client->connection.move_to(redis::parse_address(next.address()));
+    client->ask("second");
+    test::run_until(context, [&] { return client->answers == 1; });
+    // It was left, not lost because it was silent for too long.
+    BOOST_TEST(client->sink.last == "");
+    BOOST_TEST(client->calls.replies.at(0) == "second");
+    BOOST_TEST(client->calls.unknown.at(0) == "first");
+    client->connection.close(true);
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_has_no_address_yet_is_opened_by_the_first) {
+    auto context = asio::io_context{1};
+    auto peer = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
+                                        co_await c.greet();
+                                        co_await echo(c);
+                                    }};
+    auto client = std::make_shared<echo_client>(context, "redis+sentinel://127.0.0.1/m");
+    client->ask("first");
+    client->connection.move_to(redis::parse_address(peer.address()));
+    test::run_until(context, [&] { return client->answers == 1; });
     client->connection.close(true);
 }
 

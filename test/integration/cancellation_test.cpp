@@ -161,8 +161,7 @@ const auto nothing = [](const trial&) { return trace::none; };
 
 /// The effect of a call that the store executes.
 [[nodiscard]] trace of_a_call(const trial& t) {
-    const auto asks_only = t.kind() == kind_of_call::peek || t.kind() == kind_of_call::ready;
-    return asks_only ? trace::none : trace::made;
+    return test::asks_only(t.kind()) ? trace::none : trace::made;
 }
 
 /// The same, where a place in line is given back.

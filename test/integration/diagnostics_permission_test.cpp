@@ -184,6 +184,7 @@ BOOST_AUTO_TEST_CASE(a_user_without_a_command_that_transactions_need_is_refused_
 
 BOOST_AUTO_TEST_CASE(a_user_with_just_the_rights_that_transactions_need_is_ready) {
     const auto log = policy{"log", sliding_log(1, 1h)};
+    const auto window = policy{"window", fixed_window(1, 1h).from_first()};
     auto server = test::redis_server{};
     auto look = server.connect();
     look.must({"ACL",        "SETUSER", "plain",  "on",       ">pw",
@@ -196,14 +197,24 @@ BOOST_AUTO_TEST_CASE(a_user_with_just_the_rights_that_transactions_need_is_ready
         const auto ec = co_await l.ready();
         BOOST_TEST(!ec, ec.message());
         BOOST_TEST(look.dbsize() == 0);
-        for (const auto* command : {"zadd", "pexpire", "zcount"})
+        for (const auto* command : {"zadd", "pexpire", "zcount", "set", "incrby"})
             BOOST_TEST(test::calls_of(look, command) == 0, command << " was executed");
         auto d = co_await l.limiter.allow("k", log);
         BOOST_TEST(d.allowed());
         d = co_await l.limiter.allow("k", log);
         BOOST_TEST(!d.allowed());
+        BOOST_TEST(!l.limiter.last_error());
+        const auto [denied, none] = co_await l.allow("k", window);
+        BOOST_TEST((denied == errc::auth_failed));
+        look.must(
+            {"ACL", "SETUSER", "plain", "+set", "+incrby", "+decrby", "+pexpireat", "+renamenx"});
+        d = co_await l.limiter.allow("k", window);
+        BOOST_TEST(d.allowed());
+        d = co_await l.limiter.allow("k", window);
+        BOOST_TEST(!d.allowed());
+        co_await test::until([&] { return test::calls_of(look, "decrby") == 1; });
+        BOOST_TEST(look.dbsize() == 2);
     });
-    BOOST_TEST(!l.limiter.last_error());
 }
 
 BOOST_AUTO_TEST_CASE(
@@ -254,6 +265,22 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_denied_after_the_handshake_is_named_witho
         check_last(l.limiter, errc::auth_failed, phase::reply, "'" + command + "'");
         BOOST_TEST(has(causes[0].text, "'" + command + "'"), causes[0]);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_is_denied_when_tokens_are_given_back_is_named) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    look.must({"ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all", "-renamenx"});
+    auto l =
+        live{"unix://ann:pw@" + server.socket(), [](config& c) { c.mode = execution_mode::multi; }};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto window = policy{"window", fixed_window(1, 1h).from_first()};
+        (void)co_await l.limiter.allow("k", window);
+        (void)co_await l.limiter.allow("k", window);
+        co_await test::until([&] { return l.limiter.last_error().has_value(); });
+        (void)co_await l.limiter.peek("k", window);
+    });
+    check_last(l.limiter, errc::auth_failed, phase::reply, "'renamenx'");
 }
 
 BOOST_AUTO_TEST_CASE(a_read_only_server_is_ready_for_transactions_until_a_call_was_refused) {

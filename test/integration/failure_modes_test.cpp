@@ -123,9 +123,13 @@ BOOST_AUTO_TEST_CASE(every_verb_that_moves_quota_is_answered_in_the_process) {
         d = co_await l.limiter.once("id", 1h);
         BOOST_TEST(!d.allowed());
         BOOST_TEST((d.source == decision_source::fallback));
-        auto seen = co_await l.limiter.seen("id", ids);
+        auto seen = co_await l.limiter.probably_seen("id", ids);
         BOOST_TEST(!seen);
         seen = co_await l.limiter.seen("id", ids);
+        BOOST_TEST(!seen);
+        seen = co_await l.limiter.seen("id", ids);
+        BOOST_TEST(seen);
+        seen = co_await l.limiter.probably_seen("id", ids);
         BOOST_TEST(seen);
     });
 }
@@ -155,7 +159,7 @@ BOOST_AUTO_TEST_CASE(many_checks_are_answered_in_the_process_each_and_all_or_not
 }
 
 BOOST_AUTO_TEST_CASE(waiting_goes_on_in_the_process_and_a_place_that_is_given_up_is_given_back) {
-    const auto fast = policy{"fast", gcra(50, 1s).burst(1)};
+    const auto fast = policy{"fast", gcra(50, 1s).burst(1)}.with_failure_mode(failure_mode::local);
     auto l = away{failure_mode::local};
     l.run([&]() -> asio::awaitable<void> {
         auto served = std::string{};
@@ -166,7 +170,8 @@ BOOST_AUTO_TEST_CASE(waiting_goes_on_in_the_process_and_a_place_that_is_given_up
         co_await test::until([&] { return served.size() == 3; });
         BOOST_TEST(served == "abc");
 
-        const auto slow = policy{"slow", gcra(1, 1h).burst(1)};
+        const auto slow =
+            policy{"slow", gcra(1, 1h).burst(1)}.with_failure_mode(failure_mode::local);
         auto d = co_await l.limiter.allow("k", slow);
         auto cancelled = false;
         auto signal = asio::cancellation_signal{};
@@ -184,7 +189,24 @@ BOOST_AUTO_TEST_CASE(waiting_goes_on_in_the_process_and_a_place_that_is_given_up
     });
 }
 
-BOOST_AUTO_TEST_CASE(a_reset_or_block_that_the_server_did_not_see_is_an_error_in_every_mode) {
+BOOST_AUTO_TEST_CASE(waiting_uses_the_local_store_only_where_that_was_chosen) {
+    const auto window = policy{"w", fixed_window(5, 1h)};
+    auto whole = away{failure_mode::local};
+    auto part = away{failure_mode::local, {1, 5}};
+    for (auto* l : {&whole, &part})
+        l->run([&]() -> asio::awaitable<void> {
+            for (const auto& p : {rules, window}) {
+                const auto [ec, d] =
+                    co_await l->limiter.wait("k", p, asio::as_tuple(asio::deferred));
+                BOOST_TEST((ec == (l == &whole ? error_code{errc::unavailable} : error_code{})));
+                const auto chosen = p.with_failure_mode(failure_mode::local);
+                const auto here = co_await l->limiter.wait("chosen", chosen);
+                BOOST_TEST((here.source == decision_source::fallback));
+            }
+        });
+}
+
+BOOST_AUTO_TEST_CASE(what_only_the_server_can_do_is_an_error_in_every_mode) {
     for (const auto mode : {failure_mode::local, failure_mode::allow, failure_mode::deny}) {
         auto l = away{mode};
         l.run([&]() -> asio::awaitable<void> {
@@ -194,6 +216,14 @@ BOOST_AUTO_TEST_CASE(a_reset_or_block_that_the_server_did_not_see_is_an_error_in
             const auto [block, d2] =
                 co_await l.limiter.block("k", rules, 1h, asio::as_tuple(asio::deferred));
             BOOST_TEST((block == errc::unavailable));
+            const auto [inspect, status] =
+                co_await l.limiter.filter_status(ids, asio::as_tuple(asio::deferred));
+            BOOST_TEST((inspect == errc::unavailable));
+            BOOST_TEST(status.capacity == 0);
+            const auto [count, number] = co_await l.limiter.count_distinct(
+                "k", policy{"d", distinct(5, 1h)}, asio::as_tuple(asio::deferred));
+            BOOST_TEST((count == errc::unavailable));
+            BOOST_TEST(number == 0);
         });
     }
 }
@@ -222,7 +252,17 @@ BOOST_AUTO_TEST_CASE(allowing_and_denying_ask_nobody_and_say_so) {
             BOOST_TEST(d.allowed() == allows);
             d = co_await l.limiter.once("id", 1h);
             BOOST_TEST(d.granted == (allows ? 1 : 0));
-            const auto seen = co_await l.limiter.seen("id", ids);
+            auto items = std::vector<seen_item>{{.id = "id"}, {.id = "id"}};
+            co_await l.limiter.seen_many(items, ids);
+            for (const auto& one : items) {
+                BOOST_TEST(!one.ec);
+                BOOST_TEST(one.seen != allows);
+                BOOST_TEST((one.source ==
+                            (allows ? decision_source::fail_open : decision_source::fail_closed)));
+            }
+            auto seen = co_await l.limiter.seen("id", ids);
+            BOOST_TEST(seen != allows);
+            seen = co_await l.limiter.probably_seen("id", ids);
             BOOST_TEST(seen != allows);
             auto checks = std::vector<check_item>{{.key = "a", .policy = rules},
                                                   {.key = "b", .policy = rules}};

@@ -47,10 +47,19 @@ constexpr auto finales = {finale::completed, finale::limiter_destroyed,
                           finale::cancelled};
 
 const auto five = policy{"five", gcra(5, 1h)};
+const auto window = policy{"window", fixed_window(5, 24h)};
 const auto filter = bloom_filter{"filter", {.capacity = 100, .error_rate = 0.01}};
 
+const auto members = policy{"members", distinct(10, 8760h)};
+constexpr auto two_members = std::array<std::string_view, 2>{"a", "b"};
+
+struct parts {
+    std::vector<check_item> checks;
+    std::vector<seen_item> ids;
+};
+
 template<class Shape>
-void start(limiter& l, kind_of_call kind, std::vector<check_item>& checks, ending& e) {
+void start(limiter& l, kind_of_call kind, parts& of, ending& e) {
     using decides = limiter::signature;
     switch (kind) {
     case kind_of_call::allow:
@@ -67,14 +76,29 @@ void start(limiter& l, kind_of_call kind, std::vector<check_item>& checks, endin
         return l.block("blocked", five, 1h, Shape::template make<decides>(e));
     case kind_of_call::wait:
         return l.wait("w", five, {.max_wait = 366 * 24h}, Shape::template make<decides>(e));
+    case kind_of_call::wait_in_line:
+        return l.wait("w", window, {.max_wait = 366 * 24h}, Shape::template make<decides>(e));
     case kind_of_call::once:
         return l.once("id", 1h, Shape::template make<decides>(e));
     case kind_of_call::seen:
         return l.seen("id", filter, Shape::template make<void(error_code, bool)>(e));
+    case kind_of_call::probably_seen:
+        return l.probably_seen("id", filter, Shape::template make<void(error_code, bool)>(e));
+    case kind_of_call::seen_many:
+        return l.seen_many(of.ids, filter, Shape::template make<void(error_code)>(e));
+    case kind_of_call::probably_seen_many:
+        return l.probably_seen_many(of.ids, filter, Shape::template make<void(error_code)>(e));
+    case kind_of_call::filter_status:
+        return l.filter_status(filter, Shape::template make<void(error_code, filter_status)>(e));
+    case kind_of_call::count_distinct:
+        return l.count_distinct("k", members,
+                                Shape::template make<void(error_code, std::int64_t)>(e));
+    case kind_of_call::charge_members:
+        return l.charge_members("k", members, two_members, Shape::template make<decides>(e));
     case kind_of_call::allow_many:
-        return l.allow_many(checks, Shape::template make<void(error_code)>(e));
+        return l.allow_many(of.checks, Shape::template make<void(error_code)>(e));
     case kind_of_call::allow_all:
-        return l.allow_all(checks, Shape::template make<decides>(e));
+        return l.allow_all(of.checks, Shape::template make<decides>(e));
     case kind_of_call::ready:
         return l.ready(Shape::template make<void(error_code)>(e));
     }
@@ -83,8 +107,9 @@ void start(limiter& l, kind_of_call kind, std::vector<check_item>& checks, endin
 template<class Shape>
 void play(const std::string& server, kind_of_call kind, finale end, bool thread_safe) {
     auto e = ending{};
-    auto checks =
-        std::vector<check_item>{{.key = "a", .policy = five}, {.key = "b", .policy = five}};
+    auto several = parts{};
+    several.checks = {{.key = "a", .policy = five}, {.key = "b", .policy = five}};
+    several.ids = {{.id = "a"}, {.id = "b"}};
     {
         auto context = asio::io_context{};
         e.executor = asio::make_strand(context);
@@ -93,7 +118,7 @@ void play(const std::string& server, kind_of_call kind, finale end, bool thread_
         settings.timeout = 30s;
         settings.thread_safe = thread_safe;
         auto l = std::make_unique<limiter>(context.get_executor(), settings);
-        start<Shape>(*l, kind, checks, e);
+        start<Shape>(*l, kind, several, e);
         BOOST_TEST(e.calls == 0);
         switch (end) {
         case finale::cancelled:

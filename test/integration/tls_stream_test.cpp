@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(
     auto options = tls_options{};
     options.ca_file = authority.file();
     auto stream = redis::stream{context.get_executor(), redis::parse_address(server.address()),
-                                std::make_unique<redis::tls_context>(options, "127.0.0.1")};
+                                std::make_unique<redis::tls_context>(options)};
     auto has_heard = std::promise<void>{};
     auto other_end = std::thread{
         [&, go_on = has_heard.get_future()]() mutable { server.serve(std::move(go_on)); }};

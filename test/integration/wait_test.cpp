@@ -8,11 +8,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <support/decision_text.hpp>
-#include <support/live_limiter.hpp>
-#include <support/rules_of_every_kind.hpp>
-
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
+#include <support/waiter.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -28,46 +24,11 @@ using namespace std::chrono_literals;
 namespace asio = boost::asio;
 using std::chrono::steady_clock;
 using test::live;
+using test::waiter;
+using fixture = test::store_fixture;
 
 const auto quick = policy{"quick", gcra(1, 50ms).burst(1)};
 const auto slow = policy{"slow", gcra(1, 1h).burst(1)};
-
-struct fixture {
-    explicit fixture(bool in_process) {
-        if (!in_process)
-            server.emplace();
-        l = std::make_unique<live>(address());
-    }
-
-    [[nodiscard]] std::string address() const { return server ? server->address() : "memory:"; }
-
-    std::optional<test::redis_server> server;
-    std::unique_ptr<live> l;
-};
-
-/// A call of `wait` with a way to give it up.
-struct waiter {
-    waiter(limiter& l, std::string_view key, const policy& p, const wait_options& o = {}) {
-        l.wait(
-            key, p, o,
-            asio::bind_cancellation_slot(give_up.slot(), [this](error_code e, const decision& r) {
-                ended = steady_clock::now();
-                ec = e;
-                d = r;
-            }));
-    }
-    waiter(const waiter&) = delete;
-    waiter& operator=(const waiter&) = delete;
-
-    void cancel() { give_up.emit(asio::cancellation_type::terminal); }
-    [[nodiscard]] bool is_over() const { return ec.has_value(); }
-    [[nodiscard]] bool was_granted() const { return ec && !*ec && d.allowed(); }
-
-    asio::cancellation_signal give_up;
-    std::optional<error_code> ec;
-    decision d;
-    steady_clock::time_point ended;
-};
 
 /// Returns how long the key would take to recover: how much of it is reserved. What was asked
 /// before has been answered then.
@@ -235,28 +196,6 @@ BOOST_DATA_TEST_CASE(a_context_that_goes_away_takes_the_line_with_it, in_process
         asio::post(context, [kept = std::move(moved_in)] {});
     }
     BOOST_TEST(alive.use_count() == 1);
-}
-
-BOOST_DATA_TEST_CASE(only_buckets_that_are_repaid_continuously_can_be_waited_for, in_process) {
-    auto f = fixture{sample};
-    auto rules = test::rules_of_every_kind(5, 1s);
-    rules.push_back(sliding_log(5, 1s));
-    rules.push_back(distinct(5, 1s));
-    f.l->run([&]() -> asio::awaitable<void> {
-        auto waited = 0;
-        for (const auto& r : rules) {
-            const policy p{"p", r};
-            const policy beside{"q", gcra(5, 1s).named("bucket"), r};
-            const auto fits = is_bucket(r.kind()) && r.refill() == refill::continuous;
-            for (const auto& one : {p, beside}) {
-                auto w = waiter{f.l->limiter, "k " + to_string(r), one};
-                co_await test::until([&] { return w.is_over(); });
-                BOOST_TEST((w.ec == (fits ? error_code{} : error_code{errc::invalid_argument})));
-                waited += fits ? 1 : 0;
-            }
-        }
-        BOOST_TEST(waited == 10);
-    });
 }
 
 BOOST_DATA_TEST_CASE(waits_of_any_other_length_are_refused, in_process) {

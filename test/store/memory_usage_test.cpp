@@ -5,6 +5,8 @@
 
 #include "stores.hpp"
 
+#include <support/server_version.hpp>
+
 #include <boost/test/unit_test.hpp>
 
 #include <cstdint>
@@ -21,11 +23,18 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view key = "u:0123456789"; // as long as an id usually is
 
+/// The name and the TTL of a key, which MEMORY USAGE leaves out: with names as long as here, 48
+/// bytes in Valkey 8.
+[[nodiscard]] std::int64_t left_out() {
+    const auto v = version_of(look());
+    return v.is_valkey() && v.major == 8 ? 48 : 0;
+}
+
 /// Of the key's value, log and sketches together.
 [[nodiscard]] std::int64_t bytes_in_use() {
     auto sum = std::int64_t{0};
     for (const auto& name : look().keys())
-        sum += look().must({"MEMORY", "USAGE", name, "SAMPLES", "0"}).integer;
+        sum += look().must({"MEMORY", "USAGE", name, "SAMPLES", "0"}).integer + left_out();
     return sum;
 }
 
@@ -54,9 +63,9 @@ BOOST_AUTO_TEST_CASE(memory_usage_of_a_rule_is_what_the_readme_says) {
     check_usage("bucket and prevent_duplicate", policy{"api", gcra(5, 1s)}.prevent_duplicate(5s), 3,
                 200);
     const policy log{"api", sliding_log(1000, 1h)};
-    check_usage("log", log, 1, 200);
+    check_usage("log", log, 1, 180);
     check_usage("log", log, 100, 4000);
-    check_usage("log", log, 1000, 140'000);
+    check_usage("log", log, 1000, 120'000);
     const policy members{"api", distinct(100'000, 1h)};
     check_usage("distinct", members, 1, 400);
     check_usage("distinct", members, 100, 1200);

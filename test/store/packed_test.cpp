@@ -241,15 +241,6 @@ BOOST_DATA_TEST_CASE(a_key_is_not_blocked_and_several_are_not_asked_at_once, eve
     BOOST_TEST(checks[1].result.remaining == 9);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_waits_for_a_turn) {
-    auto context = boost::asio::io_context{1};
-    auto l = limiter{context.get_executor(), "memory:"};
-    auto got = error_code{};
-    l.wait("a", ten, {}, [&](error_code ec, const decision&) { got = ec; });
-    context.run_for(10s);
-    BOOST_TEST((got == errc::invalid_argument));
-}
-
 BOOST_DATA_TEST_CASE(another_type_of_value_in_a_hashs_place_fails_its_keys,
                      boost::unit_test::data::make({"new", "old"}), which) {
     auto s = open_store(resp3);

@@ -37,15 +37,43 @@ class local_store final : public open_limiter {
     }
     answer allow_all(std::span<check_item> /*checks*/) override { return {errc::closed, {}}; }
     error_code allow_many(std::span<check_item> /*checks*/) override { return errc::closed; }
+    counted count_distinct(std::string_view key, const policy& p, const count_options& o) override {
+        auto number = std::int64_t{0};
+        const auto ec = code_of([&] { number = limiter_.count_distinct(key, p, o); });
+        return {ec, number};
+    }
+    answer charge_members(std::string_view key, const policy& p,
+                          std::span<const std::string_view> members,
+                          const charge_options& o) override {
+        return answer_of([&] { return limiter_.charge_members(key, p, members, o); });
+    }
+    inspected inspect(const bloom_filter& f, const reset_options& o) override {
+        auto got = inspected{};
+        got.ec = code_of([&] { got.status = limiter_.filter_status(f, o); });
+        return got;
+    }
+    error_code look_up(std::span<seen_item> ids, const bloom_filter& f, bool records,
+                       const reset_options& o) override {
+        return code_of([&] {
+            records ? limiter_.seen_many(ids, f, o) : limiter_.probably_seen_many(ids, f, o);
+        });
+    }
 
   private:
     template<class Ask>
-    static answer answer_of(Ask ask) {
+    static error_code code_of(Ask ask) {
         try {
-            return {{}, ask()};
+            ask();
+            return {};
         } catch (const error& e) {
-            return {e.code(), {}};
+            return e.code();
         }
+    }
+    template<class Ask>
+    static answer answer_of(Ask ask) {
+        auto d = decision{};
+        const auto ec = code_of([&] { d = ask(); });
+        return {ec, d};
     }
 
     decision decide(asked_verb verb, std::string_view key, const policy& p,
@@ -93,6 +121,40 @@ class asked_limiter final : public open_limiter {
     error_code allow_many(std::span<check_item> checks) override {
         const auto got = await([&](auto handler) {
             limiter_.allow_many(checks, [handler](error_code ec) { handler(ec, decision{}); });
+        });
+        return got.ec;
+    }
+    counted count_distinct(std::string_view key, const policy& p, const count_options& o) override {
+        auto got = counted{};
+        await([&](auto handler) {
+            limiter_.count_distinct(key, p, o, [&got, handler](error_code ec, std::int64_t number) {
+                got = {ec, number};
+                handler(ec, decision{});
+            });
+        });
+        return got;
+    }
+    answer charge_members(std::string_view key, const policy& p,
+                          std::span<const std::string_view> members,
+                          const charge_options& o) override {
+        return await([&](auto handler) { limiter_.charge_members(key, p, members, o, handler); });
+    }
+    inspected inspect(const bloom_filter& f, const reset_options& o) override {
+        auto got = inspected{};
+        await([&](auto handler) {
+            limiter_.filter_status(f, o, [&got, handler](error_code ec, const filter_status& s) {
+                got = {ec, s};
+                handler(ec, decision{});
+            });
+        });
+        return got;
+    }
+    error_code look_up(std::span<seen_item> ids, const bloom_filter& f, bool records,
+                       const reset_options& o) override {
+        const auto got = await([&](auto handler) {
+            const auto then = [handler](error_code ec) { handler(ec, decision{}); };
+            records ? limiter_.seen_many(ids, f, o, then)
+                    : limiter_.probably_seen_many(ids, f, o, then);
         });
         return got.ec;
     }
@@ -195,7 +257,7 @@ std::unique_ptr<open_limiter> open_store(store_kind kind, std::chrono::milliseco
     if (kind == store_kind::local)
         return std::make_unique<local_store>();
     if (kind != store_kind::memory)
-        look().must({"FLUSHALL"});
+        look().must({"FLUSHALL", "SYNC"}); // Valkey would free the memory later
     return std::make_unique<asked_limiter>(settings_of(kind, least_ttl),
                                            kind == store_kind::packed);
 }

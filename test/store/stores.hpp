@@ -12,11 +12,13 @@
 
 #pragma once
 
+#include <colimit/bloom_filter.hpp>
 #include <colimit/check_item.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/error.hpp>
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
+#include <colimit/seen_item.hpp>
 #include <support/redis_server.hpp>
 
 #include <chrono>
@@ -46,6 +48,18 @@ std::ostream& operator<<(std::ostream& out, store_kind k);
 /// Behind the asynchronous verbs: `local_limiter` has none that takes several checks.
 [[nodiscard]] std::vector<store_kind> every_limiter();
 
+/// A number or an error.
+struct counted {
+    error_code ec;
+    std::int64_t number = 0;
+};
+
+/// The state of a filter, or an error.
+struct inspected {
+    error_code ec;
+    filter_status status;
+};
+
 /// A decision or an error.
 struct answer {
     error_code ec;
@@ -70,6 +84,15 @@ class open_limiter {
                             const reset_options& options) = 0;
     virtual answer allow_all(std::span<check_item> checks) = 0;
     virtual error_code allow_many(std::span<check_item> checks) = 0;
+    virtual counted count_distinct(std::string_view key, const policy& p,
+                                   const count_options& options) = 0;
+    virtual answer charge_members(std::string_view key, const policy& p,
+                                  std::span<const std::string_view> members,
+                                  const charge_options& options) = 0;
+    virtual inspected inspect(const bloom_filter& f, const reset_options& options) = 0;
+    /// `seen_many` if it records, else `probably_seen_many`.
+    virtual error_code look_up(std::span<seen_item> ids, const bloom_filter& f, bool records,
+                               const reset_options& options) = 0;
 
     // The verbs; an error is a failure of the test.
     decision allow(std::string_view key, const policy& p, const check_options& options = {}) {

@@ -11,6 +11,8 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,13 @@ const policy everybody{"everybody", distinct(3, 1min), fixed_window(20, 1min)};
             {.key = "", .policy = everybody, .options = options}};
 }
 
+/// Returns the decision of all checks if it is that of this one.
+[[nodiscard]] decision decided_by(const std::vector<check_item>& checks, std::uint8_t which) {
+    auto d = checks[which].result;
+    d.limiting_check = which;
+    return d;
+}
+
 BOOST_DATA_TEST_CASE(all_checks_are_charged_when_all_of_them_fit, every_limiter()) {
     auto s = open_store(sample);
     auto checks = three_checks("ann", 3);
@@ -44,7 +53,7 @@ BOOST_DATA_TEST_CASE(all_checks_are_charged_when_all_of_them_fit, every_limiter(
     BOOST_TEST(checks[1].result.remaining == 5);
     BOOST_TEST(checks[2].result.rules[0].balance == 2);
     BOOST_TEST(checks[2].result.rules[1].balance == 17);
-    BOOST_TEST(d == checks[2].result); // the least remaining, then the longest recovery
+    BOOST_TEST(d == decided_by(checks, 2)); // the least remaining, then the longest recovery
     for (const auto& c : checks)
         BOOST_TEST(!c.ec);
 }
@@ -83,7 +92,7 @@ BOOST_DATA_TEST_CASE(P7_one_check_that_does_not_fit_charges_none, every_limiter(
     const auto [ec, d] = s->allow_all(second_user);
     BOOST_TEST(!ec);
     BOOST_TEST(d.outcome == outcome::denied);
-    BOOST_TEST(d == second_user[1].result);
+    BOOST_TEST(d == decided_by(second_user, 1));
     BOOST_TEST(d.retry_after.count() == 60 * second);
     BOOST_TEST(second_user[0].result.outcome == outcome::allowed);
     for (const auto& c : second_user)
@@ -114,6 +123,7 @@ BOOST_DATA_TEST_CASE(any_of_the_checks_can_refuse_all, every_limiter()) {
         const auto [ec, d] = s->allow_all(checks);
         BOOST_TEST(!ec);
         BOOST_TEST(d.outcome == outcome::denied, refusing);
+        BOOST_TEST(int{d.limiting_check} == std::min(refusing, 2));
         BOOST_TEST(s->peek("zoe", user, peek) == before[0]);
         BOOST_TEST(s->peek("acme", tenant, peek) == before[1]);
         BOOST_TEST(s->peek("", everybody, peek) == before[2]);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Many clients of one key without scripts: whatever their order and their clocks, no window holds
-// more than the limit.
+// more than the limit. (The windows of a log are all intervals of its period, those of a fixed
+// window the lifetimes of its key.)
 
-#include "stores.hpp"
+#include "scriptless.hpp"
 
 #include <redis/multi/multi_queue.hpp>
 #include <support/fake_operation.hpp>
 #include <support/live_limiter.hpp>
+#include <support/rng.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -92,7 +94,105 @@ class direct_client {
     redis::multi_queue queue_;
 };
 
+/// A grant by a fixed window.
+struct share {
+    std::int64_t end = 0; ///< of its window, at most as late as it was
+    std::int64_t tokens = 0;
+};
+
+/// Asks for 1 to 4 tokens, often for as many as fit, until so much time has passed, and then until
+/// everything that it has to give back has been sent.
+[[nodiscard]] std::vector<share> take_shares(const std::string& server, const policy& p,
+                                             std::chrono::milliseconds time, unsigned seed) {
+    auto l = live{server, [](config& c) {
+                      c.mode = execution_mode::multi;
+                      c.timeout = 10s;
+                  }};
+    auto random = rng{seed};
+    auto granted = std::vector<share>{};
+    const auto end = std::chrono::steady_clock::now() + time;
+    for (auto is_last = false; !is_last;) {
+        is_last = std::chrono::steady_clock::now() >= end;
+        auto left = 3;
+        for (auto i = left; i != 0; --i) {
+            const auto cost = is_last ? 0 : random.between(1, 4);
+            const auto least = random.percent(50) ? std::min<std::int64_t>(cost, 1) : cost;
+            const auto note = [&](error_code ec, const decision& d) {
+                --left;
+                if (!ec && d.granted != 0)
+                    granted.push_back(
+                        {(d.server_time.time_since_epoch() + d.reset_after).count(), d.granted});
+            };
+            l.limiter.allow("k", p, {.cost = cost, .at_least = least}, note);
+        }
+        run_until(l.context, [&left] { return left == 0; });
+    }
+    return granted;
+}
+
+/// The same with four clients at once.
+[[nodiscard]] std::vector<share> take_shares(const redis_server& server, const policy& p,
+                                             std::chrono::milliseconds time) {
+    auto of_client = std::vector<std::vector<share>>(4);
+    auto clients = std::vector<std::thread>{};
+    for (auto& mine : of_client)
+        clients.emplace_back([&, seed = static_cast<unsigned>(clients.size())] {
+            mine = take_shares(server.address(), p, time, seed);
+        });
+    for (auto& c : clients)
+        c.join();
+    auto all = std::vector<share>{};
+    for (const auto& mine : of_client)
+        all.insert(all.end(), mine.begin(), mine.end());
+    return all;
+}
+
+[[nodiscard]] std::int64_t sum_of(const std::vector<share>& all) {
+    auto sum = std::int64_t{0};
+    for (const auto& one : all)
+        sum += one.tokens;
+    return sum;
+}
+
 } // namespace
+
+BOOST_AUTO_TEST_CASE(P12_no_fixed_window_grants_more_than_the_limit_whoever_hammers) {
+    constexpr auto limit = 500;
+    constexpr auto period = 400ms;
+    for (const auto& r : {fixed_window(limit, period), fixed_window(limit, period).from_first()}) {
+        auto server = redis_server{};
+        auto look = server.connect();
+        auto all = take_shares(server, policy{"tight", r, sliding_log(10'000, 1s)}, 2s);
+        std::ranges::sort(all, {}, &share::end);
+        auto windows = 0;
+        auto sum = std::int64_t{0};
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            // The ends of two windows are a period apart.
+            const auto is_next = i == 0 || all[i].end - all[i - 1].end > 200'000;
+            windows += is_next ? 1 : 0;
+            sum = (is_next ? 0 : sum) + all[i].tokens;
+            BOOST_TEST(sum <= limit);
+        }
+        BOOST_TEST(windows >= 3);
+        BOOST_TEST(sum_of(all) >= limit);
+        for (const auto& name : look.keys())
+            BOOST_TEST(look.pttl(name) != -1, name);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_count_of_a_window_is_the_sum_of_what_was_granted) {
+    const policy wide{"wide", fixed_window(1'000, 1h).from_first(),
+                      fixed_window(1'500, 24h * 365).named("year")};
+    auto server = redis_server{};
+    auto look = server.connect();
+    const auto sum = sum_of(take_shares(server, wide, 700ms));
+    // The last tokens may be denied to all calls that race for them.
+    BOOST_TEST(sum <= 1'000);
+    BOOST_TEST(sum > 990);
+    for (const std::string rule : {"fixed_window", "year"})
+        BOOST_TEST(look.get(scriptless::name_of(wide, "k", "w:" + rule + ":")).value() ==
+                   std::to_string(sum));
+}
 
 BOOST_AUTO_TEST_CASE(P12_no_window_holds_more_than_the_limit_whoever_hammers) {
     constexpr auto limit = 20;

@@ -2,10 +2,9 @@
 //
 // Sliding logs on servers where scripting is off.
 
-#include "stores.hpp"
+#include "scriptless.hpp"
 
 #include <support/decision_text.hpp>
-#include <support/live_limiter.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -24,55 +23,6 @@ using namespace colimit::test;
 using namespace std::chrono_literals;
 
 const policy five{"five", sliding_log(5, 1min)};
-
-/// A server on which scripts cannot run.
-struct scriptless {
-    redis_server server{{.arguments = {"--rename-command", "EVAL", "", "--rename-command",
-                                       "EVALSHA", "", "--rename-command", "SCRIPT", ""}}};
-    raw_client look = server.connect();
-
-    [[nodiscard]] live open(int resp = 3) const {
-        return {server.address(), [resp](config& c) {
-                    c.mode = execution_mode::multi;
-                    c.timeout = 10s; // deadlines are the subject of other tests
-                    c.min_key_ttl = for_supplied_clocks;
-                    c.resp_version = resp;
-                }};
-    }
-
-    /// Where the events of a key are.
-    [[nodiscard]] std::string name_of(const policy& p, std::string_view key) const {
-        auto name = test::name_of(p, key);
-        return name.insert(name.rfind("k:" + std::string{key}), "t");
-    }
-    [[nodiscard]] std::int64_t events(const policy& p, std::string_view key) {
-        return look.must({"ZCARD", name_of(p, key)}).integer;
-    }
-};
-
-/// A call's answer; an error is a failure of the test.
-template<class Call>
-decision must(live& l, Call call) {
-    auto answer = std::optional<decision>{};
-    call([&answer](error_code ec, const decision& d) {
-        BOOST_TEST_REQUIRE(!ec, ec.message());
-        answer = d;
-    });
-    run_until(l.context, [&] { return answer.has_value(); });
-    return *answer;
-}
-
-template<class Call>
-error_code code_of(live& l, Call call) {
-    auto code = std::optional<error_code>{};
-    call([&code](error_code ec, const decision&) { code = ec; });
-    run_until(l.context, [&] { return code.has_value(); });
-    return *code;
-}
-
-decision allow(live& l, std::string_view key, const policy& p, const check_options& o = {}) {
-    return must(l, [&](auto h) { l.limiter.allow(key, p, o, h); });
-}
 
 } // namespace
 
@@ -108,11 +58,16 @@ BOOST_AUTO_TEST_CASE(a_user_without_the_right_to_run_scripts_is_served) {
 BOOST_AUTO_TEST_CASE(bloom_filters_need_scripts) {
     auto s = scriptless{};
     auto l = s.open();
-    auto got = std::optional<std::pair<error_code, bool>>{};
-    l.limiter.seen("id", bloom_filter{"f"}, [&](error_code ec, bool seen) { got = {ec, seen}; });
-    run_until(l.context, [&] { return got.has_value(); });
-    BOOST_TEST((got->first == errc::invalid_policy));
-    BOOST_TEST(!got->second);
+    auto got = std::vector<std::pair<error_code, bool>>{};
+    const auto into = [&](error_code ec, bool seen) { got.emplace_back(ec, seen); };
+    l.limiter.seen("id", bloom_filter{"f"}, into);
+    l.limiter.probably_seen("id", bloom_filter{"f"}, into);
+    run_until(l.context, [&] { return got.size() == 2; });
+    for (const auto& [ec, seen] : got) {
+        BOOST_TEST((ec == errc::invalid_policy));
+        BOOST_TEST(ec.message() == got[0].first.message());
+        BOOST_TEST(!seen);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(what_a_refused_call_recorded_is_removed_again) {
@@ -218,19 +173,25 @@ BOOST_AUTO_TEST_CASE(what_it_cannot_do_is_refused_at_the_call) {
     auto s = scriptless{};
     auto l = s.open();
     const policy bucket{"bucket", gcra(5, 1s)};
-    const policy mixed{"mixed", sliding_log(5, 1s), fixed_window(9, 1min)};
+    const policy mixed{"mixed", sliding_log(5, 1s), sliding_window(9, 1min)};
     const auto apart = policy{"apart", sliding_log(5, 1s)}.prevent_duplicate(1s);
     for (const auto* p : {&bucket, &mixed, &apart}) {
         BOOST_TEST(
             (code_of(l, [&](auto h) { l.limiter.allow("k", *p, h); }) == errc::invalid_policy));
         BOOST_TEST(
             (code_of(l, [&](auto h) { l.limiter.peek("k", *p, h); }) == errc::invalid_policy));
+        BOOST_TEST(
+            (code_of(l, [&](auto h) { l.limiter.wait("k", *p, h); }) == errc::invalid_policy));
     }
+    auto counted = std::optional<error_code>{};
+    l.limiter.count_distinct("k", policy{"members", distinct(5, 1s)},
+                             [&](error_code ec, std::int64_t) { counted = ec; });
+    run_until(l.context, [&] { return counted.has_value(); });
+    BOOST_TEST((*counted == errc::invalid_policy));
     const policy counting{"counting", sliding_log(5, 1s).count_denied()};
     const auto wrong = errc::invalid_argument;
     BOOST_TEST((code_of(l, [&](auto h) { l.limiter.block("k", five, 1s, h); }) == wrong));
     BOOST_TEST((code_of(l, [&](auto h) { l.limiter.once("k", 1s, h); }) == wrong));
-    BOOST_TEST((code_of(l, [&](auto h) { l.limiter.wait("k", five, h); }) == wrong));
     BOOST_TEST((code_of(l, [&](auto h) {
                     l.limiter.charge("k", five, {.cost = limits::max_log_events + 1}, h);
                 }) == wrong));

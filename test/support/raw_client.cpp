@@ -80,9 +80,10 @@ constexpr int patience_ms = 10'000;
     case redis::address::kind::unix_socket:
         return connect_unix(server.path);
     case redis::address::kind::memory:
+    case redis::address::kind::sentinel:
         break;
     }
-    throw std::runtime_error{"memory: is no server"};
+    throw std::runtime_error{"the address of no server"};
 }
 
 /// Takes one value with what it contains off the front of `nodes`.

@@ -5,19 +5,13 @@
 
 #include <support/fresh_folder.hpp>
 #include <support/redis_server.hpp>
+#include <support/server_version.hpp>
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -33,37 +27,21 @@ using namespace std::chrono_literals;
 // The bus of a cluster needs the port 10,000 higher too, which one in five cannot have.
 constexpr int attempts = 8;
 
-[[nodiscard]] std::uint16_t free_port() {
-    const auto probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    auto where = sockaddr_in{};
-    where.sin_family = AF_INET;
-    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    auto size = socklen_t{sizeof where};
-    auto* const generic = reinterpret_cast<sockaddr*>(&where);
-    const auto found = probe >= 0 && ::bind(probe, generic, size) == 0 &&
-                       ::getsockname(probe, generic, &size) == 0;
-    if (probe >= 0)
-        ::close(probe);
-    if (!found)
-        throw std::runtime_error{"no free port"};
-    return ntohs(where.sin_port);
-}
-
-/// In the child: becomes the server, or ends.
-[[noreturn]] void become(char* const* words, char* const* settings, pid_t parent) noexcept {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL); // no test leaves a server behind, however it ends
-    if (::getppid() == parent)
-        ::execvpe(words[0], words, settings);
-    ::_exit(127);
-}
-
-/// As exec wants them.
-[[nodiscard]] std::vector<char*> pointers_to(std::vector<std::string>& words) {
-    auto pointers = std::vector<char*>{};
-    for (auto& w : words)
-        pointers.push_back(w.data());
-    pointers.push_back(nullptr);
-    return pointers;
+/// Waits until a server's TIME has this offset. Valkey 9.1 may compute the time for a millisecond
+/// after it has read the clock.
+void await_clock(raw_client look, std::chrono::microseconds offset) {
+    using clock = std::chrono::system_clock;
+    const auto now = [&] {
+        return std::chrono::duration_cast<std::chrono::microseconds>(
+            (clock::now() + offset).time_since_epoch());
+    };
+    for (auto left = 10'000; left > 0; --left) {
+        const auto before = now();
+        const auto there = std::chrono::microseconds{look.time()};
+        if (before <= there && there <= now())
+            return;
+    }
+    throw std::runtime_error{"the clock of the server does not follow its file"};
 }
 
 } // namespace
@@ -119,14 +97,9 @@ std::vector<std::string> redis_server::arguments() const {
 }
 
 std::vector<std::string> redis_server::environment() const {
-    auto variables = std::vector<std::string>{};
-    for (auto* const* at = environ; *at != nullptr; ++at)
-        variables.emplace_back(*at);
-    if (wanted_.can_step_clock) {
-        variables.emplace_back("LD_PRELOAD=" COLIMIT_TEST_CLOCK);
-        variables.emplace_back("COLIMIT_CLOCK_FILE=" + folder_ + "/clock");
-    }
-    return variables;
+    if (!wanted_.can_step_clock)
+        return {};
+    return {"LD_PRELOAD=" COLIMIT_TEST_CLOCK, "COLIMIT_CLOCK_FILE=" + folder_ + "/clock"};
 }
 
 /// The server has the file mapped, so it is changed in place.
@@ -139,6 +112,8 @@ void redis_server::set_clock(std::chrono::microseconds offset) {
         ::close(file);
     if (written != sizeof us)
         throw std::runtime_error{"cannot write " + name};
+    if (process_.is_running())
+        await_clock(connect(), offset);
 }
 
 std::string redis_server::log() const {
@@ -146,27 +121,11 @@ std::string redis_server::log() const {
     return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-bool redis_server::has_ended() {
-    if (::waitpid(pid_, nullptr, WNOHANG) != pid_)
-        return false;
-    pid_ = -1;
-    return true;
-}
-
 /// Returns false if the server ended before it replied.
 bool redis_server::launch() {
-    auto words = arguments();
-    auto pointers = pointers_to(words);
-    auto variables = environment();
-    auto settings = pointers_to(variables);
-    const auto parent = ::getpid();
-    pid_ = ::fork();
-    if (pid_ < 0)
-        throw std::runtime_error{"fork failed"};
-    if (pid_ == 0)
-        become(pointers.data(), settings.data(), parent);
+    process_.start(arguments(), environment());
     for (auto left = 10'000ms; left > 0ms; left -= 2ms) {
-        if (has_ended())
+        if (process_.has_ended())
             return false;
         try {
             const auto answer = connect()({"PING"}); // one with a password answers -NOAUTH
@@ -189,29 +148,9 @@ void redis_server::start() {
             port_ = free_port();
         std::filesystem::remove(socket());
         if (launch())
-            return;
+            return require_wanted_server(*this);
     }
     throw std::runtime_error{"redis-server ended as soon as it was started:\n" + log()};
-}
-
-void redis_server::kill() {
-    if (pid_ <= 0)
-        return;
-    ::kill(pid_, SIGKILL);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    pid_ = -1;
-}
-
-void redis_server::stop() {
-    ::kill(pid_, SIGSTOP);
-    // The signal takes effect at some later moment; a test wants to know that it has.
-    while (::waitpid(pid_, nullptr, WUNTRACED) < 0 && errno == EINTR) {
-    }
-}
-
-void redis_server::cont() {
-    ::kill(pid_, SIGCONT);
 }
 
 } // namespace colimit::test

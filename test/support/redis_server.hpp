@@ -12,9 +12,8 @@
 #pragma once
 
 #include <support/certificates.hpp>
+#include <support/child_process.hpp>
 #include <support/raw_client.hpp>
-
-#include <sys/types.h>
 
 #include <chrono>
 #include <cstdint>
@@ -60,11 +59,12 @@ class redis_server {
     /// A connection to its socket, without a password.
     [[nodiscard]] raw_client connect() const { return raw_client{unix_address()}; }
 
-    /// Sets the server's clock forward, or back, compared to this machine's: in all by `offset`.
+    /// Sets the server's clock forward, or back, compared to this machine's: in all by `offset`. A
+    /// server that runs tells this time then.
     void set_clock(std::chrono::microseconds offset);
 
     /// Ends it at once, as a crash would; its connections are reset. All it knew is gone.
-    void kill();
+    void kill() { process_.kill(); }
     /// Starts it again, empty, on the same socket and port.
     void start();
     void restart() {
@@ -72,20 +72,19 @@ class redis_server {
         start();
     }
     /// Halts it: it takes connections and bytes (the kernel does), and answers nothing.
-    void stop();
+    void stop() { process_.stop(); }
     /// Ends the halt.
-    void cont();
+    void cont() { process_.cont(); }
 
   private:
     [[nodiscard]] bool launch();
-    [[nodiscard]] bool has_ended();
     [[nodiscard]] std::vector<std::string> arguments() const;
     [[nodiscard]] std::vector<std::string> environment() const;
 
     options wanted_;
     std::string folder_;
     std::uint16_t port_ = 0;
-    pid_t pid_ = -1;
+    child_process process_;
 };
 
 } // namespace colimit::test

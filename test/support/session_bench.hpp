@@ -35,6 +35,13 @@ inline const std::vector<command> commands_of_probe{{"MULTI"},
                                                     {"ZREM", "", "m"},
                                                     {"ZREMRANGEBYRANK", "", "0", "0"},
                                                     {"PERSIST", ""},
+                                                    {"SET", "", "0", "XX"},
+                                                    {"INCRBY", "", "x"},
+                                                    {"DECRBY", "", "x"},
+                                                    {"PEXPIREAT", "", "1000"},
+                                                    {"RENAMENX", "", ""},
+                                                    {"GET", ""},
+                                                    {"GETDEL", ""},
                                                     {"ZADD"},
                                                     {"EXEC"}};
 
@@ -112,14 +119,22 @@ struct session_bench {
     std::int64_t now = 1'000'000;
 };
 
-/// The reports of a session: all codes, and the last text.
+/// The reports of a session: all codes, the last text, and the password that none may show.
 struct reports : redis::error_sink {
     void note(const redis::error_report& what) noexcept override {
         codes.push_back(what.code);
         text = what.text;
     }
+    void note_own(errc code, phase /*where*/, std::string_view own,
+                  std::string_view detail) noexcept override {
+        codes.push_back(code);
+        text = std::string{own} + ' ' + std::string{detail};
+    }
+    void hide(std::string_view password) override { hidden = password; }
+
     std::vector<errc> codes;
     std::string text;
+    std::string hidden;
 };
 
 } // namespace colimit::test

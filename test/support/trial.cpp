@@ -7,6 +7,8 @@
 
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <ostream>
 #include <stdexcept>
@@ -28,10 +30,33 @@ const policy& line() {
     return one;
 }
 
-const bloom_filter& filter() {
-    static const auto one = bloom_filter{"filter", {.capacity = 1000, .error_rate = 0.000001}};
+/// A window that does not end while a test runs.
+const policy& window() {
+    static const auto one = policy{"window", fixed_window(whole, 8760h)};
     return one;
 }
+
+const bloom_filter& filter() {
+    static const auto one = bloom_filter{"filter", {.capacity = 50'000, .error_rate = 0.000001}};
+    return one;
+}
+
+[[nodiscard]] bool asks_a_filter(kind_of_call k) noexcept {
+    return k == kind_of_call::seen || k == kind_of_call::probably_seen ||
+           k == kind_of_call::filter_status || k == kind_of_call::seen_many ||
+           k == kind_of_call::probably_seen_many;
+}
+
+[[nodiscard]] bool asks_members(kind_of_call k) noexcept {
+    return k == kind_of_call::count_distinct || k == kind_of_call::charge_members;
+}
+
+const policy& members() {
+    static const auto one = policy{"members", distinct(10, 8760h)};
+    return one;
+}
+
+constexpr auto two_members = std::array<std::string_view, 2>{"a", "b"};
 
 [[nodiscard]] bool asks_checks(kind_of_call k) noexcept {
     return k == kind_of_call::allow_many || k == kind_of_call::allow_all;
@@ -42,6 +67,7 @@ const bloom_filter& filter() {
     constexpr auto before = whole - used_before;
     switch (k) {
     case kind_of_call::allow:
+    case kind_of_call::wait_in_line:
     case kind_of_call::allow_many:
     case kind_of_call::allow_all:
         return before - 1;
@@ -61,9 +87,26 @@ const bloom_filter& filter() {
 } // namespace
 
 std::ostream& operator<<(std::ostream& out, kind_of_call kind) {
-    constexpr auto names =
-        std::array{"allow", "peek", "charge", "refund",     "reset",     "block",
-                   "wait",  "once", "seen",   "allow_many", "allow_all", "ready"};
+    constexpr auto names = std::array{"allow",
+                                      "peek",
+                                      "charge",
+                                      "refund",
+                                      "reset",
+                                      "block",
+                                      "wait",
+                                      "wait_in_line",
+                                      "once",
+                                      "seen",
+                                      "probably_seen",
+                                      "seen_many",
+                                      "probably_seen_many",
+                                      "filter_status",
+                                      "count_distinct",
+                                      "charge_members",
+                                      "allow_many",
+                                      "allow_all",
+                                      "ready"};
+    static_assert(names.size() == every_kind.size());
     return out << names.at(static_cast<std::size_t>(kind));
 }
 
@@ -73,13 +116,20 @@ std::ostream& operator<<(std::ostream& out, trace t) {
 
 trial::trial(limiter& l, kind_of_call kind, std::string key, policy rules)
     : limiter_(l), kind_(kind), key_(std::move(key)), other_key_(key_ + " too"),
-      rules_(std::move(rules)) {
+      rules_(kind == kind_of_call::wait_in_line ? window() : std::move(rules)) {
     if (asks_checks(kind_))
         checks_ = {{.key = key_, .policy = rules_}, {.key = other_key_, .policy = rules_}};
+    if (asks_a_filter(kind_) && has_parts(kind_))
+        ids_ = {{.id = key_}, {.id = other_key_}};
+}
+
+bool trial::has_failed_part() const noexcept {
+    const auto failed = [](const auto& part) { return !!part.ec; };
+    return code_ || std::ranges::any_of(checks_, failed) || std::ranges::any_of(ids_, failed);
 }
 
 std::size_t trial::size() const noexcept {
-    return asks_checks(kind_) ? 2 : kind_ == kind_of_call::ready ? 0 : 1;
+    return asks_checks(kind_) || has_parts(kind_) ? 2 : kind_ == kind_of_call::ready ? 0 : 1;
 }
 
 asio::awaitable<void> trial::prepare() {
@@ -87,10 +137,12 @@ asio::awaitable<void> trial::prepare() {
         (void)co_await limiter_.allow(key_, line());
         co_return;
     }
-    if (kind_ == kind_of_call::seen) { // or the server would not know the script yet
+    if (asks_a_filter(kind_)) { // or the server would not know the script yet
         (void)co_await limiter_.seen(key_ + " of before", filter());
         co_return;
     }
+    if (asks_members(kind_))
+        co_return;
     const auto options = charge_options{.cost = used_before};
     (void)co_await limiter_.charge(key_, rules_, options);
     if (asks_checks(kind_))
@@ -113,10 +165,24 @@ void trial::start() {
         return limiter_.block(key_, rules_, 1h, handler());
     case kind_of_call::wait:
         return limiter_.wait(key_, line(), {.max_wait = 48h}, handler());
+    case kind_of_call::wait_in_line:
+        return limiter_.wait(key_, rules_, {.max_wait = 48h}, handler());
     case kind_of_call::once:
         return limiter_.once(key_, 1h, handler());
     case kind_of_call::seen:
         return limiter_.seen(key_, filter(), handler());
+    case kind_of_call::probably_seen:
+        return limiter_.probably_seen(key_, filter(), handler());
+    case kind_of_call::seen_many:
+        return limiter_.seen_many(ids_, filter(), handler());
+    case kind_of_call::probably_seen_many:
+        return limiter_.probably_seen_many(ids_, filter(), handler());
+    case kind_of_call::filter_status:
+        return limiter_.filter_status(filter(), handler());
+    case kind_of_call::count_distinct:
+        return limiter_.count_distinct(key_, members(), handler());
+    case kind_of_call::charge_members:
+        return limiter_.charge_members(key_, members(), two_members, handler());
     case kind_of_call::allow_many:
         return limiter_.allow_many(checks_, handler());
     case kind_of_call::allow_all:
@@ -137,8 +203,10 @@ void trial::start_neighbour(std::function<void()> on_answer) {
         limiter_.allow(key, line(), then);
     else if (kind_ == kind_of_call::once)
         limiter_.once(key, 1h, then);
-    else if (kind_ == kind_of_call::seen)
+    else if (asks_a_filter(kind_))
         limiter_.seen(key, filter(), then);
+    else if (asks_members(kind_))
+        limiter_.allow(key, members(), {.member = "neighbour"}, then);
     else
         limiter_.allow(key, rules_, then);
 }
@@ -148,16 +216,30 @@ asio::awaitable<std::int64_t> trial::left(std::string key) {
     co_return d.reason == denial_reason::block ? blocked : d.remaining;
 }
 
+asio::awaitable<trace> trial::look_at_ids() {
+    const auto is_known = co_await limiter_.probably_seen(key_, filter());
+    if (!ids_.empty()) {
+        const auto is_other_known = co_await limiter_.probably_seen(other_key_, filter());
+        if (is_other_known != is_known)
+            co_return trace::strange;
+    }
+    co_return is_known ? trace::made : trace::none;
+}
+
 asio::awaitable<trace> trial::look() {
+    if (asks_a_filter(kind_)) {
+        const auto found = co_await look_at_ids();
+        co_return found;
+    }
     auto untouched = std::int64_t{0};
     auto touched = std::int64_t{1};
     auto found = std::int64_t{0};
     if (kind_ == kind_of_call::once) {
         const auto d = co_await limiter_.once(key_, 1h);
         found = d.allowed() ? untouched : touched;
-    } else if (kind_ == kind_of_call::seen) {
-        const auto was_there = co_await limiter_.seen(key_, filter());
-        found = was_there ? touched : untouched;
+    } else if (asks_members(kind_)) {
+        touched = static_cast<std::int64_t>(two_members.size());
+        found = co_await limiter_.count_distinct(key_, members());
     } else if (kind_ == kind_of_call::wait) {
         const auto options = check_options{.cost = 0};
         const auto d = co_await limiter_.peek(key_, line(), options);

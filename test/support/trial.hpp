@@ -31,8 +31,15 @@ enum class kind_of_call : std::uint8_t {
     reset,
     block,
     wait,
+    wait_in_line, ///< `wait` under a rule without reservations
     once,
     seen,
+    probably_seen,
+    seen_many,
+    probably_seen_many,
+    filter_status,
+    count_distinct,
+    charge_members,
     allow_many,
     allow_all,
     ready,
@@ -40,19 +47,39 @@ enum class kind_of_call : std::uint8_t {
 
 std::ostream& operator<<(std::ostream& out, kind_of_call kind);
 
-inline constexpr auto every_kind = std::array{
-    kind_of_call::allow, kind_of_call::peek,       kind_of_call::charge,    kind_of_call::refund,
-    kind_of_call::reset, kind_of_call::block,      kind_of_call::wait,      kind_of_call::once,
-    kind_of_call::seen,  kind_of_call::allow_many, kind_of_call::allow_all, kind_of_call::ready};
+inline constexpr auto every_kind = [] {
+    auto all = std::array<kind_of_call, static_cast<std::size_t>(kind_of_call::ready) + 1>{};
+    for (std::size_t i = 0; i < all.size(); ++i)
+        all[i] = static_cast<kind_of_call>(i);
+    return all;
+}();
+
+/// Calls that never have an effect.
+[[nodiscard]] constexpr bool asks_only(kind_of_call k) noexcept {
+    return k == kind_of_call::peek || k == kind_of_call::probably_seen ||
+           k == kind_of_call::probably_seen_many || k == kind_of_call::filter_status ||
+           k == kind_of_call::count_distinct || k == kind_of_call::ready;
+}
 
 /// The commands for a server without scripts.
 inline constexpr auto transaction_kinds =
     std::array{kind_of_call::allow,  kind_of_call::peek,       kind_of_call::charge,
                kind_of_call::refund, kind_of_call::allow_many, kind_of_call::ready};
 
+/// Of these, the calls on a fixed window.
+inline constexpr auto window_kinds =
+    std::array{kind_of_call::allow, kind_of_call::peek, kind_of_call::charge,
+               kind_of_call::allow_many, kind_of_call::ready};
+
 inline constexpr auto every_cancellation =
     std::array{boost::asio::cancellation_type::terminal, boost::asio::cancellation_type::partial,
                boost::asio::cancellation_type::total};
+
+/// Calls of two parts, each of which may fail on its own.
+[[nodiscard]] constexpr bool has_parts(kind_of_call k) noexcept {
+    return k == kind_of_call::allow_many || k == kind_of_call::seen_many ||
+           k == kind_of_call::probably_seen_many || k == kind_of_call::charge_members;
+}
 
 /// The effects of a call.
 enum class trace : std::uint8_t { none, made, strange };
@@ -61,7 +88,7 @@ std::ostream& operator<<(std::ostream& out, trace t);
 
 class trial {
   public:
-    /// @param rules of capacity 10, for all verbs but `wait`, `once` and `seen`
+    /// @param rules of capacity 10, for all verbs but `wait`, `once` and those of sketches
     trial(limiter& l, kind_of_call kind, std::string key, policy rules);
     trial(const trial&) = delete;
     trial& operator=(const trial&) = delete;
@@ -78,10 +105,9 @@ class trial {
     /// Returns whether it was last cancelled as `total`, which promises that there is no effect,
     /// and may have one: if its request was sent, it is not cancelled.
     [[nodiscard]] bool is_kept_once_sent() const noexcept {
-        return cancelled_as_ == boost::asio::cancellation_type::total &&
-               kind_ != kind_of_call::peek && kind_ != kind_of_call::ready;
+        return cancelled_as_ == boost::asio::cancellation_type::total && !asks_only(kind_);
     }
-    /// Asks the store what became of it. Once and seen can be asked once only.
+    /// Asks the store what became of it. Once can be asked once only.
     boost::asio::awaitable<trace> look();
 
     [[nodiscard]] kind_of_call kind() const noexcept { return kind_; }
@@ -92,7 +118,8 @@ class trial {
     [[nodiscard]] error_code code() const noexcept { return code_; }
     /// Handlers that are there: 1 until the call ends or is dropped.
     [[nodiscard]] long handlers() const noexcept { return ended_.use_count() - 1; }
-    [[nodiscard]] const std::vector<check_item>& checks() const noexcept { return checks_; }
+    /// Returns whether a part of it has failed, as far as that is told.
+    [[nodiscard]] bool has_failed_part() const noexcept;
 
   private:
     [[nodiscard]] auto handler() {
@@ -103,6 +130,8 @@ class trial {
             });
     }
     boost::asio::awaitable<std::int64_t> left(std::string key);
+    /// Looks whether the ids of a filter are known: the first, and the second if there are two.
+    boost::asio::awaitable<trace> look_at_ids();
 
     limiter& limiter_;
     kind_of_call kind_;
@@ -110,6 +139,7 @@ class trial {
     std::string other_key_;
     policy rules_;
     std::vector<check_item> checks_;
+    std::vector<seen_item> ids_;
     boost::asio::cancellation_signal signal_;
     boost::asio::cancellation_type cancelled_as_ = boost::asio::cancellation_type::none;
     std::shared_ptr<int> ended_ = std::make_shared<int>(0);

@@ -58,6 +58,10 @@ using namespace std::chrono_literals;
 namespace asio = boost::asio;
 
 const auto thousand = policy{"thousand", gcra(1000, 1h)};
+const auto members = policy{"members", distinct(1000, 8760h)};
+/// The results of calls, which nothing reads.
+auto ids = std::array<seen_item, 2>{seen_item{.id = "a"}, seen_item{.id = "b"}};
+constexpr auto two_members = std::array<std::string_view, 2>{"a", "b"};
 const auto filter = bloom_filter{"filter", {.capacity = 100, .error_rate = 0.01}};
 
 /// Calls `each(verb)` for every verb and overload; `verb(token)` starts a call, and `verb.of` is
@@ -106,6 +110,22 @@ void for_each_verb(limiter& l, std::vector<check_item>& checks, Each each) {
                        [&](auto&& t) { return l.allow_all(checks, std::forward<decltype(t)>(t)); });
     call_each<void(error_code, bool)>(
         each, [&](auto&& t) { return l.seen("id", filter, std::forward<decltype(t)>(t)); });
+    call_each<void(error_code, bool)>(each, [&](auto&& t) {
+        return l.probably_seen("id", filter, std::forward<decltype(t)>(t));
+    });
+    call_each<void(error_code)>(
+        each, [&](auto&& t) { return l.seen_many(ids, filter, std::forward<decltype(t)>(t)); });
+    call_each<void(error_code)>(each, [&](auto&& t) {
+        return l.probably_seen_many(ids, filter, std::forward<decltype(t)>(t));
+    });
+    call_each<void(error_code, filter_status)>(
+        each, [&](auto&& t) { return l.filter_status(filter, std::forward<decltype(t)>(t)); });
+    call_each<void(error_code, std::int64_t)>(each, [&](auto&& t) {
+        return l.count_distinct("k", members, std::forward<decltype(t)>(t));
+    });
+    call_each<decides>(each, [&](auto&& t) {
+        return l.charge_members("k", members, two_members, std::forward<decltype(t)>(t));
+    });
     call_each<void(error_code)>(
         each, [&](auto&& t) { return l.allow_many(checks, std::forward<decltype(t)>(t)); });
     call_each<void(error_code)>(each,

@@ -184,6 +184,8 @@ BOOST_AUTO_TEST_CASE(hosts_are_names_or_addresses) {
     check_reason("redis://[1.2.3.4]", "10: expected an IPv6 address in the brackets");
     check_reason("redis://[::g]",
                  "12: invalid character in IPv6 address (allowed: 0-9 A-F a-f : .)");
+    // A certificate for ".h" would be one for any host below h.
+    check_reason("rediss://.example.org", "10: a host name cannot begin with a dot");
     BOOST_TEST(parse_address("redis://" + std::string(253, 'h')).host.size() == 253U);
     check_reason("redis://" + std::string(254, 'h'), "9: the host is longer than 253 characters");
 }
@@ -205,6 +207,58 @@ BOOST_AUTO_TEST_CASE(rediss_is_redis_by_tls) {
     check_reason("rediss://a:b@c@h", "13: an '@' in a user or password must be written %40");
 }
 
+BOOST_AUTO_TEST_CASE(sentinels_are_a_list_of_hosts_and_the_name_of_a_master) {
+    using colimit::redis::host_port;
+    auto expected = address{};
+    expected.kind = address::kind::sentinel;
+    expected.sentinels = {{"a", 26'379}};
+    expected.master = "mymaster";
+    check_address("redis+sentinel://a/mymaster", expected);
+    check_address("REDIS+SENTINEL://a/mymaster/", expected);
+    expected.tls = true;
+    check_address("rediss+sentinel://a/mymaster/0", expected);
+    expected.tls = false;
+    expected.sentinels = {{"a", 1}, {"::1", 26'379}, {"10.0.0.1", 26'380}};
+    expected.master = "my master/1";
+    check_address("redis+sentinel://ann:s%2Fx@a:1,[::1],10.0.0.1:26380/my%20master%2F1/3",
+                  with(expected, "ann", "s/x", 3));
+    check_address("redis+sentinel://a:1,a:2/m", [] {
+        auto twice = address{};
+        twice.kind = address::kind::sentinel;
+        twice.sentinels = {{"a", 1}, {"a", 2}};
+        twice.master = "m";
+        return twice;
+    }());
+    const auto tcp_of_it = expected.at({"b", 7});
+    BOOST_TEST((tcp_of_it == tcp("b", 7)));
+}
+
+BOOST_AUTO_TEST_CASE(a_list_of_sentinels_that_is_not_valid_is_refused_with_its_position) {
+    const std::string no_master = "expected '/' and the name of the master, as in sentinel.conf: "
+                                  "redis+sentinel://host1,host2/mymaster";
+    check_reason("redis+sentinel://a,b", "21: " + no_master);
+    check_reason("redis+sentinel://a/", "20: " + no_master);
+    check_reason("redis+sentinel://a//1", "20: the name of the master is empty");
+    check_reason("redis+sentinel://a/m%00", "20: the name of the master has a zero byte");
+    check_reason("redis+sentinel:///m", "18: expected a host");
+    check_reason("redis+sentinel://a,,b/m", "20: expected a host");
+    check_reason("redis+sentinel://a,/m", "20: expected a host");
+    check_reason("redis+sentinel://a,b c/m",
+                 "21: invalid character in host name (allowed: A-Z a-z 0-9 . _ -)");
+    check_reason("redis+sentinel://a,b,a:26379/m", "22: this host and port were given before");
+    check_reason("redis+sentinel://x@a:99999/m",
+                 "22: port: out of range (got 99999, expected 1 to 65535)");
+    check_reason("redis+sentinel://a/m/x", "22: database: not a digit (expected 0 to 1000000)");
+    check_reason("redis+sentinel://a/m/1/2", "23: database: not a digit (expected 0 to 1000000)");
+    auto many = std::string{"redis+sentinel://h0"};
+    for (std::size_t i = 1; i < colimit::limits::max_hosts; ++i)
+        many += ",h" + std::to_string(i);
+    BOOST_TEST(parse_address(many + "/m").sentinels.size() == colimit::limits::max_hosts);
+    BOOST_TEST(reason(many + ",x/m").ends_with("too many hosts (at most 64)"));
+    check_reason("redis://a,b", "10: several hosts; those of Sentinels are "
+                                "redis+sentinel://host,host/master");
+}
+
 BOOST_AUTO_TEST_CASE(separators_in_credentials_must_be_encoded) {
     check_reason("redis://a:b@c@h", "12: an '@' in a user or password must be written %40");
     check_reason("redis://a:b/c@h", "12: a '/' in a user or password must be written %2F");
@@ -212,8 +266,9 @@ BOOST_AUTO_TEST_CASE(separators_in_credentials_must_be_encoded) {
 
 BOOST_AUTO_TEST_CASE(other_schemes_are_refused_with_those_that_there_are) {
     const std::string forms =
-        "expected memory:, redis://[user:password@]host[:port][/db], rediss:// (the same over TLS) "
-        "or unix:/path[?db=N]";
+        "expected memory:, redis://[user:password@]host[:port][/db], "
+        "redis+sentinel://[user:password@]host[:port],host[:port]/master[/db], rediss:// and "
+        "rediss+sentinel:// (the same over TLS) or unix:/path[?db=N]";
     for (const auto* const text : {"", "localhost:6379", "http://h", "redis:h", "memory", "redis",
                                    "valkey://h", " redis://h", "secret"})
         check_reason(text, "1: " + forms);

@@ -48,6 +48,13 @@ class generation {
         return core::has_bits({words_.data() + place(mark), shape_.words}, mark);
     }
 
+    [[nodiscard]] std::int64_t set_bits() const {
+        auto sum = std::int64_t{0};
+        for (const auto word : words_)
+            sum += std::popcount(word);
+        return sum;
+    }
+
   private:
     [[nodiscard]] std::size_t place(const core::bloom_bits& mark) const {
         return (std::size_t{mark.block} * shape_.lines + mark.line) * shape_.words;
@@ -159,7 +166,7 @@ BOOST_AUTO_TEST_CASE(the_size_of_a_filter_and_the_bits_of_an_id_stay_as_they_are
                           {limits::max_filter_ids, limits::min_error_rate, 24, 10'920, 4'773, 2'949,
                            9'568, 4'266'749'898U}}) {
         const auto shape = core::make_bloom(f.capacity, f.error_rate, 7);
-        BOOST_TEST((shape == core::bloom_shape{7, f.words, f.lines, f.blocks}));
+        BOOST_TEST((shape == core::bloom_shape{7, f.words, f.lines, f.blocks, f.capacity}));
         const auto mark =
             core::bits_of(shape, {.line = 0x9e3779b97f4a7c15U, .seed = 0x0123456789abcdefU});
         BOOST_TEST(mark.block == f.block);
@@ -170,9 +177,46 @@ BOOST_AUTO_TEST_CASE(the_size_of_a_filter_and_the_bits_of_an_id_stay_as_they_are
         BOOST_TEST(places == f.places);
     }
     // More words than there are would make it a little smaller.
-    BOOST_TEST((core::make_bloom(1'000, 0.00000101004, 7) == core::bloom_shape{7, 24, 53, 1}));
+    BOOST_TEST(
+        (core::make_bloom(1'000, 0.00000101004, 7) == core::bloom_shape{7, 24, 53, 1, 1'000}));
     // Two words or three hold equally many ids for each of them.
     BOOST_TEST(core::make_bloom(1'000'000, 0.38290492078100857, 1).words == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_small_filter_is_counted_whole_and_of_a_large_one_a_part_of_some_blocks) {
+    const auto small = core::make_bloom(1'000, 0.01, 1);
+    BOOST_TEST(core::sample_of(small).blocks == 1U);
+    BOOST_TEST(core::sample_of(small).lines == small.lines);
+    const auto large = core::make_bloom(limits::max_filter_ids, 0.01, 1);
+    const auto sample = core::sample_of(large);
+    BOOST_TEST(sample.blocks == 16U);
+    BOOST_TEST(sample.lines * large.line_bytes() == 64U * 1024);
+    BOOST_TEST(sample.block(large, 0) == 0U);
+    BOOST_TEST(sample.block(large, 15) == large.blocks * 15 / 16);
+}
+
+/// From the bits alone, as they are set by ids.
+BOOST_AUTO_TEST_CASE(the_load_of_a_generation_follows_from_its_bits) {
+    const auto shape = core::make_bloom(20'000, 0.01, 1);
+    const auto bits = std::int64_t{8} * shape.lines * shape.line_bytes();
+    BOOST_TEST(core::load_of(shape, 0).ids == 0);
+    BOOST_TEST(core::load_of(shape, 0).error_rate == 0);
+    for (const auto ids : {2'000, 20'000, 60'000}) {
+        const auto words = generation{shape, 0, ids};
+        const auto load = core::load_of(shape, words.set_bits());
+        BOOST_TEST(std::abs(load.ids - ids) < 0.02 * ids);
+        BOOST_TEST(load.fill == static_cast<double>(words.set_bits()) / static_cast<double>(bits));
+        auto known = 0;
+        for (int id = 1'000'000; id < 1'100'000; ++id)
+            known += words.knows(mark_of(shape, id)) ? 1 : 0;
+        BOOST_TEST(std::abs(known / 100'000.0 - load.error_rate) < 0.1 * load.error_rate + 0.0001);
+    }
+    const auto full = core::load_of(shape, bits);
+    BOOST_TEST(full.fill == 1);
+    BOOST_TEST(full.ids > 200'000); // not infinite
+    BOOST_TEST(full.ids < 2'000'000);
+    BOOST_TEST(full.error_rate > 0.9999);
+    BOOST_TEST(full.error_rate <= 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_block_has_a_head_and_lines_of_words) {

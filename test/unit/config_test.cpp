@@ -5,7 +5,10 @@
 #include <boost/test/unit_test.hpp>
 
 #include <api/config_check.hpp>
+#include <colimit/limiter.hpp>
 #include <support/refusal.hpp>
+
+#include <boost/asio/io_context.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -154,6 +157,37 @@ BOOST_AUTO_TEST_CASE(options_of_tls_need_an_address_of_tls) {
                    .starts_with("config::tls.cert_file is given, but "));
     BOOST_TEST(reason_of_tls({.verify_peer = false}, false)
                    .starts_with("config::tls.verify_peer is given, but "));
+}
+
+[[nodiscard]] std::string reason_of_limiter(const config& settings) {
+    auto context = boost::asio::io_context{};
+    return colimit::test::refusal(colimit::errc::invalid_config, [&] {
+        return colimit::limiter{context.get_executor(), settings};
+    });
+}
+
+BOOST_AUTO_TEST_CASE(credentials_come_from_the_address_or_from_a_source) {
+    const auto reason_of = [](const char* address) {
+        return reason_of_limiter(
+            {.server = address, .credentials = [] { return colimit::credentials{}; }});
+    };
+    BOOST_TEST(reason_of("redis://127.0.0.1:1") == "not refused");
+    BOOST_TEST(reason_of("redis://ann@127.0.0.1:1") ==
+               "config::credentials is given, but config::server has a user or a password");
+    BOOST_TEST(reason_of("unix://:pw@/tmp/s").find("has a user") != std::string::npos);
+    BOOST_TEST(reason_of("memory:") ==
+               "config::credentials is given, but config::server is memory:");
+}
+
+BOOST_AUTO_TEST_CASE(credentials_for_sentinels_need_sentinels) {
+    const auto reason_of = [](const char* address) {
+        return reason_of_limiter(
+            {.server = address, .sentinel_credentials = [] { return colimit::credentials{}; }});
+    };
+    BOOST_TEST(reason_of("redis+sentinel://127.0.0.1:1/m") == "not refused");
+    for (const auto* const other : {"memory:", "redis://127.0.0.1:1", "unix:/s"})
+        BOOST_TEST(reason_of(other) == "config::sentinel_credentials is given, but config::server "
+                                       "is not a redis+sentinel:// address");
 }
 
 BOOST_AUTO_TEST_CASE(options_of_tls_do_not_contradict_each_other) {

@@ -46,6 +46,10 @@ struct guarded_executor {
     }
 };
 
+[[nodiscard]] std::optional<problem> no_cause() {
+    return std::nullopt;
+}
+
 struct fixture {
     asio::io_context context;
     std::function<void()> before = [] {};
@@ -57,7 +61,7 @@ struct fixture {
 } // namespace
 
 BOOST_FIXTURE_TEST_CASE(an_event_is_posted_and_not_sent_from_within, fixture) {
-    sender.send(event_kind::connected);
+    sender.send(event_kind::connected, no_cause);
     BOOST_TEST(seen.empty());
     context.run();
     BOOST_TEST((seen == std::vector{event_kind::connected}));
@@ -68,10 +72,10 @@ BOOST_FIXTURE_TEST_CASE(an_event_is_lost_if_posting_it_throws_whatever_that_is, 
              [] { throw std::bad_alloc{}; }, [] { throw std::runtime_error{"stopped"}; },
              [] { throw 1; }}) { // NOLINT: as a foreign library may
         before = failure;
-        sender.send(event_kind::disconnected);
+        sender.send(event_kind::disconnected, no_cause);
         before = [] {};
     }
-    sender.send(event_kind::connected);
+    sender.send(event_kind::connected, no_cause);
     context.run();
     BOOST_TEST((seen == std::vector{event_kind::connected}));
 }

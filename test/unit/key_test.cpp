@@ -7,6 +7,7 @@
 #include <hash/fnv1a.hpp>
 #include <hash/sha256.hpp>
 
+#include <redis/protocol/hash_slot.hpp>
 #include <redis/protocol/key.hpp>
 
 #include <openssl/evp.h>
@@ -23,27 +24,6 @@ BOOST_AUTO_TEST_SUITE(keys)
 namespace {
 
 using namespace colimit;
-
-/// CRC-16/XMODEM bit by bit, as the cluster specification defines it.
-[[nodiscard]] unsigned slot_of(std::string_view text) {
-    auto crc = 0U;
-    for (const auto c : text) {
-        crc ^= static_cast<unsigned>(static_cast<unsigned char>(c)) << 8U;
-        for (int bit = 0; bit < 8; ++bit)
-            crc = ((crc & 0x8000U) != 0 ? (crc << 1U) ^ 0x1021U : crc << 1U) & 0xFFFFU;
-    }
-    return crc % 16384;
-}
-
-/// Returns the part of a name that a cluster hashes: the text between the first brace and the first
-/// closing one.
-[[nodiscard]] std::string hashed_part(std::string_view name) {
-    const auto open = name.find('{');
-    const auto close = name.find('}', open + 1);
-    if (open == name.npos || close == name.npos || close == open + 1)
-        return std::string{name};
-    return std::string{name.substr(open + 1, close - open - 1)};
-}
 
 [[nodiscard]] std::string name_of(std::string_view key, std::string_view policy = "p",
                                   std::string_view prefix = "colimit") {
@@ -73,13 +53,9 @@ using namespace colimit;
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(the_crc_of_this_test_is_that_of_the_cluster_specification) {
-    BOOST_TEST(slot_of("123456789") == 0x31C3U);
-}
-
 BOOST_AUTO_TEST_CASE(each_tag_lies_in_its_own_64th_of_the_slots) {
     for (std::size_t i = 0; i < redis::tag_count; ++i)
-        BOOST_TEST(slot_of(redis::tag(i)) / 256 == i);
+        BOOST_TEST(redis::hash_slot(redis::tag(i)) / 256U == i);
 }
 
 BOOST_AUTO_TEST_CASE(keys_spread_evenly_over_the_tags_also_where_only_their_ends_differ) {
@@ -132,11 +108,13 @@ BOOST_AUTO_TEST_CASE(a_digest_can_be_computed_again_and_again) {
 
 BOOST_AUTO_TEST_CASE(a_name_is_hashed_by_its_tag_whatever_the_bytes_of_the_key) {
     for (const std::string key : {"{}", "{other}", "}{", "a}b", "{", "\r\n{x}", "k:{mm}"})
-        BOOST_TEST(hashed_part(name_of(key)) == redis::tag(redis::tag_of(hash::fnv1a_64(key))));
+        BOOST_TEST(redis::hashed_part(name_of(key)) ==
+                   redis::tag(redis::tag_of(hash::fnv1a_64(key))));
 }
 
 BOOST_AUTO_TEST_CASE(all_policies_keep_a_key_under_the_same_tag) {
-    BOOST_TEST(hashed_part(name_of("user", "a")) == hashed_part(name_of("user", "b", "other")));
+    BOOST_TEST(redis::hashed_part(name_of("user", "a")) ==
+               redis::hashed_part(name_of("user", "b", "other")));
 }
 
 BOOST_AUTO_TEST_CASE(hostile_bytes_never_make_two_keys_share_a_name) {

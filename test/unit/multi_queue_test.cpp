@@ -12,6 +12,7 @@
 
 #include <boost/asio/error.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -40,12 +41,14 @@ constexpr std::int64_t there = here + 10 * hour;
 
 /// A queue with a connection that the test controls.
 struct fixture {
-    explicit fixture(std::size_t batch_size = 96, std::size_t in_flight = 3)
+    explicit fixture(std::size_t batch_size = 96, std::size_t in_flight = 3,
+                     bool keeps_read_only = false)
         : queue({.prefix = "t",
                  .batch_size = batch_size,
                  .batches_in_flight = in_flight,
                  .max_in_flight = 8,
                  .first_nonce = 7,
+                 .keeps_read_only = keeps_read_only,
                  .grace = 100'000,
                  .clock = [this] { return now; }}) {
         queue.begin_connection(
@@ -262,6 +265,36 @@ BOOST_FIXTURE_TEST_CASE(an_aborted_transaction_was_not_run_and_the_error_before_
     BOOST_TEST(demoted.ended(errc::unavailable));
     BOOST_TEST(!queue.expects_reply());
     BOOST_TEST(!queue.wants_to_write());
+}
+
+/// Behind Sentinel, the next connection is one to a master.
+BOOST_AUTO_TEST_CASE(only_calls_that_a_read_only_server_refused_are_made_again_on_the_next) {
+    auto f = fixture{96, 3, true};
+    auto& fine = f.ask("a");
+    auto& demoted = f.ask("b");
+    auto& other = f.ask("c");
+    (void)f.write();
+    (void)f.reply_head();
+    (void)f.reply_counted(1);
+    BOOST_TEST(fine.is_allowed());
+    const auto refused =
+        f.queued(4) + "-READONLY You can't write against a read only replica.\r\n" +
+        f.queued(4).substr(5) + "-EXECABORT Transaction discarded because of previous errors.\r\n";
+    (void)f.reply(refused);
+    BOOST_TEST(demoted.is_held);
+    BOOST_TEST((f.reply(f.queued(8) +
+                        "-EXECABORT Transaction discarded because of: -READONLY You can't\r\n") ==
+                redis::recovery::leave_read_only));
+    BOOST_TEST(!f.queue.expects_reply());
+    f.queue.lose_connection(f.position);
+    BOOST_TEST(f.queue.wants_to_write());
+    const auto again = f.write();
+    BOOST_TEST(std::ranges::count(again, command{"MULTI"}) == 2);
+    (void)f.reply_head();
+    (void)f.reply_counted(1);
+    (void)f.reply_counted(1);
+    BOOST_TEST(demoted.is_allowed());
+    BOOST_TEST(other.is_allowed());
 }
 
 BOOST_FIXTURE_TEST_CASE(an_aborted_transaction_is_one_problem_and_permits_nothing, fixture) {

@@ -12,8 +12,6 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
-#include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -235,45 +233,6 @@ BOOST_AUTO_TEST_CASE(any_rule_is_refused_or_exact) {
             BOOST_REQUIRE(wide{b.full} * 1'000 > exact);
     }
     BOOST_TEST(made > 20'000);
-}
-
-BOOST_AUTO_TEST_CASE(a_bare_rule_is_a_policy_named_after_its_text) {
-    BOOST_TEST(policy(gcra(5, 1s).burst(10)).name() == "5-s_burst_10");
-    BOOST_TEST(policy(cell(15, 30, 60s).named("x").shadow()).name() ==
-               "30-m_cell_burst_16_shadow_named_x");
-    const auto refused = [](const rule& r) {
-        return test::refusal(errc::invalid_policy, [&] { return policy{r}; });
-    };
-    BOOST_TEST(refused(gcra(0, 1s)) == "rule 'gcra': the count must be 1 to 9007199254740991 "
-                                       "(got 0)");
-    BOOST_TEST(refused(gcra(1, 1s).named("")) ==
-               "rule: the name is empty: 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
-}
-
-BOOST_AUTO_TEST_CASE(bare_rules_that_differ_have_policies_that_differ) {
-    const auto r = gcra(5, 1s);
-    const auto name = [](const rule& one) { return std::string{policy{one}.name()}; };
-    BOOST_TEST(name(r.named("x").shadow()) != name(r.named("x_shadow")));
-    const std::string start(63, 'x'); // the texts differ behind the 64th character only
-    const auto a = name(r.named(start + "a"));
-    const auto b = name(r.named(start + "b"));
-    BOOST_TEST(a != b);
-    BOOST_TEST(a.size() == 64U);
-    BOOST_TEST(b.size() == 64U);
-    BOOST_TEST(name(calendar(3, calendar_unit::day, 5h + 30min)) == "3_per_day_utc.5.30");
-    BOOST_TEST(name(calendar(3, calendar_unit::day, -5h)) == "3_per_day_utc-5");
-    std::set<std::string> names;
-    for (auto offset = -limits::max_utc_offset; offset <= limits::max_utc_offset; offset += 1min)
-        names.insert(name(calendar(3, calendar_unit::month, offset)));
-    BOOST_TEST(names.size() == 2U * 1'080U + 1U);
-    auto random = test::random_rules{5};
-    std::map<std::string, std::string> texts;
-    for (int i = 0; i < 20'000; ++i) {
-        const auto one = random.sensible();
-        const auto [known, is_new] = texts.try_emplace(name(one), to_string(one));
-        BOOST_REQUIRE_MESSAGE(known->second == to_string(one), known->first);
-    }
-    BOOST_TEST(a == name(r.named(start + "a")));
 }
 
 BOOST_AUTO_TEST_CASE(state_tags_stay_what_they_are_since_servers_hold_them) {

@@ -71,9 +71,11 @@ BOOST_AUTO_TEST_CASE(a_cluster_node_that_does_not_serve_the_key_is_a_cause_to_be
     check("CROSSSLOT Keys in request don't hash to the same slot", errc::wrong_node,
           recovery::keep);
     check("CLUSTERDOWN Hash slot not served", errc::wrong_node, recovery::keep);
-    check("ERR Script attempted to access a non local key in a cluster node script: 0123, on "
+    for (const auto* text :
+         {"ERR Script attempted to access a non local key in a cluster node script: 0123, on "
           "@user_script:1.",
-          errc::wrong_node, recovery::keep);
+          "ERR Attempted to access a non local key in a cluster node script: on @user_script:1."})
+        check(text, errc::wrong_node, recovery::keep);
     check("TRYAGAIN Multiple keys request during rehashing of slot", errc::server_error,
           recovery::keep);
 }
@@ -127,10 +129,16 @@ BOOST_AUTO_TEST_CASE(a_command_that_the_server_does_not_know_is_not_allowed) {
           "ERR unknown command `EVALSHA`, with args beginning with: `01`, ",
           "ERR unknown subcommand 'LOAD'. Try SCRIPT HELP.",
           "ERR Unknown Redis command called from script script: 0123, on @user_script:12.",
+          "ERR Unknown command called from script script: 0123, on @user_script:12.", // Valkey
+          "ERR Unknown command called from script script: on @user_script:12.",
           "ERR Error running script (call to f_0123): @user_script:12: @user_script: 12: Unknown "
           "Redis command called from Lua script",
           "@user_script: 12: Unknown Redis command called from Lua script"})
         check(text, errc::auth_failed, recovery::keep);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_without_lua_runs_no_script) {
+    check("ERR Could not find scripting engine 'lua'", errc::auth_failed, recovery::keep);
 }
 
 BOOST_AUTO_TEST_CASE(a_denied_key_is_distinguished_from_a_denied_command) {
@@ -168,6 +176,7 @@ BOOST_AUTO_TEST_CASE(another_error_of_a_script_may_have_come_half_way) {
 BOOST_AUTO_TEST_CASE(another_error_of_a_command_ran_nothing) {
     check("ERR wrong number of arguments for 'get' command", errc::server_error, recovery::keep);
     check("", errc::server_error, recovery::keep);
+    check("ERR value is not an integer or out of range", errc::key_conflict, recovery::keep);
     check("noscript", errc::outcome_unknown,
           recovery::keep); // it is said in capitals or not at all
 }

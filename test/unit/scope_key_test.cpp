@@ -26,7 +26,7 @@ using namespace colimit;
 using namespace std::string_view_literals;
 namespace ip = boost::asio::ip;
 
-[[nodiscard]] std::string text(const key& k) {
+[[nodiscard]] std::string text(const scoped_key& k) {
     return std::string{k.view()};
 }
 
@@ -37,7 +37,7 @@ namespace ip = boost::asio::ip;
 /// A scope and its parts, by kind and text, which a key must distinguish.
 using meaning = std::vector<std::pair<int, std::string>>;
 
-[[nodiscard]] key built(const meaning& m) {
+[[nodiscard]] scoped_key built(const meaning& m) {
     auto k = m[0].first == 0 ? key::global() : key::user(m[0].second);
     for (std::size_t i = 1; i < m.size(); ++i)
         k = m[i].first == 0 ? k.route(m[i].second) : k.part(m[i].second);
@@ -125,6 +125,16 @@ BOOST_AUTO_TEST_CASE(a_digest_stands_for_a_long_part_and_the_others_stay_readabl
     // One that is long only when it is escaped, and one of the same digest's digits.
     BOOST_TEST(text(key::user(std::string(50, ';'))).starts_with("user#"));
     BOOST_TEST(text(key::user(k.substr(13, 32))) != text(key::user(fits + "r")));
+}
+
+BOOST_AUTO_TEST_CASE(any_key_takes_an_address_in_its_canonical_form) {
+    const auto u = key::user("a").route("/x");
+    BOOST_TEST(text(u.address("2001:DB8:0:7:0::1")) == "user=a;route=/x;ip=2001:db8:0:7::/64");
+    BOOST_TEST((u.address("2001:db8:0:7::9") == u.address(ip::make_address("2001:db8:0:7::1"))));
+    BOOST_TEST(text(key::global().address("::ffff:192.0.2.1")) == "global;ip=192.0.2.1");
+    BOOST_TEST(text(u.address("192.0.2.77", {.v4 = 24})) == "user=a;route=/x;ip=192.0.2.0/24");
+    BOOST_TEST(text(u.address("192.0.2.1")) != text(u.part("192.0.2.1")));
+    BOOST_CHECK_THROW((void)u.address("192.0.2.1:80"), error);
 }
 
 BOOST_AUTO_TEST_CASE(keys_stay_within_what_is_stored_as_it_is_however_many_parts_they_have) {

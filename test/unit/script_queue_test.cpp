@@ -380,14 +380,4 @@ BOOST_FIXTURE_TEST_CASE(cancelled_batches_in_flight_do_not_count_among_those_tha
     bench.queue.fail_all(errc::closed);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_push_answers_nothing, fixture) {
-    auto server = script_double{rules};
-    auto& op = ask("a");
-    const auto sent = write_calls().at(0);
-    BOOST_TEST((reply(">2\r\n$10\r\ninvalidate\r\n$-1\r\n") == redis::recovery::keep));
-    BOOST_TEST(op.is_held);
-    BOOST_TEST((reply(server.answer(sent).bytes()) == redis::recovery::keep));
-    BOOST_TEST(op.is_allowed());
-}
-
 BOOST_AUTO_TEST_SUITE_END()

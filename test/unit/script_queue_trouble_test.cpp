@@ -33,7 +33,8 @@ const auto rules = policy{"p", gcra(100, 1s)};
 
 /// Batches of two keys, so that it is easy to have several, and more than fly at once.
 struct fixture : script_queue_bench {
-    fixture() : script_queue_bench({.prefix = "t", .batch_size = 2, .batches_in_flight = 3}) {}
+    fixture() : fixture({.prefix = "t", .batch_size = 2, .batches_in_flight = 3}) {}
+    explicit fixture(redis::queue_settings s) : script_queue_bench(std::move(s)) {}
 
     fake_operation& ask(std::string_view key, detail::call_request q = {}) {
         auto& op = ops.emplace_back(q);
@@ -64,6 +65,51 @@ struct permission_reports : redis::error_sink {
 };
 
 } // namespace
+
+/// Behind Sentinel, the next connection is one to a master.
+BOOST_AUTO_TEST_CASE(batches_that_a_read_only_server_refused_are_sent_to_the_next_in_their_order) {
+    auto f = fixture{{.prefix = "t",
+                      .batch_size = 2,
+                      .batches_in_flight = 2,
+                      .max_in_flight = 100,
+                      .keeps_read_only = true}};
+    f.ask_all({"a", "b", "c", "d", "e"});
+    f.queue.withdraw(f.ops[1], errc::deadline_exceeded);
+    const auto first = f.write_calls();
+    BOOST_REQUIRE(first.size() == 2U);
+    constexpr std::string_view read_only = "READONLY You can't write against a read only replica.";
+    // One key of the batch was denied, so nothing had to be written.
+    auto refused = script_double{rules}.answer(first[1]);
+    refused.values[1] = read_only;
+    refused.statuses = ".e";
+    BOOST_TEST(
+        (f.reply("-" + std::string{read_only} + "\r\n") == redis::recovery::leave_read_only));
+    f.queue.withdraw(f.ops[3], errc::deadline_exceeded);
+    BOOST_TEST((f.reply(refused.bytes()) == redis::recovery::leave_read_only));
+    BOOST_TEST(!f.queue.expects_reply());
+    BOOST_TEST(f.take_done().size() == 2U); // those that were withdrawn
+    f.queue.lose_connection(f.position);
+    f.position = 0;
+    f.queue.begin_connection({});
+    const auto again = f.write_calls();
+    BOOST_REQUIRE(again.size() == 2U);
+    BOOST_TEST(again[0].keys == std::vector{first[0].keys.at(0)}, boost::test_tools::per_element());
+    BOOST_TEST(again[1].keys == std::vector{first[1].keys.at(0)}, boost::test_tools::per_element());
+    for (const auto& call : again)
+        BOOST_TEST((f.reply(f.server.answer(call).bytes()) == redis::recovery::keep));
+    BOOST_TEST((f.reply(f.server.answer(f.write_calls().at(0)).bytes()) == redis::recovery::keep));
+    for (const auto i : {0U, 2U, 4U})
+        BOOST_TEST(f.ops[i].is_allowed());
+}
+
+BOOST_FIXTURE_TEST_CASE(without_sentinel_a_read_only_server_ends_its_calls, fixture) {
+    auto& op = ask("a");
+    auto refused = server.answer(write_calls().at(0));
+    refused.values[0] = "READONLY You can't write against a read only replica.";
+    refused.statuses = "e";
+    BOOST_TEST((reply(refused.bytes()) == redis::recovery::leave_read_only));
+    BOOST_TEST(op.ended(errc::unavailable));
+}
 
 BOOST_FIXTURE_TEST_CASE(a_batch_whose_script_was_forgotten_is_sent_again_with_its_text, fixture) {
     auto& op = ask("a");

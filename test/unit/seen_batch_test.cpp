@@ -2,6 +2,7 @@
 //
 // Batches of ids: what is said to the script `seen`, and which answers are believed.
 
+#include <base/bytes.hpp>
 #include <colimit/bloom_filter.hpp>
 #include <core/bloom.hpp>
 #include <policy/policy_data.hpp>
@@ -13,7 +14,10 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <array>
+#include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -33,8 +37,8 @@ struct fixture {
         batch.start(detail::access::data(f), detail::store_clock, 7);
     }
 
-    fake_operation& add(std::string_view id) {
-        auto& op = ops.emplace_back(detail::call_request{});
+    fake_operation& add(std::string_view id, detail::verb v = detail::verb::allow) {
+        auto& op = ops.emplace_back(detail::make_lookup(v, {}));
         batch.add(op, "t", id);
         return op;
     }
@@ -93,6 +97,58 @@ BOOST_FIXTURE_TEST_CASE(ids_are_asked_by_their_block_in_both_generations, fixtur
         calls.append(2, '\0').append(mark); // block 0
     }
     BOOST_TEST(words.back() == calls);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_id_that_is_only_looked_up_is_marked_in_the_number_of_its_block,
+                        fixture) {
+    add("a", detail::verb::peek);
+    const auto words = encode();
+    const auto& shape = *detail::access::data(one_block)->filter;
+    auto mark = std::string{};
+    redis::append_mark(mark, shape, core::bits_of(shape, "a"));
+    BOOST_TEST(words.back() == (std::string{"\0\x40", 2} + mark));
+    BOOST_TEST(read("1", "7 0 1 0 -").has_value());
+    BOOST_TEST(!ops.front().result.allowed());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_block_that_is_inspected_is_asked_for_a_range_and_answers_with_two_numbers,
+                        fixture) {
+    auto& id = add("a");
+    auto& block = ops.emplace_back(detail::make_inspection(detail::store_clock));
+    block.attached = std::make_unique<detail::block_bits>();
+    batch.add(block, "t", "0");
+    const auto& shape = *detail::access::data(one_block)->filter;
+    const auto end = std::to_string(shape.block_bytes() - 1);
+    auto sent = std::string{"\0\x80\1"
+                            "8",
+                            4};
+    sent.append(1, static_cast<char>(end.size())).append(end).append(shape.line_bytes(), '\0');
+    BOOST_TEST(encode().back().ends_with(sent));
+    auto facts = std::string{"0"};
+    detail::append_double(facts, 5);
+    detail::append_double(facts, 3);
+    BOOST_TEST(read(facts, "7 0 1 1 -").has_value());
+    BOOST_TEST(id.result.allowed());
+    const auto found = static_cast<detail::block_bits&>(*block.attached).set;
+    BOOST_TEST(found[0] == 5);
+    BOOST_TEST(found[1] == 3);
+}
+
+BOOST_AUTO_TEST_CASE(numbers_of_bits_that_cannot_be_are_not_believed) {
+    const auto& shape = *detail::access::data(one_block)->filter;
+    const auto most = std::int64_t{8} * shape.lines * shape.line_bytes();
+    const auto believed = [&](std::int64_t number, std::size_t cut) {
+        auto facts = std::string{};
+        detail::append_double(facts, 0);
+        detail::append_double(facts, number);
+        auto rest = std::string_view{facts}.substr(0, facts.size() - cut);
+        auto set = std::array<std::int64_t, 2>{};
+        return redis::take_bits(rest, shape, set) && set[1] == number && rest.empty();
+    };
+    BOOST_TEST(believed(most, 0));
+    BOOST_TEST(!believed(most + 1, 0));
+    BOOST_TEST(!believed(-1, 0));
+    BOOST_TEST(!believed(5, 1));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_batch_takes_as_many_ids_as_keys_even_of_one_block, fixture) {

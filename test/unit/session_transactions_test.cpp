@@ -50,6 +50,15 @@ BOOST_AUTO_TEST_CASE(for_transactions_no_script_is_loaded_and_the_facts_of_the_s
     BOOST_TEST(c.session.facts().answered == c.now - 10);
 }
 
+BOOST_AUTO_TEST_CASE(the_longest_handshake_is_read_to_its_end) {
+    auto c = session_bench{{.user = "", .password = "secret", .database = 3, .transactions = true}};
+    c.open();
+    (void)c.reply(hello_reply);
+    (void)c.reply(test::ok);
+    c.reply_facts();
+    BOOST_TEST((c.probe() == action::serve));
+}
+
 BOOST_AUTO_TEST_CASE(where_info_is_not_allowed_the_time_stands_for_the_run) {
     auto c = session_bench{transactions};
     c.open();
@@ -96,12 +105,14 @@ BOOST_AUTO_TEST_CASE(of_several_denied_commands_the_first_is_quoted_and_all_are_
     for (const auto* reply :
          {"+QUEUED\r\n", "-NOPERM no 'zrevrange'\r\n", "-NOPERM no 'zadd'\r\n", "+QUEUED\r\n",
           "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "-NOPERM no 'zremrangebyrank'\r\n",
-          "+QUEUED\r\n", "-ERR wrong number of arguments for 'zadd' command\r\n",
+          "+QUEUED\r\n", "-NOPERM no 'set'\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n",
+          "+QUEUED\r\n", "+QUEUED\r\n", "-NOPERM no 'getdel'\r\n",
+          "-ERR wrong number of arguments for 'zadd' command\r\n",
           "-EXECABORT Transaction discarded because of previous errors.\r\n"})
         end = c.reply(reply);
     BOOST_TEST((end == action::disconnect));
     BOOST_TEST(errors.text == "NOPERM no 'zrevrange'; denied commands: ZREVRANGE ZADD");
-    BOOST_TEST(c.session.denied_commands() == "ZREMRANGEBYRANK");
+    BOOST_TEST(c.session.denied_commands() == "ZREMRANGEBYRANK SET GETDEL");
 }
 
 BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_access_is_reported_and_the_server_is_used) {

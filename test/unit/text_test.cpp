@@ -53,6 +53,45 @@ BOOST_AUTO_TEST_CASE(a_count_and_a_period_are_a_gcra_rule) {
     check_rule("0/0s", colimit::gcra(0, 0s)); // whether it makes a rule is the policy's question
 }
 
+BOOST_AUTO_TEST_CASE(the_count_of_a_continuous_bucket_may_have_a_fraction) {
+    check_rule("0.5/s", colimit::gcra(1, 2s));
+    check_rule("0.5/s leaky_bucket burst 10", colimit::leaky_bucket(10, 1, 2s));
+    check_rule("1.5 per 10m token_bucket", colimit::token_bucket(2, 3, 20min));
+    check_rule("0.333/s", colimit::gcra(333, 1000s).burst(1));
+    check_rule("12.0/s", colimit::gcra(12, 1s));
+    check_rule("0.50/us initially 0", colimit::gcra(1, 2us).initially(0));
+    check_rule("0.0/s", colimit::gcra(0, 1s));
+    const std::string most = "922337203685477579.9"; // as many digits as 64 bits take
+    check_rule(most + "/s",
+               colimit::gcra(9'223'372'036'854'775'799, 10s).burst(922'337'203'685'477'580));
+}
+
+BOOST_AUTO_TEST_CASE(a_fraction_that_is_not_exact_is_refused) {
+    const std::string where = "rule text, character 1: ";
+    for (const std::string kind : {"fixed_window", "sliding_window", "sliding_log", "distinct"})
+        check_reason("0.5/s " + kind,
+                     where + "a fraction is for buckets that are refilled continuously; " + kind +
+                         " needs a whole number");
+    check_reason("0.5 per month", where + "a fraction is for buckets that are refilled "
+                                          "continuously; calendar needs a whole number");
+    check_reason("0.5/s stepwise", where + "a fraction is for buckets that are refilled "
+                                           "continuously; gcra needs a whole number with stepwise "
+                                           "or aligned");
+    check_reason("0.0000000001/s", where + "the fraction cannot be counted exactly: 1 per "
+                                           "10000000000 periods take longer than 100 years");
+    check_reason("9223372036854775807.1/s",
+                 where + "the count has too many digits to be counted exactly");
+    check_reason("0.0000000000000000001/us",
+                 where + "the count has too many digits to be counted exactly");
+    check_reason("0./s", where + "expected a count, a number such as 20 or 0.5, found '0.'");
+    check_reason(".5/s", where + "expected a count, a number such as 20 or 0.5, found '.5'");
+    check_reason("0.5.5/s", where + "expected a count, a number such as 20 or 0.5, found '0.5.5'");
+    check_reason("5/s burst 1.5",
+                 "rule text, character 11: expected a capacity, a whole number, found '1.5'");
+    check_reason("5/0.5s", "rule text, character 4: expected a unit of time (us, ms, s, m, h, d, "
+                           "week, month, year), found '.5s'");
+}
+
 BOOST_AUTO_TEST_CASE(every_unit_has_its_names_and_plurals) {
     const std::array<std::pair<std::string_view, std::chrono::microseconds>, 30> units{
         {{"us", 1us},
@@ -209,16 +248,22 @@ BOOST_AUTO_TEST_CASE(semicolons_join_rules_and_one_more_at_the_end_does_no_harm)
     BOOST_TEST((rules[1] == colimit::gcra(200, day).named("day")));
     BOOST_TEST((rules[2] == colimit::gcra(5, 1s)));
     BOOST_TEST(parse_rules("1/s;1/s;1/s;1/s;1/s;1/s;1/s;1/s;").size() == 8U);
-    check_reason("1/s;;1/s", "rule text, character 5: expected a count, a whole number, found ';'");
-    check_reason("1/s;;", "rule text, character 5: expected a count, a whole number, found ';'");
+    check_reason("1/s;;1/s",
+                 "rule text, character 5: expected a count, a number such as 20 or 0.5, found ';'");
+    check_reason("1/s;;",
+                 "rule text, character 5: expected a count, a number such as 20 or 0.5, found ';'");
     check_reason("1/s;1/s;1/s;1/s;1/s;1/s;1/s;1/s; 2/s",
                  "rule text, character 34: too many rules (at most 8)");
 }
 
 BOOST_AUTO_TEST_CASE(a_text_without_a_rule_is_refused) {
-    check_reason("", "rule text, character 1: expected a count, a whole number, found the end");
-    check_reason("  ", "rule text, character 3: expected a count, a whole number, found the end");
-    check_reason(";", "rule text, character 1: expected a count, a whole number, found ';'");
+    check_reason(
+        "", "rule text, character 1: expected a count, a number such as 20 or 0.5, found the end");
+    check_reason(
+        "  ",
+        "rule text, character 3: expected a count, a number such as 20 or 0.5, found the end");
+    check_reason(";",
+                 "rule text, character 1: expected a count, a number such as 20 or 0.5, found ';'");
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_says_what_stands_where_and_what_may) {
@@ -243,12 +288,13 @@ BOOST_AUTO_TEST_CASE(a_refusal_says_what_stands_where_and_what_may) {
     check_reason("5/s utc8", "rule text, character 5: " + words + "'utc8'");
 }
 
-BOOST_AUTO_TEST_CASE(numbers_have_no_sign_fraction_or_tail) {
-    for (const auto* const text :
-         {"-5/s", "+5/s", ".5/s", "1.5/s", "1e3/s", "0x10/s", "1'000/s", "5s/s", "NaN/s", "inf/s"})
-        BOOST_TEST(reason(text).starts_with(
-                       "rule text, character 1: expected a count, a whole number, found '"),
-                   text << ": " << reason(text));
+BOOST_AUTO_TEST_CASE(numbers_have_no_sign_or_tail) {
+    for (const auto* const text : {"-5/s", "+5/s", ".5/s", "1.5e3/s", "1e3/s", "0x10/s", "1'000/s",
+                                   "5s/s", "NaN/s", "inf/s"})
+        BOOST_TEST(
+            reason(text).starts_with(
+                "rule text, character 1: expected a count, a number such as 20 or 0.5, found '"),
+            text << ": " << reason(text));
     check_reason("5/s burst 10named x",
                  "rule text, character 11: expected a capacity, a whole number, found '10named'");
     check_reason("5/-1s", "rule text, character 3: expected a unit of time "

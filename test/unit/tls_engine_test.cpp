@@ -102,7 +102,7 @@ struct conversation {
     explicit conversation(const tls_options& options = {.ca_file = all().authority.file()},
                           const std::string& host = "localhost",
                           const std::function<void(SSL_CTX*)>& adjust = {})
-        : other(adjust), context(options, host), link(std::make_unique<tls_engine>(context)) {}
+        : other(adjust), context(options), link(std::make_unique<tls_engine>(context, host)) {}
 
     void to_link(std::string_view bytes) {
         while (!bytes.empty()) {

@@ -5,7 +5,9 @@
 
 #pragma once
 
+#include <colimit/bloom_filter.hpp>
 #include <colimit/detail/operation.hpp>
+#include <colimit/seen_item.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/append.hpp>
@@ -39,7 +41,14 @@ struct call {
     std::string_view key{};
     const std::shared_ptr<const policy_data>* policy = nullptr;
     detail::call_request request{};
+    // The parts of a call of several.
     std::span<check_item> checks{};
+    std::span<seen_item> ids{};
+    std::span<const std::string_view> members{};
+
+    [[nodiscard]] std::size_t parts() const noexcept {
+        return checks.size() + ids.size() + members.size();
+    }
 };
 
 [[nodiscard]] const asio::any_io_executor& executor_of(const limiter_core& core) noexcept;
@@ -68,6 +77,26 @@ struct whole_decision {
 struct was_seen {
     [[nodiscard]] bool operator()(const operation& op) const noexcept {
         return !op.ec && !op.result.allowed();
+    }
+};
+
+/// For `count_distinct`.
+struct counted_members {
+    [[nodiscard]] std::int64_t operator()(const operation& op) const noexcept {
+        if (op.ec)
+            return 0;
+        const auto& status = op.result.rules[op.request.rule];
+        return status.limit - status.balance;
+    }
+};
+
+/// Returns the state of the filter that a call without an error has inspected.
+[[nodiscard]] filter_status status_of(const operation& op) noexcept;
+
+/// For `filter_status`.
+struct inspected_filter {
+    [[nodiscard]] filter_status operator()(const operation& op) const noexcept {
+        return op.ec ? filter_status{} : status_of(op);
     }
 };
 

@@ -22,10 +22,16 @@ enum class verb : std::uint8_t {
     reserve,   ///< `allow`, or a reservation within the next `at_least` microseconds
     unreserve, ///< refunds `cost` if the state still recovers fully at `at_least`
     once,      ///< allows the first call, then denies all for `cost` microseconds
+    inspect,   ///< counts the bits that are set in a block of a filter
 };
 
 /// The value of `now` for the store's own clock.
 inline constexpr std::int64_t store_clock = -1;
+
+/// The value of `rule` if the policy does not have it.
+inline constexpr std::uint8_t no_rule = 255;
+
+struct policy_data;
 
 struct call_request {
     detail::verb verb = verb::allow;
@@ -34,6 +40,7 @@ struct call_request {
     std::int64_t now = store_clock;
     std::string_view member = {}; ///< lives until the call is initiated
     bool has_member = false;
+    std::uint8_t rule = no_rule; ///< the index of the one that `count_distinct` counts
 };
 
 /// Returns a supplied time in microseconds. A time before 1970 becomes -2, so that it is an error
@@ -64,8 +71,22 @@ struct call_request {
     return {v, duration, 0, clock_of(o.now)};
 }
 
+/// Returns the request of `seen` (allow) or `probably_seen` (peek).
+[[nodiscard]] constexpr call_request make_lookup(verb v, const reset_options& o) noexcept {
+    return {.verb = v, .now = clock_of(o.now)};
+}
+
+/// Returns the request of `filter_status`.
+[[nodiscard]] constexpr call_request make_inspection(std::int64_t now) noexcept {
+    return {.verb = verb::inspect, .cost = 0, .at_least = 0, .now = now};
+}
+
+/// Returns the request of `count_distinct`: a peek of cost 0.
+[[nodiscard]] call_request make_count(const policy_data& p, const count_options& o) noexcept;
+
 [[nodiscard]] constexpr call_request make_request(const wait_options& o) noexcept {
-    return {verb::reserve, o.cost, o.max_wait.count()};
+    return {verb::reserve,       o.cost, o.max_wait.count(), clock_of(o.now), o.member.value_or(""),
+            o.member.has_value()};
 }
 
 } // namespace colimit::detail

@@ -11,6 +11,7 @@
 #include <colimit/error.hpp>
 #include <colimit/failure_mode.hpp>
 
+#include <boost/core/noncopyable.hpp>
 #include <boost/intrusive/list_hook.hpp>
 
 #include <array>
@@ -33,17 +34,22 @@ enum class call_kind : std::uint8_t {
     ready,   ///< waits for the store, without a key
     one,     ///< one verb for one key
     once,    ///< `once`, under the limiter's own policy
-    each,    ///< each check on its own: `allow_many`
+    wait,    ///< `wait` without a reservation: asks, and asks again
+    count,   ///< the members of one key under a `distinct` rule
+    inspect, ///< a block of a filter
+    each,    ///< each part on its own: `allow_many`, `seen_many`, `charge_members`, `filter_status`
     all,     ///< all checks or none: `allow_all`
     release, ///< releases a reservation, without a caller
 };
 
 /// State of a call with several steps.
-struct attachment {
-    attachment() = default;
-    attachment(const attachment&) = delete;
-    attachment& operator=(const attachment&) = delete;
+struct attachment : boost::noncopyable {
     virtual ~attachment() = default;
+};
+
+/// The bits that are set in the sampled part of a block, in its current and previous generation.
+struct block_bits final : attachment {
+    std::array<std::int64_t, 2> set{};
 };
 
 /// The position of the call's denial in the deny cache.
@@ -86,7 +92,7 @@ struct operation
     std::int64_t sent_at = 0;           ///< of the same clock, not after its first byte was sent
     detail::deny_cache_slot denied_at;
     detail::call_request request;
-    std::span<check_item> checks; ///< of `allow_all` and `allow_many`
+    std::span<check_item> checks; ///< of `allow_all`
     std::unique_ptr<attachment> attached;
     detail::fallback_context fallback;
     error_code ec;

@@ -19,8 +19,7 @@ found == fixed and
 --@block write
 @lifetime@
 if expires >= now + matters and expires < edge + 2 * matters then
-    -- The key does not expire before the state matters no more: the changed bytes are written in
-    -- place.
+    -- The key outlives the state: the changed bytes are written in place.
     local done = guarded('SETRANGE', KEYS[k], @in_place@)
     if done ~= value_size then note(k, 'e', done.err) end
 else

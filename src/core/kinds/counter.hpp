@@ -103,7 +103,7 @@ struct counter : versioned<false> {
         return is_other(s) ? steps::lifetime(l, s, now) : reset_after(l, s, now);
     }
 
-    static bool is_full(const compiled_rule& /*l*/, const rule_state& s) noexcept {
+    static bool is_full(const compiled_rule&, const rule_state& s) noexcept {
         return s.debt == 0 && (s.capacity == 0 || (is_other(s) && s.capacity > 0));
     }
 

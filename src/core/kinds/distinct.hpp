@@ -40,13 +40,12 @@ struct distinct : kind_base {
         return available(l, s, amount, now) >= amount ? 0 : until(s.t, now);
     }
 
-    static void charge(const compiled_rule& /*l*/, rule_state& s, int64_t /*cost*/,
+    static void charge(const compiled_rule&, rule_state& s, int64_t /*cost*/,
                        int64_t /*now*/) noexcept {
         s.debt = s.num;
     }
 
-    static int64_t reset_after(const compiled_rule& /*l*/, const rule_state& s,
-                               int64_t now) noexcept {
+    static int64_t reset_after(const compiled_rule&, const rule_state& s, int64_t now) noexcept {
         return s.debt == 0 ? 0 : until(s.t, now);
     }
 

@@ -31,22 +31,20 @@ struct kind_base {
 
     static int64_t full_recovery(const compiled_rule& l) noexcept { return l.period; }
 
-    static bool advance(const compiled_rule& /*l*/, rule_state& /*s*/, int64_t /*now*/) noexcept {
+    static bool advance(const compiled_rule&, rule_state&, int64_t /*now*/) noexcept {
         return false;
     }
     static int64_t available(const compiled_rule& l, const rule_state& s, int64_t amount,
                              int64_t /*now*/) noexcept {
         return available_of(amount, l.full - s.debt);
     }
-    static void refund(const compiled_rule& /*l*/, rule_state& /*s*/, int64_t /*cost*/) noexcept {}
-    static void fold(const compiled_rule& /*l*/, rule_state& /*s*/) noexcept {}
+    static void refund(const compiled_rule&, rule_state&, int64_t /*cost*/) noexcept {}
+    static void fold(const compiled_rule&, rule_state&) noexcept {}
     static int64_t balance(const compiled_rule& l, const rule_state& s, int64_t /*now*/) noexcept {
         return l.full - s.debt;
     }
-    static bool is_full(const compiled_rule& /*l*/, const rule_state& s) noexcept {
-        return s.debt == 0;
-    }
-    static rule_state stricter(const compiled_rule& /*l*/, const rule_state& a,
+    static bool is_full(const compiled_rule&, const rule_state& s) noexcept { return s.debt == 0; }
+    static rule_state stricter(const compiled_rule&, const rule_state& a,
                                const rule_state& b) noexcept {
         return larger(a, b);
     }

@@ -2,8 +2,7 @@
 //
 // A lockout denies every call for a time: after a grant (`prevent_duplicate`), after `block`, and
 // after the first call of `once`. The state is a `debt` of microseconds since `t`. A lockout does
-// not limit an amount: the slot behind the rules of a policy has it, and evaluate.cpp reads its
-// duration.
+// not limit an amount: it is in the slot behind the rules, and evaluate.cpp reads its duration.
 
 #pragma once
 
@@ -57,38 +56,36 @@ struct lockout : kind_base {
         set(s, duration, versions::whole(s), now);
     }
 
-    static int64_t available(const compiled_rule& /*l*/, const rule_state& s, int64_t amount,
+    static int64_t available(const compiled_rule&, const rule_state& s, int64_t amount,
                              int64_t /*now*/) noexcept {
         return s.debt > 0 ? nothing_fits : amount;
     }
 
-    static int64_t wait_for(const compiled_rule& /*l*/, const rule_state& s, int64_t /*amount*/,
+    static int64_t wait_for(const compiled_rule&, const rule_state& s, int64_t /*amount*/,
                             int64_t /*now*/) noexcept {
         return s.debt;
     }
 
     /// Does nothing: a grant restarts the lockout.
-    static void charge(const compiled_rule& /*l*/, rule_state& /*s*/, int64_t /*cost*/,
+    static void charge(const compiled_rule&, rule_state&, int64_t /*cost*/,
                        int64_t /*now*/) noexcept {}
 
-    static void fold(const compiled_rule& /*l*/, rule_state& s) noexcept {
+    static void fold(const compiled_rule&, rule_state& s) noexcept {
         s.debt = versions::whole(s);
         s.capacity = 1;
     }
 
-    static int64_t reset_after(const compiled_rule& /*l*/, const rule_state& s,
+    static int64_t reset_after(const compiled_rule&, const rule_state& s,
                                int64_t /*now*/) noexcept {
         return s.debt;
     }
 
-    static int64_t lifetime(const compiled_rule& /*l*/, const rule_state& s,
-                            int64_t /*now*/) noexcept {
+    static int64_t lifetime(const compiled_rule&, const rule_state& s, int64_t /*now*/) noexcept {
         return s.debt;
     }
 
     /// Returns no debt: shared states record separately until when evicted lockouts deny.
-    static rule_state owing(const compiled_rule& /*l*/, int64_t /*duration*/,
-                            int64_t now) noexcept {
+    static rule_state owing(const compiled_rule&, int64_t /*duration*/, int64_t now) noexcept {
         return {.t = now, .debt = 0, .num = 1, .capacity = 1};
     }
 

@@ -29,7 +29,7 @@ struct log : kind_base {
                 .counts_denied = r.counts_denied()};
     }
 
-    static int64_t wait_for(const compiled_rule& /*l*/, const rule_state& s, int64_t /*amount*/,
+    static int64_t wait_for(const compiled_rule&, const rule_state& s, int64_t /*amount*/,
                             int64_t now) noexcept {
         return until(s.capacity, now);
     }
@@ -44,16 +44,12 @@ struct log : kind_base {
     }
 
     /// The rule's own state is not stored, so it has no lifetime and is always full.
-    static int64_t lifetime(const compiled_rule& /*l*/, const rule_state& /*s*/,
-                            int64_t /*now*/) noexcept {
+    static int64_t lifetime(const compiled_rule&, const rule_state&, int64_t /*now*/) noexcept {
         return 0;
     }
-    static bool is_full(const compiled_rule& /*l*/, const rule_state& /*s*/) noexcept {
-        return true;
-    }
+    static bool is_full(const compiled_rule&, const rule_state&) noexcept { return true; }
     /// Returns no state: shared states have one log per policy instead.
-    static rule_state owing(const compiled_rule& /*l*/, int64_t /*duration*/,
-                            int64_t /*now*/) noexcept {
+    static rule_state owing(const compiled_rule&, int64_t /*duration*/, int64_t /*now*/) noexcept {
         return {};
     }
 };

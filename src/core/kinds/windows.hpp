@@ -45,8 +45,7 @@ struct windowed : repaid_in_steps<Boundaries, false> {
         return amount <= l.full - s.debt ? 0 : s.t - now;
     }
 
-    static int64_t reset_after(const compiled_rule& /*l*/, const rule_state& s,
-                               int64_t now) noexcept {
+    static int64_t reset_after(const compiled_rule&, const rule_state& s, int64_t now) noexcept {
         return s.debt == 0 ? 0 : s.t - now;
     }
 

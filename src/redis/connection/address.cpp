@@ -5,6 +5,7 @@
 // text that may be secret: in `redis://alice:secret`, where `@host` was forgotten, the password is
 // at the position of a port.
 
+#include <base/bytes.hpp>
 #include <colimit/error.hpp>
 #include <colimit/limits.hpp>
 #include <redis/connection/address.hpp>
@@ -17,14 +18,19 @@
 namespace colimit::redis {
 namespace {
 
+using detail::is_digit;
+using detail::lower;
+
 constexpr auto npos = std::string_view::npos;
 constexpr std::int64_t most_database = 1'000'000;
 constexpr std::size_t longest_host = 253;
 /// sockaddr_un has 108 bytes for a path and the zero after it.
 constexpr std::size_t longest_path = 107;
+constexpr std::uint16_t sentinel_port = 26'379;
 constexpr std::string_view forms =
-    "memory:, redis://[user:password@]host[:port][/db], rediss:// (the same over TLS) or "
-    "unix:/path[?db=N]";
+    "memory:, redis://[user:password@]host[:port][/db], "
+    "redis+sentinel://[user:password@]host[:port],host[:port]/master[/db], rediss:// and "
+    "rediss+sentinel:// (the same over TLS) or unix:/path[?db=N]";
 
 /// A part of the address and the position of its first character.
 struct part {
@@ -39,14 +45,6 @@ struct part {
 [[noreturn]] void refuse(std::size_t at, const std::string& reason) {
     throw error{errc::invalid_config,
                 "server address, character " + std::to_string(at + 1) + ": " + reason};
-}
-
-[[nodiscard]] constexpr bool is_digit(char c) noexcept {
-    return c >= '0' && c <= '9';
-}
-
-[[nodiscard]] constexpr char lower(char c) noexcept {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
 [[nodiscard]] constexpr std::optional<unsigned> hex_digit(char c) noexcept {
@@ -137,23 +135,28 @@ constexpr auto port_or_password = number_kind{
     return authority.from(sign + 1);
 }
 
+[[nodiscard]] bool is_in_ipv6(char c) noexcept {
+    return hex_digit(c) || c == ':' || c == '.';
+}
+
+[[nodiscard]] bool is_in_name(char c) noexcept {
+    return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || c == '.' || c == '-' || c == '_';
+}
+
 void check_host(part host, bool is_ipv6) {
     if (host.text.empty())
         refuse(host.at, "expected a host");
     if (host.text.size() > longest_host)
         refuse(host.at, "the host is longer than 253 characters");
-    const auto belongs = [is_ipv6](char c) {
-        return is_ipv6 ? hex_digit(c) || c == ':' || c == '.'
-                       : is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || c == '.' ||
-                             c == '-' || c == '_';
-    };
-    const auto strange = std::ranges::find_if_not(host.text, belongs);
+    const auto strange = std::ranges::find_if_not(host.text, is_ipv6 ? is_in_ipv6 : is_in_name);
     if (strange != host.text.end())
         refuse(host.at + static_cast<std::size_t>(strange - host.text.begin()),
                is_ipv6 ? "invalid character in IPv6 address (allowed: 0-9 A-F a-f : .)"
                        : "invalid character in host name (allowed: A-Z a-z 0-9 . _ -)");
     if (is_ipv6 && host.text.find(':') == npos)
         refuse(host.at, "expected an IPv6 address in the brackets");
+    if (host.text.front() == '.')
+        refuse(host.at, "a host name cannot begin with a dot");
 }
 
 /// Returns `host` or `[IPv6]`, and the rest.
@@ -176,20 +179,79 @@ void check_host(part host, bool is_ipv6) {
     return {host, rest};
 }
 
-void read_redis(part rest, address& out) {
-    out.kind = address::kind::tcp;
+[[nodiscard]] host_port read_host_port(part text, std::uint16_t default_port,
+                                       const number_kind& kind) {
+    const auto [host, port] = split_host(text);
+    return {std::string{host.text},
+            port.text.empty() ? default_port
+                              : static_cast<std::uint16_t>(read_number(port.from(1), kind))};
+}
+
+/// The parts of an address with hosts: before its first slash, and from there on.
+struct authority_and_tail {
+    part hosts;
+    part tail;
+    bool has_credentials;
+};
+
+[[nodiscard]] authority_and_tail read_authority(part rest, address& out) {
     const auto slash = std::min(rest.text.find('/'), rest.text.size());
     const auto tail = rest.from(slash);
     if (tail.text.find('@') != npos)
         refuse(tail.at, "a '/' in a user or password must be written %2F");
-    const auto has_credentials = rest.until(slash).text.find('@') != npos;
-    const auto [host, port] = split_host(after_credentials(rest.until(slash), out));
-    out.host = host.text;
-    if (!port.text.empty())
-        out.port = static_cast<std::uint16_t>(
-            read_number(port.from(1), has_credentials ? port_kind : port_or_password));
+    const auto hosts = after_credentials(rest.until(slash), out);
+    return {hosts, tail, hosts.at != rest.at};
+}
+
+/// Reads `/db`, `/` or nothing.
+void read_database(part tail, address& out) {
     if (tail.text.size() > 1)
         out.database = static_cast<int>(read_number(tail.from(1), database_kind));
+}
+
+void read_redis(part rest, address& out) {
+    out.kind = address::kind::tcp;
+    const auto [hosts, tail, has_credentials] = read_authority(rest, out);
+    if (hosts.text.find(',') != npos)
+        refuse(hosts.at + hosts.text.find(','),
+               "several hosts; those of Sentinels are redis+sentinel://host,host/master");
+    auto server = read_host_port(hosts, out.port, has_credentials ? port_kind : port_or_password);
+    out.host = std::move(server.host);
+    out.port = server.port;
+    read_database(tail, out);
+}
+
+void read_hosts(part list, bool has_credentials, std::uint16_t default_port,
+                std::vector<host_port>& out) {
+    for (;;) {
+        const auto comma = std::min(list.text.find(','), list.text.size());
+        auto one = read_host_port(list.until(comma), default_port,
+                                  has_credentials ? port_kind : port_or_password);
+        if (std::ranges::find(out, one) != out.end())
+            refuse(list.at, "this host and port were given before");
+        if (out.size() == limits::max_hosts)
+            refuse(list.at, "too many hosts (at most " + std::to_string(limits::max_hosts) + ")");
+        out.push_back(std::move(one));
+        if (comma == list.text.size())
+            return;
+        list = list.from(comma + 1);
+    }
+}
+
+void read_sentinel(part rest, address& out) {
+    out.kind = address::kind::sentinel;
+    const auto [hosts, tail, has_credentials] = read_authority(rest, out);
+    read_hosts(hosts, has_credentials, sentinel_port, out.sentinels);
+    if (tail.text.size() < 2)
+        refuse(tail.end(), "expected '/' and the name of the master, as in sentinel.conf: "
+                           "redis+sentinel://host1,host2/mymaster");
+    const auto end = std::min(tail.text.find('/', 1), tail.text.size());
+    out.master = percent_decoded(tail.until(end).from(1));
+    if (out.master.empty())
+        refuse(tail.at + 1, "the name of the master is empty");
+    if (out.master.find('\0') != npos)
+        refuse(tail.at + 1, "the name of the master has a zero byte");
+    read_database(tail.from(end), out);
 }
 
 void read_unix(part rest, address& out) {
@@ -221,6 +283,27 @@ void read_unix(part rest, address& out) {
 
 } // namespace
 
+address address::at(const host_port& server) const {
+    auto out = *this;
+    out.kind = kind::tcp;
+    out.host = server.host;
+    out.port = server.port;
+    out.sentinels.clear();
+    out.master.clear();
+    return out;
+}
+
+std::string to_string(const host_port& server) {
+    const auto is_ipv6 = server.host.find(':') != std::string::npos;
+    return (is_ipv6 ? "[" + server.host + "]" : server.host) + ":" + std::to_string(server.port);
+}
+
+bool is_host(std::string_view text) noexcept {
+    const auto is_ipv6 = text.find(':') != npos;
+    return !text.empty() && text.size() <= longest_host && text.front() != '.' &&
+           std::ranges::all_of(text, is_ipv6 ? is_in_ipv6 : is_in_name);
+}
+
 address parse_address(std::string_view text) {
     if (text.size() > limits::max_address_bytes)
         refuse(limits::max_address_bytes, "the address is longer than " +
@@ -228,16 +311,21 @@ address parse_address(std::string_view text) {
                                               " characters");
     const auto whole = part{text};
     auto out = address{};
-    const auto secret = after_scheme(whole, "rediss://");
-    if (const auto rest = secret ? secret : after_scheme(whole, "redis://"))
+    const auto either = [&](std::string_view secret, std::string_view plain) {
+        const auto rest = after_scheme(whole, secret);
+        out.tls = out.tls || rest;
+        return rest ? rest : after_scheme(whole, plain);
+    };
+    if (const auto rest = either("rediss://", "redis://"))
         read_redis(*rest, out);
+    else if (const auto named = either("rediss+sentinel://", "redis+sentinel://"))
+        read_sentinel(*named, out);
     else if (const auto path = after_scheme(whole, "unix:"))
         read_unix(*path, out);
     else if (const auto end = after_scheme(whole, "memory:"); !end)
         refuse(0, "expected " + std::string{forms});
     else if (!end->text.empty())
         refuse(end->at, "nothing may follow memory:");
-    out.tls = secret.has_value();
     return out;
 }
 

@@ -4,9 +4,8 @@
 // was too busy to read it, so this check comes before a deadline ends a call or the connection.
 //
 // It checks once per event-loop iteration. Data that had been received at the previous check has
-// completed an operation since, or can be read now, or its handler is queued after this one and
-// completes before the next check. So two checks in a row that find nothing prove that everything
-// was read.
+// completed an operation since, or can be read now, or its handler is queued and completes before
+// the next check. So two checks in a row that find nothing prove that everything was read.
 
 #pragma once
 

@@ -6,8 +6,6 @@
 
 #include <boost/assert.hpp>
 
-#include <algorithm>
-
 namespace colimit::redis {
 
 breaker::breaker(breaker_settings settings)

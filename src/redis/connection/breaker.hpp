@@ -69,6 +69,11 @@ class breaker {
     }
     /// Called when no reply to the probe has arrived in time.
     void miss_probe() noexcept { is_probe_late_ = true; }
+    /// Called when the server is replaced by another one.
+    void forget() noexcept {
+        misses_ = 0;
+        pause_ = settings_.pause_least;
+    }
     /// @param served whether the server executes commands
     void end_probe(bool served, std::int64_t now);
     /// Called when the connection is lost, and the probe with it.

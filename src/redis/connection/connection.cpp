@@ -2,10 +2,10 @@
 //
 // Executes the actions of a connection's state machines, which make the decisions.
 
-#include <base/clocks.hpp>
 #include <redis/connection/connection.hpp>
 
 #include <boost/asio/post.hpp>
+#include <boost/assert.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -19,6 +19,9 @@ namespace {
 /// connection is replaced.
 constexpr std::int64_t min_silence = 2'000'000;
 
+/// The longest time for which the replies of a server that is left are awaited.
+constexpr std::int64_t longest_farewell = 50'000;
+
 } // namespace
 
 connection::connection(const executor& own, detail::thread_lock& lock, connection_settings settings,
@@ -26,23 +29,14 @@ connection::connection(const executor& own, detail::thread_lock& lock, connectio
     : own_executor_(own), lock_(lock), requests_(calls), owner_(owner),
       session_(std::move(settings.session)), breaker_(settings.breaker),
       stream_(own, std::move(settings.where), std::move(settings.tls), settings.tcp),
-      problems_(problems, session_, stream_), timeout_(settings.timeout),
-      decoder_(settings.long_bulks),
+      problems_(problems, session_, stream_, settings.is_named), may_move_(settings.may_move),
+      timeout_(settings.timeout), decoder_(settings.long_bulks),
       liveness_({.silence_limit = std::max(5 * settings.timeout, min_silence),
                  .doubt_limit = std::max(settings.timeout, settings.ping_timeout),
                  .ping_interval = settings.ping_interval}),
       timer_(own, lock, [this] { on_time(); }), arrivals_(stream_) {
     session_.report_to(problems);
 }
-
-stream::listener connection::self() {
-    return {owner_.keep_alive(), static_cast<stream_events*>(this)};
-}
-
-void connection::read_clock() noexcept {
-    now_ = detail::steady_now();
-}
-
 health_state connection::state() const noexcept {
     if (session_.is_refused())
         return health_state::refused;
@@ -74,6 +68,11 @@ void connection::perform(action what) {
         return;
     case action::connect:
         is_provoked_ = false;
+        if (next_address_) {
+            stream_.set_address(*next_address_);
+            breaker_.forget();
+        }
+        next_address_.reset();
         return stream_.connect(self(), detail::time_at(*session_.wake_at()));
     case action::send:
         return send_handshake();
@@ -127,11 +126,11 @@ void connection::serve() {
 
 void connection::lose(recovery why, errc error) {
     stream_.leave_address();
-    perform(session_.lost(now_, why, error));
+    perform(is_moving() ? session_.moved(now_) : session_.lost(now_, why, error));
 }
 
 void connection::lose(error_code why) {
-    perform(session_.lost(now_, why));
+    perform(is_moving() ? session_.moved(now_) : session_.lost(now_, why));
 }
 
 void connection::disconnect() {
@@ -140,7 +139,8 @@ void connection::disconnect() {
     is_writing_ = false;
     liveness_.disconnected();
     breaker_.lose_connection();
-    breaker_.on_failure(now_);
+    if (!std::exchange(is_leaving_, false))
+        breaker_.on_failure(now_);
     requests_.lose_connection(handed_);
     // Calls whose deadline is before the next attempt end now.
     (void)requests_.expire(session_.earliest_ready_at(), session_.error());
@@ -148,8 +148,51 @@ void connection::disconnect() {
     wait();
 }
 
+void connection::move_to(address where) {
+    BOOST_ASSERT(may_move_);
+    if (is_closed())
+        return;
+    read_clock();
+    next_address_ = std::move(where);
+    if (session_.state() == session_state::idle) {
+        session_.set_error(errc::unavailable);
+        return open();
+    }
+    if (!is_leaving_)
+        begin_leaving();
+    if (!is_ready() || !owes_reply())
+        leave();
+    wait();
+}
+
+void connection::await_address(errc why) {
+    if (is_closed())
+        return;
+    session_.set_error(why);
+    if (session_.is_refused())
+        (void)requests_.expire(never, why);
+    owner_.on_lost(false);
+    wait();
+}
+
+/// Sends nothing more. The replies that the server owes are awaited for a moment, as calls whose
+/// replies are lost have an unknown outcome.
+void connection::begin_leaving() {
+    is_leaving_ = true;
+    leave_by_ = now_ + std::min(timeout_ / 4, longest_farewell);
+}
+
+void connection::leave() {
+    attempt([this] {
+        if (!next_address_)
+            return lose(recovery::leave_read_only);
+        perform(session_.moved(now_));
+        is_leaving_ = false; // there was no connection
+    });
+}
+
 void connection::flush() {
-    if (is_writing_ || !is_ready())
+    if (is_writing_ || !is_ready() || is_leaving_)
         return;
     if (!breaker_.is_open() && !requests_.wants_to_write())
         return;
@@ -196,11 +239,6 @@ void connection::on_write(std::uint64_t connection, error_code ec, std::size_t b
     flush();
     wait();
 }
-
-void connection::start_read() {
-    stream_.read_some(self(), in_.prepare());
-}
-
 void connection::on_read(std::uint64_t connection, error_code ec, std::size_t bytes) {
     const std::lock_guard guard{lock_};
     if (!is_current(connection) || is_closed())
@@ -267,9 +305,21 @@ bool connection::read_reply(std::string_view bytes) {
             breaker_.on_failure(now_); // the server is loading its dataset
         return true;
     }
+    if (decoder_.first().kind == resp::kind::push) {
+        requests_.read_push(decoder_, bytes);
+        return true;
+    }
     const auto is_pong = liveness_.is_ping_owed() || breaker_.is_probing();
     const auto needs = is_pong ? read_pong(bytes) : read_answer(bytes);
-    if (needs < recovery::reconnect)
+    if (needs == recovery::leave_read_only && may_move_ && !is_leaving_)
+        begin_leaving();
+    const auto is_usable = needs < recovery::reconnect;
+    if (is_leaving_ && (is_usable || needs == recovery::leave_read_only)) {
+        if (!owes_reply())
+            leave();
+        return is_leaving_;
+    }
+    if (is_usable)
         return true;
     const auto& first = decoder_.first();
     const auto is_refusal = first.kind == resp::kind::error &&

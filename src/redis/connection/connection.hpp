@@ -16,6 +16,7 @@
 
 #include <async/deadline_timer.hpp>
 #include <async/handler_memory.hpp>
+#include <base/clocks.hpp>
 #include <base/thread_lock.hpp>
 #include <colimit/diagnostics.hpp>
 #include <colimit/error.hpp>
@@ -31,30 +32,26 @@
 #include <redis/protocol/resp.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/core/noncopyable.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace colimit::redis {
 
 /// The user of a connection.
-class connection_owner {
+class connection_owner : boost::noncopyable {
   public:
-    connection_owner() = default;
-    connection_owner(const connection_owner&) = delete;
-    connection_owner& operator=(const connection_owner&) = delete;
-
-    /// Returns a reference that keeps the owner, and so the connection, alive while an operation is
-    /// outstanding.
+    /// Returns a reference that keeps the owner, and so the connection, alive during an operation.
     [[nodiscard]] virtual std::shared_ptr<void> keep_alive() = 0;
     /// Called when a handshake has succeeded. Requests are sent next.
     virtual void on_ready() = 0;
-    /// Called when a connection was lost, or could not be made; the requests have been notified
-    /// already.
+    /// Called when a connection was lost or not made; the requests have been notified already.
     virtual void on_lost(bool was_ready) = 0;
     /// Called when a reply has been read whose callers were still waiting; they are the first of
     /// the calls that have ended.
@@ -77,7 +74,9 @@ struct connection_settings {
     session_settings session;
     redis::breaker_settings breaker;
     address where;
-    std::unique_ptr<const tls_context> tls; ///< for `rediss://` addresses, else null
+    std::shared_ptr<const tls_context> tls; ///< for addresses with TLS, else null
+    bool is_named = false;                  ///< the receiver of problems names the server
+    bool may_move = false; ///< `move_to` is called, also when the server has become read-only
     tcp_options tcp;
     resp::decoder::long_bulks long_bulks = resp::decoder::long_bulks::malformed;
     std::int64_t timeout = 0; ///< microseconds within which a healthy server replies
@@ -95,6 +94,11 @@ class connection final : private stream_events {
                requests& calls, error_sink& problems, connection_owner& owner);
 
     void open();
+    /// Opens the connection, or replaces it by one to this address.
+    void move_to(address where);
+    /// Ends calls that wait for an address with this error, or lets them wait again if it is
+    /// `errc::unavailable`. There is no connection yet.
+    void await_address(errc why);
     /// Ends everything that keeps the context running.
     /// @param now false if other threads may use the socket: then its executor closes it
     void close(bool now) noexcept;
@@ -106,7 +110,7 @@ class connection final : private stream_events {
 
     /// Returns the latest reading of the clock, in microseconds.
     [[nodiscard]] std::int64_t now() const noexcept { return now_; }
-    void read_clock() noexcept;
+    void read_clock() noexcept { now_ = detail::steady_now(); }
 
     /// Returns whether a call with this deadline may be served; if not, `error` says why.
     [[nodiscard]] bool may_serve_by(std::int64_t deadline) const noexcept {
@@ -134,6 +138,8 @@ class connection final : private stream_events {
     }
 
   private:
+    static constexpr auto never = liveness::never;
+
     void on_connect(std::uint64_t connection, error_code ec) override;
     void on_read(std::uint64_t connection, error_code ec, std::size_t bytes) override;
     void on_write(std::uint64_t connection, error_code ec, std::size_t bytes) override;
@@ -158,11 +164,15 @@ class connection final : private stream_events {
     void send_handshake();
     void serve();
     void disconnect();
+    void begin_leaving();
+    void leave();
     void lose(recovery why, errc error = errc::unavailable);
     void lose(error_code why);
+    /// Returns whether the connection is left for another address: its end says nothing about that.
+    [[nodiscard]] bool is_moving() const noexcept { return is_leaving_ && next_address_; }
 
     void start_write();
-    void start_read();
+    void start_read() { stream_.read_some(self(), in_.prepare()); }
     void read_replies();
     [[nodiscard]] bool read_reply(std::string_view bytes);
     [[nodiscard]] recovery read_answer(std::string_view bytes);
@@ -185,7 +195,9 @@ class connection final : private stream_events {
     [[nodiscard]] std::int64_t ping_due() const noexcept;
     [[nodiscard]] std::int64_t provoke_at() const noexcept;
     [[nodiscard]] std::int64_t next_event() const noexcept;
-    [[nodiscard]] stream::listener self();
+    [[nodiscard]] stream::listener self() {
+        return {owner_.keep_alive(), static_cast<stream_events*>(this)};
+    }
 
     executor own_executor_;
     detail::thread_lock& lock_;
@@ -195,8 +207,13 @@ class connection final : private stream_events {
     breaker breaker_;
     stream stream_;
     connection_problems problems_;
+    bool may_move_;
     std::int64_t timeout_;
     std::int64_t now_ = 0;
+
+    std::optional<address> next_address_; ///< to which the next attempt connects
+    bool is_leaving_ = false;             ///< the connection ends when no reply is outstanding
+    std::int64_t leave_by_ = 0;           ///< or at this time
 
     std::string out_;             ///< being written
     std::uint64_t handed_ = 0;    ///< bytes passed to the socket on this connection

@@ -4,21 +4,8 @@
 
 #include <redis/connection/connection_problems.hpp>
 
-#include <string>
-
 namespace colimit::redis {
 namespace {
-
-/// Returns the name of the server for messages. The port of a host without an address is omitted:
-/// in `redis://user:12345`, where `@host` was forgotten, it is a password.
-[[nodiscard]] std::string name_of(const stream& s) {
-    const auto& where = s.where();
-    if (where.kind == address::kind::unix_socket)
-        return where.path;
-    if (s.reached() == phase::resolve)
-        return where.host;
-    return where.host + ":" + std::to_string(where.port);
-}
 
 template<class Text>
 void report(error_sink& to, errc code, phase where, Text text) noexcept {
@@ -42,18 +29,31 @@ phase connection_problems::reached() const noexcept {
     }
 }
 
+/// Returns the name of the server for messages. The port of a host without an address is omitted:
+/// in `redis://user:12345`, where `@host` was forgotten, it is a password.
+std::string connection_problems::name() const {
+    const auto& where = stream_.where();
+    if (is_named_)
+        return {};
+    if (where.kind == address::kind::unix_socket)
+        return where.path + ": ";
+    if (stream_.reached() == phase::resolve)
+        return where.host + ": ";
+    return where.host + ":" + std::to_string(where.port) + ": ";
+}
+
 void connection_problems::report_failure(error_code why) noexcept {
     report(to_, connection_error(why), stream_.reached(), [&] {
         const auto tls = stream_.tls_failure();
-        return name_of(stream_) + ": " + (tls.empty() ? why.message() : std::string{tls});
+        return name() + (tls.empty() ? why.message() : std::string{tls});
     });
 }
 
 void connection_problems::report_late() noexcept {
     report(to_, errc::unavailable, reached(), [&] {
-        return name_of(stream_) + (session_.state() == session_state::handshake
-                                       ? ": no reply within config::connect_timeout"
-                                       : ": no connection within config::connect_timeout");
+        return name() + (session_.state() == session_state::handshake
+                             ? "no reply within config::connect_timeout"
+                             : "no connection within config::connect_timeout");
     });
 }
 
@@ -64,17 +64,4 @@ void connection_problems::report_loss(error_code why) noexcept {
         return "the connection was lost: " + (tls.empty() ? why.message() : std::string{tls});
     });
 }
-
-void connection_problems::report_failed_step(const std::exception& why) noexcept {
-    to_.note_own(errc::unavailable, reached(), "the connection was closed:", why.what());
-}
-
-void connection_problems::report_reply(std::string_view text) noexcept {
-    to_.note_own(errc::unavailable, phase::reply, text, {});
-}
-
-void connection_problems::report_error(errc code, std::string_view text) noexcept {
-    to_.note({.code = code, .phase = phase::reply, .text = text});
-}
-
 } // namespace colimit::redis

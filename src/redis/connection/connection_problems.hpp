@@ -11,6 +11,7 @@
 #include <redis/protocol/error_sink.hpp>
 
 #include <exception>
+#include <string>
 #include <string_view>
 
 namespace colimit::redis {
@@ -18,28 +19,37 @@ namespace colimit::redis {
 class connection_problems {
   public:
     /// All of them outlive this object.
-    connection_problems(error_sink& to, const session& s, const stream& io) noexcept
-        : to_(to), session_(s), stream_(io) {}
+    /// @param is_named `to` names the server
+    connection_problems(error_sink& to, const session& s, const stream& io, bool is_named) noexcept
+        : to_(to), session_(s), stream_(io), is_named_(is_named) {}
 
     [[nodiscard]] phase reached() const noexcept;
 
     /// Reports that no connection could be made.
     void report_failure(error_code why) noexcept;
-    /// Reports that it was not made, or the handshake did not end, within
-    /// `config::connect_timeout`.
+    /// Reports that it was not made, or the handshake not complete, in `config::connect_timeout`.
     void report_late() noexcept;
     void report_loss(error_code why) noexcept;
     /// Reports an exception of a step: out of memory, or no thread to resolve the host.
-    void report_failed_step(const std::exception& why) noexcept;
+    void report_failed_step(const std::exception& why) noexcept {
+        to_.note_own(errc::unavailable, reached(), "the connection was closed:", why.what());
+    }
     /// Reports a missing or malformed reply.
-    void report_reply(std::string_view text) noexcept;
+    void report_reply(std::string_view text) noexcept {
+        to_.note_own(errc::unavailable, phase::reply, text, {});
+    }
     /// Reports an error reply to a command of the connection itself.
-    void report_error(errc code, std::string_view text) noexcept;
+    void report_error(errc code, std::string_view text) noexcept {
+        to_.note({.code = code, .phase = phase::reply, .text = text});
+    }
 
   private:
+    [[nodiscard]] std::string name() const;
+
     error_sink& to_;
     const session& session_;
     const stream& stream_;
+    bool is_named_;
 };
 
 } // namespace colimit::redis

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Second part of a connection: its timing. PING, deadlines, silence, and the one timer for all of
-// them.
+// Second part of a connection: its timing. PING, deadlines, silence, and their one timer.
 
 #include <async/post_preallocated.hpp>
-#include <base/clocks.hpp>
 #include <redis/connection/connection.hpp>
 
 #include <algorithm>
@@ -12,11 +10,6 @@
 #include <new>
 
 namespace colimit::redis {
-namespace {
-
-constexpr auto never = liveness::never;
-
-} // namespace
 
 // PING. It is sent when no reply is outstanding, and as a probe of the breaker nothing is sent
 // after it until it is answered: so the next reply is its own.
@@ -26,11 +19,10 @@ bool connection::owes_reply() const noexcept {
 }
 
 bool connection::is_idle() const noexcept {
-    return is_ready() && !is_writing_ && !owes_reply();
+    return is_ready() && !is_writing_ && !is_leaving_ && !owes_reply();
 }
 
-/// Probes the server, if that is due and no reply is outstanding: outstanding replies are probes
-/// themselves.
+/// Probes the server, if that is due and no reply is outstanding, which would be a probe itself.
 void connection::probe() {
     if (probe_due() > now_)
         return;
@@ -50,8 +42,6 @@ void connection::send_ping() {
 /// an idle connection is not checked again.
 recovery connection::read_pong(std::string_view bytes) {
     const auto& first = decoder_.first();
-    if (first.kind == resp::kind::push)
-        return recovery::keep;
     const auto is_error = first.kind == resp::kind::error;
     const auto text = is_error ? decoder_.text(first, bytes) : std::string_view{};
     const auto meaning = is_error ? classify(text) : reply_error{{}, recovery::keep};
@@ -80,8 +70,7 @@ std::int64_t connection::ping_due() const noexcept {
     return is_idle() && !breaker_.is_open() ? liveness_.ping_due() : never;
 }
 
-/// Returns when to test whether a server at a `rediss://` address is silent because it does not use
-/// TLS.
+/// Returns when to test whether a server at a `rediss://` address is silent for lack of TLS.
 std::int64_t connection::provoke_at() const noexcept {
     const auto may_provoke =
         session_.state() == session_state::connecting && stream_.where().tls && !is_provoked_;
@@ -91,7 +80,8 @@ std::int64_t connection::provoke_at() const noexcept {
 std::int64_t connection::next_event() const noexcept {
     return std::min({requests_.next_deadline().value_or(never), session_.wake_at().value_or(never),
                      silence_ends(), probe_due(), breaker_.probe_late_at().value_or(never),
-                     ping_due(), provoke_at(), owner_.next_event()});
+                     ping_due(), provoke_at(), is_leaving_ ? leave_by_ : never,
+                     owner_.next_event()});
 }
 
 void connection::wait() noexcept {
@@ -163,6 +153,8 @@ void connection::act_on_time() {
             "the server is silent although it owes replies; the connection was closed");
         lose(recovery::reconnect);
     }
+    if (is_leaving_ && now_ >= leave_by_)
+        leave();
     if (now_ >= ping_due())
         attempt([this] {
             liveness_.begin_ping(now_);

@@ -27,8 +27,7 @@ class liveness {
 
     void connected() noexcept { may_ping_ = true; }
     void disconnected() noexcept { is_ping_owed_ = is_doubted_ = false; }
-    /// Called when bytes have arrived, or that a request was sent on a connection that is known to
-    /// be alive.
+    /// Called when bytes have arrived, or a request was sent on a connection known to be alive.
     void on_data(std::int64_t now) noexcept {
         silent_since_ = now;
         is_doubted_ = false;

@@ -24,8 +24,7 @@ class read_buffer {
 
     read_buffer() : bytes_(usual_bytes) {}
 
-    /// Returns the bytes that have not been consumed. Valid until the next call of `prepare` or
-    /// `erase`.
+    /// Returns the bytes that have not been consumed, valid until the next `prepare` or `erase`.
     [[nodiscard]] std::string_view unread() const noexcept {
         return {bytes_.data() + begin_, end_ - begin_};
     }

@@ -9,6 +9,8 @@
 #include <redis/protocol/reply_error.hpp>
 #include <redis/protocol/resp.hpp>
 
+#include <boost/core/noncopyable.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,11 +30,8 @@ struct server_facts {
     std::int64_t answered = 0; ///< and after the reply arrived
 };
 
-class requests {
+class requests : boost::noncopyable {
   public:
-    requests() = default;
-    requests(const requests&) = delete;
-    requests& operator=(const requests&) = delete;
     virtual ~requests() = default;
 
     /// Called when a connection begins, with the results of its handshake.
@@ -43,8 +42,7 @@ class requests {
     virtual void lose_connection(std::uint64_t sent) = 0;
 
     [[nodiscard]] virtual bool wants_to_write() const noexcept = 0;
-    /// Returns whether more than one batch waits: the server can be given work as soon as it
-    /// replies.
+    /// Returns whether more than one batch waits: the server can get work as soon as it replies.
     [[nodiscard]] virtual bool has_backlog() const noexcept = 0;
     /// Appends the requests that may be in flight now; `stream_position` is the position of the
     /// first byte appended, and `now` not after it is sent. If it throws (bad_alloc), calls count
@@ -53,19 +51,20 @@ class requests {
 
     /// Returns whether replies are outstanding.
     [[nodiscard]] virtual bool expects_reply() const noexcept = 0;
-    /// If replies are outstanding, returns the time at which the oldest request among them was
-    /// written.
+    /// If replies are outstanding, returns the time at which the oldest request was written.
     [[nodiscard]] virtual std::int64_t oldest_sent_at() const noexcept = 0;
     /// Reads the next reply. Returns nullopt if it is not a valid reply to the request: the
     /// connection cannot be used any more.
     [[nodiscard]] virtual std::optional<recovery> read_reply(const resp::decoder& reply,
                                                              std::string_view bytes) = 0;
 
+    /// Reads a message that is not a reply.
+    virtual void read_push(const resp::decoder& /*message*/, std::string_view /*bytes*/) {}
+
     /// Returns the earliest deadline.
     [[nodiscard]] virtual std::optional<std::int64_t> next_deadline() const noexcept = 0;
     /// Ends the calls whose deadline is at or before `now`: with `unsent` if they were not encoded,
-    /// and as `errc::outcome_unknown` if their bytes may have been sent. Returns whether there were
-    /// any.
+    /// and as `errc::outcome_unknown` if they may have been sent. Returns whether there were any.
     virtual bool expire(std::int64_t now, errc unsent) = 0;
     /// Ends with `errc::deadline_exceeded` only those of them that were not encoded, so that a call
     /// whose deadline has passed is never sent. Returns whether there were any.

@@ -13,22 +13,28 @@
 // because a server disconnects clients that send more than 16 KB before they have authenticated. If
 // scripts are off, it is one write with the commands that transactions need: ECHO (which a server
 // that is loading its dataset refuses, like a call), CLIENT ID, INFO server, TIME, and the probe of
-// the user's permissions. If the server does not know HELLO, the handshake is repeated in RESP2; if
-// it is loading its dataset, the handshake is repeated later, on the same connection.
+// the user's permissions. A Sentinel gets only HELLO. If the server does not know HELLO, the
+// handshake is repeated in RESP2; if it is loading its dataset, the handshake is repeated later, on
+// the same connection.
 
 #pragma once
 
 #include <colimit/error.hpp>
+#include <redis/connection/login.hpp>
 #include <redis/connection/requests.hpp>
 #include <redis/connection/transaction_probe.hpp>
 #include <redis/protocol/error_sink.hpp>
 #include <redis/protocol/reply_error.hpp>
 #include <redis/protocol/resp.hpp>
 
+#include <boost/assert.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <random>
 #include <string>
@@ -36,9 +42,18 @@
 
 namespace colimit::redis {
 
+/// What the server must be.
+enum class server_role : std::uint8_t {
+    any,      ///< it executes calls, whatever it is
+    master,   ///< as Sentinel has named it; ROLE shows whether it is
+    sentinel, ///< it is asked for a master, and executes no calls; RESP3 only
+};
+
 struct session_settings {
+    server_role role = server_role::any;
     std::string user;
     std::string password;
+    std::function<credentials()> credentials_source = {}; ///< replaces user and password if given
     int database = 0;
     std::string probe_key = {}; ///< a key with the prefix, of no policy, for testing permissions
     int protocol = 3;
@@ -62,14 +77,13 @@ enum class action : std::uint8_t {
     disconnect, ///< close the connection if there is one; the session waits
 };
 
-/// Returns whether the server and the limiter do not accept each other, which stays until the
-/// configuration changes.
+/// Returns whether server and limiter do not accept each other until the configuration changes.
 [[nodiscard]] constexpr bool is_refusal(errc code) noexcept {
-    return code == errc::auth_failed || code == errc::untrusted_server || code == errc::bad_reply;
+    return code == errc::auth_failed || code == errc::untrusted_server || code == errc::bad_reply ||
+           code == errc::invalid_config;
 }
 
-/// Returns the error of calls on a connection that ended with this error: a refusal, or
-/// `unavailable`.
+/// Returns the error of calls whose connection ended with `why`: a refusal, or `unavailable`.
 [[nodiscard]] inline errc connection_error(error_code why) noexcept {
     for (const auto code : {errc::auth_failed, errc::untrusted_server, errc::bad_reply})
         if (why == code)
@@ -85,10 +99,10 @@ class session {
     /// Returns when `wake` is to be called, if at all.
     [[nodiscard]] std::optional<std::int64_t> wake_at() const noexcept;
     /// Returns why there is no ready connection: `unavailable`, `auth_failed`, `untrusted_server`,
-    /// `bad_reply` or `server_error`.
+    /// `bad_reply`, `server_error`, or what `set_error` has set.
     [[nodiscard]] errc error() const noexcept { return error_; }
-    /// Returns whether authentication or verification failed, or this is not a Redis server:
-    /// retrying is useless until the configuration changes.
+    /// Returns whether authentication or verification failed, this is not a Redis server, or no
+    /// Sentinel knows the master: retrying is useless until the configuration changes.
     [[nodiscard]] bool is_refused() const noexcept { return is_refusal(error_); }
     /// Returns whether `wake` will end the attempt to connect because it has taken too long. In the
     /// test for TLS, silence is a valid result and not a problem.
@@ -97,15 +111,21 @@ class session {
         return (state_ == session_state::connecting || state_ == session_state::handshake) &&
                now >= due_ && !tests_tls;
     }
-    /// While connecting with TLS: returns when the server has been silent for so long that it is
-    /// probably a plain-text server.
+    /// While connecting with TLS: returns when a silent server is probably a plain-text one.
     [[nodiscard]] std::int64_t suspicious_at() const noexcept {
         return due_ - settings_.connect_timeout / 4;
     }
-    /// Returns the time before which no connection will be ready (in the past while one is being
-    /// made).
+    /// Returns the time before which no connection will be ready (in the past during an attempt,
+    /// and if the address is not known yet).
     [[nodiscard]] std::int64_t earliest_ready_at() const noexcept {
+        if (state_ == session_state::idle && is_refused())
+            return std::numeric_limits<std::int64_t>::max();
         return state_ == session_state::waiting ? due_ : 0;
+    }
+    /// Sets the error while the address is not known; if it is a refusal, calls do not wait.
+    void set_error(errc why) noexcept {
+        BOOST_ASSERT(state_ == session_state::idle);
+        error_ = why;
     }
 
     /// Extends the attempt: it has at least a quarter of `connect_timeout` from now, however late
@@ -113,6 +133,9 @@ class session {
     void came_further(std::int64_t now) noexcept {
         due_ = std::max(due_, now + settings_.connect_timeout / 4);
     }
+    /// Called when the server is at another address now: connects there without a pause, unless
+    /// this is `idle` or `closed`.
+    [[nodiscard]] action moved(std::int64_t now);
     /// Leaves `idle`.
     [[nodiscard]] action start(std::int64_t now);
     [[nodiscard]] action connected();
@@ -149,6 +172,7 @@ class session {
         hello,
         auth,
         select,
+        role,
         ping,
         load,
         echo,
@@ -159,17 +183,26 @@ class session {
         trial
     };
 
-    void expect(step s) noexcept { steps_[step_count_++] = s; }
+    void expect(step s) noexcept {
+        BOOST_ASSERT(step_count_ < steps_.size());
+        steps_[step_count_++] = s;
+    }
+    /// Returns whether scripts are loaded after the first part of the handshake.
+    [[nodiscard]] bool has_second_part() const noexcept {
+        return !settings_.transactions && settings_.role != server_role::sentinel;
+    }
     void append_queries(std::string& out);
     void record_error(step s, std::string_view text);
     void record_permission_error(std::string_view text);
-    void reject_reply();
+    void refuse_server(std::string_view reason);
     void read_permissions(const resp::decoder& reply, std::string_view bytes);
     void read_trial(std::string_view error);
     void end_probe(std::string_view refusal, std::string_view error);
     [[nodiscard]] bool record_fact(step s, const resp::decoder& reply, std::string_view bytes,
                                    std::int64_t now);
     [[nodiscard]] bool record_time(std::optional<std::int64_t> time, std::int64_t now);
+    void check_mode(std::string_view mode);
+    void read_role(const resp::decoder& reply, std::string_view bytes);
     [[nodiscard]] action reject_server(std::int64_t now, std::string_view bytes);
     [[nodiscard]] action end_handshake(std::int64_t now);
     void pause(std::int64_t now, bool refused);
@@ -187,12 +220,14 @@ class session {
     bool writes_failed_ = false; ///< the server of the previous connection was read-only
     std::string denied_;
     session_settings settings_;
+    login login_;
     session_state state_ = session_state::idle;
     errc error_ = errc::unavailable;
     int protocol_;
     bool authenticated_ = false; ///< the first part of the handshake was accepted
     bool connected_ = false;     ///< also while waiting for a server that is loading its dataset
-    std::array<step, 20> steps_{};
+    /// Expected replies: HELLO or AUTH, SELECT, ROLE, four facts about the server, and the probe.
+    std::array<step, 7 + transaction_probe::commands> steps_{};
     std::size_t step_count_ = 0;
     std::size_t steps_done_ = 0;
     /// The worst result of the handshake's replies.

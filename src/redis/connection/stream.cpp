@@ -2,7 +2,6 @@
 //
 // The socket, without TLS.
 
-#include <redis/connection/guarded.hpp>
 #include <redis/connection/stream.hpp>
 
 #include <netinet/tcp.h>
@@ -11,9 +10,9 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/assert.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -49,9 +48,19 @@ void apply(const tcp_options& options, asio::ip::tcp::socket& socket) {
 
 } // namespace
 
-stream::stream(const executor& ex, redis::address where, std::unique_ptr<const tls_context> tls,
+stream::stream(const executor& ex, redis::address where, std::shared_ptr<const tls_context> tls,
                tcp_options tcp)
     : where_(std::move(where)), tls_(std::move(tls)), tcp_(tcp), share_(ex), socket_(ex) {}
+
+void stream::set_address(redis::address where) {
+    BOOST_ASSERT(is_closed_);
+    where_ = std::move(where);
+    // What is known about the previous host, and its name being resolved, is of no use.
+    resolution_.reset();
+    resolver_.reset();
+    resolved_.clear();
+    failed_.clear();
+}
 
 void stream::connect(listener to, std::chrono::steady_clock::time_point give_up) {
     give_up_ = give_up;
@@ -79,8 +88,7 @@ void stream::connect_tcp(const listener& to) {
 }
 
 /// A resolution continues after the end of its attempt, and serves the next one: a resolver may
-/// take longer than an attempt each time. It ends when its handler is destroyed, which need not
-/// have run.
+/// take longer than an attempt each time. It ends when its handler is destroyed, run or not.
 void stream::resolve(const listener& to) {
     const auto token = std::make_shared<char>();
     resolver_.emplace(socket_.get_executor());
@@ -168,11 +176,6 @@ void stream::on_tcp_connect(const listener& to, error_code ec) {
         return begin_tls(to);
     to->on_connect(connection_, {});
 }
-
-void stream::keep_address() noexcept {
-    std::erase(failed_, current_);
-}
-
 void stream::leave_address() noexcept {
     std::erase(failed_, current_);
     if (failed_.size() < failed_.capacity())

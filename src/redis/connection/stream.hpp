@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The socket only: over TCP, with or without TLS, or a unix path; connecting, reading, writing.
-// Every completion has the number of its connection, so that completions of earlier ones are
-// recognised.
+// Completions have the number of their connection, so that those of earlier ones are recognised.
 
 #pragma once
 
@@ -13,14 +12,17 @@
 #include <redis/connection/tls_context.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/core/noncopyable.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,12 +33,8 @@ namespace colimit::redis {
 
 /// The receiver of completions. Every outstanding operation owns a reference to it; the executor
 /// calls its functions.
-class stream_events {
+class stream_events : boost::noncopyable {
   public:
-    stream_events() = default;
-    stream_events(const stream_events&) = delete;
-    stream_events& operator=(const stream_events&) = delete;
-
     /// With TLS, called when the server's certificate is verified. `errc::untrusted_server`,
     /// `auth_failed` and `bad_reply` (not TLS), here and in the following, are refusals by one
     /// side, which stay until their cause changes; any other error is a lost connection.
@@ -55,23 +53,36 @@ struct tcp_options {
     std::chrono::milliseconds user_timeout{0}; ///< how long sent data may stay unacknowledged
 };
 
+/// Runs `step`, which returns an error code; returns `no_memory` if it throws, as no exception may
+/// leave a connection's handler through the event loop.
+template<class Step>
+[[nodiscard]] error_code guarded(Step step) noexcept {
+    try {
+        return step();
+    } catch (const std::exception&) {
+        return boost::asio::error::no_memory;
+    }
+}
+
 class stream {
   public:
     using executor = boost::asio::any_io_executor;
     using listener = std::shared_ptr<stream_events>;
 
-    /// @param tls for `rediss://` addresses, else null
-    stream(const executor& ex, redis::address where, std::unique_ptr<const tls_context> tls,
+    /// @param tls for addresses with TLS, else null
+    stream(const executor& ex, redis::address where, std::shared_ptr<const tls_context> tls,
            tcp_options tcp = {});
 
     /// Returns the number of the connection that is open or being made.
     [[nodiscard]] std::uint64_t connection() const noexcept { return connection_; }
     /// Returns the phase of the connection: resolve, connect or tls. Any thread may call it.
     [[nodiscard]] colimit::phase reached() const noexcept { return reached_; }
-    /// Returns why TLS failed, as reported by OpenSSL or by a server that does not use TLS; else
-    /// empty.
+    /// Returns why TLS failed, as reported by OpenSSL or a server without TLS; else empty.
     [[nodiscard]] std::string_view tls_failure() const noexcept;
     [[nodiscard]] const redis::address& where() const noexcept { return where_; }
+
+    /// Sets the address of later connections. There is no connection.
+    void set_address(redis::address where);
 
     /// If a TLS handshake has begun and the server has sent nothing: provokes an error reply from a
     /// plain-text Redis server, which takes the start of the handshake for the beginning of a long
@@ -82,7 +93,7 @@ class stream {
     /// Each has an equal share of the time until `give_up`, when the caller closes.
     void connect(listener to, std::chrono::steady_clock::time_point give_up);
     /// Called when the server at the current address works: it is tried first next time.
-    void keep_address() noexcept;
+    void keep_address() noexcept { std::erase(failed_, current_); }
     /// Called when it does not work, or is silent: the others are tried first next time.
     void leave_address() noexcept;
     void read_some(listener to, std::span<char> into);
@@ -124,7 +135,7 @@ class stream {
     void end_tls() noexcept;
 
     redis::address where_;
-    std::unique_ptr<const tls_context> tls_;
+    std::shared_ptr<const tls_context> tls_;
     std::shared_ptr<secure_part> secure_; ///< of this connection, if it uses TLS
     tcp_options tcp_;
     std::optional<tcp::resolver> resolver_;

@@ -5,12 +5,10 @@
 //
 // No exception leaves through the event loop: a step that runs out of memory ends the connection.
 
-#include <redis/connection/guarded.hpp>
 #include <redis/connection/stream.hpp>
 #include <redis/connection/tls_engine.hpp>
 
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/error.hpp>
 #include <boost/asio/write.hpp>
 
 #include <algorithm>
@@ -24,7 +22,7 @@ namespace asio = boost::asio;
 /// One connection. Its handlers own references to it: the socket may still be reading into it or
 /// writing from it when the stream has closed it.
 struct stream::secure_part {
-    explicit secure_part(const tls_context& context) : engine(context) {}
+    secure_part(const tls_context& context, const std::string& host) : engine(context, host) {}
 
     tls_engine engine;
     bool is_open = false;
@@ -40,16 +38,11 @@ namespace {
 /// search for it only up to the first zero byte.)
 constexpr std::size_t longest_inline_command = std::size_t{64} * 1024;
 
-[[nodiscard]] asio::mutable_buffer buffer_of(tls_engine& engine) noexcept {
-    const auto bytes = engine.prepare();
-    return {bytes.data(), bytes.size()};
-}
-
 } // namespace
 
 void stream::begin_tls(const listener& to) {
     reached_ = phase::tls;
-    const auto make = [this] { secure_ = std::make_shared<secure_part>(*tls_); };
+    const auto make = [this] { secure_ = std::make_shared<secure_part>(*tls_, where_.host); };
     if (const auto ec = guarded([&] { return make(), error_code{}; }))
         return to->on_connect(connection_, ec);
     handshake(to);
@@ -97,8 +90,9 @@ void stream::provoke(const listener& to) {
 /// was closed meanwhile.
 template<class Next>
 void stream::receive(const listener& to, Next next) {
+    const auto into = secure_->engine.prepare();
     socket_.async_read_some(
-        buffer_of(secure_->engine),
+        asio::buffer(into.data(), into.size()),
         with_memory(read_memory_, [this, to, next, id = connection_,
                                    with = secure_](error_code ec, std::size_t n) {
             if (id != connection_)

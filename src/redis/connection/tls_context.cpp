@@ -7,6 +7,7 @@
 #include <redis/connection/tls_context.hpp>
 
 #include <boost/asio/ip/address.hpp>
+#include <boost/assert.hpp>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -21,8 +22,7 @@
 namespace colimit::redis {
 namespace {
 
-/// OpenSSL keeps errors per thread until they are read; they must not be left for other users of
-/// OpenSSL.
+/// OpenSSL keeps errors per thread until they are read; they must not be left for other users.
 struct own_errors {
     own_errors() noexcept { ERR_clear_error(); }
     own_errors(const own_errors&) = delete;
@@ -62,20 +62,12 @@ void tls_deleter::operator()(ssl_st* connection) const noexcept {
     SSL_free(connection);
 }
 
-tls_context::tls_context(const tls_options& options, const std::string& host)
-    : context_(SSL_CTX_new(TLS_client_method())),
-      name_(options.server_name.empty() ? host : options.server_name) {
+tls_context::tls_context(const tls_options& options)
+    : context_(SSL_CTX_new(TLS_client_method())), name_(options.server_name),
+      verifies_(options.verify_peer) {
     const own_errors guard;
     if (context_ == nullptr)
         throw std::bad_alloc{};
-    auto ec = error_code{};
-    (void)boost::asio::ip::make_address(name_, ec);
-    is_literal_ = !ec;
-    // For OpenSSL ".h" matches any host below h, and an empty name any host.
-    if (name_.empty() || name_.front() == '.')
-        refuse("server_name", "is not given, and the host of config::server begins with a dot");
-    if (!is_literal_ && name_.ends_with('.')) // a trailing dot is not part of names in certificates
-        name_.pop_back();
     auto* const context = context_.get();
     (void)SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     // A connection has one handshake. Sessions are not resumed, so none is kept.
@@ -83,17 +75,10 @@ tls_context::tls_context(const tls_options& options, const std::string& host)
     (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     load_certificate(options);
     SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);
-    if (!options.verify_peer)
+    if (!verifies_)
         return;
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
     load_trusted(options);
-    auto* const wanted = SSL_CTX_get0_param(context);
-    X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    const auto is_set = is_literal_
-                            ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name_.c_str())
-                            : X509_VERIFY_PARAM_set1_host(wanted, name_.c_str(), name_.size());
-    if (is_set != 1)
-        throw std::bad_alloc{};
 }
 
 void tls_context::load_trusted(const tls_options& options) {
@@ -135,13 +120,28 @@ void tls_context::load_certificate(const tls_options& options) {
                options.key_file + " is not the key of the certificate in " + options.cert_file);
 }
 
-std::unique_ptr<ssl_st, tls_deleter> tls_context::new_connection() const {
+std::unique_ptr<ssl_st, tls_deleter> tls_context::new_connection(const std::string& host) const {
     const own_errors guard;
+    auto name = name_.empty() ? host : name_;
+    // For OpenSSL ".h" matches any host below h, and an empty name any host.
+    BOOST_ASSERT(!name.empty() && name.front() != '.');
+    auto ec = error_code{};
+    (void)boost::asio::ip::make_address(name, ec);
+    const auto is_literal = !ec;
+    if (!is_literal && name.ends_with('.')) // a trailing dot is not part of names in certificates
+        name.pop_back();
     auto made = std::unique_ptr<ssl_st, tls_deleter>{SSL_new(context_.get())};
-    if (made == nullptr ||
-        (!is_literal_ && SSL_set_tlsext_host_name(made.get(), name_.c_str()) != 1))
+    if (made == nullptr || (!is_literal && SSL_set_tlsext_host_name(made.get(), name.c_str()) != 1))
         throw std::bad_alloc{};
     SSL_set_connect_state(made.get());
+    if (!verifies_)
+        return made;
+    auto* const wanted = SSL_get0_param(made.get());
+    X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    const auto is_set = is_literal ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str())
+                                   : X509_VERIFY_PARAM_set1_host(wanted, name.c_str(), name.size());
+    if (is_set != 1)
+        throw std::bad_alloc{};
     return made;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Shared by all TLS connections of a limiter: the trusted CAs, the name to verify and the client
-// certificate. Constructed once, which reads the files. OpenSSL's names stay in the source files.
+// Shared by all TLS connections of a limiter: the trusted CAs, the client certificate, and the name
+// to verify if it is not the host's. Constructed once, which reads the files. OpenSSL's names stay
+// in the source files.
 
 #pragma once
 
@@ -22,21 +23,22 @@ struct tls_deleter {
 
 class tls_context {
   public:
-    /// @param host of the address; verified unless `options` has another name
-    /// @throws colimit::error with `errc::invalid_config`: names the option, the file and the
-    /// problem.
-    tls_context(const tls_options& options, const std::string& host);
+    /// @throws colimit::error with `errc::invalid_config`: names option, file and problem.
+    explicit tls_context(const tls_options& options);
 
-    /// Returns a connection that has not begun. @throws std::bad_alloc
-    [[nodiscard]] std::unique_ptr<ssl_st, tls_deleter> new_connection() const;
+    /// Returns a connection that has not begun.
+    /// @param host of its address; its name is verified unless the options have another one
+    /// @throws std::bad_alloc
+    [[nodiscard]] std::unique_ptr<ssl_st, tls_deleter>
+    new_connection(const std::string& host) const;
 
   private:
     void load_trusted(const tls_options& options);
     void load_certificate(const tls_options& options);
 
     std::unique_ptr<ssl_ctx_st, tls_deleter> context_;
-    std::string name_;
-    bool is_literal_ = false; ///< the name is an IP address
+    std::string name_; ///< of the options; may be empty
+    bool verifies_ = true;
 };
 
 } // namespace colimit::redis

@@ -12,7 +12,6 @@
 #include <openssl/sslerr.h>
 
 #include <algorithm>
-#include <climits>
 #include <new>
 
 namespace colimit::redis {
@@ -43,8 +42,8 @@ constexpr std::array refusals{
 
 } // namespace
 
-tls_engine::tls_engine(const tls_context& context)
-    : connection_(context.new_connection()), from_server_(BIO_new(BIO_s_mem())),
+tls_engine::tls_engine(const tls_context& context, const std::string& host)
+    : connection_(context.new_connection(host)), from_server_(BIO_new(BIO_s_mem())),
       to_server_(BIO_new(BIO_s_mem())) {
     if (from_server_ == nullptr || to_server_ == nullptr) {
         BIO_free(from_server_);

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,11 +37,11 @@ namespace colimit::redis {
 ///   - `unavailable`: it has closed the connection, or data was corrupted.
 class tls_engine {
   public:
+    /// @param host whose certificate is expected, unless the options have another name
     /// @throws std::bad_alloc
-    explicit tls_engine(const tls_context& context);
+    tls_engine(const tls_context& context, const std::string& host);
 
-    /// Continues the handshake as far as the received bytes allow. Returns true when it is
-    /// complete.
+    /// Continues the handshake as far as the received bytes allow. Returns whether it is done.
     [[nodiscard]] bool handshake(error_code& ec) noexcept;
 
     /// Returns the buffer for bytes from the server; `commit` says how many arrived.
@@ -82,8 +83,7 @@ class tls_engine {
     std::size_t failure_size_ = 0;
     error_code failure_; ///< set if the connection cannot be used any more
     bool is_open_ = false;
-    /// As large as a record. The data of one read and the rest of the previous one always fit into
-    /// 32 KiB of plain text.
+    /// As large as a record: a read and the rest of the previous one fit into 32 KiB of plain text.
     std::array<char, std::size_t{16} * 1024> in_; // NOLINT: filled before it is read
     std::vector<char> out_;
 };

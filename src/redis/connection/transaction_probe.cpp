@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The commands of log_call.cpp and multi_batch.cpp, with arguments that change nothing if the key
-// does not exist. TIME, ECHO and CLIENT ID are part of every handshake.
+// The commands of redis/multi, with arguments that change nothing if the key does not exist. TIME,
+// ECHO and CLIENT ID are part of every handshake.
 
 #include <redis/connection/transaction_probe.hpp>
 #include <redis/protocol/reply_error.hpp>
@@ -15,14 +15,14 @@ namespace {
 
 struct trial {
     std::string_view name;
-    bool is_needed; ///< by every `allow`
+    bool is_needed; ///< by `allow` under a log
     std::array<std::string_view, 3> arguments = {};
     std::size_t argument_count = 0; ///< besides the key
-    bool has_key = true;
+    std::size_t keys = 1;
 };
 
 constexpr std::array trials{
-    trial{.name = "MULTI", .is_needed = true, .has_key = false},
+    trial{.name = "MULTI", .is_needed = true, .keys = 0},
     trial{"ZREMRANGEBYSCORE", true, {"-inf", "(0"}, 2},
     trial{"ZREVRANGE", true, {"0", "0", "WITHSCORES"}, 3},
     trial{"ZADD", true, {"XX", "0", "m"}, 3},
@@ -32,9 +32,18 @@ constexpr std::array trials{
     trial{"ZREM", true, {"m"}, 1},                  // removes what a denied call recorded
     trial{"ZREMRANGEBYRANK", false, {"0", "0"}, 2}, // for refund, reset and count_denied
     trial{"PERSIST", false},                        // for a key of another type
-    trial{.name = "ZADD", .is_needed = false, .has_key = false}, // aborts
-    trial{.name = "EXEC", .is_needed = true, .has_key = false},
+    // For fixed windows:
+    trial{"SET", false, {"0", "XX"}, 2},
+    trial{"INCRBY", false, {"x"}, 1},
+    trial{"DECRBY", false, {"x"}, 1}, // gives back what a denied call added, with the next two
+    trial{"PEXPIREAT", false, {"1000"}, 1},
+    trial{.name = "RENAMENX", .is_needed = false, .keys = 2},
+    trial{"GET", false},                                  // for peek
+    trial{"GETDEL", false},                               // for reset
+    trial{.name = "ZADD", .is_needed = false, .keys = 0}, // aborts
+    trial{.name = "EXEC", .is_needed = true, .keys = 0},
 };
+static_assert(trials.size() == transaction_probe::commands);
 
 /// Returns the part of the error that says that the user may not run the command, or that the
 /// server does not know it; empty if it says something else. EXEC is refused with "EXECABORT
@@ -49,17 +58,16 @@ constexpr std::array trials{
 
 } // namespace
 
-std::size_t transaction_probe::append(std::string& out, std::string_view key) {
+void transaction_probe::append(std::string& out, std::string_view key) {
     *this = {};
     for (const auto& t : trials) {
-        resp::append_array(out, 1 + (t.has_key ? 1 : 0) + t.argument_count);
+        resp::append_array(out, 1 + t.keys + t.argument_count);
         resp::append_bulk(out, t.name);
-        if (t.has_key)
+        for (auto i = t.keys; i != 0; --i)
             resp::append_bulk(out, key);
         for (const auto argument : std::span{t.arguments}.first(t.argument_count))
             resp::append_bulk(out, argument);
     }
-    return trials.size();
 }
 
 bool transaction_probe::read_reply(std::string_view error) {
@@ -76,9 +84,4 @@ bool transaction_probe::read_reply(std::string_view error) {
     }
     return replies_ == trials.size();
 }
-
-std::string transaction_probe::refusal() const {
-    return needed_.empty() ? "" : first_refusal_ + "; denied commands: " + needed_;
-}
-
 } // namespace colimit::redis

@@ -20,9 +20,11 @@ namespace colimit::redis {
 
 class transaction_probe {
   public:
-    /// Starts a new test and appends the commands. Returns the number of replies that they will
-    /// have.
-    std::size_t append(std::string& out, std::string_view key);
+    /// The number of its commands, each of which has a reply.
+    static constexpr std::size_t commands = 19;
+
+    /// Starts a new test and appends the commands.
+    void append(std::string& out, std::string_view key);
 
     /// Reads the next reply. Returns true if it was the last one.
     /// @param error the text of an error reply; empty for any other reply
@@ -30,7 +32,9 @@ class transaction_probe {
 
     /// Returns the server's first refusal of a command that every `allow` needs, followed by the
     /// names of all such commands that were refused; empty if there is none.
-    [[nodiscard]] std::string refusal() const;
+    [[nodiscard]] std::string refusal() const {
+        return needed_.empty() ? "" : first_refusal_ + "; denied commands: " + needed_;
+    }
     /// Returns the refused commands that only some calls need, separated by spaces.
     [[nodiscard]] const std::string& denied_optional() const noexcept { return denied_optional_; }
     /// Returns the server's message if the user may not access the key or, otherwise, if the server

@@ -4,6 +4,7 @@
 
 #include <base/bytes.hpp>
 #include <core/verb_traits.hpp>
+#include <redis/multi/log_commands.hpp>
 #include <redis/multi/multi_batch.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/protocol/known_replies.hpp>
@@ -14,16 +15,12 @@
 namespace colimit::redis {
 namespace {
 
-/// The largest number of members per write, unless a single call has more: as many as keep a server
+/// The largest number of events per write, unless a single call has more: as many as keep a server
 /// busy for a millisecond.
-constexpr std::size_t members_per_write = 1024;
+constexpr std::size_t events_per_write = 1024;
 
 /// The usual size of a key's whole name: a longer one costs an allocation, once.
 constexpr std::size_t usual_key_bytes = 128;
-
-/// Events this much later than a period from now were recorded before the server's clock was set
-/// back; no estimate of that clock is so uncertain.
-constexpr std::int64_t uncertainty = 60'000'000;
 
 [[nodiscard]] bool is_error(const resp::decoder& reply) noexcept {
     return resp::is_error(reply.first().kind);
@@ -44,12 +41,12 @@ void multi_batch::start(std::uint64_t nonce) {
     nonce_ = nonce;
     keys_.clear();
     calls_.clear();
-    members_ = live_ = 0;
-    encoded = false;
+    events_ = live_ = 0;
+    encoded = has_refused_ = false;
 }
 
 bool multi_batch::takes_calls() const noexcept {
-    return !encoded && calls_.size() < most_calls_ && members_ < members_per_write;
+    return !encoded && calls_.size() < most_calls_ && events_ < events_per_write;
 }
 
 void multi_batch::add(detail::operation& op, std::string_view prefix, std::string_view key,
@@ -57,15 +54,16 @@ void multi_batch::add(detail::operation& op, std::string_view prefix, std::strin
     BOOST_ASSERT(takes_calls());
     const auto begin = keys_.size();
     const auto family_at = append_key(keys_, policy->prefix(prefix), policy->name, key);
-    keys_.insert(begin + family_at, 1, transaction_family);
-    const auto members = static_cast<std::uint32_t>(members_of(policy->compiled, op.request));
+    const auto tokens = tokens_of(policy->compiled, op.request);
     calls_.push_back({.op = nullptr,
                       .request = op.request,
                       .policy = policy,
                       .key_offset = begin,
                       .key_size = keys_.size() - begin,
-                      .members = members});
-    members_ += members;
+                      .family_at = family_at,
+                      .tokens = tokens});
+    if (policy->compiled.has_log)
+        events_ += static_cast<std::size_t>(tokens);
     hold(op, static_cast<std::uint32_t>(calls_.size() - 1));
 }
 
@@ -82,32 +80,36 @@ void multi_batch::take_back() noexcept {
         c.withdrawn = c.op == nullptr;
 }
 
-log_call multi_batch::view_of(const multi_call& c, const multi_context& with) const noexcept {
-    return {.rules = c.policy->compiled,
+transaction_call multi_batch::view_of(const multi_call& c,
+                                      const multi_context& with) const noexcept {
+    const auto name = std::string_view{keys_}.substr(c.key_offset, c.key_size);
+    return {.policy = *c.policy,
             .request = c.request,
-            .key = key_of(c),
+            .key = {name.substr(0, c.family_at), name.substr(c.family_at)},
             .earliest = c.earliest,
             .latest = c.latest,
             .origin = with.origin,
             .member = c.member,
-            .members = c.members,
+            .tokens = c.tokens,
             .grace = with.grace,
-            .least_ttl = with.least_ttl};
+            .min_ttl = with.least_ttl};
 }
 
 void multi_batch::encode_call(std::string& out, multi_call& c, multi_context& with) {
     const auto own = c.request.now != detail::store_clock;
     c.earliest = own ? c.request.now : with.clock.earliest(with.here);
     c.latest = own ? c.request.now : with.clock.latest(with.here);
-    c.member = std::exchange(with.member, with.member + c.members);
+    c.member = with.member;
+    const auto call = view_of(c, with);
+    with.member += static_cast<std::uint64_t>(events_of(call));
     resp::append_command(out, {"MULTI"});
-    c.commands = static_cast<std::uint32_t>(append_log_call(out, view_of(c, with)));
+    c.commands = static_cast<std::uint32_t>(append_transaction(out, call));
     resp::append_command(out, {"EXEC"});
 }
 
 void multi_batch::encode(std::string& out, multi_context& with) {
     encoded = true;
-    has_nonce_ = false;
+    has_nonce_ = has_refused_ = false;
     now_.reset();
     progress_ = {};
     worst_ = recovery::keep;
@@ -125,9 +127,10 @@ void multi_batch::encode_cleanup(std::string& out, multi_context& with) {
     encoded = true;
     current_ = 0;
     worst_ = recovery::keep;
-    out.append(with.cleanup_commands);
-    head_ = std::exchange(with.cleanup_count, 0);
-    with.cleanup_commands.clear();
+    out.append(with.log_cleanup.bytes).append(with.window_cleanup.bytes);
+    head_ = with.log_cleanup.replies + with.window_cleanup.replies;
+    with.log_cleanup.clear();
+    with.window_cleanup.clear();
 }
 
 void multi_batch::skip_withdrawn() noexcept {
@@ -158,7 +161,7 @@ bool multi_batch::read_head(const resp::decoder& reply, std::string_view bytes,
 std::optional<multi_batch::progress>
 multi_batch::read_reply(const resp::decoder& reply, std::string_view bytes, multi_context& with) {
     auto made = progress{};
-    if (is_error(reply))
+    if (is_error(reply) && !follows_from_errors(reply.text(reply.first(), bytes)))
         made.failure = error_in(reply, bytes).code;
     if (head_ != 0) {
         if (!read_head(reply, bytes, with))
@@ -167,8 +170,6 @@ multi_batch::read_reply(const resp::decoder& reply, std::string_view bytes, mult
         auto& c = calls_[current_];
         made.policy = c.policy.get();
         if (progress_.replies == c.commands + 1) {
-            if (progress_.error)
-                made.failure.reset(); // the error of EXEC follows from it
             if (!read_exec(c, reply, bytes, with, made.answered))
                 return std::nullopt;
             progress_ = {};
@@ -198,6 +199,11 @@ bool multi_batch::read_exec(multi_call& c, const resp::decoder& reply, std::stri
         // EXECABORT: nothing was executed, and the error before it is the reason.
         const auto meaning = progress_.error.value_or(error_in(reply, bytes));
         worst_ = std::max(worst_, meaning.recovery);
+        if (meaning.recovery == recovery::leave_read_only && with.keeps_read_only &&
+            !progress_.ran_alone) {
+            has_refused_ = has_refused_ || c.op != nullptr;
+            return true;
+        }
         failure = progress_.ran_alone && !core::traits_of(c.request.verb).only_asks
                       ? errc::outcome_unknown
                       : meaning.code;
@@ -205,8 +211,8 @@ bool multi_batch::read_exec(multi_call& c, const resp::decoder& reply, std::stri
         if (progress_.error || progress_.ran_alone)
             return false;
         decision withdrawn;
-        const auto after = read_log_call(view_of(c, with), reply, bytes,
-                                         c.op != nullptr ? c.op->result : withdrawn);
+        const auto after = read_transaction(view_of(c, with), reply, bytes,
+                                            c.op != nullptr ? c.op->result : withdrawn);
         if (!after)
             return false;
         failure = has_nonce_ ? after->failure : errc::outcome_unknown;
@@ -222,27 +228,11 @@ bool multi_batch::read_exec(multi_call& c, const resp::decoder& reply, std::stri
 }
 
 void multi_batch::clean_up(const multi_call& c, const cleanup& after, multi_context& with) const {
-    // Appends all or nothing, as a partial command would corrupt those that follow it.
-    const auto add = [&with](const auto& append) {
-        const auto before = with.cleanup_commands.size();
-        try {
-            append(with.cleanup_commands);
-        } catch (...) {
-            with.cleanup_commands.resize(before);
-            throw;
-        }
-        ++with.cleanup_count;
-    };
-    const auto key = key_of(c);
-    if (after.surplus != 0)
-        add([&](std::string& to) { append_removal(to, view_of(c, with), after.surplus); });
-    if (after.foreign_key_ttl)
-        add([&](std::string& to) { append_ttl(to, key, *after.foreign_key_ttl); });
     const auto now = c.request.now == detail::store_clock ? now_.value_or(limits::max_exact_integer)
                                                           : c.request.now;
-    const auto last = now + core::log_period(c.policy->compiled) + uncertainty;
-    if (after.newest > last && !core::traits_of(c.request.verb).only_asks)
-        add([&](std::string& to) { append_cut(to, key, last); });
+    const auto call = view_of(c, with);
+    with.log_cleanup.add([&](auto& out) { return append_log_cleanup(out, call, after, now); });
+    with.window_cleanup.add([&](auto& out) { return append_window_cleanup(out, call, after); });
 }
 
 } // namespace colimit::redis

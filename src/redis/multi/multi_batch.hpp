@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Calls that are sent in one write without a script, each with its own MULTI, on any keys of any
-// policies of sliding logs:
+// policies of sliding logs and fixed windows:
 //
 //     ECHO nonce   TIME   MULTI ... EXEC   MULTI ... EXEC   ...
 //
@@ -12,8 +12,8 @@
 
 #include <colimit/detail/operation.hpp>
 #include <policy/policy_data.hpp>
-#include <redis/multi/log_call.hpp>
 #include <redis/multi/server_clock.hpp>
+#include <redis/multi/transaction.hpp>
 #include <redis/protocol/reply_error.hpp>
 #include <redis/protocol/resp.hpp>
 #include <redis/queue/call_batch.hpp>
@@ -26,6 +26,29 @@
 
 namespace colimit::redis {
 
+/// Commands to be sent.
+struct pending_commands {
+    std::string bytes;
+    std::uint32_t replies = 0;
+
+    void clear() noexcept {
+        bytes.clear();
+        replies = 0;
+    }
+    /// Appends commands with `append(bytes)`, which returns the number of replies. Appends all or
+    /// nothing, as a partial command would corrupt those that follow it.
+    template<class Append>
+    void add(Append append) {
+        const auto before = bytes.size();
+        try {
+            replies += static_cast<std::uint32_t>(append(bytes));
+        } catch (...) {
+            bytes.resize(before);
+            throw;
+        }
+    }
+};
+
 /// The context of all calls of a connection.
 struct multi_context {
     server_clock clock;
@@ -34,8 +57,13 @@ struct multi_context {
     std::uint64_t member = 0;
     std::int64_t grace = 0;
     std::int64_t least_ttl = 0;
-    std::string cleanup_commands; ///< to be sent
-    std::uint32_t cleanup_count = 0;
+    bool keeps_read_only = false; ///< as in the queue's settings
+    pending_commands log_cleanup;
+    pending_commands window_cleanup; ///< only for the server that counted the tokens
+
+    [[nodiscard]] bool has_cleanup() const noexcept {
+        return log_cleanup.replies + window_cleanup.replies != 0;
+    }
 };
 
 struct multi_call {
@@ -44,7 +72,8 @@ struct multi_call {
     policy_pointer policy;
     std::size_t key_offset;
     std::size_t key_size;
-    std::uint32_t members;
+    std::size_t family_at;  ///< in the key's name
+    std::int64_t tokens;    ///< that it adds before it is decided
     bool withdrawn = false; ///< before it was encoded, so it is not sent
     // Set when it is encoded:
     std::uint32_t commands = 0;
@@ -65,11 +94,13 @@ class multi_batch final : public batch_of<multi_call> {
              const policy_pointer& policy);
 
     void drop(std::uint32_t index) noexcept override;
-    /// Called if no byte of it was sent: it will be encoded again, without the calls that were
-    /// withdrawn.
+    /// Called if no byte of it was sent, or no call that still has a caller was executed: it will
+    /// be encoded again, with these calls only.
     void take_back() noexcept;
 
     [[nodiscard]] bool has_calls() const noexcept { return !calls_.empty(); }
+    /// Returns whether a read-only server has refused calls, which keep their callers.
+    [[nodiscard]] bool has_refused() const noexcept { return has_refused_; }
 
     void encode(std::string& out, multi_context& with);
     /// Writes the cleanup commands instead of calls.
@@ -94,10 +125,8 @@ class multi_batch final : public batch_of<multi_call> {
         std::optional<reply_error> error;
     };
 
-    [[nodiscard]] std::string_view key_of(const multi_call& c) const noexcept {
-        return std::string_view{keys_}.substr(c.key_offset, c.key_size);
-    }
-    [[nodiscard]] log_call view_of(const multi_call& c, const multi_context& with) const noexcept;
+    [[nodiscard]] transaction_call view_of(const multi_call& c,
+                                           const multi_context& with) const noexcept;
     void encode_call(std::string& out, multi_call& c, multi_context& with);
     [[nodiscard]] bool read_head(const resp::decoder& reply, std::string_view bytes,
                                  multi_context& with);
@@ -109,7 +138,7 @@ class multi_batch final : public batch_of<multi_call> {
     std::uint64_t nonce_ = 0;
     std::string keys_;
     std::size_t most_calls_;
-    std::size_t members_ = 0;
+    std::size_t events_ = 0; ///< that all calls record
 
     // The replies:
     std::size_t current_ = 0;         ///< the current call
@@ -118,6 +147,7 @@ class multi_batch final : public batch_of<multi_call> {
     bool has_nonce_ = false;          ///< of the replies
     reply_progress progress_;
     recovery worst_ = recovery::keep;
+    bool has_refused_ = false;
 };
 
 } // namespace colimit::redis

@@ -10,15 +10,19 @@
 namespace colimit::redis {
 namespace {
 
-/// The usual size of the removals of a busy event-loop iteration: more costs an allocation, once.
-constexpr std::size_t usual_cleanup_bytes = std::size_t{32} * 1024;
+/// The usual size of the cleanup of a busy event-loop iteration: more costs an allocation, once.
+/// Calls give tokens back in a transaction each, and those of two batches may be waiting.
+constexpr std::size_t usual_removal_bytes = std::size_t{32} * 1024;
+constexpr std::size_t usual_give_back_bytes = 1'024;
 
 } // namespace
 
 multi_queue::multi_queue(queue_settings settings) : batch_queue(std::move(settings)) {
     context_.grace = settings_.grace;
     context_.least_ttl = settings_.minimum_ttl_ms;
-    context_.cleanup_commands.reserve(usual_cleanup_bytes);
+    context_.keeps_read_only = settings_.keeps_read_only;
+    context_.log_cleanup.bytes.reserve(usual_removal_bytes);
+    context_.window_cleanup.bytes.reserve(2 * settings_.batch_size * usual_give_back_bytes);
     for (std::size_t i = 0; i < settings_.batches_in_flight; ++i)
         spare_cleanups_.emplace_back(0);
 }
@@ -35,7 +39,7 @@ void multi_queue::retire(batches& from, batches::iterator which) {
 
 error_code multi_queue::submit(detail::operation& op, std::string_view key,
                                const policy_pointer& policy) {
-    if (const auto wrong = error_of_log_call(policy->compiled, op.request); wrong)
+    if (const auto wrong = error_of_transaction(*policy, op.request); wrong)
         return wrong;
     return take(op, 1, [&] {
         if (waiting_.empty() || !waiting_.back().takes_calls()) {
@@ -59,7 +63,7 @@ void multi_queue::begin_connection(const server_facts& server) {
 
 /// Returns whether cleanup may be sent: it is bounded like calls, but separately.
 bool multi_queue::may_clean_up() const noexcept {
-    return context_.cleanup_count != 0 && cleanups_in_flight_ < settings_.batches_in_flight;
+    return context_.has_cleanup() && cleanups_in_flight_ < settings_.batches_in_flight;
 }
 
 bool multi_queue::wants_to_write() const noexcept {
@@ -105,7 +109,9 @@ std::optional<recovery> multi_queue::read_reply_of(multi_batch& head, const resp
         report_permitted(*policy);
     if (made->answered != nullptr)
         finish(*made->answered);
-    if (made->is_over)
+    if (made->is_over && head.has_refused())
+        return_head();
+    else if (made->is_over)
         retire(in_flight_, in_flight_.begin());
     return made->needs;
 }
@@ -115,6 +121,8 @@ void multi_queue::lose_connection(std::uint64_t sent) {
     // If the removal of a denied call's events is lost, they stay and count for a period.
     waiting_.remove_if([](const multi_batch& batch) { return !batch.has_calls(); });
     cleanups_in_flight_ = 0;
+    // Another server, or the same after a restart, may have lost the tokens that were added.
+    context_.window_cleanup.clear();
 }
 
 } // namespace colimit::redis

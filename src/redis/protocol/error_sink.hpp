@@ -8,13 +8,14 @@
 #include <colimit/diagnostics.hpp>
 #include <colimit/error.hpp>
 
+#include <boost/core/noncopyable.hpp>
+
 #include <cstdint>
 #include <string_view>
 
 namespace colimit::redis {
 
-/// A problem. Its texts are any bytes of any length, which the receiver copies as far as it needs
-/// them.
+/// A problem. Its texts are any bytes of any length, which the receiver copies as far as needed.
 struct error_report {
     errc code;
     colimit::phase phase;
@@ -26,18 +27,17 @@ struct error_report {
     std::uint64_t policy = 0;
 };
 
-class error_sink {
+class error_sink : boost::noncopyable {
   public:
-    error_sink() = default;
-    error_sink(const error_sink&) = delete;
-    error_sink& operator=(const error_sink&) = delete;
-
     virtual void note(const error_report& what) noexcept = 0;
 
     /// Reports a problem with a text of this process or of the operating system.
     /// @param detail is appended to the text after a space
     virtual void note_own(errc /*code*/, phase /*where*/, std::string_view /*text*/,
                           std::string_view /*detail*/) noexcept {}
+
+    /// Sets a password that no text of a later report shows, instead of the previous one.
+    virtual void hide(std::string_view /*password*/) {}
 
     /// Reports that the server has permitted calls under the policy with this fingerprint; 0: the
     /// handshake.

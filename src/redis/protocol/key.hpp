@@ -6,6 +6,8 @@
 //   prefix:{tag}:policy:h:0123...cdef    longer ones: 128 bits of SHA-256 in hexadecimal
 //   prefix:{tag}:policy:lk:bytes         the key's log (or lh)
 //   prefix:{tag}:policy:tk:bytes         its log in transactions (or th)
+//   prefix:{tag}:policy:w:rule:k:bytes   in transactions: the count of a fixed window (or h)
+//   prefix:{tag}:policy:a:rule:k:bytes   the same key, aside for a moment
 //   prefix:{tag}:policy:d1a2b3c4dk:bytes the sketch of the rule with that tag (or ...h)
 //   prefix:{tag}:filter:b01a2b3c4dk:17   a block of a Bloom filter (b1: of an odd generation)
 //   prefix:{tag}:policy:new              a shard of keys whose state is packed: the hash of this
@@ -41,8 +43,7 @@ inline constexpr std::size_t tag_count = 64;
     return static_cast<std::size_t>(((hash ^ (hash >> 32U)) * 0x9e3779b97f4a7c15U) >> 58U);
 }
 
-/// Appends the name of the key. Returns the position in it at which the family of associated keys
-/// is inserted.
+/// Appends the name of the key. Returns the position in it at which a family is inserted.
 std::size_t append_key(std::string& out, std::string_view prefix, std::string_view policy,
                        std::string_view key);
 
@@ -81,9 +82,14 @@ void append_field(std::string& out, std::string_view key);
 void append_shard(std::string& out, std::string_view prefix, std::string_view policy,
                   std::size_t shard);
 
-/// The families of logs, with a script or with MULTI, and of the sketch of the rule with this tag.
+/// The families of logs, with a script or with MULTI.
 inline constexpr std::string_view log_family = "l";
-inline constexpr char transaction_family = 't';
+inline constexpr std::string_view transaction_family = "t";
+/// The families of a rule's fixed window with MULTI, and of the key that holds it aside: the name
+/// of the rule and a colon follow.
+inline constexpr std::string_view window_family = "w:";
+inline constexpr std::string_view aside_family = "a:";
+/// The family of the sketch of the rule with this tag.
 [[nodiscard]] std::array<char, 9> sketch_family(std::uint32_t rule_tag) noexcept;
 
 /// Appends a member: its bytes or, if it is long, their digest.

@@ -25,8 +25,7 @@ struct reply_header {
 /// Returns nullopt if the text is not a valid header.
 [[nodiscard]] std::optional<reply_header> read_header(std::string_view text) noexcept;
 
-/// Returns microseconds since 1970, or nullopt if the reply is not a valid one to TIME or out of
-/// range.
+/// Returns microseconds since 1970; nullopt if the reply to TIME is not valid or out of range.
 [[nodiscard]] std::optional<std::int64_t> read_time(const resp::decoder& reply,
                                                     std::string_view bytes) noexcept;
 

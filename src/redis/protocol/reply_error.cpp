@@ -34,6 +34,7 @@ constexpr std::array entries{
     entry{"CLUSTERDOWN", {errc::unavailable, recovery::server_busy}},
     entry{"WRONGTYPE", {errc::key_conflict, recovery::keep}},
     entry{"INVALIDOBJ", {errc::key_conflict, recovery::keep}}, // a damaged HyperLogLog
+    entry{"ERR value is not an integer", {errc::key_conflict, recovery::keep}}, // to INCRBY
     entry{"NOAUTH", {errc::auth_failed, recovery::reconnect_late}},
     entry{"WRONGPASS", {errc::auth_failed, recovery::reconnect_late}},
     entry{"NOPERM", {errc::auth_failed, recovery::keep}},
@@ -41,14 +42,17 @@ constexpr std::array entries{
     entry{"The user executing the script", {errc::auth_failed, recovery::keep}}, // before 7.0
     entry{"ERR ACL failure in script", {errc::auth_failed, recovery::keep}},     // since 7.2
     entry{"ERR Script attempted to access", {errc::wrong_node, recovery::keep}},
+    entry{"ERR Attempted to access", {errc::wrong_node, recovery::keep}},        // Valkey 9.1
     entry{"Lua script attempted to access", {errc::wrong_node, recovery::keep}}, // before 7.0
     entry{"DENIED", {errc::auth_failed, recovery::reconnect_late}},              // protected mode
     entry{"ERR max number of clients", {errc::unavailable, recovery::reconnect_late}},
     entry{"ERR invalid password", {errc::auth_failed, recovery::reconnect_late}},
     entry{"ERR unknown command", {errc::auth_failed, recovery::keep}}, // such as a renamed one
     entry{"ERR unknown subcommand", {errc::auth_failed, recovery::keep}},
-    entry{"ERR Unknown Redis command", {errc::auth_failed, recovery::keep}}, // within a script
-    entry{"Unknown Redis command", {errc::auth_failed, recovery::keep}},     // before 7.0
+    entry{"ERR Could not find scripting engine", {errc::auth_failed, recovery::keep}},
+    entry{"ERR Unknown Redis command", {errc::auth_failed, recovery::keep}},  // within a script
+    entry{"ERR Unknown command called", {errc::auth_failed, recovery::keep}}, // the same in Valkey
+    entry{"Unknown Redis command", {errc::auth_failed, recovery::keep}},      // before 7.0
 };
 
 [[nodiscard]] const entry* find_entry(std::string_view text) noexcept {
@@ -103,6 +107,11 @@ constexpr std::array entries{
 }
 
 } // namespace
+
+bool follows_from_errors(std::string_view text) noexcept {
+    return text.starts_with("ERR EXEC without MULTI") ||
+           (text.starts_with("EXECABORT ") && error_of_exec(text).empty());
+}
 
 bool is_key_denial(std::string_view text) noexcept {
     // Before 7.2: "access [at least] one of the keys"; a user's name has no spaces.

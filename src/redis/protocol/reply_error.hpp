@@ -37,6 +37,9 @@ struct reply_error {
 /// @param text the error line without its mark, such as `NOSCRIPT No matching script.`
 [[nodiscard]] reply_error classify(std::string_view text) noexcept;
 
+/// Returns whether EXEC was refused because of errors that the server has replied before.
+[[nodiscard]] bool follows_from_errors(std::string_view text) noexcept;
+
 /// Returns whether the user may run the command, but not access one of its keys.
 [[nodiscard]] bool is_key_denial(std::string_view text) noexcept;
 

@@ -4,9 +4,8 @@
 // bulk string whose header has been read, and continues there. Each check reads bytes in order and
 // only up to the faulty one, so the result does not depend on the pieces in which they arrive.
 
+#include <base/bytes.hpp>
 #include <redis/protocol/resp.hpp>
-
-#include <boost/assert.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -15,9 +14,7 @@
 namespace colimit::redis::resp {
 namespace {
 
-[[nodiscard]] bool is_digit(char c) noexcept {
-    return c >= '0' && c <= '9';
-}
+using detail::is_digit;
 
 /// Removes the digits at the beginning of `text`, and returns whether there were any.
 bool drop_digits(std::string_view& text) noexcept {
@@ -328,8 +325,6 @@ bool decoder::fail(std::size_t position, std::string_view words) {
     return false;
 }
 
-namespace {
-
 void append_header(std::string& out, char type, std::size_t number) {
     char line[1 + std::numeric_limits<std::size_t>::digits10 + 1 + 2];
     line[0] = type;
@@ -339,20 +334,10 @@ void append_header(std::string& out, char type, std::size_t number) {
     out.append(line, end);
 }
 
-} // namespace
-
-void append_array(std::string& out, std::size_t count) {
-    append_header(out, '*', count);
-}
-
 void append_bulk(std::string& out, std::string_view text) {
     append_bulk_header(out, text.size());
     out.append(text);
     out.append("\r\n", 2);
-}
-
-void append_bulk_header(std::string& out, std::size_t size) {
-    append_header(out, '$', size);
 }
 
 void append_command(std::string& out, std::initializer_list<std::string_view> words) {

@@ -42,8 +42,7 @@ inline constexpr std::size_t nesting_depth = 8;
 /// has about 10,000. A decoder keeps the nodes of its largest reply: 384 KiB.
 inline constexpr std::size_t reply_nodes = std::size_t{16} * 1024;
 
-/// The longest reply in bytes, which the reader must buffer. 1,024 values of 8 rules each have 310
-/// KiB.
+/// The longest reply in bytes, which the reader buffers. 1,024 values of 8 rules each have 310 KiB.
 inline constexpr std::size_t reply_bytes = std::size_t{1024} * 1024;
 
 enum class kind : std::uint8_t {
@@ -183,14 +182,20 @@ class decoder {
     long_bulks long_bulks_ = long_bulks::malformed;
 };
 
+/// Appends a type and its number, as one line.
+void append_header(std::string& out, char type, std::size_t number);
+
 /// Appends the header of an array of `count` elements, which the caller appends.
-void append_array(std::string& out, std::size_t count);
+inline void append_array(std::string& out, std::size_t count) {
+    append_header(out, '*', count);
+}
 
 void append_bulk(std::string& out, std::string_view text);
 
-/// Appends the header of a bulk string of `size` bytes, which the caller appends, followed by
-/// "\r\n".
-void append_bulk_header(std::string& out, std::size_t size);
+/// Appends the header of a bulk string of `size` bytes, which the caller appends, and "\r\n".
+inline void append_bulk_header(std::string& out, std::size_t size) {
+    append_header(out, '$', size);
+}
 
 /// Appends a complete request: an array of bulk strings, any bytes.
 void append_command(std::string& out, std::initializer_list<std::string_view> words);

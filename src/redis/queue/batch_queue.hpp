@@ -7,6 +7,7 @@
 
 #include <redis/queue/call_queue.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -26,6 +27,9 @@ struct queue_settings {
     std::size_t max_in_flight = 65'536; ///< calls
     std::int64_t minimum_ttl_ms = 0;
     std::uint64_t first_nonce = 1;
+    /// Whether calls that were rejected because the server is read-only wait for the next
+    /// connection, which will be one to a master, instead of ending as `errc::unavailable`.
+    bool keeps_read_only = false;
     /// With MULTI: microseconds for which calls may be in flight and still be counted correctly.
     /// Events are kept that much longer than they count.
     std::int64_t grace = 0;
@@ -46,8 +50,6 @@ class batch_queue : public call_queue {
 
     [[nodiscard]] std::optional<recovery> read_reply(const resp::decoder& reply,
                                                      std::string_view bytes) final {
-        if (reply.first().kind == resp::kind::push)
-            return recovery::keep;
         if (in_flight_.empty())
             return std::nullopt;
         return read_reply_of(in_flight_.front(), reply, bytes);
@@ -60,7 +62,7 @@ class batch_queue : public call_queue {
         }
         for (auto& b : in_flight_)
             b.take_back();
-        waiting_.splice(waiting_.begin(), in_flight_);
+        waiting_.splice(end_of_returned(), in_flight_);
     }
 
     void fail_all(error_code why) final {
@@ -110,8 +112,18 @@ class batch_queue : public call_queue {
 
     /// Retires a batch of a list.
     virtual void retire(batches& from, typename batches::iterator which) {
+        which->is_returned = false;
         calls_ -= which->size();
         spare_.splice(spare_.begin(), from, which);
+    }
+
+    /// Returns the first batch in flight, of which the server has executed nothing that must not be
+    /// repeated, to those that wait: before those that were never sent.
+    void return_head() {
+        auto& b = in_flight_.front();
+        b.take_back();
+        waiting_.splice(end_of_returned(), in_flight_, in_flight_.begin());
+        b.is_returned = true;
     }
 
     void end_batch(Batch& b, error_code why) {
@@ -141,6 +153,7 @@ class batch_queue : public call_queue {
             close_to_calls(b);
             b.sent_from = position_of_first + out.size();
             b.sent_at = now;
+            b.is_returned = false;
             try {
                 encode(b);
             } catch (...) {
@@ -174,6 +187,9 @@ class batch_queue : public call_queue {
     std::uint64_t nonce_;
 
   private:
+    [[nodiscard]] typename batches::iterator end_of_returned() {
+        return std::ranges::find_if_not(waiting_, &Batch::is_returned);
+    }
     void drop_waiting(typename batches::iterator b) {
         close_to_calls(*b);
         retire(waiting_, b);

@@ -8,6 +8,7 @@
 #include <policy/policy_data.hpp>
 
 #include <boost/assert.hpp>
+#include <boost/core/noncopyable.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,12 +20,8 @@ namespace colimit::redis {
 using detail::policy_pointer;
 
 /// The interface to a call whose batch is not known.
-class call_batch {
+class call_batch : boost::noncopyable {
   public:
-    call_batch() = default;
-    call_batch(const call_batch&) = delete;
-    call_batch& operator=(const call_batch&) = delete;
-
     /// Replaces the operation of call `index`, which gets its result.
     virtual void substitute(std::uint32_t index, detail::operation& by) noexcept = 0;
     /// Removes the caller of call `index`. A call that was not encoded yet is never sent.
@@ -33,6 +30,7 @@ class call_batch {
     [[nodiscard]] bool is_abandoned() const noexcept { return live_ == 0; }
 
     bool encoded = false;        ///< no more calls are taken, and it may have been sent
+    bool is_returned = false;    ///< a server has refused to execute it, so it waits again
     std::uint64_t sent_from = 0; ///< the position of its first byte in the connection's stream
     std::int64_t sent_at = 0;    ///< not after that byte was sent
 

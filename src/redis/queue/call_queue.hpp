@@ -90,8 +90,7 @@ class call_queue : public requests {
     /// Ends a call some of whose bytes were sent when the connection was lost.
     void finish_lost(detail::operation& op);
 
-    /// Removes waiting batches without callers, which would accumulate if the server does not
-    /// reply.
+    /// Removes waiting batches without callers, which would accumulate while no replies come.
     virtual void drop_abandoned() = 0;
 
     void report(const error_report& what) noexcept {

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <string>
 #include <utility>
 
 namespace colimit::redis {
@@ -24,10 +23,6 @@ constexpr std::size_t usual_key_bytes = 128;
 
 /// The largest size of the facts in a reply: half of what the decoder accepts in one string.
 constexpr std::size_t most_fact_bytes = std::size_t{32} * 1024;
-
-[[nodiscard]] bool is_plain(const detail::call_request& request) noexcept {
-    return request.verb == detail::verb::allow && request.cost == 1 && request.at_least == 1;
-}
 
 } // namespace
 
@@ -139,11 +134,15 @@ void script_batch::add(detail::operation& op, std::string_view prefix, std::stri
     if (policy_->filter) {
         // An id belongs to the key of its block, whose name is the block's number.
         const auto& filter = *policy_->filter;
-        const auto mark = core::bits_of(filter, key);
         member_.clear();
-        append_mark(member_, filter, mark);
-        block = std::to_string(mark.block);
-        key = block;
+        if (op.request.verb == detail::verb::inspect) { // its key is a block
+            append_sample(member_, filter);
+        } else {
+            const auto mark = core::bits_of(filter, key);
+            append_mark(member_, filter, mark);
+            block = std::to_string(mark.block);
+            key = block;
+        }
     } else {
         make_member(*policy_, op.request);
     }
@@ -155,8 +154,7 @@ void script_batch::add(detail::operation& op, std::string_view prefix, std::stri
 /// Appends a call for the key whose name is in scratch_, and returns its index.
 std::uint32_t script_batch::insert_call(const detail::call_request& request, std::uint64_t hash,
                                         std::string_view member) {
-    // Reserves once, for as many as there are keys, rather than growing whenever a batch is larger
-    // than before.
+    // Reserves once, for as many as there are keys, rather than growing with larger batches.
     if (members_.capacity() - members_.size() < member.size())
         members_.reserve(std::max(2 * members_.capacity(), most_keys_ * member.size()));
     const auto entry = find_or_append(hash);
@@ -172,7 +170,8 @@ std::uint32_t script_batch::insert_call(const detail::call_request& request, std
     (e.first_call == no_entry ? e.first_call : calls_[e.last_call].next) = made;
     e.last_call = made;
     ++e.live;
-    plain_ = plain_ && is_plain(request) && !policy_->filter && !policy_->compiled.has_distinct;
+    plain_ = plain_ && request.verb == detail::verb::allow && request.cost == 1 &&
+             request.at_least == 1 && !policy_->filter && !policy_->compiled.has_distinct;
     return made;
 }
 
@@ -192,8 +191,9 @@ void script_batch::adopt(script_batch& from, script_call& c) {
     hold(*std::exchange(c.op, nullptr), made);
 }
 
-std::size_t script_batch::group_of(const detail::policy_data& p, std::string_view key) {
-    if (p.filter)
+std::size_t script_batch::group_of(const detail::policy_data& p, std::string_view key,
+                                   detail::verb v) {
+    if (p.filter && v != detail::verb::inspect)
         return tag_of(hash::fnv1a_64(std::to_string(core::bits_of(*p.filter, key).block)));
     return group_of_hash(p, hash::fnv1a_64(key));
 }
@@ -241,6 +241,11 @@ void script_batch::drop(std::uint32_t index) noexcept {
 
 void script_batch::take_back() noexcept {
     encoded = false;
+    for (auto& c : calls_)
+        if (c.op != nullptr) { // a reply may have been discarded
+            c.op->ec = {};
+            c.op->result = {};
+        }
     if (is_joint())
         return;
     for (auto& c : calls_)

@@ -51,7 +51,8 @@ class script_batch final : public batch_of<script_call> {
     static constexpr std::size_t any_group = tag_count;
     /// Returns the number of the tag in the names of a key's states: on a cluster, only keys of one
     /// group may be in a batch.
-    [[nodiscard]] static std::size_t group_of(const detail::policy_data& p, std::string_view key);
+    [[nodiscard]] static std::size_t group_of(const detail::policy_data& p, std::string_view key,
+                                              detail::verb v);
 
     /// Empties the batch, keeping its memory, and sets its policy, clock and group.
     void start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce,
@@ -99,8 +100,7 @@ class script_batch final : public batch_of<script_call> {
 
     void drop(std::uint32_t index) noexcept override;
 
-    /// Called if the server executed nothing of it: it will be encoded again, without the withdrawn
-    /// calls.
+    /// Called if the server executed nothing of it: it is encoded again, without withdrawn calls.
     void take_back() noexcept;
 
     /// Appends the command with the script's digest, after a SCRIPT LOAD of its whole text if

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Encodes a batch: the keys, or the shards that have their states, then the policy, the clock and
-// the calls.
+// Encodes a batch: the keys, or the shards of their states, then the policy, the clock, the calls.
 
 #include <base/bytes.hpp>
 #include <core/rule_kind.hpp>
@@ -25,8 +24,7 @@ namespace {
 
 } // namespace
 
-/// Lists the entries with calls to be made: in the order in which they were added or, if states are
-/// packed, by shard.
+/// Lists the entries with calls to be made: in the order of their addition or, if packed, by shard.
 void script_batch::order_keys() {
     order_.clear();
     shard_sizes_.fill(0);
@@ -70,7 +68,7 @@ void script_batch::append_calls(std::string& out, const entry& of, contents& so_
         ++so_far.entries;
         const auto member = member_of(c);
         if (p.filter)
-            detail::append_number(out, key);
+            append_block(out, key, c.request);
         else
             append_call(out, key, times, c.request);
         if (p.compiled.has_distinct)

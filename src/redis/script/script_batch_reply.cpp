@@ -13,13 +13,6 @@
 #include <algorithm>
 
 namespace colimit::redis {
-namespace {
-
-[[nodiscard]] char status_of(const reply_header& h, std::size_t key) noexcept {
-    return h.statuses == "-" ? '.' : h.statuses[key];
-}
-
-} // namespace
 
 struct script_batch::answers {
     std::string_view facts; ///< those not read yet
@@ -103,6 +96,14 @@ bool script_batch::decide_ids(const entry& e, answers& from) {
         auto& c = calls_[i];
         if (c.withdrawn)
             continue;
+        if (c.request.verb == detail::verb::inspect) {
+            auto set = std::array<std::int64_t, 2>{};
+            if (!take_bits(from.facts, *policy_->filter, set))
+                return false;
+            if (c.op != nullptr)
+                static_cast<detail::block_bits&>(*c.op->attached).set = set;
+            continue;
+        }
         auto seen = false;
         if (!take_seen(from.facts, seen))
             return false;
@@ -113,8 +114,7 @@ bool script_batch::decide_ids(const entry& e, answers& from) {
     return true;
 }
 
-/// Stores the state of a check's key until all states have been read. Returns false if the facts
-/// are not valid.
+/// Stores the state of a check's key until all have been read. Returns false if facts are invalid.
 bool script_batch::keep_value(std::size_t check, std::optional<std::string_view> value,
                               answers& from) {
     const auto& rules = joint_[check]->compiled;
@@ -151,9 +151,7 @@ void script_batch::hand_over_checks() noexcept {
     auto& op = *calls_.front().op;
     for (std::size_t i = 0; i < op.checks.size(); ++i)
         op.checks[i].result = check_answers_[i];
-    op.result = *std::ranges::max_element(check_answers_, [](const decision& a, const decision& b) {
-        return core::binds_more(b, a);
-    });
+    op.result = core::most_restrictive(check_answers_);
 }
 
 void script_batch::fail(const entry& e, errc code) noexcept {
@@ -178,8 +176,10 @@ std::optional<recovery> script_batch::read_reply(const resp::decoder& reply,
         nodes.back().kind != resp::kind::bulk)
         return std::nullopt;
     const auto header = read_header(reply.text(nodes.back(), bytes));
-    if (!header || header->nonce != nonce_ ||
-        (header->statuses != "-" && header->statuses.size() != order_.size()))
+    if (!header || header->nonce != nonce_)
+        return std::nullopt;
+    const auto is_well = header->statuses == "-";
+    if (!is_well && header->statuses.size() != order_.size())
         return std::nullopt;
 
     failure.reset();
@@ -195,7 +195,7 @@ std::optional<recovery> script_batch::read_reply(const resp::decoder& reply,
         if (found == nullptr)
             return std::nullopt;
         const auto text = reply.text(*found, bytes);
-        if (const auto status = status_of(*header, key); status != '.') {
+        if (const auto status = is_well ? '.' : header->statuses[key]; status != '.') {
             const auto meaning =
                 status == 'c' ? reply_error{errc::key_conflict, recovery::keep} : classify(text);
             worst = std::max(worst, meaning.recovery);

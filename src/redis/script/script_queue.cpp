@@ -64,7 +64,7 @@ error_code script_queue::submit(detail::operation& op, std::string_view key,
         auto* joined = waiting_with(policy, op.request.now, key);
         if (joined == nullptr)
             joined = &open_batch(policy, op.request.now,
-                                 is_cluster_ ? script_batch::group_of(*policy, key)
+                                 is_cluster_ ? script_batch::group_of(*policy, key, op.request.verb)
                                              : script_batch::any_group);
         joined->add(op, settings_.prefix, key);
         is_full_ = is_full_ || joined->is_full();
@@ -161,11 +161,12 @@ recovery script_queue::fail_head(std::string_view text) {
         return recovery::keep;
     if (meaning.recovery == recovery::resend_with_script && !b.with_script) {
         b.with_script = true;
-        b.take_back();
-        // After those that were returned before it, and before those that were never sent.
-        const auto next = std::ranges::find_if_not(waiting_, &script_batch::with_script);
-        waiting_.splice(next, in_flight_, in_flight_.begin());
+        return_head();
         return recovery::resend_with_script;
+    }
+    if (meaning.recovery == recovery::leave_read_only && settings_.keeps_read_only) {
+        return_head();
+        return recovery::leave_read_only;
     }
     report({.code = meaning.code,
             .phase = phase::script,
@@ -197,6 +198,11 @@ std::optional<recovery> script_queue::read_reply_of(script_batch& head, const re
                 .policy = head.policy()->fingerprint});
     if (!failure || failure->code != errc::auth_failed)
         report_permitted(*head.policy());
+    // The server was read-only during the whole batch, so none of its keys was written.
+    if (needs == recovery::leave_read_only && settings_.keeps_read_only) {
+        return_head();
+        return needs;
+    }
     head.release([this, at = head.sent_at](detail::operation& op) {
         op.sent_at = at;
         finish(op);
@@ -206,8 +212,9 @@ std::optional<recovery> script_queue::read_reply_of(script_batch& head, const re
 }
 
 void script_queue::lose_connection(std::uint64_t sent) {
-    for (auto& b : in_flight_)
-        b.with_script = false; // the next connection's handshake loads it
+    for (auto* list : {&in_flight_, &waiting_})
+        for (auto& b : *list)
+            b.with_script = false; // the next connection's handshake loads it
     batch_queue::lose_connection(sent);
 }
 

@@ -4,10 +4,12 @@
 
 #include <base/bytes.hpp>
 #include <core/rule_kind.hpp>
+#include <core/verb_traits.hpp>
 #include <redis/script/wire.hpp>
 
+#include <boost/assert.hpp>
+
 #include <algorithm>
-#include <cstddef>
 
 namespace colimit::redis {
 namespace {
@@ -20,8 +22,7 @@ constexpr std::size_t slot_bytes = fixed_bytes + moving_bytes;
 using detail::append_double;
 using detail::append_number;
 
-/// Reads a whole number from `least` to 2^53 - 1; anything else (fractions, NaN, infinities) is not
-/// valid.
+/// Reads a whole number from `least` to 2^53 - 1; all else (fractions, NaN, infinities) is invalid.
 [[nodiscard]] bool read_whole(const char* at, std::int64_t least, std::int64_t& out) noexcept {
     const auto value = detail::read_number<double>(at);
     const auto in_range = value >= static_cast<double>(least) &&
@@ -52,6 +53,17 @@ using detail::append_number;
     return core::form_of(l.kind) != core::state_form::numbers;
 }
 
+/// Appends the positions of the first and the last byte of consecutive lines.
+void append_lines(std::string& out, const core::bloom_shape& shape, std::uint32_t line,
+                  std::uint32_t count) {
+    const auto first = core::bloom_shape::head_bytes + line * shape.line_bytes();
+    for (const auto position : {first, first + count * shape.line_bytes() - 1}) {
+        const auto digits = detail::decimal{position};
+        append_number(out, static_cast<std::uint8_t>(std::string_view{digits}.size()));
+        out.append(digits);
+    }
+}
+
 [[nodiscard]] bool has_shape(std::string_view value) noexcept {
     return value.size() > header_bytes && (value.size() - header_bytes) % slot_bytes == 0 &&
            (value.size() - header_bytes) / slot_bytes <= core::max_slots + 1;
@@ -75,15 +87,34 @@ void append_times(std::string& out, std::uint16_t times, bool wide) {
         append_number(out, static_cast<std::uint8_t>(times));
 }
 
+void append_block(std::string& out, std::uint16_t block, const core::call_request& request) {
+    BOOST_ASSERT(block < asks_only);
+    const auto flag = request.verb == core::verb::inspect       ? counts_bits
+                      : core::traits_of(request.verb).only_asks ? asks_only
+                                                                : std::uint16_t{0};
+    append_number(out, static_cast<std::uint16_t>(block + flag));
+}
+
 void append_mark(std::string& out, const core::bloom_shape& shape, const core::bloom_bits& mark) {
-    const auto first = core::bloom_shape::head_bytes + mark.line * shape.line_bytes();
-    for (const auto position : {first, first + shape.line_bytes() - 1}) {
-        const auto digits = detail::decimal{position};
-        append_number(out, static_cast<std::uint8_t>(std::string_view{digits}.size()));
-        out.append(digits);
-    }
+    append_lines(out, shape, mark.line, 1);
     for (std::uint32_t i = 0; i < shape.words; ++i)
         append_number(out, mark.words[i]);
+}
+
+void append_sample(std::string& out, const core::bloom_shape& shape) {
+    append_lines(out, shape, 0, core::sample_of(shape).lines);
+    out.append(shape.line_bytes(), '\0');
+}
+
+bool take_bits(std::string_view& answers, const core::bloom_shape& shape,
+               std::array<std::int64_t, 2>& set) noexcept {
+    const auto most = std::int64_t{8} * core::sample_of(shape).lines * shape.line_bytes();
+    for (auto& number : set) {
+        if (answers.size() < 8 || !read_whole(&answers.front(), 0, number) || number > most)
+            return false;
+        answers.remove_prefix(8);
+    }
+    return true;
 }
 
 bool take_seen(std::string_view& answers, bool& seen) noexcept {

@@ -6,9 +6,11 @@
 //
 //   calls  for each run of equal calls   key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if
 //          the policy has a distinct rule  size:u16 and as many bytes of the member
-//   ids    for each id of a Bloom filter   block:u16, then for the first and the last byte of its
-//          line the position as text, because Redis's commands take text, after its size:u8, and
-//          its bits in that line
+//   ids    for each id of a Bloom filter   block:u16, plus `asks_only` for `probably_seen`; then
+//          for the first and the last byte of its line the position as text, because Redis's
+//          commands take text, after its size:u8, and its bits in that line. Plus `counts_bits` for
+//          `filter_status`: then these are the first and the last byte of a part of the block, and
+//          no bits
 //   facts  for each call and each log or distinct rule  t debt num capacity (f64)
 //   value  expires:f64, then for each slot except logs  tag:u32 num:f64 capacity:f64  and, if
 //          the key is blocked, one more; then for each of them  t:f64 debt:f64
@@ -50,8 +52,25 @@ void append_times(std::string& out, std::uint16_t times, bool wide);
 /// besides its mark.
 inline constexpr std::size_t call_bytes = 21;
 
+/// Added to the number of the block of an id that is looked up and not recorded. A batch has fewer
+/// blocks.
+inline constexpr std::uint16_t asks_only = 0x4000;
+/// Added to the number of a block whose set bits are counted.
+inline constexpr std::uint16_t counts_bits = 0x8000;
+
+/// Appends the number of an id's block in the batch.
+void append_block(std::string& out, std::uint16_t block, const core::call_request& request);
+
 /// Appends the position of an id's line and the id's bits in it.
 void append_mark(std::string& out, const core::bloom_shape& shape, const core::bloom_bits& mark);
+
+/// Appends the position of the part of each block whose bits are counted, instead of a mark.
+void append_sample(std::string& out, const core::bloom_shape& shape);
+
+/// Reads and removes the numbers of bits that are set in a block, of the current and the previous
+/// generation. Returns false if they are not valid.
+[[nodiscard]] bool take_bits(std::string_view& answers, const core::bloom_shape& shape,
+                             std::array<std::int64_t, 2>& set) noexcept;
 
 /// Reads and removes an id's result: '1' for seen, or '0'. Returns false if it is neither.
 [[nodiscard]] bool take_seen(std::string_view& answers, bool& seen) noexcept;
@@ -68,8 +87,7 @@ void append_mark(std::string& out, const core::bloom_shape& shape, const core::b
 [[nodiscard]] bool decode_facts(const core::compiled_policy& rules, std::string_view facts,
                                 std::span<core::rule_state> states) noexcept;
 
-/// Decodes the value of a key, where brief values have the policy's numbers; nullopt if the key
-/// does not exist.
+/// Decodes the value of a key, brief ones with the policy's numbers; nullopt: there is no key.
 [[nodiscard]] core::key_state decode_value(const core::compiled_policy& rules,
                                            std::optional<std::string_view> value) noexcept;
 

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A line acts in rounds: some of its calls ask, and when all of them are decided it sleeps, or
+// begins the next round.
+
+#include <base/clocks.hpp>
+#include <limiter/limiter_core.hpp>
+#include <limiter/wait_lines.hpp>
+#include <limiter/wait_queue.hpp>
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <new>
+
+namespace colimit::detail {
+
+line_place::line_place(operation& of, const call& c)
+    : op(of), key(c.key), member(of.request.member), policy(*c.policy), now(of.request.now),
+      began(steady_now()), latest(began + of.request.at_least) {
+    of.request.verb = verb::allow;
+    of.request.at_least = of.request.cost;
+    of.request.member = member;
+}
+
+wait_lines::wait_lines(limiter_core& core)
+    : core_(core), timer_(core.own_executor(), core.lock(), [this] { wake(); }) {}
+
+wait_lines::~wait_lines() {
+    lines_.clear_and_dispose([](waiting_line* line) {
+        line->places.clear();
+        delete line;
+    });
+}
+
+waiting_line& wait_lines::line_of(const line_place& place) {
+    auto wanted = waiting_line{place.policy->digest(place.key)};
+    if (const auto found = lines_.find(wanted); found != lines_.end())
+        return *found;
+    return *lines_.insert(*std::make_unique<waiting_line>(wanted.key).release()).first;
+}
+
+void wait_lines::join(operation& op) {
+    auto& place = place_of(op);
+    auto& line = line_of(place);
+    line.places.push_back(place);
+    place.line = &line;
+    if (line.sleeps() && line.wakes_at > place.latest)
+        return deny(place, line.wakes_at);
+    if (!line.sleeps() && line.asking == 0)
+        ask(place);
+}
+
+bool wait_lines::keeps(operation& op) {
+    auto& place = place_of(op);
+    if (place.line == nullptr)
+        return false;
+    auto& line = *place.line;
+    place.is_asking = false;
+    --line.asking;
+    const auto is_denied = !op.ec && op.result.outcome == outcome::denied;
+    if (is_denied && place.is_cancelled)
+        op.ec = boost::asio::error::operation_aborted;
+    else if (is_denied && core_.is_closed())
+        op.ec = errc::closed;
+    else if (is_denied)
+        place.due = steady_now() + op.result.retry_after.count();
+    if (is_denied)
+        line.denial = op.result;
+    const auto stays = is_denied && !op.ec && place.due <= place.latest;
+    if (!stays) {
+        if (!is_denied && op.ec)
+            line.has_failed = line.has_failed || op.ec != boost::asio::error::operation_aborted;
+        else if (!is_denied)
+            line.remaining = op.result.remaining;
+        leave(place);
+        if (is_denied && !op.ec)
+            deny_late(line, place.due, &place);
+    }
+    if (line.asking == 0)
+        next_round(line);
+    return stays;
+}
+
+void wait_lines::leave(line_place& place) noexcept {
+    place.line->places.erase(place.line->places.iterator_to(place));
+    place.line = nullptr;
+}
+
+void wait_lines::close_if_empty(waiting_line& line) noexcept {
+    if (!line.places.empty())
+        return;
+    if (line.sleeps())
+        sleeping_.erase(sleeping_.iterator_to(line));
+    if (sleeping_.empty())
+        timer_.clear();
+    lines_.erase_and_dispose(lines_.iterator_to(line), std::default_delete<waiting_line>{});
+}
+
+void wait_lines::next_round(waiting_line& line) noexcept {
+    if (line.places.empty() || core_.is_closed())
+        return close_if_empty(line);
+    auto& first = line.places.front();
+    if (first.due > steady_now()) {
+        deny_late(line, first.due, nullptr);
+        return sleep(line, first.due);
+    }
+    auto left = line.has_failed ? limits::max_exact_integer : line.remaining;
+    line.has_failed = false;
+    line.remaining = 0;
+    for (auto& place : line.places) {
+        left -= place.op.request.cost;
+        if (left < 0 && &place != &first)
+            return;
+        ask(place);
+    }
+}
+
+void wait_lines::ask(line_place& place) noexcept {
+    place.is_asking = true;
+    ++place.line->asking;
+    const auto passed = place.now == store_clock ? 0 : steady_now() - place.began;
+    place.op.request.now = std::min(place.now + passed, limits::max_time);
+    place.op.ec = {};
+    place.op.result = {};
+    try {
+        core_.ask(place.op, place.key, place.policy);
+    } catch (const std::bad_alloc&) {
+        core_.complete(place.op, make_error_code(boost::system::errc::not_enough_memory));
+    }
+}
+
+void wait_lines::sleep(waiting_line& line, std::int64_t until) noexcept {
+    line.wakes_at = until;
+    sleeping_.insert(line);
+    timer_.set(sleeping_.begin()->wakes_at, core_.shared_from_this());
+}
+
+/// Denies the calls that cannot be admitted in time if none is admitted before `due`.
+/// @param denied only calls that need at least what this one did; null: all
+void wait_lines::deny_late(waiting_line& line, std::int64_t due,
+                           const line_place* denied) noexcept {
+    const auto needs_as_much = [denied](const line_place& place) {
+        return denied == nullptr ||
+               (place.op.request.cost >= denied->op.request.cost && place.member == denied->member);
+    };
+    for (auto next = line.places.begin(); next != line.places.end();) {
+        auto& place = *next++;
+        if (!place.is_asking && place.latest < due && needs_as_much(place))
+            deny(place, due);
+    }
+}
+
+/// Denies a call that has not asked, with the last denial of its line as it is now.
+void wait_lines::deny(line_place& place, std::int64_t due) noexcept {
+    const auto& denial = place.line->denial;
+    place.op.result = denial;
+    const auto left = std::chrono::microseconds{due - steady_now()};
+    pass_time(place.op.result, denial.retry_after - left);
+    leave(place);
+    core_.complete(place.op);
+}
+
+bool wait_lines::cancel(operation& op) noexcept {
+    auto& place = place_of(op);
+    if (place.line == nullptr)
+        return false;
+    place.is_cancelled = place.is_asking;
+    if (place.is_asking)
+        return false;
+    auto& line = *place.line;
+    const auto was_first = &place == &line.places.front();
+    leave(place);
+    if (line.sleeps() && was_first) { // the next one may fit
+        sleeping_.erase(sleeping_.iterator_to(line));
+        next_round(line);
+    }
+    return true;
+}
+
+operation_list wait_lines::take_all() noexcept {
+    auto all = operation_list{};
+    for (auto line = lines_.begin(); line != lines_.end();) {
+        auto& one = *line++;
+        for (auto next = one.places.begin(); next != one.places.end();) {
+            auto& place = *next++;
+            if (place.is_asking)
+                continue;
+            leave(place);
+            all.push_back(place.op);
+        }
+        close_if_empty(one);
+    }
+    timer_.clear();
+    return all;
+}
+
+void wait_lines::wake() {
+    const std::lock_guard guard{core_.lock()};
+    const auto now = steady_now();
+    while (!sleeping_.empty() && sleeping_.begin()->wakes_at <= now) {
+        auto& line = *sleeping_.begin();
+        sleeping_.erase(sleeping_.begin());
+        next_round(line);
+    }
+    if (!sleeping_.empty())
+        timer_.set(sleeping_.begin()->wakes_at, core_.shared_from_this());
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Calls of `wait` under rules from which nothing can be reserved: windows, logs, counters, distinct
+// members. They stand in a line per key and policy in this process. The first call asks the store,
+// as `allow` does; when it is denied, the line sleeps until its `retry_after`, and it asks again.
+//
+// After a grant as many calls ask together as its `remaining` covers. After an error all of them
+// ask, so that they do not wait for the same server one after another. A call that cannot be
+// admitted in time is denied at once, with the decision of the call before it.
+
+#pragma once
+
+#include <async/deadline_timer.hpp>
+#include <async/operation_list.hpp>
+#include <colimit/detail/call_operation.hpp>
+#include <hash/siphash.hpp>
+#include <policy/policy_data.hpp>
+
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+namespace colimit::detail {
+
+class limiter_core;
+struct waiting_line;
+
+/// The place of a call in its line, with what the call needs to ask again.
+struct line_place final
+    : attachment,
+      boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+    line_place(operation& of, const call& c);
+
+    operation& op;
+    std::string key;
+    std::string member;
+    policy_pointer policy;
+    waiting_line* line = nullptr; ///< null: it is in no line any more
+    std::int64_t now;             ///< as in the request: a store may write its own time there
+    std::int64_t began;           ///< its start, of the steady clock, as the next two are
+    std::int64_t latest;          ///< the latest time of its admission
+    std::int64_t due = 0;         ///< when it was denied: the time to ask again
+    bool is_asking = false;
+    bool is_cancelled = false; ///< while its decision was on the way to `keeps`
+};
+
+using line_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct line_tag>>;
+using wake_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct wake_tag>>;
+
+struct waiting_line final : line_hook, wake_hook {
+    explicit waiting_line(const hash::digest& of) : key(of) {}
+
+    hash::digest key; ///< of key and policy
+    boost::intrusive::list<line_place, boost::intrusive::constant_time_size<false>> places;
+    std::size_t asking = 0; ///< calls of this round without a decision
+    std::int64_t wakes_at = 0;
+    std::int64_t remaining = 0; ///< after the last grant of this round
+    bool has_failed = false;    ///< a call of this round
+    decision denial;            ///< the last one
+
+    [[nodiscard]] bool sleeps() const noexcept { return wake_hook::is_linked(); }
+};
+
+class wait_lines {
+  public:
+    explicit wait_lines(limiter_core& core);
+    wait_lines(const wait_lines&) = delete;
+    wait_lines& operator=(const wait_lines&) = delete;
+    ~wait_lines();
+
+    /// Adds a call, whose attachment is its place. It asks now if it is the first one.
+    void join(operation& op);
+    /// Returns whether a call that was decided, or taken out of its line, stays in it.
+    [[nodiscard]] bool keeps(operation& op);
+    /// Takes out a cancelled call that does not ask; one whose decision is on the way leaves in
+    /// `keeps`. Returns whether it is to be completed now.
+    [[nodiscard]] bool cancel(operation& op) noexcept;
+    /// Takes out all calls that do not ask.
+    [[nodiscard]] operation_list take_all() noexcept;
+
+    [[nodiscard]] static line_place& place_of(const operation& op) noexcept {
+        return static_cast<line_place&>(*op.attached);
+    }
+
+  private:
+    struct by_key {
+        [[nodiscard]] bool operator()(const waiting_line& a, const waiting_line& b) const noexcept {
+            return std::tie(a.key.low, a.key.high) < std::tie(b.key.low, b.key.high);
+        }
+    };
+    struct by_time {
+        [[nodiscard]] bool operator()(const waiting_line& a, const waiting_line& b) const noexcept {
+            return a.wakes_at < b.wakes_at;
+        }
+    };
+
+    [[nodiscard]] waiting_line& line_of(const line_place& place);
+    void leave(line_place& place) noexcept;
+    void close_if_empty(waiting_line& line) noexcept;
+    void next_round(waiting_line& line) noexcept;
+    void ask(line_place& place) noexcept;
+    void sleep(waiting_line& line, std::int64_t until) noexcept;
+    void deny_late(waiting_line& line, std::int64_t due, const line_place* denied) noexcept;
+    void deny(line_place& place, std::int64_t due) noexcept;
+    void wake();
+
+    limiter_core& core_;
+    deadline_timer timer_;
+    boost::intrusive::set<waiting_line, boost::intrusive::compare<by_key>,
+                          boost::intrusive::base_hook<line_hook>>
+        lines_;
+    boost::intrusive::multiset<waiting_line, boost::intrusive::compare<by_time>,
+                               boost::intrusive::base_hook<wake_hook>>
+        sleeping_;
+};
+
+} // namespace colimit::detail

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Everything that callers state is checked here: names, enumerators, numbers.
+
+#include <base/enumerator.hpp>
+#include <colimit/error.hpp>
+#include <core/policy_encoding.hpp>
+#include <hash/fnv1a.hpp>
+#include <policy/make_policy.hpp>
+
+namespace colimit::detail {
+namespace {
+
+void check_options(std::string_view name, const policy_options& options) {
+    const auto named = [name](const char* option) {
+        return [name, option] { return "policy '" + std::string{name} + "': " + option; };
+    };
+    if (options.has_prefix)
+        core::check_name(options.prefix.view(), named("the prefix")(), options.prefix.fits(),
+                         errc::invalid_policy);
+    check_failure_mode(named("on_failure"), options.on_failure, errc::invalid_policy);
+    check_enumerator(named("stored"), options.storage, {storage::per_key, storage::shared_hash},
+                     errc::invalid_policy);
+}
+
+/// Throws unless the values of enumerations are enumerators: they come from callers.
+void check_kinds(std::string_view policy, std::span<const rule> rules) {
+    using enum algorithm;
+    using enum calendar_unit;
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+        const auto named = [=](const char* option) {
+            return [=] { return core::position_of_rule(policy, rules, i) + ": " + option; };
+        };
+        check_enumerator(named("algorithm"), rules[i].kind(),
+                         {gcra, cell, token_bucket, leaky_bucket, fixed_window, calendar,
+                          sliding_window, sliding_log, distinct},
+                         errc::invalid_policy);
+        check_enumerator(named("calendar_unit"), rules[i].unit(), {day, week, month, year},
+                         errc::invalid_policy);
+    }
+}
+
+} // namespace
+
+void check_rules(std::span<const rule> rules) {
+    check_kinds("", rules);
+    (void)core::compile_policy("", rules);
+}
+
+policy_pointer make_policy(std::string_view name, std::span<const rule> rules,
+                           const policy_options& options) {
+    core::check_name(name, "the policy's name", true, errc::invalid_policy);
+    check_options(name, options);
+    check_kinds(name, rules);
+    auto data = std::make_shared<policy_data>();
+    data->name = name;
+    data->rules.assign(rules.begin(), rules.end());
+    data->options = options;
+    data->compiled = core::compile_policy(name, rules, options);
+    data->wire = core::encode_policy(data->compiled);
+    data->identity = std::string{options.has_prefix ? options.prefix.view() : ""} + ":" +
+                     data->name + ":" + data->wire;
+    data->fingerprint = hash::fnv1a_64(data->identity);
+    data->identify(std::string{data->prefix("")} + ":" + data->name);
+    return data;
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The connections to Sentinels.
+
+#include <redis/sentinel/master_finder.hpp>
+#include <redis/sentinel/sentinel_requests.hpp>
+
+#include <new>
+#include <utility>
+
+namespace colimit::redis {
+namespace {
+
+/// A Sentinel is asked this often, in microseconds, even if it publishes nothing: its messages may
+/// be lost with a connection, or be denied to this user.
+constexpr std::int64_t poll_interval = 1'000'000;
+
+} // namespace
+
+/// A connection to one Sentinel.
+class master_finder::link final : private connection_owner {
+  public:
+    link(master_finder& of, std::size_t number, const connection::executor& own,
+         detail::thread_lock& lock, sentinel_settings settings, const std::string& master)
+        : finder_(of), number_(number), requests_(master, settings.problems),
+          connection_(own, lock, std::move(settings.connection), requests_, settings.problems,
+                      *this) {}
+
+    void open() { connection_.open(); }
+    void close(bool now) noexcept { connection_.close(now); }
+    void ask() {
+        requests_.ask();
+        connection_.flush();
+        connection_.wait();
+    }
+    [[nodiscard]] bool is_refused() const noexcept { return connection_.is_refused(); }
+    [[nodiscard]] errc error() const noexcept { return connection_.error(); }
+
+  private:
+    [[nodiscard]] std::shared_ptr<void> keep_alive() override {
+        return finder_.owner_.keep_alive();
+    }
+    void on_ready() override { asked_at_ = connection_.now(); }
+    void on_lost(bool /*was_ready*/) override { finder_.lose(number_); }
+    void on_answer() noexcept override {}
+    void on_ended() override {
+        try {
+            if (const auto said = requests_.take_statement())
+                finder_.hear(number_, *said, connection_.now());
+        } catch (const std::bad_alloc&) { // it will be asked again
+        }
+        if (connection_.now() >= next_event()) {
+            asked_at_ = connection_.now();
+            requests_.ask();
+        }
+        connection_.flush();
+        connection_.wait();
+    }
+    void on_expired() noexcept override {}
+    void on_wait() noexcept override {}
+    [[nodiscard]] std::int64_t next_event() const noexcept override {
+        return connection_.is_ready() ? asked_at_ + poll_interval : liveness::never;
+    }
+
+    master_finder& finder_;
+    std::size_t number_;
+    sentinel_requests requests_;
+    connection connection_;
+    std::int64_t asked_at_ = 0;
+};
+
+master_finder::master_finder(const connection::executor& own, detail::thread_lock& lock,
+                             std::vector<sentinel_settings> sentinels, const std::string& master,
+                             finder_owner& owner)
+    : owner_(owner), view_(sentinels.size()) {
+    for (auto& s : sentinels)
+        links_.push_back(
+            std::make_unique<link>(*this, links_.size(), own, lock, std::move(s), master));
+}
+
+master_finder::~master_finder() = default;
+
+void master_finder::open() {
+    for (const auto& l : links_)
+        l->open();
+}
+
+void master_finder::close(bool now) noexcept {
+    for (const auto& l : links_)
+        l->close(now);
+}
+
+void master_finder::ask() {
+    for (const auto& l : links_)
+        l->ask();
+}
+
+void master_finder::hear(std::size_t sentinel, const master_statement& what, std::int64_t now) {
+    view_.hear(sentinel, what, now);
+    if (const auto& named = view_.master(); named && named != told_) {
+        owner_.on_master(*named);
+        told_ = named;
+    }
+    update_error();
+}
+
+void master_finder::lose(std::size_t sentinel) {
+    view_.lose(sentinel);
+    update_error();
+}
+
+void master_finder::update_error() {
+    const auto now = error();
+    if (!view_.master() && now != std::exchange(error_, now))
+        owner_.on_no_master(now);
+}
+
+/// Returns why no master is known, if that will not change by itself: because more than half of the
+/// Sentinels know none, or refuse this client.
+errc master_finder::error() const noexcept {
+    auto found = errc::unavailable;
+    auto count = std::size_t{0};
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+        const auto is_ignorant = view_.is_ignorant(i);
+        if (!is_ignorant && !links_[i]->is_refused())
+            continue;
+        found = is_ignorant ? errc::invalid_config : links_[i]->error();
+        ++count;
+    }
+    return count * 2 > links_.size() ? found : errc::unavailable;
+}
+
+} // namespace colimit::redis

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Starting and ending programs.
+
+#include <support/child_process.hpp>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <stdexcept>
+
+namespace colimit::test {
+namespace {
+
+/// In the child: becomes the program, or ends.
+[[noreturn]] void become(char* const* words, char* const* settings, pid_t parent) noexcept {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() == parent)
+        ::execvpe(words[0], words, settings);
+    ::_exit(127);
+}
+
+/// As exec wants them.
+[[nodiscard]] std::vector<char*> pointers_to(std::vector<std::string>& words) {
+    auto pointers = std::vector<char*>{};
+    for (auto& w : words)
+        pointers.push_back(w.data());
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
+} // namespace
+
+void child_process::start(std::vector<std::string> words,
+                          const std::vector<std::string>& variables) {
+    auto environment = std::vector<std::string>{};
+    for (auto* const* at = environ; *at != nullptr; ++at)
+        environment.emplace_back(*at);
+    environment.insert(environment.end(), variables.begin(), variables.end());
+    const auto pointers = pointers_to(words);
+    const auto settings = pointers_to(environment);
+    const auto parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ < 0)
+        throw std::runtime_error{"fork failed"};
+    if (pid_ == 0)
+        become(pointers.data(), settings.data(), parent);
+}
+
+bool child_process::has_ended() {
+    if (!is_running() || ::waitpid(pid_, nullptr, WNOHANG) != pid_)
+        return false;
+    pid_ = -1;
+    return true;
+}
+
+void child_process::kill() {
+    if (!is_running())
+        return;
+    ::kill(pid_, SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+}
+
+void child_process::stop() {
+    ::kill(pid_, SIGSTOP);
+    // The signal takes effect at some later moment; a test wants to know that it has.
+    while (::waitpid(pid_, nullptr, WUNTRACED) < 0 && errno == EINTR) {
+    }
+}
+
+void child_process::cont() {
+    ::kill(pid_, SIGCONT);
+}
+
+std::uint16_t free_port() {
+    const auto probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    auto where = sockaddr_in{};
+    where.sin_family = AF_INET;
+    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto size = socklen_t{sizeof where};
+    auto* const generic = reinterpret_cast<sockaddr*>(&where);
+    const auto found = probe >= 0 && ::bind(probe, generic, size) == 0 &&
+                       ::getsockname(probe, generic, &size) == 0;
+    if (probe >= 0)
+        ::close(probe);
+    if (!found)
+        throw std::runtime_error{"no free port"};
+    return ntohs(where.sin_port);
+}
+
+} // namespace colimit::test

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Starting Sentinels, and what they say.
+
+#include <support/fresh_folder.hpp>
+#include <support/sentinel_group.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+
+namespace colimit::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto sentinel_attempts = 8;
+
+template<class Condition>
+void wait_for(const char* what, Condition holds) {
+    const auto end = std::chrono::steady_clock::now() + 30s;
+    while (!holds()) {
+        if (std::chrono::steady_clock::now() > end)
+            throw std::runtime_error{std::string{"in vain: "} + what};
+        std::this_thread::sleep_for(5ms);
+    }
+}
+
+/// The value of a field in a list of names and values.
+[[nodiscard]] std::string field(const reply& map, std::string_view name) {
+    for (std::size_t i = 0; i + 1 < map.elements.size(); i += 2)
+        if (map.elements[i].text == name)
+            return map.elements[i + 1].text;
+    return {};
+}
+
+[[nodiscard]] std::vector<std::string> with(std::vector<std::string> a,
+                                            const std::vector<std::string>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+} // namespace
+
+sentinel::sentinel(settings wanted) : wanted_(std::move(wanted)), folder_(fresh_folder()) {
+    try {
+        start();
+    } catch (...) {
+        std::filesystem::remove_all(folder_);
+        throw;
+    }
+}
+
+sentinel::~sentinel() {
+    kill();
+    auto ignored = std::error_code{};
+    std::filesystem::remove_all(folder_, ignored);
+}
+
+std::string sentinel::log() const {
+    auto file = std::ifstream{folder_ + "/log"};
+    return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+void sentinel::write_configuration() const {
+    auto out = std::ofstream{folder_ + "/sentinel.conf"};
+    out << (wanted_.tls ? "port 0\ntls-port " : "port ") << port_ << "\nbind 127.0.0.1\ndir "
+        << folder_ << "\nlogfile " << folder_ << "/log\nunixsocket " << folder_
+        << "/socket\nsentinel monitor mymaster 127.0.0.1 " << wanted_.master_port
+        << " 2\nsentinel down-after-milliseconds mymaster 500\n"
+           "sentinel failover-timeout mymaster 3000\n";
+    for (const auto& line : wanted_.lines)
+        out << line << "\n";
+}
+
+/// Returns false if it ended before it replied.
+bool sentinel::launch() {
+    process_.start({"redis-server", folder_ + "/sentinel.conf", "--sentinel"});
+    auto answers = false;
+    wait_for("a Sentinel answers", [&] {
+        try {
+            (void)connect()({"PING"});
+            answers = true;
+        } catch (const std::runtime_error&) {
+            // It does not listen yet.
+        }
+        return answers || process_.has_ended();
+    });
+    return answers;
+}
+
+void sentinel::start() {
+    const auto has_port = port_ != 0;
+    for (auto i = 0; i < sentinel_attempts; ++i) {
+        if (!has_port) {
+            port_ = free_port();
+            write_configuration();
+        }
+        std::filesystem::remove(folder_ + "/socket");
+        if (!launch())
+            continue;
+        // It asks servers, and tells other Sentinels of itself, every ten or two seconds otherwise.
+        connect().must({"SENTINEL", "DEBUG", "INFO-PERIOD", "200", "PUBLISH-PERIOD", "200"});
+        return;
+    }
+    throw std::runtime_error{"a Sentinel ended as soon as it was started:\n" + log()};
+}
+
+sentinel_group::sentinel_group(options wanted) : wanted_(std::move(wanted)) {
+    const auto quick = std::vector<std::string>{"--repl-diskless-sync-delay", "0",
+                                                "--repl-ping-replica-period", "1"};
+    auto replication = std::vector<std::string>{};
+    auto lines = wanted_.lines;
+    if (wanted_.tls) {
+        replication = {"--tls-replication", "yes", "--tls-ca-cert-file", wanted_.authority};
+        lines = with(
+            {"tls-replication yes", "tls-auth-clients no", "tls-ca-cert-file " + wanted_.authority,
+             "tls-cert-file " + wanted_.tls->certificate, "tls-key-file " + wanted_.tls->key},
+            lines);
+    }
+    const auto common = with(with(quick, replication), wanted_.arguments);
+    for (std::size_t i = 0; i <= wanted_.replicas; ++i) {
+        auto arguments = common;
+        if (i != 0)
+            arguments = with(std::move(arguments), {"--replicaof", "127.0.0.1",
+                                                    std::to_string(servers_.front()->port())});
+        servers_.push_back(std::make_unique<redis_server>(redis_server_options{
+            .tcp = true, .tls = wanted_.tls, .arguments = std::move(arguments)}));
+    }
+    for (std::size_t i = 0; i < wanted_.sentinels; ++i)
+        sentinels_.push_back(
+            std::make_unique<sentinel>(sentinel::settings{.master_port = servers_.front()->port(),
+                                                          .lines = lines,
+                                                          .tls = wanted_.tls.has_value(),
+                                                          .look_as = wanted_.look_as}));
+    await_health();
+}
+
+std::string sentinel_group::hosts() const {
+    auto text = std::string{};
+    for (const auto& s : sentinels_)
+        text += (text.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(s->port());
+    return text;
+}
+
+std::string sentinel_group::address() const {
+    return (wanted_.tls ? "rediss+sentinel://" : "redis+sentinel://") + hosts() + "/mymaster";
+}
+
+std::size_t sentinel_group::named_by(std::size_t sentinel) const {
+    const auto named =
+        sentinels_.at(sentinel)->connect()({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster"});
+    for (std::size_t i = 0; i < servers_.size(); ++i)
+        if (named.elements.size() == 2 &&
+            named.elements[1].text == std::to_string(servers_[i]->port()))
+            return i;
+    throw std::runtime_error{"a Sentinel names none of the servers"};
+}
+
+bool sentinel_group::is_healthy() const {
+    for (std::size_t i = 0; i < sentinels_.size(); ++i) {
+        auto look = sentinels_[i]->connect();
+        const auto master = look({"SENTINEL", "MASTER", "mymaster"});
+        if (field(master, "flags") != "master" ||
+            field(master, "num-other-sentinels") != std::to_string(sentinels_.size() - 1))
+            return false;
+        const auto replicas = look({"SENTINEL", "REPLICAS", "mymaster"});
+        if (replicas.elements.size() + 1 != servers_.size())
+            return false;
+        for (const auto& r : replicas.elements)
+            if (field(r, "flags") != "slave" || field(r, "master-link-status") != "ok")
+                return false;
+    }
+    return true;
+}
+
+void sentinel_group::await_health() {
+    wait_for("Sentinels that know all servers and each other", [this] {
+        try {
+            return is_healthy();
+        } catch (const std::runtime_error&) {
+            return false;
+        }
+    });
+}
+
+} // namespace colimit::test

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A master with two replicas, and three Sentinels that watch them: real processes on free ports of
+// 127.0.0.1. A master that does not answer for half a second is replaced.
+//
+//     sentinel_group group;
+//     limiter l{executor, group.address()};
+//     group.server(group.named_by(0)).kill();
+
+#pragma once
+
+#include <support/redis_server.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colimit::test {
+
+/// One Sentinel.
+class sentinel {
+  public:
+    struct settings {
+        std::uint16_t master_port;
+        std::vector<std::string> lines; ///< further ones of its configuration
+        bool tls = false;               ///< `lines` have the certificate
+        std::string look_as = {};       ///< `user:password@` of `connect`
+    };
+    explicit sentinel(settings wanted);
+    ~sentinel();
+    sentinel(const sentinel&) = delete;
+    sentinel& operator=(const sentinel&) = delete;
+
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] std::string log() const;
+    /// On its unix socket.
+    [[nodiscard]] raw_client connect() const {
+        return raw_client{"unix://" + wanted_.look_as + folder_ + "/socket"};
+    }
+    void kill() { process_.kill(); }
+    /// Starts it again: it knows what it has written into its configuration.
+    void start();
+    void stop() { process_.stop(); }
+    void cont() { process_.cont(); }
+
+  private:
+    [[nodiscard]] bool launch();
+    void write_configuration() const;
+
+    settings wanted_;
+    std::string folder_;
+    std::uint16_t port_ = 0;
+    child_process process_;
+};
+
+struct sentinel_group_options {
+    std::size_t sentinels = 3;
+    std::size_t replicas = 2;
+    /// Over TLS only, with this identity, which `authority` has signed.
+    std::optional<identity> tls = {};
+    std::string authority = {};
+    /// Further arguments of each redis-server, and lines of each Sentinel.
+    std::vector<std::string> arguments = {};
+    std::vector<std::string> lines = {};
+    /// `user:password@` with which the tests look at Sentinels.
+    std::string look_as = {};
+};
+
+class sentinel_group {
+  public:
+    using options = sentinel_group_options;
+    explicit sentinel_group(options wanted = {});
+
+    /// For config::server, with all Sentinels.
+    [[nodiscard]] std::string address() const;
+    /// `host:port,host:port`
+    [[nodiscard]] std::string hosts() const;
+    [[nodiscard]] redis_server& server(std::size_t i) { return *servers_.at(i); }
+    [[nodiscard]] std::size_t servers() const noexcept { return servers_.size(); }
+    [[nodiscard]] sentinel& watcher(std::size_t i) { return *sentinels_.at(i); }
+    [[nodiscard]] std::size_t watchers() const noexcept { return sentinels_.size(); }
+
+    /// The number of the server that this Sentinel names as the master.
+    [[nodiscard]] std::size_t named_by(std::size_t sentinel) const;
+    /// Waits until the servers that run are a master with all others as its replicas, which all
+    /// Sentinels know: so that the next failover can be made.
+    void await_health();
+
+  private:
+    [[nodiscard]] bool is_healthy() const;
+
+    options wanted_;
+    std::vector<std::unique_ptr<redis_server>> servers_;
+    std::vector<std::unique_ptr<sentinel>> sentinels_;
+};
+
+} // namespace colimit::test

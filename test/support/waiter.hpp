@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Calls of `wait` that can be cancelled, and the stores in which they wait.
+
+#pragma once
+
+#include <support/live_limiter.hpp>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace colimit::test {
+
+/// A limiter in this process, or on its own server.
+struct store_fixture {
+    explicit store_fixture(bool in_process) : store_fixture(in_process, [](config&) {}) {}
+    template<class Adjust>
+    store_fixture(bool in_process, Adjust adjust) {
+        if (!in_process)
+            server.emplace();
+        l = std::make_unique<live>(address(), adjust);
+    }
+
+    [[nodiscard]] std::string address() const { return server ? server->address() : "memory:"; }
+
+    std::optional<redis_server> server;
+    std::unique_ptr<live> l;
+};
+
+/// A call of `wait` with a way to give it up.
+struct waiter {
+    waiter(limiter& l, std::string_view key, const policy& p, const wait_options& o = {}) {
+        l.wait(key, p, o,
+               boost::asio::bind_cancellation_slot(give_up.slot(),
+                                                   [this](error_code e, const decision& r) {
+                                                       ended = std::chrono::steady_clock::now();
+                                                       ec = e;
+                                                       d = r;
+                                                   }));
+    }
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+
+    void cancel() { give_up.emit(boost::asio::cancellation_type::terminal); }
+    [[nodiscard]] bool is_over() const { return ec.has_value(); }
+    [[nodiscard]] bool was_granted() const { return ec && !*ec && d.allowed(); }
+
+    boost::asio::cancellation_signal give_up;
+    std::optional<error_code> ec;
+    decision d;
+    std::chrono::steady_clock::time_point ended;
+};
+
+} // namespace colimit::test
