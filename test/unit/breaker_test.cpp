@@ -43,6 +43,27 @@ void probe(breaker& b, bool served, std::int64_t now, std::int64_t later) {
 
 } // namespace
 
+BOOST_AUTO_TEST_CASE(a_new_server_has_missed_nothing_and_is_probed_soon) {
+    auto closed = breaker{settings()};
+    closed.on_failure(0);
+    closed.on_failure(0);
+    closed.forget();
+    closed.on_failure(0);
+    closed.on_failure(0);
+    BOOST_TEST(!closed.is_open());
+    auto open = opened(0);
+    auto now = std::int64_t{0};
+    for (int i = 0; i < 5; ++i) { // the pauses grow
+        now = open.probe_at().value();
+        probe(open, false, now, 0);
+    }
+    BOOST_TEST(open.probe_at().value() > now + 1'000);
+    open.forget();
+    now = open.probe_at().value();
+    probe(open, false, now, 0);
+    BOOST_TEST(open.probe_at().value() <= now + 1'000);
+}
+
 BOOST_AUTO_TEST_CASE(misses_in_a_row_open_it_and_others_do_not) {
     auto b = breaker{settings()};
     for (int i = 0; i < 100; ++i) {

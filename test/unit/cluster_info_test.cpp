@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(a_text_without_them_has_no_facts) {
                              "cluster_state:ok\r\ncluster_current_epoch:18446744073709551616\r\n",
                              "cluster_state\r\ncluster_current_epoch:7\r\n",
                              "a_cluster_state:ok\r\ncluster_current_epoch:7\r\n",
-                             "cluster_state:ok\r\ncluster_current_epoch_:7\r\n"})
+                             "cluster_state:ok\r\ncluster_current_epochs7\r\n"})
         BOOST_TEST(!read_cluster_info(text).has_value(), text);
 }
 

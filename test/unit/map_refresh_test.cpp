@@ -148,6 +148,7 @@ BOOST_AUTO_TEST_CASE(pauses_grow_with_the_time_for_which_the_map_stays_as_it_is)
         auto count = 0;
         refresh.request(now);
         auto query = refresh.wake(now).value();
+        auto parts = std::set<std::int64_t>{}; // of the longest pause: the jitter
         while (now < begin + 100 * s) {
             if (fails)
                 refresh.on_failure(query.number, now);
@@ -157,15 +158,36 @@ BOOST_AUTO_TEST_CASE(pauses_grow_with_the_time_for_which_the_map_stays_as_it_is)
             const auto length = std::clamp((now - begin) / 24, 50 * ms, 1 * s);
             BOOST_TEST_REQUIRE(refresh.wake_at() >= now + length);
             BOOST_TEST_REQUIRE(refresh.wake_at() <= now + length + length / 2);
+            if (length == 1 * s)
+                parts.insert((refresh.wake_at() - now - length) / (50 * ms));
             query = next_query(refresh, now);
             ++count;
         }
         BOOST_TEST(count > 80);
         BOOST_TEST(count < 200);
+        BOOST_TEST(parts.size() > 5U);
         // A new map begins again with short pauses, as there may be more news.
         refresh.on_reply(query.number, map_of(1), epoch(6), now);
         refresh.request(now);
         BOOST_TEST(refresh.wake_at() <= now + 75 * ms);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(requests_continue_unless_one_is_missing_for_two_pauses_and_a_timeout) {
+    for (const auto is_missing : {false, true}) {
+        auto refresh = settled();
+        auto now = std::int64_t{100 * s};
+        for (int i = 0; i < 20; ++i) {
+            refresh.request(now);
+            const auto query = refresh.wake(now).value();
+            refresh.on_reply(query.number, map_of(), epoch(5), now);
+            now += 2'500 * ms + (is_missing ? 1 : 0);
+        }
+        refresh.request(now);
+        const auto query = refresh.wake(now).value();
+        refresh.on_reply(query.number, map_of(), epoch(5), now);
+        refresh.request(now);
+        BOOST_TEST((refresh.wake_at() >= now + 1 * s) == !is_missing);
     }
 }
 
@@ -246,6 +268,7 @@ BOOST_AUTO_TEST_CASE(a_silent_node_fails_and_its_late_reply_is_ignored) {
     BOOST_TEST((refresh.map() == map_of()));
     const auto other = next_query(refresh, now);
     BOOST_TEST((other.node != query.node));
+    refresh.on_failure(query.number, now);
     BOOST_TEST((refresh.on_reply(query.number, map_of(1), epoch(9), now) == outcome::late));
     BOOST_TEST((refresh.on_reply(other.number, map_of(2), epoch(9), now) == outcome::changed));
     BOOST_TEST((refresh.map() == map_of(2)));
@@ -310,6 +333,11 @@ BOOST_AUTO_TEST_CASE(a_doubtful_map_is_not_taken_because_the_other_nodes_could_n
     // The doubt does not count any more.
     refresh.request(now);
     for (int i = 0; i < 9; ++i)
+        refresh.on_failure(next_query(refresh, now).number, now);
+    query = next_query(refresh, now);
+    BOOST_TEST((refresh.on_reply(query.number, map_of(1), epoch(4), now) == outcome::doubtful));
+    // Nor does it for longer than a round in which all fail.
+    for (int i = 0; i < 16; ++i)
         refresh.on_failure(next_query(refresh, now).number, now);
     query = next_query(refresh, now);
     BOOST_TEST((refresh.on_reply(query.number, map_of(1), epoch(4), now) == outcome::doubtful));

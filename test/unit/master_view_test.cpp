@@ -84,6 +84,32 @@ BOOST_AUTO_TEST_CASE(epochs_that_begin_again_are_believed_if_most_sentinels_insi
     }
 }
 
+BOOST_AUTO_TEST_CASE(half_of_the_sentinels_are_not_most) {
+    auto view = master_view{2};
+    auto now = std::int64_t{0};
+    for (const auto i : {0U, 1U})
+        view.hear(i, names(1, 9), now);
+    view.hear(0, names(2, 0), now);
+    now += master_view::insistence;
+    view.hear(0, names(2, 0), now);
+    BOOST_TEST((view.master() == server(1)));
+}
+
+BOOST_AUTO_TEST_CASE(after_a_failover_those_who_insisted_have_as_much_time_again) {
+    auto view = master_view{3};
+    view.hear(2, names(1, 9), 0);
+    const auto both_name_the_first_at = [&](std::int64_t now) {
+        view.hear(0, names(2, 3), now);
+        view.hear(1, names(2, 3), now);
+    };
+    both_name_the_first_at(0);
+    view.hear(2, names(3, 10), master_view::insistence - 1);
+    both_name_the_first_at(master_view::insistence);
+    BOOST_TEST((view.master() == server(3)));
+    both_name_the_first_at(2 * master_view::insistence);
+    BOOST_TEST((view.master() == server(2)));
+}
+
 /// It says something else in between, so it may be late.
 BOOST_AUTO_TEST_CASE(a_sentinel_that_changes_its_mind_does_not_insist) {
     auto view = master_view{1};
@@ -122,6 +148,11 @@ BOOST_AUTO_TEST_CASE(a_sentinel_that_knows_no_master_changes_nothing) {
     BOOST_TEST((view.master() == server(1)));
     view.lose(0);
     BOOST_TEST(!view.is_ignorant(0));
+    auto without_epochs = master_view{3};
+    without_epochs.hear(0, names(1, 0), now);
+    without_epochs.hear(1, {}, now);
+    without_epochs.hear(2, {}, now);
+    BOOST_TEST((without_epochs.master() == server(1)));
 }
 
 /// Sentinels hear of failovers late, in any order, and come and go. No earlier master is believed

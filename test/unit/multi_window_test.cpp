@@ -10,6 +10,7 @@
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <stdexcept>
@@ -195,6 +196,13 @@ BOOST_FIXTURE_TEST_CASE(the_other_verbs_of_windows, fixture) {
     BOOST_TEST((write_call() == std::vector<command>{{"GETDEL", name}}));
 }
 
+BOOST_FIXTURE_TEST_CASE(a_shadow_does_not_limit_what_is_added, fixture) {
+    const auto two = policy{"p", fixed_window(1, 1s).from_first().named("q").shadow(),
+                            fixed_window(5, 1s).from_first().named("r")};
+    ask(two, {.cost = 2, .at_least = 1});
+    BOOST_TEST((write_call().at(4) == command{"INCRBY", name, "2"}));
+}
+
 BOOST_FIXTURE_TEST_CASE(a_call_is_allowed_up_to_the_limit_and_returns_at_the_end, fixture) {
     const auto& yes = decide(five, {nil, ":5", ":400"});
     BOOST_TEST(yes.is_allowed());
@@ -290,13 +298,17 @@ BOOST_FIXTURE_TEST_CASE(a_value_that_is_not_a_number_is_a_conflict_and_is_not_to
 BOOST_FIXTURE_TEST_CASE(a_reply_of_another_form_ends_the_trust_in_the_connection, fixture) {
     const auto head = std::string{"$1\r\n7\r\n*2\r\n$5\r\n37000\r\n$1\r\n0\r\n+OK\r\n"
                                   "+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n"};
-    for (const auto* odd :
-         {"*2\r\n$-1\r\n:1\r\n", "*3\r\n$-1\r\n+OK\r\n:1\r\n", "*3\r\n$-1\r\n:1\r\n+OK\r\n"}) {
+    for (const auto* odd : {"*2\r\n$-1\r\n:1\r\n", "*3\r\n$-1\r\n+OK\r\n:1\r\n",
+                            "*3\r\n$-1\r\n:1\r\n+OK\r\n", "*4\r\n$-1\r\n:1\r\n:1\r\n:1\r\n"}) {
         auto f = fixture{};
         f.ask(five);
         (void)f.write();
         BOOST_TEST(!f.reply(head + odd));
     }
+    ask(five, {.verb = verb::peek});
+    (void)write();
+    BOOST_TEST(!reply("$1\r\n7\r\n*2\r\n$5\r\n37000\r\n$1\r\n0\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n"
+                      "*2\r\n:2\r\n:400\r\n"));
 }
 
 BOOST_FIXTURE_TEST_CASE(all_rules_are_in_one_transaction_and_all_give_back, fixture) {
@@ -332,6 +344,24 @@ BOOST_FIXTURE_TEST_CASE(if_one_rule_cannot_be_read_the_others_give_back, fixture
         decide(two, {nil, "-WRONGTYPE Operation against a key", ":-1", nil, ":4", ":400"}, q);
     BOOST_TEST(op.ended(errc::key_conflict));
     BOOST_TEST((write() == give_back("3", 400)));
+}
+
+BOOST_FIXTURE_TEST_CASE(if_a_window_cannot_be_read_the_log_keeps_its_ttl, fixture) {
+    const auto mixed = policy{"p", sliding_log(9, 1s), fixed_window(5, 1s).from_first().named("r")};
+    const auto& op = decide(mixed, {":0", "*0", "*0", ":1", ":3", ":-1", ":1", nil,
+                                    "-WRONGTYPE Operation against a key", ":-1"});
+    BOOST_TEST(op.ended(errc::key_conflict));
+    const auto after = write();
+    BOOST_REQUIRE(after.size() == 1U);
+    BOOST_TEST((after[0].at(0) == "ZREM"));
+}
+
+BOOST_FIXTURE_TEST_CASE(of_several_errors_the_first_one_counts, fixture) {
+    const auto two = policy{"p", fixed_window(9, 1s).from_first().named("q"),
+                            fixed_window(5, 1s).from_first().named("r")};
+    const auto& op = decide(two, {nil, "-WRONGTYPE Operation against a key", ":-1", nil,
+                                  "-NOPERM no permission for a key", ":-1"});
+    BOOST_TEST(op.ended(errc::key_conflict));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_shadow_counts_what_others_grant_and_denied_calls_stay_in_the_log_only,

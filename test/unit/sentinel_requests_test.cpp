@@ -29,6 +29,9 @@ struct problems final : redis::error_sink {
     std::vector<std::string> texts;
 };
 
+const auto both = std::vector<command>{{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mine"},
+                                       {"SENTINEL", "MASTER", "mine"}};
+
 struct conversation {
     conversation() { requests.begin_connection({}); }
 
@@ -49,8 +52,13 @@ struct conversation {
         return requests.read_reply(reader, bytes);
     }
     void begin() {
-        (void)asked();
+        BOOST_TEST(
+            (asked() == std::vector<command>{{"SUBSCRIBE", "+switch-master"}, both[0], both[1]}));
         hear(confirmation);
+    }
+    void reconnect() {
+        requests.lose_connection(100);
+        requests.begin_connection({});
     }
     /// Both replies that name this master.
     void name(std::string_view port, std::string_view epoch) {
@@ -69,13 +77,13 @@ struct conversation {
     redis::sentinel_requests requests{"mine", heard};
 };
 
-[[nodiscard]] std::string published(std::string_view payload) {
-    return ">3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$" + std::to_string(payload.size()) +
-           "\r\n" + std::string{payload} + "\r\n";
+[[nodiscard]] std::string published(std::string_view payload,
+                                    std::string_view kind = "$7\r\nmessage",
+                                    std::string_view channel = "$14\r\n+switch-master") {
+    return ">3\r\n" + std::string{kind} + "\r\n" + std::string{channel} + "\r\n$" +
+           std::to_string(payload.size()) + "\r\n" + std::string{payload} + "\r\n";
 }
 
-const auto both = std::vector<command>{{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mine"},
-                                       {"SENTINEL", "MASTER", "mine"}};
 constexpr std::string_view no_such_master = "-ERR No such master with that name\r\n";
 
 } // namespace
@@ -85,6 +93,7 @@ BOOST_AUTO_TEST_CASE(a_connection_subscribes_and_asks_and_asks_again_when_told_t
     BOOST_TEST(
         (c.asked() == std::vector<command>{{"SUBSCRIBE", "+switch-master"}, both[0], both[1]}));
     BOOST_TEST(c.requests.expects_reply());
+    BOOST_TEST(c.requests.oldest_sent_at() == 7);
     c.hear(conversation::confirmation);
     c.name("7001", "3");
     const auto said = c.requests.take_statement().value();
@@ -108,6 +117,9 @@ BOOST_AUTO_TEST_CASE(a_published_failover_of_this_master_is_followed_by_a_questi
     c.hear(published("other 127.0.0.1 7001 127.0.0.1 7002"));
     c.hear(published("mine2 127.0.0.1 7001 127.0.0.1 7002"));
     c.hear(published("mine"));
+    c.hear(published("mine x", "$11\r\nunsubscribe"));
+    c.hear(published("mine x", "$7\r\nmessage", "$6\r\n+sdown"));
+    c.hear(">2\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n");
     BOOST_TEST(c.asked().empty());
     c.hear(published("mine 127.0.0.1 7001 127.0.0.1 7002"));
     BOOST_TEST((c.asked() == both));
@@ -141,6 +153,59 @@ BOOST_AUTO_TEST_CASE(a_sentinel_that_does_not_know_the_master_is_asked_for_the_n
                boost::test_tools::per_element());
     BOOST_TEST(!c.requests.take_statement().value().master);
     BOOST_TEST(c.asked().empty()); // until the next poll
+    c.requests.ask();
+    (void)c.asked();
+    c.hear(conversation::address("7001")); // it knows the master now
+    c.hear("*0\r\n");
+    c.hear("%0\r\n");
+    c.requests.ask();
+    BOOST_TEST((c.asked() == both));
+}
+
+BOOST_AUTO_TEST_CASE(each_question_begins_afresh) {
+    auto c = conversation{};
+    c.begin();
+    c.name("7001", "3");
+    (void)c.requests.take_statement();
+    c.requests.ask();
+    BOOST_TEST((c.asked() == both));
+    c.hear("_\r\n"); // the master was removed
+    c.hear(no_such_master);
+    const auto unknown = c.requests.take_statement().value();
+    BOOST_TEST(!unknown.master);
+    BOOST_TEST(unknown.epoch == 0);
+    c.reconnect();
+    c.begin(); // without the question for the names
+
+    c.name("0000", "3"); // not a valid port
+    c.requests.ask();
+    (void)c.asked();
+    BOOST_TEST(!c.requests.take_statement());
+    c.hear("_\r\n");
+    c.hear(no_such_master);
+    BOOST_TEST(c.requests.take_statement().has_value());
+    (void)c.asked();
+    c.name("7001", "x");
+    const auto said = c.requests.take_statement().value();
+    BOOST_TEST((said.master == redis::host_port{"127.0.0.1", 7'001}));
+    BOOST_TEST(said.epoch == 0);
+}
+
+BOOST_AUTO_TEST_CASE(only_the_second_answer_of_a_connection_shows_that_the_sentinel_serves) {
+    auto c = conversation{};
+    for (auto connections = 0; connections < 2; ++connections) {
+        c.begin();
+        c.name("7001", "3");
+        BOOST_TEST(!c.requests.has_ended());
+        (void)c.requests.take_statement();
+        c.requests.ask();
+        (void)c.asked();
+        c.name("7001", "3");
+        BOOST_TEST(c.requests.has_ended());
+        (void)c.requests.take_statement();
+        BOOST_TEST(!c.requests.has_ended());
+        c.reconnect();
+    }
 }
 
 BOOST_AUTO_TEST_CASE(an_address_that_is_not_valid_is_reported_and_not_used) {
@@ -158,7 +223,8 @@ BOOST_AUTO_TEST_CASE(an_address_that_is_not_valid_is_reported_and_not_used) {
 }
 
 BOOST_AUTO_TEST_CASE(replies_that_do_not_fit_end_the_connection) {
-    for (const auto* const reply : {"+OK\r\n", "*1\r\n$1\r\nh\r\n", ":1\r\n"}) {
+    for (const auto* const reply :
+         {"+OK\r\n", "*1\r\n$1\r\nh\r\n", ":1\r\n", "*3\r\n$1\r\nh\r\n$4\r\n7001\r\n$1\r\nx\r\n"}) {
         auto c = conversation{};
         c.begin();
         BOOST_TEST(!c.hear(reply));
@@ -178,15 +244,25 @@ BOOST_AUTO_TEST_CASE(a_user_who_may_not_ask_is_refused) {
     BOOST_TEST((c.hear("-NOPERM this user has no permissions to run the 'sentinel' command\r\n") ==
                 recovery::reconnect_late));
     BOOST_TEST(c.heard.texts.size() == 1U);
+    auto address_only = conversation{};
+    address_only.begin();
+    address_only.hear(conversation::address("7001"));
+    BOOST_TEST((address_only.hear("-NOPERM no permissions for 'sentinel|master'\r\n") ==
+                recovery::reconnect_late));
+    BOOST_TEST(address_only.heard.texts.size() == 1U);
+    BOOST_TEST(!address_only.requests.take_statement());
 }
 
 BOOST_AUTO_TEST_CASE(nothing_of_a_lost_connection_is_left) {
     auto c = conversation{};
     c.begin();
     c.hear(conversation::address("7001"));
-    c.requests.lose_connection(100);
+    c.reconnect();
     BOOST_TEST(!c.requests.expects_reply());
-    c.requests.begin_connection({});
+    c.begin();
+    c.name("7001", "4");
+    c.reconnect();
+    BOOST_TEST(!c.requests.take_statement());
     c.begin();
     c.name("7002", "4");
     BOOST_TEST(

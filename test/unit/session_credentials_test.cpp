@@ -90,6 +90,28 @@ BOOST_AUTO_TEST_CASE(an_attempt_whose_source_throws_fails_and_the_next_one_asks_
                "config::credentials failed: it threw something else than a std::exception");
     f.fail = nullptr;
     BOOST_TEST((f.first_command() == hello_with("token3")));
+    f.bench.introduce(test::hello_reply);
+    BOOST_TEST((f.bench.load() == action::serve));
+    BOOST_TEST(!f.bench.session.is_refused());
+}
+
+BOOST_AUTO_TEST_CASE(a_source_may_close_the_session) {
+    auto f = fixture{};
+    f.fail = [&f] { f.bench.session.close(); };
+    BOOST_TEST((f.start() == action::nothing));
+    BOOST_TEST((f.bench.session.state() == redis::session_state::closed));
+}
+
+BOOST_AUTO_TEST_CASE(a_report_names_the_option_for_sentinels) {
+    auto reported = test::reports{};
+    auto c = session_bench{
+        {.role = redis::server_role::sentinel,
+         .user = "",
+         .password = "",
+         .credentials_source = []() -> credentials { throw std::runtime_error{"no token"}; }}};
+    c.session.report_to(reported);
+    BOOST_TEST((c.session.start(c.now) == action::disconnect));
+    BOOST_TEST(reported.text == "config::sentinel_credentials failed: no token");
 }
 
 BOOST_AUTO_TEST_CASE(without_memory_the_attempt_fails_like_any_other) {

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_server_of_the_other_kind_is_refused_with_the_address_that
             c.open();
             const auto info = std::string{"$46\r\n# Server\r\nredis_version:7\r\n"
                                           "redis_mode:sentinel\r\n\r\n"};
-            const auto unknown = "-ERR unknown command 'X'\r\n";
+            const auto its_role = "*2\r\n$8\r\nsentinel\r\n*1\r\n$4\r\nmine\r\n";
             if (protocol == 3)
                 (void)c.reply(mode("sentinel"));
             else
@@ -108,8 +108,9 @@ BOOST_AUTO_TEST_CASE(a_server_of_the_other_kind_is_refused_with_the_address_that
             if (protocol == 2)
                 BOOST_TEST((c.reply(info) == action::disconnect));
             else if (role == server_role::master)
-                BOOST_TEST((c.reply(unknown) == action::disconnect));
+                BOOST_TEST((c.reply(its_role) == action::disconnect));
             BOOST_TEST((c.session.error() == errc::bad_reply));
+            BOOST_TEST(c.session.wake_at().value() >= c.now + 500'000);
             BOOST_TEST(heard.text ==
                        "a Sentinel, whose address is redis+sentinel://host:port/master");
             BOOST_TEST(heard.count == 1);
@@ -124,6 +125,23 @@ BOOST_AUTO_TEST_CASE(a_server_of_the_other_kind_is_refused_with_the_address_that
         BOOST_TEST((c.session.error() == errc::bad_reply));
         BOOST_TEST(heard.text == "not a Sentinel but a server, whose address is redis://host:port");
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_is_reported_once_if_the_server_lacks_the_other_commands) {
+    auto c = session_bench{settings(server_role::master)};
+    auto heard = reports{};
+    c.session.report_to(heard);
+    c.open();
+    (void)c.reply(mode("sentinel"));
+    BOOST_TEST((c.reply("-ERR unknown command 'ROLE'\r\n") == action::disconnect));
+    BOOST_TEST((c.session.error() == errc::bad_reply));
+    BOOST_TEST(heard.count == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_sentinel_must_know_hello) {
+    auto c = session_bench{settings(server_role::sentinel)};
+    c.open();
+    BOOST_TEST((c.reply("-ERR unknown command 'HELLO'\r\n") == action::disconnect));
 }
 
 BOOST_AUTO_TEST_CASE(a_server_without_a_mode_may_be_of_any_kind) {
@@ -157,6 +175,103 @@ BOOST_AUTO_TEST_CASE(a_server_that_moves_is_connected_to_at_once) {
     BOOST_TEST(c.session.wake_at().value() <= c.now + 10'000); // they begin again
     c.session.close();
     BOOST_TEST((c.session.moved(c.now) == action::nothing));
+}
+
+BOOST_AUTO_TEST_CASE(nothing_that_is_known_of_a_server_is_expected_of_the_next_one) {
+    auto old = session_bench{settings(server_role::master)};
+    old.open();
+    BOOST_TEST((old.reply("-NOPROTO unsupported protocol version\r\n") == action::nothing));
+    BOOST_TEST((old.reply(master) == action::send));
+    (void)old.handshake();
+    BOOST_TEST((old.session.moved(old.now) == action::disconnect));
+    BOOST_TEST((old.session.wake(old.now) == action::connect));
+    BOOST_TEST((old.session.connected() == action::send));
+    BOOST_TEST((old.handshake() == std::vector<command>{{"HELLO", "3"}, {"ROLE"}}));
+
+    auto refused = session_bench{settings(server_role::master)};
+    refused.open();
+    BOOST_TEST(
+        (refused.session.read_garbage(refused.now, "HTTP/1.1 400\r\n") == action::disconnect));
+    BOOST_TEST(refused.session.is_refused());
+    BOOST_TEST((refused.session.moved(refused.now) == action::nothing));
+    BOOST_TEST(!refused.session.is_refused());
+
+    auto demoted = session_bench{};
+    demoted.make_ready();
+    (void)demoted.session.lost(demoted.now, redis::recovery::leave_read_only);
+    BOOST_TEST((demoted.session.moved(demoted.now) == action::nothing));
+    BOOST_TEST((demoted.session.wake(demoted.now) == action::connect));
+    BOOST_TEST((demoted.session.connected() == action::send));
+    (void)demoted.handshake();
+    demoted.introduce(hello_reply);
+    BOOST_TEST((demoted.load("*3\r\n$0\r\n\r\n$0\r\n\r\n$22\r\nREADONLY You can't wri\r\n") ==
+                action::serve));
+}
+
+BOOST_AUTO_TEST_CASE(a_server_at_another_address_is_asked_for_tls_like_any_new_one) {
+    const auto reset =
+        error_code{boost::system::errc::connection_reset, boost::system::generic_category()};
+    const auto asks_for_tls = [](session_bench& c) {
+        auto out = std::string{};
+        c.now = c.session.wake_at().value();
+        BOOST_TEST((c.session.wake(c.now) == action::connect));
+        BOOST_TEST((c.session.connected() == action::send));
+        c.session.append_handshake(out);
+        return out.starts_with("\x16\x03\x01");
+    };
+    const auto silence_until_asked = [&](session_bench& c) {
+        auto losses = 0;
+        do {
+            (void)c.session.lost(c.now, reset);
+            ++losses;
+        } while (losses < 10 && !asks_for_tls(c));
+        return losses;
+    };
+    const auto plain = redis::session_settings{.user = "", .password = "", .plain_tcp = true};
+    auto ready = session_bench{plain}; // which then cannot be a TLS server
+    ready.make_ready();
+    (void)ready.session.moved(ready.now);
+    BOOST_TEST(!asks_for_tls(ready));
+    BOOST_TEST(silence_until_asked(ready) == 3);
+
+    auto secure = session_bench{plain};
+    secure.open();
+    BOOST_TEST(silence_until_asked(secure) == 3);
+    BOOST_TEST((secure.session.read_garbage(secure.now, "\x15\x03\x01") == action::disconnect));
+    (void)secure.session.moved(secure.now);
+    BOOST_TEST(!asks_for_tls(secure));
+
+    auto silent = session_bench{plain};
+    silent.open();
+    for (auto i = 0; i < 2; ++i) {
+        (void)silent.session.lost(silent.now, reset);
+        BOOST_TEST(!asks_for_tls(silent));
+    }
+    (void)silent.session.moved(silent.now);
+    BOOST_TEST(!asks_for_tls(silent));
+    BOOST_TEST(silence_until_asked(silent) == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_is_known_from_one_of_two_replies_and_for_one_connection) {
+    auto c = session_bench{settings(server_role::any)};
+    c.open();
+    c.introduce(mode("cluster"));
+    BOOST_TEST((c.load() == action::serve));
+    BOOST_TEST(c.session.facts().is_cluster);
+    (void)c.session.lost(c.now);
+    c.now = c.session.wake_at().value();
+    BOOST_TEST((c.session.wake(c.now) == action::connect));
+    BOOST_TEST((c.session.connected() == action::send));
+    (void)c.handshake();
+    c.introduce(mode("standalone"));
+    BOOST_TEST(!c.session.facts().is_cluster);
+
+    auto both = session_bench{{.user = "", .password = "", .transactions = true}};
+    both.open();
+    (void)both.reply(mode("cluster"));
+    both.reply_facts(); // INFO is empty
+    BOOST_TEST((both.probe() == action::serve));
+    BOOST_TEST(both.session.facts().is_cluster);
 }
 
 /// The connection is kept while the dataset is loaded.
