@@ -259,6 +259,12 @@ BOOST_AUTO_TEST_CASE(a_list_of_sentinels_that_is_not_valid_is_refused_with_its_p
                                 "redis+sentinel://host,host/master");
 }
 
+BOOST_AUTO_TEST_CASE(the_text_of_a_host_and_port_is_as_in_an_address) {
+    using colimit::redis::host_port;
+    BOOST_TEST(to_string(host_port{"h", 6'379}) == "h:6379");
+    BOOST_TEST(to_string(host_port{"::1", 6'379}) == "[::1]:6379");
+}
+
 BOOST_AUTO_TEST_CASE(separators_in_credentials_must_be_encoded) {
     check_reason("redis://a:b@c@h", "12: an '@' in a user or password must be written %40");
     check_reason("redis://a:b/c@h", "12: a '/' in a user or password must be written %2F");

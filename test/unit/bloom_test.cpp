@@ -6,6 +6,7 @@
 #include <colimit/local_limiter.hpp>
 #include <core/bloom.hpp>
 #include <memory/bloom_filters.hpp>
+#include <policy/filter_state.hpp>
 #include <policy/policy_data.hpp>
 #include <support/refusal.hpp>
 
@@ -231,6 +232,26 @@ BOOST_AUTO_TEST_CASE(an_id_has_one_bit_in_each_word) {
     const auto mark = mark_of(shape, 1);
     for (std::uint32_t i = 0; i < core::bloom_shape::max_words; ++i)
         BOOST_TEST(std::popcount(mark.words[i]) == (i < shape.words ? 1 : 0));
+}
+
+BOOST_AUTO_TEST_CASE(either_generation_reports_an_id_and_can_be_over_the_capacity) {
+    const auto shape = core::make_bloom(1000, 0.01, 1);
+    const auto sample = core::sample_of(shape);
+    const auto full = std::int64_t{sample.blocks} * shape.lines * shape.words * 9;
+    const auto none = detail::status_of(shape, {0, 0});
+    BOOST_TEST(none.error_rate == 0);
+    BOOST_TEST(!none.is_over_capacity);
+    const auto now = detail::status_of(shape, {full, 0});
+    const auto before = detail::status_of(shape, {0, full});
+    const auto both = detail::status_of(shape, {full, full});
+    BOOST_TEST(now.current.ids == before.previous.ids);
+    BOOST_TEST(now.previous.ids == 0);
+    BOOST_TEST(now.error_rate > 0);
+    BOOST_TEST(before.error_rate == now.error_rate);
+    BOOST_TEST(std::abs(both.error_rate - (2 - now.error_rate) * now.error_rate) < 1e-12);
+    const auto most = detail::status_of(shape, {2 * full, 0});
+    BOOST_TEST(most.is_over_capacity);
+    BOOST_TEST(detail::status_of(shape, {0, 2 * full}).is_over_capacity);
 }
 
 BOOST_AUTO_TEST_CASE(settings_out_of_range_are_refused_with_the_reason) {

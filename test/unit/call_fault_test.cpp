@@ -175,6 +175,14 @@ BOOST_AUTO_TEST_CASE(transaction_mode_says_which_rule_and_why) {
                "fixed_window rules only)");
 }
 
+BOOST_AUTO_TEST_CASE(transaction_mode_has_no_filters) {
+    const auto f = bloom_filter{"f"};
+    const auto ec = redis::error_of_transaction(*detail::access::data(f), {});
+    BOOST_TEST((ec == errc::invalid_policy));
+    BOOST_TEST(
+        ec.message().starts_with("execution_mode::multi: the policy or filter has no rules"));
+}
+
 BOOST_AUTO_TEST_CASE(transaction_mode_says_what_it_cannot_do_with_logs) {
     using detail::verb;
     const auto log = policy{"p", sliding_log(5, 1s).count_denied()};

@@ -184,7 +184,8 @@ BOOST_AUTO_TEST_CASE(each_question_begins_afresh) {
     c.hear("_\r\n");
     c.hear(no_such_master);
     BOOST_TEST(c.requests.take_statement().has_value());
-    (void)c.asked();
+    c.reconnect();
+    c.begin();
     c.name("7001", "x");
     const auto said = c.requests.take_statement().value();
     BOOST_TEST((said.master == redis::host_port{"127.0.0.1", 7'001}));

@@ -32,7 +32,7 @@ void master_view::hear(std::size_t sentinel, const master_statement& what, std::
         from.late_since.reset();
     from.statement = what;
     from.at = now;
-    if (!what.master || what.epoch >= believed_.epoch)
+    if (what.epoch >= believed_.epoch)
         from.late_since.reset();
     else if (!from.late_since)
         from.late_since = now;
