@@ -156,14 +156,16 @@ asio::awaitable<void> echo(test::peer_connection& c) {
     }
 }
 
+asio::awaitable<void> greet_and_echo(test::peer_connection& c) {
+    co_await c.greet();
+    co_await echo(c);
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_CASE(several_of_them_serve_one_owner_each) {
     auto context = asio::io_context{1};
-    auto peer = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
-                                        co_await c.greet();
-                                        co_await echo(c);
-                                    }};
+    auto peer = test::scripted_peer{context, greet_and_echo};
     auto clients = std::vector<std::shared_ptr<echo_client>>{};
     for (int i = 0; i < 3; ++i) {
         auto& made = clients.emplace_back(std::make_shared<echo_client>(context, peer.address()));
@@ -262,10 +264,7 @@ BOOST_AUTO_TEST_CASE(a_move_waits_for_the_replies_that_the_server_owes) {
                                        co_await c.send(answer);
                                        (void)co_await c.next(); // it leaves
                                    }};
-    auto next = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
-                                        co_await c.greet();
-                                        co_await echo(c);
-                                    }};
+    auto next = test::scripted_peer{context, greet_and_echo};
     auto client = std::make_shared<echo_client>(context, old.address());
     client->connection.open();
     client->ask("first");
@@ -290,10 +289,7 @@ BOOST_AUTO_TEST_CASE(a_move_does_not_wait_for_a_server_that_is_silent) {
                                        for (;;)
                                            (void)co_await c.next();
                                    }};
-    auto next = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
-                                        co_await c.greet();
-                                        co_await echo(c);
-                                    }};
+    auto next = test::scripted_peer{context, greet_and_echo};
     auto client = std::make_shared<echo_client>(context, old.address());
     client->connection.open();
     client->ask("first");
@@ -310,10 +306,7 @@ BOOST_AUTO_TEST_CASE(a_move_does_not_wait_for_a_server_that_is_silent) {
 
 BOOST_AUTO_TEST_CASE(a_connection_that_has_no_address_yet_is_opened_by_the_first) {
     auto context = asio::io_context{1};
-    auto peer = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
-                                        co_await c.greet();
-                                        co_await echo(c);
-                                    }};
+    auto peer = test::scripted_peer{context, greet_and_echo};
     auto client = std::make_shared<echo_client>(context, "redis+sentinel://127.0.0.1/m");
     client->ask("first");
     client->connection.move_to(redis::parse_address(peer.address()));

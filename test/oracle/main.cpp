@@ -28,7 +28,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -109,14 +108,7 @@ class run {
     explicit run(order o) : order_(std::move(o)) {
         if (order_.server.empty())
             order_.server = own_.emplace().unix_address();
-        folder_ = test::fresh_folder();
     }
-    ~run() {
-        auto ignored = std::error_code{};
-        std::filesystem::remove_all(folder_, ignored);
-    }
-    run(const run&) = delete;
-    run& operator=(const run&) = delete;
 
     [[nodiscard]] judgement all_rounds() {
         auto sum = judgement{};
@@ -142,7 +134,7 @@ class run {
                 checks / order_.processes + (p == 1 ? checks % order_.processes : std::int64_t{0});
             tasks.push_back({.server = bad && p % 2 == 0 ? bad->address() : order_.server,
                              .prefix = prefix,
-                             .file = folder_ + '/' + std::to_string(p),
+                             .file = folder_.path() + '/' + std::to_string(p),
                              .checks = share,
                              .process = p,
                              .seed = seed + static_cast<std::uint64_t>(p)});
@@ -169,7 +161,7 @@ class run {
 
     order order_;
     std::optional<test::redis_server> own_;
-    std::string folder_;
+    test::fresh_folder folder_;
     int round_ = 0;
     std::size_t losses_ = 0;
 };

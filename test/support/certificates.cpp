@@ -3,7 +3,6 @@
 // Elliptic keys, which are fast to generate.
 
 #include <support/certificates.hpp>
-#include <support/fresh_folder.hpp>
 
 #include <openssl/bio.h>
 #include <openssl/ec.h>
@@ -12,7 +11,6 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string_view>
@@ -90,8 +88,7 @@ struct certificate_authority::secrets {
     certificate_pointer certificate = new_certificate("colimit test authority", key.get());
 };
 
-certificate_authority::certificate_authority()
-    : folder_(fresh_folder()), secrets_(std::make_unique<secrets>()) {
+certificate_authority::certificate_authority() : secrets_(std::make_unique<secrets>()) {
     auto* const own = secrets_->certificate.get();
     date(own, std::chrono::hours{-48}, std::chrono::hours{48});
     X509_set_issuer_name(own, X509_get_subject_name(own));
@@ -101,10 +98,7 @@ certificate_authority::certificate_authority()
     write_certificate(file(), own);
 }
 
-certificate_authority::~certificate_authority() {
-    auto ignored = std::error_code{};
-    std::filesystem::remove_all(folder_, ignored);
-}
+certificate_authority::~certificate_authority() = default;
 
 identity certificate_authority::sign(const std::string& name, const certificate_wishes& wishes) {
     const auto key = new_key();
@@ -113,8 +107,8 @@ identity certificate_authority::sign(const std::string& name, const certificate_
     X509_set_issuer_name(made.get(), X509_get_subject_name(secrets_->certificate.get()));
     extend(made.get(), NID_subject_alt_name, wishes.names);
     demand(X509_sign(made.get(), secrets_->key.get(), EVP_sha256()) != 0);
-    return {write_certificate(folder_ + "/" + name + ".pem", made.get()),
-            write_key(folder_ + "/" + name + ".key", key.get())};
+    return {write_certificate(folder_.path() + "/" + name + ".pem", made.get()),
+            write_key(folder_.path() + "/" + name + ".key", key.get())};
 }
 
 std::string write_file(std::string path, const std::string& text) {

@@ -8,6 +8,8 @@
 
 #pragma once
 
+#include <support/fresh_folder.hpp>
+
 #include <chrono>
 #include <memory>
 #include <string>
@@ -32,19 +34,17 @@ class certificate_authority {
   public:
     certificate_authority();
     ~certificate_authority();
-    certificate_authority(const certificate_authority&) = delete;
-    certificate_authority& operator=(const certificate_authority&) = delete;
 
     /// Its own certificate.
-    [[nodiscard]] std::string file() const { return folder_ + "/authority.pem"; }
-    [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
+    [[nodiscard]] std::string file() const { return folder_.path() + "/authority.pem"; }
+    [[nodiscard]] const std::string& folder() const noexcept { return folder_.path(); }
     /// @param name of the files
     [[nodiscard]] identity sign(const std::string& name, const certificate_wishes& wishes = {});
 
   private:
     struct secrets;
 
-    std::string folder_;
+    fresh_folder folder_;
     std::unique_ptr<secrets> secrets_;
 };
 

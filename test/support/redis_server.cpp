@@ -3,7 +3,6 @@
 // Starting and ending a server. Two programs may pick the same free port: the one whose server then
 // fails to bind it picks another.
 
-#include <support/fresh_folder.hpp>
 #include <support/redis_server.hpp>
 #include <support/server_version.hpp>
 
@@ -46,21 +45,10 @@ void await_clock(raw_client look, std::chrono::microseconds offset) {
 
 } // namespace
 
-redis_server::redis_server(options wanted) : wanted_(std::move(wanted)), folder_(fresh_folder()) {
-    try {
-        if (wanted_.can_step_clock)
-            set_clock({});
-        start();
-    } catch (...) {
-        std::filesystem::remove_all(folder_);
-        throw;
-    }
-}
-
-redis_server::~redis_server() {
-    kill();
-    auto ignored = std::error_code{};
-    std::filesystem::remove_all(folder_, ignored);
+redis_server::redis_server(options wanted) : wanted_(std::move(wanted)) {
+    if (wanted_.can_step_clock)
+        set_clock({});
+    start();
 }
 
 std::string redis_server::address() const {
@@ -77,9 +65,9 @@ std::vector<std::string> redis_server::arguments() const {
                                           wanted_.tls ? "--tls-port" : "--port",
                                           std::to_string(port_),
                                           "--dir",
-                                          folder_,
+                                          folder_.path(),
                                           "--logfile",
-                                          folder_ + "/log",
+                                          folder_.path() + "/log",
                                           "--save",
                                           "",
                                           "--appendonly",
@@ -99,13 +87,13 @@ std::vector<std::string> redis_server::arguments() const {
 std::vector<std::string> redis_server::environment() const {
     if (!wanted_.can_step_clock)
         return {};
-    return {"LD_PRELOAD=" COLIMIT_TEST_CLOCK, "COLIMIT_CLOCK_FILE=" + folder_ + "/clock"};
+    return {"LD_PRELOAD=" COLIMIT_TEST_CLOCK, "COLIMIT_CLOCK_FILE=" + folder_.path() + "/clock"};
 }
 
 /// The server has the file mapped, so it is changed in place.
 void redis_server::set_clock(std::chrono::microseconds offset) {
     const auto us = std::int64_t{offset.count()};
-    const auto name = folder_ + "/clock";
+    const auto name = folder_.path() + "/clock";
     const auto file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
     const auto written = file < 0 ? -1 : ::pwrite(file, &us, sizeof us, 0);
     if (file >= 0)
@@ -117,7 +105,7 @@ void redis_server::set_clock(std::chrono::microseconds offset) {
 }
 
 std::string redis_server::log() const {
-    auto file = std::ifstream{folder_ + "/log"};
+    auto file = std::ifstream{folder_.path() + "/log"};
     return {std::istreambuf_iterator<char>{file}, {}};
 }
 

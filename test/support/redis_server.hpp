@@ -13,6 +13,7 @@
 
 #include <support/certificates.hpp>
 #include <support/child_process.hpp>
+#include <support/fresh_folder.hpp>
 #include <support/raw_client.hpp>
 
 #include <chrono>
@@ -43,17 +44,14 @@ class redis_server {
     /// Starts it and waits until it answers, at most ten seconds.
     /// @throws std::runtime_error with the server's log when it does not.
     explicit redis_server(options wanted = {});
-    ~redis_server();
-    redis_server(const redis_server&) = delete;
-    redis_server& operator=(const redis_server&) = delete;
 
     /// For config::server.
     [[nodiscard]] std::string address() const;
     [[nodiscard]] std::string unix_address() const { return "unix:" + socket(); }
-    [[nodiscard]] std::string socket() const { return folder_ + "/socket"; }
+    [[nodiscard]] std::string socket() const { return folder_.path() + "/socket"; }
     /// 0 without tcp.
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-    [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
+    [[nodiscard]] const std::string& folder() const noexcept { return folder_.path(); }
     [[nodiscard]] std::string log() const;
 
     /// A connection to its socket, without a password.
@@ -82,7 +80,7 @@ class redis_server {
     [[nodiscard]] std::vector<std::string> environment() const;
 
     options wanted_;
-    std::string folder_;
+    fresh_folder folder_;
     std::uint16_t port_ = 0;
     child_process process_;
 };

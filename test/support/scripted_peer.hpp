@@ -19,7 +19,6 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -109,15 +108,13 @@ class scripted_peer {
     using script = std::function<asio::awaitable<void>(peer_connection&)>;
 
     scripted_peer(asio::io_context& context, script each)
-        : folder_(fresh_folder()), script_(std::move(each)),
-          acceptor_(context, {folder_ + "/peer.sock"}) {
+        : script_(std::move(each)), acceptor_(context, {folder_.path() + "/peer.sock"}) {
         asio::co_spawn(context, accept(), report);
     }
     scripted_peer(const scripted_peer&) = delete;
     scripted_peer& operator=(const scripted_peer&) = delete;
-    ~scripted_peer() { std::filesystem::remove_all(folder_); }
 
-    [[nodiscard]] std::string address() const { return "unix:" + folder_ + "/peer.sock"; }
+    [[nodiscard]] std::string address() const { return "unix:" + folder_.path() + "/peer.sock"; }
     /// For a limiter that is patient, reports errors as such, and sends only what a test asks for.
     [[nodiscard]] config settings() const {
         auto c = config{};
@@ -153,7 +150,7 @@ class scripted_peer {
         co_await script_(*connection);
     }
 
-    std::string folder_;
+    fresh_folder folder_;
     script script_;
     asio::local::stream_protocol::acceptor acceptor_;
     int connections_ = 0;

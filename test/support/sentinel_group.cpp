@@ -2,7 +2,6 @@
 //
 // Starting Sentinels, and what they say.
 
-#include <support/fresh_folder.hpp>
 #include <support/sentinel_group.hpp>
 
 #include <chrono>
@@ -45,30 +44,19 @@ void wait_for(const char* what, Condition holds) {
 
 } // namespace
 
-sentinel::sentinel(settings wanted) : wanted_(std::move(wanted)), folder_(fresh_folder()) {
-    try {
-        start();
-    } catch (...) {
-        std::filesystem::remove_all(folder_);
-        throw;
-    }
-}
-
-sentinel::~sentinel() {
-    kill();
-    auto ignored = std::error_code{};
-    std::filesystem::remove_all(folder_, ignored);
+sentinel::sentinel(settings wanted) : wanted_(std::move(wanted)) {
+    start();
 }
 
 std::string sentinel::log() const {
-    auto file = std::ifstream{folder_ + "/log"};
+    auto file = std::ifstream{folder_.path() + "/log"};
     return {std::istreambuf_iterator<char>{file}, {}};
 }
 
 void sentinel::write_configuration() const {
-    auto out = std::ofstream{folder_ + "/sentinel.conf"};
+    auto out = std::ofstream{folder_.path() + "/sentinel.conf"};
     out << (wanted_.tls ? "port 0\ntls-port " : "port ") << port_ << "\nbind 127.0.0.1\ndir "
-        << folder_ << "\nlogfile " << folder_ << "/log\nunixsocket " << folder_
+        << folder_.path() << "\nlogfile " << folder_.path() << "/log\nunixsocket " << folder_.path()
         << "/socket\nsentinel monitor mymaster 127.0.0.1 " << wanted_.master_port
         << " 2\nsentinel down-after-milliseconds mymaster 500\n"
            "sentinel failover-timeout mymaster 3000\n";
@@ -78,7 +66,7 @@ void sentinel::write_configuration() const {
 
 /// Returns false if it ended before it replied.
 bool sentinel::launch() {
-    process_.start({"redis-server", folder_ + "/sentinel.conf", "--sentinel"});
+    process_.start({"redis-server", folder_.path() + "/sentinel.conf", "--sentinel"});
     auto answers = false;
     wait_for("a Sentinel answers", [&] {
         try {
@@ -99,7 +87,7 @@ void sentinel::start() {
             port_ = free_port();
             write_configuration();
         }
-        std::filesystem::remove(folder_ + "/socket");
+        std::filesystem::remove(folder_.path() + "/socket");
         if (!launch())
             continue;
         // It asks servers, and tells other Sentinels of itself, every ten or two seconds otherwise.

@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <support/fresh_folder.hpp>
 #include <support/redis_server.hpp>
 
 #include <cstddef>
@@ -30,15 +31,12 @@ class sentinel {
         std::string look_as = {};       ///< `user:password@` of `connect`
     };
     explicit sentinel(settings wanted);
-    ~sentinel();
-    sentinel(const sentinel&) = delete;
-    sentinel& operator=(const sentinel&) = delete;
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     [[nodiscard]] std::string log() const;
     /// On its unix socket.
     [[nodiscard]] raw_client connect() const {
-        return raw_client{"unix://" + wanted_.look_as + folder_ + "/socket"};
+        return raw_client{"unix://" + wanted_.look_as + folder_.path() + "/socket"};
     }
     void kill() { process_.kill(); }
     /// Starts it again: it knows what it has written into its configuration.
@@ -51,7 +49,7 @@ class sentinel {
     void write_configuration() const;
 
     settings wanted_;
-    std::string folder_;
+    fresh_folder folder_;
     std::uint16_t port_ = 0;
     child_process process_;
 };

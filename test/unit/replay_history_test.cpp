@@ -10,7 +10,6 @@
 
 #include <boost/test/unit_test.hpp>
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -28,21 +27,17 @@ using replay::line_source;
 class scratch_file {
   public:
     explicit scratch_file(std::string_view bytes) {
-        folder_ = colimit::test::fresh_folder();
         std::ofstream{path(), std::ios::binary} << bytes;
     }
-    scratch_file(const scratch_file&) = delete;
-    scratch_file& operator=(const scratch_file&) = delete;
-    ~scratch_file() { std::filesystem::remove_all(folder_); }
 
-    [[nodiscard]] std::string path() const { return folder_ / "file"; }
+    [[nodiscard]] std::string path() const { return folder_.path() + "/file"; }
     [[nodiscard]] std::string bytes() const {
         std::ifstream file{path(), std::ios::binary};
         return {std::istreambuf_iterator<char>{file}, {}};
     }
 
   private:
-    std::filesystem::path folder_;
+    colimit::test::fresh_folder folder_;
 };
 
 std::string compressed(std::string_view text) {
