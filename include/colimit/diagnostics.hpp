@@ -97,7 +97,8 @@ enum class event_kind : std::uint8_t {
 struct event {
     event_kind kind = event_kind::connected;
     std::chrono::system_clock::time_point at{};
-    /// The problem that led to this event; nullopt if there is none.
+    /// The problem that led to this event; nullopt if there is none. It is a problem of a Sentinel
+    /// only before the first attempt to connect to a master.
     std::optional<problem> cause;
     /// The name of the Bloom filter that it is about; else empty.
     std::string filter;

@@ -284,6 +284,10 @@ class limiter : public sketch_verbs {
 
     /// Returns the last problem with the server, even if it has been solved; nullopt if there was
     /// none. An invalid argument is reported by the error code of the call, not here.
+    ///
+    /// Behind Sentinel, a problem of the master is returned until a connection to the master is
+    /// ready; otherwise the last problem of the master or a Sentinel. So a dead Sentinel does not
+    /// hide why the master decides no calls.
     [[nodiscard]] std::optional<problem> last_error() const;
     /// Returns whether the server decides calls, and since when.
     [[nodiscard]] colimit::health health() const;

@@ -22,26 +22,30 @@ constexpr std::string_view list_begins = "; commands denied in the handshake: ";
 }
 
 /// A name that does not fit is omitted.
-void append_name(problem_text& out, std::string_view server) noexcept {
-    if (!server.empty() && out.append(server))
+void append_name(problem_text& out, std::string_view helper) noexcept {
+    if (!helper.empty() && out.append(helper))
         (void)out.append(": ");
 }
 
 } // namespace
 
-void problem_log::record(const problem_record& made) noexcept {
-    noted_at_ = clock_();
-    if (last_.count != 0 && last_.is_same(made))
-        last_.repeat(made.last);
+std::int64_t problem_log::record(const problem_record& made, bool is_of_helper) noexcept {
+    if (!is_of_helper)
+        state_ = server_state::failed;
+    auto& [what, at] = is_of_helper ? of_helpers_ : of_server_;
+    at = clock_();
+    if (what.count != 0 && what.is_same(made))
+        what.repeat(made.last);
     else
-        last_ = made;
+        what = made;
+    return at;
 }
 
 /// The list of commands is kept complete: the server's message is shortened instead.
 void problem_log::note(const redis::error_report& what, const text_filter& filter,
-                       std::string_view server) noexcept {
+                       std::string_view helper) noexcept {
     auto made = record_of(what.code, what.phase);
-    append_name(made.text, server);
+    append_name(made.text, helper);
     // Redis before 7.2 does not say which command a script was not allowed to run.
     const auto is_quote = !what.received.empty();
     const auto is_unnamed = what.text.find("can't run this command") != npos && !denied_.empty();
@@ -54,25 +58,35 @@ void problem_log::note(const redis::error_report& what, const text_filter& filte
         filter.append_own(text, denied_, text.room());
     if (is_quote && text.append(" "))
         filter.append_received(text, what.received, text.room());
-    record(made);
+    const auto at = record(made, !helper.empty());
     if (is_denial(what))
-        denials_.note(made, what.policy, noted_at_);
+        denials_.note(made, what.policy, at);
 }
 
 void problem_log::note_own(errc code, phase where, std::string_view text, std::string_view detail,
-                           const text_filter& filter, std::string_view server) noexcept {
+                           const text_filter& filter, std::string_view helper) noexcept {
     auto made = record_of(code, where);
-    append_name(made.text, server);
+    append_name(made.text, helper);
     filter.append_own(made.text, text, made.text.room());
     if (!detail.empty() && made.text.append(" "))
         filter.append_own(made.text, detail, made.text.room());
-    record(made);
+    record(made, !helper.empty());
+}
+
+std::optional<problem> problem_log::entry::as_problem() const {
+    if (what.count == 0)
+        return std::nullopt;
+    return what.as_problem();
 }
 
 std::optional<problem> problem_log::last() const {
-    if (last_.count == 0)
-        return std::nullopt;
-    return last_.as_problem();
+    const auto is_helper_last = of_helpers_.at > of_server_.at;
+    return state_ != server_state::failed && is_helper_last ? of_helpers_.as_problem()
+                                                            : of_server_.as_problem();
+}
+
+std::optional<problem> problem_log::unsolved() const {
+    return state_ == server_state::failed ? of_server_.as_problem() : std::nullopt;
 }
 
 } // namespace colimit::detail

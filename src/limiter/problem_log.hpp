@@ -2,6 +2,10 @@
 //
 // The last problem of a limiter, and the denials among its problems. Recording allocates nothing
 // and cannot fail: the text is bounded, made printable, and rid of its secrets.
+//
+// A helper is a server that executes no calls: a Sentinel. Its problems are kept apart from those
+// of the server, as a dead helper that others replace has new ones all the time, and these explain
+// the errors of calls only as long as no server is known.
 
 #pragma once
 
@@ -37,19 +41,28 @@ class problem_log final : public redis::error_sink {
         note_own(code, where, text, detail, filter_, {});
     }
 
-    // The same with the name of the server that it is about, and the filter for its password.
+    // The same with the name of the helper that it is about, and the filter for its password.
     void note(const redis::error_report& what, const text_filter& filter,
-              std::string_view server) noexcept;
+              std::string_view helper) noexcept;
     void note_own(errc code, phase where, std::string_view text, std::string_view detail,
-                  const text_filter& filter, std::string_view server) noexcept;
+                  const text_filter& filter, std::string_view helper) noexcept;
 
+    /// Notes that a connection to the server is ready, so that its problem is solved.
+    void note_ready() noexcept { state_ = server_state::ready; }
+
+    /// Returns the problem of the server if it is not solved, otherwise the last one of all.
     [[nodiscard]] std::optional<problem> last() const;
 
-    /// Returns the last problem if it was recorded at or after this time of the steady clock and
-    /// `explains(code)` is true for its code.
+    /// Returns the problem of the server if it is not solved.
+    [[nodiscard]] std::optional<problem> unsolved() const;
+
+    /// Returns the last problem of the server, or of the helpers if no server is known yet, if it
+    /// was recorded at or after this time of the steady clock and `explains(code)` is true for its
+    /// code.
     template<class Predicate>
     [[nodiscard]] std::optional<problem> last_since(std::int64_t time, Predicate explains) const {
-        return noted_at_ >= time && explains(last_.code) ? last() : std::nullopt;
+        const auto& from = state_ == server_state::unknown ? of_helpers_ : of_server_;
+        return from.at >= time && explains(from.what.code) ? from.as_problem() : std::nullopt;
     }
 
     [[nodiscard]] denial_log& denials() noexcept { return denials_; }
@@ -60,18 +73,29 @@ class problem_log final : public redis::error_sink {
     void name_denied(std::string commands) { denied_ = std::move(commands); }
 
   private:
-    void record(const problem_record& made) noexcept;
+    enum class server_state : std::uint8_t { unknown, ready, failed };
+
+    struct entry {
+        [[nodiscard]] std::optional<problem> as_problem() const;
+
+        problem_record what; ///< of count 0: none
+        std::int64_t at = 0;
+    };
+
+    /// Returns the time.
+    std::int64_t record(const problem_record& made, bool is_of_helper) noexcept;
 
     text_filter filter_;
     steady_clock clock_;
     std::string denied_;
-    problem_record last_; ///< of count 0: none
-    std::int64_t noted_at_ = 0;
+    entry of_server_;
+    entry of_helpers_;
+    server_state state_ = server_state::unknown;
     denial_log denials_;
 };
 
-/// The problems of a server that does not execute calls, in the log of its limiter: with its name
-/// in front of the text, and without its password.
+/// The problems of a helper, in the log of its limiter: with its name in front of the text, and
+/// without its password.
 class problem_source final : public redis::error_sink {
   public:
     /// @param host part of the name; as long as it is not resolved, the port is omitted, which may

@@ -29,12 +29,13 @@ void redis_reports::send(event_kind kind) const noexcept {
 
 void redis_reports::on_ready(const std::string& denied_commands) {
     problems_.name_denied(denied_commands);
+    problems_.note_ready();
     problems_.note_permitted(0);
     send(event_kind::connected);
 }
 
 void redis_reports::on_lost() {
-    send(event_kind::disconnected, [this] { return problems_.last(); });
+    send(event_kind::disconnected, [this] { return problems_.unsolved(); });
 }
 
 void redis_reports::on_decision(std::int64_t now) noexcept {

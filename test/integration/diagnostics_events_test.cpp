@@ -27,20 +27,12 @@ namespace {
 using namespace std::chrono_literals;
 using namespace colimit;
 namespace asio = boost::asio;
+using test::count;
+using test::first;
 using test::has;
 using test::live;
 
 const auto rules = policy{"p", gcra(100'000, 1h)};
-
-[[nodiscard]] int count(const std::vector<event>& all, event_kind kind) {
-    return static_cast<int>(std::ranges::count(all, kind, &event::kind));
-}
-
-[[nodiscard]] const event& first(const std::vector<event>& all, event_kind kind) {
-    const auto found = std::ranges::find(all, kind, &event::kind);
-    BOOST_REQUIRE((found != all.end()));
-    return *found;
-}
 
 /// Puts events into `seen`, and lets a failure mode decide.
 [[nodiscard]] auto collecting(std::vector<event>& seen, std::function<void(config&)> more = {}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Checks of the problems that a limiter reports.
+// Checks of the problems and events that a limiter reports.
 
 #pragma once
 
@@ -9,7 +9,9 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <string_view>
+#include <vector>
 
 namespace colimit::test {
 
@@ -41,6 +43,16 @@ inline void check_last(const limiter& l, errc code, phase where, std::string_vie
 /// Waits until a problem with this text has been reported.
 inline asio::awaitable<void> until_reported(const limiter& l, std::string_view part) {
     co_await until([&] { return has(last_of(l).text, part); });
+}
+
+[[nodiscard]] inline int count(const std::vector<event>& all, event_kind kind) {
+    return static_cast<int>(std::ranges::count(all, kind, &event::kind));
+}
+
+[[nodiscard]] inline const event& first(const std::vector<event>& all, event_kind kind) {
+    const auto found = std::ranges::find(all, kind, &event::kind);
+    BOOST_REQUIRE((found != all.end()));
+    return *found;
 }
 
 } // namespace colimit::test

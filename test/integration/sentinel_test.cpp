@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 BOOST_AUTO_TEST_SUITE(sentinels)
 
@@ -109,6 +110,48 @@ BOOST_AUTO_TEST_CASE(one_sentinel_that_lives_is_enough) {
         const auto [ec, d] = co_await l.allow("k", rules);
         BOOST_TEST(!ec, ec.message());
     });
+}
+
+/// The attempts to reach a dead Sentinel go on all the time, and explain nothing while a master is
+/// known.
+BOOST_AUTO_TEST_CASE(a_dead_sentinel_hides_no_problem_of_the_master) {
+    auto g = sentinel_group{{.sentinels = 2, .replicas = 0}};
+    g.watcher(0).kill();
+    auto seen = std::vector<event>{};
+    auto l = live{g.address(), [&](config& c) {
+                      c.timeout = 100ms;
+                      c.reconnect_delay_max = 10ms;
+                      c.on_failure = failure_mode::allow;
+                      c.on_event = [&](const event& e) { seen.push_back(e); };
+                  }};
+    const auto is_of_sentinel = [](const problem& p) { return p.text.starts_with("Sentinel"); };
+    const auto further_attempts = [&]() -> asio::awaitable<void> {
+        const auto enough = test::last_of(l.limiter).count + 10;
+        co_await test::until([&] { return test::last_of(l.limiter).count >= enough; });
+    };
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        co_await further_attempts();
+        BOOST_TEST(is_of_sentinel(test::last_of(l.limiter)));
+
+        g.server(0).stop();
+        (void)co_await l.allow("k", rules);
+        co_await test::until([&] { return test::count(seen, event_kind::fallback_started) == 1; });
+        const auto why = to_string(test::first(seen, event_kind::fallback_started));
+        BOOST_TEST(test::has(why, "the server did not reply within config::timeout"), why);
+
+        g.server(0).kill();
+        co_await test::until([&] { return test::count(seen, event_kind::disconnected) == 1; });
+        for (auto attempts = 0; attempts < 10; ++attempts) {
+            co_await further_attempts();
+            BOOST_TEST(!is_of_sentinel(test::last_of(l.limiter)));
+        }
+        co_await test::until([&] { return test::count(seen, event_kind::breaker_opened) == 1; });
+    });
+    for (const auto& e : seen)
+        BOOST_TEST((!e.cause || !is_of_sentinel(*e.cause)), to_string(e));
+    BOOST_TEST(test::first(seen, event_kind::disconnected).cause.has_value());
+    BOOST_TEST(test::first(seen, event_kind::breaker_opened).cause.has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_master_is_replaced_by_the_one_that_sentinel_names) {

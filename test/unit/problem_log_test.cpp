@@ -218,6 +218,62 @@ BOOST_AUTO_TEST_CASE(a_problem_is_the_last_one_since_a_time_if_it_explains_somet
     BOOST_TEST(log.last_since(20, any)->count == 2U);
 }
 
+namespace {
+
+struct log_with_a_helper {
+    void fail(errc code = errc::unavailable) { log.note({code, phase::reply, "the server"}); }
+    void fail_helper() { helper.note({errc::unavailable, phase::reply, "it"}); }
+    [[nodiscard]] std::string last() const { return log.last().value_or(problem{}).text; }
+    [[nodiscard]] std::string unsolved() const { return log.unsolved().value_or(problem{}).text; }
+    [[nodiscard]] std::string cause(std::int64_t since) const {
+        return log.last_since(since, [](errc code) { return code == errc::unavailable; })
+            .value_or(problem{})
+            .text;
+    }
+
+    static inline std::int64_t now = 0;
+    problem_log log{"", +[]() noexcept { return ++now; }};
+    detail::problem_source helper{log, "Sentinel", {"h", 1}};
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_problem_of_a_helper_explains_errors_as_long_as_no_server_is_known) {
+    auto of = log_with_a_helper{};
+    of.fail_helper();
+    of.fail_helper();
+    BOOST_TEST(of.last() == "Sentinel h:1: it");
+    BOOST_TEST(of.log.last()->count == 2U);
+    BOOST_TEST(of.cause(of.now) == "Sentinel h:1: it");
+    BOOST_TEST(of.cause(of.now + 1) == "");
+    BOOST_TEST(of.unsolved() == "");
+    of.fail();
+    BOOST_TEST(of.cause(0) == "the server");
+}
+
+BOOST_AUTO_TEST_CASE(a_problem_of_a_helper_does_not_hide_an_unsolved_one_of_the_server) {
+    auto of = log_with_a_helper{};
+    of.log.note_ready();
+    for (auto round = 1U; round <= 2; ++round) {
+        of.fail_helper();
+        BOOST_TEST(of.last() == "Sentinel h:1: it");
+        BOOST_TEST(of.unsolved() == "");
+        BOOST_TEST(of.cause(of.now) == "");
+        of.fail();
+        of.fail_helper();
+        of.fail();
+        of.fail_helper();
+        BOOST_TEST(of.last() == "the server");
+        BOOST_TEST(of.log.last()->count == 3 * round - 1);
+        BOOST_TEST(of.unsolved() == "the server");
+        BOOST_TEST(of.cause(of.now - 1) == "the server");
+        BOOST_TEST(of.cause(of.now) == "");
+        of.fail();
+        of.log.note_ready();
+        BOOST_TEST(of.last() == "the server"); // it is the last one
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_problem_prints_as_one_line) {
     auto out = std::ostringstream{};
     out << problem{.code = errc::closed, .phase = phase::tls, .text = "words", .count = 2} << ' '
