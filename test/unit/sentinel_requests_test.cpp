@@ -110,6 +110,15 @@ BOOST_AUTO_TEST_CASE(a_connection_subscribes_and_asks_and_asks_again_when_told_t
     BOOST_TEST(c.heard.texts.empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_host_is_the_same_in_capital_letters) {
+    auto c = conversation{};
+    c.begin();
+    c.hear("*2\r\n$11\r\nRedis-1.EXA\r\n$4\r\n7001\r\n");
+    c.hear("*2\r\n$12\r\nconfig-epoch\r\n$1\r\n3\r\n");
+    BOOST_TEST(
+        (c.requests.take_statement().value().master == redis::host_port{"redis-1.exa", 7'001}));
+}
+
 BOOST_AUTO_TEST_CASE(a_published_failover_of_this_master_is_followed_by_a_question) {
     auto c = conversation{};
     c.begin();

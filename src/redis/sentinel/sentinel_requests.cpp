@@ -62,7 +62,8 @@ void sentinel_requests::write(std::string& out, std::uint64_t /*stream_position*
     is_usable_ = true;
 }
 
-/// The address is null, or two texts.
+/// The address is null, or two texts. Hosts are compared in lower case: Sentinels may spell the
+/// same name differently.
 bool sentinel_requests::read_address(const resp::decoder& reply, std::string_view bytes) {
     const auto nodes = reply.nodes();
     if (nodes.front().kind == resp::kind::null) {
@@ -73,11 +74,12 @@ bool sentinel_requests::read_address(const resp::decoder& reply, std::string_vie
     asks_names_ = false;
     if (nodes.size() != 3)
         return false;
-    const auto host = reply.text(nodes[1], bytes);
+    auto host = std::string{reply.text(nodes[1], bytes)};
+    std::ranges::transform(host, host.begin(), detail::lower);
     const auto port = detail::read_decimal(reply.text(nodes[2], bytes), max_port);
     is_usable_ = is_host(host) && port.value_or(0) != 0;
     if (is_usable_)
-        heard_.master = host_port{std::string{host}, static_cast<std::uint16_t>(*port)};
+        heard_.master = host_port{std::move(host), static_cast<std::uint16_t>(*port)};
     else
         report(errc::unavailable, "it names a master whose address is not valid");
     return true;
