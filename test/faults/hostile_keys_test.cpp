@@ -5,7 +5,9 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <base/bytes.hpp>
 #include <support/live_limiter.hpp>
+#include <support/server_version.hpp>
 
 #include <colimit/bloom_filter.hpp>
 
@@ -49,33 +51,37 @@ const auto hostile = std::array{
     std::string(5'000, '\n'), // a digest stands for it
 };
 
-/// A command as a server shows it: its words, and whether a script made it.
+/// A command as a server shows it.
 struct shown {
-    std::vector<std::string> words;
+    std::string name;
+    std::string words; ///< the name and the arguments: `"SET" "a\r\n"`
     bool by_script;
 };
 
 /// Reads `1700000000.000000 [0 lua] "SET" "a\r\n"`.
 [[nodiscard]] shown read_shown(std::string_view line) {
-    auto out = shown{.words = {}, .by_script = line.find(" lua] ") < line.find('"')};
-    for (auto at = line.find('"'); at < line.size(); at = line.find('"', at + 1)) {
-        auto& word = out.words.emplace_back();
-        for (++at; line.at(at) != '"'; ++at) {
-            if (line[at] != '\\') {
-                word += line[at];
-                continue;
-            }
-            constexpr std::string_view names = "nrtab";
-            constexpr std::string_view meant = "\n\r\t\a\b";
-            const auto c = line.at(++at);
-            if (c == 'x') {
-                word += static_cast<char>(std::stoi(std::string{line.substr(at + 1, 2)}, {}, 16));
-                at += 2;
-            } else if (const auto known = names.find(c); known != std::string_view::npos) {
-                word += meant[known];
-            } else {
-                word += c;
-            }
+    const auto words = line.substr(line.find('"'));
+    return {.name = std::string{words.substr(1, words.find('"', 1) - 1)},
+            .words = std::string{words},
+            .by_script = line.find(" lua] ") < line.find('"')};
+}
+
+/// Returns an argument as a server shows it, without the quotes around it. What is shown is not
+/// decoded, as Valkey 8.1.0 and 8.1.1 do not escape quotes and backslashes: there, the argument
+/// `a" "b` looks like two.
+[[nodiscard]] std::string shown_as(std::string_view argument, const test::server_version& by) {
+    const auto escapes_quotes = !(by.is_valkey() && by.major == 8 && by.minor == 1 && by.patch < 2);
+    const auto escaped = escapes_quotes ? "\n\r\t\a\b\"\\"sv : "\n\r\t\a\b"sv;
+    auto out = std::string{};
+    for (const auto c : argument) {
+        if (const auto known = escaped.find(c); known != std::string_view::npos) {
+            out += '\\';
+            out += "nrtab\"\\"[known];
+        } else if (c >= ' ' && c <= '~') {
+            out += c;
+        } else {
+            const auto hex = detail::hex_of<2>(static_cast<unsigned char>(c));
+            out.append("\\x").append(hex.data(), hex.size());
         }
     }
     return out;
@@ -92,7 +98,7 @@ template<class Act>
     auto all = std::vector<shown>{};
     for (;;) {
         auto one = read_shown(monitor.receive().text);
-        if (one.words == std::vector{"ECHO"s, "the end"s})
+        if (one.words == R"("ECHO" "the end")")
             return all;
         all.push_back(std::move(one));
     }
@@ -103,15 +109,21 @@ template<class Act>
     auto found = std::set<std::string>{};
     for (const auto& s : all)
         if (s.by_script == by_script)
-            found.insert(s.words.front());
+            found.insert(s.name);
     return found;
 }
 
+/// Returns whether an argument is the name of this key, in the form in which the server shows it.
 [[nodiscard]] bool names_key(const std::vector<shown>& all, std::string_view key) {
-    return std::ranges::any_of(all, [key](const shown& s) {
-        return std::ranges::any_of(s.words, [key](const std::string& w) {
-            return w.starts_with("colimit:{") && w.ends_with(":" + std::string{key});
-        });
+    const auto end = ":" + std::string{key} + '"';
+    return std::ranges::any_of(all, [&end](const shown& s) {
+        for (auto at = s.words.find(end); at != std::string::npos; at = s.words.find(end, at + 1)) {
+            const auto from_name = std::string_view{s.words}.substr(s.words.rfind('"', at));
+            const auto rest = std::string_view{s.words}.substr(at + end.size());
+            if (from_name.starts_with("\"colimit:{") && (rest.empty() || rest.starts_with(" \"")))
+                return true;
+        }
+        return false;
     });
 }
 
@@ -120,6 +132,7 @@ template<class Act>
 BOOST_AUTO_TEST_CASE(whatever_their_bytes_a_server_sees_the_script_and_what_it_calls) {
     auto server = test::redis_server{};
     auto look = server.connect();
+    const auto version = test::version_of(look);
     look.must({"SET", "witness", "alive"});
     auto l = test::live{server.address()};
     l.run([&]() -> asio::awaitable<void> {
@@ -189,7 +202,7 @@ BOOST_AUTO_TEST_CASE(whatever_their_bytes_a_server_sees_the_script_and_what_it_c
             const auto called = names(all, true);
             BOOST_TEST(std::ranges::includes(known, called));
             if (key.size() <= 256)
-                BOOST_TEST(names_key(all, key));
+                BOOST_TEST(names_key(all, shown_as(key, version)));
         }
     }
     BOOST_TEST(look.get("witness").value_or("") == "alive");
@@ -198,6 +211,7 @@ BOOST_AUTO_TEST_CASE(whatever_their_bytes_a_server_sees_the_script_and_what_it_c
 BOOST_AUTO_TEST_CASE(without_scripts_too_a_server_sees_the_transaction_and_nothing_else) {
     auto server = test::redis_server{};
     auto look = server.connect();
+    const auto version = test::version_of(look);
     look.must({"SET", "witness", "alive"});
     auto l = test::live{server.address(), [](config& c) { c.mode = execution_mode::multi; }};
     l.run([&]() -> asio::awaitable<void> { co_await l.limiter.ready(); });
@@ -226,7 +240,7 @@ BOOST_AUTO_TEST_CASE(without_scripts_too_a_server_sees_the_transaction_and_nothi
             BOOST_TEST(std::ranges::includes(known, called));
             BOOST_TEST(names(all, true).empty());
             if (key.size() <= 256)
-                BOOST_TEST(names_key(all, key));
+                BOOST_TEST(names_key(all, shown_as(key, version)));
         }
     }
     BOOST_TEST(look.get("witness").value_or("") == "alive");
