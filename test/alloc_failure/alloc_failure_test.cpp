@@ -10,6 +10,7 @@
 
 #include <alloc_failure/failing_new.hpp>
 #include <support/live_limiter.hpp>
+#include <support/sentinel_group.hpp>
 #include <support/tls_server.hpp>
 #include <support/trial.hpp>
 
@@ -334,6 +335,11 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_tls_may_fail) {
     auto c = settings(s.address(), execution_mode::script);
     s.trusted()(c);
     fail_each_on(s.server, c, by_script);
+}
+
+BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_behind_sentinel_may_fail) {
+    auto g = test::sentinel_group{{.sentinels = 1, .replicas = 0}};
+    fail_each_on(g.server(0), settings(g.address(), execution_mode::script), by_script);
 }
 
 // Every call completes, and the limiter ends, without any memory.
