@@ -351,6 +351,11 @@ BOOST_AUTO_TEST_CASE(from_any_allocation_on_there_may_be_no_memory_at_all) {
             settings(server.address(), how.mode), how, &witness, [](conversation& c) { c.begin(); },
             for_ever);
     }
+    auto g = test::sentinel_group{{.sentinels = 1, .replicas = 0}};
+    auto witness = test::live{g.server(0).unix_address()};
+    fail_each(
+        settings(g.address(), execution_mode::script), by_script, &witness,
+        [](conversation& c) { c.begin(); }, for_ever);
     fail_each(
         settings("memory:", execution_mode::script), by_script, nullptr,
         [](conversation& c) { c.begin(); }, for_ever);
