@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace colimit {
 
@@ -85,6 +86,10 @@ struct config {
     ///     that Sentinels at these hosts name (port 26379; up to `limits::max_hosts` hosts); user,
     ///     password and db are the master's,
     ///   - `rediss+sentinel://`, the same over TLS, to the Sentinels and to the master,
+    ///   - `redis+cluster://[user:password@]host[:port],host[:port],...`, a cluster of which these
+    ///     are nodes (port 6379; up to `limits::max_hosts`), which name the others; user and
+    ///     password are those of all nodes,
+    ///   - `rediss+cluster://`, the same over TLS, to all nodes,
     ///   - `unix:/path/to/socket[?db=N]`, `unix://[user:password@]/path/to/socket[?db=N]`.
     /// A password without a user is `:password@` or `password@`. User, password and path are
     /// percent-decoded: in the first two write `@` as %40, `/` as %2F, `%` as %25, and in a user
@@ -103,7 +108,14 @@ struct config {
     /// `credentials` is, for each connection to a Sentinel. Only with an address of Sentinels.
     std::function<colimit::credentials()> sentinel_credentials{};
 
-    /// TLS options for `rediss://` and `rediss+sentinel://`: trusted CAs and client certificate.
+    /// Returns whether a node of a cluster may be connected to; empty by default: every one. Called
+    /// with the host and port of the nodes in `server`, and of those that other nodes name in maps
+    /// and redirections. Calls whose keys only a forbidden node serves end with
+    /// `errc::unavailable`. It runs on the limiter's executor and must not block, throw or call the
+    /// limiter. Only with an address of a cluster.
+    std::function<bool(std::string_view host, std::uint16_t port)> may_connect{};
+
+    /// TLS options for the addresses with `rediss`: trusted CAs and client certificate.
     tls_options tls{};
 
     /// The first part of every key: 1 to 64 characters of `[A-Za-z0-9_.-]`. Limiters share counters

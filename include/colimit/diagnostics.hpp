@@ -31,7 +31,8 @@ struct problem {
     errc code = errc::unavailable;
     colimit::phase phase = colimit::phase::connect;
     /// The message of the server, of the operating system or of OpenSSL, behind the name of the
-    /// server if it is a Sentinel (`Sentinel 192.0.2.1:26379: `): at most
+    /// server if it is a Sentinel (`Sentinel 192.0.2.1:26379: `) or in a cluster (`node
+    /// 192.0.2.1:6379: `): at most
     /// `limits::max_problem_bytes` bytes of printable ASCII. Other bytes are escaped as `\xNN`. It
     /// may contain names of keys and the user's name, never the password: `***` stands for it, also
     /// where it was percent-encoded or escaped, and where the text ends within it. If it has fewer

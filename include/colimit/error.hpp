@@ -62,8 +62,9 @@ enum class errc {
     /// with it if the Sentinels know no master with the name in the address, and none was known
     /// before; `limiter::last_error` has the names that they know.
     invalid_config,
-    /// The server is a node of a cluster that does not serve the key's hash slot: the reply was
-    /// MOVED, ASK or CROSSSLOT, or no node serves the slot. Nothing was charged.
+    /// The server at a `redis://` address is a node of a cluster that does not serve the key's hash
+    /// slot: the reply was MOVED, ASK or CROSSSLOT, or no node serves the slot. With a
+    /// `redis+cluster://` address redirections are followed. Nothing was charged.
     wrong_node,
 };
 

@@ -156,6 +156,16 @@ void check_credentials_sources(const config& settings, const redis::address& whe
         refuse("sentinel_credentials", "is not a redis+sentinel:// address");
 }
 
+void check_cluster_options(const config& settings, const redis::address& where) {
+    const auto is_cluster = where.kind == redis::address::kind::cluster;
+    if (is_cluster && settings.mode == execution_mode::multi)
+        throw error{errc::invalid_config, "config::mode is multi, which needs one server, but "
+                                          "config::server is a redis+cluster:// address"};
+    if (settings.may_connect && !is_cluster)
+        throw error{errc::invalid_config, "config::may_connect is given, but config::server is "
+                                          "not a redis+cluster:// address"};
+}
+
 void validate(const config& settings) {
     core::check_name(settings.prefix, "config::prefix", true, errc::invalid_config);
     check_times(settings);

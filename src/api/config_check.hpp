@@ -23,4 +23,8 @@ void validate(const tls_options& options, bool is_used);
 /// @throws colimit::error with `errc::invalid_config`: the member and the problem.
 void check_credentials_sources(const config& settings, const redis::address& where);
 
+/// Checks that options fit to an address with or without a cluster.
+/// @throws colimit::error with `errc::invalid_config`: the member and the problem.
+void check_cluster_options(const config& settings, const redis::address& where);
+
 } // namespace colimit

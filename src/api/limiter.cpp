@@ -5,9 +5,10 @@
 #include <api/config_check.hpp>
 #include <colimit/limiter.hpp>
 #include <colimit/limits.hpp>
+#include <limiter/cluster_backend.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/memory_backend.hpp>
-#include <limiter/redis_backend.hpp>
+#include <limiter/server_backend.hpp>
 #include <redis/connection/address.hpp>
 
 namespace colimit {
@@ -27,9 +28,12 @@ namespace {
     validate(settings.tls, where.tls);
     const auto has_server = where.kind != redis::address::kind::memory;
     check_credentials_sources(settings, where);
+    check_cluster_options(settings, where);
     auto made = std::make_shared<detail::limiter_core>(std::move(executor), settings, has_server);
-    if (has_server)
-        made->open(std::make_unique<detail::redis_backend>(*made, settings, where));
+    if (where.kind == redis::address::kind::cluster)
+        made->open(std::make_unique<detail::cluster_backend>(*made, settings, where));
+    else if (has_server)
+        made->open(std::make_unique<detail::server_backend>(*made, settings, where));
     else
         made->open(std::make_unique<detail::memory_backend>(*made, settings.local_max_states));
     return made;

@@ -26,6 +26,10 @@ class operation_list {
     }
 
     void push_back(operation& op) noexcept { list_.push_back(op); }
+    /// Inserts `op` before another one; at the end if that is null.
+    void insert_before(operation* next, operation& op) noexcept {
+        list_.insert(next == nullptr ? list_.end() : list_.iterator_to(*next), op);
+    }
     void remove(operation& op) noexcept { list_.erase(list_.iterator_to(op)); }
     /// Replaces an operation by another one.
     void replace(operation& op, operation& by) noexcept {

@@ -22,8 +22,8 @@ constexpr std::string_view list_begins = "; commands denied in the handshake: ";
 }
 
 /// A name that does not fit is omitted.
-void append_name(problem_text& out, std::string_view helper) noexcept {
-    if (!helper.empty() && out.append(helper))
+void append_name(problem_text& out, std::string_view name) noexcept {
+    if (!name.empty() && out.append(name))
         (void)out.append(": ");
 }
 
@@ -43,9 +43,9 @@ std::int64_t problem_log::record(const problem_record& made, bool is_of_helper) 
 
 /// The list of commands is kept complete: the server's message is shortened instead.
 void problem_log::note(const redis::error_report& what, const text_filter& filter,
-                       std::string_view helper) noexcept {
+                       const source& of) noexcept {
     auto made = record_of(what.code, what.phase);
-    append_name(made.text, helper);
+    append_name(made.text, of.name);
     // Redis before 7.2 does not say which command a script was not allowed to run.
     const auto is_quote = !what.received.empty();
     const auto is_unnamed = what.text.find("can't run this command") != npos && !denied_.empty();
@@ -58,19 +58,19 @@ void problem_log::note(const redis::error_report& what, const text_filter& filte
         filter.append_own(text, denied_, text.room());
     if (is_quote && text.append(" "))
         filter.append_received(text, what.received, text.room());
-    const auto at = record(made, !helper.empty());
+    const auto at = record(made, of.is_helper);
     if (is_denial(what))
         denials_.note(made, what.policy, at);
 }
 
 void problem_log::note_own(errc code, phase where, std::string_view text, std::string_view detail,
-                           const text_filter& filter, std::string_view helper) noexcept {
+                           const text_filter& filter, const source& of) noexcept {
     auto made = record_of(code, where);
-    append_name(made.text, helper);
+    append_name(made.text, of.name);
     filter.append_own(made.text, text, made.text.room());
     if (!detail.empty() && made.text.append(" "))
         filter.append_own(made.text, detail, made.text.room());
-    record(made, !helper.empty());
+    record(made, of.is_helper);
 }
 
 std::optional<problem> problem_log::entry::as_problem() const {

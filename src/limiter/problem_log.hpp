@@ -41,11 +41,16 @@ class problem_log final : public redis::error_sink {
         note_own(code, where, text, detail, filter_, {});
     }
 
-    // The same with the name of the helper that it is about, and the filter for its password.
+    /// A server with a name, or the only one, which needs none.
+    struct source {
+        std::string_view name;
+        bool is_helper = false; ///< it executes no calls
+    };
+    // The same with the server that it is about, and the filter for its password.
     void note(const redis::error_report& what, const text_filter& filter,
-              std::string_view helper) noexcept;
+              const source& of) noexcept;
     void note_own(errc code, phase where, std::string_view text, std::string_view detail,
-                  const text_filter& filter, std::string_view helper) noexcept;
+                  const text_filter& filter, const source& of) noexcept;
 
     /// Notes that a connection to the server is ready, so that its problem is solved.
     void note_ready() noexcept { state_ = server_state::ready; }
@@ -94,27 +99,43 @@ class problem_log final : public redis::error_sink {
     denial_log denials_;
 };
 
-/// The problems of a helper, in the log of its limiter: with its name in front of the text, and
-/// without its password.
+/// The problems of a server with a name, in the log of its limiter: with the name in front of the
+/// text, and without its password.
 class problem_source final : public redis::error_sink {
   public:
-    /// @param host part of the name; as long as it is not resolved, the port is omitted, which may
-    /// be a password if `@host` was forgotten
-    problem_source(problem_log& to, std::string_view kind, const redis::host_port& server)
-        : log_(to), host_(std::string{kind} + " " + server.host),
-          name_(std::string{kind} + " " + to_string(server)) {}
+    enum class kind : std::uint8_t {
+        sentinel, ///< a helper
+        node,     ///< of a cluster
+    };
+
+    problem_source(problem_log& to, kind of) : log_(to), kind_(of) {}
+
+    /// Sets the server that the following problems are about. As long as its host is not resolved,
+    /// the port is omitted, which may be a password if `@host` was forgotten.
+    void set_server(const redis::host_port& server) {
+        const auto what = std::string{kind_ == kind::sentinel ? "Sentinel " : "node "};
+        host_ = what + server.host;
+        name_ = what + to_string(server);
+    }
 
     void note(const redis::error_report& what) noexcept override {
-        log_.note(what, filter_, name_);
+        log_.note(what, filter_, named(name_));
     }
     void note_own(errc code, phase where, std::string_view text,
                   std::string_view detail) noexcept override {
-        log_.note_own(code, where, text, detail, filter_, where == phase::resolve ? host_ : name_);
+        log_.note_own(code, where, text, detail, filter_,
+                      named(where == phase::resolve ? host_ : name_));
     }
+    void note_permitted(std::uint64_t policy) noexcept override { log_.note_permitted(policy); }
     void hide(std::string_view password) override { filter_ = text_filter{std::string{password}}; }
 
   private:
+    [[nodiscard]] problem_log::source named(std::string_view name) const noexcept {
+        return {name, kind_ == kind::sentinel};
+    }
+
     problem_log& log_;
+    kind kind_;
     std::string host_;
     std::string name_;
     text_filter filter_{{}};

@@ -6,7 +6,6 @@
 #include <limiter/redis_settings.hpp>
 #include <redis/multi/multi_queue.hpp>
 #include <redis/protocol/key.hpp>
-#include <redis/script/script_queue.hpp>
 
 #include <algorithm>
 #include <random>
@@ -63,6 +62,17 @@ constexpr std::int64_t longest_sentinel_timeout = 1'000'000;
                                            : decoder::long_bulks::malformed;
 }
 
+[[nodiscard]] redis::queue_settings queue_settings_of(const config& c) {
+    return {.prefix = c.prefix,
+            .batch_size = c.batch_size,
+            .batches_in_flight = c.batches_in_flight,
+            .max_in_flight = c.max_in_flight,
+            .minimum_ttl_ms = c.min_key_ttl.count(),
+            .first_nonce = first_nonce(),
+            .grace = in_us(c.timeout),
+            .clock = steady_now};
+}
+
 } // namespace
 
 shared_tls make_tls(const config& c, const redis::address& a) {
@@ -92,7 +102,7 @@ redis::connection_settings sentinel_settings_of(const config& c, const redis::ad
     s.credentials_source = c.sentinel_credentials;
     s.database = 0;
     s.protocol = 3;
-    s.transactions = false;
+    s.transactions = s.executes_calls = false;
     made.is_named = true;
     made.may_move = false;
     made.timeout = std::min(made.timeout, longest_sentinel_timeout);
@@ -100,16 +110,23 @@ redis::connection_settings sentinel_settings_of(const config& c, const redis::ad
     return made;
 }
 
+redis::connection_settings node_settings_of(const config& c, const redis::address& a,
+                                            shared_tls tls) {
+    auto made = connection_settings_of(c, a, std::move(tls));
+    made.session.role = redis::server_role::node;
+    made.is_named = made.may_move = true;
+    return made;
+}
+
+std::unique_ptr<redis::script_queue> make_node_queue(const config& c) {
+    auto settings = queue_settings_of(c);
+    settings.is_cluster = settings.keeps_read_only = true;
+    return std::make_unique<redis::script_queue>(std::move(settings));
+}
+
 std::unique_ptr<redis::call_queue> make_queue(const config& c, const redis::address& a) {
-    auto settings = redis::queue_settings{.prefix = c.prefix,
-                                          .batch_size = c.batch_size,
-                                          .batches_in_flight = c.batches_in_flight,
-                                          .max_in_flight = c.max_in_flight,
-                                          .minimum_ttl_ms = c.min_key_ttl.count(),
-                                          .first_nonce = first_nonce(),
-                                          .keeps_read_only = is_behind_sentinel(a),
-                                          .grace = in_us(c.timeout),
-                                          .clock = steady_now};
+    auto settings = queue_settings_of(c);
+    settings.keeps_read_only = is_behind_sentinel(a);
     if (c.mode == execution_mode::multi)
         return std::make_unique<redis::multi_queue>(std::move(settings));
     return std::make_unique<redis::script_queue>(std::move(settings));

@@ -9,6 +9,7 @@
 #include <redis/connection/connection.hpp>
 #include <redis/connection/tls_context.hpp>
 #include <redis/queue/call_queue.hpp>
+#include <redis/script/script_queue.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -37,8 +38,15 @@ connection_settings_of(const config& c, const redis::address& a, shared_tls tls)
                                                               const redis::host_port& sentinel,
                                                               shared_tls tls);
 
+/// Returns the settings of the connection to a node of a cluster, whose address follows later.
+[[nodiscard]] redis::connection_settings node_settings_of(const config& c, const redis::address& a,
+                                                          shared_tls tls);
+
 /// Returns the queue for this execution mode.
 [[nodiscard]] std::unique_ptr<redis::call_queue> make_queue(const config& c,
                                                             const redis::address& a);
+
+/// Returns the queue of a node of a cluster.
+[[nodiscard]] std::unique_ptr<redis::script_queue> make_node_queue(const config& c);
 
 } // namespace colimit::detail

@@ -9,14 +9,20 @@
 #include <boost/test/unit_test.hpp>
 
 #include <alloc_failure/failing_new.hpp>
+#include <redis/protocol/hash_slot.hpp>
+#include <redis/protocol/key.hpp>
 #include <support/live_limiter.hpp>
+#include <support/redis_cluster.hpp>
 #include <support/sentinel_group.hpp>
 #include <support/tls_server.hpp>
 #include <support/trial.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <initializer_list>
 #include <memory>
 #include <new>
@@ -43,6 +49,12 @@ const auto bucket = policy{"ten", gcra(10, 10h)};
 const auto log = policy{"ten", sliding_log(10, 10h)};
 const auto window = policy{"ten", fixed_window(10, 10h).from_first()};
 
+/// Calls of one key each: a node refuses several while their slot is being moved.
+constexpr auto kinds_of_one_key = std::array{
+    kind_of_call::allow,      kind_of_call::peek,  kind_of_call::charge, kind_of_call::refund,
+    kind_of_call::reset,      kind_of_call::block, kind_of_call::wait,   kind_of_call::once,
+    kind_of_call::allow_many, kind_of_call::ready};
+
 struct way {
     execution_mode mode;
     const policy& rules;
@@ -52,6 +64,8 @@ struct way {
 const auto by_script = way{execution_mode::script, bucket, test::every_kind};
 const auto by_transaction = way{execution_mode::multi, log, test::transaction_kinds};
 const auto of_window = way{execution_mode::multi, window, test::window_kinds};
+
+const auto in_cluster = way{execution_mode::script, bucket, kinds_of_one_key};
 
 /// Asio keeps what a name stands for, on its way to the handler: that may leave run().
 const auto by_name = std::string{"redis://localhost:"};
@@ -264,13 +278,13 @@ class conversation {
 constexpr auto lengths = {1, 12};
 constexpr auto for_ever = {1'000'000};
 
-/// Each allocation of `play(conversation&)` fails, until it needs fewer.
+/// Each allocation of `play(conversation&)` fails, or one of `step`, until it needs fewer.
 template<class Play>
 void fail_each(const config& settings, way how, test::live* witness, Play play,
-               std::initializer_list<int> several = lengths) {
+               std::initializer_list<int> several = lengths, std::int64_t step = 1) {
     for (const auto length : several) {
-        auto first = std::int64_t{1};
-        for (auto more = true; more; ++first)
+        auto first = 1 + length % step;
+        for (auto more = true; more; first += step)
             BOOST_TEST_CONTEXT("allocation " << first << ", and " << length - 1 << " more") {
                 auto c = conversation{settings, how, witness,
                                       std::to_string(length) + '/' + std::to_string(first)};
@@ -282,7 +296,7 @@ void fail_each(const config& settings, way how, test::live* witness, Play play,
                 }
                 c.check_calls();
             }
-        BOOST_TEST_MESSAGE(first - 2 << " allocations");
+        BOOST_TEST_MESSAGE(first - 1 - step << " allocations");
         BOOST_TEST(first > 20);
     }
 }
@@ -340,6 +354,45 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_tls_may_fail) {
 BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_behind_sentinel_may_fail) {
     auto g = test::sentinel_group{{.sentinels = 1, .replicas = 0}};
     fail_each_on(g.server(0), settings(g.address(), execution_mode::script), by_script);
+}
+
+/// One of how many allocations fails in a conversation with a cluster, of which each takes long.
+/// COLIMIT_ALLOCATION_STEP may ask for another number.
+[[nodiscard]] std::int64_t step_in_cluster() {
+    const auto* const asked = std::getenv("COLIMIT_ALLOCATION_STEP");
+    return asked != nullptr ? std::stoll(asked) : 11;
+}
+
+/// Half of the slots are being moved, so that their calls are sent twice; and between the calls of
+/// a conversation some of the others are.
+BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_with_a_cluster_may_fail) {
+    constexpr std::size_t moving = redis::tag_count / 4;
+    auto cluster = test::redis_cluster{{.masters = 3}};
+    const auto slot_of = [](std::size_t group) { return redis::hash_slot(redis::tag(group)); };
+    for (auto group = moving; group < 3 * moving; ++group) {
+        const auto from = cluster.owner(slot_of(group));
+        cluster.begin_migration(slot_of(group), from, (from + 1) % 3);
+    }
+    const auto address = "redis+cluster://" + cluster.endpoint(0);
+    auto witness = test::live{address};
+    auto turn = std::size_t{0};
+    fail_each(
+        settings(address, execution_mode::script), in_cluster, &witness,
+        [&](conversation& c) {
+            c.make();
+            c.call();
+            {
+                const auto test = plenty{};
+                for (auto i = 0; i < 2; ++i) {
+                    const auto slot = slot_of(turn++ % moving);
+                    const auto from = cluster.owner(slot);
+                    cluster.migrate_slot(slot, from, (from + 1) % 3);
+                }
+            }
+            c.call();
+            c.check_limiter();
+        },
+        lengths, step_in_cluster());
 }
 
 // Every call completes, and the limiter ends, without any memory.

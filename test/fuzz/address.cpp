@@ -59,7 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     demand(a->port > 0 && a->database >= 0 && a->database <= 1'000'000);
     demand((a->kind == address::kind::tcp) == !a->host.empty());
     demand((a->kind == address::kind::unix_socket) == a->path.starts_with('/'));
-    demand((a->kind == address::kind::sentinel) == !a->sentinels.empty());
+    const auto has_hosts = a->kind == address::kind::sentinel || a->kind == address::kind::cluster;
+    demand(has_hosts == !a->hosts.empty());
     demand((a->kind == address::kind::sentinel) == !a->master.empty());
     // Encoded, every byte of a password may take three characters.
     const auto text = colimit::test::address_text(*a);

@@ -314,4 +314,143 @@ BOOST_AUTO_TEST_CASE(a_connection_that_has_no_address_yet_is_opened_by_the_first
     client->connection.close(true);
 }
 
+BOOST_AUTO_TEST_CASE(a_connection_that_rests_is_closed_and_is_opened_by_a_move) {
+    auto context = asio::io_context{1};
+    auto is_left = false;
+    auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
+                                       co_await c.greet();
+                                       try {
+                                           co_await echo(c);
+                                       } catch (const boost::system::system_error&) {
+                                           is_left = true;
+                                       }
+                                   }};
+    auto next = test::scripted_peer{context, greet_and_echo};
+    auto client = std::make_shared<echo_client>(context, old.address());
+    client->connection.open();
+    client->ask("first");
+    test::run_until(context, [&] { return client->answers == 1; });
+    client->connection.rest();
+    BOOST_TEST(!client->connection.is_ready());
+    BOOST_TEST(client->lost_ready == 1);
+    client->connection.rest(); // nothing is left to be done
+    BOOST_TEST(client->lost_ready == 1);
+    client->ask("second");
+    test::run_until(context, [&] { return is_left; });
+    BOOST_TEST(client->calls.waiting.size() == 1U);
+    client->connection.move_to(redis::parse_address(next.address()));
+    test::run_until(context, [&] { return client->answers == 2; });
+    BOOST_TEST(client->calls.replies.at(1) == "second");
+    BOOST_TEST(client->calls.unknown.empty());
+    BOOST_TEST(client->connection.breaker_openings() == 0U);
+    BOOST_TEST(client->sink.last == "");
+    BOOST_TEST(old.connections() == 1);
+    BOOST_TEST(next.connections() == 1);
+    client->connection.move_to(redis::parse_address(old.address())); // and it moves as before
+    client->ask("third");
+    test::run_until(context, [&] { return client->answers == 3; });
+    BOOST_TEST(old.connections() == 2);
+    client->connection.close(true);
+    client->connection.rest();
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_rests_does_not_await_the_replies_that_the_server_owes) {
+    auto context = asio::io_context{1};
+    auto heard = 0;
+    auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
+                                       co_await c.greet();
+                                       for (;; ++heard)
+                                           (void)co_await c.next();
+                                   }};
+    auto next = test::scripted_peer{context, greet_and_echo};
+    auto client = std::make_shared<echo_client>(context, old.address());
+    client->connection.open();
+    client->ask("first");
+    test::run_until(context, [&] { return heard == 1; });
+    client->connection.rest();
+    BOOST_TEST(client->calls.unknown.size() == 1U);
+    BOOST_TEST(client->lost_ready == 1);
+    // Not even one miss is allowed, and this was none.
+    BOOST_TEST(client->connection.breaker_openings() == 0U);
+    client->connection.move_to(redis::parse_address(next.address()));
+    client->ask("second");
+    test::run_until(context, [&] { return client->answers == 1; });
+    BOOST_TEST(client->calls.replies.at(0) == "second");
+    BOOST_TEST(client->calls.unknown.size() == 1U);
+    client->connection.close(true);
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_rests_while_it_writes) {
+    auto context = asio::io_context{1};
+    auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
+                                       co_await c.greet(); // and reads nothing more
+                                       co_await test::until([] { return false; });
+                                   }};
+    auto next = test::scripted_peer{context, greet_and_echo};
+    auto client = std::make_shared<echo_client>(context, old.address());
+    client->connection.open();
+    test::run_until(context, [&] { return client->ready == 1; });
+    client->ask(std::string(16'000'000, 'x'));
+    BOOST_TEST(client->calls.waiting.empty());
+    client->connection.rest();
+    client->ask("second");
+    client->connection.move_to(redis::parse_address(next.address()));
+    test::run_until(context, [&] { return client->answers == 1; });
+    BOOST_TEST(client->calls.replies.at(0) == "second");
+    BOOST_TEST(client->calls.unknown.size() == 1U);
+    client->connection.close(true);
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_rests_during_the_handshake_and_before) {
+    for (const auto is_connected : {false, true}) {
+        auto context = asio::io_context{1};
+        auto has_hello = false;
+        auto old =
+            test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
+                                    (void)co_await c.next();
+                                    has_hello = true;
+                                    co_await c.stay_silent();
+                                }};
+        auto next = test::scripted_peer{context, greet_and_echo};
+        auto client = std::make_shared<echo_client>(context, old.address());
+        client->connection.open();
+        if (is_connected)
+            test::run_until(context, [&] { return has_hello; });
+        client->connection.rest();
+        client->ask("first");
+        client->connection.move_to(redis::parse_address(next.address()));
+        test::run_until(context, [&] { return client->answers == 1; });
+        BOOST_TEST(client->ready == 1);
+        BOOST_TEST(client->lost_ready == 0);
+        BOOST_TEST(client->connection.breaker_openings() == 0U);
+        client->connection.close(true);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_rests_forgets_where_it_was_to_move) {
+    auto context = asio::io_context{1};
+    auto heard = 0;
+    auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
+                                       co_await c.greet();
+                                       for (;; ++heard)
+                                           (void)co_await c.next();
+                                   }};
+    auto next = test::scripted_peer{context, greet_and_echo};
+    auto last = test::scripted_peer{context, greet_and_echo};
+    auto client = std::make_shared<echo_client>(context, old.address());
+    client->connection.open();
+    client->ask("first");
+    test::run_until(context, [&] { return heard == 1; });
+    client->connection.move_to(redis::parse_address(next.address())); // it awaits the reply
+    BOOST_TEST(client->connection.is_ready());
+    client->connection.rest();
+    BOOST_TEST(!client->connection.is_ready());
+    client->connection.move_to(redis::parse_address(last.address()));
+    client->ask("second");
+    test::run_until(context, [&] { return client->answers == 1; });
+    BOOST_TEST(next.connections() == 0);
+    BOOST_TEST(last.connections() == 1);
+    client->connection.close(true);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,7 @@
 #include <core/compiled_policy.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
+#include <support/redis_cluster.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
@@ -206,6 +207,11 @@ class asked_limiter final : public open_limiter {
     std::map<std::shared_ptr<const detail::policy_data>, policy> packed_;
 };
 
+[[nodiscard]] redis_cluster& cluster() {
+    static redis_cluster one;
+    return one;
+}
+
 [[nodiscard]] config settings_of(store_kind kind, std::chrono::milliseconds least_ttl) {
     auto settings = config{};
     settings.timeout = std::chrono::seconds{10}; // deadlines are the subject of other tests
@@ -213,7 +219,9 @@ class asked_limiter final : public open_limiter {
     settings.on_failure = failure_mode::error; // another store's answer would hide this one's
     settings.min_key_ttl = least_ttl;
     settings.resp_version = kind == store_kind::redis_resp2 ? 2 : 3;
-    if (kind == store_kind::redis_tcp)
+    if (kind == store_kind::cluster)
+        settings.server = "redis+cluster://" + cluster().endpoint(0);
+    else if (kind == store_kind::redis_tcp)
         settings.server = server().address();
     else if (kind != store_kind::memory)
         settings.server = server().unix_address();
@@ -224,13 +232,15 @@ class asked_limiter final : public open_limiter {
 
 std::ostream& operator<<(std::ostream& out, store_kind k) {
     constexpr std::string_view names[] = {"local_limiter", "memory:",    "redis, RESP3",
-                                          "redis, RESP2",  "redis, TCP", "redis, packed"};
+                                          "redis, RESP2",  "redis, TCP", "redis, packed",
+                                          "redis cluster"};
     return out << names[static_cast<std::size_t>(k)];
 }
 
 std::vector<store_kind> every_store() {
     return {store_kind::local,       store_kind::memory,    store_kind::redis_resp3,
-            store_kind::redis_resp2, store_kind::redis_tcp, store_kind::packed};
+            store_kind::redis_resp2, store_kind::redis_tcp, store_kind::packed,
+            store_kind::cluster};
 }
 
 std::vector<store_kind> every_unpacked() {
@@ -256,7 +266,10 @@ decision open_limiter::must(const answer& got) {
 std::unique_ptr<open_limiter> open_store(store_kind kind, std::chrono::milliseconds least_ttl) {
     if (kind == store_kind::local)
         return std::make_unique<local_store>();
-    if (kind != store_kind::memory)
+    if (kind == store_kind::cluster)
+        for (std::size_t i = 0; i < cluster().size(); ++i)
+            cluster().connect(i).must({"FLUSHALL", "SYNC"});
+    else if (kind != store_kind::memory)
         look().must({"FLUSHALL", "SYNC"}); // Valkey would free the memory later
     return std::make_unique<asked_limiter>(settings_of(kind, least_ttl),
                                            kind == store_kind::packed);

@@ -8,7 +8,8 @@
 //         BOOST_TEST(s->allow("ann", five, {.now = at(0)}).remaining == 4);
 //     }
 //
-// Redis is one private server for the whole program, flushed when a store is opened.
+// Redis is one private server for the whole program, flushed when a store is opened. The cluster
+// has three more.
 
 #pragma once
 
@@ -35,7 +36,15 @@
 
 namespace colimit::test {
 
-enum class store_kind : std::uint8_t { local, memory, redis_resp3, redis_resp2, redis_tcp, packed };
+enum class store_kind : std::uint8_t {
+    local,
+    memory,
+    redis_resp3,
+    redis_resp2,
+    redis_tcp,
+    packed,
+    cluster
+};
 
 std::ostream& operator<<(std::ostream& out, store_kind k);
 
@@ -44,6 +53,7 @@ std::ostream& operator<<(std::ostream& out, store_kind k);
 [[nodiscard]] std::vector<store_kind> every_store();
 /// Those in which a key may be blocked, or have debt above the limit.
 [[nodiscard]] std::vector<store_kind> every_unpacked();
+/// Those on the server that `look` shows.
 [[nodiscard]] std::vector<store_kind> every_redis();
 /// Behind the asynchronous verbs: `local_limiter` has none that takes several checks.
 [[nodiscard]] std::vector<store_kind> every_limiter();

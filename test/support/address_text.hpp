@@ -35,13 +35,15 @@ namespace colimit::test {
     const auto database = std::to_string(a.database);
     if (a.kind == redis::address::kind::unix_socket)
         return "unix://" + credentials + percent_encoded(a.path, "/._-") + "?db=" + database;
-    if (a.kind == redis::address::kind::sentinel) {
-        auto hosts = std::string{};
-        for (const auto& s : a.sentinels)
-            hosts += (hosts.empty() ? "" : ",") + to_string(s);
+    auto hosts = std::string{};
+    for (const auto& h : a.hosts)
+        hosts += (hosts.empty() ? "" : ",") + to_string(h);
+    if (a.kind == redis::address::kind::sentinel)
         return (a.tls ? "rediss+sentinel://" : "redis+sentinel://") + credentials + hosts + "/" +
                percent_encoded(a.master, "") + "/" + database;
-    }
+    if (a.kind == redis::address::kind::cluster)
+        return (a.tls ? "rediss+cluster://" : "redis+cluster://") + credentials + hosts + "/" +
+               database;
     const auto is_ipv6 = a.host.find(':') != std::string::npos;
     return (a.tls ? "rediss://" : "redis://") + credentials +
            (is_ipv6 ? "[" + a.host + "]" : a.host) + ":" + std::to_string(a.port) + "/" + database;

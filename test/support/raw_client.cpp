@@ -81,6 +81,7 @@ constexpr int patience_ms = 10'000;
         return connect_unix(server.path);
     case redis::address::kind::memory:
     case redis::address::kind::sentinel:
+    case redis::address::kind::cluster:
         break;
     }
     throw std::runtime_error{"the address of no server"};

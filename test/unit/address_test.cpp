@@ -211,21 +211,21 @@ BOOST_AUTO_TEST_CASE(sentinels_are_a_list_of_hosts_and_the_name_of_a_master) {
     using colimit::redis::host_port;
     auto expected = address{};
     expected.kind = address::kind::sentinel;
-    expected.sentinels = {{"a", 26'379}};
+    expected.hosts = {{"a", 26'379}};
     expected.master = "mymaster";
     check_address("redis+sentinel://a/mymaster", expected);
     check_address("REDIS+SENTINEL://a/mymaster/", expected);
     expected.tls = true;
     check_address("rediss+sentinel://a/mymaster/0", expected);
     expected.tls = false;
-    expected.sentinels = {{"a", 1}, {"::1", 26'379}, {"10.0.0.1", 26'380}};
+    expected.hosts = {{"a", 1}, {"::1", 26'379}, {"10.0.0.1", 26'380}};
     expected.master = "my master/1";
     check_address("redis+sentinel://ann:s%2Fx@a:1,[::1],10.0.0.1:26380/my%20master%2F1/3",
                   with(expected, "ann", "s/x", 3));
     check_address("redis+sentinel://a:1,a:2/m", [] {
         auto twice = address{};
         twice.kind = address::kind::sentinel;
-        twice.sentinels = {{"a", 1}, {"a", 2}};
+        twice.hosts = {{"a", 1}, {"a", 2}};
         twice.master = "m";
         return twice;
     }());
@@ -253,10 +253,31 @@ BOOST_AUTO_TEST_CASE(a_list_of_sentinels_that_is_not_valid_is_refused_with_its_p
     auto many = std::string{"redis+sentinel://h0"};
     for (std::size_t i = 1; i < colimit::limits::max_hosts; ++i)
         many += ",h" + std::to_string(i);
-    BOOST_TEST(parse_address(many + "/m").sentinels.size() == colimit::limits::max_hosts);
+    BOOST_TEST(parse_address(many + "/m").hosts.size() == colimit::limits::max_hosts);
     BOOST_TEST(reason(many + ",x/m").ends_with("too many hosts (at most 64)"));
-    check_reason("redis://a,b", "10: several hosts; those of Sentinels are "
+    check_reason("redis://a,b", "10: several hosts; those of a cluster are "
+                                "redis+cluster://host,host, and those of Sentinels "
                                 "redis+sentinel://host,host/master");
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_is_a_list_of_nodes) {
+    auto expected = address{};
+    expected.kind = address::kind::cluster;
+    expected.hosts = {{"a", 6379}};
+    check_address("redis+cluster://a", expected);
+    check_address("Redis+Cluster://a/", expected);
+    expected.hosts = {{"a", 1}, {"::1", 6379}};
+    check_address("redis+cluster://ann:s%2Fx@a:1,[::1]/3", with(expected, "ann", "s/x", 3));
+    expected.tls = true;
+    check_address("rediss+cluster://a:1,[::1]", expected);
+    BOOST_TEST((expected.at({"b", 7}).hosts.empty()));
+    check_reason("redis+cluster://", "17: expected a host");
+    check_reason("redis+cluster://a,", "19: expected a host");
+    check_reason("redis+cluster://a,a:6379", "19: this host and port were given before");
+    check_reason("redis+cluster://a/x", "19: database: not a digit (expected 0 to 1000000)");
+    check_reason("redis+cluster://alice:secret",
+                 "23: port: not a digit (expected 1 to 65535); if this is a password, '@' and the "
+                 "host must follow it");
 }
 
 BOOST_AUTO_TEST_CASE(the_text_of_a_host_and_port_is_as_in_an_address) {
@@ -273,8 +294,8 @@ BOOST_AUTO_TEST_CASE(separators_in_credentials_must_be_encoded) {
 BOOST_AUTO_TEST_CASE(other_schemes_are_refused_with_those_that_there_are) {
     const std::string forms =
         "expected memory:, redis://[user:password@]host[:port][/db], "
-        "redis+sentinel://[user:password@]host[:port],host[:port]/master[/db], rediss:// and "
-        "rediss+sentinel:// (the same over TLS) or unix:/path[?db=N]";
+        "redis+sentinel://host,host/master[/db], redis+cluster://host,host, each with rediss the "
+        "same over TLS, or unix:/path[?db=N]";
     for (const auto* const text : {"", "localhost:6379", "http://h", "redis:h", "memory", "redis",
                                    "valkey://h", " redis://h", "secret"})
         check_reason(text, "1: " + forms);

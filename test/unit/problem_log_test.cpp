@@ -221,6 +221,7 @@ BOOST_AUTO_TEST_CASE(a_problem_is_the_last_one_since_a_time_if_it_explains_somet
 namespace {
 
 struct log_with_a_helper {
+    log_with_a_helper() { helper.set_server({"h", 1}); }
     void fail(errc code = errc::unavailable) { log.note({code, phase::reply, "the server"}); }
     void fail_helper() { helper.note({errc::unavailable, phase::reply, "it"}); }
     [[nodiscard]] std::string last() const { return log.last().value_or(problem{}).text; }
@@ -233,7 +234,7 @@ struct log_with_a_helper {
 
     static inline std::int64_t now = 0;
     problem_log log{"", +[]() noexcept { return ++now; }};
-    detail::problem_source helper{log, "Sentinel", {"h", 1}};
+    detail::problem_source helper{log, detail::problem_source::kind::sentinel};
 };
 
 } // namespace

@@ -68,6 +68,14 @@ BOOST_AUTO_TEST_CASE(a_master_behind_sentinel) {
     BOOST_TEST((limiter.health().state == colimit::health_state::connecting));
 }
 
+BOOST_AUTO_TEST_CASE(a_cluster) {
+    asio::io_context context;
+    colimit::config settings;
+    settings.server = "redis+cluster://app:secret@node1,node2,node3";
+    colimit::limiter limiter{context.get_executor(), settings};
+    BOOST_TEST((limiter.health().state == colimit::health_state::connecting));
+}
+
 BOOST_AUTO_TEST_CASE(events_for_a_log) {
     colimit::config settings;
     settings.on_event = [](const colimit::event& e) { std::cerr << "limiter: " << e << '\n'; };

@@ -35,7 +35,11 @@ struct reports final : redis::error_sink {
 };
 
 [[nodiscard]] redis::session_settings settings(server_role role, int protocol = 3) {
-    return {.role = role, .user = "", .password = "", .protocol = protocol};
+    return {.role = role,
+            .user = "",
+            .password = "",
+            .protocol = protocol,
+            .executes_calls = role != server_role::sentinel};
 }
 
 [[nodiscard]] std::string mode(std::string_view name) {

@@ -135,11 +135,14 @@ BOOST_AUTO_TEST_CASE(a_cluster_is_told_by_hello_or_by_info) {
     alone.open();
     alone.introduce("%2\r\n$6\r\nserver\r\n$7\r\ncluster\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n");
     BOOST_TEST(!alone.session.facts().is_cluster);
-    auto old = session_bench{{.user = "", .password = "", .protocol = 2}};
-    old.open();
-    BOOST_TEST((old.reply("+PONG\r\n") == action::nothing));
-    old.introduce("$30\r\n# Server\r\nredis_mode:cluster\r\n\r\n");
-    BOOST_TEST(old.session.facts().is_cluster);
+    for (const auto* const info : {"$30\r\n# Server\r\nredis_mode:cluster\r\n\r\n",
+                                   "$31\r\n# Server\r\nserver_mode:cluster\r\n\r\n"}) { // Valkey
+        auto old = session_bench{{.user = "", .password = "", .protocol = 2}};
+        old.open();
+        BOOST_TEST((old.reply("+PONG\r\n") == action::nothing));
+        old.introduce(info);
+        BOOST_TEST(old.session.facts().is_cluster);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

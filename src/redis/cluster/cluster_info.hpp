@@ -14,8 +14,8 @@
 #pragma once
 
 #include <base/bytes.hpp>
+#include <redis/protocol/info_field.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -29,18 +29,6 @@ struct cluster_info {
 
     friend bool operator==(const cluster_info&, const cluster_info&) = default;
 };
-
-/// Returns the text of a field in the reply of INFO or CLUSTER INFO; nullopt if it is not there.
-[[nodiscard]] inline std::optional<std::string_view> field_of(std::string_view info,
-                                                              std::string_view name) noexcept {
-    while (!info.empty()) {
-        const auto line = info.substr(0, info.find_first_of("\r\n"));
-        if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ':')
-            return line.substr(name.size() + 1);
-        info.remove_prefix(std::min(line.size() + 1, info.size()));
-    }
-    return std::nullopt;
-}
 
 /// Returns nullopt if one of the facts is missing or malformed.
 [[nodiscard]] inline std::optional<cluster_info> read_cluster_info(std::string_view text) noexcept {

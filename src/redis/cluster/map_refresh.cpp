@@ -7,6 +7,7 @@
 #include <boost/assert.hpp>
 
 #include <algorithm>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -111,14 +112,17 @@ map_refresh::outcome map_refresh::on_reply(std::uint64_t number, slot_map fresh,
     return is_changed ? outcome::changed : outcome::unchanged;
 }
 
-void map_refresh::on_failure(std::uint64_t number, std::int64_t now) {
+void map_refresh::on_failure(std::uint64_t number, std::int64_t now) noexcept {
     if (asked_ && asked_->number == number)
         reject(now);
 }
 
 /// Ends the refresh; another node is to be asked.
-void map_refresh::reject(std::int64_t now) {
-    failed_.insert(asked_->node);
+void map_refresh::reject(std::int64_t now) noexcept {
+    try {
+        failed_.insert(asked_->node);
+    } catch (const std::bad_alloc&) { // it may be asked again before the others
+    }
     asked_.reset();
     request(now);
     pause(now);

@@ -60,6 +60,8 @@ class map_refresh {
     [[nodiscard]] const slot_map& map() const noexcept { return map_; }
     [[nodiscard]] bool has_map() const noexcept { return has_map_; }
 
+    /// Returns whether a node is being asked.
+    [[nodiscard]] bool is_asking() const noexcept { return asked_.has_value(); }
     /// Returns when `wake` is to be called.
     [[nodiscard]] std::int64_t wake_at() const noexcept;
 
@@ -89,12 +91,12 @@ class map_refresh {
     outcome on_reply(std::uint64_t number, slot_map fresh, std::optional<cluster_info> info,
                      std::int64_t now);
     /// Called when a node could not be asked, or its reply was not a map.
-    void on_failure(std::uint64_t number, std::int64_t now);
+    void on_failure(std::uint64_t number, std::int64_t now) noexcept;
 
   private:
     [[nodiscard]] const host_port* next_node() const;
     [[nodiscard]] bool is_troubled(std::int64_t now) const noexcept;
-    void reject(std::int64_t now);
+    void reject(std::int64_t now) noexcept;
     void pause(std::int64_t now);
 
     map_refresh_settings settings_;

@@ -5,9 +5,10 @@
 //   first slot, last slot, master, replica...     a node: host, port, id, further facts
 //
 // A map in which each slot is a range of its own, with three nodes each, has 300,000 values in some
-// megabytes: more than a decoder takes as one reply (16,384 and 1 MiB, which two-node ranges reach
-// at 1,260 of them). Such maps are unusual, but valid. So the reply is read range by range, each of
-// which is a value for the decoder, and the caller needs to buffer no more than one of them:
+// megabytes: more than a decoder usually takes as one reply (16,384 and 1 MiB, which two-node
+// ranges reach at 1,260 of them). Such maps are unusual, but valid. So the reply is read range by
+// range, each of which is a value for the decoder, and the caller needs to buffer no more than one
+// of them:
 //
 //     on_bytes:  buffer.append(received)
 //                state = reader.feed(buffer)

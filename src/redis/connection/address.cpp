@@ -28,9 +28,8 @@ constexpr std::size_t longest_host = 253;
 constexpr std::size_t longest_path = 107;
 constexpr std::uint16_t sentinel_port = 26'379;
 constexpr std::string_view forms =
-    "memory:, redis://[user:password@]host[:port][/db], "
-    "redis+sentinel://[user:password@]host[:port],host[:port]/master[/db], rediss:// and "
-    "rediss+sentinel:// (the same over TLS) or unix:/path[?db=N]";
+    "memory:, redis://[user:password@]host[:port][/db], redis+sentinel://host,host/master[/db], "
+    "redis+cluster://host,host, each with rediss the same over TLS, or unix:/path[?db=N]";
 
 /// A part of the address and the position of its first character.
 struct part {
@@ -214,7 +213,8 @@ void read_redis(part rest, address& out) {
     const auto [hosts, tail, has_credentials] = read_authority(rest, out);
     if (hosts.text.find(',') != npos)
         refuse(hosts.at + hosts.text.find(','),
-               "several hosts; those of Sentinels are redis+sentinel://host,host/master");
+               "several hosts; those of a cluster are redis+cluster://host,host, and those of "
+               "Sentinels redis+sentinel://host,host/master");
     auto server = read_host_port(hosts, out.port, has_credentials ? port_kind : port_or_password);
     out.host = std::move(server.host);
     out.port = server.port;
@@ -241,7 +241,7 @@ void read_hosts(part list, bool has_credentials, std::uint16_t default_port,
 void read_sentinel(part rest, address& out) {
     out.kind = address::kind::sentinel;
     const auto [hosts, tail, has_credentials] = read_authority(rest, out);
-    read_hosts(hosts, has_credentials, sentinel_port, out.sentinels);
+    read_hosts(hosts, has_credentials, sentinel_port, out.hosts);
     if (tail.text.size() < 2)
         refuse(tail.end(), "expected '/' and the name of the master, as in sentinel.conf: "
                            "redis+sentinel://host1,host2/mymaster");
@@ -252,6 +252,13 @@ void read_sentinel(part rest, address& out) {
     if (out.master.find('\0') != npos)
         refuse(tail.at + 1, "the name of the master has a zero byte");
     read_database(tail.from(end), out);
+}
+
+void read_cluster(part rest, address& out) {
+    out.kind = address::kind::cluster;
+    const auto [hosts, tail, has_credentials] = read_authority(rest, out);
+    read_hosts(hosts, has_credentials, out.port, out.hosts);
+    read_database(tail, out);
 }
 
 void read_unix(part rest, address& out) {
@@ -288,7 +295,7 @@ address address::at(const host_port& server) const {
     out.kind = kind::tcp;
     out.host = server.host;
     out.port = server.port;
-    out.sentinels.clear();
+    out.hosts.clear();
     out.master.clear();
     return out;
 }
@@ -320,6 +327,8 @@ address parse_address(std::string_view text) {
         read_redis(*rest, out);
     else if (const auto named = either("rediss+sentinel://", "redis+sentinel://"))
         read_sentinel(*named, out);
+    else if (const auto nodes = either("rediss+cluster://", "redis+cluster://"))
+        read_cluster(*nodes, out);
     else if (const auto path = after_scheme(whole, "unix:"))
         read_unix(*path, out);
     else if (const auto end = after_scheme(whole, "memory:"); !end)

@@ -23,15 +23,16 @@ struct host_port {
 };
 
 struct address {
-    enum class kind : std::uint8_t { memory, tcp, unix_socket, sentinel };
+    enum class kind : std::uint8_t { memory, tcp, unix_socket, sentinel, cluster };
 
     address::kind kind = kind::memory;
     bool tls = false; ///< not with memory and unix_socket
     /// For tcp, as in `host_port`.
     std::string host;
     std::uint16_t port = 6379;
-    /// For sentinel: the Sentinels, at least one, and the name of the master.
-    std::vector<host_port> sentinels;
+    /// At least one. For sentinel: the Sentinels; for cluster: nodes.
+    std::vector<host_port> hosts;
+    /// For sentinel: the name of the master.
     std::string master;
     /// For unix_socket: an absolute path that fits into a socket address.
     std::string path;
@@ -61,6 +62,8 @@ struct address {
 ///     rediss://, the same over TLS
 ///     redis+sentinel://[[user][:password]@]host[:port][,host[:port]...]/master[/[db]]
 ///     rediss+sentinel://, the same over TLS
+///     redis+cluster://[[user][:password]@]host[:port][,host[:port]...][/[db]]
+///     rediss+cluster://, the same over TLS
 ///     unix:/path[?db=N]
 ///     unix://[[user][:password]@]/path[?db=N]
 ///
@@ -69,7 +72,8 @@ struct address {
 /// scheme may be written in any case, an IPv6 address is in brackets, and the database is 0 to
 /// 1,000,000. The hosts of redis+sentinel are Sentinels, at most `limits::max_hosts` different ones
 /// (port 26379 if none is given); user, password and database are those of the master, whose name
-/// is percent-decoded.
+/// is percent-decoded. The hosts of redis+cluster are as many different nodes, which name the
+/// others; only clusters of Valkey 9 have other databases than 0.
 ///
 /// @throws colimit::error with `errc::invalid_config`: the position and the problem. Of the address
 /// itself it shows only a port or database number that is out of range, if it is not longer than

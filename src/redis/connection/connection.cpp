@@ -30,7 +30,7 @@ connection::connection(const executor& own, detail::thread_lock& lock, connectio
       session_(std::move(settings.session)), breaker_(settings.breaker),
       stream_(own, std::move(settings.where), std::move(settings.tls), settings.tcp),
       problems_(problems, session_, stream_, settings.is_named), may_move_(settings.may_move),
-      timeout_(settings.timeout), decoder_(settings.long_bulks),
+      timeout_(settings.timeout), decoder_(settings.long_bulks, settings.reply_bounds),
       liveness_({.silence_limit = std::max(5 * settings.timeout, min_silence),
                  .doubt_limit = std::max(settings.timeout, settings.ping_timeout),
                  .ping_interval = settings.ping_interval}),
@@ -162,6 +162,14 @@ void connection::move_to(address where) {
         begin_leaving();
     if (!is_ready() || !owes_reply())
         leave();
+    wait();
+}
+
+void connection::rest() {
+    read_clock();
+    is_leaving_ = true; // its end says nothing about the server
+    perform(session_.rest());
+    is_leaving_ = false; // there was no connection
     wait();
 }
 

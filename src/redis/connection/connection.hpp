@@ -79,6 +79,7 @@ struct connection_settings {
     bool may_move = false; ///< `move_to` is called, also when the server has become read-only
     tcp_options tcp;
     resp::decoder::long_bulks long_bulks = resp::decoder::long_bulks::malformed;
+    resp::reply_bounds reply_bounds{};
     std::int64_t timeout = 0; ///< microseconds within which a healthy server replies
     std::int64_t ping_timeout = 0;
     std::int64_t ping_interval = 0; ///< 0: never
@@ -96,6 +97,8 @@ class connection final : private stream_events {
     void open();
     /// Opens the connection, or replaces it by one to this address.
     void move_to(address where);
+    /// Closes the connection, until `move_to` is called. No call is lost if no reply is expected.
+    void rest();
     /// Ends calls that wait for an address with this error, or lets them wait again if it is
     /// `errc::unavailable`. There is no connection yet.
     void await_address(errc why);

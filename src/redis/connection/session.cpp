@@ -128,18 +128,32 @@ action session::lost(std::int64_t now, recovery why, errc error) {
     return action::disconnect;
 }
 
-action session::moved(std::int64_t now) {
-    if (state_ == session_state::idle || state_ == session_state::closed)
-        return action::nothing;
-    const auto has_connection = connected_ || state_ == session_state::connecting;
+/// Resets what was learnt about the server, as the next one may be another.
+void session::forget_server() noexcept {
     silent_losses_ = 0;
     speaks_tls_ = was_ready_ = writes_failed_ = connected_ = false;
     protocol_ = settings_.protocol;
     error_ = errc::unavailable;
     pause_ = settings_.reconnect_delay_min;
+}
+
+action session::moved(std::int64_t now) {
+    if (state_ == session_state::idle || state_ == session_state::closed)
+        return action::nothing;
+    const auto ends = has_connection();
+    forget_server();
     due_ = now;
     state_ = session_state::waiting;
-    return has_connection ? action::disconnect : action::nothing;
+    return ends ? action::disconnect : action::nothing;
+}
+
+action session::rest() noexcept {
+    if (state_ == session_state::closed)
+        return action::nothing;
+    const auto ends = has_connection();
+    forget_server();
+    state_ = session_state::idle;
+    return ends ? action::disconnect : action::nothing;
 }
 
 action session::wake(std::int64_t now) {

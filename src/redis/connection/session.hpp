@@ -5,7 +5,7 @@
 // the action. No sockets, no clock of its own: times are arguments, in microseconds.
 //
 //   idle -> connecting -> handshake -> ready
-//              ^  |          | |        |
+//              ^  |          | |        |        idle: again, when the server is not needed
 //              |  v          v |        v
 //             waiting  <---- loss ------+        closed: from any state, final
 //
@@ -47,6 +47,7 @@ enum class server_role : std::uint8_t {
     any,      ///< it executes calls, whatever it is
     master,   ///< as Sentinel has named it; ROLE shows whether it is
     sentinel, ///< it is asked for a master, and executes no calls; RESP3 only
+    node,     ///< of a cluster
 };
 
 struct session_settings {
@@ -57,7 +58,8 @@ struct session_settings {
     int database = 0;
     std::string probe_key = {}; ///< a key with the prefix, of no policy, for testing permissions
     int protocol = 3;
-    bool transactions = false; ///< load no script, and test the commands that transactions need
+    bool transactions = false;  ///< load no script, and test the commands that transactions need
+    bool executes_calls = true; ///< else no script is loaded, and no permission tested
     std::int64_t connect_timeout = 1'000'000; ///< microseconds, as the following
     std::int64_t reconnect_delay_min = 10'000;
     std::int64_t reconnect_delay_max = 250'000;
@@ -146,6 +148,8 @@ class session {
     /// Reads bytes that are not a valid reply of the handshake. If they come first, this is not a
     /// Redis server.
     [[nodiscard]] action read_garbage(std::int64_t now, std::string_view bytes);
+    /// Called when the server is not needed for now: back to `idle`, without an error.
+    [[nodiscard]] action rest() noexcept;
     /// Called when the connection is lost, could not be made, or cannot be used any more.
     [[nodiscard]] action lost(std::int64_t now, recovery why = recovery::reconnect,
                               errc error = errc::unavailable);
@@ -189,10 +193,14 @@ class session {
     }
     /// Returns whether scripts are loaded after the first part of the handshake.
     [[nodiscard]] bool has_second_part() const noexcept {
-        return !settings_.transactions && settings_.role != server_role::sentinel;
+        return !settings_.transactions && settings_.executes_calls;
     }
     void append_queries(std::string& out);
     void record_error(step s, std::string_view text);
+    [[nodiscard]] bool has_connection() const noexcept {
+        return connected_ || state_ == session_state::connecting;
+    }
+    void forget_server() noexcept;
     void record_permission_error(std::string_view text);
     void refuse_server(std::string_view reason);
     void read_permissions(const resp::decoder& reply, std::string_view bytes);

@@ -3,6 +3,7 @@
 // The handshake of a session: what it sends, and what the replies mean.
 
 #include <redis/connection/session.hpp>
+#include <redis/protocol/info_field.hpp>
 #include <redis/protocol/known_replies.hpp>
 #include <redis/protocol/script.hpp>
 
@@ -23,11 +24,7 @@ constexpr std::size_t run_id_characters = 16;
 
 /// Returns the run id in the reply of INFO; empty if it is not there.
 [[nodiscard]] std::string_view run_id_in(std::string_view info) noexcept {
-    constexpr std::string_view field = "\nrun_id:";
-    const auto at = info.find(field);
-    if (at == std::string_view::npos)
-        return {};
-    const auto id = info.substr(at + field.size(), run_id_characters);
+    const auto id = field_of(info, "run_id").value_or("").substr(0, run_id_characters);
     const auto end = id.find_first_not_of("0123456789abcdef");
     return end == std::string_view::npos && id.size() == run_id_characters ? id
                                                                            : std::string_view{};
@@ -42,14 +39,10 @@ constexpr std::size_t run_id_characters = 16;
     return {};
 }
 
-/// Returns the mode in the reply of INFO; empty if it has none.
+/// Returns the mode in the reply of INFO; empty if it has none. Valkey has another name for it.
 [[nodiscard]] std::string_view mode_in_info(std::string_view info) noexcept {
-    constexpr std::string_view field = "\nredis_mode:";
-    const auto at = info.find(field);
-    if (at == std::string_view::npos)
-        return {};
-    const auto rest = info.substr(at + field.size());
-    return rest.substr(0, rest.find_first_of("\r\n"));
+    const auto mode = field_of(info, "redis_mode");
+    return mode ? *mode : field_of(info, "server_mode").value_or("");
 }
 
 /// The start of a TLS handshake with one cipher suite, to which a TLS server sends a record.
@@ -274,11 +267,14 @@ void session::refuse_server(std::string_view reason) {
 void session::check_mode(std::string_view mode) {
     facts_.is_cluster = facts_.is_cluster || mode == "cluster";
     const auto must_be_sentinel = settings_.role == server_role::sentinel;
-    if (mode.empty() || (mode == "sentinel") == must_be_sentinel)
+    if (mode.empty())
         return;
-    refuse_server(must_be_sentinel
-                      ? "not a Sentinel but a server, whose address is redis://host:port"
-                      : "a Sentinel, whose address is redis+sentinel://host:port/master");
+    if (must_be_sentinel && mode != "sentinel")
+        refuse_server("not a Sentinel but a server, whose address is redis://host:port");
+    else if (!must_be_sentinel && mode == "sentinel")
+        refuse_server("a Sentinel, whose address is redis+sentinel://host:port/master");
+    else if (settings_.role == server_role::node && mode != "cluster")
+        refuse_server("a server that is in no cluster; its address is redis://host:port");
 }
 
 /// Reads the reply to ROLE. Sentinel may name a master before or after it is one.

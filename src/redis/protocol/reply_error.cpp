@@ -108,6 +108,13 @@ constexpr std::array entries{
 
 } // namespace
 
+bool is_about_node(std::string_view text) noexcept {
+    constexpr std::array beginnings{std::string_view{"MOVED "}, std::string_view{"ASK "},
+                                    std::string_view{"TRYAGAIN"}, std::string_view{"CLUSTERDOWN"}};
+    return std::ranges::any_of(beginnings,
+                               [text](std::string_view b) { return text.starts_with(b); });
+}
+
 bool follows_from_errors(std::string_view text) noexcept {
     return text.starts_with("ERR EXEC without MULTI") ||
            (text.starts_with("EXECABORT ") && error_of_exec(text).empty());

@@ -37,6 +37,10 @@ struct reply_error {
 /// @param text the error line without its mark, such as `NOSCRIPT No matching script.`
 [[nodiscard]] reply_error classify(std::string_view text) noexcept;
 
+/// Returns whether a node of a cluster has executed nothing, as another one serves, or may serve,
+/// the keys, or as they cannot be served now.
+[[nodiscard]] bool is_about_node(std::string_view text) noexcept;
+
 /// Returns whether EXEC was refused because of errors that the server has replied before.
 [[nodiscard]] bool follows_from_errors(std::string_view text) noexcept;
 

@@ -53,13 +53,13 @@ bool drop(std::string_view& text, std::string_view any_of) noexcept {
 } // namespace
 
 progress decoder::feed(std::string_view bytes) {
-    const auto readable = bytes.substr(0, reply_bytes);
+    const auto readable = bytes.substr(0, bounds_.bytes);
     BOOST_ASSERT(readable.size() >= at_);
     while (state_ == progress::need_more && surplus_ == 0 && at_ < readable.size() &&
            take_value(readable)) {
     }
-    if (state_ == progress::need_more && surplus_ == 0 && readable.size() == reply_bytes)
-        fail(reply_bytes, "the reply is longer than 1 MiB");
+    if (state_ == progress::need_more && surplus_ == 0 && readable.size() == bounds_.bytes)
+        fail(bounds_.bytes, "the reply is too long");
     return state_;
 }
 
@@ -281,17 +281,17 @@ bool decoder::read_line_end(std::string_view bytes, std::size_t from, std::size_
 bool decoder::admit(std::int64_t count, std::int64_t each) {
     if (count < 0)
         return fail(at_ + 1, "a negative length");
-    if (count > static_cast<std::int64_t>(reply_nodes) / each)
-        return fail(at_ + 1, "more than 16384 values in a reply");
+    if (count > static_cast<std::int64_t>(bounds_.nodes) / each)
+        return fail(at_ + 1, "too many values in a reply");
     if (depth_ == nesting_depth)
         return fail(at_, "containers more than 8 deep");
     return true;
 }
 
 bool decoder::append(kind k, std::size_t offset, std::size_t size, std::int64_t integer) {
-    if (nodes_.size() == reply_nodes)
-        return fail(at_, "more than 16384 values in a reply");
-    static_assert(reply_bytes <= std::numeric_limits<std::uint32_t>::max());
+    if (nodes_.size() == bounds_.nodes)
+        return fail(at_, "too many values in a reply");
+    BOOST_ASSERT(bounds_.bytes <= std::numeric_limits<std::uint32_t>::max());
     nodes_.push_back(
         {k, static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(offset), integer});
     return true;

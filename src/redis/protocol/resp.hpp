@@ -45,6 +45,12 @@ inline constexpr std::size_t reply_nodes = std::size_t{16} * 1024;
 /// The longest reply in bytes, which the reader buffers. 1,024 values of 8 rules each have 310 KiB.
 inline constexpr std::size_t reply_bytes = std::size_t{1024} * 1024;
 
+/// The bounds of one reply. A decoder for the map of a cluster may have larger ones.
+struct reply_bounds {
+    std::size_t nodes = reply_nodes;
+    std::size_t bytes = reply_bytes; ///< below 4 GiB
+};
+
 enum class kind : std::uint8_t {
     simple,
     error,
@@ -93,7 +99,8 @@ class decoder {
         malformed,
         empty, ///< their bytes are skipped, see `surplus`
     };
-    explicit decoder(long_bulks become) noexcept : long_bulks_(become) {}
+    explicit decoder(long_bulks become, const reply_bounds& bounds = {}) noexcept
+        : long_bulks_(become), bounds_(bounds) {}
 
     /// Decodes `bytes`, all that were received since the end of the previous reply: the same
     /// beginning on each call, though the buffer may have moved, and perhaps further replies. A
@@ -180,6 +187,7 @@ class decoder {
     std::size_t position_ = 0;
     std::size_t surplus_ = 0;
     long_bulks long_bulks_ = long_bulks::malformed;
+    reply_bounds bounds_;
 };
 
 /// Appends a type and its number, as one line.

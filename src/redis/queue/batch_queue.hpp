@@ -27,6 +27,8 @@ struct queue_settings {
     std::size_t max_in_flight = 65'536; ///< calls
     std::int64_t minimum_ttl_ms = 0;
     std::uint64_t first_nonce = 1;
+    /// Whether a batch may only have keys of one group, before any server has said so.
+    bool is_cluster = false;
     /// Whether calls that were rejected because the server is read-only wait for the next
     /// connection, which will be one to a master, instead of ending as `errc::unavailable`.
     bool keeps_read_only = false;
@@ -79,7 +81,7 @@ class batch_queue : public call_queue {
     explicit batch_queue(queue_settings settings)
         : settings_(std::move(settings)), nonce_(settings_.first_nonce) {
         for (std::size_t i = 0; i <= settings_.batches_in_flight; ++i) // and one more, which fills
-            spare_.emplace_back(settings_.batch_size);
+            add_to(spare_);
     }
 
     /// Adds an operation of so many calls: `add()` adds it to a batch, or returns an error.
@@ -104,7 +106,7 @@ class batch_queue : public call_queue {
     [[nodiscard]] batches take_spare() {
         auto made = batches{};
         if (spare_.empty())
-            made.emplace_back(settings_.batch_size);
+            add_to(made);
         else
             made.splice(made.end(), spare_, spare_.begin());
         return made;
@@ -179,6 +181,19 @@ class batch_queue : public call_queue {
                 drop_waiting(b);
     }
 
+    /// Takes a batch from a list of another queue, except the deadlines of its calls, and leaves a
+    /// spare one there if it can.
+    void take_over(batch_queue& from, batches& list, typename batches::iterator which) noexcept {
+        which->queue = this;
+        from.calls_ -= which->size();
+        calls_ += which->size();
+        waiting_.splice(which->is_returned ? end_of_returned() : waiting_.end(), list, which);
+        if (spare_.empty())
+            return;
+        spare_.front().queue = &from;
+        from.spare_.splice(from.spare_.begin(), spare_, spare_.begin());
+    }
+
     const queue_settings settings_;
     batches waiting_;
     batches in_flight_;
@@ -186,10 +201,13 @@ class batch_queue : public call_queue {
     std::size_t calls_ = 0; ///< in all batches, including withdrawn ones
     std::uint64_t nonce_;
 
-  private:
+    /// Returns the place of a batch that waits again: before those that were never sent.
     [[nodiscard]] typename batches::iterator end_of_returned() {
         return std::ranges::find_if_not(waiting_, &Batch::is_returned);
     }
+
+  private:
+    void add_to(batches& list) { list.emplace_back(settings_.batch_size).queue = this; }
     void drop_waiting(typename batches::iterator b) {
         close_to_calls(*b);
         retire(waiting_, b);

@@ -19,6 +19,8 @@ namespace colimit::redis {
 
 using detail::policy_pointer;
 
+class call_queue;
+
 /// The interface to a call whose batch is not known.
 class call_batch : boost::noncopyable {
   public:
@@ -29,6 +31,7 @@ class call_batch : boost::noncopyable {
     /// Returns whether all callers have been removed and nothing has to be sent.
     [[nodiscard]] bool is_abandoned() const noexcept { return live_ == 0; }
 
+    call_queue* queue = nullptr; ///< to which it belongs
     bool encoded = false;        ///< no more calls are taken, and it may have been sent
     bool is_returned = false;    ///< a server has refused to execute it, so it waits again
     std::uint64_t sent_from = 0; ///< the position of its first byte in the connection's stream

@@ -51,6 +51,20 @@ void call_queue::finish_lost(detail::operation& op) {
     finish(op, error_if_sent(op, errc::unavailable));
 }
 
+void call_queue::move_deadlines(call_queue& to) noexcept {
+    auto* next_there = to.by_deadline_.front();
+    for (auto* op = by_deadline_.front(); op != nullptr;) {
+        auto* next = by_deadline_.after(*op);
+        if (op->batch->queue == &to) {
+            while (next_there != nullptr && next_there->deadline <= op->deadline)
+                next_there = to.by_deadline_.after(*next_there);
+            by_deadline_.remove(*op);
+            to.by_deadline_.insert_before(next_there, *op);
+        }
+        op = next;
+    }
+}
+
 bool call_queue::expire_calls(std::int64_t now, errc unsent, bool also_sent) {
     auto any = false;
     for (auto* op = by_deadline_.front(); op != nullptr && op->deadline <= now;) {

@@ -90,6 +90,9 @@ class call_queue : public requests {
     /// Ends a call some of whose bytes were sent when the connection was lost.
     void finish_lost(detail::operation& op);
 
+    /// Moves the calls whose batches have moved to another queue, and are still held here.
+    void move_deadlines(call_queue& to) noexcept;
+
     /// Removes waiting batches without callers, which would accumulate while no replies come.
     virtual void drop_abandoned() = 0;
 

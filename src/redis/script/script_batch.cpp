@@ -59,7 +59,8 @@ void script_batch::start(const policy_pointer& policy, std::int64_t clock, std::
     live_ = 0;
     plain_ = true;
     encoded = false;
-    with_script = false;
+    with_script = asking = false;
+    redirections = 0;
 }
 
 bool script_batch::is_for(const policy_pointer& policy, std::int64_t clock) const noexcept {

@@ -62,20 +62,23 @@ class script_batch final : public batch_of<script_call> {
         return is_for(policy, clock) && !is_full();
     }
     [[nodiscard]] std::size_t group() const noexcept { return group_; }
+    /// Returns the number of different keys, with those of withdrawn calls.
+    [[nodiscard]] std::size_t keys() const noexcept { return entries_.size(); }
     /// Returns the group of all keys of waiting calls; nullopt if they are in several.
     [[nodiscard]] std::optional<std::size_t> common_group() const noexcept;
     [[nodiscard]] bool is_joint() const noexcept { return !joint_.empty(); }
     [[nodiscard]] std::int64_t clock() const noexcept { return clock_; }
     [[nodiscard]] const policy_pointer& policy() const noexcept { return policy_; }
 
-    /// Moves each call that waits, in order, to the batch that `target(group)` returns, which has
-    /// the same policy and clock and is not full, and calls `moved()` after each. If something
+    /// Moves each call that waits, in order, to the batch that `target(group, key)` returns, with
+    /// the same policy and clock and is not full, and calls `moved()` after each. `key` is the
+    /// number of the call's key. If something
     /// throws (bad_alloc), each call is in exactly one batch.
     template<class Target, class Moved>
     void move_calls(Target target, Moved moved) {
         for (auto& c : calls_)
             if (c.op != nullptr) {
-                target(group_of(entries_[c.entry])).adopt(*this, c);
+                target(group_of(entries_[c.entry]), c.entry).adopt(*this, c);
                 moved();
             }
     }
@@ -103,8 +106,8 @@ class script_batch final : public batch_of<script_call> {
     /// Called if the server executed nothing of it: it is encoded again, without withdrawn calls.
     void take_back() noexcept;
 
-    /// Appends the command with the script's digest, after a SCRIPT LOAD of its whole text if
-    /// `with_script`.
+    /// Appends the command with the script's digest; before it SCRIPT LOAD with its whole text if
+    /// `with_script`, then ASKING if `asking`.
     void encode(std::string& out, std::string_view min_key_ttl);
 
     /// The contents that were encoded.
@@ -135,8 +138,10 @@ class script_batch final : public batch_of<script_call> {
     };
     std::optional<key_failure> failure;
 
-    std::uint32_t replies_before = 0; ///< of other commands, such as SCRIPT LOAD
+    std::uint32_t replies_before = 0; ///< of SCRIPT LOAD, and of ASKING after it
     bool with_script = false;         ///< the server does not have the script: send its text too
+    bool asking = false;              ///< the node serves its keys only after ASKING
+    std::size_t redirections = 0;     ///< to other nodes, since it was made or has waited
 
   private:
     /// The value for no entry, and for no next call.

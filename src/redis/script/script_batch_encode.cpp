@@ -177,6 +177,8 @@ void script_batch::encode(std::string& out, std::string_view min_key_ttl) {
     sent_ = append_calls(scratch_);
     if (with_script)
         resp::append_command(out, {"SCRIPT", "LOAD", run.body});
+    if (asking)
+        resp::append_command(out, {"ASKING"});
     auto keys = is_packed() ? 2 * shards() : is_joint() ? 0 : keys_of(*policy_) * sent_.keys;
     auto policies = std::string{};
     for (const auto& p : joint_) {

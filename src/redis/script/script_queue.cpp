@@ -24,7 +24,8 @@ constexpr std::size_t most_searched = 8;
 } // namespace
 
 script_queue::script_queue(queue_settings settings)
-    : batch_queue(std::move(settings)), minimum_ttl_(std::to_string(settings_.minimum_ttl_ms)) {}
+    : batch_queue(std::move(settings)), minimum_ttl_(std::to_string(settings_.minimum_ttl_ms)),
+      is_cluster_(settings_.is_cluster) {}
 
 /// Returns the newest of the last waiting batches that has the key, if it takes a call: popular
 /// keys are requested again long before their batch is sent. Never an earlier one, as that would
@@ -75,8 +76,8 @@ error_code script_queue::submit(detail::operation& op, std::string_view key,
 /// A node of a cluster accepts only keys of one hash slot per script call. Batches that waited
 /// before that was known are divided.
 void script_queue::begin_connection(const server_facts& server) {
-    is_cluster_ = server.is_cluster;
-    if (is_cluster_)
+    is_cluster_ = server.is_cluster || settings_.is_cluster;
+    if (is_cluster_ && !settings_.is_cluster)
         regroup();
 }
 
@@ -94,7 +95,9 @@ void script_queue::regroup() {
                 end_batch(b, detail::error_of(detail::fault::checks_slots));
             else
                 b.move_calls(
-                    [&](std::size_t g) -> auto& { return open_batch(b.policy(), b.clock(), g); },
+                    [&](std::size_t group, std::uint32_t /*key*/) -> auto& {
+                        return open_batch(b.policy(), b.clock(), group);
+                    },
                     [this] { ++calls_; });
             retire(old, old.begin());
         }
@@ -106,15 +109,15 @@ void script_queue::regroup() {
 
 error_code script_queue::submit_checks(detail::operation& op) {
     const auto group_of = [](const check_item& c) { return tag_of(hash::fnv1a_64(c.key)); };
-    const auto is_elsewhere = [&](const check_item& c) {
-        return group_of(c) != group_of(op.checks.front());
-    };
+    const auto group = group_of(op.checks.front());
+    const auto is_elsewhere = [&](const check_item& c) { return group_of(c) != group; };
     if (is_cluster_ && std::ranges::any_of(op.checks, is_elsewhere))
         return detail::error_of(detail::fault::checks_slots);
     return take(op, op.checks.size(), [&] {
         auto made = take_spare();
         auto& b = made.front();
-        b.start(detail::access::data(op.checks.front().policy), op.request.now, nonce_++);
+        b.start(detail::access::data(op.checks.front().policy), op.request.now, nonce_++,
+                is_cluster_ ? group : script_batch::any_group);
         if (!b.add_checks(op, settings_.prefix)) {
             b.start(detail::access::data(op.checks.front().policy), op.request.now, 0);
             spare_.splice(spare_.begin(), made);
@@ -128,12 +131,12 @@ error_code script_queue::submit_checks(detail::operation& op) {
 void script_queue::write(std::string& out, std::uint64_t stream_position, std::int64_t now) {
     is_full_ = false;
     send_waiting(out, stream_position - out.size(), now, 0, [&](script_batch& b) {
-        b.replies_before = b.with_script ? 1 : 0;
+        b.replies_before = (b.with_script ? 1U : 0U) + (b.asking ? 1U : 0U);
         b.encode(out, minimum_ttl_);
         const auto& sent = b.sent();
         counted.add(sent.keys, sent.calls);
         counted.merged += sent.calls - sent.entries;
-        counted.script_loads += b.replies_before;
+        counted.script_loads += b.with_script ? 1U : 0U;
     });
 }
 
@@ -154,9 +157,81 @@ bool script_queue::learn_of_cluster(std::string_view text) {
     return is_divided;
 }
 
+/// Sends the first batch in flight, which the node has not executed, to where the router decides.
+/// Returns false if its calls end with the error.
+bool script_queue::redirect_head(std::string_view error) {
+    auto& b = in_flight_.front();
+    const auto are_apart = !b.is_joint() && !b.policy()->compiled.packed; // its keys, on the server
+    const auto to = router_->redirect(*this, {.error = error,
+                                              .group = b.group(),
+                                              .redirections = b.redirections,
+                                              .may_be_divided = are_apart && b.keys() > 1});
+    if (to.queue == nullptr)
+        return false;
+    const auto last = std::next(in_flight_.begin());
+    b.take_back();
+    if (to.divided)
+        divide_head();
+    while (in_flight_.begin() != last) {
+        auto& part = in_flight_.front();
+        part.with_script = false;
+        part.is_returned = true;
+        part.asking = to.asking;
+        part.redirections = to.redirections;
+        to.queue->take_over(*this, in_flight_, in_flight_.begin());
+    }
+    if (to.queue != this)
+        move_deadlines(*to.queue);
+    return true;
+}
+
+/// Replaces the first batch in flight by one for each of its keys.
+void script_queue::divide_head() {
+    auto parts = batches{};
+    try {
+        auto part_of = std::vector<script_batch*>(in_flight_.front().keys());
+        auto& b = in_flight_.front();
+        const auto part_for = [&](std::size_t group, std::uint32_t key) -> auto& {
+            if (part_of[key] == nullptr) {
+                parts.splice(parts.end(), take_spare());
+                part_of[key] = &parts.back();
+                parts.back().start(b.policy(), b.clock(), nonce_++, group);
+            }
+            return *part_of[key];
+        };
+        b.move_calls(part_for, [this] { ++calls_; });
+    } catch (...) {
+        waiting_.splice(waiting_.begin(), parts);
+        throw;
+    }
+    retire(in_flight_, in_flight_.begin());
+    in_flight_.splice(in_flight_.begin(), parts);
+}
+
+std::bitset<tag_count> script_queue::waiting_groups() const noexcept {
+    auto found = std::bitset<tag_count>{};
+    for (const auto& b : waiting_)
+        found.set(b.group());
+    return found;
+}
+
+void script_queue::hand_over(std::size_t group, script_queue& to) noexcept {
+    for (auto next = waiting_.begin(); next != waiting_.end();) {
+        const auto b = next++;
+        if (b->group() != group)
+            continue;
+        close_to_calls(*b);
+        b->with_script = b->asking = false;
+        to.take_over(*this, waiting_, b);
+    }
+    move_deadlines(to);
+}
+
 recovery script_queue::fail_head(std::string_view text) {
     const auto meaning = classify(text);
     auto& b = in_flight_.front();
+    if (router_ != nullptr && is_about_node(text) && redirect_head(text))
+        return recovery::keep;
     if (meaning.code == errc::wrong_node && learn_of_cluster(text))
         return recovery::keep;
     if (meaning.recovery == recovery::resend_with_script && !b.with_script) {
@@ -182,8 +257,9 @@ std::optional<recovery> script_queue::read_reply_of(script_batch& head, const re
     const auto is_error = resp::is_error(reply.first().kind);
     if (head.replies_before != 0) {
         --head.replies_before;
-        counted.scripts_loaded += is_error ? 0U : 1U;
-        return recovery::keep;
+        if (head.replies_before >= (head.asking ? 1U : 0U))
+            counted.scripts_loaded += is_error ? 0U : 1U;
+        return recovery::keep; // the reply to the script says what an error means
     }
     if (is_error)
         return fail_head(reply.text(reply.first(), bytes));

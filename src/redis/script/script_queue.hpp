@@ -11,14 +11,19 @@
 //
 // While `batches_in_flight` batches are in flight, the next one fills: so the size of batches
 // adapts to the load, and an idle limiter sends at once.
+//
+// In a cluster each node has a queue, and batches move from one to another: those that wait, when
+// their keys have moved; and those in flight, when a node replies that it does not serve them.
 
 #pragma once
 
 #include <redis/queue/batch_queue.hpp>
+#include <redis/script/batch_router.hpp>
 #include <redis/script/script_batch.hpp>
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -41,6 +46,13 @@ class script_queue final : public batch_queue<script_batch> {
     void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
     void lose_connection(std::uint64_t sent) override;
 
+    /// Lets this router, which outlives the queue, decide about batches that a node has rejected.
+    void route_by(batch_router& router) noexcept { router_ = &router; }
+    /// Returns the groups of the batches that wait.
+    [[nodiscard]] std::bitset<tag_count> waiting_groups() const noexcept;
+    /// Moves the batches of a group that wait to another queue.
+    void hand_over(std::size_t group, script_queue& to) noexcept;
+
   private:
     [[nodiscard]] std::optional<recovery>
     read_reply_of(script_batch& head, const resp::decoder& reply, std::string_view bytes) override;
@@ -51,10 +63,13 @@ class script_queue final : public batch_queue<script_batch> {
                                            std::size_t group);
     void regroup();
     [[nodiscard]] bool learn_of_cluster(std::string_view text);
+    [[nodiscard]] bool redirect_head(std::string_view error);
+    void divide_head();
     [[nodiscard]] recovery fail_head(std::string_view text);
 
     std::string minimum_ttl_;
-    bool is_cluster_ = false; ///< a batch may only have keys of one group
+    batch_router* router_ = nullptr; ///< null: not a node of a cluster that the limiter knows
+    bool is_cluster_;                ///< a batch may only have keys of one group
     /// The newest waiting batch of a policy, and of a group, that takes keys.
     boost::unordered_flat_map<std::uint64_t, script_batch*> open_;
     bool is_full_ = false; ///< any waiting batch

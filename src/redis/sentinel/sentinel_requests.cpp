@@ -31,7 +31,6 @@ constexpr std::uint64_t max_epoch = std::numeric_limits<std::uint64_t>::max();
 } // namespace
 
 void sentinel_requests::begin_connection(const server_facts& /*server*/) {
-    awaited_.clear();
     is_subscribed_ = asks_names_ = false;
     is_asked_ = true;
     answers_ = 0;
@@ -62,13 +61,14 @@ void sentinel_requests::write(std::string& out, std::uint64_t /*stream_position*
     is_usable_ = true;
 }
 
-/// The address is null, or two texts. Hosts are compared in lower case: Sentinels may spell the
-/// same name differently.
+/// The address is null, or two texts. If it is null, this is stated after the names are known and
+/// reported, so that a call which ends for this reason finds it in `last_error`. Hosts are compared
+/// in lower case: Sentinels may spell the same name differently.
 bool sentinel_requests::read_address(const resp::decoder& reply, std::string_view bytes) {
     const auto nodes = reply.nodes();
     if (nodes.front().kind == resp::kind::null) {
-        is_asked_ = is_asked_ || !asks_names_;
-        asks_names_ = true;
+        is_usable_ = std::exchange(asks_names_, true);
+        is_asked_ = is_asked_ || !is_usable_;
         return true;
     }
     asks_names_ = false;

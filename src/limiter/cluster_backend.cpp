@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Routes calls to the nodes of a cluster.
+
+#include <base/clocks.hpp>
+#include <hash/fnv1a.hpp>
+#include <limiter/cluster_backend.hpp>
+#include <limiter/limiter_core.hpp>
+#include <limiter/redis_settings.hpp>
+#include <redis/cluster/redirection.hpp>
+#include <redis/protocol/hash_slot.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <random>
+#include <string>
+#include <utility>
+
+namespace colimit::detail {
+namespace {
+
+/// A batch that was redirected this often waits for a moment: its nodes do not agree.
+constexpr std::size_t most_redirections = 5;
+/// The pause before a batch that no node takes is sent again, in microseconds.
+constexpr std::int64_t retry_pause = 10'000;
+/// A connection to a node that has left the map is closed after this time, or twice as long.
+constexpr std::int64_t release_pause = 1'000'000;
+/// The largest number of nodes: one for each group of keys, and as many that are about to be left.
+/// So not even nodes that name ever new ones in redirections make this process grow without bound.
+constexpr std::size_t most_members = 1 + 2 * redis::tag_count;
+/// A node that is asked for the map answers within this time, however long calls may take.
+constexpr std::int64_t longest_map_timeout = 500'000;
+
+/// The map of a cluster in which each slot is a range of its own, with many replicas.
+constexpr redis::resp::reply_bounds map_bounds{.nodes = 1'000'000, .bytes = 32'000'000};
+
+/// The slot of each group's keys.
+[[nodiscard]] const std::array<std::uint16_t, redis::tag_count>& slots_of_groups() {
+    static const auto slots = [] {
+        auto made = std::array<std::uint16_t, redis::tag_count>{};
+        for (std::size_t i = 0; i < made.size(); ++i)
+            made[i] = redis::hash_slot(redis::tag(i));
+        return made;
+    }();
+    return slots;
+}
+
+} // namespace
+
+cluster_backend::cluster_backend(limiter_core& core, const config& settings,
+                                 const redis::address& where)
+    : redis_backend(core, settings, where.password), settings_(settings), where_(where),
+      tls_(make_tls(settings, where)),
+      map_problems_(reports().problems(), problem_source::kind::node),
+      finder_(core.own_executor(), core.lock(), finder_settings(), map_problems_, *this),
+      timer_(core.own_executor(), core.lock(), [this] { on_time(); }) {
+    map_problems_.hide(where.password);
+    add_member();
+}
+
+redis::map_finder_settings cluster_backend::finder_settings() const {
+    auto made = redis::map_finder_settings{
+        .refresh = {.reply_timeout =
+                        std::min(in_us(settings_.connect_timeout), longest_map_timeout),
+                    .seed = std::random_device{}()},
+        .connection = node_settings_of(settings_, where_.at(where_.hosts.front()), tls_),
+        .seeds = where_.hosts,
+        .may_connect = [this](const redis::host_port& server) { return may_connect(server); }};
+    made.connection.session.executes_calls = false;
+    made.connection.ping_interval = 0;
+    made.connection.long_bulks = redis::resp::decoder::long_bulks::empty;
+    made.connection.reply_bounds = map_bounds;
+    return made;
+}
+
+std::shared_ptr<void> cluster_backend::keep_alive() {
+    return core().shared_from_this();
+}
+
+void cluster_backend::close(bool now) noexcept {
+    is_closed_ = true;
+    timer_.clear();
+    finder_.close(now);
+}
+
+// Routes
+
+cluster_backend::member& cluster_backend::add_member() {
+    auto& made = members_.emplace_back(reports().problems());
+    try {
+        made.problems.hide(where_.password);
+        auto connection = node_settings_of(settings_, where_.at(where_.hosts.front()), tls_);
+        if (members_.size() == 1) // calls that expire there say nothing about a server
+            connection.breaker.misses = std::numeric_limits<int>::max();
+        auto calls = make_node_queue(settings_);
+        calls->route_by(*this);
+        made.calls = calls.get();
+        made.node = &add_node({std::move(connection), std::move(calls)}, made.problems);
+    } catch (...) {
+        members_.pop_back();
+        throw;
+    }
+    return made;
+}
+
+bool cluster_backend::may_connect(const redis::host_port& server) const {
+    return !settings_.may_connect || settings_.may_connect(server.host, server.port);
+}
+
+/// Returns the node for this server, and connects it if there is none yet; `homeless` if it may not
+/// be connected to, or there are too many.
+cluster_backend::member& cluster_backend::member_at(const redis::host_port& server) {
+    const auto known = std::ranges::find(members_, std::optional{server}, &member::server);
+    if (known != members_.end())
+        return *known;
+    const auto free = std::find_if(std::next(members_.begin()), members_.end(),
+                                   [](const member& m) { return !m.server; });
+    if (free == members_.end() && members_.size() == most_members) {
+        reroute_later();
+        return homeless();
+    }
+    if (!may_connect(server)) {
+        reports().problems().note_own(errc::unavailable, phase::resolve,
+                                      "config::may_connect does not allow node", to_string(server));
+        return homeless();
+    }
+    auto& m = free != members_.end() ? *free : add_member();
+    m.problems.set_server(server);
+    auto where = where_.at(server);
+    m.server = server; // from here on nothing throws
+    m.node->connection().move_to(std::move(where));
+    return m;
+}
+
+/// Returns the node that serves the group; `homeless` if none is known.
+cluster_backend::member& cluster_backend::member_of(std::size_t group) {
+    if (route_[group] != nullptr)
+        return *route_[group];
+    const auto slot = slots_of_groups()[group];
+    if (const auto* owner = finder_.map().owner(slot)) {
+        route_[group] = &member_at(*owner);
+        return *route_[group];
+    }
+    if (finder_.has_map()) {
+        reports().problems().note_own(errc::unavailable, phase::script,
+                                      "no node of the cluster serves slot", std::to_string(slot));
+        finder_.request();
+    }
+    return homeless();
+}
+
+redis_node& cluster_backend::node_for(const operation& op, std::string_view key,
+                                      const policy_pointer* policy) {
+    try {
+        const auto group = op.kind == call_kind::all
+                               ? redis::tag_of(hash::fnv1a_64(op.checks.front().key))
+                               : redis::script_batch::group_of(**policy, key, op.request.verb);
+        return *member_of(group).node;
+    } catch (const std::bad_alloc&) {
+        reroute_later();
+        return *homeless().node;
+    }
+}
+
+/// Moves batches that wait to where their group is served now.
+void cluster_backend::move_waiting() {
+    for (std::size_t i = 0, count = members_.size(); i < count; ++i) { // new ones have no calls
+        auto& from = members_[i];
+        const auto groups = from.calls->waiting_groups();
+        for (std::size_t group = 0; groups.any() && group < groups.size(); ++group) {
+            if (!groups.test(group))
+                continue;
+            auto& to = member_of(group);
+            if (&to == &from)
+                continue;
+            from.calls->hand_over(group, *to.calls);
+            to.node->schedule_flush();
+        }
+    }
+}
+
+void cluster_backend::reroute() noexcept {
+    route_.fill(nullptr);
+    release_at_ = std::min(release_at_, steady_now() + release_pause);
+    wake_at(release_at_);
+    try {
+        move_waiting();
+    } catch (const std::bad_alloc&) {
+        reroute_later();
+    }
+}
+
+void cluster_backend::reroute_later() noexcept {
+    retry_at_ = std::min(retry_at_, steady_now() + retry_pause);
+    wake_at(retry_at_);
+}
+
+void cluster_backend::on_map() {
+    homeless().node->connection().await_address(errc::unavailable);
+    reroute();
+    update_ready();
+}
+
+void cluster_backend::on_no_map(errc why) {
+    homeless().node->connection().await_address(why);
+    update_ready();
+}
+
+void cluster_backend::on_asking(const redis::host_port& node) {
+    map_problems_.set_server(node);
+}
+
+/// Another node may serve what this one has served.
+void cluster_backend::doubt(const redis_node& node) noexcept {
+    const auto is_needed = [&](const member& m) { return m.node == &node && m.server; };
+    if (!is_closed_ && std::ranges::any_of(members_, is_needed))
+        finder_.request();
+}
+
+// Rejected batches
+
+/// Keeps a batch for a moment: no node takes it now.
+redis::batch_destination cluster_backend::park() noexcept {
+    reroute_later();
+    homeless().node->schedule_flush(); // which sets the timer for its deadlines
+    return {.queue = homeless().calls};
+}
+
+redis::batch_destination cluster_backend::redirect(const redis::script_queue& from,
+                                                   const redis::rejected_batch& what) noexcept {
+    try {
+        const auto sender = std::ranges::find(members_, &from, &member::calls);
+        return route_of(*sender, what);
+    } catch (const std::bad_alloc&) {
+        return park();
+    }
+}
+
+redis::batch_destination cluster_backend::route_of(const member& from,
+                                                   const redis::rejected_batch& what) {
+    const auto to = redis::read_redirection(what.error, from.server ? from.server->host : "");
+    if (!to) { // TRYAGAIN: some of the keys have moved; CLUSTERDOWN: nothing is served for now
+        if (what.may_be_divided && what.error.starts_with("TRYAGAIN"))
+            return {.queue = from.calls, .divided = true};
+        reports().problems().note(
+            {.code = errc::unavailable, .phase = phase::script, .text = what.error});
+        finder_.request();
+        return park();
+    }
+    if (to->slot != slots_of_groups()[what.group])
+        return {}; // it is about other keys
+    if (to->kind == redis::redirection_kind::moved && finder_.apply_moved(to->slot, to->target))
+        reroute();
+    if (what.redirections == most_redirections)
+        return park();
+    auto& m = member_at(to->target);
+    m.node->schedule_flush();
+    return {.queue = m.calls,
+            .asking = to->kind == redis::redirection_kind::ask,
+            .redirections = what.redirections + 1};
+}
+
+// Time
+
+void cluster_backend::wake_at(std::int64_t at) noexcept {
+    if (!is_closed_ && !timer_.rings_by(at))
+        timer_.set(at, keep_alive());
+}
+
+void cluster_backend::on_time() {
+    const std::lock_guard guard{core().lock()};
+    if (is_closed_)
+        return;
+    const auto now = steady_now();
+    if (now >= retry_at_) {
+        retry_at_ = never;
+        reroute();
+        update_ready();
+    }
+    if (now >= release_at_) {
+        release_at_ = never;
+        release_members();
+    }
+    if (const auto next = std::min(retry_at_, release_at_); next != never)
+        wake_at(next);
+}
+
+/// Closes connections to servers that are not masters any more.
+void cluster_backend::release_members() {
+    for (auto& m : members_) {
+        if (!m.server || std::ranges::binary_search(finder_.map().masters(), *m.server))
+            continue;
+        if (m.calls->expects_reply() || m.calls->waiting_groups().any()) {
+            release_at_ = steady_now() + release_pause;
+            continue;
+        }
+        m.server.reset();
+        m.node->connection().rest();
+    }
+}
+
+// State
+
+/// All masters that serve one of the groups are connected.
+bool cluster_backend::is_ready() {
+    if (!finder_.has_map())
+        return false;
+    auto is_each_ready = true;
+    try {
+        for (std::size_t group = 0; group < route_.size(); ++group)
+            is_each_ready = member_of(group).node->connection().is_ready() && is_each_ready;
+    } catch (const std::bad_alloc&) {
+        reroute_later();
+        return false;
+    }
+    return is_each_ready;
+}
+
+std::optional<errc> cluster_backend::refusal() const noexcept {
+    for (const auto& m : members_)
+        if (const auto& c = m.node->connection(); c.is_refused())
+            return c.error();
+    return std::nullopt;
+}
+
+health_state cluster_backend::state() const noexcept {
+    if (refusal())
+        return health_state::refused;
+    if (!finder_.has_map())
+        return health_state::connecting;
+    auto worst = health_state::ready;
+    for (const auto& m : members_) {
+        if (!m.server)
+            continue;
+        const auto s = m.node->connection().state();
+        if (s == health_state::degraded)
+            return s;
+        worst = s == health_state::connecting ? s : worst;
+    }
+    return worst;
+}
+
+} // namespace colimit::detail

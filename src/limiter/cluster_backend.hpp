@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A cluster behind a limiter: a node, with a connection and a queue, for each master that calls
+// have needed so far.
+//
+//   call -> group of its key -> node that serves the group's slot
+//
+// A group is the keys with one tag, so it is in one slot, and a batch has keys of one group. Calls
+// whose node is not known wait at `homeless`, which is a node without an address: before the first
+// map, while a slot has no owner, and for a moment after a node has asked to try again. When the
+// map changes, batches that wait move to the node that serves them now.
+
+#pragma once
+
+#include <async/deadline_timer.hpp>
+#include <colimit/config.hpp>
+#include <limiter/problem_log.hpp>
+#include <limiter/redis_backend.hpp>
+#include <redis/cluster/map_finder.hpp>
+#include <redis/protocol/key.hpp>
+#include <redis/script/batch_router.hpp>
+#include <redis/script/script_queue.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace colimit::detail {
+
+class cluster_backend final : public redis_backend,
+                              private redis::map_owner,
+                              private redis::batch_router {
+  public:
+    cluster_backend(limiter_core& core, const config& settings, const redis::address& where);
+
+    void open() override { finder_.open(); }
+    [[nodiscard]] health_state state() const noexcept override;
+
+  private:
+    /// A node, and the server that it is for now.
+    struct member {
+        explicit member(problem_log& to) : problems(to, problem_source::kind::node) {}
+
+        problem_source problems;
+        std::optional<redis::host_port> server; ///< nullopt: for none
+        redis_node* node = nullptr;
+        redis::script_queue* calls = nullptr; ///< of the node
+    };
+
+    [[nodiscard]] redis_node& node_for(const operation& op, std::string_view key,
+                                       const policy_pointer* policy) override;
+    [[nodiscard]] bool is_ready() override;
+    [[nodiscard]] std::optional<errc> refusal() const noexcept override;
+    void close(bool now) noexcept override;
+    void on_loss(const redis_node& node) override { doubt(node); }
+    void on_open_breaker(const redis_node& node) noexcept override { doubt(node); }
+
+    [[nodiscard]] std::shared_ptr<void> keep_alive() override;
+    void on_map() override;
+    void on_no_map(errc why) override;
+    void on_asking(const redis::host_port& node) override;
+    [[nodiscard]] redis::batch_destination
+    redirect(const redis::script_queue& from, const redis::rejected_batch& what) noexcept override;
+
+    [[nodiscard]] redis::map_finder_settings finder_settings() const;
+    [[nodiscard]] redis::batch_destination route_of(const member& from,
+                                                    const redis::rejected_batch& what);
+    [[nodiscard]] redis::batch_destination park() noexcept;
+    [[nodiscard]] bool may_connect(const redis::host_port& server) const;
+    [[nodiscard]] member& member_of(std::size_t group);
+    [[nodiscard]] member& member_at(const redis::host_port& server);
+    member& add_member();
+    [[nodiscard]] member& homeless() noexcept { return members_.front(); }
+    void doubt(const redis_node& node) noexcept;
+    void move_waiting();
+    void reroute() noexcept;
+    void reroute_later() noexcept;
+    void release_members();
+    void on_time();
+    void wake_at(std::int64_t at) noexcept;
+
+    static constexpr auto never = std::numeric_limits<std::int64_t>::max();
+
+    const config settings_;
+    const redis::address where_;
+    const shared_tls tls_;
+    std::deque<member> members_;                    ///< the first one is `homeless`
+    std::array<member*, redis::tag_count> route_{}; ///< by group; null: not looked up yet
+    problem_source map_problems_;
+    redis::map_finder finder_;
+    bool is_closed_ = false;
+    std::int64_t retry_at_ = never;   ///< when calls at `homeless` are sent to the nodes again
+    std::int64_t release_at_ = never; ///< when connections that no call needs are closed
+    deadline_timer timer_;
+};
+
+} // namespace colimit::detail

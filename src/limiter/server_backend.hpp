@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One Redis or Valkey server behind a limiter. With Sentinel, it is the master that Sentinels name.
+
+#pragma once
+
+#include <limiter/redis_backend.hpp>
+#include <redis/sentinel/master_finder.hpp>
+
+#include <deque>
+#include <memory>
+
+namespace colimit::detail {
+
+class server_backend final : public redis_backend, private redis::finder_owner {
+  public:
+    server_backend(limiter_core& core, const config& settings, const redis::address& where);
+
+    void open() override { finder_ ? finder_->open() : connection().open(); }
+    [[nodiscard]] health_state state() const noexcept override {
+        return nodes_.front().connection().state();
+    }
+
+  private:
+    [[nodiscard]] redis_node& node_for(const operation& /*op*/, std::string_view /*key*/,
+                                       const policy_pointer* /*policy*/) override {
+        return nodes_.front();
+    }
+    [[nodiscard]] bool is_ready() override { return connection().is_ready(); }
+    [[nodiscard]] std::optional<errc> refusal() const noexcept override;
+    void close(bool now) noexcept override;
+    void on_loss(const redis_node& node) override;
+
+    [[nodiscard]] std::shared_ptr<void> keep_alive() override;
+    void on_master(const redis::host_port& master) override {
+        connection().move_to(where_.at(master));
+    }
+    void on_no_master(errc why) override { connection().await_address(why); }
+
+    [[nodiscard]] redis::connection& connection() noexcept { return nodes_.front().connection(); }
+    [[nodiscard]] std::unique_ptr<redis::master_finder> make_finder(const config& settings,
+                                                                    const shared_tls& tls);
+
+    redis::address where_;
+    std::deque<problem_source> sentinels_;         ///< their names, and their problems
+    std::unique_ptr<redis::master_finder> finder_; ///< null without Sentinel
+};
+
+} // namespace colimit::detail

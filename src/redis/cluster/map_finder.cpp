@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The connection on which nodes are asked for the map.
+
+#include <base/clocks.hpp>
+#include <redis/cluster/map_finder.hpp>
+
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace colimit::redis {
+
+map_finder::map_finder(const connection::executor& own, detail::thread_lock& lock,
+                       map_finder_settings settings, error_sink& problems, map_owner& owner)
+    : lock_(lock), problems_(problems), owner_(owner), where_(settings.connection.where),
+      may_connect_(std::move(settings.may_connect)),
+      refresh_(settings.refresh, std::move(settings.seeds)),
+      connection_(own, lock, std::move(settings.connection), requests_, problems, *this),
+      timer_(own, lock, [this] { on_time(); }) {}
+
+void map_finder::close(bool now) noexcept {
+    is_closed_ = true;
+    timer_.clear();
+    connection_.close(now);
+}
+
+void map_finder::request() noexcept {
+    refresh_.request(detail::steady_now());
+    wait();
+}
+
+bool map_finder::apply_moved(std::uint16_t slot, const host_port& to) {
+    const auto is_changed = refresh_.apply_moved(slot, to, detail::steady_now());
+    wait();
+    return is_changed;
+}
+
+void map_finder::on_time() {
+    const std::lock_guard guard{lock_};
+    wake();
+}
+
+/// Asks a node if that is due, or gives up one that is late.
+void map_finder::wake() {
+    if (is_closed_)
+        return;
+    try {
+        const auto query = refresh_.wake(detail::steady_now());
+        if (query_ != 0 && !refresh_.is_asking())
+            end_query();
+        if (query)
+            ask(*query);
+    } catch (const std::bad_alloc&) { // a node that could not be asked is late in the end
+    }
+    wait();
+}
+
+void map_finder::ask(const map_refresh::query& query) {
+    query_ = query.number;
+    if (!may_connect_(query.node))
+        return refresh_.on_failure(std::exchange(query_, 0), detail::steady_now());
+    owner_.on_asking(query.node);
+    requests_.ask(query.node.host);
+    connection_.move_to(where_.at(query.node));
+}
+
+void map_finder::wait() noexcept {
+    if (is_closed_)
+        return;
+    const auto at = refresh_.wake_at();
+    if (!timer_.rings_by(at))
+        timer_.set(at, owner_.keep_alive());
+}
+
+void map_finder::end_query() {
+    query_ = 0;
+    connection_.rest();
+}
+
+/// The node could not be asked.
+void map_finder::on_lost(bool /*was_ready*/) {
+    if (query_ == 0)
+        return;
+    const auto error = connection_.error();
+    refresh_.on_failure(query_, detail::steady_now());
+    end_query();
+    tell(is_refusal(error) ? error : errc::unavailable);
+    wait();
+}
+
+void map_finder::on_ended() {
+    try {
+        if (auto answer = requests_.take_answer())
+            take(std::move(*answer));
+    } catch (const std::bad_alloc&) { // it will be asked again
+        end_query();
+    }
+    connection_.flush();
+    connection_.wait();
+}
+
+void map_finder::take(map_requests::answer answer) {
+    const auto number = query_;
+    const auto now = detail::steady_now();
+    end_query();
+    if (!answer.slots.map) {
+        problems_.note({.code = errc::bad_reply,
+                        .phase = phase::reply,
+                        .text = "no map of the cluster: " + answer.slots.problem});
+        refresh_.on_failure(number, now);
+        tell(errc::bad_reply);
+    } else if (refresh_.on_reply(number, std::move(*answer.slots.map), answer.info, now) ==
+               map_refresh::outcome::changed) {
+        told_ = errc::unavailable;
+        owner_.on_map();
+    }
+    wait();
+}
+
+/// Tells the owner why there is no map, if that has changed.
+void map_finder::tell(errc why) {
+    if (!has_map() && why != std::exchange(told_, why))
+        owner_.on_no_map(why);
+}
+
+} // namespace colimit::redis

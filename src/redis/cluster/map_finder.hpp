@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Keeps the map of a cluster up to date: asks the nodes for it, one after the other, whenever
+// `map_refresh` says so, each on a connection of its own that ends with the answer.
+//
+// All functions are called with the limiter's lock held, including those of the owner.
+
+#pragma once
+
+#include <async/deadline_timer.hpp>
+#include <base/thread_lock.hpp>
+#include <colimit/error.hpp>
+#include <redis/cluster/map_refresh.hpp>
+#include <redis/cluster/map_requests.hpp>
+#include <redis/connection/connection.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace colimit::redis {
+
+class map_owner : boost::noncopyable {
+  public:
+    /// Returns a reference that keeps the owner, and so the finder, alive during an operation.
+    [[nodiscard]] virtual std::shared_ptr<void> keep_alive() = 0;
+    /// Called when the map has changed, and when the first one is known.
+    virtual void on_map() = 0;
+    /// Called when no map is known and a node refuses this client, or is not in a cluster: with the
+    /// error that calls end with; and with `errc::unavailable` when another node has been asked.
+    virtual void on_no_map(errc why) = 0;
+    /// Called before a node is asked: the name in reports of problems.
+    virtual void on_asking(const host_port& node) = 0;
+
+  protected:
+    ~map_owner() = default;
+};
+
+struct map_finder_settings {
+    map_refresh_settings refresh;
+    connection_settings connection; ///< its address has the credentials of all nodes
+    std::vector<host_port> seeds;   ///< at least one
+    /// Returns whether connections to a node are allowed.
+    std::function<bool(const host_port&)> may_connect;
+};
+
+class map_finder final : private connection_owner {
+  public:
+    /// @param problems outlives the finder, as `owner` does
+    map_finder(const connection::executor& own, detail::thread_lock& lock,
+               map_finder_settings settings, error_sink& problems, map_owner& owner);
+
+    void open() { wake(); }
+    /// Ends everything that keeps the context running. `now` is that of `connection::close`.
+    void close(bool now) noexcept;
+
+    [[nodiscard]] const slot_map& map() const noexcept { return refresh_.map(); }
+    [[nodiscard]] bool has_map() const noexcept { return refresh_.has_map(); }
+
+    /// Called when the map may be out of date.
+    void request() noexcept;
+    /// Called when a node replied MOVED: `owner.on_map` is not called. Returns whether the map has
+    /// changed.
+    bool apply_moved(std::uint16_t slot, const host_port& to);
+
+  private:
+    [[nodiscard]] std::shared_ptr<void> keep_alive() override { return owner_.keep_alive(); }
+    void on_ready() override {}
+    void on_lost(bool was_ready) override;
+    void on_answer() noexcept override {}
+    void on_ended() override;
+    void on_expired() noexcept override {}
+    void on_wait() noexcept override {}
+    [[nodiscard]] std::int64_t next_event() const noexcept override { return liveness::never; }
+
+    void on_time();
+    void wake();
+    void ask(const map_refresh::query& query);
+    void wait() noexcept;
+    void end_query();
+    void take(map_requests::answer answer);
+    void tell(errc why);
+
+    detail::thread_lock& lock_;
+    error_sink& problems_;
+    map_owner& owner_;
+    address where_; ///< of any node
+    std::function<bool(const host_port&)> may_connect_;
+    map_refresh refresh_;
+    map_requests requests_;
+    connection connection_;
+    std::uint64_t query_ = 0;       ///< in progress, or 0
+    errc told_ = errc::unavailable; ///< to the owner
+    bool is_closed_ = false;
+    detail::deadline_timer timer_;
+};
+
+} // namespace colimit::redis

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A limiter on a real cluster: which node decides a call, while slots move, masters fail and nodes
+// freeze; and addresses that are wrong.
+
+#include "problems.hpp"
+
+#include <hash/fnv1a.hpp>
+#include <redis/protocol/hash_slot.hpp>
+#include <redis/protocol/key.hpp>
+#include <support/certificates.hpp>
+#include <support/live_limiter.hpp>
+#include <support/redis_cluster.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(clusters)
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using test::live;
+using test::redis_cluster;
+
+const auto three_per_hour = policy{"three", sliding_log(3, 1h)};
+
+[[nodiscard]] std::string address_of(const redis_cluster& c,
+                                     const std::string& scheme = "redis+cluster://") {
+    auto hosts = std::string{};
+    for (const auto& e : c.endpoints())
+        hosts += (hosts.empty() ? "" : ",") + e;
+    return scheme + hosts;
+}
+
+[[nodiscard]] std::size_t slot_of(const std::string& key) {
+    return redis::hash_slot(redis::tag(redis::tag_of(hash::fnv1a_64(key))));
+}
+
+/// Keys in the slots of one node, each in another slot.
+[[nodiscard]] std::vector<std::string> keys_on(const redis_cluster& c, std::size_t node,
+                                               std::size_t count) {
+    auto found = std::vector<std::string>{};
+    auto slots = std::vector<std::size_t>{};
+    for (auto i = 0; found.size() < count; ++i) {
+        auto key = "key" + std::to_string(i);
+        const auto slot = slot_of(key);
+        if (c.owner(slot) == node && std::ranges::find(slots, slot) == slots.end()) {
+            slots.push_back(slot);
+            found.push_back(std::move(key));
+        }
+    }
+    return found;
+}
+
+/// Callers that each ask for their own keys, one after the other, until told to stop.
+struct load {
+    void start(live& l, std::size_t callers, std::vector<std::string> on, policy p) {
+        keys = std::move(on);
+        admitted.resize(keys.size());
+        for (std::size_t i = 0; i < callers; ++i)
+            asio::co_spawn(l.context, call_on(l, i, p), test::rethrow);
+    }
+    asio::awaitable<void> end() {
+        ends = true;
+        co_await test::until([this] { return running == 0; });
+    }
+    asio::awaitable<void> until_decided(int more) {
+        const auto enough = decided + more;
+        co_await test::until([this, enough] { return decided >= enough; });
+    }
+
+    std::vector<std::string> keys;
+    std::vector<int> admitted; ///< of each key
+    int decided = 0;
+    int unknown = 0;
+    std::vector<std::string> others;
+
+  private:
+    asio::awaitable<void> call_on(live& l, std::size_t next, policy p) {
+        ++running;
+        while (!ends) {
+            const auto i = next++ % keys.size();
+            const auto [ec, d] = co_await l.allow(keys[i], p);
+            if (!ec) {
+                ++decided;
+                admitted[i] += d.allowed() ? 1 : 0;
+            } else if (ec == errc::outcome_unknown) {
+                ++unknown;
+            } else {
+                others.push_back(ec.message());
+                co_await test::pause_for(1ms); // to not fill the processor
+            }
+        }
+        --running;
+    }
+
+    bool ends = false;
+    int running = 0;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(each_key_is_decided_by_the_node_that_serves_it) {
+    auto c = redis_cluster{};
+    for (const auto resp : {2, 3}) {
+        // One node is enough to find the others.
+        auto l =
+            live{"redis+cluster://" + c.endpoint(1), [resp](config& s) { s.resp_version = resp; }};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto ec = co_await l.ready();
+            BOOST_TEST(!ec, ec.message());
+            BOOST_TEST((l.limiter.health().state == health_state::ready));
+            for (auto i = 0; i < 200; ++i) {
+                const auto key = "resp" + std::to_string(resp) + "-" + std::to_string(i);
+                for (auto n = 1; n <= 4; ++n) {
+                    const auto d = co_await l.limiter.allow(key, three_per_hour);
+                    BOOST_REQUIRE(d.allowed() == (n <= 3));
+                }
+            }
+        });
+        BOOST_TEST(!l.limiter.last_error());
+        BOOST_TEST(l.limiter.statistics().reconnects == 0U);
+    }
+    for (std::size_t i = 0; i < c.size(); ++i)
+        BOOST_TEST(c.connect(i).keys().size() > 100U);
+}
+
+BOOST_AUTO_TEST_CASE(a_node_is_connected_to_when_a_call_needs_it) {
+    auto c = redis_cluster{};
+    auto l = live{address_of(c)};
+    const auto key = keys_on(c, 2, 1).front();
+    l.run([&]() -> asio::awaitable<void> {
+        BOOST_TEST((co_await l.limiter.allow(key, three_per_hour)).allowed());
+    });
+    for (std::size_t i = 0; i < c.size(); ++i) {
+        auto own = c.connect(i);
+        BOOST_TEST(test::calls_of(own, "evalsha") == (i == 2 ? 2 : 0));
+        BOOST_TEST(test::calls_of(own, "script|load") == (i == 2 ? 2 : 0));
+    }
+}
+
+/// Moves the slots of all keys from node 0 to node 1 under load. Nothing may be admitted twice, and
+/// no call may fail.
+void check_migration(const rule& r, int limit, bool calls_while_moving) {
+    auto c = redis_cluster{};
+    auto l = live{address_of(c), [](config& s) { s.timeout = 10s; }};
+    const auto keys = keys_on(c, 0, 6);
+    auto all = load{};
+    all.start(l, 12, keys, policy{"p", r});
+    const auto decide = [&](int more) {
+        l.run([&]() -> asio::awaitable<void> { co_await all.until_decided(more); });
+    };
+    decide(200);
+    for (const auto& key : keys) {
+        const auto slot = slot_of(key);
+        c.begin_migration(slot, 0, 1);
+        while (c.move_keys(slot, 0, 1, 1) != 0)
+            if (calls_while_moving)
+                decide(50);
+        if (calls_while_moving)
+            decide(50);
+        c.end_migration(slot, 0, 1);
+        decide(50);
+    }
+    l.run([&]() -> asio::awaitable<void> {
+        for (const auto& admitted : all.admitted)
+            co_await test::until([&] { return admitted >= limit; });
+        co_await all.until_decided(200);
+        co_await all.end();
+    });
+    BOOST_TEST(all.unknown == 0);
+    BOOST_TEST(all.others == std::vector<std::string>{}, boost::test_tools::per_element());
+    BOOST_TEST(all.admitted == std::vector<int>(keys.size(), limit),
+               boost::test_tools::per_element());
+    for (const auto& key : keys)
+        BOOST_TEST(c.owner(slot_of(key)) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(slots_move_under_load_and_every_call_is_decided_exactly_once) {
+    check_migration(fixed_window(400, 1h).from_first(), 400, true);
+}
+
+/// A log has two keys. Redis replies TRYAGAIN as long as one of them is there and one is not.
+BOOST_AUTO_TEST_CASE(calls_on_several_keys_wait_until_their_slot_has_moved) {
+    check_migration(sliding_log(400, 1h), 400, false);
+}
+
+BOOST_AUTO_TEST_CASE(a_replica_that_becomes_the_master_is_followed) {
+    auto c = redis_cluster{{.masters = 3, .replicas = 1}};
+    auto l = live{address_of(c)};
+    const auto keys = keys_on(c, 0, 3);
+    const auto p = policy{"p", gcra(1'000'000, 1h)};
+    auto all = load{};
+    all.start(l, 10, keys, p);
+    l.run([&]() -> asio::awaitable<void> { co_await all.until_decided(200); });
+    c.failover(c.replica(0)); // the old master stays, as a replica
+    l.run([&]() -> asio::awaitable<void> { co_await all.until_decided(200); });
+    BOOST_TEST(all.unknown == 0);
+    BOOST_TEST(all.others == std::vector<std::string>{}, boost::test_tools::per_element());
+    c.await_agreement();
+    c.kill(c.replica(0));
+    c.failover(0, redis_cluster::takeover);
+    l.run([&]() -> asio::awaitable<void> {
+        co_await all.until_decided(200);
+        co_await all.end();
+    });
+}
+
+/// The limiter finds the new master without help, and other nodes decide meanwhile.
+BOOST_AUTO_TEST_CASE(a_killed_master_is_replaced_by_its_replica) {
+    auto c = redis_cluster{
+        {.masters = 3, .replicas = 1, .arguments = {"--cluster-require-full-coverage", "no"}}};
+    auto l = live{address_of(c), [](config& s) { s.timeout = 100ms; }};
+    const auto p = policy{"p", gcra(1'000'000, 1h)};
+    for (const auto victim : {std::size_t{0}, std::size_t{1}}) {
+        auto on_it = load{};
+        auto elsewhere = load{};
+        on_it.start(l, 5, keys_on(c, victim, 3), p);
+        elsewhere.start(l, 5, keys_on(c, 2, 3), p);
+        l.run([&]() -> asio::awaitable<void> {
+            co_await on_it.until_decided(100);
+            c.kill(victim);
+            co_await elsewhere.until_decided(100);
+        });
+        while (c.owner(slot_of(on_it.keys.front())) == victim)
+            l.run([&]() -> asio::awaitable<void> { co_await elsewhere.until_decided(20); });
+        l.run([&]() -> asio::awaitable<void> {
+            co_await on_it.until_decided(100);
+            co_await on_it.end();
+            co_await elsewhere.end();
+        });
+        BOOST_TEST(elsewhere.unknown == 0);
+        BOOST_TEST(elsewhere.others == std::vector<std::string>{},
+                   boost::test_tools::per_element());
+        BOOST_TEST(on_it.unknown <= 5); // one call of each caller was in flight
+    }
+}
+
+BOOST_AUTO_TEST_CASE(calls_on_other_nodes_do_not_wait_for_one_that_is_frozen) {
+    auto c = redis_cluster{};
+    auto l = live{address_of(c), [](config& s) { s.timeout = 200ms; }};
+    const auto frozen = keys_on(c, 0, 1).front();
+    const auto lively = keys_on(c, 1, 1).front();
+    l.run([&]() -> asio::awaitable<void> {
+        BOOST_TEST((co_await l.limiter.allow(frozen, three_per_hour)).allowed());
+        c.stop(0);
+        auto got = error_code{};
+        auto ended = false;
+        l.limiter.allow(frozen, three_per_hour, [&](error_code ec, const decision&) {
+            got = ec;
+            ended = true;
+        });
+        for (auto i = 0; i < 3; ++i)
+            BOOST_TEST((co_await l.limiter.allow(lively, three_per_hour)).allowed());
+        BOOST_TEST(!ended);
+        co_await test::until([&] { return ended; });
+        BOOST_TEST((got == errc::outcome_unknown), got.message());
+        c.cont(0);
+        co_await l.until_it_works(frozen, three_per_hour);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(checks_of_one_call_must_be_in_one_slot) {
+    auto c = redis_cluster{};
+    auto l = live{address_of(c)};
+    const auto here = keys_on(c, 0, 1).front();
+    const auto there = keys_on(c, 1, 1).front();
+    const auto other = policy{"other", gcra(5, 1h)};
+    l.run([&]() -> asio::awaitable<void> {
+        auto same = std::vector<check_item>{{here, three_per_hour}, {here, other}};
+        BOOST_TEST((co_await l.limiter.allow_all(same)).allowed());
+        auto apart = std::vector<check_item>{{here, three_per_hour}, {there, other}};
+        const auto [ec, d] = co_await l.limiter.allow_all(apart, asio::as_tuple(asio::deferred));
+        BOOST_TEST((ec == errc::invalid_argument));
+        BOOST_TEST(ec.message().find("slot") != std::string::npos, ec.message());
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_speaks_tls_to_all_nodes) {
+    auto ca = test::certificate_authority{};
+    auto c = redis_cluster{{.tls = ca.sign("node"), .tls_ca = ca.file()}};
+    auto l =
+        live{address_of(c, "rediss+cluster://"), [&](config& s) { s.tls.ca_file = ca.file(); }};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto ec = co_await l.ready();
+        BOOST_TEST(!ec, ec.message());
+        for (std::size_t node = 0; node < c.size(); ++node)
+            BOOST_TEST(
+                (co_await l.limiter.allow(keys_on(c, node, 1).front(), three_per_hour)).allowed());
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_forbidden_node_is_not_connected_to) {
+    auto c = redis_cluster{};
+    const auto forbidden = c.port(2);
+    auto l = live{"redis+cluster://" + c.endpoint(0), [&](config& s) {
+                      s.timeout = 100ms;
+                      s.may_connect = [=](std::string_view host, std::uint16_t port) {
+                          return host == "127.0.0.1" && port != forbidden;
+                      };
+                  }};
+    const auto key = keys_on(c, 2, 1).front();
+    l.run([&]() -> asio::awaitable<void> {
+        BOOST_TEST((co_await l.limiter.allow(keys_on(c, 1, 1).front(), three_per_hour)).allowed());
+        const auto [ec, d] = co_await l.allow(key, three_per_hour);
+        BOOST_TEST((ec == errc::unavailable), ec.message());
+    });
+    BOOST_TEST(l.limiter.last_error().value().text ==
+               "config::may_connect does not allow node " + c.endpoint(2));
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_without_an_owner_is_named) {
+    auto c = redis_cluster{{.arguments = {"--cluster-require-full-coverage", "no"}}};
+    const auto key = keys_on(c, 0, 1).front();
+    const auto slot = std::to_string(slot_of(key));
+    for (std::size_t i = 0; i < c.size(); ++i)
+        c.connect(i).must({"CLUSTER", "DELSLOTS", slot});
+    auto l = live{address_of(c), [](config& s) { s.timeout = 150ms; }};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto [ec, d] = co_await l.allow(key, three_per_hour);
+        BOOST_TEST((ec == errc::unavailable), ec.message());
+        const auto text = l.limiter.last_error().value().text;
+        BOOST_TEST(text.find("slot") != std::string::npos, text);
+        for (std::size_t i = 0; i < c.size(); ++i)
+            c.connect(i).must({"CLUSTER", "SETSLOT", slot, "NODE", c.id(1)});
+        co_await l.until_it_works(key, three_per_hour);
+    });
+}
+
+/// Every other slot of node 0 belongs to node 1: the map has thousands of ranges.
+BOOST_AUTO_TEST_CASE(a_map_of_many_ranges_is_read) {
+    auto c = redis_cluster{};
+    for (std::size_t i = 0; i < c.size(); ++i) {
+        auto own = c.connect(i);
+        for (auto slot = 1; slot < 5'000; slot += 2)
+            own.must({"CLUSTER", "SETSLOT", std::to_string(slot), "NODE", c.id(1)});
+    }
+    auto l = live{address_of(c)};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto ec = co_await l.ready();
+        BOOST_TEST(!ec, ec.message());
+        for (auto i = 0; i < 200; ++i)
+            BOOST_TEST(
+                (co_await l.limiter.allow("key" + std::to_string(i), three_per_hour)).allowed());
+    });
+    BOOST_TEST(!l.limiter.last_error());
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_is_in_no_cluster_is_refused_with_its_address) {
+    auto server = test::redis_server{{.tcp = true}};
+    for (const auto resp : {2, 3}) {
+        auto l = live{"redis+cluster://127.0.0.1:" + std::to_string(server.port()),
+                      [resp](config& s) { s.resp_version = resp; }};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto code = co_await l.ready();
+            BOOST_TEST((code == errc::bad_reply), code.message());
+            const auto [ec, d] = co_await l.allow("k", three_per_hour);
+            BOOST_TEST((ec == errc::bad_reply), ec.message());
+        });
+        BOOST_TEST(l.limiter.last_error().value().text.ends_with(
+            "a server that is in no cluster; its address is redis://host:port"));
+        BOOST_TEST((l.limiter.health().state == health_state::refused));
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A session with a node of a cluster, and one whose server is not needed for a while.
+
+#include <boost/test/unit_test.hpp>
+
+#include <support/session_bench.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(session_clusters)
+
+namespace {
+
+using namespace colimit;
+using redis::action;
+using redis::session_state;
+using test::command;
+using test::hello_reply;
+using test::reports;
+using test::session_bench;
+
+[[nodiscard]] redis::session_settings settings(int protocol = 3) {
+    return {.role = redis::server_role::node, .user = "", .password = "", .protocol = protocol};
+}
+
+[[nodiscard]] std::string mode(std::string_view name) {
+    return "%1\r\n$4\r\nmode\r\n$" + std::to_string(name.size()) + "\r\n" + std::string{name} +
+           "\r\n";
+}
+
+[[nodiscard]] std::string info(std::string_view name) {
+    const auto text = "# Server\r\nredis_version:5\r\nredis_mode:" + std::string{name} + "\r\n";
+    return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+constexpr std::string_view in_no_cluster =
+    "a server that is in no cluster; its address is redis://host:port";
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_node_of_a_cluster_is_accepted) {
+    auto c = session_bench{settings()};
+    BOOST_TEST((c.session.start(c.now) == action::connect));
+    BOOST_TEST((c.session.connected() == action::send));
+    BOOST_TEST((c.handshake() == std::vector<command>{{"HELLO", "3"}}));
+    c.introduce(mode("cluster"));
+    BOOST_TEST((c.load() == action::serve));
+    BOOST_TEST(c.session.facts().is_cluster);
+}
+
+/// Such as a proxy.
+BOOST_AUTO_TEST_CASE(a_node_that_reports_no_mode_is_accepted) {
+    auto c = session_bench{settings()};
+    c.make_ready();
+    BOOST_TEST(!c.session.facts().is_cluster);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_is_in_no_cluster_is_refused) {
+    auto c = session_bench{settings()};
+    auto heard = reports{};
+    c.session.report_to(heard);
+    c.open();
+    BOOST_TEST((c.reply(mode("standalone")) == action::disconnect));
+    BOOST_TEST((heard.codes == std::vector{errc::bad_reply}));
+    BOOST_TEST(heard.text == in_no_cluster);
+    BOOST_TEST(c.session.is_refused());
+    BOOST_TEST(c.session.script_loads() == 0U);
+    // It is tried again, though later: it may join a cluster.
+    BOOST_TEST(c.session.wake_at().value() >= c.now + 500'000);
+    BOOST_TEST((c.session.wake(c.now + 1'000'000) == action::connect));
+}
+
+BOOST_AUTO_TEST_CASE(a_sentinel_is_not_a_node) {
+    auto c = session_bench{settings()};
+    auto heard = reports{};
+    c.session.report_to(heard);
+    c.open();
+    BOOST_TEST((c.reply(mode("sentinel")) == action::disconnect));
+    BOOST_TEST(heard.text == "a Sentinel, whose address is redis+sentinel://host:port/master");
+}
+
+/// Where HELLO is not known, INFO has the mode.
+BOOST_AUTO_TEST_CASE(the_mode_is_that_of_info_in_resp2) {
+    for (const std::string_view name : {"cluster", "standalone", ""}) {
+        auto c = session_bench{settings()};
+        auto heard = reports{};
+        c.session.report_to(heard);
+        c.open();
+        BOOST_TEST((c.reply("-ERR unknown command 'HELLO'\r\n") == action::send));
+        BOOST_TEST((c.handshake() == std::vector<command>{{"PING"}, {"INFO", "server"}}));
+        BOOST_TEST((c.reply("+PONG\r\n") == action::nothing));
+        if (name == "standalone") {
+            BOOST_TEST((c.reply(info(name)) == action::disconnect));
+            BOOST_TEST(heard.text == in_no_cluster);
+            continue;
+        }
+        c.introduce(info(name));
+        BOOST_TEST((c.load() == action::serve));
+        BOOST_TEST(c.session.facts().is_cluster == (name == "cluster"));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_node_of_which_info_is_denied_is_accepted_in_resp2) {
+    auto c = session_bench{settings(2)};
+    c.open();
+    BOOST_TEST((c.reply("+PONG\r\n") == action::nothing));
+    c.introduce("-NOPERM this user has no permissions to run the 'info' command\r\n");
+    BOOST_TEST((c.load() == action::serve));
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_executes_no_calls_loads_no_script) {
+    for (const auto protocol : {3, 2}) {
+        auto s = settings(protocol);
+        s.executes_calls = false;
+        auto c = session_bench{s};
+        c.open();
+        if (protocol == 2)
+            BOOST_TEST((c.reply("+PONG\r\n") == action::nothing));
+        BOOST_TEST((c.reply(protocol == 2 ? info("cluster") : mode("cluster")) == action::serve));
+        BOOST_TEST((c.session.state() == session_state::ready));
+        BOOST_TEST(c.session.script_loads() == 0U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_that_has_no_other_database_is_refused) {
+    auto s = settings();
+    s.database = 2;
+    auto c = session_bench{s};
+    auto heard = reports{};
+    c.session.report_to(heard);
+    BOOST_TEST((c.session.start(c.now) == action::connect));
+    BOOST_TEST((c.session.connected() == action::send));
+    BOOST_TEST((c.handshake() == std::vector<command>{{"HELLO", "3"}, {"SELECT", "2"}}));
+    BOOST_TEST((c.reply(mode("cluster")) == action::nothing));
+    BOOST_TEST((c.reply("-ERR SELECT is not allowed in cluster mode\r\n") == action::disconnect));
+    BOOST_TEST((c.session.error() == errc::server_error));
+    BOOST_TEST(heard.text == "ERR SELECT is not allowed in cluster mode");
+    BOOST_TEST(c.session.wake_at().value() >= c.now + 500'000);
+}
+
+// A server that is not needed
+
+namespace {
+
+/// Checks that a session that rests knows nothing of its server, and can start again.
+void check_rest(session_bench& c, action expected) {
+    BOOST_TEST((c.session.rest() == expected));
+    BOOST_TEST((c.session.state() == session_state::idle));
+    BOOST_TEST(!c.session.wake_at().has_value());
+    BOOST_TEST((c.session.error() == errc::unavailable));
+    BOOST_TEST(c.session.earliest_ready_at() == 0); // calls wait
+    BOOST_TEST((c.session.wake(c.now + 3'600'000'000) == action::nothing));
+    BOOST_TEST((c.session.rest() == action::nothing));
+    BOOST_TEST((c.session.moved(c.now) == action::nothing));
+    BOOST_TEST((c.session.start(c.now) == action::connect));
+    BOOST_TEST((c.session.connected() == action::send));
+    BOOST_TEST((c.handshake() == std::vector<command>{{"HELLO", "3"}}));
+    c.introduce(hello_reply);
+    BOOST_TEST((c.load() == action::serve));
+    // The pauses begin again.
+    (void)c.session.lost(c.now);
+    BOOST_TEST(c.session.wake_at().value() <= c.now + 10'000);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_session_that_was_never_started_has_nothing_to_end) {
+    auto c = session_bench{settings()};
+    check_rest(c, action::nothing);
+}
+
+BOOST_AUTO_TEST_CASE(an_attempt_to_connect_is_given_up) {
+    auto c = session_bench{settings()};
+    BOOST_TEST((c.session.start(c.now) == action::connect));
+    check_rest(c, action::disconnect);
+}
+
+BOOST_AUTO_TEST_CASE(a_handshake_is_given_up_in_both_parts) {
+    for (const auto is_second : {false, true}) {
+        auto c = session_bench{settings()};
+        c.open();
+        if (is_second)
+            c.introduce(hello_reply);
+        check_rest(c, action::disconnect);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_handshake_that_began_in_resp2_begins_in_resp3_elsewhere) {
+    auto c = session_bench{settings()};
+    c.open();
+    BOOST_TEST((c.reply("-ERR unknown command 'HELLO'\r\n") == action::send));
+    check_rest(c, action::disconnect);
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_is_ready_is_closed) {
+    auto c = session_bench{settings()};
+    c.make_ready();
+    check_rest(c, action::disconnect);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_waits_after_losses_does_not_wait_on) {
+    auto c = session_bench{settings()};
+    BOOST_TEST((c.session.start(c.now) == action::connect));
+    for (auto i = 0; i < 10; ++i) {
+        (void)c.session.lost(c.now);
+        c.now = c.session.wake_at().value();
+        (void)c.session.wake(c.now);
+    }
+    (void)c.session.lost(c.now);
+    check_rest(c, action::nothing);
+}
+
+/// The connection is kept while the dataset is loaded.
+BOOST_AUTO_TEST_CASE(a_connection_to_a_server_that_loads_its_dataset_is_closed) {
+    auto c = session_bench{settings()};
+    c.open();
+    BOOST_TEST((c.reply(test::loading) == action::nothing));
+    BOOST_TEST((c.session.state() == session_state::waiting));
+    check_rest(c, action::disconnect);
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_is_not_kept) {
+    auto c = session_bench{settings()};
+    c.open();
+    BOOST_TEST((c.reply("-WRONGPASS invalid username-password pair\r\n") == action::disconnect));
+    BOOST_TEST(c.session.is_refused());
+    check_rest(c, action::nothing);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_is_closed_does_not_rest) {
+    auto c = session_bench{settings()};
+    c.make_ready();
+    c.session.close();
+    BOOST_TEST((c.session.rest() == action::nothing));
+    BOOST_TEST((c.session.state() == session_state::closed));
+    BOOST_TEST((c.session.start(c.now) == action::nothing));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
