@@ -44,7 +44,8 @@ namespace {
     case errc::invalid_config:
         return "the configuration is invalid";
     case errc::wrong_node:
-        return "the server is a cluster node that does not serve the key; nothing was charged";
+        return "the server is a cluster node that does not serve the key; use a "
+               "redis+cluster:// address; nothing was charged";
     }
     return "unknown colimit error";
 }

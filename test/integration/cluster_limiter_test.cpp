@@ -339,6 +339,29 @@ BOOST_AUTO_TEST_CASE(a_slot_without_an_owner_is_named) {
     });
 }
 
+/// CLUSTER INFO is not needed: without it, each map is believed.
+BOOST_AUTO_TEST_CASE(a_user_needs_permission_for_the_map) {
+    auto c = redis_cluster{};
+    const auto let = [&](const std::string& more) {
+        for (std::size_t i = 0; i < c.size(); ++i)
+            c.connect(i).must({"ACL", "SETUSER", "ann", "reset", "on", ">pw", "~colimit:*", "+@all",
+                               "-@dangerous", more});
+    };
+    auto l = live{"redis+cluster://ann:pw@" + c.endpoint(0)};
+    let("-cluster");
+    l.run([&]() -> asio::awaitable<void> {
+        const auto code = co_await l.ready();
+        BOOST_TEST((code == errc::auth_failed), code.message());
+        const auto [ec, d] = co_await l.allow("k", three_per_hour);
+        BOOST_TEST((ec == errc::auth_failed), ec.message());
+        const auto text = l.limiter.last_error().value().text;
+        BOOST_TEST(text.starts_with("node " + c.endpoint(0) + ": no map of the cluster: NOPERM "),
+                   text);
+        let("+cluster|slots");
+        co_await l.until_it_works("k", three_per_hour);
+    });
+}
+
 /// Every other slot of node 0 belongs to node 1: the map has thousands of ranges.
 BOOST_AUTO_TEST_CASE(a_map_of_many_ranges_is_read) {
     auto c = redis_cluster{};

@@ -4,6 +4,7 @@
 
 #include <base/clocks.hpp>
 #include <redis/cluster/map_finder.hpp>
+#include <redis/protocol/reply_error.hpp>
 
 #include <mutex>
 #include <new>
@@ -11,6 +12,19 @@
 #include <utility>
 
 namespace colimit::redis {
+namespace {
+
+/// Returns the error of calls while there is no map for this reason.
+[[nodiscard]] errc error_of(const slot_map_result& failed) noexcept {
+    if (!failed.is_refused)
+        return errc::bad_reply;
+    const auto meaning = classify(failed.problem);
+    if (meaning.code == errc::auth_failed)
+        return errc::auth_failed;
+    return meaning.recovery == recovery::server_busy ? errc::unavailable : errc::bad_reply;
+}
+
+} // namespace
 
 map_finder::map_finder(const connection::executor& own, detail::thread_lock& lock,
                        map_finder_settings settings, error_sink& problems, map_owner& owner)
@@ -106,11 +120,12 @@ void map_finder::take(map_requests::answer answer) {
     const auto now = detail::steady_now();
     end_query();
     if (!answer.slots.map) {
-        problems_.note({.code = errc::bad_reply,
+        const auto code = error_of(answer.slots);
+        problems_.note({.code = code,
                         .phase = phase::reply,
                         .text = "no map of the cluster: " + answer.slots.problem});
         refresh_.on_failure(number, now);
-        tell(errc::bad_reply);
+        tell(code);
     } else if (refresh_.on_reply(number, std::move(*answer.slots.map), answer.info, now) ==
                map_refresh::outcome::changed) {
         told_ = errc::unavailable;
