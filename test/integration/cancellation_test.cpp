@@ -31,12 +31,13 @@ using test::kind_of_call;
 using test::trace;
 using test::trial;
 
-/// The execution mode and the kind of call.
+/// The execution mode and the kinds of calls, on a server or a cluster of one node.
 struct way {
     std::string_view name;
     execution_mode mode;
     policy rules;
     std::vector<kind_of_call> kinds;
+    bool on_cluster = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const way& w) {
@@ -52,19 +53,51 @@ const auto ways = std::vector<way>{
      execution_mode::multi,
      policy{"ten", sliding_log(10, 10h)},
      {test::transaction_kinds.begin(), test::transaction_kinds.end()}},
+    {"on a cluster", execution_mode::script, policy{"ten", gcra(10, 10h)},
+     [] { // the checks of allow_all would have to be in one slot
+         auto kinds = std::vector<kind_of_call>{test::every_kind.begin(), test::every_kind.end()};
+         std::erase(kinds, kind_of_call::allow_all);
+         return kinds;
+     }(),
+     true},
 };
+
+const auto on_a_server = std::vector<way>{ways[0], ways[1]};
+
+/// All slots are this node's, also after it was started again.
+void make_cluster(test::redis_server& server) {
+    auto own = server.connect();
+    own.must({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+    while (own.must({"CLUSTER", "INFO"}).text.find("cluster_state:ok") == std::string::npos)
+        ;
+}
 
 constexpr auto times_of_patience = 60s;
 
 struct fixture {
     explicit fixture(const way& w, std::size_t batches_in_flight = 64)
-        : how(w), l(server.address(), [&](config& c) {
+        : how(w),
+          server(w.on_cluster
+                     ? test::redis_server::options{.tcp = true,
+                                                   .arguments = {"--cluster-enabled", "yes"}}
+                     : test::redis_server::options{}),
+          l(address(), [&](config& c) {
               c.mode = w.mode;
               c.timeout = times_of_patience;
               c.connect_timeout = times_of_patience;
               c.batches_in_flight = batches_in_flight;
           }) {}
 
+    /// Makes a cluster of it, if there is none yet.
+    [[nodiscard]] std::string address() {
+        if (!how.on_cluster)
+            return server.address();
+        if (!is_cluster) {
+            make_cluster(server);
+            is_cluster = true;
+        }
+        return "redis+cluster://127.0.0.1:" + std::to_string(server.port());
+    }
     void make_trials() { trials = test::trials_of(l.limiter, how.kinds, how.rules); }
 
     void prepare() {
@@ -149,6 +182,7 @@ struct fixture {
     }
 
     way how;
+    bool is_cluster = false;
     test::redis_server server;
     test::live l;
     std::vector<std::unique_ptr<trial>> trials;
@@ -183,7 +217,7 @@ BOOST_DATA_TEST_CASE(before_there_is_a_connection_nothing_is_asked, ways) {
     f.make_trials();
     f.prepare();
     f.server.stop();
-    auto second = test::live{f.server.address(), [&](config& c) {
+    auto second = test::live{f.address(), [&](config& c) {
                                  c.mode = sample.mode;
                                  c.timeout = c.connect_timeout = times_of_patience;
                              }};
@@ -298,8 +332,9 @@ BOOST_DATA_TEST_CASE(once_sent_a_call_ends_at_once_and_is_made_unless_cancelled_
     BOOST_TEST(f.l.limiter.statistics().reconnects == 0U);
 }
 
-// By the handler of a call whose answer came in the same message.
-BOOST_DATA_TEST_CASE(a_call_that_has_been_answered_is_not_cancelled_any_more, ways) {
+// By the handler of a call whose answer came in the same message. On a cluster calls with other
+// keys are in other messages.
+BOOST_DATA_TEST_CASE(a_call_that_has_been_answered_is_not_cancelled_any_more, on_a_server) {
     auto f = fixture{sample};
     // allow_all and ready are never merged with other calls.
     std::erase(f.how.kinds, kind_of_call::allow_all);
