@@ -170,8 +170,19 @@ struct watched {
         l.emplace(context.get_executor(), c);
     }
 
+    /// Also runs the inspection that the call may have caused, which is made before the calls after
+    /// it, and the handlers of events.
     template<class Start>
     void run(Start start) {
+        run_one_call(start);
+        for (int i = 0; i < 2; ++i, ++calls_behind)
+            run_one_call([this](auto then) { l->peek("behind", policy{gcra(1, 1h)}, then); });
+        context.restart();
+        (void)context.poll();
+    }
+
+    template<class Start>
+    void run_one_call(Start start) {
         auto done = false;
         start([&done](error_code ec, const auto&... /*results*/) {
             BOOST_TEST(!ec);
@@ -180,8 +191,6 @@ struct watched {
         context.restart();
         while (!done)
             context.run_one();
-        context.restart();
-        (void)context.run_for(20ms); // the events, and an inspection
     }
 
     void record(const bloom_filter& f, int first, int end, std::int64_t us) {
@@ -195,6 +204,7 @@ struct watched {
     }
 
     boost::asio::io_context context{1};
+    std::size_t calls_behind = 0;
     std::vector<event> events;
     std::optional<limiter> l;
 };
@@ -237,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_limiter_finds_by_itself_that_a_filter_is_over_its_capacit
             w.record(f, first, first + 10'000, 0);
         BOOST_TEST(w.events.size() == 1U);
         BOOST_TEST(w.l->statistics().failed == 0U);
-        BOOST_TEST(w.l->statistics().checks == 130'000U); // inspections are not
+        BOOST_TEST(w.l->statistics().checks == 130'000U + w.calls_behind); // inspections are not
     }
 }
 
