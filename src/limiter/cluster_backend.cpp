@@ -167,7 +167,8 @@ redis_node& cluster_backend::node_for(const operation& op, std::string_view key,
 
 /// Moves batches that wait to where their group is served now.
 void cluster_backend::move_waiting() {
-    for (std::size_t i = 0, count = members_.size(); i < count; ++i) { // new ones have no calls
+    const auto count = members_.size(); // members that are added have no calls
+    for (std::size_t i = 0; i < count; ++i) {
         auto& from = members_[i];
         const auto groups = from.calls->waiting_groups();
         for (std::size_t group = 0; groups.any() && group < groups.size(); ++group) {

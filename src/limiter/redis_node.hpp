@@ -25,7 +25,7 @@
 namespace colimit::detail {
 
 class limiter_core;
-class redis_node;
+class redis_node; // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 /// The user of nodes.
 class node_owner : boost::noncopyable {
