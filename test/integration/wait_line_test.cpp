@@ -237,12 +237,16 @@ BOOST_DATA_TEST_CASE(closing_ends_every_call, in_process) {
     auto f = test::store_fixture{sample};
     f.l->run([&]() -> asio::awaitable<void> {
         (void)co_await f.l->limiter.allow("k", day);
+        (void)co_await f.l->limiter.allow("spent", day);
         const auto asleep = wait_for(*f.l, day, 3);
         (void)co_await used(*f.l, day);
         auto asking = waiter{f.l->limiter, "another", day, patient};
+        auto denied = waiter{f.l->limiter, "spent", day, patient}; // in process at once
         f.l->limiter.close();
         co_await until_over(asleep);
-        co_await test::until([&] { return asking.is_over(); });
+        co_await test::until([&] { return asking.is_over() && denied.is_over(); });
+        BOOST_TEST(asking.was_granted() == sample);
+        BOOST_TEST((denied.ec == errc::closed));
         for (const auto& w : asleep)
             BOOST_TEST((w->ec == errc::closed));
     });
