@@ -170,6 +170,17 @@ BOOST_DATA_TEST_CASE(a_member_that_is_too_long_is_an_error_of_the_call, every_st
     BOOST_TEST(counted == (sample == store_kind::local ? 0 : 2)); // each is on its own
 }
 
+BOOST_DATA_TEST_CASE(of_several_members_the_first_error_is_that_of_the_call, every_redis()) {
+    auto s = open_store(sample);
+    look().must({"RPUSH", name_of(three, "k"), "somebody's", "list"});
+    const auto long_one = std::string(limits::max_key_bytes + 1, 'x');
+    const auto members = std::array<std::string_view, 2>{"a", long_one};
+    const auto got = s->charge_members("k", three, members, {.now = at(hour)});
+    BOOST_TEST((got.ec == errc::invalid_argument)); // the server has not replied by then
+    const auto sent = s->charge_members("k", three, std::span{members}.first(1), {.now = at(hour)});
+    BOOST_TEST((sent.ec == errc::key_conflict));
+}
+
 BOOST_DATA_TEST_CASE(of_many_ids_one_that_occurs_twice_is_seen_the_second_time, every_store()) {
     auto s = open_store(sample);
     const bloom_filter f{"f", {.capacity = 10'000}};

@@ -196,6 +196,33 @@ BOOST_FIXTURE_TEST_CASE(total_cancels_many_checks_together_or_not_at_all, fixtur
     BOOST_TEST(left("k") == 5);
 }
 
+// One check waits for a connection; the other is one too many, and charged in this process.
+BOOST_AUTO_TEST_CASE(total_does_nothing_when_one_of_many_checks_is_decided) {
+    auto context = asio::io_context{};
+    auto peer =
+        test::scripted_peer{context, [](test::peer_connection& c) { return c.stay_silent(); }};
+    auto settings = peer.settings();
+    settings.timeout = 30s;
+    settings.max_in_flight = 1;
+    settings.on_failure = failure_mode::local;
+    auto l = limiter{context.get_executor(), settings};
+    auto checks =
+        std::vector<check_item>{{.key = "a", .policy = five}, {.key = "b", .policy = five}};
+    auto signal = asio::cancellation_signal{};
+    auto code = std::optional<error_code>{};
+    l.allow_many(checks,
+                 asio::bind_cancellation_slot(signal.slot(), [&](error_code ec) { code = ec; }));
+    test::run_until(context, [&] { return checks[1].result.source == decision_source::fallback; });
+    BOOST_TEST(checks[1].result.remaining == 4);
+    signal.emit(asio::cancellation_type::total);
+    context.poll();
+    BOOST_TEST(!code.has_value());
+    signal.emit(asio::cancellation_type::partial);
+    test::run_until(context, [&] { return code.has_value(); });
+    BOOST_TEST((*code == asio::error::operation_aborted));
+    BOOST_TEST((checks[0].ec == asio::error::operation_aborted));
+}
+
 BOOST_FIXTURE_TEST_CASE(one_of_several_calls_of_a_batch_can_go_alone, fixture) {
     auto first = asio::cancellation_signal{};
     auto second = asio::cancellation_signal{};

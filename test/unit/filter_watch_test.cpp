@@ -75,4 +75,33 @@ BOOST_FIXTURE_TEST_CASE(a_filter_that_stays_over_its_capacity_is_reported_once, 
     BOOST_TEST(calls_until_event(f, 1'500, 100s) == 1'500);
 }
 
+BOOST_FIXTURE_TEST_CASE(counts_are_kept_of_a_thousand_filters_and_one_more_forgets_them, watched) {
+    const auto f = small("f");
+    BOOST_TEST(calls_until_event(f, 999) == 999);
+    for (int i = 1; i < 1'000; ++i)
+        (void)calls_until_event(small(std::to_string(i)), 1);
+    BOOST_TEST(filters.empty());
+    (void)calls_until_event(f, 1);
+    BOOST_TEST(filters.size() == 1U);
+    // It is reported again, as it is not known any more that it was.
+    (void)calls_until_event(small("1000"), 1, 100s);
+    (void)calls_until_event(f, 1'000, 100s);
+    BOOST_TEST(filters.size() == 2U);
+}
+
+BOOST_FIXTURE_TEST_CASE(after_close_a_filter_is_not_reported, watched) {
+    const auto f = small("f");
+    BOOST_TEST(calls_until_event(f, 100) == 100);
+    auto is_over = false;
+    l->filter_status(f, {.now = time_point{}}, [&](error_code ec, const filter_status& found) {
+        BOOST_TEST(!ec); // in process it was decided before
+        is_over = found.is_over_capacity;
+    });
+    l->close();
+    context.restart();
+    context.run();
+    BOOST_TEST(is_over);
+    BOOST_TEST(filters.empty());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
