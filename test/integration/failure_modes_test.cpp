@@ -131,6 +131,12 @@ BOOST_AUTO_TEST_CASE(every_verb_that_moves_quota_is_answered_in_the_process) {
         BOOST_TEST(seen);
         seen = co_await l.limiter.probably_seen("id", ids);
         BOOST_TEST(seen);
+        auto several = std::vector<seen_item>{{.id = "id"}, {.id = "another"}};
+        co_await l.limiter.seen_many(several, ids);
+        for (const auto& one : several)
+            BOOST_TEST((one.source == decision_source::fallback));
+        BOOST_TEST(several[0].seen);
+        BOOST_TEST(!several[1].seen);
     });
 }
 

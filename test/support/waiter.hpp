@@ -8,6 +8,7 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <memory>
@@ -39,6 +40,7 @@ struct waiter {
         l.wait(key, p, o,
                boost::asio::bind_cancellation_slot(give_up.slot(),
                                                    [this](error_code e, const decision& r) {
+                                                       BOOST_TEST_REQUIRE(!is_over()); // ends once
                                                        ended = std::chrono::steady_clock::now();
                                                        ec = e;
                                                        d = r;
