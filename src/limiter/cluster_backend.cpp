@@ -243,7 +243,7 @@ redis::batch_destination cluster_backend::redirect(const redis::script_queue& fr
 redis::batch_destination cluster_backend::route_of(const member& from,
                                                    const redis::rejected_batch& what) {
     const auto to = redis::read_redirection(what.error, from.server ? from.server->host : "");
-    if (!to) { // TRYAGAIN: some of the keys have moved; CLUSTERDOWN: nothing is served for now
+    if (!to) { // TRYAGAIN: some of the keys have moved; CLUSTERDOWN: no slot is served
         if (what.may_be_divided && what.error.starts_with("TRYAGAIN"))
             return {.queue = from.calls, .divided = true};
         reports().problems().note(

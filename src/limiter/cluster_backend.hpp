@@ -42,7 +42,7 @@ class cluster_backend final : public redis_backend,
     [[nodiscard]] health_state state() const noexcept override;
 
   private:
-    /// A node, and the server that it is for now.
+    /// A node, and the server to which it connects.
     struct member {
         explicit member(problem_log& to) : problems(to, problem_source::kind::node) {}
 

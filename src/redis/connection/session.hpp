@@ -148,7 +148,7 @@ class session {
     /// Reads bytes that are not a valid reply of the handshake. If they come first, this is not a
     /// Redis server.
     [[nodiscard]] action read_garbage(std::int64_t now, std::string_view bytes);
-    /// Called when the server is not needed for now: back to `idle`, without an error.
+    /// Called when the server is not needed: back to `idle`, without an error.
     [[nodiscard]] action rest() noexcept;
     /// Called when the connection is lost, could not be made, or cannot be used any more.
     [[nodiscard]] action lost(std::int64_t now, recovery why = recovery::reconnect,
