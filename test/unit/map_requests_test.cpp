@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <redis/cluster/map_requests.hpp>
-#include <support/script_double.hpp>
+#include <support/requests_bench.hpp>
 
 #include <optional>
 #include <string>
@@ -23,17 +23,8 @@ using test::command;
 struct conversation {
     conversation() { requests.begin_connection({}); }
 
-    [[nodiscard]] std::vector<command> asked() {
-        auto out = std::string{};
-        if (requests.wants_to_write())
-            requests.write(out, 0, 7);
-        return test::commands_of(out);
-    }
-    std::optional<recovery> hear(std::string_view bytes) {
-        auto reader = redis::resp::decoder{};
-        BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
-        return requests.read_reply(reader, bytes);
-    }
+    [[nodiscard]] std::vector<command> asked() { return test::asked_by(requests); }
+    std::optional<recovery> hear(std::string_view bytes) { return test::tell(requests, bytes); }
     /// Asks, and hears both replies.
     redis::map_requests::answer answer_to(std::string_view info, std::string_view slots) {
         requests.ask("me");

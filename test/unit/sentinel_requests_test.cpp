@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <redis/sentinel/sentinel_requests.hpp>
-#include <support/script_double.hpp>
+#include <support/requests_bench.hpp>
 
 #include <optional>
 #include <string>
@@ -35,22 +35,8 @@ const auto both = std::vector<command>{{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "
 struct conversation {
     conversation() { requests.begin_connection({}); }
 
-    [[nodiscard]] std::vector<command> asked() {
-        auto out = std::string{};
-        if (requests.wants_to_write())
-            requests.write(out, 0, 7);
-        return test::commands_of(out);
-    }
-    /// Reads bytes of one reply or push.
-    std::optional<recovery> hear(std::string_view bytes) {
-        auto reader = redis::resp::decoder{};
-        BOOST_REQUIRE((reader.feed(bytes) == redis::resp::progress::complete));
-        if (reader.first().kind == redis::resp::kind::push) {
-            requests.read_push(reader, bytes);
-            return recovery::keep;
-        }
-        return requests.read_reply(reader, bytes);
-    }
+    [[nodiscard]] std::vector<command> asked() { return test::asked_by(requests); }
+    std::optional<recovery> hear(std::string_view bytes) { return test::tell(requests, bytes); }
     void begin() {
         BOOST_TEST(
             (asked() == std::vector<command>{{"SUBSCRIBE", "+switch-master"}, both[0], both[1]}));
