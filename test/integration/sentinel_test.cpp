@@ -216,8 +216,13 @@ BOOST_AUTO_TEST_CASE(an_ordered_failover_ends_no_call_with_an_error) {
         g.await_health();
         l.run([&]() -> asio::awaitable<void> {
             co_await until_decided(all, 100);
-            g.watcher(1).connect().must({"SENTINEL", "FAILOVER", "mymaster"});
             const auto reconnects = l.limiter.statistics().reconnects;
+            const auto before = g.named_by(1);
+            // A Sentinel gives the failover up if a busy machine makes all replicas seem slow.
+            while (g.named_by(1) == before) {
+                (void)g.watcher(1).connect()({"SENTINEL", "FAILOVER", "mymaster"});
+                co_await test::pause_for(500ms);
+            }
             co_await test::until([&] { return l.limiter.statistics().reconnects > reconnects; });
             co_await until_decided(all, 100);
         });
