@@ -25,11 +25,11 @@ template<class Enum, std::size_t Size>
 
 /// Checks that a value is an enumerator of its type.
 /// @param option returns the text that names the option, if the check fails
-/// @param known all enumerators; `to_string` names them
+/// @param known a range of all enumerators; `to_string` names them
 /// @throws colimit::error with this code: the option, the value and the allowed ones
-template<class Option, class Enum>
-void check_enumerator(Option option, Enum value, std::initializer_list<Enum> known, errc code) {
-    if (std::ranges::find(known, value) != known.end())
+template<class Option, class Enum, class Known = std::initializer_list<Enum>>
+void check_enumerator(Option option, Enum value, const Known& known, errc code) {
+    if (std::ranges::find(known, value) != std::ranges::end(known))
         return;
     auto expected = std::string{};
     for (const auto enumerator : known)

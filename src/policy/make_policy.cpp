@@ -4,9 +4,12 @@
 
 #include <base/enumerator.hpp>
 #include <colimit/error.hpp>
+#include <core/algorithms.hpp>
 #include <core/policy_encoding.hpp>
 #include <hash/fnv1a.hpp>
 #include <policy/make_policy.hpp>
+
+#include <ranges>
 
 namespace colimit::detail {
 namespace {
@@ -25,16 +28,14 @@ void check_options(std::string_view name, const policy_options& options) {
 
 /// Throws unless the values of enumerations are enumerators: they come from callers.
 void check_kinds(std::string_view policy, std::span<const rule> rules) {
-    using enum algorithm;
     using enum calendar_unit;
+    const auto algorithms =
+        std::views::transform(core::algorithms, &core::algorithm_traits::algorithm);
     for (std::size_t i = 0; i < rules.size(); ++i) {
         const auto named = [=](const char* option) {
             return [=] { return core::position_of_rule(policy, rules, i) + ": " + option; };
         };
-        check_enumerator(named("algorithm"), rules[i].kind(),
-                         {gcra, cell, token_bucket, leaky_bucket, fixed_window, calendar,
-                          sliding_window, sliding_log, distinct},
-                         errc::invalid_policy);
+        check_enumerator(named("algorithm"), rules[i].kind(), algorithms, errc::invalid_policy);
         check_enumerator(named("calendar_unit"), rules[i].unit(), {day, week, month, year},
                          errc::invalid_policy);
     }
