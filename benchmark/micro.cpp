@@ -140,12 +140,13 @@ void name_key(State& state) {
     auto key = std::string{"user:1234567"};
     auto out = std::string{};
     auto names = redis::key_names{};
-    names.start("colimit", "bench");
+    const auto tags = redis::key_tags{};
+    names.start("colimit", "bench", tags.text(0));
     const auto counted = tally{state};
     while (state.KeepRunning()) {
         DoNotOptimize(key.data());
         out.clear();
-        names.append(out, key, hash::fnv1a_64(key));
+        names.append(out, key, tags.text(tags.of(key)));
         DoNotOptimize(out.data());
     }
 }

@@ -6,10 +6,13 @@
 #include <base/enumerator.hpp>
 #include <colimit/error.hpp>
 #include <core/compiled_policy.hpp>
+#include <redis/protocol/hash_slot.hpp>
 
 #include <boost/asio/ip/address.hpp>
 
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -81,6 +84,15 @@ void check_bounds(const config& settings) {
     check("deny_cache", settings.deny_cache, size{0}, size{16'777'216});
     check("local_max_states", settings.local_max_states, size{1}, size{1'073'741'824});
     check("resp_version", settings.resp_version, 2, 3);
+}
+
+void check_hash_tags(std::size_t count) {
+    check("hash_tags", count, std::size_t{1}, redis::slot_count);
+    if (!std::has_single_bit(count))
+        throw error{errc::invalid_config, "config::hash_tags: not a power of two (got " +
+                                              text_of(count) + ", expected " +
+                                              text_of(std::bit_floor(count)) + " or " +
+                                              text_of(std::bit_ceil(count)) + ")"};
 }
 
 void check_enumerators(const config& settings) {
@@ -170,6 +182,7 @@ void validate(const config& settings) {
     core::check_name(settings.prefix, "config::prefix", true, errc::invalid_config);
     check_times(settings);
     check_share(settings.local_fraction);
+    check_hash_tags(settings.hash_tags);
     check_bounds(settings);
     check_enumerators(settings);
 }

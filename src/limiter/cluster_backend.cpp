@@ -3,12 +3,10 @@
 // Routes calls to the nodes of a cluster.
 
 #include <base/clocks.hpp>
-#include <hash/fnv1a.hpp>
 #include <limiter/cluster_backend.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/redis_settings.hpp>
 #include <redis/cluster/redirection.hpp>
-#include <redis/protocol/hash_slot.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -28,24 +26,19 @@ constexpr std::size_t most_redirections = 5;
 constexpr std::int64_t retry_pause = 10'000;
 /// A connection to a node that has left the map is closed after this time, or twice as long.
 constexpr std::int64_t release_pause = 1'000'000;
-/// The largest number of nodes: one for each group of keys, and as many that are about to be left.
-/// So not even nodes that name ever new ones in redirections make this process grow without bound.
-constexpr std::size_t most_members = 1 + 2 * redis::tag_count;
+/// Redis recommends at most this many nodes.
+constexpr std::size_t most_masters = 1'000;
 /// A node that is asked for the map answers within this time, however long calls may take.
 constexpr std::int64_t longest_map_timeout = 500'000;
 
 /// The map of a cluster in which each slot is a range of its own, with many replicas.
 constexpr redis::resp::reply_bounds map_bounds{.nodes = 1'000'000, .bytes = 32'000'000};
 
-/// The slot of each group's keys.
-[[nodiscard]] const std::array<std::uint16_t, redis::tag_count>& slots_of_groups() {
-    static const auto slots = [] {
-        auto made = std::array<std::uint16_t, redis::tag_count>{};
-        for (std::size_t i = 0; i < made.size(); ++i)
-            made[i] = redis::hash_slot(redis::tag(i));
-        return made;
-    }();
-    return slots;
+/// Returns the largest number of nodes: one for each group of keys, and as many that are about to
+/// be left. So not even nodes that name ever new ones in redirections make this process grow
+/// without bound.
+[[nodiscard]] std::size_t most_members(const redis::key_tags& tags) noexcept {
+    return 1 + 2 * std::min(tags.count(), most_masters);
 }
 
 } // namespace
@@ -53,7 +46,7 @@ constexpr redis::resp::reply_bounds map_bounds{.nodes = 1'000'000, .bytes = 32'0
 cluster_backend::cluster_backend(limiter_core& core, const config& settings,
                                  const redis::address& where)
     : redis_backend(core, settings, where.password), settings_(settings), where_(where),
-      tls_(make_tls(settings, where)),
+      tls_(make_tls(settings, where)), tags_(settings.hash_tags), route_(tags_.count()),
       map_problems_(reports().problems(), problem_source::kind::node),
       finder_(core.own_executor(), core.lock(), finder_settings(), map_problems_, *this),
       timer_(core.own_executor(), core.lock(), [this] { on_time(); }) {
@@ -118,7 +111,7 @@ cluster_backend::member& cluster_backend::member_at(const redis::host_port& serv
         return *known;
     const auto free = std::find_if(std::next(members_.begin()), members_.end(),
                                    [](const member& m) { return !m.server; });
-    if (free == members_.end() && members_.size() == most_members) {
+    if (free == members_.end() && members_.size() == most_members(tags_)) {
         reroute_later();
         return homeless();
     }
@@ -139,7 +132,7 @@ cluster_backend::member& cluster_backend::member_at(const redis::host_port& serv
 cluster_backend::member& cluster_backend::member_of(std::size_t group) {
     if (route_[group] != nullptr)
         return *route_[group];
-    const auto slot = slots_of_groups()[group];
+    const auto slot = tags_.slot(group);
     if (const auto* owner = finder_.map().owner(slot)) {
         route_[group] = &member_at(*owner);
         return *route_[group];
@@ -155,9 +148,10 @@ cluster_backend::member& cluster_backend::member_of(std::size_t group) {
 redis_node& cluster_backend::node_for(const operation& op, std::string_view key,
                                       const policy_pointer* policy) {
     try {
-        const auto group = op.kind == call_kind::all
-                               ? redis::tag_of(hash::fnv1a_64(op.checks.front().key))
-                               : redis::script_batch::group_of(**policy, key, op.request.verb);
+        const auto group =
+            op.kind == call_kind::all
+                ? tags_.of(op.checks.front().key)
+                : redis::script_batch::group_of(tags_, **policy, key, op.request.verb);
         return *member_of(group).node;
     } catch (const std::bad_alloc&) {
         reroute_later();
@@ -166,32 +160,33 @@ redis_node& cluster_backend::node_for(const operation& op, std::string_view key,
 }
 
 /// Moves batches that wait to where their group is served now.
-void cluster_backend::move_waiting() {
-    const auto count = members_.size(); // members that are added have no calls
-    for (std::size_t i = 0; i < count; ++i) {
-        auto& from = members_[i];
-        const auto groups = from.calls->waiting_groups();
-        for (std::size_t group = 0; groups.any() && group < groups.size(); ++group) {
-            if (!groups.test(group))
-                continue;
+void cluster_backend::move_waiting(member& from) noexcept {
+    if (!from.calls->has_waiting())
+        return;
+    from.calls->hand_over([&](std::size_t group) -> auto& {
+        try {
             auto& to = member_of(group);
-            if (&to == &from)
-                continue;
-            from.calls->hand_over(group, *to.calls);
+            to.has_gained = true;
+            return *to.calls;
+        } catch (const std::bad_alloc&) {
+            reroute_later();
+            return *from.calls;
+        }
+    });
+    for (auto& to : members_)
+        if (std::exchange(to.has_gained, false) && &to != &from) {
+            from.calls->move_deadlines(*to.calls);
             to.node->schedule_flush();
         }
-    }
 }
 
 void cluster_backend::reroute() noexcept {
-    route_.fill(nullptr);
+    std::ranges::fill(route_, nullptr);
     release_at_ = std::min(release_at_, steady_now() + release_pause);
     wake_at(release_at_);
-    try {
-        move_waiting();
-    } catch (const std::bad_alloc&) {
-        reroute_later();
-    }
+    const auto count = members_.size(); // members that are added have no calls
+    for (std::size_t i = 0; i < count; ++i)
+        move_waiting(members_[i]);
 }
 
 void cluster_backend::reroute_later() noexcept {
@@ -251,7 +246,7 @@ redis::batch_destination cluster_backend::route_of(const member& from,
         finder_.request();
         return park();
     }
-    if (to->slot != slots_of_groups()[what.group])
+    if (to->slot != tags_.slot(what.group))
         return {}; // it is about other keys
     if (to->kind == redis::redirection_kind::moved && finder_.apply_moved(to->slot, to->target))
         reroute();
@@ -294,7 +289,7 @@ void cluster_backend::release_members() {
     for (auto& m : members_) {
         if (!m.server || std::ranges::binary_search(finder_.map().masters(), *m.server))
             continue;
-        if (m.calls->expects_reply() || m.calls->waiting_groups().any()) {
+        if (m.calls->expects_reply() || m.calls->has_waiting()) {
             release_at_ = steady_now() + release_pause;
             continue;
         }

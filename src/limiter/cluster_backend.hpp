@@ -17,11 +17,10 @@
 #include <limiter/problem_log.hpp>
 #include <limiter/redis_backend.hpp>
 #include <redis/cluster/map_finder.hpp>
-#include <redis/protocol/key.hpp>
+#include <redis/protocol/key_tags.hpp>
 #include <redis/script/batch_router.hpp>
 #include <redis/script/script_queue.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -29,6 +28,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace colimit::detail {
 
@@ -50,6 +50,7 @@ class cluster_backend final : public redis_backend,
         std::optional<redis::host_port> server; ///< nullopt: for none
         redis_node* node = nullptr;
         redis::script_queue* calls = nullptr; ///< of the node
+        bool has_gained = false;              ///< batches from another queue, just now
     };
 
     [[nodiscard]] redis_node& node_for(const operation& op, std::string_view key,
@@ -77,7 +78,7 @@ class cluster_backend final : public redis_backend,
     member& add_member();
     [[nodiscard]] member& homeless() noexcept { return members_.front(); }
     void doubt(const redis_node& node) noexcept;
-    void move_waiting();
+    void move_waiting(member& from) noexcept;
     void reroute() noexcept;
     void reroute_later() noexcept;
     void release_members();
@@ -89,8 +90,9 @@ class cluster_backend final : public redis_backend,
     const config settings_;
     const redis::address where_;
     const shared_tls tls_;
-    std::deque<member> members_;                    ///< the first one is `homeless`
-    std::array<member*, redis::tag_count> route_{}; ///< by group; null: not looked up yet
+    const redis::key_tags tags_;
+    std::deque<member> members_; ///< the first one is `homeless`
+    std::vector<member*> route_; ///< by group; null: not looked up yet
     problem_source map_problems_;
     redis::map_finder finder_;
     bool is_closed_ = false;

@@ -34,7 +34,8 @@ constexpr std::int64_t longest_sentinel_timeout = 1'000'000;
             .password = a.password,
             .credentials_source = c.credentials,
             .database = a.database,
-            .probe_key = c.prefix + ":{" + std::string{redis::tag(0)} + "}:probe",
+            .probe_key =
+                c.prefix + ":{" + std::string{redis::key_tags{c.hash_tags}.text(0)} + "}:probe",
             .protocol = c.resp_version,
             .transactions = c.mode == execution_mode::multi,
             .connect_timeout = in_us(c.connect_timeout),
@@ -64,6 +65,7 @@ constexpr std::int64_t longest_sentinel_timeout = 1'000'000;
 
 [[nodiscard]] redis::queue_settings queue_settings_of(const config& c) {
     return {.prefix = c.prefix,
+            .tags = redis::key_tags{c.hash_tags},
             .batch_size = c.batch_size,
             .batches_in_flight = c.batches_in_flight,
             .max_in_flight = c.max_in_flight,

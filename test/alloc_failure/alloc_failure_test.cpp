@@ -16,6 +16,7 @@
 #include <support/sentinel_group.hpp>
 #include <support/tls_server.hpp>
 #include <support/trial.hpp>
+#include <support/usual_tags.hpp>
 
 #include <algorithm>
 #include <array>
@@ -366,9 +367,9 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_behind_sentinel_may_fail
 /// Half of the slots are being moved, so that their calls are sent twice; and between the calls of
 /// a conversation some of the others are.
 BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_with_a_cluster_may_fail) {
-    constexpr std::size_t moving = redis::tag_count / 4;
+    constexpr std::size_t moving = redis::key_tags::usual / 4;
     auto cluster = test::redis_cluster{{.masters = 3}};
-    const auto slot_of = [](std::size_t group) { return redis::hash_slot(redis::tag(group)); };
+    const auto slot_of = [](std::size_t group) { return test::usual_tags.slot(group); };
     for (auto group = moving; group < 3 * moving; ++group) {
         const auto from = cluster.owner(slot_of(group));
         cluster.begin_migration(slot_of(group), from, (from + 1) % 3);

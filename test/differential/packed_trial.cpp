@@ -7,11 +7,11 @@
 
 #include "shrink.hpp"
 
-#include <hash/fnv1a.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/protocol/known_replies.hpp>
 #include <support/decision_text.hpp>
+#include <support/usual_tags.hpp>
 
 #include <unistd.h>
 
@@ -62,7 +62,7 @@ std::string packed_trial::field_of(std::size_t key) const {
 }
 
 std::size_t packed_trial::row_of(std::size_t key) const {
-    return redis::shard_of(hash::fnv1a_64(bytes_of(key)));
+    return test::shard_of(bytes_of(key));
 }
 
 std::string packed_trial::name_of(std::size_t row, std::size_t hash) const {

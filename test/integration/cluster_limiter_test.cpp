@@ -5,12 +5,12 @@
 
 #include "problems.hpp"
 
-#include <hash/fnv1a.hpp>
 #include <redis/protocol/hash_slot.hpp>
 #include <redis/protocol/key.hpp>
 #include <support/certificates.hpp>
 #include <support/live_limiter.hpp>
 #include <support/redis_cluster.hpp>
+#include <support/usual_tags.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/test/unit_test.hpp>
@@ -44,10 +44,6 @@ const auto three_per_hour = policy{"three", sliding_log(3, 1h)};
     return scheme + hosts;
 }
 
-[[nodiscard]] std::size_t slot_of(const std::string& key) {
-    return redis::hash_slot(redis::tag(redis::tag_of(hash::fnv1a_64(key))));
-}
-
 /// Keys in the slots of one node, each in another slot.
 [[nodiscard]] std::vector<std::string> keys_on(const redis_cluster& c, std::size_t node,
                                                std::size_t count) {
@@ -55,7 +51,7 @@ const auto three_per_hour = policy{"three", sliding_log(3, 1h)};
     auto slots = std::vector<std::size_t>{};
     for (auto i = 0; found.size() < count; ++i) {
         auto key = "key" + std::to_string(i);
-        const auto slot = slot_of(key);
+        const auto slot = test::slot_of(key);
         if (c.owner(slot) == node && std::ranges::find(slots, slot) == slots.end()) {
             slots.push_back(slot);
             found.push_back(std::move(key));
@@ -164,7 +160,7 @@ void check_migration(const rule& r, int limit, bool calls_while_moving) {
     };
     decide(200);
     for (const auto& key : keys) {
-        const auto slot = slot_of(key);
+        const auto slot = test::slot_of(key);
         c.begin_migration(slot, 0, 1);
         while (c.move_keys(slot, 0, 1, 1) != 0)
             if (calls_while_moving)
@@ -185,7 +181,7 @@ void check_migration(const rule& r, int limit, bool calls_while_moving) {
     BOOST_TEST(all.admitted == std::vector<int>(keys.size(), limit),
                boost::test_tools::per_element());
     for (const auto& key : keys)
-        BOOST_TEST(c.owner(slot_of(key)) == 1U);
+        BOOST_TEST(c.owner(test::slot_of(key)) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(slots_move_under_load_and_every_call_is_decided_exactly_once) {
@@ -234,7 +230,7 @@ BOOST_AUTO_TEST_CASE(a_killed_master_is_replaced_by_its_replica) {
             c.kill(victim);
             co_await elsewhere.until_decided(100);
         });
-        while (c.owner(slot_of(on_it.keys.front())) == victim)
+        while (c.owner(test::slot_of(on_it.keys.front())) == victim)
             l.run([&]() -> asio::awaitable<void> { co_await elsewhere.until_decided(20); });
         l.run([&]() -> asio::awaitable<void> {
             co_await on_it.until_decided(100);
@@ -324,7 +320,7 @@ BOOST_AUTO_TEST_CASE(a_forbidden_node_is_not_connected_to) {
 BOOST_AUTO_TEST_CASE(a_slot_without_an_owner_is_named) {
     auto c = redis_cluster{{.arguments = {"--cluster-require-full-coverage", "no"}}};
     const auto key = keys_on(c, 0, 1).front();
-    const auto slot = std::to_string(slot_of(key));
+    const auto slot = std::to_string(test::slot_of(key));
     for (std::size_t i = 0; i < c.size(); ++i)
         c.connect(i).must({"CLUSTER", "DELSLOTS", slot});
     auto l = live{address_of(c), [](config& s) { s.timeout = 150ms; }};

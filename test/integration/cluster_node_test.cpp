@@ -4,10 +4,10 @@
 // not serve a key's hash slot is an error in every failure mode.
 
 #include <boost/test/unit_test.hpp>
-#include <hash/fnv1a.hpp>
 
 #include <redis/protocol/key.hpp>
 #include <support/live_limiter.hpp>
+#include <support/usual_tags.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -180,10 +180,10 @@ BOOST_AUTO_TEST_CASE(checks_in_several_slots_are_an_invalid_argument_with_the_re
         const auto tenant = policy{is_connected ? "tenant1" : "tenant0", gcra(5, 1h)};
         // Two keys with one tag, and one with another.
         auto same = std::size_t{1};
-        while (redis::tag_of(hash::fnv1a_64(name(same))) != redis::tag_of(hash::fnv1a_64(name(0))))
+        while (test::tag_of(name(same)) != test::tag_of(name(0)))
             ++same;
         auto other = std::size_t{1};
-        while (redis::tag_of(hash::fnv1a_64(name(other))) == redis::tag_of(hash::fnv1a_64(name(0))))
+        while (test::tag_of(name(other)) == test::tag_of(name(0)))
             ++other;
         const auto first = name(0);
         const auto fits = name(same);

@@ -14,6 +14,7 @@
 #include <support/certificates.hpp>
 #include <support/redis_cluster.hpp>
 #include <support/rng.hpp>
+#include <support/usual_tags.hpp>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
@@ -120,8 +121,8 @@ BOOST_AUTO_TEST_CASE(slots_of_keys_are_those_that_the_server_computes) {
     auto server = test::redis_server{{.arguments = {"--cluster-enabled", "yes"}}};
     auto client = server.connect();
     auto keys = std::vector<std::string>{"", "{}", "{}{a}", "}{", "a{b}c", "{a}{b}", "{{a}}", "{a"};
-    for (std::size_t i = 0; i < redis::tag_count; ++i)
-        keys.emplace_back(redis::tag(i));
+    for (std::size_t i = 0; i < redis::key_tags::usual; ++i)
+        keys.emplace_back(test::usual_tags.text(i));
     auto random = test::rng{5};
     for (int i = 0; i < 20'000; ++i) {
         auto key = std::string(random.below(24), '\0');

@@ -6,9 +6,9 @@
 #include "stores.hpp"
 
 #include <colimit/limiter.hpp>
-#include <hash/fnv1a.hpp>
 #include <hash/sha256.hpp>
 #include <redis/protocol/key.hpp>
+#include <support/usual_tags.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/data/monomorphic.hpp>
@@ -37,7 +37,7 @@ constexpr auto generation = 10 * second;
 
 [[nodiscard]] std::string hash_of(std::string_view key, std::string_view which) {
     auto name = std::string{};
-    redis::append_shard(name, config{}.prefix, ten.name(), redis::shard_of(hash::fnv1a_64(key)));
+    redis::append_shard(name, config{}.prefix, ten.name(), test::shard_of(key));
     return name.append(which);
 }
 
@@ -48,7 +48,7 @@ constexpr auto generation = 10 * second;
 [[nodiscard]] std::vector<std::string> keys_of_a_row(std::size_t count) {
     auto keys = std::vector<std::string>{};
     for (int i = 0; keys.size() < count; ++i)
-        if (redis::shard_of(hash::fnv1a_64(std::to_string(i))) == 3)
+        if (test::shard_of(std::to_string(i)) == 3)
             keys.push_back(std::to_string(i));
     return keys;
 }
@@ -255,9 +255,7 @@ BOOST_DATA_TEST_CASE(another_type_of_value_in_a_hashs_place_fails_its_keys,
 
 BOOST_AUTO_TEST_CASE(rows_with_somebodys_hashes_fail_and_those_around_them_do_not) {
     auto s = open_store(resp3);
-    const auto is_in_the_way = [](std::string_view key) {
-        return redis::shard_of(hash::fnv1a_64(key)) % 3 == 1;
-    };
+    const auto is_in_the_way = [](std::string_view key) { return test::shard_of(key) % 3 == 1; };
     auto keys = std::vector<std::string>{};
     for (int i = 0; i < 64; ++i)
         keys.push_back(std::to_string(i));

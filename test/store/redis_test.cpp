@@ -5,8 +5,8 @@
 
 #include "stores.hpp"
 
-#include <hash/fnv1a.hpp>
 #include <support/decision_text.hpp>
+#include <support/usual_tags.hpp>
 
 #include <redis/protocol/key.hpp>
 
@@ -333,8 +333,8 @@ BOOST_AUTO_TEST_CASE(P10_all_state_of_a_key_lies_in_one_slot_whatever_its_bytes)
         auto key = std::string{};
         for (auto left = random() % 300; left > 0; --left)
             key += "{}\r\n\0:ab"[random() % 8];
-        const auto place = redis::tag_of(hash::fnv1a_64(key));
-        const auto expected = slot("{" + std::string{redis::tag(place)} + "}");
+        const auto place = test::tag_of(key);
+        const auto expected = slot("{" + std::string{test::usual_tags.text(place)} + "}");
         BOOST_TEST(slot(name_of(ten, key)) == expected);
         BOOST_TEST(slot(name_of(other, key)) == expected);
         BOOST_TEST(slot(log_name_of(ten, key)) == expected);

@@ -6,9 +6,9 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <hash/fnv1a.hpp>
 #include <redis/protocol/key.hpp>
 #include <support/script_queue_bench.hpp>
+#include <support/usual_tags.hpp>
 
 #include <boost/asio/error.hpp>
 
@@ -47,7 +47,7 @@ constexpr std::string_view ok = "+OK\r\n";
 [[nodiscard]] std::string key_of(std::size_t group, std::size_t i) {
     for (std::size_t n = 0;; ++n) {
         auto key = "k" + std::to_string(n);
-        if (redis::tag_of(hash::fnv1a_64(key)) == group && i-- == 0)
+        if (test::tag_of(key) == group && i-- == 0)
             return key;
     }
 }
@@ -77,6 +77,18 @@ class fake_router final : public redis::batch_router {
     redis::batch_destination to;
     std::vector<rejection> rejections;
 };
+
+/// Moves the batches of a group from one queue to another one. Returns the groups of all batches.
+std::vector<std::size_t> hand_over(script_queue_bench& from, std::size_t group,
+                                   script_queue_bench& to) {
+    auto groups = std::vector<std::size_t>{};
+    from.queue.hand_over([&](std::size_t of) -> auto& {
+        groups.push_back(of);
+        return of == group ? to.queue : from.queue;
+    });
+    from.queue.move_deadlines(to.queue);
+    return groups;
+}
 
 /// Queues of two nodes, and operations that outlive them.
 struct two_nodes {
@@ -359,14 +371,10 @@ BOOST_FIXTURE_TEST_CASE(only_the_batches_of_one_group_are_handed_over, two_nodes
     submit(a, key_of(1, 0), 100);
     submit(a, key_of(2, 0), 200);
     submit(a, key_of(1, 0), 300, others);
-    BOOST_TEST(a.queue.waiting_groups().count() == 2U);
-    BOOST_TEST(a.queue.waiting_groups().test(1));
-    BOOST_TEST(a.queue.waiting_groups().test(2));
-    a.queue.hand_over(1, b.queue);
-    BOOST_TEST(a.queue.waiting_groups().count() == 1U);
-    BOOST_TEST(a.queue.waiting_groups().test(2));
-    BOOST_TEST(b.queue.waiting_groups().count() == 1U);
-    BOOST_TEST(b.queue.waiting_groups().test(1));
+    BOOST_TEST((hand_over(a, 1, b) == std::vector<std::size_t>{1, 2, 1}));
+    BOOST_TEST(a.queue.has_waiting());
+    BOOST_TEST(b.queue.has_waiting());
+    BOOST_TEST(hand_over(a, 3, b).size() == 1U);
     BOOST_TEST(a.queue.size() == 1U);
     BOOST_TEST(b.queue.size() == 2U);
     BOOST_TEST((a.queue.next_deadline() == 200));
@@ -374,6 +382,7 @@ BOOST_FIXTURE_TEST_CASE(only_the_batches_of_one_group_are_handed_over, two_nodes
     const auto kept = a.write_calls();
     BOOST_REQUIRE(kept.size() == 1U);
     BOOST_TEST(end_of(kept[0].keys.at(0)) == key_of(2, 0));
+    BOOST_TEST(!a.queue.has_waiting());
     const auto sent = b.write_calls();
     BOOST_REQUIRE(sent.size() == 2U);
     BOOST_TEST(sent[0].plan == detail::access::data(rules)->wire);
@@ -382,7 +391,7 @@ BOOST_FIXTURE_TEST_CASE(only_the_batches_of_one_group_are_handed_over, two_nodes
 
 BOOST_FIXTURE_TEST_CASE(a_batch_that_was_handed_over_takes_no_calls_of_its_old_queue, two_nodes) {
     submit(a, key_of(1, 0));
-    a.queue.hand_over(1, b.queue);
+    hand_over(a, 1, b);
     submit(a, key_of(1, 0));
     submit(a, key_of(1, 1));
     BOOST_TEST(a.queue.size() == 2U);
@@ -416,7 +425,7 @@ BOOST_FIXTURE_TEST_CASE(batches_that_return_keep_their_place_when_they_are_hande
     (void)a.reply(moved);
     submit(a, key_of(1, 1));
     submit(b, key_of(1, 2));
-    a.queue.hand_over(1, b.queue);
+    hand_over(a, 1, b);
     const auto sent = b.write_calls();
     BOOST_REQUIRE(sent.size() == 3U);
     BOOST_TEST(end_of(sent[0].keys.at(0)) == key_of(1, 0)); // was in flight
@@ -429,7 +438,7 @@ BOOST_FIXTURE_TEST_CASE(deadlines_of_two_queues_are_merged_in_their_order, two_n
         submit(a, key_of(1, 0), deadline);
     for (const std::int64_t deadline : {20, 30, 60})
         submit(b, key_of(1, 0), deadline);
-    a.queue.hand_over(1, b.queue);
+    hand_over(a, 1, b);
     BOOST_TEST(b.queue.expire(30, errc::unavailable));
     const auto first = b.take_done();
     const auto number_of = [&](const detail::operation* op) {

@@ -6,6 +6,7 @@
 
 #include <api/config_check.hpp>
 #include <colimit/limiter.hpp>
+#include <redis/protocol/key_tags.hpp>
 #include <support/refusal.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -86,6 +87,18 @@ BOOST_AUTO_TEST_CASE(bounds_stay_in_their_ranges) {
     check_range(&config::local_max_states, size{1}, size{1'073'741'824}, "config::local_max_states",
                 "1 to 1073741824");
     check_range(&config::resp_version, 2, 3, "config::resp_version", "2 to 3");
+}
+
+BOOST_AUTO_TEST_CASE(a_number_of_tags_is_a_power_of_two) {
+    BOOST_TEST(config{}.hash_tags == colimit::redis::key_tags{}.count());
+    for (std::size_t count = 1; count <= 16'384; count *= 2)
+        BOOST_TEST(reason({.hash_tags = count}) == "not refused");
+    for (const std::size_t refused : {0U, 16'385U, 32'768U})
+        BOOST_TEST(reason({.hash_tags = refused}) == "config::hash_tags: out of range (got " +
+                                                         std::to_string(refused) +
+                                                         ", expected 1 to 16384)");
+    BOOST_TEST(reason({.hash_tags = 100}) ==
+               "config::hash_tags: not a power of two (got 100, expected 64 or 128)");
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_names_the_member_its_range_and_its_value) {

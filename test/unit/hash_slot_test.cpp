@@ -6,12 +6,10 @@
 #include <boost/test/unit_test.hpp>
 
 #include <redis/protocol/hash_slot.hpp>
-#include <redis/protocol/key.hpp>
 #include <support/rng.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -61,18 +59,6 @@ BOOST_AUTO_TEST_CASE(the_text_between_the_first_braces_is_hashed_unless_it_is_em
     BOOST_TEST(hashed_part("{}") == "{}");
     BOOST_TEST(hashed_part("") == "");
     BOOST_TEST(hash_slot("a{user1000}") == hash_slot("{user1000}b"));
-}
-
-BOOST_AUTO_TEST_CASE(each_tag_is_near_the_middle_of_its_64th_of_the_slots) {
-    auto slots = std::set<std::uint16_t>{};
-    for (std::size_t i = 0; i < colimit::redis::tag_count; ++i) {
-        const auto slot = hash_slot(colimit::redis::tag(i));
-        BOOST_TEST(slot / 256U == i);
-        BOOST_TEST(slot % 256U >= 96U);
-        BOOST_TEST(slot % 256U < 160U);
-        slots.insert(slot);
-    }
-    BOOST_TEST(slots.size() == colimit::redis::tag_count);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

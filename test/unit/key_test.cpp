@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Names of keys: the tags and their slots, digests of long keys, and that no bytes of a key can be
-// taken for something else.
+// Names of keys: digests of long keys, and that no bytes of a key can be taken for something else.
 
 #include <boost/test/unit_test.hpp>
 #include <hash/fnv1a.hpp>
@@ -9,6 +8,7 @@
 
 #include <redis/protocol/hash_slot.hpp>
 #include <redis/protocol/key.hpp>
+#include <support/usual_tags.hpp>
 
 #include <openssl/evp.h>
 
@@ -30,10 +30,10 @@ using namespace colimit;
     auto out = std::string{};
     const auto family_at = redis::append_key(out, prefix, policy, key);
     auto names = redis::key_names{};
-    names.start("another", "policy");
-    names.start(prefix, policy);
+    names.start("another", "policy", test::usual_tags.text(1));
+    names.start(prefix, policy, test::usual_tags.text(0));
     auto same = std::string{"behind: "};
-    BOOST_TEST(names.append(same, key, hash::fnv1a_64(key)) == family_at);
+    BOOST_TEST(names.append(same, key, test::usual_tags.text(test::tag_of(key))) == family_at);
     BOOST_TEST(same == "behind: " + out);
     return out;
 }
@@ -52,27 +52,6 @@ using namespace colimit;
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_CASE(each_tag_lies_in_its_own_64th_of_the_slots) {
-    for (std::size_t i = 0; i < redis::tag_count; ++i)
-        BOOST_TEST(redis::hash_slot(redis::tag(i)) / 256U == i);
-}
-
-BOOST_AUTO_TEST_CASE(keys_spread_evenly_over_the_tags_also_where_only_their_ends_differ) {
-    for (const std::string begin : {"", "192.168.", "user:", "a long common beginning of keys/"}) {
-        auto counts = std::array<int, redis::tag_count>{};
-        for (int i = 0; i < 64'000; ++i)
-            ++counts[redis::tag_of(hash::fnv1a_64(begin + std::to_string(i)))];
-        for (const auto n : counts) {
-            BOOST_TEST(n > 800);
-            BOOST_TEST(n < 1200);
-        }
-        auto few = std::set<std::size_t>{};
-        for (int i = 0; i < 10; ++i)
-            few.insert(redis::tag_of(hash::fnv1a_64(begin + std::to_string(i))));
-        BOOST_TEST(few.size() >= 5U);
-    }
-}
 
 BOOST_AUTO_TEST_CASE(the_hash_of_a_key_stays_what_it_is_since_servers_hold_its_tags) {
     BOOST_TEST(hash::fnv1a_64("") == 0xcbf29ce484222325U);
@@ -108,8 +87,7 @@ BOOST_AUTO_TEST_CASE(a_digest_can_be_computed_again_and_again) {
 
 BOOST_AUTO_TEST_CASE(a_name_is_hashed_by_its_tag_whatever_the_bytes_of_the_key) {
     for (const std::string key : {"{}", "{other}", "}{", "a}b", "{", "\r\n{x}", "k:{mm}"})
-        BOOST_TEST(redis::hashed_part(name_of(key)) ==
-                   redis::tag(redis::tag_of(hash::fnv1a_64(key))));
+        BOOST_TEST(redis::hashed_part(name_of(key)) == test::usual_tags.text(test::tag_of(key)));
 }
 
 BOOST_AUTO_TEST_CASE(all_policies_keep_a_key_under_the_same_tag) {

@@ -3,7 +3,6 @@
 // Policies whose states are packed, and the bytes of their batches.
 
 #include <boost/test/unit_test.hpp>
-#include <hash/fnv1a.hpp>
 
 #include <colimit/error.hpp>
 #include <colimit/policy.hpp>
@@ -14,6 +13,7 @@
 #include <support/fake_operation.hpp>
 #include <support/refusal.hpp>
 #include <support/script_double.hpp>
+#include <support/usual_tags.hpp>
 
 #include <algorithm>
 #include <array>
@@ -42,7 +42,7 @@ using namespace colimit;
 /// The hashes of a key's shard, by the limiter's prefix "t".
 [[nodiscard]] std::string hashes_of(std::string_view key, std::string_view which) {
     auto name = std::string{};
-    redis::append_shard(name, "t", "p", redis::shard_of(hash::fnv1a_64(key)));
+    redis::append_shard(name, "t", "p", test::shard_of(key));
     return name.append(which);
 }
 
@@ -51,7 +51,7 @@ using namespace colimit;
     auto keys = std::array<std::string, redis::shard_count>{};
     for (auto left = keys.size(), i = std::size_t{0}; left > 0; ++i) {
         const auto key = "key " + std::to_string(i);
-        auto& found = keys[redis::shard_of(hash::fnv1a_64(key))];
+        auto& found = keys[test::shard_of(key)];
         left -= found.empty() ? 1U : 0U;
         found = found.empty() ? key : found;
     }
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(who_would_owe_for_longer_is_refused_with_the_reason) {
 BOOST_AUTO_TEST_CASE(keys_spread_evenly_over_the_shards) {
     auto shards = std::array<int, redis::shard_count>{};
     for (int i = 0; i < 80'000; ++i)
-        ++shards[redis::shard_of(hash::fnv1a_64("user:" + std::to_string(i)))];
+        ++shards[test::shard_of("user:" + std::to_string(i))];
     for (const auto n : shards) {
         BOOST_TEST(n > 9'000);
         BOOST_TEST(n < 11'000);
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(keys_spread_evenly_over_the_shards) {
 BOOST_AUTO_TEST_CASE(a_shard_lies_in_a_slot_of_its_own) {
     auto name = std::string{};
     redis::append_shard(name, "colimit", "api", 3);
-    BOOST_TEST(name == "colimit:{" + std::string{redis::tag(24)} + "}:api:");
+    BOOST_TEST(name == "colimit:{" + std::string{test::usual_tags.text(24)} + "}:api:");
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_names_the_hashes_of_its_shards_and_the_fields_of_its_keys) {
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(shards_of_several_keys_follow_each_other) {
     batch.start(detail::access::data(p), 5'000'000, 7);
     for (std::size_t i = 0; i < ops.size(); ++i) {
         batch.add(ops[i], "t", std::to_string(i));
-        ++shards[redis::shard_of(hash::fnv1a_64(std::to_string(i)))];
+        ++shards[test::shard_of(std::to_string(i))];
     }
     auto out = std::string{};
     batch.encode(out, "0");

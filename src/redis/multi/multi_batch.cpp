@@ -32,7 +32,8 @@ constexpr std::size_t usual_key_bytes = 128;
 
 } // namespace
 
-multi_batch::multi_batch(std::size_t most_calls) : most_calls_(most_calls) {
+multi_batch::multi_batch(std::size_t most_calls, key_tags tags)
+    : tags_(tags), most_calls_(most_calls) {
     calls_.reserve(most_calls_);
     keys_.reserve(most_calls_ * usual_key_bytes);
 }
@@ -53,7 +54,7 @@ void multi_batch::add(detail::operation& op, std::string_view prefix, std::strin
                       const policy_pointer& policy) {
     BOOST_ASSERT(takes_calls());
     const auto begin = keys_.size();
-    const auto family_at = append_key(keys_, policy->prefix(prefix), policy->name, key);
+    const auto family_at = append_key(keys_, policy->prefix(prefix), policy->name, key, tags_);
     const auto tokens = tokens_of(policy->compiled, op.request);
     calls_.push_back({.op = nullptr,
                       .request = op.request,

@@ -14,6 +14,7 @@
 #include <policy/policy_data.hpp>
 #include <redis/multi/server_clock.hpp>
 #include <redis/multi/transaction.hpp>
+#include <redis/protocol/key_tags.hpp>
 #include <redis/protocol/reply_error.hpp>
 #include <redis/protocol/resp.hpp>
 #include <redis/queue/call_batch.hpp>
@@ -84,7 +85,7 @@ struct multi_call {
 
 class multi_batch final : public batch_of<multi_call> {
   public:
-    explicit multi_batch(std::size_t most_calls);
+    explicit multi_batch(std::size_t most_calls, key_tags tags = key_tags{});
 
     /// Removes everything, but keeps the memory.
     void start(std::uint64_t nonce);
@@ -137,6 +138,7 @@ class multi_batch final : public batch_of<multi_call> {
 
     std::uint64_t nonce_ = 0;
     std::string keys_;
+    key_tags tags_;
     std::size_t most_calls_;
     std::size_t events_ = 0; ///< that all calls record
 

@@ -16,13 +16,12 @@
 // In a shard a key is a field, k:bytes or h:0123...cdef.
 //
 // The user's bytes come last, so they cannot be taken for another part: two different (prefix,
-// policy, key) never share a name. The tag, the only part that a cluster hashes, is one of 64 whose
-// slots are evenly distributed over the 16,384; it depends on the key alone, so all state of one
-// key is on one node, and keys can be batched even on a cluster.
+// policy, key) never share a name. The tag depends on the key alone (`key_tags.hpp`), so all state
+// of one key is on one node, and keys can be batched even on a cluster.
 
 #pragma once
 
-#include <hash/fnv1a.hpp>
+#include <redis/protocol/key_tags.hpp>
 
 #include <array>
 #include <cstddef>
@@ -32,20 +31,9 @@
 
 namespace colimit::redis {
 
-inline constexpr std::size_t tag_count = 64;
-
-/// Returns tag number i; its hash slot is in the i-th 64th of all slots.
-[[nodiscard]] std::string_view tag(std::size_t i) noexcept;
-
-/// Returns the number of a key's tag. In FNV-1a the last bytes hardly change the high bits, so they
-/// are mixed once more: keys that differ only at their end must be distributed too.
-[[nodiscard]] constexpr std::size_t tag_of(std::uint64_t hash) noexcept {
-    return static_cast<std::size_t>(((hash ^ (hash >> 32U)) * 0x9e3779b97f4a7c15U) >> 58U);
-}
-
 /// Appends the name of the key. Returns the position in it at which a family is inserted.
 std::size_t append_key(std::string& out, std::string_view prefix, std::string_view policy,
-                       std::string_view key);
+                       std::string_view key, const key_tags& tags = key_tags{});
 
 /// Appends the names of many keys of one policy, which differ only in their tag and their end: with
 /// little more than half the instructions of append_key.
@@ -53,22 +41,15 @@ class key_names {
   public:
     /// Reserves memory for so many bytes before the key.
     void reserve(std::size_t bytes) { head_.reserve(bytes); }
-    void start(std::string_view prefix, std::string_view policy);
-    std::size_t append(std::string& out, std::string_view key, std::uint64_t hash) const;
+    /// @param tag the text of any tag; all have its size
+    void start(std::string_view prefix, std::string_view policy, std::string_view tag);
+    /// @param tag the text of the key's tag
+    std::size_t append(std::string& out, std::string_view key, std::string_view tag) const;
 
   private:
     std::string head_; ///< the name of a short key, up to its bytes, with any tag
     std::size_t tag_at_ = 0;
 };
-
-/// The number of shards of keys whose state is packed: hashes of a million fields block the server
-/// for a quarter of a second when they expire, and each shard in a batch costs three commands.
-inline constexpr std::size_t shard_count = 8;
-
-/// Returns the shard of a key.
-[[nodiscard]] constexpr std::size_t shard_of(std::uint64_t hash) noexcept {
-    return tag_of(hash) / (tag_count / shard_count);
-}
 
 /// Appends the field of a key in its shard.
 void append_field(std::string& out, std::string_view key);
@@ -80,7 +61,7 @@ void append_field(std::string& out, std::string_view key);
 
 /// Appends the name of a shard's hashes, up to `new` or `old`.
 void append_shard(std::string& out, std::string_view prefix, std::string_view policy,
-                  std::size_t shard);
+                  std::size_t shard, const key_tags& tags = key_tags{});
 
 /// The families of logs, with a script or with MULTI.
 inline constexpr std::string_view log_family = "l";

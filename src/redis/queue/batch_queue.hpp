@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <redis/protocol/key_tags.hpp>
 #include <redis/queue/call_queue.hpp>
 
 #include <algorithm>
@@ -22,6 +23,7 @@ namespace colimit::redis {
 
 struct queue_settings {
     std::string prefix;
+    key_tags tags{};
     std::size_t batch_size = 96;
     std::size_t batches_in_flight = 6;
     std::size_t max_in_flight = 65'536; ///< calls
@@ -207,7 +209,9 @@ class batch_queue : public call_queue {
     }
 
   private:
-    void add_to(batches& list) { list.emplace_back(settings_.batch_size).queue = this; }
+    void add_to(batches& list) {
+        list.emplace_back(settings_.batch_size, settings_.tags).queue = this;
+    }
     void drop_waiting(typename batches::iterator b) {
         close_to_calls(*b);
         retire(waiting_, b);

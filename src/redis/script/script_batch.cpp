@@ -26,8 +26,12 @@ constexpr std::size_t most_fact_bytes = std::size_t{32} * 1024;
 
 } // namespace
 
-script_batch::script_batch(std::size_t most_keys)
-    : index_(std::bit_ceil(4 * std::max(most_keys, limits::max_checks))), most_keys_(most_keys) {
+/// The largest size of a key's name: prefix, tag, policy, family and key.
+static_assert(4 * limits::max_name_length + limits::plain_key_bytes < UINT16_MAX);
+
+script_batch::script_batch(std::size_t most_keys, key_tags tags)
+    : tags_(tags), index_(std::bit_ceil(4 * std::max(most_keys, limits::max_checks))),
+      most_keys_(most_keys) {
     // Reserves once, rather than growing whenever a batch is larger than before.
     names_.reserve(usual_key_bytes);
     prefix_.reserve(usual_key_bytes);
@@ -88,7 +92,7 @@ bool script_batch::has(const policy_pointer& policy, std::int64_t clock, std::st
                                     })] != no_entry;
 }
 
-std::uint32_t script_batch::find_or_append(std::uint64_t hash) {
+std::uint32_t script_batch::find_or_append(std::uint64_t hash, std::size_t group) {
     const auto slot = slot_of(hash, [this](const entry& e) { return key_bytes(e) == scratch_; });
     if (index_[slot] != no_entry)
         return index_[slot];
@@ -101,14 +105,15 @@ std::uint32_t script_batch::find_or_append(std::uint64_t hash) {
     }
     entries_.push_back({.hash = hash,
                         .offset = static_cast<std::uint32_t>(keys_.size() - scratch_.size() - 2),
-                        .size = static_cast<std::uint32_t>(scratch_.size()),
-                        .family_at = static_cast<std::uint32_t>(family_at_)});
+                        .size = static_cast<std::uint16_t>(scratch_.size()),
+                        .family_at = static_cast<std::uint16_t>(family_at_),
+                        .group = static_cast<std::uint16_t>(group)});
     return index_[slot] = static_cast<std::uint32_t>(entries_.size() - 1);
 }
 
 /// Writes the name of a key, or its field in a shard, to scratch_.
 void script_batch::make_key(std::string_view prefix, const detail::policy_data& p,
-                            std::string_view key, std::uint64_t hash) {
+                            std::string_view key, std::size_t group) {
     scratch_.clear();
     if (p.compiled.packed) {
         if (entries_.empty())
@@ -118,8 +123,8 @@ void script_batch::make_key(std::string_view prefix, const detail::policy_data& 
         return;
     }
     if (entries_.empty() || is_joint())
-        names_.start(p.prefix(prefix), p.name);
-    family_at_ = names_.append(scratch_, key, hash);
+        names_.start(p.prefix(prefix), p.name, tags_.text(0));
+    family_at_ = names_.append(scratch_, key, tags_.text(group));
 }
 
 /// Writes the member that `distinct` rules count to member_; empty if there are none.
@@ -148,17 +153,18 @@ void script_batch::add(detail::operation& op, std::string_view prefix, std::stri
         make_member(*policy_, op.request);
     }
     const auto hash = hash::fnv1a_64(key);
-    make_key(prefix, *policy_, key, hash);
-    hold(op, insert_call(op.request, hash, member_));
+    const auto group = group_of_tag(tags_, *policy_, tags_.of(key, hash));
+    make_key(prefix, *policy_, key, group);
+    hold(op, insert_call(op.request, hash, group, member_));
 }
 
 /// Appends a call for the key whose name is in scratch_, and returns its index.
 std::uint32_t script_batch::insert_call(const detail::call_request& request, std::uint64_t hash,
-                                        std::string_view member) {
+                                        std::size_t group, std::string_view member) {
     // Reserves once, for as many as there are keys, rather than growing with larger batches.
     if (members_.capacity() - members_.size() < member.size())
         members_.reserve(std::max(2 * members_.capacity(), most_keys_ * member.size()));
-    const auto entry = find_or_append(hash);
+    const auto entry = find_or_append(hash, group);
     const auto made = static_cast<std::uint32_t>(calls_.size());
     calls_.push_back({.op = nullptr,
                       .request = request,
@@ -185,27 +191,26 @@ void script_batch::adopt(script_batch& from, script_call& c) {
     }
     scratch_.assign(from.key_bytes(e));
     family_at_ = e.family_at;
-    const auto made = insert_call(c.request, e.hash, from.member_of(c));
+    const auto made = insert_call(c.request, e.hash, e.group, from.member_of(c));
     c.withdrawn = true;
     --e.live;
     --from.live_;
     hold(*std::exchange(c.op, nullptr), made);
 }
 
-std::size_t script_batch::group_of(const detail::policy_data& p, std::string_view key,
-                                   detail::verb v) {
+std::size_t script_batch::group_of(const key_tags& tags, const detail::policy_data& p,
+                                   std::string_view key, detail::verb v) {
     if (p.filter && v != detail::verb::inspect)
-        return tag_of(hash::fnv1a_64(std::to_string(core::bits_of(*p.filter, key).block)));
-    return group_of_hash(p, hash::fnv1a_64(key));
+        return tags.of(std::to_string(core::bits_of(*p.filter, key).block));
+    return group_of_tag(tags, p, tags.of(key));
 }
 
 std::optional<std::size_t> script_batch::common_group() const noexcept {
     auto found = any_group;
     for (const auto& e : entries_) {
-        const auto group = group_of(e);
-        if (e.live != 0 && found != any_group && group != found)
+        if (e.live != 0 && found != any_group && e.group != found)
             return std::nullopt;
-        found = e.live != 0 ? group : found;
+        found = e.live != 0 ? e.group : found;
     }
     return found;
 }
@@ -220,9 +225,10 @@ bool script_batch::add_checks(detail::operation& op, std::string_view prefix) {
     for (const auto& c : op.checks) {
         const auto hash = hash::fnv1a_64(c.key);
         const auto request = detail::make_request(detail::verb::allow, c.options);
-        make_key(prefix, *detail::access::data(c.policy), c.key, hash);
+        const auto tag = tags_.of(c.key, hash);
+        make_key(prefix, *detail::access::data(c.policy), c.key, tag);
         make_member(*detail::access::data(c.policy), request);
-        (void)insert_call(request, hash, member_);
+        (void)insert_call(request, hash, tag, member_);
         if (entries_.size() != calls_.size())
             return false;
     }

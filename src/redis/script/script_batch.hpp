@@ -45,14 +45,14 @@ struct script_call {
 class script_batch final : public batch_of<script_call> {
   public:
     /// @param most_keys the largest number of different keys, 1 to 1,024
-    explicit script_batch(std::size_t most_keys);
+    explicit script_batch(std::size_t most_keys, key_tags tags = key_tags{});
 
     /// The value for a batch whose keys may be in any hash slot.
-    static constexpr std::size_t any_group = tag_count;
+    static constexpr std::size_t any_group = slot_count;
     /// Returns the number of the tag in the names of a key's states: on a cluster, only keys of one
     /// group may be in a batch.
-    [[nodiscard]] static std::size_t group_of(const detail::policy_data& p, std::string_view key,
-                                              detail::verb v);
+    [[nodiscard]] static std::size_t group_of(const key_tags& tags, const detail::policy_data& p,
+                                              std::string_view key, detail::verb v);
 
     /// Empties the batch, keeping its memory, and sets its policy, clock and group.
     void start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce,
@@ -78,7 +78,7 @@ class script_batch final : public batch_of<script_call> {
     void move_calls(Target target, Moved moved) {
         for (auto& c : calls_)
             if (c.op != nullptr) {
-                target(group_of(entries_[c.entry]), c.entry).adopt(*this, c);
+                target(entries_[c.entry].group, c.entry).adopt(*this, c);
                 moved();
             }
     }
@@ -150,8 +150,9 @@ class script_batch final : public batch_of<script_call> {
     struct entry { // one key
         std::uint64_t hash;
         std::uint32_t offset; ///< of its bytes in keys_
-        std::uint32_t size;
-        std::uint32_t family_at; ///< the position of families in its bytes
+        std::uint16_t size;
+        std::uint16_t family_at; ///< the position of families in its bytes
+        std::uint16_t group;
         std::uint32_t first_call = no_entry;
         std::uint32_t last_call = no_entry;
         std::uint32_t live = 0; ///< number of calls to be made
@@ -168,12 +169,9 @@ class script_batch final : public batch_of<script_call> {
     [[nodiscard]] const detail::policy_data& policy_of(std::size_t entry) const noexcept {
         return is_joint() ? *joint_[entry] : *policy_;
     }
-    [[nodiscard]] static std::size_t group_of_hash(const detail::policy_data& p,
-                                                   std::uint64_t hash) noexcept {
-        return p.compiled.packed ? shard_of(hash) * (tag_count / shard_count) : tag_of(hash);
-    }
-    [[nodiscard]] std::size_t group_of(const entry& e) const noexcept {
-        return group_of_hash(*policy_, e.hash);
+    [[nodiscard]] static std::size_t
+    group_of_tag(const key_tags& tags, const detail::policy_data& p, std::size_t tag) noexcept {
+        return p.compiled.packed ? tags.of_shard(tags.shard_of(tag)) : tag;
     }
     [[nodiscard]] std::string_view key_bytes(const entry& e) const noexcept {
         return std::string_view{keys_}.substr(e.offset, e.size);
@@ -186,12 +184,12 @@ class script_batch final : public batch_of<script_call> {
     /// free entry.
     template<class IsRight>
     [[nodiscard]] std::size_t slot_of(std::uint64_t hash, IsRight is_right) const noexcept;
-    [[nodiscard]] std::uint32_t find_or_append(std::uint64_t hash);
+    [[nodiscard]] std::uint32_t find_or_append(std::uint64_t hash, std::size_t group);
     void make_key(std::string_view prefix, const detail::policy_data& p, std::string_view key,
-                  std::uint64_t hash);
+                  std::size_t group);
     void make_member(const detail::policy_data& p, const detail::call_request& request);
     std::uint32_t insert_call(const detail::call_request& request, std::uint64_t hash,
-                              std::string_view member);
+                              std::size_t group, std::string_view member);
     void adopt(script_batch& from, script_call& c);
 
     void order_keys();
@@ -215,6 +213,7 @@ class script_batch final : public batch_of<script_call> {
     void fail(const entry& e, errc code) noexcept;
     void fail_all(errc code) noexcept;
 
+    key_tags tags_;
     policy_pointer policy_;
     std::size_t group_ = any_group;
     std::int64_t clock_ = 0;

@@ -31,7 +31,7 @@ void script_batch::order_keys() {
     for (std::uint32_t i = 0; i < entries_.size(); ++i)
         if (entries_[i].live != 0) {
             order_.push_back(i);
-            ++shard_sizes_[is_packed() ? shard_of(entries_[i].hash) : 0];
+            ++shard_sizes_[is_packed() ? tags_.shard_of(entries_[i].group) : 0];
         }
     if (!is_packed())
         return;
@@ -39,7 +39,7 @@ void script_batch::order_keys() {
     std::exclusive_scan(shard_sizes_.begin(), shard_sizes_.end(), next.begin(), std::size_t{0});
     for (std::uint32_t i = 0; i < entries_.size(); ++i)
         if (entries_[i].live != 0)
-            order_[next[shard_of(entries_[i].hash)]++] = i;
+            order_[next[tags_.shard_of(entries_[i].group)]++] = i;
 }
 
 /// Returns whether two consecutive calls on one key are identical.
@@ -151,7 +151,7 @@ void script_batch::append_shards(std::string& out) {
         for (const auto* which : {"new", "old"})
             if (shard_sizes_[i] != 0) {
                 shard_name_.clear();
-                append_shard(shard_name_, prefix_, policy_->name, i);
+                append_shard(shard_name_, prefix_, policy_->name, i, tags_);
                 resp::append_bulk(out, shard_name_.append(which));
             }
 }

@@ -64,9 +64,10 @@ error_code script_queue::submit(detail::operation& op, std::string_view key,
     return take(op, 1, [&] {
         auto* joined = waiting_with(policy, op.request.now, key);
         if (joined == nullptr)
-            joined = &open_batch(policy, op.request.now,
-                                 is_cluster_ ? script_batch::group_of(*policy, key, op.request.verb)
-                                             : script_batch::any_group);
+            joined = &open_batch(
+                policy, op.request.now,
+                is_cluster_ ? script_batch::group_of(settings_.tags, *policy, key, op.request.verb)
+                            : script_batch::any_group);
         joined->add(op, settings_.prefix, key);
         is_full_ = is_full_ || joined->is_full();
         return error_code{};
@@ -108,7 +109,7 @@ void script_queue::regroup() {
 }
 
 error_code script_queue::submit_checks(detail::operation& op) {
-    const auto group_of = [](const check_item& c) { return tag_of(hash::fnv1a_64(c.key)); };
+    const auto group_of = [this](const check_item& c) { return settings_.tags.of(c.key); };
     const auto group = group_of(op.checks.front());
     const auto is_elsewhere = [&](const check_item& c) { return group_of(c) != group; };
     if (is_cluster_ && std::ranges::any_of(op.checks, is_elsewhere))
@@ -208,23 +209,10 @@ void script_queue::divide_head() {
     in_flight_.splice(in_flight_.begin(), parts);
 }
 
-std::bitset<tag_count> script_queue::waiting_groups() const noexcept {
-    auto found = std::bitset<tag_count>{};
-    for (const auto& b : waiting_)
-        found.set(b.group());
-    return found;
-}
-
-void script_queue::hand_over(std::size_t group, script_queue& to) noexcept {
-    for (auto next = waiting_.begin(); next != waiting_.end();) {
-        const auto b = next++;
-        if (b->group() != group)
-            continue;
-        close_to_calls(*b);
-        b->with_script = b->asking = false;
-        to.take_over(*this, waiting_, b);
-    }
-    move_deadlines(to);
+void script_queue::move_batch(batches::iterator b, script_queue& to) noexcept {
+    close_to_calls(*b);
+    b->with_script = b->asking = false;
+    to.take_over(*this, waiting_, b);
 }
 
 recovery script_queue::fail_head(std::string_view text) {

@@ -23,7 +23,6 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -48,15 +47,24 @@ class script_queue final : public batch_queue<script_batch> {
 
     /// Lets this router, which outlives the queue, decide about batches that a node has rejected.
     void route_by(batch_router& router) noexcept { router_ = &router; }
-    /// Returns the groups of the batches that wait.
-    [[nodiscard]] std::bitset<tag_count> waiting_groups() const noexcept;
-    /// Moves the batches of a group that wait to another queue.
-    void hand_over(std::size_t group, script_queue& to) noexcept;
+    [[nodiscard]] bool has_waiting() const noexcept { return !waiting_.empty(); }
+    /// Moves each batch that waits to the queue that `target(group)` returns for its group, which
+    /// may be this one. `move_deadlines` follows, to each of these queues.
+    template<class Target>
+    void hand_over(Target target) noexcept {
+        for (auto next = waiting_.begin(); next != waiting_.end();) {
+            const auto b = next++;
+            if (auto& to = target(b->group()); &to != this)
+                move_batch(b, to);
+        }
+    }
+    using batch_queue::move_deadlines;
 
   private:
     [[nodiscard]] std::optional<recovery>
     read_reply_of(script_batch& head, const resp::decoder& reply, std::string_view bytes) override;
     void close_to_calls(const script_batch& b) override;
+    void move_batch(batches::iterator b, script_queue& to) noexcept;
     [[nodiscard]] script_batch* waiting_with(const policy_pointer& policy, std::int64_t clock,
                                              std::string_view key);
     [[nodiscard]] script_batch& open_batch(const policy_pointer& policy, std::int64_t clock,

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The tags in the names of keys, `prefix:{tag}:policy:...`: the only part that a cluster hashes, so
+// it decides in which slot a key is, and a batch has keys of one tag on a cluster.
+//
+// There is a power of two of them, `config::hash_tags`, and their slots are equally far apart:
+// however the masters of a cluster divide the slots into ranges, each has a fair share of the tags.
+// Half as many tags are made by joining neighbours, so keys with one tag stay together.
+
+#pragma once
+
+#include <hash/fnv1a.hpp>
+#include <redis/protocol/hash_slot.hpp>
+
+#include <boost/assert.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace colimit::redis {
+
+/// The largest number of shards of keys whose state is packed: hashes of a million fields block the
+/// server for a quarter of a second when they expire, and each shard in a batch costs three
+/// commands.
+inline constexpr std::size_t shard_count = 8;
+
+class key_tags {
+  public:
+    /// The default of `config::hash_tags`.
+    static constexpr std::size_t usual = 64;
+
+    /// @param count a power of two up to `slot_count`
+    explicit key_tags(std::size_t count = usual);
+
+    [[nodiscard]] std::size_t count() const noexcept { return std::size_t{1} << bits_; }
+
+    /// Returns the text of tag number `i`, which is below `count()`. All texts have the same size.
+    [[nodiscard]] std::string_view text(std::size_t i) const noexcept {
+        BOOST_ASSERT(i < count());
+        return {texts_ + i * stride_, size_};
+    }
+    /// Returns its slot, which is in part `i` of `count()` equal parts of all slots.
+    [[nodiscard]] std::uint16_t slot(std::size_t i) const noexcept { return hash_slot(text(i)); }
+
+    /// Returns the number of a key's tag.
+    /// @param hash FNV-1a of the key
+    [[nodiscard]] std::size_t of([[maybe_unused]] std::string_view key,
+                                 std::uint64_t hash) const noexcept {
+        return at(hash);
+    }
+    [[nodiscard]] std::size_t of(std::string_view key) const noexcept {
+        return of(key, hash::fnv1a_64(key));
+    }
+
+    /// Returns the number of shards: a tag for each of them, so that none share a name.
+    [[nodiscard]] std::size_t shards() const noexcept { return count() >> shard_shift_; }
+    /// Returns the shard of the keys with this tag.
+    [[nodiscard]] std::size_t shard_of(std::size_t tag) const noexcept {
+        return tag >> shard_shift_;
+    }
+    /// Returns the number of a shard's tag.
+    [[nodiscard]] std::size_t of_shard(std::size_t shard) const noexcept {
+        return shard << shard_shift_;
+    }
+
+  private:
+    /// In FNV-1a the last bytes hardly change the high bits, so they are mixed once more: keys that
+    /// differ only at their end must be distributed too.
+    [[nodiscard]] std::size_t at(std::uint64_t hash) const noexcept {
+        const auto mixed = (hash ^ (hash >> 32U)) * 0x9e3779b97f4a7c15U;
+        return static_cast<std::size_t>((mixed >> 1U) >> (63U - bits_));
+    }
+
+    const char* texts_ = nullptr; ///< of tag 0
+    std::uint32_t stride_ = 0;    ///< from the text of a tag to that of the next one
+    std::uint32_t size_ = 0;
+    std::uint32_t bits_;
+    std::uint32_t shard_shift_;
+};
+
+} // namespace colimit::redis
