@@ -4,6 +4,8 @@
 // further parts. Keys that are concatenated by hand collide sooner or later: user "a:b" on route
 // "c" is not user "a" on route "b:c". And a client could bypass a limit with another spelling of
 // its address, or with another of the 2^64 addresses of its IPv6 network. This class prevents both.
+//
+// On a cluster, keys that one `allow_all` checks must be in one hash slot: give them a common tag.
 
 #pragma once
 
@@ -34,6 +36,7 @@ class scoped_key;
 ///     key::user("42").address(endpoint.address())         user=42;ip=192.0.2.1
 ///     key::user("42").part("eu")                          user=42;part=eu
 ///     key::global()                                       global
+///     key::user("42").tagged("acme")                      tag=acme;user=42
 namespace key {
 
 /// Returns the key of a client address. An IPv4 address in its IPv6 form (`::ffff:192.0.2.1`) is
@@ -58,8 +61,8 @@ namespace key {
 /// Two keys are equal only if they have the same scope and the same parts in the same order,
 /// whatever bytes these consist of: `;` and `%` are written as `%3B` and `%25`. A part that is
 /// longer than `limits::max_key_part_bytes` in this form is replaced by a 128-bit digest
-/// (`part#0123...`); if the whole would be longer than `limits::plain_key_bytes`, a digest replaces
-/// the parts so far.
+/// (`part#0123...`); if the whole, without its tag, would be longer than `limits::plain_key_bytes`,
+/// a digest replaces the parts so far.
 ///
 /// @par Lifetimes
 /// Converts to a view of itself, so it must live until the call is initiated. A temporary in the
@@ -77,6 +80,21 @@ class scoped_key {
     /// Returns a copy with a further part: a region, a tenant, a method. An address is not a part:
     /// its spellings would be different keys.
     [[nodiscard]] scoped_key part(std::string_view text) const noexcept;
+    /// Returns a copy with this common tag, instead of the one that it has, if any. All keys with
+    /// one tag are in one hash slot of a cluster, so one `allow_all` can check them:
+    ///
+    ///     key::user(id).tagged(tenant), key::global().part(tenant).tagged(tenant)
+    ///
+    /// It makes no difference in which order this and other parts are added. A key with a tag is
+    /// another key than the one without it, or with another one, and has its own counts: a global
+    /// limit that is checked together with the users of all tenants needs one tag for all of them,
+    /// and so one node that decides all of these checks. Give tags only to keys that are checked
+    /// together, as one slot is on one node.
+    ///
+    /// Any text that begins with `tag=` or `tag#` and has a `;` is a key with a common tag. So a
+    /// client that may choose a whole key may choose its slot, as it could by trying other keys.
+    /// The id of a user and other parts cannot be taken for a tag.
+    [[nodiscard]] scoped_key tagged(std::string_view tag) const noexcept;
 
     [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data(), size_}; }
     // NOLINTNEXTLINE(google-explicit-constructor): keys are written where verbs take texts
@@ -96,10 +114,15 @@ class scoped_key {
 
     void append(std::string_view text) noexcept;
     [[nodiscard]] scoped_key with(std::string_view name, std::string_view value) const noexcept;
+    [[nodiscard]] std::string_view parts() const noexcept { return view().substr(tag_size_); }
     void make_room(std::size_t bytes) noexcept;
 
-    std::array<char, limits::plain_key_bytes> bytes_;
+    /// Bytes of the longest tag, `tag=...;`.
+    static constexpr std::size_t tag_bytes = limits::max_key_part_bytes + 5;
+
+    std::array<char, tag_bytes + limits::plain_key_bytes> bytes_;
     std::uint16_t size_ = 0;
+    std::uint16_t tag_size_ = 0; ///< 0: none
 };
 
 } // namespace colimit

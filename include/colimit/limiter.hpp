@@ -249,7 +249,8 @@ class limiter : public sketch_verbs {
     /// check: the denial with the longest wait, else the grant with the least remaining;
     /// `limiting_check` is its index. Each check has its own decision in `result`; if another check
     /// was denied, its `granted` is 0. 1 to 64 checks, all with the same clock, no two for one key
-    /// under one policy, on a cluster all in one hash slot: otherwise `invalid_argument`.
+    /// under one policy, on a cluster all in one hash slot (`scoped_key::tagged`): otherwise
+    /// `invalid_argument`.
     template<detail::decision_token Token = boost::asio::deferred_t>
     auto allow_all(std::span<check_item> checks, Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, signature>(

@@ -2,7 +2,8 @@
 //
 // Keys by scope. A key consists of fields separated by `;`. A field is `name=value`, the value
 // without `;` and with `%` only before two digits, or `name#digest`; names have neither `=` nor
-// `#`. So keys are unambiguous, except for collisions of digests.
+// `#`. So keys are unambiguous, except for collisions of digests. A tag is the first field, and no
+// scope is named `tag`; `redis/protocol/key_tags.hpp` reads it.
 
 #include <colimit/error.hpp>
 #include <colimit/key.hpp>
@@ -129,6 +130,14 @@ scoped_key scoped_key::part(std::string_view text) const noexcept {
     return with("part", text);
 }
 
+scoped_key scoped_key::tagged(std::string_view tag) const noexcept {
+    auto made = scoped_key{}.with("tag", tag);
+    made.append(";");
+    made.tag_size_ = made.size_;
+    made.append(parts());
+    return made;
+}
+
 scoped_key key::address(const ip::address& client, address_prefixes bits) {
     return scoped_key{}.address(client, bits);
 }
@@ -158,7 +167,7 @@ scoped_key scoped_key::with(std::string_view name, std::string_view value) const
     const auto is_long = size > limits::max_key_part_bytes;
     const auto digest = is_long ? hash::sha256_hex(value) : std::array<char, 32>{};
     made.make_room(1 + name.size() + 1 + (is_long ? digest.size() : size));
-    if (made.size_ != 0)
+    if (!made.parts().empty())
         made.append(";");
     made.append(name);
     made.append(is_long ? "#" : "=");
@@ -172,10 +181,10 @@ scoped_key scoped_key::with(std::string_view name, std::string_view value) const
 
 /// No scope is named `all`, so a key that begins with this digest cannot equal another key.
 void scoped_key::make_room(std::size_t bytes) noexcept {
-    if (size_ + bytes <= bytes_.size())
+    if (parts().size() + bytes <= limits::plain_key_bytes)
         return;
-    const auto digest = hash::sha256_hex(view());
-    size_ = 0;
+    const auto digest = hash::sha256_hex(parts());
+    size_ = tag_size_;
     append("all#");
     append({digest.data(), digest.size()});
 }

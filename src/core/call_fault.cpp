@@ -56,7 +56,7 @@ constexpr fault_text texts[] = {
     {fault::checks_same_state, "checks: two are for one key under one policy",
      "one check per key and policy"},
     {fault::checks_slots, "checks: the keys are in several hash slots of a cluster",
-     "keys in one slot"},
+     "keys with a common tag: scoped_key::tagged"},
     {fault::multi_verb, "execution_mode::multi: this verb needs a script",
      "allow, peek, charge, refund, reset, wait or allow_many"},
     {fault::multi_together, "execution_mode::multi: allow_all needs a script", "allow_many"},

@@ -5,6 +5,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <colimit/key.hpp>
+#include <colimit/limits.hpp>
 #include <redis/protocol/key_tags.hpp>
 
 #include <algorithm>
@@ -141,6 +143,49 @@ BOOST_AUTO_TEST_CASE(keys_spread_evenly_over_the_tags_also_where_only_their_ends
             few.insert(tags.of(begin + std::to_string(i)));
         BOOST_TEST(few.size() >= 5U);
     }
+}
+
+BOOST_AUTO_TEST_CASE(keys_with_a_common_tag_have_the_tag_of_its_bytes) {
+    constexpr std::size_t long_key = 1'000;
+    for_each_number([](const key_tags& tags) {
+        for (const std::string common : {"", "acme", "user=1", "tag=x", "a=b#c", "\r\n{x}\xff"}) {
+            const auto expected = tags.of(common);
+            for (const auto* const mark : {"tag=", "tag#"})
+                for (const auto& rest :
+                     {std::string{}, std::string{"user=42"}, std::string{";;"},
+                      std::string{"tag=other;global"}, std::string(long_key, 'x')})
+                    BOOST_TEST_REQUIRE(tags.of(mark + common + ";" + rest) == expected);
+        }
+    });
+}
+
+BOOST_AUTO_TEST_CASE(keys_that_only_resemble_one_with_a_common_tag_are_hashed_whole) {
+    for (const std::string key :
+         {"", "t", "tag", "tag=", "tag#", "tag=acme", "tag;", "tag;x;", "tags=acme;user=42",
+          "tag:acme;user=42", " tag=acme;user=42", "TAG=acme;user=42", "user=42;tag=acme;",
+          "{acme}user", "all#tag=acme;"})
+        BOOST_TEST(colimit::redis::deciding_part(key) == key);
+    const auto zero = std::string{"tag\0acme;user=42", 16};
+    BOOST_TEST(colimit::redis::deciding_part(zero) == zero);
+}
+
+BOOST_AUTO_TEST_CASE(keys_of_the_builder_have_the_slot_of_their_tag_and_no_others_one) {
+    const auto tags = key_tags{};
+    const auto part = std::string(colimit::limits::max_key_part_bytes, 'p');
+    for (int i = 0; i < 300; ++i) {
+        const auto tenant = "tenant;" + std::to_string(i);
+        const auto expected = tags.of(colimit::key::global().tagged(tenant));
+        BOOST_TEST_REQUIRE(tags.of(colimit::key::user("u").part(tenant).tagged(tenant)) ==
+                           expected);
+        BOOST_TEST_REQUIRE(tags.of(colimit::key::user(part).part(part).part(part).tagged(tenant)) ==
+                           expected);
+        // Nothing that a client writes into a part is a tag.
+        const auto plain = colimit::key::user("tag=acme;" + std::to_string(i));
+        BOOST_TEST_REQUIRE(colimit::redis::deciding_part(plain) == plain.view());
+    }
+    const auto longest = std::string(2 * part.size(), 't');
+    BOOST_TEST(tags.of(colimit::key::user("1").tagged(longest)) ==
+               tags.of(colimit::key::user("2").tagged(longest)));
 }
 
 BOOST_AUTO_TEST_CASE(each_shard_has_a_tag_of_its_own) {

@@ -86,7 +86,8 @@ BOOST_AUTO_TEST_CASE(a_digest_can_be_computed_again_and_again) {
 }
 
 BOOST_AUTO_TEST_CASE(a_name_is_hashed_by_its_tag_whatever_the_bytes_of_the_key) {
-    for (const std::string key : {"{}", "{other}", "}{", "a}b", "{", "\r\n{x}", "k:{mm}"})
+    for (const std::string key :
+         {"{}", "{other}", "}{", "a}b", "{", "\r\n{x}", "k:{mm}", "tag={x};y", "tag=}{;"})
         BOOST_TEST(redis::hashed_part(name_of(key)) == test::usual_tags.text(test::tag_of(key)));
 }
 
@@ -121,10 +122,17 @@ BOOST_AUTO_TEST_CASE(hostile_bytes_never_make_two_keys_share_a_name) {
         "p:k:",
         ":k:",
         "colimit:{g3}:p:k:foobar",
+        "tag=t;a",
+        "tag#t;a",
+        "tag=t;",
+        "tag=t",
+        "tag=;a",
+        "tag=u;a",
     };
     for (const auto size : {255U, 256U, 257U, 258U})
         for (const auto last : {'x', 'y', '\0'})
-            keys.push_back(std::string(size - 1, 'x') + last);
+            for (const auto* const begin : {"", "tag=t;", "tag=u;"})
+                keys.push_back(begin + std::string(size - 1, 'x') + last);
     // A short key that is spelt as the digest of a long one.
     const auto long_name = name_of(keys.back());
     keys.push_back(long_name.substr(long_name.rfind(':') + 1));

@@ -201,6 +201,9 @@ BOOST_AUTO_TEST_CASE(keys) {
     const auto* const id = "42";
     BOOST_TEST((key::address(endpoint.address()) == key::address("2001:db8::1")));
     BOOST_TEST(key::user(id).route("/login").part("eu").view() == "user=42;route=/login;part=eu");
+    const auto* const tenant = "acme";
+    BOOST_TEST(key::user(id).tagged(tenant).view() == "tag=acme;user=42");
+    BOOST_TEST(key::global().part(tenant).tagged(tenant).view() == "tag=acme;global;part=acme");
     BOOST_TEST((key::user(id) != key::global() && key::user(id).address("::1") != key::user(id)));
 }
 

@@ -34,13 +34,20 @@ namespace ip = boost::asio::ip;
     return text(key::address(client, bits));
 }
 
-/// A scope and its parts, by kind and text, which a key must distinguish.
+/// The kinds of parts.
+enum : int { global_scope, user_scope, route_part, other_part, common_tag };
+
+/// A scope and its parts, by kind and text, which a key must distinguish. A tag comes last.
 using meaning = std::vector<std::pair<int, std::string>>;
 
 [[nodiscard]] scoped_key built(const meaning& m) {
-    auto k = m[0].first == 0 ? key::global() : key::user(m[0].second);
-    for (std::size_t i = 1; i < m.size(); ++i)
-        k = m[i].first == 0 ? k.route(m[i].second) : k.part(m[i].second);
+    auto k = m[0].first == global_scope ? key::global() : key::user(m[0].second);
+    for (std::size_t i = 1; i < m.size(); ++i) {
+        const auto& [kind, bytes] = m[i];
+        k = kind == route_part   ? k.route(bytes)
+            : kind == other_part ? k.part(bytes)
+                                 : k.tagged(bytes);
+    }
     return k;
 }
 
@@ -59,11 +66,13 @@ struct random_meanings {
     }
 
     [[nodiscard]] meaning next() {
-        auto m = meaning{{static_cast<int>(random.below(2)), ""}};
-        if (m[0].first == 1)
+        auto m = meaning{{random.percent(50) ? global_scope : user_scope, ""}};
+        if (m[0].first == user_scope)
             m[0].second = bytes();
         for (auto n = random.below(5); n > 0; --n)
-            m.emplace_back(static_cast<int>(random.below(2)), bytes());
+            m.emplace_back(random.percent(50) ? route_part : other_part, bytes());
+        if (random.percent(50))
+            m.emplace_back(common_tag, bytes());
         return m;
     }
 };
@@ -97,6 +106,36 @@ BOOST_AUTO_TEST_CASE(different_scopes_and_parts_never_give_the_same_bytes) {
     }
     BOOST_TEST(collisions == 0);
     BOOST_TEST(seen.size() > 100'000);
+}
+
+BOOST_AUTO_TEST_CASE(a_tag_is_the_first_part_and_the_last_one_given_whenever_it_is_given) {
+    const auto plain = key::user("a").route("/x").part("eu");
+    BOOST_TEST(text(plain.tagged("t")) == "tag=t;user=a;route=/x;part=eu");
+    BOOST_TEST((key::user("a").tagged("t").route("/x").part("eu") == plain.tagged("t")));
+    BOOST_TEST((plain.tagged("s").tagged("t") == plain.tagged("t")));
+    BOOST_TEST(text(key::global().tagged("")) == "tag=;global");
+    BOOST_TEST(text(key::user("a").tagged("b;c=%")) == "tag=b%3Bc=%25;user=a");
+    BOOST_TEST(text(key::address("::1").tagged("t")) == "tag=t;ip=::/64");
+    const auto long_tag =
+        text(key::user("a").tagged(std::string(limits::max_key_part_bytes + 1, 't')));
+    BOOST_TEST(long_tag.starts_with("tag#"));
+    BOOST_TEST(long_tag.size() == "tag#;user=a"sv.size() + 32);
+}
+
+BOOST_AUTO_TEST_CASE(the_digests_of_long_keys_do_not_depend_on_when_the_tag_is_given) {
+    auto roll = random_meanings{};
+    for (int i = 0; i < 2'000; ++i) {
+        auto m = roll.next();
+        if (m.back().first == common_tag)
+            m.pop_back();
+        for (auto n = 1 + roll.random.below(3); n > 0; --n)
+            m.emplace_back(other_part, std::string(60 + roll.random.below(80), 'p'));
+        const auto tag = std::string(roll.random.below(140), 't');
+        auto first = m;
+        first.insert(first.begin() + 1, {common_tag, tag});
+        m.emplace_back(common_tag, tag);
+        BOOST_TEST_REQUIRE(text(built(first)) == text(built(m)));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(the_order_the_kind_and_the_emptiness_of_parts_count) {

@@ -6,6 +6,10 @@
 // There is a power of two of them, `config::hash_tags`, and their slots are equally far apart:
 // however the masters of a cluster divide the slots into ranges, each has a fair share of the tags.
 // Half as many tags are made by joining neighbours, so keys with one tag stay together.
+//
+// Which tag a key has follows from a hash of its bytes, or of its common tag if it has one. The
+// hash has no secret, because every process that shares counters must compute the same: a client
+// that may choose a whole key may choose its slot, with a common tag or by trying some 64 keys.
 
 #pragma once
 
@@ -20,6 +24,19 @@
 #include <string_view>
 
 namespace colimit::redis {
+
+/// Returns the part of a key that decides its tag: of `tag=common;...` and `tag#common;...`, which
+/// `scoped_key::tagged` writes, `common`; otherwise all of it.
+[[nodiscard]] constexpr std::string_view deciding_part(std::string_view key) noexcept {
+    constexpr std::string_view mark = "tag";
+    if (key.size() <= mark.size() || key.substr(0, mark.size()) != mark)
+        return key;
+    const auto end = key.find(';');
+    const auto is_marked = key[mark.size()] == '=' || key[mark.size()] == '#';
+    if (!is_marked || end == std::string_view::npos)
+        return key;
+    return key.substr(mark.size() + 1, end - mark.size() - 1);
+}
 
 /// The largest number of shards of keys whose state is packed: hashes of a million fields block the
 /// server for a quarter of a second when they expire, and each shard in a batch costs three
@@ -46,9 +63,9 @@ class key_tags {
 
     /// Returns the number of a key's tag.
     /// @param hash FNV-1a of the key
-    [[nodiscard]] std::size_t of([[maybe_unused]] std::string_view key,
-                                 std::uint64_t hash) const noexcept {
-        return at(hash);
+    [[nodiscard]] std::size_t of(std::string_view key, std::uint64_t hash) const noexcept {
+        const auto part = deciding_part(key);
+        return at(part.size() == key.size() ? hash : hash::fnv1a_64(part));
     }
     [[nodiscard]] std::size_t of(std::string_view key) const noexcept {
         return of(key, hash::fnv1a_64(key));
