@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A node of a cluster that is controlled by the test, has all addresses of this machine, and sends
-// each batch to another one of them.
+// batches to other ones of them.
 
 #include <redis/protocol/hash_slot.hpp>
 #include <support/live_limiter.hpp>
 #include <support/script_double.hpp>
+#include <support/usual_tags.hpp>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -15,6 +16,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -22,6 +24,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 BOOST_AUTO_TEST_SUITE(hostile_clusters)
 
@@ -36,18 +40,19 @@ using asio::ip::tcp;
     return "$" + std::to_string(text.size()) + "\r\n" + std::string{text} + "\r\n";
 }
 
-/// It says that it serves all slots, and sends each call elsewhere.
+/// It says that it serves all slots, and answers script calls as the test says.
 class hostile_node {
   public:
-    explicit hostile_node(asio::io_context& context)
-        : acceptor_(context, {asio::ip::address_v4::any(), 0}) {
+    using decide = std::function<std::string(const test::command&)>;
+
+    hostile_node(asio::io_context& context, decide how)
+        : acceptor_(context, {asio::ip::address_v4::any(), 0}), decide_(std::move(how)) {
         asio::co_spawn(context, accept(), asio::detached);
     }
 
     [[nodiscard]] std::string port() const {
         return std::to_string(acceptor_.local_endpoint().port());
     }
-    [[nodiscard]] int redirections() const noexcept { return redirections_; }
 
   private:
     asio::awaitable<void> accept() {
@@ -83,15 +88,20 @@ class hostile_node {
                    "\r\n" + bulk("id");
         if (words.at(2) == "0")
             return std::string{test::permissions_reply};
-        ++redirections_;
-        return "-MOVED " + std::to_string(redis::hash_slot(words.at(3))) + " 127.1." +
-               std::to_string(redirections_ / 256 % 256) + "." +
-               std::to_string(redirections_ % 256) + ":" + port() + "\r\n";
+        return decide_(words);
     }
 
     tcp::acceptor acceptor_;
-    int redirections_ = 0;
+    decide decide_;
 };
+
+/// Sends a script call to the `number`-th address of a network, such as 127.1.
+[[nodiscard]] std::string moved(const test::command& words, const std::string& network, int number,
+                                const std::string& port) {
+    return "-MOVED " + std::to_string(redis::hash_slot(words.at(3))) + " " + network + "." +
+           std::to_string(number / 256 % 256) + "." + std::to_string(number % 256) + ":" + port +
+           "\r\n";
+}
 
 } // namespace
 
@@ -100,7 +110,10 @@ BOOST_AUTO_TEST_CASE(a_node_that_names_ever_new_servers_does_not_take_all_memory
     auto servers = std::set<std::string, std::less<>>{};
     auto c = config{};
     auto context = asio::io_context{1};
-    auto node = hostile_node{context};
+    auto redirections = 0;
+    hostile_node node{context, [&](const test::command& words) {
+                          return moved(words, "127.1", ++redirections, node.port());
+                      }};
     c.server = "redis+cluster://127.0.0.1:" + node.port();
     c.timeout = 300ms;
     c.may_connect = [&](std::string_view host, std::uint16_t /*port*/) {
@@ -111,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_node_that_names_ever_new_servers_does_not_take_all_memory
     const auto rules = policy{"p", gcra(100, 1s)};
     const auto begin = std::chrono::steady_clock::now();
     auto ended = 0;
-    while (node.redirections() < 500) {
+    while (redirections < 500) {
         ended = 0;
         for (auto i = 0; i < 300; ++i)
             limits.allow("k" + std::to_string(i), rules,
@@ -123,9 +136,54 @@ BOOST_AUTO_TEST_CASE(a_node_that_names_ever_new_servers_does_not_take_all_memory
     const auto generations = static_cast<std::size_t>(seconds / 1s) + 1;
     const auto asked_for_the_map = 20 * generations; // at most
     BOOST_TEST(servers.size() <= most_servers * generations + asked_for_the_map);
-    BOOST_TEST_MESSAGE(servers.size() << " servers in " << seconds / 1ms << " ms, "
-                                      << node.redirections() << " redirections");
+    BOOST_TEST_MESSAGE(servers.size() << " servers in " << seconds / 1ms << " ms, " << redirections
+                                      << " redirections");
     BOOST_TEST(limits.last_error().has_value());
+    limits.close();
+}
+
+/// The map is asked for at nodes that have sent one, not at those that redirections name.
+BOOST_AUTO_TEST_CASE(the_map_is_known_again_soon_after_redirections_to_64_silent_servers) {
+    constexpr std::size_t count = redis::key_tags::usual;
+    constexpr auto bound = 5s; // a pause and a reply, on a busy machine; 64 timeouts would be 32 s
+    auto context = asio::io_context{1};
+    const auto silent = tcp::acceptor{context, {asio::ip::address_v4::any(), 0}};
+    const auto silent_port = std::to_string(silent.local_endpoint().port());
+    const auto rules = policy{"p", gcra(100, 1s)};
+    auto script = test::script_double{rules};
+    auto redirections = 0;
+    const auto decide = [&](const test::command& words) {
+        return redirections < int{count} ? moved(words, "127.2", ++redirections, silent_port)
+                                         : script.answer(words);
+    };
+    const auto node = hostile_node{context, decide};
+    auto c = config{};
+    c.server = "redis+cluster://127.0.0.1:" + node.port();
+    c.timeout = 100ms;
+    c.on_failure = failure_mode::error;
+    auto limits = limiter{context.get_executor(), c};
+
+    auto keys = std::vector<std::string>(count); // one in each group
+    for (auto i = 0; std::ranges::any_of(keys, &std::string::empty); ++i) {
+        const auto key = "k" + std::to_string(i);
+        keys[test::tag_of(key)] = key;
+    }
+    auto errors = std::vector<error_code>(count);
+    const auto begin = std::chrono::steady_clock::now();
+    do {
+        auto ended = std::size_t{0};
+        for (std::size_t i = 0; i < count; ++i)
+            limits.allow(keys[i], rules, [&, i](error_code ec, decision /*d*/) {
+                errors[i] = ec;
+                ++ended;
+            });
+        test::run_until(context, [&] { return ended == count; });
+    } while (std::ranges::any_of(errors, &error_code::failed) &&
+             std::chrono::steady_clock::now() - begin < bound);
+    const auto passed = std::chrono::steady_clock::now() - begin;
+    BOOST_TEST_MESSAGE("all slots are served again after " << passed / 1ms << " ms");
+    BOOST_TEST(redirections == int{count});
+    BOOST_TEST((passed < bound));
     limits.close();
 }
 

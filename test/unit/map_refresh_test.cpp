@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -191,7 +192,7 @@ BOOST_AUTO_TEST_CASE(requests_continue_unless_one_is_missing_for_two_pauses_and_
     }
 }
 
-BOOST_AUTO_TEST_CASE(masters_are_asked_in_turn_then_replicas_then_seeds_then_all_again) {
+BOOST_AUTO_TEST_CASE(after_a_failure_a_node_of_another_kind_is_asked_until_all_have_failed) {
     auto refresh = settled();
     auto now = std::int64_t{10 * s};
     refresh.request(now);
@@ -202,12 +203,72 @@ BOOST_AUTO_TEST_CASE(masters_are_asked_in_turn_then_replicas_then_seeds_then_all
             asked.push_back(query.node);
             refresh.on_failure(query.number, now);
         }
-        const auto of = [&](int from, int to) {
-            return std::set<host_port>{asked.begin() + from, asked.begin() + to};
+        const auto kinds = [&] {
+            auto first_letters = std::string{};
+            for (const auto& node : asked)
+                first_letters += node.host.front();
+            return first_letters;
         };
-        BOOST_TEST((of(0, 3) == std::set{master(0), master(1), master(2)}));
-        BOOST_TEST((of(3, 6) == std::set{replica(0), replica(1), replica(2)}));
-        BOOST_TEST((of(6, 8) == std::set{seeds[0], seeds[1]}));
+        BOOST_TEST(kinds() == "mrsmrsmr");
+        BOOST_TEST((std::set<host_port>{asked.begin(), asked.end()}.size() == 8U));
+    }
+}
+
+namespace {
+
+/// Lets 64 replies of MOVED name as many servers, and asks for the map at `now`.
+void redirect_to_others(map_refresh& refresh, std::int64_t now) {
+    for (std::size_t i = 0; i < 64; ++i)
+        BOOST_TEST(refresh.apply_moved(static_cast<std::uint16_t>(i * 256),
+                                       {"x" + std::to_string(i), 1}, now));
+    BOOST_TEST(refresh.map().masters().size() == 67U);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(servers_that_only_redirections_name_are_asked_after_all_others) {
+    auto refresh = settled();
+    auto now = std::int64_t{10 * s};
+    redirect_to_others(refresh, now);
+    for (int round = 0; round < 2; ++round) {
+        auto asked = std::vector<host_port>{};
+        for (int i = 0; i < 8 + 64; ++i) {
+            const auto query = next_query(refresh, now);
+            asked.push_back(query.node);
+            refresh.on_failure(query.number, now);
+        }
+        BOOST_TEST((std::set<host_port>{asked.begin(), asked.end()}.size() == 72U));
+        for (auto i = asked.begin() + 8; i != asked.end(); ++i)
+            BOOST_TEST(i->host.front() == 'x');
+    }
+}
+
+/// However many servers redirections name, and whichever of the known nodes are silent.
+BOOST_AUTO_TEST_CASE(a_map_is_known_after_a_pause_and_a_timeout_for_each_silent_node_asked) {
+    for (std::uint32_t seed = 1; seed <= 100; ++seed) {
+        for (std::size_t dead = 0; dead < 8; ++dead) {
+            auto refresh = settled(seed);
+            constexpr auto begin = 10 * s;
+            auto now = std::int64_t{begin};
+            redirect_to_others(refresh, now);
+            const auto is_dead = [&](const host_port& node) {
+                const auto number = static_cast<std::size_t>(node.host.back() - '0');
+                const auto kind = std::string_view{"mrs"}.find(node.host.front());
+                return node.host.front() == 'x' || kind * 3 + number < dead;
+            };
+            auto silent = std::int64_t{0};
+            auto query = next_query(refresh, now);
+            for (; is_dead(query.node); ++silent)
+                query = next_query(refresh, now);
+            BOOST_TEST(
+                (refresh.on_reply(query.number, map_of(), epoch(5), now) == outcome::changed));
+            BOOST_TEST((refresh.map() == map_of()));
+            BOOST_TEST(now - begin <=
+                       silent * (500 * ms + 75 * ms) + (now - begin) / 16 * silent); // pauses grow
+            BOOST_TEST(silent <= static_cast<std::int64_t>(dead));
+            if (dead <= 3) // the masters only
+                BOOST_TEST(silent <= 1);
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 #include <boost/assert.hpp>
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <span>
 #include <utility>
@@ -55,16 +56,23 @@ std::optional<map_refresh::query> map_refresh::wake(std::int64_t now) {
     return asked_;
 }
 
-/// Returns the next node that has not failed; nullptr if all have.
-const host_port* map_refresh::next_node() const {
-    for (const auto nodes : {map_.masters(), map_.replicas(), std::span{seeds_}}) {
-        for (std::size_t i = 0; i < nodes.size(); ++i) {
-            const auto& node = nodes[(turn_ + i) % nodes.size()];
-            if (!failed_.contains(node))
-                return &node;
-        }
+/// Returns the next of these nodes that has not failed; nullptr if all have.
+const host_port* map_refresh::next_of(std::span<const host_port> nodes) const {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const auto& node = nodes[(turn_ + i) % nodes.size()];
+        if (!failed_.contains(node))
+            return &node;
     }
     return nullptr;
+}
+
+/// Returns the next node that has not failed; nullptr if all have.
+const host_port* map_refresh::next_node() const {
+    const auto kinds = std::array<std::span<const host_port>, 3>{masters_, replicas_, seeds_};
+    for (std::size_t i = 0; i < kinds.size(); ++i)
+        if (const auto* node = next_of(kinds[(failed_.size() + i) % kinds.size()]))
+            return node;
+    return next_of(map_.masters()); // also those that redirections have named
 }
 
 /// Returns whether requests continue: they come at least once for each refresh.
@@ -96,6 +104,8 @@ map_refresh::outcome map_refresh::on_reply(std::uint64_t number, slot_map fresh,
         return outcome::doubtful;
     }
     const auto is_changed = !has_map_ || fresh != map_;
+    masters_.assign(fresh.masters().begin(), fresh.masters().end());
+    replicas_.assign(fresh.replicas().begin(), fresh.replicas().end());
     if (is_changed)
         map_ = std::move(fresh);
     has_map_ = true;

@@ -17,9 +17,16 @@
 // ms) later than is possible, however long the failover takes, and a thousand clients do not occupy
 // the nodes that are left: the two commands cost a node of Redis 7.0 about 50 us.
 //
-// Masters of the current map are asked first, in rotation from a random one; then its replicas, and
-// the seeds, which are the addresses of the configuration. Nodes that failed are left out until all
-// have failed, or no refresh was requested for a period.
+// Masters of the last map that a node sent are asked first, in rotation from a random one. After a
+// failure a replica is next, then one of the seeds, which are the addresses of the configuration,
+// then a master again, and so on: nodes of one kind may have failed together. Nodes that failed are
+// left out until all have failed, or no refresh was requested for a period. Servers that only
+// redirections have named come last: a redirection may be wrong, and a node that is right about a
+// new master has the map, too.
+//
+// So a refresh ends, however many servers redirections name, within a pause and `reply_timeout` for
+// each node that is silent when it is asked: the second one at the latest, if all masters have
+// failed and the replicas have not.
 //
 // Nodes may have different maps for a moment, and a node that is cut off from the others has an old
 // one for as long. CLUSTER SLOTS has no version, so CLUSTER INFO is asked with it: a map is
@@ -38,6 +45,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <span>
 #include <vector>
 
 namespace colimit::redis {
@@ -95,6 +103,7 @@ class map_refresh {
 
   private:
     [[nodiscard]] const host_port* next_node() const;
+    [[nodiscard]] const host_port* next_of(std::span<const host_port> nodes) const;
     [[nodiscard]] bool is_troubled(std::int64_t now) const noexcept;
     void reject(std::int64_t now) noexcept;
     void pause(std::int64_t now);
@@ -102,6 +111,8 @@ class map_refresh {
     map_refresh_settings settings_;
     std::vector<host_port> seeds_;
     slot_map map_;
+    std::vector<host_port> masters_;  ///< of the last map that was taken, before redirections
+    std::vector<host_port> replicas_; ///< the same
     bool has_map_ = false;
     std::optional<std::uint64_t> epoch_; ///< of the map's node, if that said it
 
