@@ -7,6 +7,7 @@
 #include <limiter/limiter_core.hpp>
 #include <limiter/redis_settings.hpp>
 #include <redis/cluster/redirection.hpp>
+#include <redis/cluster/slot_map_reader.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -30,9 +31,6 @@ constexpr std::int64_t release_pause = 1'000'000;
 constexpr std::size_t most_masters = 1'000;
 /// A node that is asked for the map answers within this time, however long calls may take.
 constexpr std::int64_t longest_map_timeout = 500'000;
-
-/// The map of a cluster in which each slot is a range of its own, with many replicas.
-constexpr redis::resp::reply_bounds map_bounds{.nodes = 1'000'000, .bytes = 32'000'000};
 
 /// Returns the largest number of nodes: one for each group of keys, and as many that are about to
 /// be left. So not even nodes that name ever new ones in redirections make this process grow
@@ -65,7 +63,7 @@ redis::map_finder_settings cluster_backend::finder_settings() const {
     made.connection.session.executes_calls = false;
     made.connection.ping_interval = 0;
     made.connection.long_bulks = redis::resp::decoder::long_bulks::empty;
-    made.connection.reply_bounds = map_bounds;
+    made.connection.reply_bounds = redis::map_bounds;
     return made;
 }
 
