@@ -39,6 +39,10 @@ class cluster_backend final : public redis_backend,
     cluster_backend(limiter_core& core, const config& settings, const redis::address& where);
 
     void open() override { finder_.open(); }
+    void start(operation& op, std::string_view key, const policy_pointer* policy) override {
+        op.kind == call_kind::ready ? start_ready(op)
+                                    : start_on(node_for(op, key, policy), op, key, policy);
+    }
     [[nodiscard]] health_state state() const noexcept override;
 
   private:
@@ -54,7 +58,7 @@ class cluster_backend final : public redis_backend,
     };
 
     [[nodiscard]] redis_node& node_for(const operation& op, std::string_view key,
-                                       const policy_pointer* policy) override;
+                                       const policy_pointer* policy);
     [[nodiscard]] bool is_ready() override;
     [[nodiscard]] std::optional<errc> refusal() const noexcept override;
     void close(bool now) noexcept override;

@@ -30,10 +30,9 @@ redis_backend::redis_backend(limiter_core& core, const config& settings, std::st
 
 // Calls
 
-void redis_backend::start(operation& op, std::string_view key, const policy_pointer* policy) {
-    if (op.kind == call_kind::ready)
-        return start_ready(op);
-    if (const auto ec = node_for(op, key, policy).submit(op, key, policy); ec)
+void redis_backend::start_on(redis_node& node, operation& op, std::string_view key,
+                             const policy_pointer* policy) {
+    if (const auto ec = node.submit(op, key, policy); ec)
         core_.complete(op, ec);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Redis or Valkey behind a limiter: what is the same for one server, for the master that Sentinels
-// name, and for the nodes of a cluster. Each call goes to one node; where, a derived class decides.
+// name, and for the nodes of a cluster. Each call goes to one node, which a derived class chooses.
 
 #pragma once
 
@@ -24,7 +24,6 @@ class limiter_core;
 
 class redis_backend : public backend, protected node_owner {
   public:
-    void start(operation& op, std::string_view key, const policy_pointer* policy) final;
     void cancel(operation& op, error_code why) final;
     [[nodiscard]] bool is_sent(const operation& op) const noexcept final {
         return op.kind != call_kind::ready && redis::call_queue::is_sent(op);
@@ -38,9 +37,6 @@ class redis_backend : public backend, protected node_owner {
   protected:
     redis_backend(limiter_core& core, const config& settings, std::string password);
 
-    /// Returns the node that takes a call.
-    [[nodiscard]] virtual redis_node& node_for(const operation& op, std::string_view key,
-                                               const policy_pointer* policy) = 0;
     /// Returns whether `ready` completes.
     [[nodiscard]] virtual bool is_ready() = 0;
     /// Returns why no call can be decided until the configuration changes, if that is so.
@@ -56,6 +52,11 @@ class redis_backend : public backend, protected node_owner {
         return nodes_.emplace_back(core_, std::move(settings), problems,
                                    static_cast<node_owner&>(*this), now_);
     }
+    /// Starts a call of `ready`.
+    void start_ready(operation& op);
+    /// Starts any other call.
+    void start_on(redis_node& node, operation& op, std::string_view key,
+                  const policy_pointer* policy);
     /// Ends the calls of `ready` if they can be ended.
     void update_ready() noexcept;
 
@@ -71,7 +72,6 @@ class redis_backend : public backend, protected node_owner {
     void on_wait(const redis_node& node) noexcept final;
     [[nodiscard]] std::int64_t next_event() const noexcept final { return reports_.next_event(); }
 
-    void start_ready(operation& op);
     void end_ready(error_code ec) noexcept;
     [[nodiscard]] bool leave_reservation_behind(operation& op) noexcept;
 

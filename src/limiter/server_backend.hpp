@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <memory>
+#include <string_view>
 
 namespace colimit::detail {
 
@@ -17,15 +18,14 @@ class server_backend final : public redis_backend, private redis::finder_owner {
     server_backend(limiter_core& core, const config& settings, const redis::address& where);
 
     void open() override { finder_ ? finder_->open() : connection().open(); }
+    void start(operation& op, std::string_view key, const policy_pointer* policy) override {
+        op.kind == call_kind::ready ? start_ready(op) : start_on(nodes_.front(), op, key, policy);
+    }
     [[nodiscard]] health_state state() const noexcept override {
         return nodes_.front().connection().state();
     }
 
   private:
-    [[nodiscard]] redis_node& node_for(const operation& /*op*/, std::string_view /*key*/,
-                                       const policy_pointer* /*policy*/) override {
-        return nodes_.front();
-    }
     [[nodiscard]] bool is_ready() override { return connection().is_ready(); }
     [[nodiscard]] std::optional<errc> refusal() const noexcept override;
     void close(bool now) noexcept override;
