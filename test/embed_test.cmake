@@ -13,7 +13,7 @@ set(failed FALSE)
 
 # Embeds the script `a` from a template, its sheets `one` and `two`, as they are written before.
 function(embed_template result)
-    execute_process(COMMAND ${CMAKE_COMMAND} -D OUTPUT=${folder}/out.cpp -P ${embed}
+    execute_process(COMMAND ${CMAKE_COMMAND} -D OUTPUT=${folder}/out.cpp -D LIBRARY=lib -P ${embed}
             -- a t.lua.in:one:two
         WORKING_DIRECTORY ${folder} RESULT_VARIABLE code OUTPUT_QUIET ERROR_VARIABLE said)
     string(REGEX REPLACE "[ \n]+" " " said "${said}")
@@ -70,6 +70,34 @@ expect_error("@a@\n" "\n--@block a\n1\n--@ block c\n2\n" ""
 expect_error("@a@\n" "\n--@blockade\n1\n" "" "t/one.lua: '--@blockade' does not begin")
 expect_error("@a@ @B@\n" "\n--@block a\n1\n" ""
     "t.lua.in:one:two: an @ that is not part of a hole")
+
+# Returns the version that is part of the names in the library, whose text is checked.
+function(library_version template result)
+    write_parts("${template}" "" "")
+    embed_template(said)
+    file(READ ${folder}/lib.lua library)
+    file(READ ${folder}/a.lua script)
+    string(REGEX MATCH "^#!lua name=lib_([0-9a-f]+)\n" _ "${library}")
+    set(version "${CMAKE_MATCH_1}")
+    string(FIND "${library}" "local function a(redis, KEYS, ARGV)
+${script}end
+redis.register_function('lib_a_${version}', function(KEYS, ARGV) return a(redis, KEYS, ARGV) end)
+redis.register_function{function_name = 'lib_a_${version}_if_full', flags = {'allow-oom'},
+    callback = function(KEYS, ARGV) return a(on_full_server(), KEYS, ARGV) end}
+" at)
+    if(NOT code EQUAL 0 OR version STREQUAL "" OR at EQUAL -1)
+        complain("the library is:\n${library}")
+    endif()
+    set(${result} "${version}" PARENT_SCOPE)
+endfunction()
+
+library_version("return 1 -- one\n" one)
+library_version("return 1 -- the first\n" commented)
+library_version("return 2 -- one\n" two)
+if(NOT one STREQUAL commented OR one STREQUAL two)
+    complain("the versions of different texts, or of the same text: ${one} ${commented} ${two}")
+endif()
+
 file(REMOVE ${folder}/t/two.lua)
 embed_template(said)
 if(code EQUAL 0 OR NOT said MATCHES "t/two.lua: the file does not exist")

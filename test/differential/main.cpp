@@ -227,6 +227,9 @@ int run(int argc, char** argv) {
     auto folder = std::string{};
     auto brief = false;
     app.add_option("--scripts", folder, "check.lua or seen.lua, to be compared instead");
+    auto as_functions = false;
+    app.add_flag("--functions", as_functions, "calls the scripts as functions")
+        ->excludes("--scripts");
     app.add_flag("--brief", brief, "says that they differ, without the smallest history");
     CLI11_PARSE(app, argc, argv);
 
@@ -234,7 +237,7 @@ int run(int argc, char** argv) {
     if (address.empty())
         address = own.emplace().address();
     auto server = test::raw_client{address};
-    const auto run = scripts{server, folder};
+    const auto run = scripts{server, folder, as_functions};
     const auto tenth = operations / 10;
     return comparison{server, run, seed, brief}.run(operations - 3 * tenth) &&
                    compare_packed(server, run, tenth, seed) &&

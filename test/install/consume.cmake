@@ -18,6 +18,9 @@ if(way STREQUAL "find_package")
     # What an earlier version installed must not hide that a file is missing now.
     file(REMOVE_RECURSE ${prefix})
     run(${CMAKE_COMMAND} --install ${build} --prefix ${prefix})
+    if(NOT EXISTS ${prefix}/share/colimit/colimit.lua)
+        message(FATAL_ERROR "the library of functions is not installed")
+    endif()
     list(APPEND configure_options -D CMAKE_PREFIX_PATH=${prefix})
 else()
     # The library is compiled again; that it can be is all that is asked.

@@ -4,6 +4,7 @@
 // and a function may use 60 variables of those around it. Each script must stay far from these
 // limits, so that a new kind of rule does not meet them.
 
+#include <support/function_library.hpp>
 #include <support/raw_client.hpp>
 #include <support/redis_server.hpp>
 
@@ -28,6 +29,16 @@ constexpr int spare_upvalues = 12;
     for (int i = 0; i < more; ++i)
         text += "local spare_" + std::to_string(i) + " = 0\n";
     return text + std::string{script.body};
+}
+
+/// The library, in which each script has further locals.
+[[nodiscard]] std::string library_with_more_locals(int more) {
+    auto text = test::function_library_text();
+    const auto head = std::string_view{"(redis, KEYS, ARGV)\n"}; // of a script's function
+    for (auto at = text.find(head); at != std::string::npos; at = text.find(head, at + 1))
+        for (int i = 0; i < more; ++i)
+            text.insert(at + head.size(), "local spare_" + std::to_string(i) + " = 0\n");
+    return text;
 }
 
 /// The script with functions of parts that use some of the variables around them.
@@ -56,6 +67,17 @@ BOOST_AUTO_TEST_CASE(each_script_has_room_for_sixty_more_locals) {
     auto client = server.connect();
     check_room(client, redis::check_script);
     check_room(client, redis::seen_script);
+}
+
+BOOST_AUTO_TEST_CASE(each_function_has_room_for_sixty_more_locals) {
+    const test::redis_server server;
+    auto client = server.connect();
+    const auto load = [&](int more) {
+        return client({"FUNCTION", "LOAD", "REPLACE", library_with_more_locals(more)});
+    };
+    const auto reply = load(spare_locals);
+    BOOST_TEST(!reply.is_error(), reply.text);
+    BOOST_TEST(load(200).text.find("local variables") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(each_part_has_room_for_twelve_more_variables_of_others) {

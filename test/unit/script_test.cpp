@@ -39,4 +39,19 @@ BOOST_AUTO_TEST_CASE(a_script_is_embedded_whole) {
     BOOST_TEST(script.body.ends_with("\n"));
 }
 
+/// The version is that of the whole library, so one of another version has none of its functions.
+BOOST_AUTO_TEST_CASE(each_script_is_a_function_of_the_library_with_its_version) {
+    using namespace colimit::redis;
+    const auto library = std::string{function_library};
+    BOOST_REQUIRE(library.starts_with("colimit_"));
+    const auto version = library.substr(std::string_view{"colimit"}.size());
+    BOOST_TEST(version.size() == 13U);
+    BOOST_TEST(version.find_first_not_of("_0123456789abcdef") == std::string::npos);
+    BOOST_TEST(check_script.function == "colimit_check" + version);
+    BOOST_TEST(seen_script.function == "colimit_seen" + version);
+    BOOST_TEST(permissions_script.function == "colimit_permissions" + version);
+    for (const auto* s : {&check_script, &seen_script, &permissions_script})
+        BOOST_TEST(s->function_if_full == std::string{s->function} + "_if_full");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
