@@ -17,6 +17,7 @@ std::string reference_script(const conditions& c);
 
 measurement reference(const conditions& c);
 measurement redis_uniform(const conditions& c);
+measurement redis_function(const conditions& c);
 measurement redis_packed(const conditions& c);
 measurement redis_zipf(const conditions& c);
 measurement redis_hot_key(const conditions& c);
@@ -59,6 +60,7 @@ measurement redis_shared_by(const conditions& c) {
 inline constexpr auto scenarios = std::to_array<scenario>({
     {"reference", reference, ""},
     {"redis_uniform", redis_uniform, "reference"},
+    {"redis_function", redis_function, "redis_uniform"},
     {"redis_packed", redis_packed, "reference"},
     {"redis_zipf", redis_zipf, "reference"},
     {"redis_hot_key", redis_hot_key, "reference"},

@@ -11,6 +11,8 @@
 #include <boost/asio/write.hpp>
 
 #include <array>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -66,6 +68,12 @@ int server::process() const {
 
 void server::forget_keys() const {
     ask({"FLUSHALL", "SYNC"});
+}
+
+void server::load_functions() const {
+    auto file = std::ifstream{COLIMIT_LIBRARY, std::ios::binary};
+    const auto text = std::string{std::istreambuf_iterator<char>{file}, {}};
+    ask({"FUNCTION", "LOAD", "REPLACE", text});
 }
 
 std::string server::load_script(std::string_view body) const {

@@ -26,6 +26,8 @@ class server {
     [[nodiscard]] int process() const;
     /// Deletes all keys, so that those of one scenario cost the next one nothing.
     void forget_keys() const;
+    /// Loads the library of functions that this build would install.
+    void load_functions() const;
     /// Returns the script's SHA-1.
     [[nodiscard]] std::string load_script(std::string_view body) const;
 

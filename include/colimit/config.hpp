@@ -24,6 +24,24 @@ namespace colimit {
 enum class execution_mode : std::uint8_t {
     /// With a script: every rule and verb, atomically. A denied call writes nothing.
     script,
+    /// With the same script as functions that an administrator has loaded, for servers where EVAL
+    /// and SCRIPT LOAD are forbidden (Redis 7.0 or Valkey 7.2 and later): everything that `script`
+    /// can do, on the same keys. Both modes may be used at a time, and share their counts.
+    ///
+    /// The file `share/colimit/colimit.lua` is the library of these functions. `redis-cli -x
+    /// FUNCTION LOAD REPLACE < colimit.lua` loads it: on the server; behind Sentinel on the master,
+    /// whose replicas copy it; in a cluster on each master. Servers save it with their data. The
+    /// names in it contain its version, so libraries of several versions may be loaded at a time:
+    /// load the new one before the first process that needs it starts.
+    ///
+    ///   - If a server lacks the library of this version, `ready` fails with `errc::invalid_config`
+    ///     and `limiter::last_error` names the library. Calls end with this code in every failure
+    ///     mode, uncharged. The server is tried again after each longest pause between attempts to
+    ///     connect, times four; so once the library is loaded, the limiter works.
+    ///   - If the library is deleted later, calls wait until it is loaded again or until they know
+    ///     that it is missing, which takes a new connection. None is executed twice.
+    ///   - A server that refuses all writes calls no function: peek and denials fail there, too.
+    function,
     /// With MULTI, for servers without scripting. Sliding logs and fixed windows only; no script is
     /// ever sent.
     ///
@@ -60,7 +78,8 @@ enum class execution_mode : std::uint8_t {
     ///     are lost; if it is set back by less, they last longer by that time. A fixed window lasts
     ///     for at most one more period then.
     ///
-    /// The two modes use different keys and share no counts. The user must be allowed to run ECHO,
+    /// This mode uses other keys than the others and shares no counts with them. The user must be
+    /// allowed to run ECHO,
     /// TIME, CLIENT ID, MULTI, EXEC, ZADD, ZREM, ZREMRANGEBYSCORE, ZREVRANGE, ZCOUNT, PTTL and
     /// PEXPIRE; without one of them `ready` fails with `errc::auth_failed`. Policies that count
     /// denied calls, and refund and reset of logs, also need ZREMRANGEBYRANK. Fixed windows also
@@ -190,8 +209,8 @@ struct config {
     /// charged. Each takes about 1 KiB and its key.
     std::size_t max_waiting = 65'536;
 
-    /// Whether calls are executed with a script, or with MULTI where scripting is off. It makes no
-    /// difference to `memory:`.
+    /// Whether calls are executed with a script, with functions where EVAL is forbidden, or with
+    /// MULTI where scripting is off. It makes no difference to `memory:`.
     execution_mode mode = colimit::execution_mode::script;
 
     /// The number of different keys per script call, or of calls per write with

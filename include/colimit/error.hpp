@@ -60,7 +60,8 @@ enum class errc {
     invalid_key,
     /// A configuration or server address is not valid; the exception says what and where. Calls end
     /// with it if the Sentinels know no master with the name in the address, and none was known
-    /// before; `limiter::last_error` has the names that they know.
+    /// before; `limiter::last_error` has the names that they know. They also end with it if the
+    /// server lacks the library that `execution_mode::function` needs. Nothing was charged.
     invalid_config,
     /// The server at a `redis://` address is a node of a cluster that does not serve the key's hash
     /// slot: the reply was MOVED, ASK or CROSSSLOT, or no node serves the slot. With a

@@ -129,7 +129,7 @@ struct statistics {
     std::uint64_t merged = 0;
     /// Scripts that were sent with SCRIPT LOAD: two per handshake, one for the checks and one for
     /// the user's permissions, and one whenever a server did not have a script that a call needs.
-    /// The server counts the same in INFO commandstats. None in `execution_mode::multi`.
+    /// The server counts the same in INFO commandstats. None in other execution modes.
     std::uint64_t script_loads = 0;
     /// Bytes written to the socket, and read from it.
     std::uint64_t bytes_out = 0;

@@ -20,7 +20,7 @@ namespace colimit {
 
 /// Found by argument-dependent lookup, so not in the unnamed namespace.
 [[nodiscard]] static std::string_view to_string(execution_mode m) noexcept {
-    return name_of(m, {"script", "multi"});
+    return name_of(m, {"script", "function", "multi"});
 }
 
 namespace {
@@ -97,7 +97,8 @@ void check_hash_tags(std::size_t count) {
 
 void check_enumerators(const config& settings) {
     check_enumerator([] { return "config::mode"; }, settings.mode,
-                     {execution_mode::script, execution_mode::multi}, errc::invalid_config);
+                     {execution_mode::script, execution_mode::function, execution_mode::multi},
+                     errc::invalid_config);
     check_failure_mode([] { return "config::on_failure"; }, settings.on_failure,
                        errc::invalid_config);
 }

@@ -43,7 +43,7 @@ constexpr std::size_t handlers_per_thread = 32;
 }
 
 [[nodiscard]] std::optional<deny_cache> make_deny_cache(const config& c, bool has_server) {
-    if (!has_server || c.deny_cache == 0 || c.mode != execution_mode::script || c.clock)
+    if (!has_server || c.deny_cache == 0 || c.mode == execution_mode::multi || c.clock)
         return std::nullopt;
     return std::optional<deny_cache>{std::in_place, c.deny_cache,
                                      std::chrono::microseconds{c.deny_cache_max_age}.count(),

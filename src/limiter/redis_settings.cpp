@@ -27,6 +27,11 @@ constexpr std::int64_t longest_sentinel_timeout = 1'000'000;
     return a.kind == redis::address::kind::sentinel;
 }
 
+[[nodiscard]] redis::script_command command_of(const config& c) noexcept {
+    using redis::script_command;
+    return c.mode == execution_mode::function ? script_command::fcall : script_command::evalsha;
+}
+
 [[nodiscard]] redis::session_settings session_settings_of(const config& c,
                                                           const redis::address& a) {
     return {.role = is_behind_sentinel(a) ? redis::server_role::master : redis::server_role::any,
@@ -38,6 +43,7 @@ constexpr std::int64_t longest_sentinel_timeout = 1'000'000;
                 c.prefix + ":{" + std::string{redis::key_tags{c.hash_tags}.text(0)} + "}:probe",
             .protocol = c.resp_version,
             .transactions = c.mode == execution_mode::multi,
+            .command = command_of(c),
             .connect_timeout = in_us(c.connect_timeout),
             .reconnect_delay_min = in_us(c.reconnect_delay_min),
             .reconnect_delay_max = in_us(c.reconnect_delay_max),
@@ -71,6 +77,7 @@ constexpr std::int64_t longest_sentinel_timeout = 1'000'000;
             .max_in_flight = c.max_in_flight,
             .minimum_ttl_ms = c.min_key_ttl.count(),
             .first_nonce = first_nonce(),
+            .command = command_of(c),
             .grace = in_us(c.timeout),
             .clock = steady_now};
 }

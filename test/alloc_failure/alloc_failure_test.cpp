@@ -11,6 +11,7 @@
 #include <alloc_failure/failing_new.hpp>
 #include <redis/protocol/hash_slot.hpp>
 #include <redis/protocol/key.hpp>
+#include <support/function_library.hpp>
 #include <support/live_limiter.hpp>
 #include <support/redis_cluster.hpp>
 #include <support/sentinel_group.hpp>
@@ -63,6 +64,7 @@ struct way {
 };
 
 const auto by_script = way{execution_mode::script, bucket, test::every_kind};
+const auto by_function = way{execution_mode::function, bucket, test::every_kind};
 const auto by_transaction = way{execution_mode::multi, log, test::transaction_kinds};
 const auto of_window = way{execution_mode::multi, window, test::window_kinds};
 
@@ -334,6 +336,13 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_script_may_fail) {
 BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_by_transaction_may_fail) {
     fail_each_on_a_server(by_transaction);
     fail_each_on_a_server(of_window);
+}
+
+BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_with_functions_may_fail) {
+    const auto server = test::redis_server{};
+    auto look = server.connect();
+    test::load_function_library(look);
+    fail_each_on(server, settings(server.address(), execution_mode::function), by_function);
 }
 
 // (What the system's resolver allocates does not fail.)

@@ -8,6 +8,7 @@
 #include <allocation/counted_allocations.hpp>
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
+#include <support/function_library.hpp>
 #include <support/redis_server.hpp>
 #include <support/tls_server.hpp>
 
@@ -253,6 +254,15 @@ BOOST_AUTO_TEST_CASE(many_coroutines_on_redis_allocate_nothing) {
     auto m = meter{};
     await_calls(server.address(), 256, m);
     m.check("256 coroutines, Redis");
+}
+
+BOOST_AUTO_TEST_CASE(many_coroutines_that_call_functions_allocate_nothing) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    test::load_function_library(look);
+    auto m = meter{};
+    await_calls(patient(server.address(), execution_mode::function), rules, 256, m);
+    m.check("256 coroutines, Redis, functions");
 }
 
 BOOST_AUTO_TEST_CASE(many_coroutines_on_packed_states_allocate_nothing) {

@@ -4,26 +4,28 @@
 // accepts: with every verb and every kind of state nothing grows, calls that would grow it fail,
 // and those that return quota succeed.
 
+#include <support/function_library.hpp>
 #include <support/live_limiter.hpp>
 #include <support/rules_of_every_kind.hpp>
 
 #include <colimit/bloom_filter.hpp>
 
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-BOOST_AUTO_TEST_SUITE(full_server)
+// Not an anonymous one: GCC warns where coroutines of data test cases capture its types.
+namespace colimit::full_server_test {
 
-namespace {
-
-using namespace colimit;
 using namespace colimit::test;
 using namespace std::chrono_literals;
 
@@ -48,6 +50,28 @@ void fill(raw_client& look) {
 void empty(raw_client& look) {
     look.must({"CONFIG", "SET", "maxmemory", "0"});
 }
+
+constexpr auto with_functions = {false, true};
+
+/// A server, with the library if functions are called, and limiters on it.
+struct tested_server {
+    explicit tested_server(bool with_functions) : functions(with_functions) {
+        if (functions)
+            load_function_library(look);
+    }
+    [[nodiscard]] std::unique_ptr<live> open() const {
+        auto l = std::make_unique<live>(server.address(), [this](config& c) {
+            c.deny_cache = 0;
+            c.mode = functions ? execution_mode::function : execution_mode::script;
+        });
+        l->run([&]() -> asio::awaitable<void> { (void)co_await l->ready(); });
+        return l;
+    }
+
+    bool functions;
+    redis_server server;
+    raw_client look = server.connect();
+};
 
 using result = std::optional<error_code>;
 
@@ -118,12 +142,14 @@ using growing = std::function<void(live&, const std::string&, const policy&, cal
     return all;
 }
 
-BOOST_AUTO_TEST_CASE(no_verb_of_any_kind_adds_a_key) {
-    const redis_server server;
-    auto look = server.connect();
+BOOST_AUTO_TEST_SUITE(full_server)
+
+BOOST_DATA_TEST_CASE(no_verb_of_any_kind_adds_a_key, with_functions) {
+    auto tested = tested_server{sample};
+    auto& look = tested.look;
     for (const auto& p : every_policy()) {
-        auto l = live{server.address(), [](config& c) { c.deny_cache = 0; }};
-        l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
+        const auto opened = tested.open();
+        auto& l = *opened;
         for (const auto& verb : every_growing_verb(p)) {
             look.must({"FLUSHALL"});
             fill(look);
@@ -139,12 +165,12 @@ BOOST_AUTO_TEST_CASE(no_verb_of_any_kind_adds_a_key) {
 }
 
 /// The removals of some keys come before the growth of others, in one batch.
-BOOST_AUTO_TEST_CASE(nothing_grows_behind_what_shrinks) {
-    const redis_server server;
-    auto look = server.connect();
+BOOST_DATA_TEST_CASE(nothing_grows_behind_what_shrinks, with_functions) {
+    auto tested = tested_server{sample};
+    auto& look = tested.look;
     for (const auto& p : every_policy()) {
-        auto l = live{server.address(), [](config& c) { c.deny_cache = 0; }};
-        l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
+        const auto opened = tested.open();
+        auto& l = *opened;
         for (const auto& verb : every_growing_verb(p)) {
             look.must({"FLUSHALL"});
             auto before = calls{l};
@@ -190,12 +216,12 @@ BOOST_AUTO_TEST_CASE(nothing_grows_behind_what_shrinks) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_filter_makes_no_block) {
-    const redis_server server;
-    auto look = server.connect();
+BOOST_DATA_TEST_CASE(a_filter_makes_no_block, with_functions) {
+    auto tested = tested_server{sample};
+    auto& look = tested.look;
     const auto filter = bloom_filter{"ids", {.capacity = 1'000'000}};
-    auto l = live{server.address()};
-    l.run([&]() -> asio::awaitable<void> { (void)co_await l.ready(); });
+    const auto opened = tested.open();
+    auto& l = *opened;
     fill(look);
     auto made = calls{l};
     for (int i = 0; i < 50; ++i)
@@ -207,4 +233,4 @@ BOOST_AUTO_TEST_CASE(a_filter_makes_no_block) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-} // namespace
+} // namespace colimit::full_server_test

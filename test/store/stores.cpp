@@ -11,6 +11,8 @@
 #include <core/compiled_policy.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
+#include <support/function_library.hpp>
+#include <support/readme_acl.hpp>
 #include <support/redis_cluster.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -212,6 +214,18 @@ class asked_limiter final : public open_limiter {
     return one;
 }
 
+/// The address of a user of the server who may call functions, which are loaded.
+[[nodiscard]] const std::string& address_for_functions() {
+    static const auto address = [] {
+        load_function_library(look());
+        auto rules = readme_acl("function");
+        rules.emplace_back("~elsewhere:*"); // some policies have this prefix
+        set_user(look(), "function", rules);
+        return "unix://function:pw@" + server().socket();
+    }();
+    return address;
+}
+
 [[nodiscard]] config settings_of(store_kind kind, std::chrono::milliseconds least_ttl) {
     auto settings = config{};
     settings.timeout = std::chrono::seconds{10}; // deadlines are the subject of other tests
@@ -219,10 +233,14 @@ class asked_limiter final : public open_limiter {
     settings.on_failure = failure_mode::error; // another store's answer would hide this one's
     settings.min_key_ttl = least_ttl;
     settings.resp_version = kind == store_kind::redis_resp2 ? 2 : 3;
+    if (kind == store_kind::redis_function)
+        settings.mode = execution_mode::function;
     if (kind == store_kind::cluster)
         settings.server = "redis+cluster://" + cluster().endpoint(0);
     else if (kind == store_kind::redis_tcp)
         settings.server = server().address();
+    else if (kind == store_kind::redis_function)
+        settings.server = address_for_functions();
     else if (kind != store_kind::memory)
         settings.server = server().unix_address();
     return settings;
@@ -231,16 +249,16 @@ class asked_limiter final : public open_limiter {
 } // namespace
 
 std::ostream& operator<<(std::ostream& out, store_kind k) {
-    constexpr std::string_view names[] = {"local_limiter", "memory:",    "redis, RESP3",
-                                          "redis, RESP2",  "redis, TCP", "redis, packed",
-                                          "redis cluster"};
+    constexpr std::string_view names[] = {"local_limiter", "memory:",      "redis, RESP3",
+                                          "redis, RESP2",  "redis, TCP",   "redis, FCALL",
+                                          "redis, packed", "redis cluster"};
     return out << names[static_cast<std::size_t>(k)];
 }
 
 std::vector<store_kind> every_store() {
     return {store_kind::local,       store_kind::memory,    store_kind::redis_resp3,
-            store_kind::redis_resp2, store_kind::redis_tcp, store_kind::packed,
-            store_kind::cluster};
+            store_kind::redis_resp2, store_kind::redis_tcp, store_kind::redis_function,
+            store_kind::packed,      store_kind::cluster};
 }
 
 std::vector<store_kind> every_unpacked() {
@@ -250,12 +268,13 @@ std::vector<store_kind> every_unpacked() {
 }
 
 std::vector<store_kind> every_redis() {
-    return {store_kind::redis_resp3, store_kind::redis_resp2, store_kind::redis_tcp};
+    return {store_kind::redis_resp3, store_kind::redis_resp2, store_kind::redis_tcp,
+            store_kind::redis_function};
 }
 
 std::vector<store_kind> every_limiter() {
     return {store_kind::memory, store_kind::redis_resp3, store_kind::redis_resp2,
-            store_kind::redis_tcp};
+            store_kind::redis_tcp, store_kind::redis_function};
 }
 
 decision open_limiter::must(const answer& got) {

@@ -42,12 +42,14 @@ enum class store_kind : std::uint8_t {
     redis_resp3,
     redis_resp2,
     redis_tcp,
+    redis_function,
     packed,
     cluster
 };
 
 std::ostream& operator<<(std::ostream& out, store_kind k);
 
+/// `redis_function` calls functions, as a user with only the permissions that README.md lists.
 /// `packed` is Redis by RESP3, asked by policies whose states are packed wherever their rules can
 /// be.
 [[nodiscard]] std::vector<store_kind> every_store();

@@ -136,8 +136,9 @@ BOOST_AUTO_TEST_CASE(an_enumeration_has_only_its_enumerators) {
     using colimit::failure_mode;
     BOOST_TEST(reason({.mode = colimit::execution_mode::multi,
                        .on_failure = failure_mode::error}) == "not refused");
-    BOOST_TEST(reason({.mode = static_cast<colimit::execution_mode>(2)}) ==
-               "config::mode: not an enumerator (got 2, expected script, multi)");
+    BOOST_TEST(reason({.mode = colimit::execution_mode::function}) == "not refused");
+    BOOST_TEST(reason({.mode = static_cast<colimit::execution_mode>(3)}) ==
+               "config::mode: not an enumerator (got 3, expected script, function, multi)");
     BOOST_TEST(reason({.on_failure = static_cast<failure_mode>(255)}) ==
                "config::on_failure: not an enumerator (got 255, expected local, allow, deny, "
                "error)");

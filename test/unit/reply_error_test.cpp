@@ -33,6 +33,10 @@ BOOST_AUTO_TEST_CASE(a_forgotten_script_is_sent_again) {
           recovery::resend_with_script);
 }
 
+BOOST_AUTO_TEST_CASE(a_server_without_the_library_ran_nothing_and_is_left) {
+    check("ERR Function not found", errc::invalid_config, recovery::leave_unloaded);
+}
+
 BOOST_AUTO_TEST_CASE(a_server_that_is_busy_with_itself_ran_nothing_and_stays_connected) {
     check("LOADING Redis is loading the dataset in memory", errc::unavailable,
           recovery::server_busy);

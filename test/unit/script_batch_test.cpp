@@ -258,7 +258,7 @@ BOOST_FIXTURE_TEST_CASE(taken_back_it_is_encoded_without_those_who_left_meanwhil
 
 BOOST_FIXTURE_TEST_CASE(with_the_script_it_is_loaded_and_evaluated_in_one_go, fixture) {
     add("a");
-    batch.with_script = true;
+    batch.in_second_form = true;
     const auto sent = encode();
     BOOST_REQUIRE(sent.size() == 2U);
     BOOST_TEST((sent[0] == test::command{"SCRIPT", "LOAD", std::string{redis::check_script.body}}));

@@ -111,6 +111,87 @@ BOOST_FIXTURE_TEST_CASE(without_sentinel_a_read_only_server_ends_its_calls, fixt
     BOOST_TEST(op.ended(errc::unavailable));
 }
 
+constexpr std::string_view no_function = "-ERR Function not found\r\n";
+
+[[nodiscard]] std::vector<script_call> function_calls(std::string bytes) {
+    auto calls = std::vector<script_call>{};
+    for (const auto& words : test::commands_of(std::move(bytes))) {
+        BOOST_TEST(words.at(0) == "FCALL");
+        BOOST_TEST(words.at(1) == redis::check_script.function);
+        calls.emplace_back(words);
+    }
+    return calls;
+}
+
+/// The next handshake finds out whether the library is there again.
+BOOST_AUTO_TEST_CASE(batches_whose_function_was_deleted_wait_for_the_next_connection) {
+    auto f = fixture{{.prefix = "t",
+                      .batch_size = 2,
+                      .batches_in_flight = 2,
+                      .command = redis::script_command::fcall}};
+    auto errors = permission_reports{};
+    f.queue.report_to(errors);
+    f.ask_all({"a", "b", "c", "d", "e"});
+    const auto first = function_calls(f.write());
+    BOOST_REQUIRE(first.size() == 2U);
+    for (auto i = 0; i < 2; ++i)
+        BOOST_TEST((f.reply(no_function) == redis::recovery::leave_unloaded));
+    BOOST_TEST(!f.queue.expects_reply());
+    BOOST_TEST(f.take_done().empty());
+    BOOST_TEST(errors.codes.empty()); // the handshake reports it, if it is still so
+    f.queue.lose_connection(f.position);
+    f.position = 0;
+    f.queue.begin_connection({});
+    const auto again = function_calls(f.write());
+    BOOST_REQUIRE(again.size() == 2U);
+    for (auto i = 0U; i < 2; ++i) {
+        BOOST_TEST(again[i].keys == first[i].keys, boost::test_tools::per_element());
+        BOOST_TEST((f.reply(f.server.answer(again[i]).bytes()) == redis::recovery::keep));
+    }
+    const auto last = function_calls(f.write());
+    BOOST_TEST((f.reply(f.server.answer(last.at(0)).bytes()) == redis::recovery::keep));
+    BOOST_TEST(std::ranges::all_of(f.ops, &fake_operation::is_allowed));
+}
+
+/// The server has executed nothing of it, and the twin decides for each key what it can do.
+BOOST_AUTO_TEST_CASE(a_batch_for_a_full_server_is_sent_again_once_to_the_function_for_it) {
+    constexpr std::string_view full =
+        "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    for (const auto is_decided : {true, false}) {
+        auto f = fixture{{.prefix = "t", .command = redis::script_command::fcall}};
+        auto& op = f.ask("a");
+        BOOST_TEST(function_calls(f.write()).size() == 1U);
+        BOOST_TEST((f.reply(full) == redis::recovery::resend_with_script));
+        BOOST_TEST(op.is_held);
+        const auto again = test::commands_of(f.write());
+        BOOST_REQUIRE(again.size() == 1U);
+        BOOST_TEST(again[0].at(0) == "FCALL");
+        BOOST_TEST(again[0].at(1) == redis::check_script.function_if_full);
+        const auto answer = f.server.answer(script_call{again[0]}).bytes();
+        BOOST_TEST(
+            (f.reply(is_decided ? std::string_view{answer} : full) == redis::recovery::keep));
+        BOOST_TEST((is_decided ? op.is_allowed() : op.ended(errc::server_error)));
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_script_is_not_sent_again_to_a_full_server, fixture) {
+    auto& op = ask("a");
+    (void)write();
+    BOOST_TEST((reply("-OOM command not allowed when used memory > 'maxmemory'.\r\n") ==
+                redis::recovery::keep));
+    BOOST_TEST(op.ended(errc::server_error));
+}
+
+/// No server replies NOSCRIPT to FCALL; where EVAL is forbidden, it is never sent.
+BOOST_AUTO_TEST_CASE(a_function_is_never_sent_as_a_script) {
+    auto f = fixture{{.prefix = "t", .command = redis::script_command::fcall}};
+    auto& op = f.ask("a");
+    BOOST_TEST(function_calls(f.write()).size() == 1U);
+    BOOST_TEST((f.reply(noscript) != redis::recovery::keep));
+    BOOST_TEST(op.ended(errc::unavailable));
+    BOOST_TEST(f.write() == "");
+}
+
 BOOST_FIXTURE_TEST_CASE(a_batch_whose_script_was_forgotten_is_sent_again_with_its_text, fixture) {
     auto& op = ask("a");
     (void)write();

@@ -159,7 +159,7 @@ void connection::move_to(address where) {
         return open();
     }
     if (!is_leaving_)
-        begin_leaving();
+        begin_leaving(recovery::reconnect);
     if (!is_ready() || !owes_reply())
         leave();
     wait();
@@ -185,15 +185,16 @@ void connection::await_address(errc why) {
 
 /// Sends nothing more. The replies that the server owes are awaited for a moment, as calls whose
 /// replies are lost have an unknown outcome.
-void connection::begin_leaving() {
+void connection::begin_leaving(recovery why) {
     is_leaving_ = true;
+    left_for_ = why;
     leave_by_ = now_ + std::min(timeout_ / 4, longest_farewell);
 }
 
 void connection::leave() {
     attempt([this] {
         if (!next_address_)
-            return lose(recovery::leave_read_only);
+            return lose(left_for_);
         perform(session_.moved(now_));
         is_leaving_ = false; // there was no connection
     });
@@ -319,10 +320,11 @@ bool connection::read_reply(std::string_view bytes) {
     }
     const auto is_pong = liveness_.is_ping_owed() || breaker_.is_probing();
     const auto needs = is_pong ? read_pong(bytes) : read_answer(bytes);
-    if (needs == recovery::leave_read_only && may_move_ && !is_leaving_)
-        begin_leaving();
+    const auto may_wait = needs == recovery::leave_read_only || needs == recovery::leave_unloaded;
+    if (!is_leaving_ && may_wait && (may_move_ || needs == recovery::leave_unloaded))
+        begin_leaving(needs);
     const auto is_usable = needs < recovery::reconnect;
-    if (is_leaving_ && (is_usable || needs == recovery::leave_read_only)) {
+    if (is_leaving_ && (is_usable || may_wait)) {
         if (!owes_reply())
             leave();
         return is_leaving_;

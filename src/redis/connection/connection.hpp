@@ -167,7 +167,7 @@ class connection final : private stream_events {
     void send_handshake();
     void serve();
     void disconnect();
-    void begin_leaving();
+    void begin_leaving(recovery why);
     void leave();
     void lose(recovery why, errc error = errc::unavailable);
     void lose(error_code why);
@@ -214,9 +214,10 @@ class connection final : private stream_events {
     std::int64_t timeout_;
     std::int64_t now_ = 0;
 
-    std::optional<address> next_address_; ///< to which the next attempt connects
-    bool is_leaving_ = false;             ///< the connection ends when no reply is outstanding
-    std::int64_t leave_by_ = 0;           ///< or at this time
+    std::optional<address> next_address_;     ///< to which the next attempt connects
+    bool is_leaving_ = false;                 ///< the connection ends when no reply is outstanding
+    std::int64_t leave_by_ = 0;               ///< or at this time
+    recovery left_for_ = recovery::reconnect; ///< why, if there is no next address
 
     std::string out_;             ///< being written
     std::uint64_t handed_ = 0;    ///< bytes passed to the socket on this connection

@@ -11,11 +11,12 @@
 //
 // The handshake is sent in two writes: HELLO with the credentials and SELECT; then SCRIPT LOAD,
 // because a server disconnects clients that send more than 16 KB before they have authenticated. If
-// scripts are off, it is one write with the commands that transactions need: ECHO (which a server
-// that is loading its dataset refuses, like a call), CLIENT ID, INFO server, TIME, and the probe of
-// the user's permissions. A Sentinel gets only HELLO. If the server does not know HELLO, the
-// handshake is repeated in RESP2; if it is loading its dataset, the handshake is repeated later, on
-// the same connection.
+// scripts are functions, the second write loads nothing, and its reply shows whether the server has
+// their library. If scripts are off, it is one write with the commands that transactions need: ECHO
+// (which a server that is loading its dataset refuses, like a call), CLIENT ID, INFO server, TIME,
+// and the probe of the user's permissions. A Sentinel gets only HELLO. If the server does not know
+// HELLO, the handshake is repeated in RESP2; if it is loading its dataset, the handshake is
+// repeated later, on the same connection.
 
 #pragma once
 
@@ -26,6 +27,7 @@
 #include <redis/protocol/error_sink.hpp>
 #include <redis/protocol/reply_error.hpp>
 #include <redis/protocol/resp.hpp>
+#include <redis/protocol/script.hpp>
 
 #include <boost/assert.hpp>
 
@@ -58,7 +60,8 @@ struct session_settings {
     int database = 0;
     std::string probe_key = {}; ///< a key with the prefix, of no policy, for testing permissions
     int protocol = 3;
-    bool transactions = false;  ///< load no script, and test the commands that transactions need
+    bool transactions = false; ///< load no script, and test the commands that transactions need
+    script_command command = script_command::evalsha; ///< what runs scripts; fcall: load none
     bool executes_calls = true; ///< else no script is loaded, and no permission tested
     std::int64_t connect_timeout = 1'000'000; ///< microseconds, as the following
     std::int64_t reconnect_delay_min = 10'000;
@@ -196,6 +199,8 @@ class session {
         return !settings_.transactions && settings_.executes_calls;
     }
     void append_queries(std::string& out);
+    void append_script_loads(std::string& out);
+    void report_refusal(const reply_error& meaning, std::string_view text);
     void record_error(step s, std::string_view text);
     [[nodiscard]] bool has_connection() const noexcept {
         return connected_ || state_ == session_state::connecting;

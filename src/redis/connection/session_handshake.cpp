@@ -59,14 +59,11 @@ void session::append_handshake(std::string& out) {
     if (tests_for_tls())
         return (void)out.append(client_hello);
     if (authenticated_) {
-        resp::append_command(out, {"SCRIPT", "LOAD", check_script.body});
-        expect(step::load);
-        // With EVALSHA, as calls are; EVAL is only needed when a server has forgotten the script.
-        resp::append_command(out, {"SCRIPT", "LOAD", permissions_script.body});
-        expect(step::load);
-        script_loads_ += 2;
-        loads_ = 0;
-        resp::append_command(out, {"EVALSHA", permissions_script.sha1, "0", settings_.probe_key});
+        if (settings_.command != script_command::fcall)
+            append_script_loads(out);
+        // With the command of calls; EVAL is only needed when a server has forgotten the script.
+        const auto words = words_of(settings_.command, permissions_script);
+        resp::append_command(out, {words.command, words.script, "0", settings_.probe_key});
         return expect(step::permissions);
     }
     if (protocol_ == 3) {
@@ -96,6 +93,15 @@ void session::append_handshake(std::string& out) {
         resp::append_command(out, {"INFO", "server"});
         expect(step::info);
     }
+}
+
+void session::append_script_loads(std::string& out) {
+    for (const auto* s : {&check_script, &permissions_script}) {
+        resp::append_command(out, {"SCRIPT", "LOAD", s->body});
+        expect(step::load);
+    }
+    script_loads_ += 2;
+    loads_ = 0;
 }
 
 void session::append_queries(std::string& out) {
@@ -155,6 +161,22 @@ bool session::record_time(std::optional<std::int64_t> time, std::int64_t now) {
     return time.has_value();
 }
 
+/// Reports an error reply, with what to do if the reply does not say it.
+void session::report_refusal(const reply_error& meaning, std::string_view text) {
+    if (meaning.recovery == recovery::leave_unloaded)
+        return report(meaning.code,
+                      "the server lacks the function library " + std::string{function_library} +
+                          ": load share/colimit/colimit.lua with FUNCTION LOAD; it replied:",
+                      text);
+    if (authenticated_ && settings_.command == script_command::fcall &&
+        text.starts_with("ERR unknown command"))
+        return report(meaning.code,
+                      "execution_mode::function needs FCALL, which Redis has since 7.0 and Valkey "
+                      "since 7.2; the server replied:",
+                      text);
+    report(meaning.code, text);
+}
+
 void session::record_error(step s, std::string_view text) {
     if (s == step::info)
         return; // there are substitutes for commands that may be denied
@@ -169,14 +191,13 @@ void session::record_error(step s, std::string_view text) {
     if (result_ == handshake_result::old_server)
         return; // the commands after HELLO were not meant for such a server
     const auto meaning = classify(text);
-    report(meaning.code, text);
+    report_refusal(meaning, text);
     const auto passes = begins_with_any(text, {"LOADING", "BUSY", "MASTERDOWN"});
     result_ = std::max(result_, passes ? handshake_result::not_yet : handshake_result::refused);
     if (passes)
         return;
-    error_ = meaning.code == errc::auth_failed || meaning.code == errc::unavailable
-                 ? meaning.code
-                 : errc::server_error;
+    const auto is_kept = meaning.code == errc::unavailable || is_refusal(meaning.code);
+    error_ = is_kept ? meaning.code : errc::server_error;
     const auto is_late = meaning.recovery == recovery::reconnect_late ||
                          meaning.recovery == recovery::leave_read_only ||
                          error_ != errc::unavailable;
@@ -184,12 +205,13 @@ void session::record_error(step s, std::string_view text) {
 }
 
 /// A server that cannot run this script now may run others later, unless it replies that the user
-/// has no permission, or that it is busy.
+/// has no permission, that it has no such function, or that it is busy. A function is not even
+/// called while the server is read-only.
 void session::record_permission_error(std::string_view text) {
-    if (is_key_denial(text))
-        return end_probe("", text);
     const auto meaning = classify(text);
-    if (meaning.code == errc::auth_failed || meaning.recovery == recovery::server_busy)
+    if (is_key_denial(text) || meaning.recovery == recovery::leave_read_only)
+        return end_probe("", text);
+    if (is_refusal(meaning.code) || meaning.recovery == recovery::server_busy)
         record_error(step::permissions, text);
 }
 

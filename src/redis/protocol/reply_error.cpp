@@ -18,6 +18,7 @@ struct entry {
 
 constexpr std::array entries{
     entry{"NOSCRIPT", {errc::unavailable, recovery::resend_with_script}},
+    entry{"ERR Function not found", {errc::invalid_config, recovery::leave_unloaded}},
     entry{"LOADING", {errc::unavailable, recovery::server_busy}},
     entry{"BUSY", {errc::unavailable, recovery::server_busy}},
     entry{"MASTERDOWN", {errc::unavailable, recovery::server_busy}},

@@ -25,6 +25,9 @@ enum class recovery : std::uint8_t {
     reconnect,
     /// As `reconnect`: the server is read-only, and another one may be at its address soon.
     leave_read_only,
+    /// As `reconnect`, after the replies that the server owes: it has executed nothing, as it lacks
+    /// the function library. The next handshake reports that, if it is still so.
+    leave_unloaded,
     /// As `reconnect`, but after a longer pause: the server is full or rejects this client.
     reconnect_late,
 };

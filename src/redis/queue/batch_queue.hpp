@@ -6,6 +6,7 @@
 #pragma once
 
 #include <redis/protocol/key_tags.hpp>
+#include <redis/protocol/script.hpp>
 #include <redis/queue/call_queue.hpp>
 
 #include <algorithm>
@@ -29,6 +30,7 @@ struct queue_settings {
     std::size_t max_in_flight = 65'536; ///< calls
     std::int64_t minimum_ttl_ms = 0;
     std::uint64_t first_nonce = 1;
+    script_command command = script_command::evalsha; ///< with scripts: what runs them
     /// Whether a batch may only have keys of one group, before any server has said so.
     bool is_cluster = false;
     /// Whether calls that were rejected because the server is read-only wait for the next

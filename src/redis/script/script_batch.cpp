@@ -63,7 +63,7 @@ void script_batch::start(const policy_pointer& policy, std::int64_t clock, std::
     live_ = 0;
     plain_ = true;
     encoded = false;
-    with_script = asking = false;
+    in_second_form = asking = false;
     redirections = 0;
 }
 

@@ -19,6 +19,7 @@
 #include <redis/protocol/key.hpp>
 #include <redis/protocol/reply_error.hpp>
 #include <redis/protocol/resp.hpp>
+#include <redis/protocol/script.hpp>
 #include <redis/queue/call_batch.hpp>
 
 #include <array>
@@ -106,9 +107,11 @@ class script_batch final : public batch_of<script_call> {
     /// Called if the server executed nothing of it: it is encoded again, without withdrawn calls.
     void take_back() noexcept;
 
-    /// Appends the command with the script's digest; before it SCRIPT LOAD with its whole text if
-    /// `with_script`, then ASKING if `asking`.
-    void encode(std::string& out, std::string_view min_key_ttl);
+    /// Appends the command that runs the script, with SCRIPT LOAD before it if that is EVAL, then
+    /// ASKING if `asking`.
+    /// @param how its first form
+    void encode(std::string& out, std::string_view min_key_ttl,
+                script_command how = script_command::evalsha);
 
     /// The contents that were encoded.
     struct contents {
@@ -139,7 +142,7 @@ class script_batch final : public batch_of<script_call> {
     std::optional<key_failure> failure;
 
     std::uint32_t replies_before = 0; ///< of SCRIPT LOAD, and of ASKING after it
-    bool with_script = false;         ///< the server does not have the script: send its text too
+    bool in_second_form = false;      ///< the server has rejected the first one
     bool asking = false;              ///< the node serves its keys only after ASKING
     std::size_t redirections = 0;     ///< to other nodes, since it was made or has waited
 

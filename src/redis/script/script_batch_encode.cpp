@@ -4,7 +4,6 @@
 
 #include <base/bytes.hpp>
 #include <core/rule_kind.hpp>
-#include <redis/protocol/script.hpp>
 #include <redis/script/script_batch.hpp>
 #include <redis/script/wire.hpp>
 
@@ -167,7 +166,7 @@ void script_batch::append_fields(std::string& out) {
         resp::append_bulk(out, key_bytes(entries_[i]));
 }
 
-void script_batch::encode(std::string& out, std::string_view min_key_ttl) {
+void script_batch::encode(std::string& out, std::string_view min_key_ttl, script_command how) {
     encoded = true;
     const auto& run = policy_->filter ? seen_script : check_script;
     scratch_.clear();
@@ -175,7 +174,8 @@ void script_batch::encode(std::string& out, std::string_view min_key_ttl) {
         scratch_.reserve(members_.capacity() + calls_.capacity() * call_bytes);
     order_keys();
     sent_ = append_calls(scratch_);
-    if (with_script)
+    const auto form = in_second_form ? second_form(how) : how;
+    if (form == script_command::eval)
         resp::append_command(out, {"SCRIPT", "LOAD", run.body});
     if (asking)
         resp::append_command(out, {"ASKING"});
@@ -186,8 +186,9 @@ void script_batch::encode(std::string& out, std::string_view min_key_ttl) {
         policies += p->wire;
     }
     resp::append_array(out, keys + 8U + (is_joint() ? 1U : is_packed() ? 1U + sent_.keys : 0U));
-    resp::append_bulk(out, with_script ? "EVAL" : "EVALSHA");
-    resp::append_bulk(out, with_script ? run.body : run.sha1);
+    const auto words = words_of(form, run);
+    resp::append_bulk(out, words.command);
+    resp::append_bulk(out, words.script);
     resp::append_bulk(out, detail::decimal{keys});
     is_packed() ? append_shards(out) : policy_->filter ? append_bitmaps(out) : append_keys(out);
     resp::append_bulk(out, is_joint() ? policies : policy_->wire);

@@ -132,12 +132,13 @@ error_code script_queue::submit_checks(detail::operation& op) {
 void script_queue::write(std::string& out, std::uint64_t stream_position, std::int64_t now) {
     is_full_ = false;
     send_waiting(out, stream_position - out.size(), now, 0, [&](script_batch& b) {
-        b.replies_before = (b.with_script ? 1U : 0U) + (b.asking ? 1U : 0U);
-        b.encode(out, minimum_ttl_);
+        const auto loads = b.in_second_form && settings_.command == script_command::evalsha;
+        b.replies_before = (loads ? 1U : 0U) + (b.asking ? 1U : 0U);
+        b.encode(out, minimum_ttl_, settings_.command);
         const auto& sent = b.sent();
         counted.add(sent.keys, sent.calls);
         counted.merged += sent.calls - sent.entries;
-        counted.script_loads += b.with_script ? 1U : 0U;
+        counted.script_loads += loads ? 1U : 0U;
     });
 }
 
@@ -175,7 +176,7 @@ bool script_queue::redirect_head(std::string_view error) {
         divide_head();
     while (in_flight_.begin() != last) {
         auto& part = in_flight_.front();
-        part.with_script = false;
+        part.in_second_form = false;
         part.is_returned = true;
         part.asking = to.asking;
         part.redirections = to.redirections;
@@ -211,7 +212,7 @@ void script_queue::divide_head() {
 
 void script_queue::move_batch(batches::iterator b, script_queue& to) noexcept {
     close_to_calls(*b);
-    b->with_script = b->asking = false;
+    b->in_second_form = b->asking = false;
     to.take_over(*this, waiting_, b);
 }
 
@@ -222,8 +223,14 @@ recovery script_queue::fail_head(std::string_view text) {
         return recovery::keep;
     if (meaning.code == errc::wrong_node && learn_of_cluster(text))
         return recovery::keep;
-    if (meaning.recovery == recovery::resend_with_script && !b.with_script) {
-        b.with_script = true;
+    if (meaning.recovery == recovery::leave_unloaded) {
+        return_head();
+        return recovery::leave_unloaded;
+    }
+    const auto may_be_repeated = settings_.command == script_command::evalsha
+                                     ? meaning.recovery == recovery::resend_with_script
+                                     : text.starts_with("OOM ");
+    if (may_be_repeated && !std::exchange(b.in_second_form, true)) {
         return_head();
         return recovery::resend_with_script;
     }
@@ -278,7 +285,7 @@ std::optional<recovery> script_queue::read_reply_of(script_batch& head, const re
 void script_queue::lose_connection(std::uint64_t sent) {
     for (auto* list : {&in_flight_, &waiting_})
         for (auto& b : *list)
-            b.with_script = false; // the next connection's handshake loads it
+            b.in_second_form = false; // the next connection's handshake loads the script
     batch_queue::lose_connection(sent);
 }
 
