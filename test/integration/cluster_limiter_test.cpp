@@ -3,16 +3,14 @@
 // A limiter on a real cluster: which node decides a call, while slots move, masters fail and nodes
 // freeze; and addresses that are wrong.
 
+#include "cluster_load.hpp"
 #include "problems.hpp"
 
-#include <redis/protocol/hash_slot.hpp>
-#include <redis/protocol/key.hpp>
 #include <support/certificates.hpp>
 #include <support/live_limiter.hpp>
 #include <support/redis_cluster.hpp>
 #include <support/usual_tags.hpp>
 
-#include <boost/asio/co_spawn.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -31,80 +29,14 @@ namespace {
 using namespace std::chrono_literals;
 using namespace colimit;
 namespace asio = boost::asio;
+using test::address_of;
+using test::keys_on;
 using test::live;
 using test::redis_cluster;
+using test::slot_of;
+using load = test::cluster_load;
 
 const auto three_per_hour = policy{"three", sliding_log(3, 1h)};
-
-[[nodiscard]] std::string address_of(const redis_cluster& c,
-                                     const std::string& scheme = "redis+cluster://") {
-    auto hosts = std::string{};
-    for (const auto& e : c.endpoints())
-        hosts += (hosts.empty() ? "" : ",") + e;
-    return scheme + hosts;
-}
-
-/// Keys in the slots of one node, each in another slot.
-[[nodiscard]] std::vector<std::string> keys_on(const redis_cluster& c, std::size_t node,
-                                               std::size_t count) {
-    auto found = std::vector<std::string>{};
-    auto slots = std::vector<std::size_t>{};
-    for (auto i = 0; found.size() < count; ++i) {
-        auto key = "key" + std::to_string(i);
-        const auto slot = test::slot_of(key);
-        if (c.owner(slot) == node && std::ranges::find(slots, slot) == slots.end()) {
-            slots.push_back(slot);
-            found.push_back(std::move(key));
-        }
-    }
-    return found;
-}
-
-/// Callers that each ask for their own keys, one after the other, until told to stop.
-struct load {
-    void start(live& l, std::size_t callers, std::vector<std::string> on, policy p) {
-        keys = std::move(on);
-        admitted.resize(keys.size());
-        for (std::size_t i = 0; i < callers; ++i)
-            asio::co_spawn(l.context, call_on(l, i, p), test::rethrow);
-    }
-    asio::awaitable<void> end() {
-        ends = true;
-        co_await test::until([this] { return running == 0; });
-    }
-    asio::awaitable<void> until_decided(int more) {
-        const auto enough = decided + more;
-        co_await test::until([this, enough] { return decided >= enough; });
-    }
-
-    std::vector<std::string> keys;
-    std::vector<int> admitted; ///< of each key
-    int decided = 0;
-    int unknown = 0;
-    std::vector<std::string> others;
-
-  private:
-    asio::awaitable<void> call_on(live& l, std::size_t next, policy p) {
-        ++running;
-        while (!ends) {
-            const auto i = next++ % keys.size();
-            const auto [ec, d] = co_await l.allow(keys[i], p);
-            if (!ec) {
-                ++decided;
-                admitted[i] += d.allowed() ? 1 : 0;
-            } else if (ec == errc::outcome_unknown) {
-                ++unknown;
-            } else {
-                others.push_back(ec.message());
-                co_await test::pause_for(1ms); // to not fill the processor
-            }
-        }
-        --running;
-    }
-
-    bool ends = false;
-    int running = 0;
-};
 
 } // namespace
 
@@ -160,7 +92,7 @@ void check_migration(const rule& r, int limit, bool calls_while_moving) {
     };
     decide(200);
     for (const auto& key : keys) {
-        const auto slot = test::slot_of(key);
+        const auto slot = slot_of(key);
         c.begin_migration(slot, 0, 1);
         while (c.move_keys(slot, 0, 1, 1) != 0)
             if (calls_while_moving)
@@ -181,7 +113,7 @@ void check_migration(const rule& r, int limit, bool calls_while_moving) {
     BOOST_TEST(all.admitted == std::vector<int>(keys.size(), limit),
                boost::test_tools::per_element());
     for (const auto& key : keys)
-        BOOST_TEST(c.owner(test::slot_of(key)) == 1U);
+        BOOST_TEST(c.owner(slot_of(key)) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(slots_move_under_load_and_every_call_is_decided_exactly_once) {
@@ -230,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_killed_master_is_replaced_by_its_replica) {
             c.kill(victim);
             co_await elsewhere.until_decided(100);
         });
-        while (c.owner(test::slot_of(on_it.keys.front())) == victim)
+        while (c.owner(slot_of(on_it.keys.front())) == victim)
             l.run([&]() -> asio::awaitable<void> { co_await elsewhere.until_decided(20); });
         l.run([&]() -> asio::awaitable<void> {
             co_await on_it.until_decided(100);
@@ -320,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_forbidden_node_is_not_connected_to) {
 BOOST_AUTO_TEST_CASE(a_slot_without_an_owner_is_named) {
     auto c = redis_cluster{{.arguments = {"--cluster-require-full-coverage", "no"}}};
     const auto key = keys_on(c, 0, 1).front();
-    const auto slot = std::to_string(test::slot_of(key));
+    const auto slot = std::to_string(slot_of(key));
     for (std::size_t i = 0; i < c.size(); ++i)
         c.connect(i).must({"CLUSTER", "DELSLOTS", slot});
     auto l = live{address_of(c), [](config& s) { s.timeout = 150ms; }};

@@ -7,15 +7,13 @@
 #include "problems.hpp"
 
 #include <colimit/bloom_filter.hpp>
-#include <hash/fnv1a.hpp>
-#include <redis/protocol/hash_slot.hpp>
-#include <redis/protocol/key.hpp>
 #include <support/function_library.hpp>
 #include <support/live_limiter.hpp>
 #include <support/readme_acl.hpp>
 #include <support/redis_cluster.hpp>
 #include <support/rules_of_every_kind.hpp>
 #include <support/sentinel_group.hpp>
+#include <support/usual_tags.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -232,7 +230,7 @@ void append(rules_of_user& to, std::string_view row) {
         node.must({"ACL", "LOG", "RESET"});
         set_user(node, "app", rules);
     }
-    const auto slot = std::size_t{redis::hash_slot(redis::tag(redis::tag_of(hash::fnv1a_64("k"))))};
+    const auto slot = std::size_t{test::slot_of("k")};
     const auto owner = c.owner(slot);
     const auto other = (owner + 1) % c.size();
     c.begin_migration(slot, owner, other);

@@ -89,6 +89,11 @@ bool cluster_node::has_flag(std::string_view flag) const {
     return ("," + flags + ",").find("," + std::string{flag} + ",") != std::string::npos;
 }
 
+bool cluster_node::serves(std::size_t slot) const {
+    return std::ranges::any_of(
+        slots, [slot](const auto& r) { return r.first <= slot && slot <= r.second; });
+}
+
 std::vector<cluster_node> parse_cluster_nodes(std::string_view text) {
     auto nodes = std::vector<cluster_node>{};
     auto lines = std::istringstream{std::string{text}};
@@ -123,6 +128,8 @@ std::unique_ptr<redis_cluster::node> redis_cluster::start_node() const {
     constexpr auto attempts = 5;
     for (auto i = 1;; ++i) {
         auto made = std::make_unique<node>();
+        if (wanted_.own_hosts)
+            made->host = "127.0.0." + std::to_string(2 + nodes_.size());
         made->port = free_cluster_port();
         do
             made->bus_port = free_cluster_port();
@@ -130,7 +137,7 @@ std::unique_ptr<redis_cluster::node> redis_cluster::start_node() const {
         auto arguments = std::vector<std::string>{
             wanted_.tls ? "--tls-port" : "--port", std::to_string(made->port), "--cluster-enabled",
             "yes", "--cluster-port", std::to_string(made->bus_port), "--cluster-announce-ip",
-            "127.0.0.1", "--cluster-node-timeout", "1000",
+            made->host, "--cluster-node-timeout", "1000",
             // Replicas are in step at once.
             "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"};
         if (wanted_.tls)
@@ -138,8 +145,8 @@ std::unique_ptr<redis_cluster::node> redis_cluster::start_node() const {
                                                "--tls-ca-cert-file", wanted_.tls_ca});
         arguments.insert(arguments.end(), wanted_.arguments.begin(), wanted_.arguments.end());
         try {
-            made->server = std::make_unique<redis_server>(
-                redis_server_options{.tls = wanted_.tls, .arguments = std::move(arguments)});
+            made->server = std::make_unique<redis_server>(redis_server_options{
+                .host = made->host, .tls = wanted_.tls, .arguments = std::move(arguments)});
             made->id = made->server->connect().must({"CLUSTER", "MYID"}).text;
             return made;
         } catch (const std::runtime_error&) { // another program may have taken a port
@@ -161,7 +168,7 @@ void redis_cluster::make_cluster() {
     for (std::size_t i = 0; i < size(); ++i) {
         auto own = connect(i);
         for (std::size_t other = i + 1; other < size(); ++other)
-            own.must({"CLUSTER", "MEET", "127.0.0.1", std::to_string(port(other)),
+            own.must({"CLUSTER", "MEET", host(other), std::to_string(port(other)),
                       std::to_string(nodes_[other]->bus_port)});
     }
     await([this] {
@@ -181,7 +188,7 @@ void redis_cluster::make_cluster() {
 }
 
 std::string redis_cluster::endpoint(std::size_t i) const {
-    return "127.0.0.1:" + std::to_string(port(i));
+    return host(i) + ':' + std::to_string(port(i));
 }
 
 std::vector<std::string> redis_cluster::endpoints() const {
@@ -305,51 +312,18 @@ void redis_cluster::await_agreement() {
 std::size_t redis_cluster::owner(std::size_t slot) const {
     const auto asked = std::ranges::find_if(nodes_, [](const auto& n) { return n->is_running; });
     const auto known = known_by(static_cast<std::size_t>(asked - nodes_.begin()));
-    const auto found = std::ranges::find_if(known, [slot](const cluster_node& n) {
-        return std::ranges::any_of(
-            n.slots, [slot](const auto& r) { return r.first <= slot && slot <= r.second; });
-    });
+    const auto found =
+        std::ranges::find_if(known, [slot](const cluster_node& n) { return n.serves(slot); });
     if (found == known.end())
         return size();
     const auto at = std::ranges::find_if(nodes_, [&](const auto& n) { return n->id == found->id; });
     return static_cast<std::size_t>(at - nodes_.begin());
 }
 
-void redis_cluster::begin_migration(std::size_t slot, std::size_t from, std::size_t to) {
-    const auto number = std::to_string(slot);
-    connect(to).must({"CLUSTER", "SETSLOT", number, "IMPORTING", id(from)});
-    connect(from).must({"CLUSTER", "SETSLOT", number, "MIGRATING", id(to)});
-}
-
-std::size_t redis_cluster::move_keys(std::size_t slot, std::size_t from, std::size_t to,
-                                     std::size_t most) {
-    auto source = connect(from);
-    const auto keys =
-        source.must({"CLUSTER", "GETKEYSINSLOT", std::to_string(slot), std::to_string(most)});
-    for (const auto& key : keys.elements)
-        source.must({"MIGRATE", "127.0.0.1", std::to_string(port(to)), key.text, "0", "5000"});
-    return keys.elements.size();
-}
-
-void redis_cluster::end_migration(std::size_t slot, std::size_t from, std::size_t to) {
-    const auto assign = [&](std::size_t i) {
-        connect(i).must({"CLUSTER", "SETSLOT", std::to_string(slot), "NODE", id(to)});
-    };
-    assign(to); // first, or the source could hear of the former owner again
-    assign(from);
-    for (std::size_t i = 0; i < size(); ++i) {
-        if (i == from || i == to || !is_running(i))
-            continue;
-        if (connect(i).must({"ROLE"}).elements.at(0).text == "master")
-            assign(i);
-    }
-}
-
-void redis_cluster::migrate_slot(std::size_t slot, std::size_t from, std::size_t to) {
-    begin_migration(slot, from, to);
-    while (move_keys(slot, from, to) > 0) {
-    }
-    end_migration(slot, from, to);
+bool redis_cluster::owns(std::size_t node, std::size_t slot) const {
+    const auto known = known_by(node);
+    const auto own = std::ranges::find(known, id(node), &cluster_node::id);
+    return own != known.end() && own->serves(slot);
 }
 
 } // namespace colimit::test

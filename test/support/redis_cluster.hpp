@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A private cluster for the duration of a test: masters with their replicas, each a redis_server on
-// a free port of 127.0.0.1. Node i is a master if i < masters; replicas follow, in the order of
-// their masters.
+// a free port of 127.0.0.1, or of an address of its own. Node i is a master if i < masters;
+// replicas follow, in the order of their masters.
 //
 //     redis_cluster cluster{{.masters = 3, .replicas = 1}};
 //     limiter l{executor, cluster.address(0)};
@@ -15,6 +15,12 @@
 //     cluster.begin_migration(slot, 0, 1);       // 0 replies ASK for keys that it does not have
 //     cluster.move_keys(slot, 0, 1, 10);         // TRYAGAIN for several keys of which one is there
 //     cluster.end_migration(slot, 0, 1);         // 0 replies MOVED
+//
+// or, on servers that can, as a whole, with a pause of writes at the end:
+//
+//     cluster.order_whole_migration(slot, 0, 1);
+//     while (!cluster.owns(1, slot)) {
+//     }
 
 #pragma once
 
@@ -38,6 +44,8 @@ struct redis_cluster_options {
     std::optional<identity> tls = {};
     /// The file of the CA that has signed it.
     std::string tls_ca = {};
+    /// Node i is at 127.0.0.(2 + i), instead of all being at 127.0.0.1: for partitions.
+    bool own_hosts = false;
     /// Further arguments of each redis-server.
     std::vector<std::string> arguments = {};
 };
@@ -54,6 +62,7 @@ struct cluster_node {
 
     [[nodiscard]] bool has_flag(std::string_view flag) const;
     [[nodiscard]] bool is_master() const { return has_flag("master"); }
+    [[nodiscard]] bool serves(std::size_t slot) const;
 };
 
 /// Reads the reply of CLUSTER NODES.
@@ -75,7 +84,8 @@ class redis_cluster {
     [[nodiscard]] redis_server& server(std::size_t i) { return *nodes_[i]->server; }
     [[nodiscard]] std::uint16_t port(std::size_t i) const { return nodes_[i]->port; }
     [[nodiscard]] const std::string& id(std::size_t i) const { return nodes_[i]->id; }
-    /// `127.0.0.1:PORT`
+    [[nodiscard]] const std::string& host(std::size_t i) const { return nodes_[i]->host; }
+    /// `HOST:PORT`
     [[nodiscard]] std::string endpoint(std::size_t i) const;
     /// Those of all nodes.
     [[nodiscard]] std::vector<std::string> endpoints() const;
@@ -109,6 +119,8 @@ class redis_cluster {
     [[nodiscard]] std::vector<cluster_node> known_by(std::size_t i) const;
     /// The owner of a slot according to the first node that runs; `size()` if it has none.
     [[nodiscard]] std::size_t owner(std::size_t slot) const;
+    /// Returns whether a node says that it is the owner of a slot.
+    [[nodiscard]] bool owns(std::size_t node, std::size_t slot) const;
 
     /// The source sends clients that ask for keys which it does not have to the target.
     void begin_migration(std::size_t slot, std::size_t from, std::size_t to);
@@ -119,10 +131,15 @@ class redis_cluster {
     void end_migration(std::size_t slot, std::size_t from, std::size_t to);
     /// All of it.
     void migrate_slot(std::size_t slot, std::size_t from, std::size_t to);
+    /// Orders that a slot moves as a whole (CLUSTER MIGRATESLOTS of Valkey 9, CLUSTER MIGRATION
+    /// IMPORT of Redis 8.4), which takes a while: see `owns`. Returns the reply, which is an
+    /// error on older servers.
+    reply order_whole_migration(std::size_t slot, std::size_t from, std::size_t to);
 
   private:
     struct node {
         std::unique_ptr<redis_server> server;
+        std::string host = "127.0.0.1";
         std::uint16_t port = 0;
         std::uint16_t bus_port = 0;
         std::string id;

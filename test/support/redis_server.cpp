@@ -53,7 +53,7 @@ redis_server::redis_server(options wanted) : wanted_(std::move(wanted)) {
 
 std::string redis_server::address() const {
     const auto* const scheme = wanted_.tls ? "rediss://" : "redis://";
-    return wanted_.tcp ? scheme + ("127.0.0.1:" + std::to_string(port_)) : unix_address();
+    return wanted_.tcp ? scheme + (wanted_.host + ':' + std::to_string(port_)) : unix_address();
 }
 
 std::vector<std::string> redis_server::arguments() const {
@@ -61,7 +61,7 @@ std::vector<std::string> redis_server::arguments() const {
                                           "--unixsocket",
                                           socket(),
                                           "--bind",
-                                          "127.0.0.1",
+                                          wanted_.host,
                                           wanted_.tls ? "--tls-port" : "--port",
                                           std::to_string(port_),
                                           "--dir",
@@ -74,6 +74,8 @@ std::vector<std::string> redis_server::arguments() const {
                                           "no",
                                           "--daemonize",
                                           "no"};
+    if (wanted_.host != redis_server_options{}.host)
+        words.insert(words.end(), {"--bind-source-addr", wanted_.host});
     if (wanted_.tls)
         words.insert(words.end(), {"--port", "0", "--tls-cert-file", wanted_.tls->certificate,
                                    "--tls-key-file", wanted_.tls->key, "--tls-auth-clients",

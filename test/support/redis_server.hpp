@@ -25,8 +25,11 @@
 namespace colimit::test {
 
 struct redis_server_options {
-    /// Also listens on a free port of 127.0.0.1, and `address` is that one.
+    /// Also listens on a free port of `host`, and `address` is that one.
     bool tcp = false;
+    /// An address of this machine; with another one than this, connections that the server makes
+    /// come from it, too.
+    std::string host = "127.0.0.1";
     /// With tcp: over TLS only, with this identity.
     std::optional<identity> tls = {};
     /// Whose certificates it takes, if clients must have one.

@@ -55,9 +55,11 @@ std::string sentinel::log() const {
 
 void sentinel::write_configuration() const {
     auto out = std::ofstream{folder_.path() + "/sentinel.conf"};
-    out << (wanted_.tls ? "port 0\ntls-port " : "port ") << port_ << "\nbind 127.0.0.1\ndir "
-        << folder_.path() << "\nlogfile " << folder_.path() << "/log\nunixsocket " << folder_.path()
-        << "/socket\nsentinel monitor mymaster 127.0.0.1 " << wanted_.master_port
+    out << (wanted_.tls ? "port 0\ntls-port " : "port ") << port_ << "\nbind " << wanted_.host
+        << "\nbind-source-addr " << wanted_.host << "\ndir " << folder_.path() << "\nlogfile "
+        << folder_.path() << "/log\nunixsocket " << folder_.path()
+        << "/socket\nsentinel monitor mymaster " << wanted_.master_host << ' '
+        << wanted_.master_port
         << " 2\nsentinel down-after-milliseconds mymaster 500\n"
            "sentinel failover-timeout mymaster 3000\n";
     for (const auto& line : wanted_.lines)
@@ -113,24 +115,26 @@ sentinel_group::sentinel_group(options wanted) : wanted_(std::move(wanted)) {
     for (std::size_t i = 0; i <= wanted_.replicas; ++i) {
         auto arguments = common;
         if (i != 0)
-            arguments = with(std::move(arguments), {"--replicaof", "127.0.0.1",
-                                                    std::to_string(servers_.front()->port())});
+            arguments = with(std::move(arguments),
+                             {"--replicaof", host(0), std::to_string(servers_.front()->port())});
         servers_.push_back(std::make_unique<redis_server>(redis_server_options{
-            .tcp = true, .tls = wanted_.tls, .arguments = std::move(arguments)}));
+            .tcp = true, .host = host(i), .tls = wanted_.tls, .arguments = std::move(arguments)}));
     }
     for (std::size_t i = 0; i < wanted_.sentinels; ++i)
-        sentinels_.push_back(
-            std::make_unique<sentinel>(sentinel::settings{.master_port = servers_.front()->port(),
-                                                          .lines = lines,
-                                                          .tls = wanted_.tls.has_value(),
-                                                          .look_as = wanted_.look_as}));
+        sentinels_.push_back(std::make_unique<sentinel>(
+            sentinel::settings{.master_host = host(0),
+                               .master_port = servers_.front()->port(),
+                               .lines = lines,
+                               .tls = wanted_.tls.has_value(),
+                               .look_as = wanted_.look_as,
+                               .host = host_number(servers_.size() + i)}));
     await_health();
 }
 
 std::string sentinel_group::hosts() const {
     auto text = std::string{};
     for (const auto& s : sentinels_)
-        text += (text.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(s->port());
+        text += (text.empty() ? "" : ",") + s->host() + ':' + std::to_string(s->port());
     return text;
 }
 
@@ -142,7 +146,7 @@ std::size_t sentinel_group::named_by(std::size_t sentinel) const {
     const auto named =
         sentinels_.at(sentinel)->connect()({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster"});
     for (std::size_t i = 0; i < servers_.size(); ++i)
-        if (named.elements.size() == 2 &&
+        if (named.elements.size() == 2 && named.elements[0].text == host(i) &&
             named.elements[1].text == std::to_string(servers_[i]->port()))
             return i;
     throw std::runtime_error{"a Sentinel names none of the servers"};

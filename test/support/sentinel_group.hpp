@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A master with two replicas, and three Sentinels that watch them: real processes on free ports of
-// 127.0.0.1. A master that does not answer for half a second is replaced.
+// 127.0.0.1, or of addresses of their own. A master that does not answer for half a second is
+// replaced.
 //
 //     sentinel_group group;
 //     limiter l{executor, group.address()};
@@ -25,13 +26,16 @@ namespace colimit::test {
 class sentinel {
   public:
     struct settings {
+        std::string master_host;
         std::uint16_t master_port;
         std::vector<std::string> lines; ///< further ones of its configuration
         bool tls = false;               ///< `lines` have the certificate
         std::string look_as = {};       ///< `user:password@` of `connect`
+        std::string host = "127.0.0.1";
     };
     explicit sentinel(settings wanted);
 
+    [[nodiscard]] const std::string& host() const noexcept { return wanted_.host; }
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     [[nodiscard]] std::string log() const;
     /// On its unix socket.
@@ -65,6 +69,9 @@ struct sentinel_group_options {
     std::vector<std::string> lines = {};
     /// `user:password@` with which the tests look at Sentinels.
     std::string look_as = {};
+    /// Servers and then Sentinels are at 127.0.0.2 and the following addresses, instead of all
+    /// being at 127.0.0.1: for partitions.
+    bool own_hosts = false;
 };
 
 class sentinel_group {
@@ -77,6 +84,8 @@ class sentinel_group {
     /// `host:port,host:port`
     [[nodiscard]] std::string hosts() const;
     [[nodiscard]] redis_server& server(std::size_t i) { return *servers_.at(i); }
+    /// The address of a server.
+    [[nodiscard]] std::string host(std::size_t i) const { return host_number(i); }
     [[nodiscard]] std::size_t servers() const noexcept { return servers_.size(); }
     [[nodiscard]] sentinel& watcher(std::size_t i) { return *sentinels_.at(i); }
     [[nodiscard]] std::size_t watchers() const noexcept { return sentinels_.size(); }
@@ -89,6 +98,9 @@ class sentinel_group {
 
   private:
     [[nodiscard]] bool is_healthy() const;
+    [[nodiscard]] std::string host_number(std::size_t i) const {
+        return "127.0.0." + std::to_string(wanted_.own_hosts ? 2 + i : 1);
+    }
 
     options wanted_;
     std::vector<std::unique_ptr<redis_server>> servers_;
