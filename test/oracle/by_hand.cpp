@@ -20,7 +20,7 @@ namespace {
 using test::raw_client;
 
 /// KEYS key, total; ARGV kind, limit, period, cost, now (or '' for the server's), extra. Returns
-/// granted, seconds, microseconds. `extra` is added to the limit by an off-by-one.
+/// granted, seconds, microseconds, total. `extra` is added to the limit by an off-by-one.
 constexpr std::string_view script = R"(
 local kind, limit, period, cost = ARGV[1], ARGV[2] + ARGV[6], ARGV[3] + 0, ARGV[4] + 0
 local time = redis.call('TIME')
@@ -34,19 +34,20 @@ else
     redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%.0f', now - period))
     used = redis.call('ZCARD', key)
 end
-if used + cost > limit then return {0, time[1], time[2]} end
+if used + cost > limit then return {0, time[1], time[2], -1} end
 local total = redis.call('INCRBY', KEYS[2], cost)
 if kind == 'fixed' then
     redis.call('INCRBY', key, cost)
 else
     for i = 1, cost do redis.call('ZADD', key, string.format('%.0f', now), total .. ':' .. i) end
 end
-return {cost, time[1], time[2]}
+return {cost, time[1], time[2], total}
 )";
 
 struct answer {
     std::int64_t granted;
     std::int64_t time;
+    std::int64_t total; ///< -1 if denied
 };
 
 class hand {
@@ -65,10 +66,11 @@ class hand {
         }
         send(l, key, cost);
         const auto said = client_->receive();
-        if (said.elements.size() != 3)
+        if (said.elements.size() != 4)
             throw std::runtime_error{"the script failed: " + said.text};
         return {said.elements[0].integer,
-                std::stoll(said.elements[1].text) * 1'000'000 + std::stoll(said.elements[2].text)};
+                std::stoll(said.elements[1].text) * 1'000'000 + std::stoll(said.elements[2].text),
+                said.elements[3].integer};
     }
 
   private:
@@ -98,13 +100,13 @@ class hand {
         const auto now = c.time();
         c.must({"ZREMRANGEBYSCORE", key, "-inf", std::to_string(now - l.period)});
         if (c.must({"ZCARD", key}).integer + cost > l.tokens)
-            return {0, now};
+            return {0, now, -1};
         const auto total = c.must({"INCRBY", key + ":total", std::to_string(cost)}).integer;
         const auto time = c.time();
         for (auto i = std::int64_t{0}; i < cost; ++i)
             c.must({"ZADD", key, std::to_string(time),
                     std::to_string(total) + ':' + std::to_string(i)});
-        return {cost, time};
+        return {cost, time, total};
     }
 
     const task& task_;
@@ -138,6 +140,7 @@ void call_by_hand(const task& t, flaw f) {
         r.cost = static_cast<std::uint16_t>(1 + draw / 4096 % 3);
         const auto said = by.ask(limits[r.limit], key_of(t.prefix, r.limit, r.key), r.cost);
         r.time = said.time;
+        r.total = said.total;
         r.granted = static_cast<std::uint16_t>(said.granted);
         r.verdict = said.granted > 0 ? verdict::granted : verdict::refused;
         out.append(r);

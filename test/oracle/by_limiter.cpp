@@ -22,6 +22,9 @@ namespace asio = boost::asio;
 using std::chrono::microseconds;
 
 constexpr auto callers = 64;
+// If processes call for a time, and not a number of times:
+constexpr auto pause = 8ms;
+constexpr auto pause_after_error = 30ms; // together they still make two calls per millisecond
 constexpr auto century = 24h * 36'500;
 constexpr auto no_limit = std::int64_t{1} << 40;
 
@@ -52,71 +55,114 @@ constexpr auto no_limit = std::int64_t{1} << 40;
     return all;
 }
 
-[[nodiscard]] std::string key_of(std::size_t k) {
-    return "key " + std::to_string(k);
+[[nodiscard]] std::int64_t now() {
+    return std::chrono::duration_cast<microseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
 }
 
 void note(record& r, error_code ec, const decision& d, int process) {
     if (ec) {
+        r.time = now();
         r.verdict = ec == condition::maybe_charged ? verdict::unknown : verdict::failed;
         return;
     }
     r.time = d.server_time.time_since_epoch().count();
     r.verdict = d.allowed() ? verdict::granted : verdict::refused;
     r.granted = static_cast<std::uint16_t>(d.granted);
-    if (d.source != decision_source::store && d.source != decision_source::deny_cache)
+    if (d.source == decision_source::store)
+        r.total = no_limit - d.rules[1].balance;
+    else if (d.source != decision_source::deny_cache)
         r.process = static_cast<std::uint8_t>(process);
 }
 
+class caller {
+  public:
+    explicit caller(const task& t)
+        : task_(t), random_(t.seed), out_(t.file), left_(t.checks),
+          limiter_(t.server, [this](config& c) { adjust(c); }) {}
+
+    void run() {
+        for (auto i = 0; i < callers; ++i)
+            asio::co_spawn(limiter_.context, make_calls(), test::rethrow);
+        running_ = callers;
+        // A call that never ends is what the oracle is to find, not what it waits for.
+        auto seen = std::int64_t{-1};
+        while (running_ != 0 && seen != out_.size()) {
+            seen = out_.size();
+            const auto end = std::chrono::steady_clock::now() + test::patience;
+            while (running_ != 0 && seen == out_.size() && std::chrono::steady_clock::now() < end)
+                limiter_.context.run_one_for(100ms);
+        }
+        for (; running_ != 0; --running_)
+            out_.append({.time = now(), .verdict = verdict::unfinished});
+    }
+
+  private:
+    void adjust(config& c) {
+        c.prefix = task_.prefix;
+        c.timeout = 1s;
+        if (task_.board == nullptr)
+            c.reconnect_delay_max = 50ms;
+        c.on_event = [this](const event& e) {
+            if (e.kind == event_kind::connected)
+                out_.append({.time = now(), .verdict = verdict::connected});
+        };
+        test::errors_come_through(c);
+    }
+
+    [[nodiscard]] bool has_more() {
+        return task_.board == nullptr ? left_-- > 0 : !task_.board->stop;
+    }
+
+    asio::awaitable<void> make_calls() {
+        while (has_more()) {
+            auto r = record{};
+            const auto draw = random_();
+            r.limit = static_cast<std::uint8_t>(draw % limits.size());
+            r.key = static_cast<std::uint8_t>(draw / 16 % keys_each);
+            r.cost = static_cast<std::uint16_t>(1 + draw / 4096 % 3);
+            auto options = check_options{.cost = r.cost};
+            if (draw / 65'536 % 4 == 0)
+                options.at_least = 1; // as many as fit
+            const auto [ec, d] =
+                co_await limiter_.allow(task_.keys[r.key], policies_[r.limit], options);
+            note(r, ec, d, task_.process);
+            out_.append(r);
+            if (task_.board != nullptr) {
+                if (r.total >= 0)
+                    ++task_.board->decided[static_cast<std::size_t>(task_.process)];
+                co_await test::pause_for(ec ? pause_after_error : pause);
+            } else if (ec) {
+                co_await test::pause_for(1ms);
+            }
+        }
+        --running_;
+    }
+
+    const task& task_;
+    std::mt19937_64 random_;
+    records_file out_;
+    std::int64_t left_;
+    std::vector<policy> policies_ = all_policies();
+    test::live limiter_;
+    int running_ = 0;
+};
+
 } // namespace
 
-void call_by_limiter(const task& t) {
-    auto random = std::mt19937_64{t.seed};
-    auto out = records_file{t.file};
-    const auto policies = all_policies();
-    auto l = test::live{t.server, [&](config& c) {
-                            c.prefix = t.prefix;
-                            c.timeout = 1s;
-                            c.reconnect_delay_max = 50ms;
-                            test::errors_come_through(c);
-                        }};
-    auto left = t.checks;
-    auto running = callers;
-    for (auto i = 0; i < callers; ++i)
-        asio::co_spawn(
-            l.context,
-            [&]() -> asio::awaitable<void> {
-                while (left > 0) {
-                    --left;
-                    const auto draw = random();
-                    auto r = record{};
-                    r.limit = static_cast<std::uint8_t>(draw % limits.size());
-                    r.key = static_cast<std::uint8_t>(draw / 16 % keys_each);
-                    r.cost = static_cast<std::uint16_t>(1 + draw / 4096 % 3);
-                    const auto key = key_of(r.key);
-                    auto options = check_options{.cost = r.cost};
-                    if (draw / 65'536 % 4 == 0)
-                        options.at_least = 1; // as many as fit
-                    const auto [ec, d] = co_await l.allow(key, policies[r.limit], options);
-                    note(r, ec, d, t.process);
-                    out.append(r);
-                    if (ec)
-                        co_await test::pause_for(1ms);
-                }
-                --running;
-            },
-            test::rethrow);
-    // A call that never ends is what the oracle is to find, not what it waits for.
-    auto seen = std::int64_t{-1};
-    while (running != 0 && seen != out.size()) {
-        seen = out.size();
-        const auto end = std::chrono::steady_clock::now() + test::patience;
-        while (running != 0 && seen == out.size() && std::chrono::steady_clock::now() < end)
-            l.context.run_one_for(100ms);
-    }
+key_names simple_names() {
+    auto names = key_names{};
+    for (std::size_t k = 0; k < keys_each; ++k)
+        names[k] = "key " + std::to_string(k);
+    return names;
 }
 
-totals read_totals(const std::string& server, const std::string& prefix) {
+void call_by_limiter(const task& t) {
+    caller{t}.run();
+}
+
+totals read_totals(const std::string& server, const std::string& prefix, const key_names& keys) {
     auto executed = totals{};
     const auto policies = all_policies();
     auto l = test::live{server, [&](config& c) {
@@ -126,8 +172,7 @@ totals read_totals(const std::string& server, const std::string& prefix) {
     l.run([&]() -> asio::awaitable<void> {
         for (std::size_t i = 0; i < limits.size(); ++i)
             for (std::size_t k = 0; k < keys_each; ++k) {
-                const auto key = key_of(k);
-                const auto d = co_await l.limiter.peek(key, policies[i], {.cost = 0});
+                const auto d = co_await l.limiter.peek(keys[k], policies[i], {.cost = 0});
                 executed[i][k] = no_limit - d.rules[1].balance;
             }
     });

@@ -5,19 +5,30 @@
 
 #pragma once
 
+#include "board.hpp"
 #include "checker.hpp"
 
+#include <array>
 #include <cstdint>
 #include <string>
 
 namespace colimit::oracle {
+
+/// The names of the keys.
+using key_names = std::array<std::string, keys_each>;
+[[nodiscard]] key_names simple_names();
 
 /// The calls of one process.
 struct task {
     std::string server; ///< as config::server
     std::string prefix; ///< of this round's keys
     std::string file;   ///< for the records
-    std::int64_t checks = 0;
+    key_names keys = simple_names();
+    std::int64_t checks = 0; ///< without a board
+    /// The process makes calls until it is told to stop there, with a pause after each.
+    oracle::board* board = nullptr;
+    /// The process is on the first side of partitions.
+    bool is_on_first_side = false;
     int process = 0; ///< from 1
     std::uint64_t seed = 0;
 };
@@ -27,7 +38,8 @@ void call_by_limiter(const task& t);
 
 /// What the server says it has granted under this prefix.
 /// @throws std::exception where it does not answer
-[[nodiscard]] totals read_totals(const std::string& server, const std::string& prefix);
+[[nodiscard]] totals read_totals(const std::string& server, const std::string& prefix,
+                                 const key_names& keys = simple_names());
 
 enum class flaw : std::uint8_t {
     none,
@@ -35,6 +47,7 @@ enum class flaw : std::uint8_t {
     off_by_one,        ///< `>` for `>=`
     resend,            ///< after a lost reply
     client_clock,      ///< instead of the server's
+    no_follow,         ///< the limiter stays with the server that it knew first
 };
 
 /// Asks by commands written by hand, one after another. Fixed windows and logs only.

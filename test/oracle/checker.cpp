@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -22,6 +23,13 @@ class history {
     void forget() {
         events_.clear();
         sum_ = window_ = used_ = previous_ = debt_ = time_ = 0;
+        tokens_ = limit_.tokens;
+    }
+
+    /// A second server grants, too.
+    void double_limit() {
+        tokens_ = 2 * limit_.tokens;
+        debt_ /= 2;
     }
 
     /// Returns how much of this grant is beyond the limit.
@@ -47,7 +55,7 @@ class history {
             sum_ -= events_.front().second;
             events_.pop_front();
         }
-        const auto over = std::clamp<std::int64_t>(sum_ + tokens - limit_.tokens, 0, tokens);
+        const auto over = std::clamp<std::int64_t>(sum_ + tokens - tokens_, 0, tokens);
         events_.emplace_back(time, tokens - over);
         sum_ += tokens - over;
         return over;
@@ -64,7 +72,7 @@ class history {
 
     std::int64_t of_window(std::int64_t time, std::int64_t tokens) {
         go_to_window(time);
-        const auto over = std::clamp<std::int64_t>(used_ + tokens - limit_.tokens, 0, tokens);
+        const auto over = std::clamp<std::int64_t>(used_ + tokens - tokens_, 0, tokens);
         used_ += tokens - over;
         return over;
     }
@@ -73,7 +81,7 @@ class history {
         go_to_window(time);
         const auto left = limit_.period - time % limit_.period;
         const auto fits =
-            previous_ * left + (used_ + tokens) * limit_.period <= limit_.tokens * limit_.period;
+            previous_ * left + (used_ + tokens) * limit_.period <= tokens_ * limit_.period;
         used_ += fits ? tokens : 0;
         return fits ? 0 : tokens;
     }
@@ -81,7 +89,7 @@ class history {
     /// The debt in microseconds. That it never exceeds the capacity says that no window W has more
     /// than capacity + rate * W.
     std::int64_t of_bucket(std::int64_t time, std::int64_t tokens) {
-        const auto each = limit_.period / limit_.tokens;
+        const auto each = limit_.period / tokens_;
         debt_ = std::max<std::int64_t>(0, debt_ - (time - std::exchange(time_, time)));
         const auto fits = debt_ + tokens * each <= limit_.period;
         debt_ += fits ? tokens * each : 0;
@@ -89,6 +97,7 @@ class history {
     }
 
     const limit& limit_;
+    std::int64_t tokens_ = limit_.tokens;
     std::deque<std::pair<std::int64_t, std::int64_t>> events_;
     std::int64_t sum_ = 0;
     std::int64_t window_ = 0;
@@ -98,21 +107,35 @@ class history {
     std::int64_t time_ = 0;
 };
 
+/// Those of a key, ascending.
+[[nodiscard]] std::vector<loss> losses_of(std::size_t limit, std::size_t key,
+                                          const std::vector<loss>& all) {
+    auto own = std::vector<loss>{};
+    std::ranges::copy_if(all, std::back_inserter(own),
+                         [&](const loss& l) { return l.keys.test(index(limit, key)); });
+    return own;
+}
+
 /// @param row the grants of one key under one limit by one store, in order
 [[nodiscard]] std::int64_t over_admitted(std::span<const record> row,
-                                         const std::vector<std::int64_t>& losses) {
+                                         const std::vector<loss>& losses) {
     auto told = history{limits[row.front().limit]};
     auto over = std::int64_t{0};
     auto loss = losses.begin();
+    auto is_double = false;
     for (const auto& r : row) {
-        for (; loss != losses.end() && *loss <= r.time; ++loss)
+        for (; loss != losses.end() && loss->end <= r.time; ++loss, is_double = false)
             told.forget();
+        if (loss != losses.end() && loss->begin <= r.time && !std::exchange(is_double, true))
+            told.double_limit();
         over += told.excess(r.time, r.granted);
     }
     return over;
 }
 
 void count(judgement& j, const record& r) {
+    if (r.verdict == verdict::connected)
+        return;
     ++j.checks;
     switch (r.verdict) {
     case verdict::granted:
@@ -127,6 +150,11 @@ void count(judgement& j, const record& r) {
     case verdict::failed:
         ++j.failed;
         break;
+    case verdict::unfinished:
+        ++j.unfinished;
+        break;
+    case verdict::connected:
+        break;
     }
 }
 
@@ -134,35 +162,80 @@ void count(judgement& j, const record& r) {
     return std::tuple{r.process, r.limit, r.key};
 }
 
+[[nodiscard]] bool may_be_charged(const record& r) {
+    return r.verdict == verdict::unknown || r.verdict == verdict::unfinished;
+}
+
+/// How long before or after its result was known a call may have been made.
+constexpr std::int64_t longest_way = 5'000'000;
+
+/// Compares what a server counted between the first and the last grant of `row` with the grants.
+/// Between them no state was lost: so a call that was made twice, or a grant that was not counted,
+/// is not hidden by a loss before or after.
+void compare_with_totals(std::span<const record> row, const std::vector<record>& unknown,
+                         judgement& j) {
+    if (row.size() < 2)
+        return;
+    auto granted = std::int64_t{0};
+    for (const auto& r : row.subspan(1))
+        granted += r.granted;
+    auto perhaps = std::int64_t{0};
+    for (const auto& r : unknown)
+        if (place(r) == place(row.front()) && r.time > row.front().time - longest_way &&
+            r.time < row.back().time + longest_way)
+            perhaps += r.cost;
+    const auto counted = row.back().total - row.front().total;
+    j.double_counted += std::max<std::int64_t>(0, counted - granted - perhaps);
+    j.over_admitted += std::max<std::int64_t>(0, granted - counted);
+}
+
+/// The same for each part of a key's grants in which no state was lost. (Without a loss it has been
+/// done for the whole.)
+void compare_with_totals(std::span<const record> row, const std::vector<loss>& losses,
+                         const std::vector<record>& unknown, judgement& j) {
+    for (const auto& l : losses) {
+        const auto before = std::ranges::upper_bound(row, l.begin, {}, &record::time);
+        compare_with_totals({row.begin(), before}, unknown, j);
+        row = {std::ranges::upper_bound(row, l.end, {}, &record::time), row.end()};
+    }
+    compare_with_totals(row, unknown, j);
+}
+
 } // namespace
 
-judgement judge(std::vector<record> all, const std::vector<std::int64_t>& losses,
-                const totals& executed) {
+judgement judge(std::vector<record> all, const std::vector<loss>& losses, const totals& executed) {
     auto j = judgement{};
     auto surely = totals{};  // charged
     auto at_most = totals{}; // if all that is unknown was
+    auto unknown = std::vector<record>{};
     for (const auto& r : all) {
         count(j, r);
-        if (r.process != 0)
+        if (r.process != 0 || r.verdict == verdict::connected)
             continue;
+        if (may_be_charged(r))
+            unknown.push_back(r);
         surely[r.limit][r.key] += r.verdict == verdict::granted ? r.granted : 0;
-        at_most[r.limit][r.key] += r.verdict == verdict::granted   ? r.granted
-                                   : r.verdict == verdict::unknown ? r.cost
-                                                                   : 0;
+        at_most[r.limit][r.key] += r.verdict == verdict::granted ? r.granted
+                                   : may_be_charged(r)           ? r.cost
+                                                                 : 0;
     }
     for (std::size_t l = 0; l < limits.size(); ++l)
         for (std::size_t k = 0; k < keys_each; ++k) {
             j.double_counted += std::max<std::int64_t>(0, executed[l][k] - at_most[l][k]);
             // A grant that no server knows of cannot exist.
-            if (losses.empty())
+            if (losses_of(l, k, losses).empty())
                 j.over_admitted += std::max<std::int64_t>(0, surely[l][k] - executed[l][k]);
         }
     std::erase_if(all, [](const record& r) { return r.verdict != verdict::granted; });
-    std::ranges::sort(all, {}, [](const record& r) { return std::pair{place(r), r.time}; });
+    std::ranges::sort(all, {},
+                      [](const record& r) { return std::tuple{place(r), r.time, r.total}; });
     for (auto begin = all.begin(); begin != all.end();) {
         const auto end = std::find_if(
             begin, all.end(), [begin](const record& r) { return place(r) != place(*begin); });
-        j.over_admitted += over_admitted({begin, end}, losses);
+        const auto lost = losses_of(begin->limit, begin->key, losses);
+        j.over_admitted += over_admitted({begin, end}, lost);
+        if (begin->process == 0 && !lost.empty())
+            compare_with_totals({begin, end}, lost, unknown, j);
         begin = end;
     }
     return j;
@@ -174,6 +247,7 @@ void add(judgement& to, const judgement& more) {
     to.refused += more.refused;
     to.unknown += more.unknown;
     to.failed += more.failed;
+    to.unfinished += more.unfinished;
     to.over_admitted += more.over_admitted;
     to.double_counted += more.double_counted;
 }

@@ -21,14 +21,15 @@ struct judgement {
     std::int64_t refused = 0;
     std::int64_t unknown = 0;
     std::int64_t failed = 0;
+    std::int64_t unfinished = 0;
     std::int64_t over_admitted = 0;  ///< tokens beyond a limit
-    std::int64_t double_counted = 0; ///< tokens that the server charged without a request
+    std::int64_t double_counted = 0; ///< tokens that a server charged without a request
 };
 
-/// @param losses when all state was lost, according to the server clock, ascending: grants
-///        before that do not count
+/// @param losses of state, according to the server clock, ascending: while two servers granted,
+///        their grants together may be twice the limit; grants before the end do not count after it
 /// @param executed what the server counted; where state was lost, perhaps not all of it
-[[nodiscard]] judgement judge(std::vector<record> all, const std::vector<std::int64_t>& losses,
+[[nodiscard]] judgement judge(std::vector<record> all, const std::vector<loss>& losses,
                               const totals& executed);
 
 void add(judgement& to, const judgement& more);

@@ -5,6 +5,7 @@
 #include "fault_injector.hpp"
 
 #include "caller.hpp"
+#include "deployment.hpp"
 
 #include <chrono>
 #include <stdexcept>
@@ -17,11 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto tick_length = 10ms;
-
-[[nodiscard]] std::int64_t microseconds_now() {
-    using namespace std::chrono;
-    return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
-}
 
 } // namespace
 
@@ -75,7 +71,8 @@ void fault_injector::kill(const std::string& prefix) {
     }
     client_.reset();
     own_->kill();
-    losses_.push_back(microseconds_now());
+    const auto now = microseconds_now();
+    losses_.push_back({.begin = now, .end = now});
     std::this_thread::sleep_for(std::chrono::milliseconds{random_() % 100});
     own_->start();
 }

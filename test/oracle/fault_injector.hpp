@@ -28,7 +28,7 @@ class fault_injector {
     void make(const std::string& prefix, const std::function<bool()>& over);
 
     /// When state was lost, by the clock that servers of this machine have too.
-    [[nodiscard]] const std::vector<std::int64_t>& losses() const noexcept { return losses_; }
+    [[nodiscard]] const std::vector<loss>& losses() const noexcept { return losses_; }
     /// Returns the tokens that servers had granted before they were killed, except in the last
     /// moments.
     [[nodiscard]] const totals& executed() const noexcept { return executed_; }
@@ -42,7 +42,7 @@ class fault_injector {
     std::string server_;
     std::mt19937_64 random_;
     std::unique_ptr<test::raw_client> client_;
-    std::vector<std::int64_t> losses_;
+    std::vector<loss> losses_;
     totals executed_{};
 };
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // oracle --checks N --processes P [--faults] [--server ADDRESS] [--seed S] [--break FLAW]
+// oracle --sentinel | --cluster [--failovers N] [--kind KIND] [--within MS] ...
 //
 // P processes hammer a few shared keys under several limits and write down every decision with the
 // server's time. Afterwards a checker that shares no code with the limiter goes through all of it:
 // is there any window in which more was granted than the model allows, and did the server grant
-// more than was asked for? Ends with 1 if so.
+// more than was asked for? Ends with 1 if so. The second form makes failovers meanwhile.
 
 #include "caller.hpp"
+#include "campaign.hpp"
 #include "checker.hpp"
 #include "fault_injector.hpp"
+#include "processes.hpp"
 #include "records_file.hpp"
 
 #include <support/fault_proxy.hpp>
@@ -21,7 +24,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -81,28 +83,6 @@ class network {
     std::thread thread_;
 };
 
-/// Runs a task in a process of its own.
-[[nodiscard]] pid_t fork_caller(const task& t, const order& o) {
-    const auto pid = ::fork();
-    if (pid < 0)
-        throw std::runtime_error{"fork failed"};
-    if (pid != 0)
-        return pid;
-    try {
-        o.flaw ? call_by_hand(t, *o.flaw) : call_by_limiter(t);
-    } catch (const std::exception& e) {
-        std::cerr << "process " << t.process << ": " << e.what() << '\n';
-        std::_Exit(1);
-    }
-    std::_Exit(0); // what the parent owns is not for us to end
-}
-
-/// Returns whether all have ended. A failed one has written fewer records, which is noticed.
-[[nodiscard]] bool all_ended(std::vector<pid_t>& children) {
-    std::erase_if(children, [](pid_t p) { return ::waitpid(p, nullptr, WNOHANG) == p; });
-    return children.empty();
-}
-
 class run {
   public:
     explicit run(order o) : order_(std::move(o)) {
@@ -128,7 +108,7 @@ class run {
         if (order_.faults)
             bad.emplace(order_.server, seed);
         auto tasks = std::vector<task>{};
-        auto children = std::vector<pid_t>{};
+        auto callers = processes{};
         for (auto p = 1; p <= order_.processes; ++p) {
             const auto share =
                 checks / order_.processes + (p == 1 ? checks % order_.processes : std::int64_t{0});
@@ -138,14 +118,14 @@ class run {
                              .checks = share,
                              .process = p,
                              .seed = seed + static_cast<std::uint64_t>(p)});
-            children.push_back(fork_caller(tasks.back(), order_));
+            callers.start(tasks.back(), order_.flaw);
         }
         auto worse = fault_injector{own_ ? &*own_ : nullptr, order_.server, seed};
         if (bad) {
             bad->start();
-            worse.make(prefix, [&] { return all_ended(children); });
+            worse.make(prefix, [&] { return callers.have_ended(); });
         }
-        while (!all_ended(children))
+        while (!callers.have_ended())
             std::this_thread::sleep_for(5ms);
         losses_ += worse.losses().size();
         auto executed = order_.flaw ? read_totals_by_hand(order_.server, prefix)
@@ -166,32 +146,61 @@ class run {
     std::size_t losses_ = 0;
 };
 
-int main(int count, char** words) {
-    auto o = order{};
-    auto app = CLI::App{"Many processes, one server, and a checker that trusts neither."};
-    app.add_option("--checks", o.checks, "calls in all")->check(CLI::PositiveNumber);
-    app.add_option("--processes", o.processes, "who make them")->check(CLI::Range(1, 250));
-    app.add_flag("--faults", o.faults, "servers die, freeze and forget; networks fail");
-    app.add_option("--server", o.server, "instead of a private one; it is not killed");
-    app.add_option("--seed", o.seed, "of what is random");
-    const auto flaws = std::map<std::string, flaw>{{"nothing", flaw::none},
-                                                   {"check_then_record", flaw::check_then_record},
-                                                   {"off_by_one", flaw::off_by_one},
-                                                   {"resend", flaw::resend},
-                                                   {"client_clock", flaw::client_clock}};
-    app.add_option("--break", o.flaw, "a limiter written by hand, with a mistake")
-        ->transform(CLI::CheckedTransformer{flaws});
-    CLI11_PARSE(app, count, words);
-
+[[nodiscard]] bool run_on_one_server(const order& o) {
     auto r = run{o};
     const auto j = r.all_rounds();
-    const auto unfinished = o.checks - j.checks;
+    const auto unfinished = o.checks - j.checks + j.unfinished;
     std::cout << "granted " << j.granted << ", refused " << j.refused << ", unknown " << j.unknown
               << ", failed " << j.failed << ", losses of all state " << r.losses() << '\n'
               << "checks " << j.checks << ", over-admitted " << j.over_admitted
               << ", double-counted " << j.double_counted << ", unfinished " << unfinished
               << std::endl;
-    return j.over_admitted == 0 && j.double_counted == 0 && unfinished == 0 ? 0 : 1;
+    return j.over_admitted == 0 && j.double_counted == 0 && unfinished == 0;
+}
+
+int main(int count, char** words) {
+    auto o = order{};
+    auto failovers = campaign_order{};
+    auto app = CLI::App{"Many processes, their servers, and a checker that trusts neither."};
+    app.add_option("--processes", o.processes, "who make the calls")
+        ->check(CLI::Range(1, static_cast<int>(max_processes)));
+    app.add_option("--seed", o.seed, "of what is random");
+    const auto flaws = std::map<std::string, flaw>{{"nothing", flaw::none},
+                                                   {"check_then_record", flaw::check_then_record},
+                                                   {"off_by_one", flaw::off_by_one},
+                                                   {"resend", flaw::resend},
+                                                   {"client_clock", flaw::client_clock},
+                                                   {"no_follow", flaw::no_follow}};
+    app.add_option("--break", o.flaw, "a limiter with a mistake")
+        ->transform(CLI::CheckedTransformer{flaws});
+    auto is_sentinel = false;
+    auto is_cluster = false;
+    auto* const sentinel = app.add_flag("--sentinel", is_sentinel, "a master behind Sentinels");
+    auto* const cluster = app.add_flag("--cluster", is_cluster, "a cluster")->excludes(sentinel);
+    app.add_option("--failovers", failovers.failovers, "of each kind")->check(CLI::PositiveNumber);
+    app.add_option("--kind", failovers.only, "the only kind of failovers");
+    app.add_option("--within", failovers.within_ms,
+                   "milliseconds in which first decisions must be made")
+        ->check(CLI::PositiveNumber);
+    for (auto* const one :
+         {app.add_option("--checks", o.checks, "calls in all")->check(CLI::PositiveNumber),
+          app.add_flag("--faults", o.faults, "servers die, freeze and forget; networks fail"),
+          app.add_option("--server", o.server, "instead of a private one; it is not killed")})
+        one->excludes(sentinel)->excludes(cluster);
+    CLI11_PARSE(app, count, words);
+
+    const auto is_campaign = is_sentinel || is_cluster;
+    if (o.flaw && (*o.flaw == flaw::no_follow) != is_campaign)
+        throw std::runtime_error{
+            "--break no_follow is for --sentinel and --cluster, and other mistakes are not"};
+    if (!is_campaign)
+        return run_on_one_server(o) ? 0 : 1;
+    if (is_cluster)
+        failovers.deployment = campaign_order::deployment_kind::cluster;
+    failovers.processes = o.processes;
+    failovers.seed = o.seed;
+    failovers.flaw = o.flaw;
+    return run_campaign(failovers) ? 0 : 1;
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -32,24 +33,44 @@ inline constexpr auto limits = std::array{
 /// Keys under each limit; all processes share them.
 inline constexpr std::size_t keys_each = 4;
 
+/// Of keys under limits: `index(limit, key)`.
+using key_set = std::bitset<limits.size() * keys_each>;
+[[nodiscard]] constexpr std::size_t index(std::size_t limit, std::size_t key) noexcept {
+    return limit * keys_each + key;
+}
+
 enum class verdict : std::uint8_t {
     granted,
     refused,
-    unknown, ///< may have been charged
-    failed,  ///< was not charged
+    unknown,    ///< may have been charged
+    failed,     ///< was not charged
+    unfinished, ///< had no result when the process ended
+    connected,  ///< no call: a connection is ready
 };
 
 /// One call. Files hold them as they lie in memory.
 struct record {
-    std::int64_t time; ///< the server's, in microseconds; 0 if there was no decision
-    std::uint16_t granted;
-    std::uint8_t limit; ///< place in `limits`
-    std::uint8_t key;   ///< below keys_each
-    oracle::verdict verdict;
+    /// In microseconds, the server's; without a decision, when the process knew the result.
+    std::int64_t time = 0;
+    /// What the store had granted in all under this limit to this key, with this call; -1 unless
+    /// the store decided.
+    std::int64_t total = -1;
+    std::uint16_t granted = 0;
+    std::uint8_t limit = 0; ///< place in `limits`
+    std::uint8_t key = 0;   ///< below keys_each
+    oracle::verdict verdict = oracle::verdict::granted;
     /// 0: the store. Otherwise the process whose own store stood in for it, from 1.
-    std::uint8_t process;
-    std::uint16_t cost;
+    std::uint8_t process = 0;
+    std::uint16_t cost = 0;
 };
-static_assert(sizeof(record) == 16);
+static_assert(sizeof(record) == 24);
+
+/// State that was lost. From `begin` to `end` two servers may have granted, each on its own; what
+/// one of them granted is forgotten. For a server that was killed both are the time of its end.
+struct loss {
+    std::int64_t begin;
+    std::int64_t end;
+    key_set keys = key_set{}.set();
+};
 
 } // namespace colimit::oracle

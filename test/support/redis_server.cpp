@@ -75,7 +75,7 @@ std::vector<std::string> redis_server::arguments() const {
                                           "--daemonize",
                                           "no"};
     if (wanted_.host != redis_server_options{}.host)
-        words.insert(words.end(), {"--bind-source-addr", wanted_.host});
+        words.insert(words.end(), {"--bind-source-addr", wanted_.host, "--protected-mode", "no"});
     if (wanted_.tls)
         words.insert(words.end(), {"--port", "0", "--tls-cert-file", wanted_.tls->certificate,
                                    "--tls-key-file", wanted_.tls->key, "--tls-auth-clients",

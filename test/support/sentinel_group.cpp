@@ -93,7 +93,10 @@ void sentinel::start() {
         if (!launch())
             continue;
         // It asks servers, and tells other Sentinels of itself, every ten or two seconds otherwise.
-        connect().must({"SENTINEL", "DEBUG", "INFO-PERIOD", "200", "PUBLISH-PERIOD", "200"});
+        // It sends the first PING to a new master after this time, and half a second after it has
+        // known the master, it needs a reply.
+        connect().must({"SENTINEL", "DEBUG", "INFO-PERIOD", "200", "PUBLISH-PERIOD", "200",
+                        "PING-PERIOD", "100"});
         return;
     }
     throw std::runtime_error{"a Sentinel ended as soon as it was started:\n" + log()};

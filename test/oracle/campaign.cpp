@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A round makes one or two failovers of each kind, on keys of its own: its records are sorted in
+// memory. The servers stay as the last round has left them.
+
+#include "campaign.hpp"
+
+#include "deployment.hpp"
+#include "first_decisions.hpp"
+#include "processes.hpp"
+#include "records_file.hpp"
+
+#include <support/fresh_folder.hpp>
+#include <support/private_network.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace colimit::oracle {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto failovers_per_round = 2;
+
+class campaign {
+  public:
+    explicit campaign(campaign_order o) : order_(std::move(o)) {
+        const auto problem = test::enter_private_network();
+        has_partitions_ = problem.empty();
+        if (!has_partitions_)
+            std::cout << "no partitions on this machine (" << problem
+                      << "): masters are frozen instead" << std::endl;
+        servers_ = order_.deployment == campaign_order::deployment_kind::sentinel
+                       ? make_sentinel_deployment(has_partitions_)
+                       : make_cluster_deployment(has_partitions_);
+    }
+
+    void run() {
+        for (auto left = order_.failovers; left > 0; left -= failovers_per_round)
+            run_round(std::min(left, failovers_per_round));
+    }
+
+    [[nodiscard]] bool report() const {
+        auto separator = "";
+        for (const auto& [name, count] : made_) {
+            std::cout << separator << name << ' ' << count;
+            separator = ", ";
+        }
+        std::cout << ", not ordered " << unordered_ << "; first decision after "
+                  << servers_->measured_from() << ": " << firsts_.text() << ", missing "
+                  << firsts_.missing << '\n'
+                  << "granted " << sum_.granted << ", refused " << sum_.refused << ", unknown "
+                  << sum_.unknown << ", failed " << sum_.failed << ", losses of state " << lost_
+                  << '\n'
+                  << "checks " << sum_.checks << ", over-admitted " << sum_.over_admitted
+                  << ", double-counted " << sum_.double_counted << ", unfinished "
+                  << sum_.unfinished << std::endl;
+        return sum_.over_admitted == 0 && sum_.double_counted == 0 && sum_.unfinished == 0 &&
+               failed_processes_ == 0 && firsts_.are_soon(order_.within_ms * 1'000);
+    }
+
+  private:
+    void run_round(int of_each) {
+        ++round_;
+        done_.clear();
+        losses_.clear();
+        const auto now = make_board();
+        const auto tasks = tasks_for(*now);
+        auto callers = processes{};
+        for (const auto& t : tasks)
+            callers.start(t, {});
+        await_decisions(*now);
+        make_failovers(of_each, *now);
+        now->stop = true;
+        wait_until("the processes end", [&] { return callers.have_ended(); });
+        note_unordered();
+        failed_processes_ += callers.failed();
+        judge_round(tasks);
+    }
+
+    [[nodiscard]] std::vector<task> tasks_for(board& shared) {
+        auto tasks = std::vector<task>{};
+        const auto prefix = "oracle-" + std::to_string(round_);
+        const auto address =
+            order_.flaw == flaw::no_follow ? servers_->fixed_address() : servers_->address();
+        for (auto p = 1; p <= order_.processes; ++p)
+            tasks.push_back(
+                {.server = address,
+                 .prefix = prefix,
+                 .file = folder_.path() + '/' + std::to_string(p),
+                 .keys = servers_->keys(),
+                 .board = &shared,
+                 .is_on_first_side = has_partitions_ && p % 2 == 0,
+                 .process = p,
+                 .seed = order_.seed * 1'000'003 + static_cast<std::uint64_t>(round_ * 1'009 + p)});
+        return tasks;
+    }
+
+    /// Waits until each process has had some more decisions, or is unlikely to get any.
+    void await_decisions(const board& shared) const {
+        constexpr auto enough = 50;
+        auto before = std::vector<std::int64_t>{};
+        for (auto p = 0; p <= order_.processes; ++p)
+            before.push_back(shared.decided[static_cast<std::size_t>(p)]);
+        const auto end = std::chrono::steady_clock::now() + 5s;
+        for (std::size_t p = 1; p < before.size(); ++p)
+            while (shared.decided[p] < before[p] + enough && std::chrono::steady_clock::now() < end)
+                std::this_thread::sleep_for(1ms);
+    }
+
+    void make_failovers(int of_each, const board& shared) {
+        for (auto i = 0; i < of_each; ++i)
+            for (const auto& f : servers_->faults()) {
+                if (!order_.only.empty() && f.name != order_.only)
+                    continue;
+                note_unordered();
+                const auto made = f.make();
+                ++made_[std::string{f.name}];
+                unordered_ += made.had_others ? 1 : 0;
+                done_.push_back(made);
+                note_loss(made.loss);
+                await_decisions(shared);
+            }
+    }
+
+    void note_loss(const std::optional<loss>& l) {
+        if (!l)
+            return;
+        losses_.push_back(*l);
+        ++lost_;
+    }
+
+    void note_unordered() {
+        const auto lost = servers_->unordered();
+        note_loss(lost);
+        unordered_ += lost ? 1 : 0;
+    }
+
+    void judge_round(const std::vector<task>& tasks) {
+        auto all = std::vector<record>{};
+        for (const auto& t : tasks) {
+            auto own = std::vector<record>{};
+            read_records(t.file, own);
+            firsts_.add(
+                first_decisions_of(own, done_, servers_->has_one_connection(), t.is_on_first_side));
+            all.insert(all.end(), own.begin(), own.end());
+        }
+        const auto executed =
+            read_totals(servers_->address(), tasks.front().prefix, tasks.front().keys);
+        add(sum_, judge(std::move(all), losses_, executed));
+    }
+
+    campaign_order order_;
+    bool has_partitions_ = false;
+    test::fresh_folder folder_;
+    std::unique_ptr<deployment> servers_;
+    int round_ = 0;
+    std::map<std::string, int> made_;
+    std::vector<failover> done_; ///< in this round, as are losses_
+    std::vector<loss> losses_;
+    int lost_ = 0;
+    int unordered_ = 0;
+    first_decisions firsts_;
+    judgement sum_;
+    int failed_processes_ = 0;
+};
+
+} // namespace
+
+bool run_campaign(const campaign_order& order) {
+    auto c = campaign{order};
+    c.run();
+    return c.report();
+}
+
+} // namespace colimit::oracle
