@@ -51,14 +51,15 @@ class campaign {
     }
 
     [[nodiscard]] bool report() const {
-        auto separator = "";
-        for (const auto& [name, count] : made_) {
-            std::cout << separator << name << ' ' << count;
-            separator = ", ";
+        auto all = first_decisions{};
+        for (const auto& [name, kind] : kinds_) {
+            all.add(kind.firsts);
+            std::cout << kind.made << " times " << name << ": first decision " << kind.firsts.text()
+                      << '\n';
         }
-        std::cout << ", not ordered " << unordered_ << "; first decision after "
-                  << servers_->measured_from() << ": " << firsts_.text() << ", missing "
-                  << firsts_.missing << '\n'
+        std::cout << "not ordered " << unordered_ << "; first decision after "
+                  << servers_->measured_from() << ": " << all.text() << ", missing " << all.missing
+                  << '\n'
                   << "granted " << sum_.granted << ", refused " << sum_.refused << ", unknown "
                   << sum_.unknown << ", failed " << sum_.failed << ", losses of state " << lost_
                   << '\n'
@@ -66,10 +67,19 @@ class campaign {
                   << ", double-counted " << sum_.double_counted << ", unfinished "
                   << sum_.unfinished << std::endl;
         return sum_.over_admitted == 0 && sum_.double_counted == 0 && sum_.unfinished == 0 &&
-               failed_processes_ == 0 && firsts_.are_soon(order_.within_ms * 1'000);
+               failed_processes_ == 0 && all.are_soon(order_.within_ms * 1'000);
     }
 
   private:
+    struct fault_kind {
+        int made = 0;
+        first_decisions firsts = {};
+    };
+    struct made_failover {
+        fault_kind* kind;
+        failover what;
+    };
+
     void run_round(int of_each) {
         ++round_;
         done_.clear();
@@ -125,9 +135,10 @@ class campaign {
                     continue;
                 note_unordered();
                 const auto made = f.make();
-                ++made_[std::string{f.name}];
+                auto& kind = kinds_[std::string{f.name}];
+                ++kind.made;
                 unordered_ += made.had_others ? 1 : 0;
-                done_.push_back(made);
+                done_.push_back({.kind = &kind, .what = made});
                 note_loss(made.loss);
                 await_decisions(shared);
             }
@@ -151,8 +162,10 @@ class campaign {
         for (const auto& t : tasks) {
             auto own = std::vector<record>{};
             read_records(t.file, own);
-            firsts_.add(
-                first_decisions_of(own, done_, servers_->has_one_connection(), t.is_on_first_side));
+            for (std::size_t i = 0; i < done_.size(); ++i)
+                done_[i].kind->firsts.add(first_decision_of(
+                    own, done_[i].what, i + 1 < done_.size() ? done_[i + 1].what.begin : never,
+                    servers_->has_one_connection(), t.is_on_first_side));
             all.insert(all.end(), own.begin(), own.end());
         }
         const auto executed =
@@ -165,12 +178,13 @@ class campaign {
     test::fresh_folder folder_;
     std::unique_ptr<deployment> servers_;
     int round_ = 0;
-    std::map<std::string, int> made_;
-    std::vector<failover> done_; ///< in this round, as are losses_
+
+    std::map<std::string, fault_kind> kinds_;
+    std::vector<made_failover> done_; ///< in this round, as are losses_
     std::vector<loss> losses_;
     int lost_ = 0;
     int unordered_ = 0;
-    first_decisions firsts_;
+
     judgement sum_;
     int failed_processes_ = 0;
 };

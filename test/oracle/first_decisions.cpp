@@ -6,12 +6,9 @@
 #include "first_decisions.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace colimit::oracle {
 namespace {
-
-constexpr auto never = std::numeric_limits<std::int64_t>::max();
 
 template<class Condition>
 [[nodiscard]] std::int64_t earliest(const std::vector<record>& records, std::int64_t from,
@@ -52,26 +49,21 @@ std::string first_decisions::text() const {
            std::to_string(times.size());
 }
 
-first_decisions first_decisions_of(const std::vector<record>& records,
-                                   const std::vector<failover>& all, bool has_one_connection,
-                                   bool was_cut_off) {
-    auto found = first_decisions{};
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const auto& f = all[i];
-        auto from = f.known;
-        if (has_one_connection)
-            from = earliest(records, f.begin,
-                            [](const record& r) { return r.verdict == verdict::connected; });
-        const auto first = earliest(records, from, [&](const record& r) {
-            return r.total >= 0 && f.keys.test(index(r.limit, r.key)) &&
-                   (r.time < f.old_back || r.time > f.old_demoted);
-        });
-        if (first >= (i + 1 < all.size() ? all[i + 1].begin : never))
-            ++found.missing;
-        else if (!f.had_others && (!f.has_partition || !was_cut_off))
-            found.times.push_back(std::max<std::int64_t>(0, first - f.known));
-    }
-    return found;
+first_decisions first_decision_of(const std::vector<record>& records, const failover& f,
+                                  std::int64_t next, bool has_one_connection, bool was_cut_off) {
+    auto from = f.known;
+    if (has_one_connection)
+        from = earliest(records, f.begin,
+                        [](const record& r) { return r.verdict == verdict::connected; });
+    const auto first = earliest(records, from, [&](const record& r) {
+        return r.total >= 0 && f.keys.test(index(r.limit, r.key)) &&
+               (r.time < f.old_back || r.time > f.old_demoted);
+    });
+    if (first >= next)
+        return {.times = {}, .missing = 1};
+    if (f.had_others || (f.has_partition && was_cut_off))
+        return {};
+    return {.times = {std::max<std::int64_t>(0, first - f.known)}};
 }
 
 } // namespace colimit::oracle

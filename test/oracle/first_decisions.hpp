@@ -8,14 +8,15 @@
 #include "record.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace colimit::oracle {
 
 struct first_decisions {
-    std::vector<std::int64_t> times; ///< microseconds
-    std::int64_t missing = 0;        ///< there was none before the next failover
+    std::vector<std::int64_t> times = {}; ///< microseconds
+    std::int64_t missing = 0;             ///< there was none before the next failover
 
     void add(const first_decisions& more);
     /// Returns whether none is missing, and 99 % came within this time.
@@ -24,13 +25,17 @@ struct first_decisions {
     [[nodiscard]] std::string text() const;
 };
 
+/// When there is no next failover.
+inline constexpr auto never = std::numeric_limits<std::int64_t>::max();
+
+/// Returns one time, or that it is missing; or nothing, if it is not timed: after a failover with
+/// others, in which the new server may have been replaced at once, and by a process that was cut
+/// off from it.
 /// @param records of one process, in any order
-/// @param all in their order
-/// @param was_cut_off whether it was on the first side of partitions: their times are not counted,
-///        as it could not know of the new server. Nor are those of failovers with others, in which
-///        the new server may have been replaced at once.
-[[nodiscard]] first_decisions first_decisions_of(const std::vector<record>& records,
-                                                 const std::vector<failover>& all,
-                                                 bool has_one_connection, bool was_cut_off);
+/// @param next when the next failover began
+/// @param was_cut_off whether the process was on the first side of partitions
+[[nodiscard]] first_decisions first_decision_of(const std::vector<record>& records,
+                                                const failover& f, std::int64_t next,
+                                                bool has_one_connection, bool was_cut_off);
 
 } // namespace colimit::oracle

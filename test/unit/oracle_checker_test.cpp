@@ -125,35 +125,54 @@ BOOST_AUTO_TEST_CASE(calls_without_a_result_are_counted) {
 BOOST_AUTO_TEST_CASE(a_first_decision_is_one_by_the_store_for_a_key_that_moved) {
     auto moved = key_set{};
     moved.set(index(log_limit, 0));
-    const auto all = std::vector<failover>{{.begin = ms(100), .known = ms(200), .keys = moved},
-                                           {.begin = ms(1'000), .known = ms(1'100), .keys = moved}};
+    const auto f = failover{.begin = ms(100), .known = ms(200), .keys = moved};
     auto c = calls{};
     c.grant(ms(199), 1, 1).add(ms(205), verdict::refused, 1); // by the cache
-    auto other = record{.time = ms(210), .total = 1, .key = 1, .verdict = verdict::refused};
-    c.all.push_back(other);
+    c.all.push_back({.time = ms(210), .total = 1, .key = 1, .verdict = verdict::refused});
+    BOOST_TEST(first_decision_of(c.all, f, never, false, false).missing == 1);
     c.grant(ms(230), 1, 2);
-    const auto found = first_decisions_of(c.all, all, false, false);
+    const auto found = first_decision_of(c.all, f, never, false, false);
     BOOST_TEST(found.times == std::vector{ms(30)}, boost::test_tools::per_element());
-    BOOST_TEST(found.missing == 1); // after the second failover
-    BOOST_TEST(!found.are_soon(ms(1'000)));
+    BOOST_TEST(found.are_soon(ms(30)));
+    BOOST_TEST(!found.are_soon(ms(29)));
+    const auto late = first_decision_of(c.all, f, ms(230), false, false);
+    BOOST_TEST(late.missing == 1);
+    BOOST_TEST(!late.are_soon(ms(1'000)));
 }
 
 BOOST_AUTO_TEST_CASE(behind_sentinel_a_first_decision_is_on_a_new_connection) {
-    const auto all = std::vector<failover>{{.begin = ms(100), .known = ms(200)}};
+    auto f = failover{.begin = ms(100), .known = ms(200)};
     auto c = calls{};
     c.grant(ms(210), 1, 1); // the old master still decides
-    BOOST_TEST(first_decisions_of(c.all, all, true, false).missing == 1);
+    BOOST_TEST(first_decision_of(c.all, f, never, true, false).missing == 1);
     c.add(ms(220), verdict::connected, 0).grant(ms(225), 1, 2);
-    const auto found = first_decisions_of(c.all, all, true, false);
-    BOOST_TEST(found.times == std::vector{ms(25)}, boost::test_tools::per_element());
-    BOOST_TEST(found.are_soon(ms(25)));
-    BOOST_TEST(!found.are_soon(ms(24)));
-    // A process that was cut off could not know, but must follow, too.
-    const auto cut =
-        std::vector<failover>{{.begin = ms(100), .known = ms(200), .has_partition = true}};
-    BOOST_TEST(first_decisions_of(c.all, cut, true, true).times.empty());
-    BOOST_TEST(first_decisions_of(c.all, cut, true, true).missing == 0);
-    BOOST_TEST(first_decisions_of({}, cut, true, true).missing == 1);
+    BOOST_TEST(first_decision_of(c.all, f, never, true, false).times == std::vector{ms(25)},
+               boost::test_tools::per_element());
+    // The old master was back, and may have made this decision.
+    f.old_back = ms(224);
+    f.old_demoted = ms(230);
+    BOOST_TEST(first_decision_of(c.all, f, never, true, false).missing == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_process_that_was_cut_off_is_not_timed_but_has_to_follow) {
+    const auto f = failover{.begin = ms(100), .known = ms(200), .has_partition = true};
+    auto c = calls{};
+    BOOST_TEST(first_decision_of(c.all, f, never, true, true).missing == 1);
+    c.add(ms(220), verdict::connected, 0).grant(ms(900), 1, 2);
+    const auto found = first_decision_of(c.all, f, never, true, true);
+    BOOST_TEST(found.missing == 0);
+    BOOST_TEST(found.times.empty());
+    BOOST_TEST(first_decision_of(c.all, f, never, true, false).times.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(one_first_decision_of_a_hundred_may_be_late) {
+    auto all = first_decisions{};
+    all.add({.times = std::vector<std::int64_t>(99, ms(1)), .missing = 0});
+    all.add({.times = {ms(500)}, .missing = 0});
+    BOOST_TEST(all.are_soon(ms(300)));
+    BOOST_TEST(all.text() == "median 1 ms, p99 1 ms, max 500 ms, of 100");
+    all.add({.times = {ms(501)}, .missing = 0});
+    BOOST_TEST(!all.are_soon(ms(300)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
