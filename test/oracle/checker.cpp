@@ -162,10 +162,6 @@ void count(judgement& j, const record& r) {
     return std::tuple{r.process, r.limit, r.key};
 }
 
-[[nodiscard]] bool may_be_charged(const record& r) {
-    return r.verdict == verdict::unknown || r.verdict == verdict::unfinished;
-}
-
 /// How long before or after its result was known a call may have been made.
 constexpr std::int64_t longest_way = 5'000'000;
 
@@ -212,12 +208,12 @@ judgement judge(std::vector<record> all, const std::vector<loss>& losses, const 
         count(j, r);
         if (r.process != 0 || r.verdict == verdict::connected)
             continue;
-        if (may_be_charged(r))
+        if (r.verdict == verdict::unknown)
             unknown.push_back(r);
         surely[r.limit][r.key] += r.verdict == verdict::granted ? r.granted : 0;
-        at_most[r.limit][r.key] += r.verdict == verdict::granted ? r.granted
-                                   : may_be_charged(r)           ? r.cost
-                                                                 : 0;
+        at_most[r.limit][r.key] += r.verdict == verdict::granted   ? r.granted
+                                   : r.verdict == verdict::unknown ? r.cost
+                                                                   : 0;
     }
     for (std::size_t l = 0; l < limits.size(); ++l)
         for (std::size_t k = 0; k < keys_each; ++k) {

@@ -28,6 +28,9 @@ inline constexpr auto limits = std::array{
     limit{"fixed", kind::fixed, 100, 100'000},
     limit{"counter", kind::counter, 100, 100'000},
     limit{"bucket", kind::bucket, 100, 100'000},
+    // A failover takes two seconds: these show whether the new master has the state of the old one.
+    limit{"slow_log", kind::log, 1'000, 10'000'000},
+    limit{"slow_bucket", kind::bucket, 1'000, 10'000'000},
 };
 
 /// Keys under each limit; all processes share them.

@@ -100,7 +100,6 @@ BOOST_AUTO_TEST_CASE(a_call_that_was_made_twice_is_not_hidden_by_a_loss) {
     c.grant(ms(600), 1, 2);                    // and two have been lost
     check(c.judged(2, killed), 0, 1);
     check(calls{c}.add(ms(25), verdict::unknown, 1).judged(2, killed), 0, 0);
-    check(calls{c}.add(ms(25), verdict::unfinished, 1).judged(2, killed), 0, 0);
     check(calls{c}.add(ms(25), verdict::failed, 1).judged(2, killed), 0, 1);
     // A call that was made much later has nothing to do with it.
     check(calls{c}.add(ms(60'000), verdict::unknown, 1).judged(2, killed), 0, 1);
