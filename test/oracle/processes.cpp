@@ -6,9 +6,11 @@
 
 #include <support/private_network.hpp>
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -33,6 +35,7 @@ void processes::start(const task& t, const std::optional<flaw>& mistake) {
         running_.push_back(pid);
         return;
     }
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL); // without the parent, nothing would end it
     try {
         run_task(t, mistake);
     } catch (const std::exception& e) {
