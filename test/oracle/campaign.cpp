@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -43,6 +44,7 @@ class campaign {
         servers_ = order_.deployment == campaign_order::deployment_kind::sentinel
                        ? make_sentinel_deployment(has_partitions_)
                        : make_cluster_deployment(has_partitions_);
+        require_kind();
     }
 
     void run() {
@@ -79,6 +81,17 @@ class campaign {
         fault_kind* kind;
         failover what;
     };
+
+    void require_kind() {
+        auto known = std::string{};
+        for (const auto& f : servers_->faults()) {
+            if (order_.only.empty() || f.name == order_.only)
+                return;
+            known += (known.empty() ? "" : ", ") + std::string{f.name};
+        }
+        throw std::runtime_error{"--kind: unknown kind (got " + order_.only + ", expected one of " +
+                                 known + ')'};
+    }
 
     void run_round(int of_each) {
         ++round_;
