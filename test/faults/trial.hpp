@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One cell of the cut matrix: a limiter of its own behind a proxy of its own says one of a few
-// fixed things to a real server, and one fault strikes. Afterwards the server's counters are read
-// past the proxy, and what callers were told is held against them.
+// One cell of the cut matrix: a limiter of its own behind proxies of its own says one of a few
+// fixed things to real servers, and one fault strikes. Afterwards the servers' counters are read
+// past the proxies, and what callers were told is held against them.
 
 #pragma once
 
+#include <faults/conversation.hpp>
 #include <support/fault_proxy.hpp>
 #include <support/live_limiter.hpp>
 
@@ -13,42 +14,24 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace colimit::test {
 
-/// A call of a conversation.
-struct asked_call {
-    std::string_view name; ///< of the key; any two differ in more than one bit
-    const colimit::policy* rules;
-    std::int64_t already; ///< what the key was charged before, so that its answer is known by it
-    std::size_t message;  ///< the command whose reply ends it
+/// The servers of trials: one, or the nodes of a cluster.
+struct trial_servers {
+    std::string direct;             ///< config::server of a limiter that uses no proxy
+    std::vector<std::string> nodes; ///< the address of each, for its proxy and for `raw_client`
+    /// The ports that nodes of a cluster announce; they are of 127.0.0.1.
+    std::vector<std::uint16_t> announced = {};
+
+    [[nodiscard]] bool is_cluster() const noexcept { return !announced.empty(); }
 };
-
-/// The messages of a limiter on a connection.
-struct conversation {
-    std::string_view name;
-    execution_mode mode = execution_mode::script;
-    std::vector<asked_call> calls;
-    std::size_t greeting; ///< messages, each way
-    /// Replies that tell this process the time, by which it says what counts.
-    std::vector<std::size_t> clocks = {};
-    bool seen = false; ///< ids of a Bloom filter instead of keys
-};
-
-[[nodiscard]] conversation allow_conversation();
-[[nodiscard]] conversation seen_conversation();
-[[nodiscard]] conversation transaction_conversation();
-
-/// The messages of a conversation as they are without a fault, by way.
-[[nodiscard]] std::array<std::vector<std::string>, 2> record(const redis_server& server,
-                                                             const conversation& c);
 
 struct trial {
-    int number; ///< a key is made of it: no two trials on a server may have the same
+    int number;             ///< a key is made of it: no two trials on a server may have the same
+    std::size_t connection; ///< that the fault strikes: index in conversation::connections
     test::fault wrong;
     /// For calls that hear nothing.
     std::chrono::milliseconds deadline{60};
@@ -69,8 +52,12 @@ struct findings {
     std::int64_t other_numbers = 0;
 };
 
+/// The messages of one of the conversation's connections without a fault, by way.
+[[nodiscard]] std::array<std::vector<std::string>, 2>
+record(const trial_servers& servers, const conversation& c, std::size_t connection);
+
 /// Runs them, many at once, and adds to what was found before.
-void run_trials(const redis_server& server, const conversation& c, const std::vector<trial>& row,
+void run_trials(const trial_servers& servers, const conversation& c, const std::vector<trial>& row,
                 findings& found);
 
 } // namespace colimit::test

@@ -50,10 +50,14 @@ using any_stream = asio::generic::stream_protocol;
 /// A client, the server, and what goes wrong between them.
 class link : public std::enable_shared_from_this<link> {
   public:
-    link(tcp::socket client, fault wrong, bool records, bool by_tls, any_stream::endpoint server)
+    /// Changes a message of this connection.
+    using translation = std::function<void(way w, std::size_t message, std::span<char> bytes)>;
+
+    link(tcp::socket client, fault wrong, bool records, bool by_tls, any_stream::endpoint server,
+         translation translate)
         : seen{}, client_(std::move(client)), server_(client_.get_executor()), wrong_(wrong),
           records_(records), by_tls_(by_tls), where_(std::move(server)),
-          silence_(client_.get_executor()) {}
+          translate_(std::move(translate)), silence_(client_.get_executor()) {}
 
     void start() {
         spawn([](link& l) { return l.run(); });
@@ -62,6 +66,7 @@ class link : public std::enable_shared_from_this<link> {
     void close() noexcept {
         auto ignored = error_code{};
         silence_.cancel();
+        translate_ = {}; // whatever it refers to may end before what trickles
         (void)client_.close(ignored);
         (void)server_.close(ignored);
     }
@@ -137,6 +142,10 @@ class link : public std::enable_shared_from_this<link> {
         while (!h.pending.empty()) {
             const auto whole = !by_tls_ && h.decoder.feed(h.pending) == resp::progress::complete;
             const auto size = whole ? h.decoder.consumed() : h.pending.size();
+            if (translate_ && !whole)
+                co_return;
+            if (translate_)
+                translate_(w, h.message, std::span{h.pending}.first(size));
             if (whole && records_) // before the receiver has it and goes on
                 seen.messages[index_of(w)].push_back(h.pending.substr(0, size));
             co_await pass(h, w, size, whole);
@@ -264,6 +273,7 @@ class link : public std::enable_shared_from_this<link> {
     bool records_;
     bool by_tls_;
     any_stream::endpoint where_;
+    translation translate_;      ///< may be empty
     asio::steady_timer silence_; ///< of a way that is deaf
     bool half_over_ = false;
     std::array<half, 2> halves_{};
@@ -308,9 +318,14 @@ struct fault_proxy::state : std::enable_shared_from_this<state> {
                 co_await acceptor.async_accept(asio::redirect_error(asio::use_awaitable, ec));
             if (ec)
                 co_return;
-            const auto wrong = each(static_cast<int>(links.size()) + 1);
-            links.push_back(
-                std::make_shared<link>(std::move(client), wrong, records, by_tls, server));
+            const auto number = static_cast<int>(links.size()) + 1;
+            auto changes = link::translation{};
+            if (translate)
+                changes = [how = translate, number](way w, std::size_t m, std::span<char> bytes) {
+                    how(number, w, m, bytes);
+                };
+            links.push_back(std::make_shared<link>(std::move(client), each(number), records, by_tls,
+                                                   server, std::move(changes)));
             links.back()->start();
         }
     }
@@ -326,6 +341,7 @@ struct fault_proxy::state : std::enable_shared_from_this<state> {
     bool by_tls;
     any_stream::endpoint server;
     plan each;
+    translation translate;
     bool records;
     tcp::acceptor acceptor;
     tcp::endpoint here;
@@ -339,12 +355,20 @@ fault_proxy::fault_proxy(asio::io_context& context, const std::string& server, p
 }
 
 fault_proxy::~fault_proxy() {
+    state_->translate = {}; // a connection may be accepted even now
     state_->close();
 }
 
+void fault_proxy::translate(translation how) {
+    state_->translate = std::move(how);
+}
+
 std::string fault_proxy::address() const {
-    return (state_->by_tls ? "rediss://127.0.0.1:" : "redis://127.0.0.1:") +
-           std::to_string(state_->here.port());
+    return (state_->by_tls ? "rediss://127.0.0.1:" : "redis://127.0.0.1:") + std::to_string(port());
+}
+
+std::uint16_t fault_proxy::port() const noexcept {
+    return state_->here.port();
 }
 
 int fault_proxy::connections() const noexcept {

@@ -25,6 +25,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,9 @@ class fault_proxy {
   public:
     /// Says what goes wrong on a connection; they are counted from 1.
     using plan = std::function<fault(int connection)>;
+    /// Changes a message in place, before a fault strikes it.
+    using translation = std::function<void(int connection, test::way way, std::size_t message,
+                                           std::span<char> bytes)>;
 
     /// Listens on a free port of 127.0.0.1.
     /// @param server as config::server
@@ -90,8 +94,13 @@ class fault_proxy {
     fault_proxy(const fault_proxy&) = delete;
     fault_proxy& operator=(const fault_proxy&) = delete;
 
+    /// From now on each message is changed by this function, so no part of it is passed on before
+    /// the whole is there: as a server names other servers by addresses that lead past the proxy.
+    void translate(translation how);
+
     /// For config::server.
     [[nodiscard]] std::string address() const;
+    [[nodiscard]] std::uint16_t port() const noexcept;
     [[nodiscard]] int connections() const noexcept;
     /// @param connection from 1
     [[nodiscard]] const traffic& on(int connection) const;

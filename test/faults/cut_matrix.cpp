@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The positions of the matrix, and its results.
+
+#include <faults/cut_matrix.hpp>
+#include <faults/verdict.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <utility>
+
+namespace colimit::test {
+namespace {
+
+/// A longer message is cut at both ends, and in between at each position that is a multiple of
+/// `step`.
+struct long_message {
+    std::size_t size;
+    std::size_t edge;
+    std::size_t step;
+};
+constexpr auto script = long_message{.size = 4096, .edge = 64, .step = 1'499};
+// A trial on a cluster takes several connections, and the handshake with a node is that with a
+// server, which is cut at every byte.
+constexpr auto cluster_handshake = long_message{.size = 32, .edge = 12, .step = 61};
+constexpr auto cluster_call = long_message{.size = 64, .edge = 16, .step = 17};
+
+/// A nonce or an id of a client may have more digits than the recorded one.
+constexpr std::size_t slack = 3;
+
+/// Returns whether a trial of the matrix is at this byte of a message.
+[[nodiscard]] bool is_cut_at(std::size_t byte, std::size_t size, const long_message& l) {
+    const auto step = size > script.size ? script.step : l.step;
+    return size <= l.size || byte < l.edge || byte + l.edge / 4 > size || byte % step == 0;
+}
+
+} // namespace
+
+/// The bytes of the messages from the first one on, and the place behind each.
+std::vector<trial> cut_matrix::every_byte(const conversation& c, const cut_range& range,
+                                          fault_kind kind) const {
+    // Cuts that are noticed need no deadline, nor do most flips: it ends calls without any reply.
+    const auto deadline = std::chrono::milliseconds{kind == fault_kind::flip ? 250 : 60};
+    auto random = std::mt19937{static_cast<unsigned>(kind)};
+    auto row = std::vector<trial>{};
+    const auto recorded = record(servers_, c, range.connection);
+    const auto& [commands, replies] = recorded;
+    BOOST_REQUIRE(commands.size() == replies.size());
+    const auto long_one = [&](std::size_t message) {
+        const auto is_early = message < c.connections[range.connection].handshake;
+        return !servers_.is_cluster() ? script : is_early ? cluster_handshake : cluster_call;
+    };
+    for (const auto w : {way::to_server, way::to_client})
+        for (auto m = range.first; m < commands.size(); ++m) {
+            const auto size = recorded[static_cast<std::size_t>(w)][m].size();
+            for (std::size_t byte = 0; byte <= size + slack; ++byte)
+                if (is_cut_at(byte, size, long_one(m)))
+                    row.push_back({.number = 0,
+                                   .connection = range.connection,
+                                   .wrong = {.kind = kind,
+                                             .way = w,
+                                             .message = m,
+                                             .byte = byte,
+                                             .bit = static_cast<unsigned>(random() % 8)},
+                                   .deadline = deadline});
+        }
+    return row;
+}
+
+/// No call, however it ended, has left a window's count that stays forever.
+void cut_matrix::check_ttls() const {
+    for (const auto& node : servers_.nodes) {
+        auto look = raw_client{node};
+        const auto windows = look.must({"KEYS", "*:w:*"}).elements;
+        const auto endless = std::ranges::count_if(
+            windows, [&](const reply& name) { return look.pttl(name.text) == -1; });
+        BOOST_TEST(endless == 0);
+    }
+}
+
+void cut_matrix::cut(const conversation& c, const cut_range& range, fault_kind kind) {
+    auto row = every_byte(c, range, kind);
+    const auto trials = row.size();
+    auto found = findings{};
+    // Trials that a busy machine disturbed are repeated with longer timeouts.
+    for (auto round = 0; round < 6 && !row.empty(); ++round) {
+        for (auto& t : row)
+            t.number = number_++;
+        run_trials(servers_, c, row, found);
+        row = std::exchange(found.missed, {});
+        for (auto& t : row)
+            t.deadline *= 2;
+    }
+    BOOST_TEST_MESSAGE(c.name << ", connection " << range.connection << ", kind "
+                              << static_cast<int>(kind) << ": " << trials << " trials, calls "
+                              << found.calls << ", answered " << found.answered << ", unknown "
+                              << found.unknown << ", other codes " << found.refused
+                              << ", other numbers " << found.other_numbers);
+    for (std::size_t i = 0; i < std::min<std::size_t>(found.wrong.size(), 10); ++i)
+        BOOST_ERROR(found.wrong[i]);
+    for (const auto& t : row)
+        BOOST_TEST_MESSAGE("missed: " << describe(c, t));
+    BOOST_TEST(found.wrong.size() == 0U);
+    BOOST_TEST(found.unfinished == 0);
+    if (kind != fault_kind::flip) // which may change an option of SET
+        check_ttls();
+    // The matrix is worth something only if the faults come to pass, and matter.
+    BOOST_TEST(row.size() == 0U);
+    BOOST_TEST(found.answered > 0);
+    if (!c.connections[range.connection].is_for_map) // else no call is on it
+        BOOST_TEST(found.unknown > 0);
+}
+
+} // namespace colimit::test
