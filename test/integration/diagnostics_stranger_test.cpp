@@ -68,21 +68,6 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_not_redis_is_a_bad_reply_in_every_failure_
     check_stranger("SSH-2.0-OpenSSH_9.2\r\n", true, "rediss", phase::tls, "does not speak TLS");
 }
 
-BOOST_AUTO_TEST_CASE(tls_against_a_plain_server_is_a_bad_reply) {
-    auto server = test::redis_server{{.tcp = true}};
-    for (const std::string arguments : {"", "secret"}) {
-        if (!arguments.empty())
-            server.connect().must({"CONFIG", "SET", "requirepass", arguments});
-        auto l = live{"rediss://127.0.0.1:" + std::to_string(server.port()),
-                      [](config& c) { c.reconnect_delay_max = 1h; }};
-        l.run([&]() -> asio::awaitable<void> {
-            const auto ec = co_await l.ready();
-            BOOST_TEST((ec == errc::bad_reply), ec.message());
-        });
-        check_last(l.limiter, errc::bad_reply, phase::tls, "does not speak TLS; it replied: -");
-    }
-}
-
 BOOST_AUTO_TEST_CASE(a_plain_connection_to_a_tls_server_is_a_bad_reply) {
     auto server = test::tls_server{};
     for (const auto resp : {2, 3}) {

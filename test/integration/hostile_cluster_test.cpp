@@ -6,20 +6,15 @@
 #include <redis/protocol/hash_slot.hpp>
 #include <support/live_limiter.hpp>
 #include <support/script_double.hpp>
+#include <support/scripted_node.hpp>
 #include <support/usual_tags.hpp>
 
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <exception>
 #include <functional>
 #include <set>
 #include <string>
@@ -36,63 +31,22 @@ using namespace colimit;
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-[[nodiscard]] std::string bulk(std::string_view text) {
-    return "$" + std::to_string(text.size()) + "\r\n" + std::string{text} + "\r\n";
-}
-
-/// It says that it serves all slots, and answers script calls as the test says.
+/// A node that says that it serves all slots, and answers script calls as the test says.
 class hostile_node {
   public:
-    using decide = std::function<std::string(const test::command&)>;
+    hostile_node(asio::io_context& context,
+                 std::function<std::string(const test::command& words)> decide)
+        : node_(context,
+                {.map = [this] { return std::vector{all_slots()}; }, .call = std::move(decide)}) {}
 
-    hostile_node(asio::io_context& context, decide how)
-        : acceptor_(context, {asio::ip::address_v4::any(), 0}), decide_(std::move(how)) {
-        asio::co_spawn(context, accept(), asio::detached);
-    }
-
-    [[nodiscard]] std::string port() const {
-        return std::to_string(acceptor_.local_endpoint().port());
-    }
+    [[nodiscard]] std::string port() const { return std::to_string(node_.port()); }
 
   private:
-    asio::awaitable<void> accept() {
-        for (;;)
-            asio::co_spawn(acceptor_.get_executor(),
-                           serve(co_await acceptor_.async_accept(asio::use_awaitable)),
-                           [](const std::exception_ptr& /*the client has gone*/) {});
+    [[nodiscard]] test::slot_range all_slots() const {
+        return {.first = 0, .last = redis::slot_count - 1, .port = node_.port()};
     }
 
-    asio::awaitable<void> serve(tcp::socket socket) {
-        auto received = std::string{};
-        for (;;) {
-            char bytes[4096];
-            const auto n =
-                co_await socket.async_read_some(asio::buffer(bytes), asio::use_awaitable);
-            received.append(bytes, n);
-            auto out = std::string{};
-            for (const auto& words : test::take_commands(received))
-                out += reply_to(words);
-            co_await asio::async_write(socket, asio::buffer(out), asio::use_awaitable);
-        }
-    }
-
-    [[nodiscard]] std::string reply_to(const test::command& words) {
-        if (words.at(0) == "HELLO")
-            return "%1\r\n" + bulk("mode") + bulk("cluster");
-        if (words.at(0) == "SCRIPT")
-            return std::string{test::load_reply};
-        if (words.at(0) == "CLUSTER" && words.at(1) == "INFO")
-            return bulk("cluster_state:ok\r\ncluster_current_epoch:1\r\n");
-        if (words.at(0) == "CLUSTER")
-            return "*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n" + bulk("127.0.0.1") + ":" + port() +
-                   "\r\n" + bulk("id");
-        if (words.at(2) == "0")
-            return std::string{test::permissions_reply};
-        return decide_(words);
-    }
-
-    tcp::acceptor acceptor_;
-    decide decide_;
+    test::scripted_node node_;
 };
 
 /// Sends a script call to the `number`-th address of a network, such as 127.1.

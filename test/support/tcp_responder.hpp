@@ -14,6 +14,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <utility>
@@ -31,8 +33,11 @@ class tcp_responder {
 
     /// @param scheme `redis` or `rediss`
     [[nodiscard]] std::string address(const std::string& scheme) const {
-        return scheme + "://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
+        return scheme + "://127.0.0.1:" + std::to_string(port());
     }
+    [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+    /// Returns what the last client to say something has said.
+    [[nodiscard]] const std::string& heard() const noexcept { return heard_; }
 
   private:
     using tcp = asio::ip::tcp;
@@ -47,15 +52,22 @@ class tcp_responder {
 
     asio::awaitable<void> respond(tcp::socket socket) {
         char bytes[1024];
+        auto all = std::string{};
+        const auto hear = [&]() -> asio::awaitable<void> {
+            const auto n =
+                co_await socket.async_read_some(asio::buffer(bytes), asio::use_awaitable);
+            heard_ = all.append(bytes, n);
+        };
         if (!greets_)
-            (void)co_await socket.async_read_some(asio::buffer(bytes), asio::use_awaitable);
+            co_await hear();
         co_await asio::async_write(socket, asio::buffer(sentence_), asio::use_awaitable);
         socket.shutdown(tcp::socket::shutdown_send);
         for (;;) // until the client closes, or its bytes would make the kernel drop the reply
-            (void)co_await socket.async_read_some(asio::buffer(bytes), asio::use_awaitable);
+            co_await hear();
     }
 
     std::string sentence_;
+    std::string heard_;
     bool greets_;
     tcp::acceptor acceptor_;
 };
