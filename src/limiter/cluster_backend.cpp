@@ -116,6 +116,7 @@ cluster_backend::member& cluster_backend::member_at(const redis::host_port& serv
     if (!may_connect(server)) {
         reports().problems().note_own(errc::unavailable, phase::resolve,
                                       "config::may_connect does not allow node", to_string(server));
+        finder_.request(); // another one may serve its slots by now
         return homeless();
     }
     auto& m = free != members_.end() ? *free : add_member();

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Addresses of another kind of server than the one that they lead to, and nodes that cannot be
+// reached under the address that the cluster names.
+
+#include "problems.hpp"
+
+#include <support/live_limiter.hpp>
+#include <support/redis_cluster.hpp>
+#include <support/scripted_node.hpp>
+#include <support/sentinel_group.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(cluster_addresses)
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using test::live;
+
+const auto rules = policy{"p", gcra(1'000'000, 1h)};
+
+/// The limiter refuses the server, in every failure mode, and names the right kind of address.
+void check_refused(const std::string& address, std::string_view right) {
+    for (const auto resp : {2, 3}) {
+        auto l = live{address, [&](config& c) {
+                          c.resp_version = resp;
+                          c.on_failure = failure_mode::local;
+                          c.reconnect_delay_max = 1h; // calls do not wait for the next attempt
+                      }};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto code = co_await l.ready();
+            BOOST_TEST((code == errc::bad_reply), address << ": " << code.message());
+            const auto [ec, d] = co_await l.allow("k", rules);
+            BOOST_TEST((ec == errc::bad_reply), address << ": " << ec.message());
+        });
+        const auto text = test::last_of(l.limiter).text;
+        BOOST_TEST(text.ends_with(right), address << ": " << text);
+        BOOST_TEST(l.limiter.health().state == health_state::refused);
+    }
+}
+
+[[nodiscard]] std::uint16_t unused_port(asio::io_context& context) {
+    auto listener = asio::ip::tcp::acceptor{context, {asio::ip::address_v4::loopback(), 0}};
+    return listener.local_endpoint().port();
+}
+
+/// The code of a call, when it ends.
+[[nodiscard]] asio::awaitable<error_code> allow(limiter& l) {
+    const auto [ec, d] = co_await l.allow("k", rules, asio::as_tuple(asio::deferred));
+    co_return ec;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(an_address_of_another_kind_is_refused_with_the_right_one) {
+    auto c = test::redis_cluster{};
+    auto g = test::sentinel_group{{.sentinels = 1, .replicas = 0}};
+    const auto server = "127.0.0.1:" + std::to_string(g.server(0).port());
+    check_refused("redis+cluster://" + server, "its address is redis://host:port");
+    check_refused("redis+cluster://" + g.hosts(),
+                  "whose address is redis+sentinel://host:port/master");
+    check_refused("redis+sentinel://" + c.endpoint(0) + "/mymaster",
+                  "whose address is redis+cluster://host:port");
+    check_refused("redis+cluster://" + c.endpoint(0) + "/1",
+                  "its address is redis+cluster://host:port without /db");
+}
+
+/// It may be a cluster of one node, so that the first call elsewhere shows it.
+BOOST_AUTO_TEST_CASE(a_call_on_a_node_that_does_not_serve_its_key_names_the_right_address) {
+    auto c = test::redis_cluster{};
+    auto l = live{c.address(0), [](config& s) { s.on_failure = failure_mode::local; }};
+    l.run([&]() -> asio::awaitable<void> {
+        for (auto i = 0; i < 64; ++i) {
+            const auto [ec, d] = co_await l.allow("k" + std::to_string(i), rules);
+            if (!ec)
+                continue;
+            BOOST_TEST((ec == errc::wrong_node));
+            BOOST_TEST(test::has(ec.message(), "use a redis+cluster:// address"), ec.message());
+            co_return;
+        }
+        BOOST_ERROR("one node serves all keys");
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_node_that_announces_an_unreachable_address_is_named) {
+    auto context = asio::io_context{1};
+    const auto nowhere = unused_port(context);
+    const auto node = test::scripted_node{
+        context,
+        {.map = [&] { return std::vector<test::slot_range>{{0, 16'383, nowhere}}; },
+         .call = [](const test::command&) { return std::string{"-ERR no call\r\n"}; }}};
+    auto settings = config{};
+    settings.server = "redis+cluster://127.0.0.1:" + std::to_string(node.port());
+    settings.on_failure = failure_mode::error;
+    auto l = limiter{context.get_executor(), settings};
+    test::run(context, [&]() -> asio::awaitable<void> {
+        const auto ec = co_await allow(l);
+        BOOST_TEST((ec == errc::unavailable), ec.message());
+        const auto text = "node 127.0.0.1:" + std::to_string(nowhere) + ": Connection refused";
+        co_await test::until_reported(l, text);
+    });
+}
+
+/// Its slots may have moved to another one, which the next map says.
+BOOST_AUTO_TEST_CASE(a_forbidden_node_is_soon_forgotten_if_another_one_serves_its_slots) {
+    auto context = asio::io_context{1};
+    auto script = test::script_double{rules};
+    auto maps = 0;
+    auto own = std::uint16_t{0};
+    const auto forbidden = unused_port(context);
+    const auto node = test::scripted_node{
+        context,
+        {.map =
+             [&] {
+                 const auto port = maps++ == 0 ? forbidden : own;
+                 return std::vector<test::slot_range>{{0, 16'383, port}};
+             },
+         .call = [&](const test::command& words) { return script.answer(words); }}};
+    own = node.port();
+    auto settings = config{};
+    settings.server = "redis+cluster://127.0.0.1:" + std::to_string(own);
+    settings.timeout = 10s; // a third of the time after which a map is asked for in any case
+    settings.on_failure = failure_mode::error;
+    settings.may_connect = [&](std::string_view /*host*/, std::uint16_t port) {
+        return port != forbidden;
+    };
+    auto l = limiter{context.get_executor(), settings};
+    test::run(context, [&]() -> asio::awaitable<void> {
+        const auto ec = co_await allow(l);
+        BOOST_TEST(!ec, ec.message());
+    });
+    BOOST_TEST(maps == 2);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
