@@ -126,19 +126,26 @@ BOOST_AUTO_TEST_CASE(a_connection_that_executes_no_calls_loads_no_script) {
 }
 
 BOOST_AUTO_TEST_CASE(a_cluster_that_has_no_other_database_is_refused) {
-    auto s = settings();
-    s.database = 2;
-    auto c = session_bench{s};
-    auto heard = reports{};
-    c.session.report_to(heard);
-    BOOST_TEST((c.session.start(c.now) == action::connect));
-    BOOST_TEST((c.session.connected() == action::send));
-    BOOST_TEST((c.handshake() == std::vector<command>{{"HELLO", "3"}, {"SELECT", "2"}}));
-    BOOST_TEST((c.reply(mode("cluster")) == action::nothing));
-    BOOST_TEST((c.reply("-ERR SELECT is not allowed in cluster mode\r\n") == action::disconnect));
-    BOOST_TEST((c.session.error() == errc::server_error));
-    BOOST_TEST(heard.text == "ERR SELECT is not allowed in cluster mode");
-    BOOST_TEST(c.session.wake_at().value() >= c.now + 500'000);
+    for (const std::string error : {"ERR SELECT is not allowed in cluster mode",
+                                    "ERR DB index is out of range"}) { // Valkey 9
+        for (const auto role : {redis::server_role::node, redis::server_role::any}) {
+            auto s = settings();
+            s.role = role;
+            s.database = 2;
+            auto c = session_bench{s};
+            auto heard = reports{};
+            c.session.report_to(heard);
+            BOOST_TEST((c.session.start(c.now) == action::connect));
+            BOOST_TEST((c.session.connected() == action::send));
+            BOOST_TEST((c.handshake() == std::vector<command>{{"HELLO", "3"}, {"SELECT", "2"}}));
+            BOOST_TEST((c.reply(mode("cluster")) == action::nothing));
+            BOOST_TEST((c.reply("-" + error + "\r\n") == action::disconnect));
+            BOOST_TEST((c.session.error() == errc::bad_reply));
+            BOOST_TEST(heard.text == "a cluster that does not have the database of the address; "
+                                     "its address is redis+cluster://host:port without /db");
+            BOOST_TEST(c.session.wake_at().value() >= c.now + 500'000);
+        }
+    }
 }
 
 // A server that is not needed

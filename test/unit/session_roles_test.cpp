@@ -120,14 +120,18 @@ BOOST_AUTO_TEST_CASE(a_server_of_the_other_kind_is_refused_with_the_address_that
             BOOST_TEST(heard.count == 1);
         }
     }
-    for (const auto* const other : {"standalone", "cluster"}) {
+    for (const std::string other : {"standalone", "cluster"}) {
         auto c = session_bench{settings(server_role::sentinel)};
         auto heard = reports{};
         c.session.report_to(heard);
         c.open();
         BOOST_TEST((c.reply(mode(other)) == action::disconnect));
         BOOST_TEST((c.session.error() == errc::bad_reply));
-        BOOST_TEST(heard.text == "not a Sentinel but a server, whose address is redis://host:port");
+        BOOST_TEST(heard.text ==
+                   (other == "cluster"
+                        ? "not a Sentinel but a node of a cluster, whose address is "
+                          "redis+cluster://host:port"
+                        : "not a Sentinel but a server, whose address is redis://host:port"));
     }
 }
 

@@ -191,6 +191,10 @@ void session::record_error(step s, std::string_view text) {
     if (result_ == handshake_result::old_server)
         return; // the commands after HELLO were not meant for such a server
     const auto meaning = classify(text);
+    const auto is_cluster = facts_.is_cluster || settings_.role == server_role::node;
+    if (s == step::select && is_cluster && meaning.code == errc::server_error)
+        return refuse_server("a cluster that does not have the database of the address; its "
+                             "address is redis+cluster://host:port without /db");
     report_refusal(meaning, text);
     const auto passes = begins_with_any(text, {"LOADING", "BUSY", "MASTERDOWN"});
     result_ = std::max(result_, passes ? handshake_result::not_yet : handshake_result::refused);
@@ -291,7 +295,10 @@ void session::check_mode(std::string_view mode) {
     const auto must_be_sentinel = settings_.role == server_role::sentinel;
     if (mode.empty())
         return;
-    if (must_be_sentinel && mode != "sentinel")
+    if (must_be_sentinel && mode == "cluster")
+        refuse_server("not a Sentinel but a node of a cluster, whose address is "
+                      "redis+cluster://host:port");
+    else if (must_be_sentinel && mode != "sentinel")
         refuse_server("not a Sentinel but a server, whose address is redis://host:port");
     else if (!must_be_sentinel && mode == "sentinel")
         refuse_server("a Sentinel, whose address is redis+sentinel://host:port/master");
