@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Looks up names.
+
+#include "catalogue.hpp"
+
+#include <core/compiled_rule.hpp>
+#include <redis/protocol/hash_slot.hpp>
+#include <redis/protocol/key.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace colimit::simulation {
+
+catalogue::catalogue(std::vector<policy> policies, std::size_t keys, std::string_view prefix)
+    : policies_(std::move(policies)) {
+    for (std::size_t k = 0; k < keys; ++k)
+        keys_.push_back("key-" + std::to_string(k));
+    for (std::size_t p = 0; p < policies_.size(); ++p)
+        for (std::size_t k = 0; k < keys; ++k) {
+            auto name = std::string{};
+            (void)redis::append_key(name, prefix, policies_[p].name(), keys_[k]);
+            index_[name] = states_.size();
+            const auto slot = static_cast<std::uint16_t>(redis::hash_slot(name));
+            states_.push_back({p, k, slot, std::move(name)});
+        }
+}
+
+std::vector<limit> catalogue::limits() const {
+    auto all = std::vector<limit>{};
+    for (const auto& p : policies_) {
+        const auto& r = p[0];
+        all.push_back({.capacity = r.capacity(),
+                       .period = r.period().count(),
+                       .is_window = r.kind() == algorithm::fixed_window});
+    }
+    return all;
+}
+
+std::size_t catalogue::state_of(std::string_view name) const {
+    const auto found = index_.find(name);
+    if (found == index_.end())
+        throw violation{"a command has an unknown key: " + std::string{name}};
+    return found->second;
+}
+
+std::vector<const detail::policy_data*> catalogue::policies_in(std::string_view wire) const {
+    auto found = std::vector<const detail::policy_data*>{};
+    while (!wire.empty()) {
+        const auto next = std::ranges::find_if(policies_, [wire](const policy& p) {
+            return wire.starts_with(detail::access::data(p)->wire);
+        });
+        if (next == policies_.end())
+            throw violation{"a command has an unknown policy"};
+        found.push_back(detail::access::data(*next).get());
+        wire.remove_prefix(found.back()->wire.size());
+    }
+    return found;
+}
+
+} // namespace colimit::simulation

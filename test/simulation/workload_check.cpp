@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Checks what came of the calls, against what the servers executed.
+
+#include "workload.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace colimit::simulation {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// The time after its deadline, in microseconds, by which a call has completed.
+constexpr std::int64_t slack = 100;
+
+[[nodiscard]] std::string describe(const made_call& c, const made_check& k) {
+    return "call of cost " + std::to_string(k.cost) + ", policy " + std::to_string(k.policy) +
+           ", key " + std::to_string(k.key) + ", from " + std::to_string(c.started) + " to " +
+           std::to_string(c.ended) + " us, " + (k.ec ? k.ec.message() : "decided") + ": ";
+}
+
+} // namespace
+
+/// While the process stands still nothing completes.
+std::int64_t workload::latest_end(const made_call& c) const {
+    const auto deadline = c.started + timeouts_[c.limiter];
+    auto latest = deadline;
+    for (const auto& [from, to] : stands_)
+        if (from <= deadline + slack && deadline < to)
+            latest = to;
+    return latest + slack;
+}
+
+void workload::count_fallback(const made_call& c, const made_check& k) {
+    if (k.ec || k.result.source != decision_source::fallback)
+        return;
+    const auto policies = names_.policies().size();
+    const auto index = (c.limiter * policies + k.policy) * names_.keys().size() + k.key;
+    auto& b = fallbacks_.try_emplace(index, records_.limit_of(k.policy)).first->second;
+    const auto time = k.result.server_time.time_since_epoch().count();
+    using enum core::verb;
+    if (k.verb == charge)
+        b.charge(k.cost, time);
+    else if (k.verb == refund)
+        b.refund(k.cost, time);
+    else if (k.verb == allow && k.result.granted > 0 && !b.grant(k.result.granted, time))
+        throw violation{describe(c, k) + "the process itself has over-admitted"};
+}
+
+void workload::check() const {
+    for (const auto& c : calls_)
+        check_end(c);
+    if (!has_identity_)
+        check_totals();
+}
+
+void workload::check_end(const made_call& c) const {
+    const auto& first = c.checks.front();
+    if (c.endings != 1)
+        throw violation{describe(c, first) + "it did not complete"};
+    if (c.ended > latest_end(c))
+        throw violation{describe(c, first) + "it completed after its deadline"};
+    for (const auto& k : c.checks) {
+        if (c.is_final && (k.ec || (k.result.source != decision_source::store &&
+                                    k.result.source != decision_source::deny_cache)))
+            throw violation{describe(c, k) + "the server works again, and did not decide it"};
+        if (!has_identity_ || k.verb == core::verb::reset)
+            continue;
+        k.ec ? check_failure(c, k) : check_decision(c, k);
+    }
+}
+
+void workload::check_decision(const made_call& c, const made_check& k) const {
+    const auto& e = records_.of(k.cost);
+    if (k.result.source == decision_source::deny_cache && e.evaluations != 0)
+        throw violation{describe(c, k) + "it was executed, although its denial was cached"};
+    if (k.result.source != decision_source::store)
+        return;
+    if (e.evaluations == 0)
+        throw violation{describe(c, k) + "it was not executed"};
+    const auto time = k.result.server_time.time_since_epoch().count();
+    if (k.verb != core::verb::peek && (e.granted != k.result.granted || e.clock != time))
+        throw violation{describe(c, k) + "the decision is not that of the server"};
+}
+
+/// A call that was certainly not charged was not executed.
+void workload::check_failure(const made_call& c, const made_check& k) const {
+    const auto may_have_run =
+        k.ec == errc::outcome_unknown || k.ec == errc::closed ||
+        (k.ec == asio::error::operation_aborted && c.cancelled != asio::cancellation_type::total);
+    if (!may_have_run && records_.of(k.cost).effects != 0)
+        throw violation{describe(c, k) + "it was charged"};
+}
+
+/// Calls without an identity: what the servers executed is what callers were told, and at most
+/// those that they do not know about.
+void workload::check_totals() const {
+    const auto keys = names_.keys().size();
+    for (std::size_t i = 0; i < names_.states().size(); ++i) {
+        auto known = std::int64_t{0};
+        auto unknown = std::int64_t{0};
+        for (const auto& c : calls_)
+            for (const auto& k : c.checks) {
+                if (k.policy * keys + k.key != i)
+                    continue;
+                const auto is_decided = !k.ec && k.result.source == decision_source::store;
+                known += is_decided ? k.result.granted : 0;
+                unknown += is_decided ? 0 : 1;
+            }
+        const auto granted = records_.of(i / keys, i % keys).granted;
+        if (granted < known || granted > known + unknown)
+            throw violation{"state " + std::to_string(i) + ": the servers granted " +
+                            std::to_string(granted) + ", and callers know of " +
+                            std::to_string(known) + " and perhaps " + std::to_string(unknown)};
+    }
+}
+
+} // namespace colimit::simulation
