@@ -36,6 +36,7 @@ class balance {
     void charge(std::int64_t cost, std::int64_t time);
     void refund(std::int64_t cost, std::int64_t time);
     void reset() noexcept { used_ = 0; }
+    void add_capacity(std::int64_t tokens) noexcept { limit_.capacity += tokens; }
 
   private:
     void advance(std::int64_t time);

@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 workload::workload(machine& m, asio::io_context& context, const catalogue& names, ledger& records,
                    std::deque<made_call>& calls, workload_settings settings)
     : machine_(m), names_(names), records_(records), settings_(std::move(settings)),
-      random_(m.random().bits()), calls_(calls), timer_(context), pause_(random_.magnitude(100 * millisecond)),
+      random_(m.random().bits()), calls_(calls), timer_(context), pause_(random_.between(2 * millisecond, 200 * millisecond)),
       burst_(static_cast<std::size_t>(random_.magnitude(8))), has_identity_(random_.percent(70)) {
     for (auto left = 1 + random_.below(3); left > 0; --left) {
         const auto c = random_config();

@@ -26,14 +26,15 @@ constexpr std::int64_t slack = 100;
 
 /// While the process stands still nothing completes.
 std::int64_t workload::latest_end(const made_call& c) const {
-    const auto deadline = c.started + timeouts_[c.limiter];
-    auto latest = deadline;
+    auto latest = c.started + timeouts_[c.limiter];
     for (const auto& [from, to] : stands_)
-        if (from <= deadline + slack && deadline < to)
+        if (from <= latest + slack && latest < to)
             latest = to;
     return latest + slack;
 }
 
+/// Calls may complete in another order than they were decided in: so refunds count as if all came
+/// first, and charges not at all.
 void workload::count_fallback(const made_call& c, const made_check& k) {
     if (k.ec || k.result.source != decision_source::fallback)
         return;
@@ -42,10 +43,8 @@ void workload::count_fallback(const made_call& c, const made_check& k) {
     auto& b = fallbacks_.try_emplace(index, records_.limit_of(k.policy)).first->second;
     const auto time = k.result.server_time.time_since_epoch().count();
     using enum core::verb;
-    if (k.verb == charge)
-        b.charge(k.cost, time);
-    else if (k.verb == refund)
-        b.refund(k.cost, time);
+    if (k.verb == refund)
+        b.add_capacity(k.cost);
     else if (k.verb == allow && k.result.granted > 0 && !b.grant(k.result.granted, time))
         throw violation{describe(c, k) + "the process itself has over-admitted"};
 }
