@@ -131,7 +131,7 @@ void connection::deliver_to_server(segment s) {
     in_flight_ -= s.bytes.size();
     if (s.kind == kind::connect) {
         if (server_ != nullptr)
-            ++server_->connects;
+            server_->on_connect();
         is_accepted_ = server_ != nullptr && server_->is_up;
         if (!is_accepted_)
             server_ = nullptr;

@@ -47,10 +47,11 @@ class host {
     virtual void on_bytes(connection& from, std::string_view bytes) = 0;
     /// The client has closed.
     virtual void on_end(connection& of) = 0;
+    /// Called when an attempt to connect has reached it, whether it is up or not.
+    virtual void on_connect() {}
 
     bool is_up = true;
     std::int64_t cut_until = 0; ///< nothing passes until then
-    std::uint64_t connects = 0; ///< attempts that have reached it
 };
 
 /// How the network behaves in a run; percentages.

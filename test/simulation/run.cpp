@@ -35,7 +35,7 @@ constexpr std::int64_t recovery_time = 6 * second;
     return policies;
 }
 
-void live(const run_settings& settings, machine& m, run_result& result) {
+void live(machine& m, run_result& result) {
     auto net = network{m};
     m.attached = &net;
     net.weather = random_weather(m.random());
@@ -68,9 +68,8 @@ void live(const run_settings& settings, machine& m, run_result& result) {
         result.problem = v.what();
     }
     result.calls = calls.size();
-    result.losses = records.accounts();
+    result.accounts = records.accounts();
     result.time = m.now() - begin;
-    (void)settings;
 }
 
 } // namespace
@@ -79,7 +78,7 @@ run_result run(const run_settings& settings) {
     auto result = run_result{};
     auto m = machine{settings.seed, settings.flaw};
     m.prints_trace = settings.prints_trace;
-    live(settings, m, result);
+    live(m, result);
     result.trace_hash = m.trace_hash();
     return result;
 }

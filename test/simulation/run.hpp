@@ -21,7 +21,7 @@ struct run_result {
     std::string problem{}; ///< empty: every property holds
     std::uint64_t trace_hash = 0;
     std::uint64_t calls = 0;
-    std::uint64_t losses = 0; ///< of states
+    std::uint64_t accounts = 0; ///< histories of states: one more for each loss of one
     std::int64_t time = 0;    ///< virtual, in microseconds
 };
 
