@@ -196,7 +196,7 @@ void cluster_deployment::rejoin(std::size_t old, std::size_t master) {
 /// Each node hears of it at another time.
 void cluster_deployment::publish() {
     for (auto& view : views_)
-        later(os().random().magnitude(300 * millisecond), [&view, now = truth_] {
+        later(os().random().between(0, 300 * millisecond), [&view, now = truth_] {
             if (now.epoch > view.epoch)
                 view = now;
         });
@@ -219,7 +219,7 @@ void cluster_deployment::migrate() {
     }
     os().trace("migration", from, to);
     migration_ = {slot, from, to};
-    move_states();
+    later(os().random().magnitude(100 * millisecond), [this] { move_states(); });
 }
 
 /// One state after the other.
@@ -227,7 +227,7 @@ void cluster_deployment::move_states() {
     for (std::size_t s = 0; s < names_.states().size(); ++s)
         if (names_.states()[s].slot == migration_->slot && servers_[migration_->from]->has(s)) {
             servers_[migration_->from]->hand_over(s, *servers_[migration_->to]);
-            return later(os().random().magnitude(200 * millisecond), [this] { move_states(); });
+            return later(os().random().between(0, 150 * millisecond), [this] { move_states(); });
         }
     if (os().random().percent(50))
         return end_migration();

@@ -113,7 +113,7 @@ void sentinel_deployment::elect(bool is_orderly) {
 void sentinel_deployment::publish() {
     for (const auto& s : sentinels_) {
         const auto is_late = os().random().percent(10);
-        later(os().random().magnitude(is_late ? 2 * second : 100 * millisecond),
+        later(os().random().between(0, is_late ? 2 * second : 100 * millisecond),
               [this, &s = *s, epoch = epoch_] {
                   if (epoch == epoch_)
                       s.hear(*master_, epoch);
@@ -125,7 +125,7 @@ void sentinel_deployment::publish() {
 void sentinel_deployment::rejoin(data_server& old, std::int64_t delay) {
     later(delay, [this, &old] {
         old.follow(*master_, os().random().magnitude(50 * millisecond));
-        if (os().random().percent(50))
+        if (os().random().percent(30))
             old.drop_connections();
         is_changing_ = false;
     });
