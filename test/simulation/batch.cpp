@@ -97,8 +97,8 @@ class script {
         if (verb == core::verb::unreserve)
             request.at_least = -1;
         auto made = decision{};
-        const auto effect = core::evaluate(batch_.policy_of(c.key).compiled, states_[c.key],
-                                           request, made);
+        const auto effect =
+            core::evaluate(batch_.policy_of(c.key).compiled, states_[c.key], request, made);
         if (effect != core::effect::nothing)
             effects_[c.key] = effect;
         return made;
@@ -154,7 +154,8 @@ class script {
         kept.is_left_behind = kept.is_left_behind && effects_[c.key] == core::effect::nothing;
         auto request = c.request;
         request.now = on_.clock;
-        const auto moves = c.request.verb == core::verb::charge || c.request.verb == core::verb::refund;
+        const auto moves =
+            c.request.verb == core::verb::charge || c.request.verb == core::verb::refund;
         on_.records.record(kept.account, name.policy, name.key, request, made,
                            !on_.is_read_only && (moves || (c.request.verb == core::verb::allow &&
                                                            made.granted > 0)));

@@ -38,11 +38,11 @@ void slot_view::give(std::size_t slot, std::size_t to) {
 cluster_deployment::cluster_deployment(network& net, const catalogue& names, ledger& records)
     : net_(net), names_(names) {
     for (std::uint32_t i = 0; i < 2 * masters; ++i)
-        servers_.push_back(std::make_unique<data_server>(
-            net, place{first_node + i, 6379}, names, records, static_cast<slot_rules*>(this)));
+        servers_.push_back(std::make_unique<data_server>(net, place{first_node + i, 6379}, names,
+                                                         records, static_cast<slot_rules*>(this)));
     for (std::size_t i = 0; i < masters; ++i) {
-        truth_.ranges.push_back({redis::slot_count * i / masters,
-                                 redis::slot_count * (i + 1) / masters - 1, i});
+        truth_.ranges.push_back(
+            {redis::slot_count * i / masters, redis::slot_count * (i + 1) / masters - 1, i});
         followed_[i] = followed_[i + masters] = i;
         servers_[i + masters]->follow(*servers_[i], os().random().magnitude(50 * millisecond));
     }
@@ -106,12 +106,11 @@ std::string cluster_deployment::refusal(const data_server& at,
 }
 
 /// @param serves set if the node executes the command
-std::string
-cluster_deployment::refusal_while_migrating(std::size_t node,
-                                            const std::vector<std::size_t>& states, bool is_asking,
-                                            bool& serves) const {
-    const auto found = std::ranges::count_if(
-        states, [&](std::size_t s) { return servers_[node]->has(s); });
+std::string cluster_deployment::refusal_while_migrating(std::size_t node,
+                                                        const std::vector<std::size_t>& states,
+                                                        bool is_asking, bool& serves) const {
+    const auto found =
+        std::ranges::count_if(states, [&](std::size_t s) { return servers_[node]->has(s); });
     const auto has_all = static_cast<std::size_t>(found) == states.size();
     if (node == migration_->from && !has_all) {
         if (found != 0)

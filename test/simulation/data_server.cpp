@@ -26,10 +26,6 @@ data_server::data_server(network& of, place where, const catalogue& names, ledge
     : server(of, where), names_(names), records_(records), rules_(rules),
       states_(names.states().size()) {}
 
-bool data_server::is_loading() const noexcept {
-    return loading_until_ > clock();
-}
-
 void data_server::follow(data_server& master, std::int64_t lag) {
     if (master_ != nullptr)
         std::erase(master_->replicas_, this);
@@ -63,7 +59,7 @@ void data_server::kill() {
 
 void data_server::start_empty(std::int64_t loading) {
     start();
-    loading_until_ = clock() + loading;
+    loading_until_ = os().now() + loading;
 }
 
 void data_server::hand_over(std::size_t state, data_server& to) {
@@ -161,8 +157,8 @@ std::int64_t data_server::run_script(session& of, words command, std::string& ou
     }
     if (command[1] != redis::permissions_script.sha1)
         return run_batch(of, command, out);
-    append_texts(out, {"", "",
-                       is_master() ? "" : "READONLY You can't write against a read only replica."});
+    append_texts(
+        out, {"", "", is_master() ? "" : "READONLY You can't write against a read only replica."});
     return per_batch;
 }
 

@@ -27,9 +27,8 @@ class slot_rules {
   public:
     virtual ~slot_rules() = default;
     /// Returns the error reply to a command on these states; empty if the node executes it.
-    [[nodiscard]] virtual std::string refusal(const data_server& at,
-                                              const std::vector<std::size_t>& states,
-                                              bool is_asking) = 0;
+    [[nodiscard]] virtual std::string
+    refusal(const data_server& at, const std::vector<std::size_t>& states, bool is_asking) = 0;
     [[nodiscard]] virtual std::string info(const data_server& at) = 0;
     [[nodiscard]] virtual std::string slots(const data_server& at) = 0;
 };
@@ -41,8 +40,7 @@ class data_server final : public server {
 
     [[nodiscard]] bool is_master() const noexcept { return master_ == nullptr; }
     [[nodiscard]] bool has(std::size_t state) const { return states_[state].value.has_value(); }
-    /// Returns whether it executes a call of the script now, which a frozen or loading one does not.
-    [[nodiscard]] bool is_loading() const noexcept;
+    [[nodiscard]] bool is_loading() noexcept { return loading_until_ > os().now(); }
 
     /// Begins to be a replica: has the state of the master, and then its writes a moment later.
     void follow(data_server& master, std::int64_t lag);

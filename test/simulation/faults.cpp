@@ -23,10 +23,17 @@ enum class fault : std::uint8_t {
 
 /// Besides disturbances, which are every other fault.
 constexpr fault choices[] = {
-    fault::freeze,           fault::freeze,          fault::slow,
-    fault::forgotten_scripts, fault::dropped_connections, fault::cut,
-    fault::reset_connection, fault::silent_connection,   fault::late_connection,
-    fault::server_clock,     fault::process_clock,
+    fault::freeze,
+    fault::freeze,
+    fault::slow,
+    fault::forgotten_scripts,
+    fault::dropped_connections,
+    fault::cut,
+    fault::reset_connection,
+    fault::silent_connection,
+    fault::late_connection,
+    fault::server_clock,
+    fault::process_clock,
 };
 
 /// Returns a step of a clock: small or large, in either direction.
@@ -85,10 +92,10 @@ void begin(fault what, network& net, deployment& servers) {
 void plan_faults(network& net, deployment& servers, std::int64_t from, std::int64_t to) {
     auto& random = net.os().random();
     for (auto left = random.below(9); left > 0; --left) {
-        const auto what = random.percent(50) ? fault::disturbance
-                                             : choices[random.below(std::size(choices))];
+        const auto what =
+            random.percent(50) ? fault::disturbance : choices[random.below(std::size(choices))];
         net.os().at(random.between(from, to),
-                         [what, &net, &servers] { begin(what, net, servers); });
+                    [what, &net, &servers] { begin(what, net, servers); });
     }
 }
 

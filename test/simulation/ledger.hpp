@@ -21,9 +21,9 @@ namespace colimit::simulation {
 
 /// The limits of a policy, for the arithmetic of this check.
 struct limit {
-    std::int64_t capacity = 0;    ///< tokens
-    std::int64_t period = 0;      ///< microseconds in which so many come back
-    bool is_window = false;       ///< aligned, instead of a bucket
+    std::int64_t capacity = 0; ///< tokens
+    std::int64_t period = 0;   ///< microseconds in which so many come back
+    bool is_window = false;    ///< aligned, instead of a bucket
 };
 
 /// One account, or the in-process store of a limiter.

@@ -84,6 +84,7 @@ class machine {
     /// Returns the system clock of the process in microseconds since 1970.
     [[nodiscard]] std::int64_t system_now() const noexcept { return now_ + epoch + stepped_; }
     void step_system_clock(std::int64_t by) noexcept { stepped_ += by; }
+    [[nodiscard]] bool has_stepped() const noexcept { return stepped_ != 0; }
     /// The process does not run for so long.
     void stand_still(std::int64_t duration) noexcept { now_ += duration; }
 

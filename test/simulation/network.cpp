@@ -57,11 +57,10 @@ std::size_t connection::send(std::string_view bytes) {
     in_flight_ += taken;
     push(to_server, {kind::data, std::string{bytes.substr(0, taken)}});
     if (is_silent_ && user_timeout != 0)
-        network_.os().at(network_.os().now() + user_timeout,
-                              [self = shared_from_this()] {
-                                  if (self->client_ != nullptr)
-                                      self->client_->on_failure(ETIMEDOUT);
-                              });
+        network_.os().at(network_.os().now() + user_timeout, [self = shared_from_this()] {
+            if (self->client_ != nullptr)
+                self->client_->on_failure(ETIMEDOUT);
+        });
     return taken;
 }
 
@@ -122,8 +121,7 @@ void connection::pump(direction d) {
 void connection::deliver(direction d, segment s) {
     constexpr std::size_t traced = 64; // the rest of a long one is the text of a script
     network_.os().trace(std::string_view{s.bytes}.substr(0, traced),
-                             number_ * 16 + static_cast<std::uint64_t>(s.kind) * 2 + d,
-                             s.bytes.size());
+                        number_ * 16 + static_cast<std::uint64_t>(s.kind) * 2 + d, s.bytes.size());
     d == to_server ? deliver_to_server(std::move(s)) : deliver_to_client(std::move(s));
 }
 

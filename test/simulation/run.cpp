@@ -41,20 +41,21 @@ void live(machine& m, run_result& result) {
     net.weather = random_weather(m.random());
     const auto names = catalogue{random_policies(m.random()), 1 + m.random().below(6), "s"};
     auto records = ledger{m, names.limits(), names.keys().size()};
-    const auto servers = make_deployment(static_cast<topology>(m.random().below(3)), net, names, records);
+    const auto servers =
+        make_deployment(static_cast<topology>(m.random().below(3)), net, names, records);
     auto calls = std::deque<made_call>{};
     auto context = boost::asio::io_context{1};
     const auto begin = m.now();
     const auto faults_end = begin + m.random().between(500 * millisecond, 4 * second);
     auto work = workload{m,
-                          context,
-                          names,
-                          records,
-                          calls,
-                          {.address = servers->address(),
-                           .faults_end = faults_end,
-                           .final_begin = faults_end + recovery_time,
-                           .end = faults_end + recovery_time + second}};
+                         context,
+                         names,
+                         records,
+                         calls,
+                         {.address = servers->address(),
+                          .faults_end = faults_end,
+                          .final_begin = faults_end + recovery_time,
+                          .end = faults_end + recovery_time + second}};
     plan_faults(net, *servers, begin, faults_end);
     m.at(faults_end, [&] {
         net.weather = {};

@@ -22,7 +22,7 @@ struct run_result {
     std::uint64_t trace_hash = 0;
     std::uint64_t calls = 0;
     std::uint64_t accounts = 0; ///< histories of states: one more for each loss of one
-    std::int64_t time = 0;    ///< virtual, in microseconds
+    std::int64_t time = 0;      ///< virtual, in microseconds
 };
 
 [[nodiscard]] run_result run(const run_settings& settings);

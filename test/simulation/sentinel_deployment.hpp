@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A master, two replicas, and three Sentinels: failovers after a crash or a partition, and by order.
+// A master, two replicas, and three Sentinels: failovers after a crash or a partition, and by
+// order.
 
 #pragma once
 

@@ -35,9 +35,9 @@ void append_texts(std::string& out, std::initializer_list<std::string_view> text
 
 void append_hello(std::string& out, std::string_view mode) {
     resp::append_header(out, '%', 3);
-    for (const auto text : {std::string_view{"server"}, std::string_view{"redis"},
-                            std::string_view{"mode"}, mode, std::string_view{"role"},
-                            std::string_view{"master"}})
+    for (const auto text :
+         {std::string_view{"server"}, std::string_view{"redis"}, std::string_view{"mode"}, mode,
+          std::string_view{"role"}, std::string_view{"master"}})
         resp::append_bulk(out, text);
 }
 
@@ -47,8 +47,7 @@ bool is_word(std::string_view a, std::string_view upper) noexcept {
     });
 }
 
-server::server(network& of, place where)
-    : network_(of), address_{text_of(where), where.port} {
+server::server(network& of, place where) : network_(of), address_{text_of(where), where.port} {
     of.add(where, *this);
 }
 

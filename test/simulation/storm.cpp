@@ -49,7 +49,8 @@ class gate final : public host {
     auto most = std::size_t{0};
     for (auto first = std::ranges::lower_bound(times, from); first != times.end() && *first < to;
          ++first) {
-        const auto last = std::ranges::lower_bound(first, times.end(), std::min(*first + tenth, to));
+        const auto last =
+            std::ranges::lower_bound(first, times.end(), std::min(*first + tenth, to));
         most = std::max(most, static_cast<std::size_t>(last - first));
     }
     return most;

@@ -17,7 +17,8 @@ using std::chrono::milliseconds;
 workload::workload(machine& m, asio::io_context& context, const catalogue& names, ledger& records,
                    std::deque<made_call>& calls, workload_settings settings)
     : machine_(m), names_(names), records_(records), settings_(std::move(settings)),
-      random_(m.random().bits()), calls_(calls), timer_(context), pause_(random_.between(2 * millisecond, 200 * millisecond)),
+      random_(m.random().bits()), calls_(calls), timer_(context),
+      pause_(random_.between(2 * millisecond, 200 * millisecond)),
       burst_(static_cast<std::size_t>(random_.magnitude(8))), has_identity_(random_.percent(70)) {
     for (auto left = 1 + random_.below(3); left > 0; --left) {
         const auto c = random_config();
@@ -30,7 +31,7 @@ config workload::random_config() {
     auto c = config{};
     c.server = settings_.address;
     c.prefix = "s";
-    c.timeout = milliseconds{random_.pick({20, 100, 100, 300})};
+    c.timeout = milliseconds{random_.pick({50, 100, 100, 300})};
     c.connect_timeout = milliseconds{random_.pick({200, 1'000})};
     c.ping_interval = milliseconds{random_.pick({50, 500, 500})};
     c.batch_size = static_cast<std::size_t>(random_.pick({1, 3, 96, 96}));
@@ -69,8 +70,8 @@ void workload::act() {
             make_burst(false);
         timer_.expires_after(milliseconds{100});
     } else {
-        make_burst(true);
-        timer_.expires_after(milliseconds{500});
+        make_call(true);
+        timer_.expires_after(milliseconds{100});
     }
     timer_.async_wait([this](error_code) { act(); });
 }
@@ -118,11 +119,11 @@ void workload::make_call(bool is_final) {
 
 void workload::start_one(made_call& c) {
     const auto& k = c.checks.front();
-    auto token = asio::bind_cancellation_slot(
-        c.cancellation.slot(), [this, &c](error_code ec, const decision& d) {
-            c.checks.front().result = d;
-            on_end(c, ec);
-        });
+    auto token = asio::bind_cancellation_slot(c.cancellation.slot(),
+                                              [this, &c](error_code ec, const decision& d) {
+                                                  c.checks.front().result = d;
+                                                  on_end(c, ec);
+                                              });
     const auto& key = names_.keys()[k.key];
     const auto& p = names_.policies()[k.policy];
     auto& l = *limiters_[c.limiter];
@@ -180,7 +181,6 @@ void workload::on_end(made_call& c, error_code ec) {
             k.result.granted = k.cost - k.result.granted;
         machine_.trace(k.ec ? k.ec.message() : "decided", static_cast<std::uint64_t>(k.cost),
                        static_cast<std::uint64_t>(k.result.granted));
-        count_fallback(c, k);
     }
 }
 

@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -86,8 +85,8 @@ class workload {
     void check_decision(const made_call& c, const made_check& k) const;
     void check_failure(const made_call& c, const made_check& k) const;
     void check_totals() const;
+    void check_fallbacks() const;
     [[nodiscard]] std::int64_t latest_end(const made_call& c) const;
-    void count_fallback(const made_call& c, const made_check& k);
 
     machine& machine_;
     const catalogue& names_;
@@ -99,7 +98,6 @@ class workload {
     std::deque<made_call>& calls_;
     boost::asio::steady_timer timer_;
     std::vector<std::pair<std::int64_t, std::int64_t>> stands_; ///< when the process stood still
-    std::map<std::size_t, balance> fallbacks_; ///< by limiter, policy and key
     std::int64_t next_cost_ = ledger::first_cost;
     std::int64_t pause_; ///< between bursts, at most
     std::size_t burst_;

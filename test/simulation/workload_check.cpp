@@ -5,7 +5,10 @@
 #include "workload.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace colimit::simulation {
 
@@ -33,27 +36,46 @@ std::int64_t workload::latest_end(const made_call& c) const {
     return latest + slack;
 }
 
-/// Calls may complete in another order than they were decided in: so refunds count as if all came
-/// first, and charges not at all.
-void workload::count_fallback(const made_call& c, const made_check& k) {
-    if (k.ec || k.result.source != decision_source::fallback)
-        return;
-    const auto policies = names_.policies().size();
-    const auto index = (c.limiter * policies + k.policy) * names_.keys().size() + k.key;
-    auto& b = fallbacks_.try_emplace(index, records_.limit_of(k.policy)).first->second;
-    const auto time = k.result.server_time.time_since_epoch().count();
-    using enum core::verb;
-    if (k.verb == refund)
-        b.add_capacity(k.cost);
-    else if (k.verb == allow && k.result.granted > 0 && !b.grant(k.result.granted, time))
-        throw violation{describe(c, k) + "the process itself has over-admitted"};
-}
-
 void workload::check() const {
     for (const auto& c : calls_)
         check_end(c);
     if (!has_identity_)
         check_totals();
+    if (!machine_.has_stepped())
+        check_fallbacks();
+}
+
+/// What the process has decided itself, by its own clock. Calls may complete in another order than
+/// they were decided in, and at one time the order is unknown: so refunds count as if all came
+/// first, and charges not at all.
+void workload::check_fallbacks() const {
+    struct grant {
+        std::int64_t time;
+        std::int64_t tokens;
+    };
+    auto grants = std::map<std::array<std::size_t, 3>, std::vector<grant>>{};
+    auto refunds = std::map<std::array<std::size_t, 3>, std::int64_t>{};
+    for (const auto& c : calls_)
+        for (const auto& k : c.checks) {
+            if (k.ec || k.result.source != decision_source::fallback)
+                continue;
+            const auto state = std::array{c.limiter, k.policy, k.key};
+            if (k.verb == core::verb::allow)
+                grants[state].push_back(
+                    {k.result.server_time.time_since_epoch().count(), k.result.granted});
+            if (k.verb == core::verb::refund)
+                refunds[state] += k.cost;
+        }
+    for (auto& [state, all] : grants) {
+        std::ranges::stable_sort(all, {}, &grant::time);
+        auto b = balance{records_.limit_of(state[1])};
+        b.add_capacity(refunds[state]);
+        for (const auto& g : all)
+            if (!b.grant(g.tokens, g.time))
+                throw violation{"limiter " + std::to_string(state[0]) +
+                                " itself over-admitted: policy " + std::to_string(state[1]) +
+                                ", key " + std::to_string(state[2])};
+    }
 }
 
 void workload::check_end(const made_call& c) const {

@@ -43,7 +43,7 @@ void probe(breaker& b, bool served, std::int64_t now, std::int64_t later) {
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_new_server_has_missed_nothing_and_is_probed_soon) {
+BOOST_AUTO_TEST_CASE(a_new_server_has_missed_nothing_and_is_sent_calls) {
     auto closed = breaker{settings()};
     closed.on_failure(0);
     closed.on_failure(0);
@@ -59,8 +59,12 @@ BOOST_AUTO_TEST_CASE(a_new_server_has_missed_nothing_and_is_probed_soon) {
     }
     BOOST_TEST(open.probe_at().value() > now + 1'000);
     open.forget();
-    now = open.probe_at().value();
-    probe(open, false, now, 0);
+    BOOST_TEST(!open.is_open());
+    for (int i = 0; i < settings().misses; ++i) {
+        BOOST_TEST(!open.is_open());
+        open.on_failure(now);
+    }
+    BOOST_TEST(open.is_open());
     BOOST_TEST(open.probe_at().value() <= now + 1'000);
 }
 

@@ -69,8 +69,9 @@ class breaker {
     }
     /// Called when no reply to the probe has arrived in time.
     void miss_probe() noexcept { is_probe_late_ = true; }
-    /// Called when the server is replaced by another one.
+    /// Called when the server is replaced by another one: closes, as nothing is known about that.
     void forget() noexcept {
+        is_open_ = false;
         misses_ = 0;
         pause_ = settings_.pause_least;
     }
