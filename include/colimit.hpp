@@ -10,6 +10,7 @@
 #include <colimit/diagnostics.hpp>
 #include <colimit/error.hpp>
 #include <colimit/failure_mode.hpp>
+#include <colimit/http.hpp>
 #include <colimit/json.hpp>
 #include <colimit/key.hpp>
 #include <colimit/limiter.hpp>

@@ -37,7 +37,7 @@ struct field_options {
 
 /// Returns the status code for a decision: 200 if it is allowed, 429 if a rule, a duplicate or a
 /// block denied it, and 503 if no store could decide (`decision_source::fail_closed`).
-[[nodiscard]] int status_of(const decision& d) noexcept;
+[[nodiscard]] unsigned status_of(const decision& d) noexcept;
 
 /// Returns the value of `Retry-After`: whole seconds, at least 1 and rounded up, so that the call
 /// is allowed by then unless others charge the key. nullopt if the call is allowed, and if it is

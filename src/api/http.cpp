@@ -111,7 +111,7 @@ struct problem {
 
 } // namespace
 
-int status_of(const decision& d) noexcept {
+unsigned status_of(const decision& d) noexcept {
     if (d.allowed())
         return 200;
     return d.source == decision_source::fail_closed ? 503 : 429;

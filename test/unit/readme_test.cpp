@@ -6,6 +6,8 @@
 #include <colimit.hpp>
 
 #include <boost/asio.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <array>
@@ -74,6 +76,27 @@ BOOST_AUTO_TEST_CASE(a_cluster) {
     settings.server = "redis+cluster://app:secret@node1,node2,node3";
     colimit::limiter limiter{context.get_executor(), settings};
     BOOST_TEST((limiter.health().state == colimit::health_state::connecting));
+}
+
+BOOST_AUTO_TEST_CASE(a_response) {
+    const auto login =
+        policy{"login", gcra(2, 1s).burst(3).named("second"), gcra(5, 1min).named("minute")};
+    auto store = local_limiter{100};
+    auto d = decision{};
+    for (int i = 0; i < 4; ++i)
+        d = store.allow("ada", login, {.now = time_point{1h}});
+    auto response = boost::beast::http::response<boost::beast::http::string_body>{};
+    response.result(http::status_of(d)); // 200, 429, or 503 if no store could decide
+    for (const auto& [name, value] : http::draft_11::fields(login, d))
+        response.set(name, value);
+    if (!d.allowed())
+        response.body() = http::problem_body(login, d);
+    BOOST_TEST(response.result_int() == 429U);
+    BOOST_TEST(response["RateLimit-Policy"] == R"("second";q=3;w=2, "minute";q=5;w=60)");
+    BOOST_TEST(response["RateLimit"] == R"("second";r=0;t=1, "minute";r=2)");
+    BOOST_TEST(response["Retry-After"] == "1");
+    BOOST_TEST(response["Cache-Control"] == "no-store");
+    BOOST_TEST(response.body().find("quota-exceeded") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(events_for_a_log) {
