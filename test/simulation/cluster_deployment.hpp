@@ -19,7 +19,7 @@
 
 namespace colimit::simulation {
 
-/// Who serves the slots.
+/// The masters that serve the slots.
 struct slot_view {
     struct range {
         std::size_t first;

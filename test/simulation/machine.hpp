@@ -37,7 +37,7 @@ struct violation : std::runtime_error {
 enum class flaw : std::uint8_t {
     none,
     executes_twice,  ///< a server runs some batches twice
-    forgets,         ///< a server loses the state of a key, and nobody is told
+    forgets,         ///< a server loses the state of a key, which no check is told
     loses_timers,    ///< a timer does not ring
     equal_jitter,    ///< all random devices return the same numbers
     varies,          ///< two runs of one seed differ

@@ -104,7 +104,7 @@ class connection : public std::enable_shared_from_this<connection> {
     void reply(std::string bytes, std::int64_t at);
     /// Ends at both sides; what is in flight is lost.
     void reset();
-    /// From now on nothing passes, and nobody is told.
+    /// From now on nothing passes, without a sign of it.
     void fall_silent() noexcept;
     void delay_until(std::int64_t time) noexcept { stalled_until_ = time; }
 

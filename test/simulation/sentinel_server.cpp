@@ -10,7 +10,7 @@ namespace resp = redis::resp;
 
 namespace {
 
-constexpr std::int64_t per_command = 20; ///< microseconds
+constexpr std::int64_t per_request = 20; ///< microseconds
 constexpr std::string_view channel = "+switch-master";
 
 [[nodiscard]] std::string text_of(const redis::host_port& at) {
@@ -50,7 +50,7 @@ std::int64_t sentinel_server::execute(session& of, words command, std::string& o
     } else {
         throw violation{"an unknown command for a Sentinel: " + std::string{command[0]}};
     }
-    return per_command;
+    return per_request;
 }
 
 void sentinel_server::answer(words command, std::string& out) const {
