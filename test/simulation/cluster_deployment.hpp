@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Three masters with a replica each: failovers, and slots that migrate key by key. Each node has
-// its own view of who serves what, which may be out of date.
+// its own view of the map, which may be out of date.
 
 #pragma once
 

@@ -67,7 +67,7 @@ void workload::check_fallbacks() const {
                 refunds[state] += k.cost;
         }
     for (auto& [state, all] : grants) {
-        std::ranges::stable_sort(all, {}, &grant::time);
+        std::ranges::sort(all, {}, &grant::time);
         auto b = balance{records_.limit_of(state[1])};
         b.add_capacity(refunds[state]);
         for (const auto& g : all)
