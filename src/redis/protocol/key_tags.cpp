@@ -58,4 +58,9 @@ key_tags::key_tags(std::size_t count)
     texts_ = (is_short ? short_texts.data() : long_texts().data()) + apart / 2 * size_;
 }
 
+std::size_t key_tags::of_part(std::string_view key, std::uint64_t hash) const noexcept {
+    const auto part = deciding_part(key);
+    return at(part.size() == key.size() ? hash : hash::fnv1a_64(part));
+}
+
 } // namespace colimit::redis

@@ -25,17 +25,20 @@
 
 namespace colimit::redis {
 
+/// A key with a common tag begins with this.
+inline constexpr std::string_view common_tag_mark = "tag";
+
 /// Returns the part of a key that decides its tag: of `tag=common;...` and `tag#common;...`, which
 /// `scoped_key::tagged` writes, `common`; otherwise all of it.
 [[nodiscard]] constexpr std::string_view deciding_part(std::string_view key) noexcept {
-    constexpr std::string_view mark = "tag";
-    if (key.size() <= mark.size() || key.substr(0, mark.size()) != mark)
+    constexpr auto size = common_tag_mark.size();
+    if (key.size() <= size || !key.starts_with(common_tag_mark))
         return key;
     const auto end = key.find(';');
-    const auto is_marked = key[mark.size()] == '=' || key[mark.size()] == '#';
+    const auto is_marked = key[size] == '=' || key[size] == '#';
     if (!is_marked || end == std::string_view::npos)
         return key;
-    return key.substr(mark.size() + 1, end - mark.size() - 1);
+    return key.substr(size + 1, end - size - 1);
 }
 
 /// The largest number of shards of keys whose state is packed: hashes of a million fields block the
@@ -64,8 +67,7 @@ class key_tags {
     /// Returns the number of a key's tag.
     /// @param hash FNV-1a of the key
     [[nodiscard]] std::size_t of(std::string_view key, std::uint64_t hash) const noexcept {
-        const auto part = deciding_part(key);
-        return at(part.size() == key.size() ? hash : hash::fnv1a_64(part));
+        return key.starts_with(common_tag_mark.front()) ? of_part(key, hash) : at(hash);
     }
     [[nodiscard]] std::size_t of(std::string_view key) const noexcept {
         return of(key, hash::fnv1a_64(key));
@@ -89,6 +91,9 @@ class key_tags {
         const auto mixed = (hash ^ (hash >> 32U)) * 0x9e3779b97f4a7c15U;
         return static_cast<std::size_t>((mixed >> 1U) >> (63U - bits_));
     }
+
+    /// Returns the number of the tag of a key that may have a common tag.
+    [[nodiscard]] std::size_t of_part(std::string_view key, std::uint64_t hash) const noexcept;
 
     const char* texts_ = nullptr; ///< of tag 0
     std::uint32_t stride_ = 0;    ///< from the text of a tag to that of the next one
