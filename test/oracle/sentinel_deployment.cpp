@@ -160,11 +160,13 @@ class sentinel_deployment final : public deployment {
         c.result.known = microseconds_now();
     }
 
-    /// Returns when it had happened.
+    /// Returns when it had happened; or now, if the old master has been made the master again, as
+    /// then there was a failover that was not ordered.
     [[nodiscard]] std::int64_t await_demotion(course& c) {
         auto old = role_watch{server(c)};
-        wait_until("the old master is a replica", [&] { return !old.is_master(); });
-        return old.demoted();
+        wait_until("the old master is a replica",
+                   [&] { return !old.is_master() || announced_.count() > expected_ + 1; });
+        return old.demoted() != 0 ? old.demoted() : microseconds_now();
     }
 
     /// First decisions are made while the old master is away, and so are surely those of the new
