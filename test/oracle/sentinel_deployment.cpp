@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <random>
+#include <utility>
 
 namespace colimit::oracle {
 namespace {
