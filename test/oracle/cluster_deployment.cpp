@@ -61,7 +61,9 @@ class cluster_deployment final : public deployment {
           cluster_({.masters = masters,
                     .replicas = 1,
                     .own_hosts = has_partitions,
-                    .arguments = {"--cluster-require-full-coverage", "no"}}) {
+                    .arguments = {"--cluster-require-full-coverage", "no",
+                                  // However long an election takes on a busy machine.
+                                  "--cluster-replica-validity-factor", "0"}}) {
         place_keys();
         owners_ = current_owners();
     }
