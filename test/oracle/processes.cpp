@@ -22,6 +22,8 @@ namespace {
 void run_task(const task& t, const std::optional<flaw>& mistake) {
     if (t.is_on_first_side && ::setegid(test::first_side_group) != 0)
         throw std::runtime_error{"setegid failed"};
+    // Without the parent nothing would end it. (A change of the group would undo this.)
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     mistake ? call_by_hand(t, *mistake) : call_by_limiter(t);
 }
 
@@ -35,7 +37,6 @@ void processes::start(const task& t, const std::optional<flaw>& mistake) {
         running_.push_back(pid);
         return;
     }
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL); // without the parent, nothing would end it
     try {
         run_task(t, mistake);
     } catch (const std::exception& e) {
