@@ -5,7 +5,7 @@
 #include <faults/conversation.hpp>
 
 #include <support/fault_proxy.hpp>
-#include <support/slot_of_key.hpp>
+#include <support/usual_tags.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -55,7 +55,7 @@ std::string key_of(const asked_call& c, std::string_view name, int number) {
         return key;
     for (auto i = 0;; ++i) {
         auto candidate = key + '/' + std::to_string(i);
-        if (c.in_slot(slot_of_key(candidate)))
+        if (c.in_slot(slot_of(candidate)))
             return candidate;
     }
 }

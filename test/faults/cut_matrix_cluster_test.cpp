@@ -8,7 +8,7 @@
 
 #include <faults/cut_matrix.hpp>
 #include <support/redis_cluster.hpp>
-#include <support/slot_of_key.hpp>
+#include <support/usual_tags.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -47,7 +47,7 @@ class two_nodes {
                     // A node that waits for the processor is not taken for a dead one.
                     .arguments = {"--cluster-node-timeout", "30000"}}) {
         for (auto i = 0; cluster_.owner(moving_) != 0; ++i)
-            moving_ = test::slot_of_key(std::to_string(i));
+            moving_ = test::slot_of(std::to_string(i));
         cluster_.begin_migration(moving_, 0, 1);
     }
 

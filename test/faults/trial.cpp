@@ -122,7 +122,7 @@ class one_trial {
               const trial& t, bool records = false)
         : conversation_(c), trial_(t), proxies_(context, servers, c, t, records),
           settings_(trial_settings()), limiter_(context.get_executor(), settings_),
-          outcomes_(c.calls.size()) {}
+          outcomes_(std::make_shared<std::vector<outcome_of_call>>(c.calls.size())) {}
 
     /// @param look a limiter that asks the servers themselves
     asio::awaitable<void> run(limiter& look, findings& into) {
@@ -131,13 +131,15 @@ class one_trial {
             co_await limiter_.ready();
         // All in one turn, so that the limiter counts all their deadlines from its beginning.
         const auto begin = steady::now();
-        for (std::size_t i = 0; i < outcomes_.size(); ++i)
+        for (std::size_t i = 0; i < outcomes_->size(); ++i)
             ask(i, begin);
         const auto end = begin + settings_.timeout + lateness;
         while (!all_done() && steady::now() < end)
             co_await pause_for(3ms); // all trials look, so more often would take much time
-        for (std::size_t i = 0; i < outcomes_.size(); ++i)
-            outcomes_[i].executed = co_await executions(look, i);
+        for (std::size_t i = 0; i < outcomes_->size(); ++i) {
+            const auto executed = co_await executions(look, i);
+            (*outcomes_)[i].executed = executed;
+        }
         // The proxy counts a message a turn after its last byte has left; a server is quicker.
         co_await asio::post(asio::use_awaitable);
         const auto ended = state();
@@ -179,8 +181,9 @@ class one_trial {
     void ask(std::size_t i, steady::time_point begin) {
         const auto& c = conversation_.calls[i];
         const auto key = key_of(c, c.name, trial_.number);
-        const auto note = [this, i, begin](error_code ec) -> outcome_of_call& {
-            auto& o = outcomes_[i];
+        // A call that is too late for the trial ends after it.
+        const auto note = [all = outcomes_, i, begin](error_code ec) -> outcome_of_call& {
+            auto& o = (*all)[i];
             ++o.completions;
             o.ec = ec;
             o.took = steady::now() - begin;
@@ -201,7 +204,7 @@ class one_trial {
     }
 
     [[nodiscard]] bool all_done() const {
-        return std::ranges::all_of(outcomes_, [](const auto& o) { return o.completions > 0; });
+        return std::ranges::all_of(*outcomes_, [](const auto& o) { return o.completions > 0; });
     }
 
     /// Returns how often the servers ran the call.
@@ -222,7 +225,7 @@ class one_trial {
                 .timeout = settings_.timeout,
                 .struck = proxies_.on(trial_.connection),
                 .was_breaker_open = limiter_.statistics().breaker_openings != 0,
-                .outcomes = outcomes_};
+                .outcomes = *outcomes_};
     }
 
     /// The limiter finds the servers of all calls again by itself.
@@ -247,7 +250,7 @@ class one_trial {
     proxies proxies_;
     config settings_;
     limiter limiter_;
-    std::vector<outcome_of_call> outcomes_;
+    std::shared_ptr<std::vector<outcome_of_call>> outcomes_;
 };
 
 } // namespace

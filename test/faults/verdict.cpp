@@ -102,26 +102,20 @@ class verdict {
         return !was_replied(at);
     }
 
-    /// Returns whether a server rejects the call: until it is sent again, its deadline may pass.
-    [[nodiscard]] bool is_rejected(const asked_call& c) const {
-        return c.path.size() > 1 || end_.said.forgotten.has_value();
-    }
-
     [[nodiscard]] bool had_reply_too_late(std::size_t i) const {
         const auto& o = end_.outcomes[i];
         const auto* const at = struck_place(i);
         return o.ec == errc::outcome_unknown && was_due(o) && (at == nullptr || was_replied(*at));
     }
 
-    /// Returns whether attempts to connect after the one that the fault struck took too long, too:
-    /// then calls are not sent, and say so.
+    /// Returns whether a call was not sent before its deadline, and said so: attempts to connect
+    /// after the one that the fault struck took too long, too, or a rejection came late.
     [[nodiscard]] bool was_given_up() const {
         const auto waited_in_vain = [&](const outcome_of_call& o) {
             return o.ec == condition::transient && was_due(o);
         };
-        return strikes_handshake(end_.said, end_.trial) &&
-               (end_.was_breaker_open ||
-                (!is_flip() && std::ranges::any_of(end_.outcomes, waited_in_vain)));
+        return (strikes_handshake(end_.said, end_.trial) && end_.was_breaker_open) ||
+               (!is_flip() && std::ranges::any_of(end_.outcomes, waited_in_vain));
     }
 
     /// Returns whether the machine was too busy for the fault to come to pass as it should.
@@ -148,8 +142,6 @@ class verdict {
             return;
         }
         if (o.ec == condition::transient && was_given_up() && o.executed == 0)
-            return;
-        if (o.ec == errc::deadline_exceeded && is_rejected(c) && was_due(o) && o.executed == 0)
             return;
         if (o.ec != errc::outcome_unknown)
             return note(i, "may be answered or unknown");

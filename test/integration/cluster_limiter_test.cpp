@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_replica_that_becomes_the_master_is_followed) {
 BOOST_AUTO_TEST_CASE(a_killed_master_is_replaced_by_its_replica) {
     auto c = redis_cluster{
         {.masters = 3, .replicas = 1, .arguments = {"--cluster-require-full-coverage", "no"}}};
-    auto l = live{address_of(c), [](config& s) { s.timeout = 100ms; }};
+    auto l = live{address_of(c), [](config& s) { s.timeout = 1s; }};
     const auto p = policy{"p", gcra(1'000'000, 1h)};
     for (const auto victim : {std::size_t{0}, std::size_t{1}}) {
         auto on_it = load{};
@@ -177,26 +177,45 @@ BOOST_AUTO_TEST_CASE(a_killed_master_is_replaced_by_its_replica) {
 }
 
 BOOST_AUTO_TEST_CASE(calls_on_other_nodes_do_not_wait_for_one_that_is_frozen) {
-    auto c = redis_cluster{};
-    auto l = live{address_of(c), [](config& s) { s.timeout = 200ms; }};
+    auto c = redis_cluster{{.arguments = {"--cluster-require-full-coverage", "no"}}};
+    auto l = live{address_of(c), [](config& s) { s.timeout = 1s; }};
+    const auto p = policy{"p", gcra(1'000'000, 1h)};
     const auto frozen = keys_on(c, 0, 1).front();
-    const auto lively = keys_on(c, 1, 1).front();
+    auto lively = keys_on(c, 1, 2);
+    for (auto& key : keys_on(c, 2, 2))
+        lively.push_back(std::move(key));
+    auto on_it = load{};
+    auto elsewhere = load{};
     l.run([&]() -> asio::awaitable<void> {
-        BOOST_TEST((co_await l.limiter.allow(frozen, three_per_hour)).allowed());
+        BOOST_TEST((co_await l.limiter.allow(frozen, p)).allowed());
         c.stop(0);
         auto got = error_code{};
         auto ended = false;
-        l.limiter.allow(frozen, three_per_hour, [&](error_code ec, const decision&) {
+        l.limiter.allow(frozen, p, [&](error_code ec, const decision&) {
             got = ec;
             ended = true;
         });
-        for (auto i = 0; i < 3; ++i)
-            BOOST_TEST((co_await l.limiter.allow(lively, three_per_hour)).allowed());
-        BOOST_TEST(!ended);
+        for (auto i = 0; i < 10; ++i)
+            for (const auto& key : lively) {
+                const auto d = co_await l.limiter.allow(key, p);
+                BOOST_TEST((d.source == decision_source::store));
+            }
+        BOOST_TEST(!ended); // all of them came first
         co_await test::until([&] { return ended; });
         BOOST_TEST((got == errc::outcome_unknown), got.message());
+        // Meanwhile it is probed, left and connected to in vain, and asked for the map.
+        on_it.start(l, 5, {frozen}, p);
+        elsewhere.start(l, 5, lively, p);
+        co_await test::until([&] { return l.limiter.statistics().breaker_openings != 0; });
+        co_await elsewhere.until_decided(200);
+        co_await elsewhere.end();
+        BOOST_TEST(elsewhere.unknown == 0);
+        BOOST_TEST(elsewhere.others == std::vector<std::string>{},
+                   boost::test_tools::per_element());
+        BOOST_TEST(on_it.decided == 0);
         c.cont(0);
-        co_await l.until_it_works(frozen, three_per_hour);
+        co_await on_it.until_decided(1);
+        co_await on_it.end();
     });
 }
 

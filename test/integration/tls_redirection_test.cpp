@@ -10,7 +10,7 @@
 #include <redis/protocol/hash_slot.hpp>
 #include <support/live_limiter.hpp>
 #include <support/scripted_node.hpp>
-#include <support/slot_of_key.hpp>
+#include <support/usual_tags.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -49,7 +49,7 @@ struct keys {
         const auto find = [&](bool is_ours) {
             for (auto i = 0;; ++i) {
                 auto key = "key" + std::to_string(i);
-                const auto slot = test::slot_of_key(key);
+                const auto slot = test::slot_of(key);
                 if ((slot < middle) == is_ours && taken.insert(slot).second)
                     return key;
             }
@@ -70,7 +70,7 @@ struct keys {
 class node {
   public:
     node(asio::io_context& context, const test::identity& who, const keys& of, std::uint16_t peer)
-        : moved_(test::slot_of_key(of.moved)), asked_(test::slot_of_key(of.asked)), peer_(peer),
+        : moved_(test::slot_of(of.moved)), asked_(test::slot_of(of.asked)), peer_(peer),
           node_(context, {.map = [this] { return map(); },
                           .call = [this](const test::command& words) { return decide(words); },
                           .tls = who}) {}
