@@ -56,7 +56,7 @@ struct conversation {
     /// counts.
     std::vector<std::size_t> clocks = {};
     bool seen = false; ///< ids of a Bloom filter instead of keys
-    /// The first map names each of two nodes in the place of the other.
+    /// The first map names each of two nodes instead of the other one.
     bool has_stale_map = false;
     /// An EVALSHA whose script the server has forgotten.
     std::optional<place> forgotten = {};

@@ -41,7 +41,7 @@ struct misbehaving_peer {
     std::chrono::milliseconds connect_timeout = std::chrono::seconds{10};
 };
 
-/// Limiters trust the authority, with which peers are opened.
+/// Limiters trust the CA with which peers are opened.
 [[nodiscard]] const std::vector<misbehaving_peer>& misbehaving_peers();
 
 } // namespace colimit::test

@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_misbehaving_peer_decides_no_call_and_is_told_nothing) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_server_is_trusted_only_by_the_authority_and_the_name_that_are_configured) {
+BOOST_AUTO_TEST_CASE(a_server_is_trusted_only_by_the_CA_and_the_name_that_are_configured) {
     const auto right = tls_server{};
     const auto stranger = test::certificate_authority{};
     const auto refused = errc::untrusted_server;
