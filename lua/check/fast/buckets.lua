@@ -62,6 +62,8 @@ end
 matters = ceil(matters)
 --@block ttl
 SPARE * matters
+--@block keep_end
+@change_bytes@
 --@block in_place
 moving_at, pack(moving, @moving@)
 --@block moving
