@@ -27,7 +27,13 @@ namespace {
 constexpr auto quiet_load = 0.5;
 
 struct options {
-    conditions each{.socket = {}, .scripts = {}, .seconds = 3, .warm_up = 1'000'000};
+    conditions each{.socket = {},
+                    .scripts = {},
+                    .tcp = {},
+                    .cluster = {},
+                    .nodes = {},
+                    .seconds = 3,
+                    .warm_up = 1'000'000};
     std::size_t rounds = 5;
     bool rivals = false;
     std::vector<std::string> only;
@@ -41,11 +47,14 @@ struct options {
     return known ? std::string{} : "there is no scenario " + name;
 }
 
-/// Returns all scenarios except the rivals, which must be requested.
+/// Returns the requested scenarios; without a request, all that need no rival and no cluster, or
+/// with a cluster those that need one.
 [[nodiscard]] std::vector<std::string_view> wanted(const options& o) {
     auto names = std::vector<std::string_view>{o.only.begin(), o.only.end()};
     for (const auto& s : scenarios)
-        if (s.first == needs::rival ? o.rivals : o.only.empty())
+        if (s.first == needs::rival
+                ? o.rivals
+                : o.only.empty() && (s.first == needs::cluster) == !o.each.cluster.empty())
             names.push_back(s.name);
     return names;
 }
@@ -72,6 +81,9 @@ struct options {
 void read_arguments(CLI::App& app, options& o) {
     app.add_option("--socket", o.each.socket, "The server's unix socket")->required();
     app.add_option("--scripts", o.each.scripts, "The folder of reference.lua")->required();
+    app.add_option("--tcp", o.each.tcp, "The server's address with TCP");
+    app.add_option("--cluster", o.each.cluster, "The address of a cluster, for cluster_...");
+    app.add_option("--nodes", o.each.nodes, "The unix sockets of its masters")->delimiter(',');
     const auto quick = [&o](std::int64_t /*how_often*/) {
         o.rounds = 3;
         o.each.seconds = 0.5;

@@ -27,6 +27,9 @@ measurement redis_sliding_log(const conditions& c);
 measurement redis_transaction(const conditions& c);
 measurement redis_threads_2(const conditions& c);
 measurement redis_shared(const conditions& c, unsigned threads);
+measurement one_server(const conditions& c, std::uint32_t callers);
+measurement cluster_uniform(const conditions& c, std::uint32_t callers);
+measurement cluster_packed(const conditions& c, std::uint32_t callers);
 measurement rival_hiredis(const conditions& c);
 measurement rival_boost_redis(const conditions& c);
 measurement rival_flexible(const conditions& c);
@@ -57,6 +60,12 @@ measurement redis_shared_by(const conditions& c) {
     return redis_shared(c, Threads);
 }
 
+/// Runs this number of callers.
+template<std::uint32_t Callers, auto Scenario>
+measurement with_callers(const conditions& c) {
+    return Scenario(c, Callers);
+}
+
 inline constexpr auto scenarios = std::to_array<scenario>({
     {"reference", reference, ""},
     {"redis_uniform", redis_uniform, "reference"},
@@ -71,6 +80,15 @@ inline constexpr auto scenarios = std::to_array<scenario>({
     {"redis_threads_2", redis_threads_2, "reference"},
     {"redis_shared_1", redis_shared_by<1>, "reference"},
     {"redis_shared_2", redis_shared_by<2>, "reference"},
+    {"server_64", with_callers<64, one_server>, "", ratio_of::throughput, needs::cluster},
+    {"server_256", with_callers<256, one_server>, "", ratio_of::throughput, needs::cluster},
+    {"server_1024", with_callers<1024, one_server>, "", ratio_of::throughput, needs::cluster},
+    {"cluster_64", with_callers<64, cluster_uniform>, "", ratio_of::throughput, needs::cluster},
+    {"cluster_256", with_callers<256, cluster_uniform>, "", ratio_of::throughput, needs::cluster},
+    {"cluster_1024", with_callers<1024, cluster_uniform>, "", ratio_of::throughput, needs::cluster},
+    {"cluster_4096", with_callers<4096, cluster_uniform>, "", ratio_of::throughput, needs::cluster},
+    {"cluster_packed_1024", with_callers<1024, cluster_packed>, "", ratio_of::throughput,
+     needs::cluster},
     {"rival_hiredis", rival_hiredis, "reference", ratio_of::throughput, needs::rival},
     {"rival_boost_redis", rival_boost_redis, "reference", ratio_of::throughput, needs::rival},
     {"rival_flexible", rival_flexible, "reference", ratio_of::throughput, needs::rival},

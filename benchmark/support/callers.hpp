@@ -40,6 +40,7 @@ class callers {
 
     [[nodiscard]] std::uint64_t checks() const noexcept { return checks_; }
     [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
+    [[nodiscard]] colimit::statistics statistics() const { return limiter_.statistics(); }
     /// Throws if a call was denied.
     void must_not_be_refused() const;
 

@@ -5,6 +5,7 @@
 #include <support/callers.hpp>
 #include <support/closed_loop.hpp>
 #include <support/meter.hpp>
+#include <support/server.hpp>
 
 #include <atomic>
 #include <barrier>
@@ -19,9 +20,19 @@
 namespace colimit::benchmark {
 namespace {
 
-/// Returns the server to measure; empty if there is none.
-[[nodiscard]] std::string server_of(const closed_loop& loop, const conditions& c) {
-    return loop.settings.server != "memory:" ? c.socket : std::string{};
+/// Returns the sockets of the servers to measure.
+[[nodiscard]] std::vector<std::string> servers_of(const closed_loop& loop, const conditions& c) {
+    if (loop.settings.server == "memory:")
+        return {};
+    return loop.settings.server == c.cluster ? c.nodes : std::vector{c.socket};
+}
+
+/// Returns the bytes that their data take.
+[[nodiscard]] double bytes_of(const std::vector<std::string>& sockets) {
+    auto sum = 0.0;
+    for (const auto& socket : sockets)
+        sum += server{socket}.bytes_in_use();
+    return sum;
 }
 
 /// Threads get the cores in order, except the first, which is the server's.
@@ -75,14 +86,22 @@ void work(crew& all, unsigned thread, unsigned threads, const closed_loop& loop,
 } // namespace
 
 measurement run(const closed_loop& loop, const conditions& c) {
+    const auto servers = servers_of(loop, c);
+    const auto empty = bytes_of(servers);
     auto asking = callers{loop};
     asking.call(c.warm_up);
 
     asking.latencies = {};
     const auto before = asking.checks();
+    const auto sent = asking.statistics();
     auto spent = std::optional<meter>{};
-    asking.call_for(c.seconds, [&] { spent.emplace(server_of(loop, c)); });
+    asking.call_for(c.seconds, [&] { spent.emplace(servers); });
     auto m = spent->read(asking.checks() - before);
+    if (const auto now = asking.statistics(); now.batches > sent.batches)
+        m.keys_per_batch = static_cast<double>(now.batch_keys - sent.batch_keys) /
+                           static_cast<double>(now.batches - sent.batches);
+    if (!servers.empty())
+        m.bytes_per_key = (bytes_of(servers) - empty) / loop.keys;
 
     asking.end();
     asking.must_not_be_refused();
@@ -96,7 +115,7 @@ measurement run_on_threads(unsigned threads, const closed_loop& loop, const cond
     for (auto i = 0U; i < threads; ++i)
         at_work.emplace_back([&all, i, threads, &loop, &c] { work(all, i, threads, loop, c); });
     all.step.arrive_and_wait();
-    const auto spent = meter{server_of(loop, c)};
+    const auto spent = meter{servers_of(loop, c)};
     all.step.arrive_and_wait();
     all.step.arrive_and_wait();
     const auto m = spent.read(all.checks);

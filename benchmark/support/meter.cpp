@@ -18,15 +18,19 @@ namespace {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
 }
 
-[[nodiscard]] double server_seconds(const std::string& socket) {
-    return socket.empty() ? 0 : server{socket}.cpu_seconds();
+[[nodiscard]] double server_seconds(const std::vector<std::string>& sockets) {
+    auto sum = 0.0;
+    for (const auto& socket : sockets)
+        sum += server{socket}.cpu_seconds();
+    return sum;
 }
 
 } // namespace
 
-meter::meter(std::string socket)
-    : socket_(std::move(socket)), server_s_(server_seconds(socket_)), client_s_(own_cpu_seconds()),
-      allocations_(allocation_count()), begin_(std::chrono::steady_clock::now()) {}
+meter::meter(std::vector<std::string> sockets)
+    : sockets_(std::move(sockets)), server_s_(server_seconds(sockets_)),
+      client_s_(own_cpu_seconds()), allocations_(allocation_count()),
+      begin_(std::chrono::steady_clock::now()) {}
 
 measurement meter::read(std::uint64_t checks) const {
     const auto end = std::chrono::steady_clock::now();
@@ -36,8 +40,8 @@ measurement meter::read(std::uint64_t checks) const {
     auto m = measurement{.checks_per_s = n / std::chrono::duration<double>(end - begin_).count()};
     m.client_us_per_check = client_s / n * 1e6;
     m.allocations_per_check = static_cast<double>(allocations) / n;
-    if (!socket_.empty())
-        m.server_us_per_check = (server_seconds(socket_) - server_s_) / n * 1e6;
+    if (!sockets_.empty())
+        m.server_us_per_check = (server_seconds(sockets_) - server_s_) / n * 1e6;
     return m;
 }
 

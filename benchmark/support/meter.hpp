@@ -9,19 +9,22 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace colimit::benchmark {
 
 class meter {
   public:
-    /// Starts measuring. @param socket the server's; empty: there is no server
-    explicit meter(std::string socket = {});
+    /// Starts measuring. @param sockets of the servers
+    explicit meter(std::vector<std::string> sockets = {});
+    explicit meter(std::string socket) : meter(std::vector{std::move(socket)}) {}
 
     /// Returns the cost of `checks` checks since then.
     [[nodiscard]] measurement read(std::uint64_t checks) const;
 
   private:
-    std::string socket_;
+    std::vector<std::string> sockets_;
     double server_s_ = 0;
     double client_s_;
     std::uint64_t allocations_;

@@ -65,6 +65,8 @@ using row = std::vector<std::string>;
                           {"p999_us", number(m.p999_us)},
                           {"max_us", number(m.max_us)},
                           {"load_per_s", number(m.load_per_s)},
+                          {"keys_per_batch", number(m.keys_per_batch)},
+                          {"bytes_per_key", number(m.bytes_per_key)},
                           {"rounds", r.rounds},
                           {"checks_per_s_least", r.least_checks_per_s},
                           {"checks_per_s_most", r.most_checks_per_s}};

@@ -59,7 +59,8 @@ result summarize(const scenario& of, std::span<const measurement> rounds,
     for (auto figure :
          {&measurement::server_us_per_check, &measurement::client_us_per_check,
           &measurement::allocations_per_check, &measurement::p50_us, &measurement::p99_us,
-          &measurement::p999_us, &measurement::max_us, &measurement::load_per_s})
+          &measurement::p999_us, &measurement::max_us, &measurement::load_per_s,
+          &measurement::keys_per_batch, &measurement::bytes_per_key})
         r.median.*figure = median_of(rounds, figure);
     if (!ratios.empty())
         r.ratio = median(ratios);

@@ -10,16 +10,20 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace colimit::benchmark {
 
 /// The conditions of a measurement.
 struct conditions {
-    std::string socket;        ///< path of the server's unix socket
-    std::string scripts;       ///< the folder of reference.lua
-    double seconds = 1;        ///< of measuring, after the warm-up
-    std::uint64_t warm_up = 0; ///< checks before that, at least
-    double most_per_s = 0;     ///< the rate of redis_uniform in this run, for scenarios under load
+    std::string socket;             ///< path of the server's unix socket
+    std::string scripts;            ///< the folder of reference.lua
+    std::string tcp;                ///< its address as config::server; empty if it has no port
+    std::string cluster;            ///< the same of a cluster; empty if there is none
+    std::vector<std::string> nodes; ///< paths of the unix sockets of its masters
+    double seconds = 1;             ///< of measuring, after the warm-up
+    std::uint64_t warm_up = 0;      ///< checks before that, at least
+    double most_per_s = 0; ///< the rate of redis_uniform in this run, for scenarios under load
 };
 
 /// Returns conditions for a single caller, which needs one second for the checks that many callers
@@ -45,13 +49,15 @@ struct measurement {
     std::optional<double> p999_us = std::nullopt;
     std::optional<double> max_us = std::nullopt;
     std::optional<double> load_per_s = std::nullopt; ///< the requested rate of an open loop
+    std::optional<double> keys_per_batch = std::nullopt;
+    std::optional<double> bytes_per_key = std::nullopt; ///< of the server's memory
 };
 
 /// The figure from which a ratio is computed.
 enum class ratio_of : std::uint8_t { throughput, median_latency, p99_latency };
 
 /// The requirements of a scenario besides the server.
-enum class needs : std::uint8_t { nothing, most_per_s, rival };
+enum class needs : std::uint8_t { nothing, most_per_s, rival, cluster };
 
 struct scenario {
     std::string_view name;

@@ -58,6 +58,10 @@ double server::cpu_seconds() const {
     return std::stod(info("cpu", "used_cpu_user")) + std::stod(info("cpu", "used_cpu_sys"));
 }
 
+double server::bytes_in_use() const {
+    return std::stod(info("memory", "used_memory"));
+}
+
 std::string server::version() const {
     return info("server", "redis_version");
 }

@@ -22,6 +22,8 @@ class server {
 
     /// Returns the processor time that it has used, including the kernel's.
     [[nodiscard]] double cpu_seconds() const;
+    /// Returns the memory that it has allocated.
+    [[nodiscard]] double bytes_in_use() const;
     [[nodiscard]] std::string version() const;
     [[nodiscard]] int process() const;
     /// Deletes all keys, so that those of one scenario cost the next one nothing.
