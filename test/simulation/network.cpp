@@ -56,7 +56,7 @@ std::size_t connection::send(std::string_view bytes) {
         return 0;
     in_flight_ += taken;
     push(to_server, {kind::data, std::string{bytes.substr(0, taken)}});
-    if (is_silent_ && user_timeout != 0)
+    if (is_silent_ && !is_acknowledged_ && user_timeout != 0)
         network_.os().at(network_.os().now() + user_timeout, [self = shared_from_this()] {
             if (self->client_ != nullptr)
                 self->client_->on_failure(ETIMEDOUT);
@@ -75,12 +75,14 @@ void connection::reply(std::string bytes, std::int64_t at) {
 
 void connection::reset() {
     server_ = nullptr;
-    pipes_[to_server].segments.clear();
+    for (auto& p : pipes_)
+        p.segments.clear();
     push(to_client, {kind::reset, {}});
 }
 
-void connection::fall_silent() noexcept {
+void connection::fall_silent() {
     is_silent_ = true;
+    is_acknowledged_ = network_.os().random().percent(50);
 }
 
 void connection::push(direction d, segment s, std::int64_t earliest) {

@@ -105,7 +105,7 @@ class connection : public std::enable_shared_from_this<connection> {
     /// Ends at both sides; what is in flight is lost.
     void reset();
     /// From now on nothing passes, without a sign of it.
-    void fall_silent() noexcept;
+    void fall_silent();
     void delay_until(std::int64_t time) noexcept { stalled_until_ = time; }
 
     [[nodiscard]] bool is_open() const noexcept { return server_ != nullptr && is_accepted_; }
@@ -147,6 +147,7 @@ class connection : public std::enable_shared_from_this<connection> {
     std::int64_t stalled_until_ = 0;
     bool is_accepted_ = false;
     bool is_silent_ = false;
+    bool is_acknowledged_ = false; ///< something on the way takes what is sent, and drops it
 };
 
 /// A TCP socket of the process.
