@@ -4,28 +4,20 @@
 
 #include "catalogue.hpp"
 
-#include <hash/fnv1a.hpp>
 #include <redis/protocol/hash_slot.hpp>
 #include <redis/protocol/key.hpp>
+#include <support/usual_tags.hpp>
 
 #include <algorithm>
 #include <utility>
 
 namespace colimit::simulation {
-namespace {
-
-[[nodiscard]] std::size_t tag_of(std::string_view key) {
-    return redis::tag_of(hash::fnv1a_64(key));
-}
-
-} // namespace
-
 /// Every other key has the tag of the first one, so that on a cluster they share batches.
 catalogue::catalogue(std::vector<policy> policies, std::size_t keys, std::string_view prefix)
     : policies_(std::move(policies)) {
     for (std::size_t k = 0; keys_.size() < keys; ++k) {
         auto key = "key-" + std::to_string(k);
-        if (keys_.size() % 2 == 0 || tag_of(key) == tag_of(keys_.front()))
+        if (keys_.size() % 2 == 0 || test::tag_of(key) == test::tag_of(keys_.front()))
             keys_.push_back(std::move(key));
     }
     for (std::size_t p = 0; p < policies_.size(); ++p)
