@@ -26,12 +26,13 @@ enum class execution_mode : std::uint8_t {
     script,
     /// With the same script as functions that an administrator has loaded, for servers where EVAL
     /// and SCRIPT LOAD are forbidden (Redis 7.0 or Valkey 7.2 and later): everything that `script`
-    /// can do, on the same keys. Both modes may be used at a time, and share their counts.
+    /// can do, on the same keys. Limiters of both modes may run at the same time and share their
+    /// counts.
     ///
     /// The file `share/colimit/colimit.lua` is the library of these functions. `redis-cli -x
     /// FUNCTION LOAD REPLACE < colimit.lua` loads it: on the server; behind Sentinel on the master,
     /// whose replicas copy it; in a cluster on each master. Servers save it with their data. The
-    /// names in it contain its version, so libraries of several versions may be loaded at a time:
+    /// names in it contain its version, so several versions may be loaded at the same time:
     /// load the new one before the first process that needs it starts.
     ///
     ///   - If a server lacks the library of this version, `ready` fails with `errc::invalid_config`
@@ -79,12 +80,11 @@ enum class execution_mode : std::uint8_t {
     ///     for at most one more period then.
     ///
     /// This mode uses other keys than the others and shares no counts with them. The user must be
-    /// allowed to run ECHO,
-    /// TIME, CLIENT ID, MULTI, EXEC, ZADD, ZREM, ZREMRANGEBYSCORE, ZREVRANGE, ZCOUNT, PTTL and
-    /// PEXPIRE; without one of them `ready` fails with `errc::auth_failed`. Policies that count
-    /// denied calls, and refund and reset of logs, also need ZREMRANGEBYRANK. Fixed windows also
-    /// need SET, INCRBY, DECRBY, PEXPIREAT and RENAMENX, GET for peek and a cost of 0, and GETDEL
-    /// for reset. INFO and PERSIST are used if they are allowed.
+    /// allowed to run ECHO, TIME, CLIENT ID, MULTI, EXEC, ZADD, ZREM, ZREMRANGEBYSCORE, ZREVRANGE,
+    /// ZCOUNT, PTTL and PEXPIRE; without one of them `ready` fails with `errc::auth_failed`.
+    /// Policies that count denied calls, and refund and reset of logs, also need ZREMRANGEBYRANK.
+    /// Fixed windows also need SET, INCRBY, DECRBY, PEXPIREAT and RENAMENX, GET for peek and a cost
+    /// of 0, and GETDEL for reset. INFO and PERSIST are used if they are allowed.
     multi,
 };
 

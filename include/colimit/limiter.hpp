@@ -263,13 +263,13 @@ class limiter : public sketch_verbs {
     /// `bad_reply`, `closed`, and `invalid_config` if most Sentinels do not know the master, or if
     /// the server lacks the library for `execution_mode::function`; `last_error` has the details.
     ///
-    /// The handshake checks the credentials and that the server knows, and lets the user run, the
-    /// commands that a check of an ordinary policy needs: TIME, MGET, SET, EVALSHA and SCRIPT LOAD
-    /// (with `execution_mode::function` FCALL instead of the last two; with `execution_mode::multi`
-    /// those that `mode` lists); otherwise `auth_failed`. It does
-    /// not check other commands, such as those for logs, nor key permissions, as a user may be
-    /// restricted to the keys of some policies. It tries one key with `config::prefix`; if that is
-    /// denied, `last_error` says so. A call for a denied key ends with `auth_failed`.
+    /// The handshake checks the credentials, and that the server knows the commands that a check of
+    /// an ordinary policy needs and lets the user run them: TIME, MGET, SET, EVALSHA and SCRIPT
+    /// LOAD (with `execution_mode::function` FCALL instead of the last two; with
+    /// `execution_mode::multi` those that it lists); otherwise `auth_failed`. It checks neither
+    /// other commands, such as those for logs, nor key permissions, as a user may be restricted to
+    /// the keys of some policies. It tries one key with `config::prefix`; if that is denied,
+    /// `last_error` says so. A call for a denied key ends with `auth_failed`.
     template<detail::code_token Token = boost::asio::deferred_t>
     auto ready(Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(
