@@ -79,20 +79,11 @@ BOOST_AUTO_TEST_CASE(a_node_is_connected_to_when_a_call_needs_it) {
     }
 }
 
-/// Moves the slots of all keys from node 0 to node 1 under load. Nothing may be admitted twice, and
-/// no call may fail.
 void check_migration(const rule& r, int limit, bool calls_while_moving) {
     auto c = redis_cluster{};
     auto l = live{address_of(c), [](config& s) { s.timeout = 10s; }};
     const auto keys = keys_on(c, 0, 6);
-    auto all = load{};
-    all.start(l, 12, keys, policy{"p", r});
-    const auto decide = [&](int more) {
-        l.run([&]() -> asio::awaitable<void> { co_await all.until_decided(more); });
-    };
-    decide(200);
-    for (const auto& key : keys) {
-        const auto slot = slot_of(key);
+    test::check_moving_slots(c, l, r, limit, [&](std::uint16_t slot, auto decide) {
         c.begin_migration(slot, 0, 1);
         while (c.move_keys(slot, 0, 1, 1) != 0)
             if (calls_while_moving)
@@ -100,18 +91,7 @@ void check_migration(const rule& r, int limit, bool calls_while_moving) {
         if (calls_while_moving)
             decide(50);
         c.end_migration(slot, 0, 1);
-        decide(50);
-    }
-    l.run([&]() -> asio::awaitable<void> {
-        for (const auto& admitted : all.admitted)
-            co_await test::until([&] { return admitted >= limit; });
-        co_await all.until_decided(200);
-        co_await all.end();
     });
-    BOOST_TEST(all.unknown == 0);
-    BOOST_TEST(all.others == std::vector<std::string>{}, boost::test_tools::per_element());
-    BOOST_TEST(all.admitted == std::vector<int>(keys.size(), limit),
-               boost::test_tools::per_element());
     for (const auto& key : keys)
         BOOST_TEST(c.owner(slot_of(key)) == 1U);
 }

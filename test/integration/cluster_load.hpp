@@ -9,6 +9,7 @@
 #include <support/usual_tags.hpp>
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -88,5 +89,34 @@ struct cluster_load {
     bool ends = false;
     int running = 0;
 };
+
+/// Calls for six keys of node 0 while their slots move to node 1. Nothing may be admitted twice,
+/// and no call may fail.
+/// @param move moves a slot, and may let calls be decided meanwhile: move(slot, decide), and
+///             decide(n) returns when n more are
+template<class Move>
+void check_moving_slots(const redis_cluster& c, live& l, const rule& r, int limit, Move move) {
+    const auto keys = keys_on(c, 0, 6);
+    auto all = cluster_load{};
+    all.start(l, 12, keys, policy{"p", r});
+    const auto decide = [&](int more) {
+        l.run([&]() -> asio::awaitable<void> { co_await all.until_decided(more); });
+    };
+    decide(200);
+    for (const auto& key : keys) {
+        move(slot_of(key), decide);
+        decide(50);
+    }
+    l.run([&]() -> asio::awaitable<void> {
+        for (const auto& admitted : all.admitted)
+            co_await until([&] { return admitted >= limit; });
+        co_await all.until_decided(200);
+        co_await all.end();
+    });
+    BOOST_TEST(all.unknown == 0);
+    BOOST_TEST(all.others == std::vector<std::string>{}, boost::test_tools::per_element());
+    BOOST_TEST(all.admitted == std::vector<int>(keys.size(), limit),
+               boost::test_tools::per_element());
+}
 
 } // namespace colimit::test

@@ -10,8 +10,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <string>
-#include <vector>
 
 BOOST_AUTO_TEST_SUITE(clusters)
 
@@ -22,44 +23,22 @@ using namespace colimit;
 namespace asio = boost::asio;
 using test::live;
 using test::redis_cluster;
-using test::slot_of;
 
 [[nodiscard]] bool can_move_whole_slots(const test::server_version& v) {
     return v.is_valkey() ? v.is_at_least(9, 0) : v.is_at_least(8, 4);
 }
 
-/// Moves the slots of all keys from node 0 to node 1 under load. Nothing may be admitted twice, and
-/// no call may fail.
 void check_whole_migration(redis_cluster& c, const rule& r, int limit) {
     auto l = live{test::address_of(c), [](config& s) {
                       s.timeout = 10s;
                       s.deny_cache = 0; // so that nodes decide all the time
                   }};
-    const auto keys = test::keys_on(c, 0, 6);
-    auto all = test::cluster_load{};
-    all.start(l, 12, keys, policy{"p", r});
-    const auto decide = [&](int more) {
-        l.run([&]() -> asio::awaitable<void> { co_await all.until_decided(more); });
-    };
-    decide(200);
-    for (const auto& key : keys) {
-        const auto slot = slot_of(key);
+    test::check_moving_slots(c, l, r, limit, [&c](std::uint16_t slot, auto decide) {
         const auto reply = c.order_whole_migration(slot, 0, 1);
         BOOST_TEST_REQUIRE(!reply.is_error(), reply.text);
         while (!c.owns(1, slot))
             decide(10);
-        decide(50);
-    }
-    l.run([&]() -> asio::awaitable<void> {
-        for (const auto& admitted : all.admitted)
-            co_await test::until([&] { return admitted >= limit; });
-        co_await all.until_decided(200);
-        co_await all.end();
     });
-    BOOST_TEST(all.unknown == 0);
-    BOOST_TEST(all.others == std::vector<std::string>{}, boost::test_tools::per_element());
-    BOOST_TEST(all.admitted == std::vector<int>(keys.size(), limit),
-               boost::test_tools::per_element());
     for (std::size_t node = 0; node < c.size(); ++node)
         BOOST_TEST(c.connect(node).keys().empty() == (node != 1));
 }
