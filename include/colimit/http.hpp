@@ -31,7 +31,8 @@ struct field {
 struct field_options {
     /// Whether to add the older fields `X-RateLimit-Limit`, `X-RateLimit-Remaining` and
     /// `X-RateLimit-Reset`: the numbers of the limiting rule, the last one the seconds until it has
-    /// fully recovered, rounded up.
+    /// fully recovered, rounded up. Left out if all rules shadow, or if no store has made the
+    /// decision.
     bool x_ratelimit = false;
 };
 
@@ -60,9 +61,11 @@ inline constexpr std::string_view problem_type = "application/problem+json";
 /// Numbers above 999,999,999,999,999, the largest integer of structured fields (RFC 9651), are
 /// replaced by it.
 ///
-/// A client that trusts the fields is never denied, unless others charge the same key, or calls
-/// cost more than 1: neither if it sends `r` requests at once and then waits for `t` seconds, nor
-/// if it spreads `q` requests evenly over `w` seconds. (Rules with `initially` start with less.)
+/// A client that trusts the fields is never denied, unless others charge the same key, calls have
+/// another cost than 1, or the store that decides changes as the server fails or returns: neither
+/// if it sends `r` requests at once and then waits for `t` seconds, nor if it spreads `q` requests
+/// evenly over `w` seconds. (Rules with `initially` start with less, and with
+/// `config::local_fraction` the local store has smaller limits than `q`.)
 namespace draft_11 {
 
 /// Returns the value of `RateLimit-Policy`: for each rule its capacity as `q`, and as `w` the
@@ -73,8 +76,9 @@ namespace draft_11 {
 /// Returns the value of `RateLimit`: for each rule the remaining tokens as `r`, and as `t` the
 /// seconds, rounded up, until it allows the call if it denied it, otherwise until it has fully
 /// recovered. `t` is omitted if the rule has recovered, if it never allows the call, and for rules
-/// that allow a call that another rule denies: so no `t` is later than `Retry-After`. Empty, and
-/// not a field, if no store has made the decision.
+/// that allow a call that another rule denies: so no `t` is later than `Retry-After`. After a grant
+/// `prevent_duplicate` has `r=0` and as `t` its whole time, also for `peek`, which has not started
+/// it. Empty, and not a field, if no store has made the decision.
 /// @pre the decision was made under the policy
 [[nodiscard]] std::string limit_field(const policy& p, const decision& d);
 

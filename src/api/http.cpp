@@ -190,7 +190,7 @@ std::vector<field> fields(const policy& p, const decision& d, const field_option
         add("Retry-After", std::to_string(*time));
     if (!d.allowed())
         add("Cache-Control", "no-store");
-    if (options.x_ratelimit && is_counted(d)) {
+    if (options.x_ratelimit && is_counted(d) && can_deny(compiled(p), d.limiting_rule)) {
         add("X-RateLimit-Limit", std::to_string(d.limit));
         add("X-RateLimit-Remaining", std::to_string(d.remaining));
         add("X-RateLimit-Reset", std::to_string(seconds(d.reset_after)));

@@ -134,6 +134,11 @@ BOOST_AUTO_TEST_CASE(shadows_are_not_told) {
 
     auto shadow = client{policy{"p", gcra(3, 1s)}.shadow().prevent_duplicate(1s)};
     BOOST_TEST(http::draft_11::fields(shadow.limits, shadow.call()).empty());
+    for (const auto& p : {shadow.limits, policy{"q", gcra(3, 1s).shadow()}}) {
+        auto other = client{p};
+        BOOST_TEST(
+            http::draft_11::fields(other.limits, other.call(), {.x_ratelimit = true}).empty());
+    }
 }
 
 BOOST_AUTO_TEST_CASE(duplicates_are_an_item_with_a_quota_of_one) {
