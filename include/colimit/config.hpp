@@ -39,9 +39,11 @@ enum class execution_mode : std::uint8_t {
     ///     and `limiter::last_error` names the library. Calls end with this code in every failure
     ///     mode, uncharged. The server is tried again after each longest pause between attempts to
     ///     connect, times four; so once the library is loaded, the limiter works.
-    ///   - If the library is deleted later, calls wait until it is loaded again or until they know
-    ///     that it is missing, which takes a new connection. None is executed twice.
+    ///   - If the library is deleted later, calls that find it missing wait for it until their
+    ///     deadline, and later ones end at once. None is executed twice.
     ///   - A server that refuses all writes calls no function: peek and denials fail there, too.
+    ///     Neither there nor on a server over its `maxmemory` does `ready` notice a missing
+    ///     permission for another command than FCALL; calls end with `errc::auth_failed`.
     function,
     /// With MULTI, for servers without scripting. Sliding logs and fixed windows only; no script is
     /// ever sent.
