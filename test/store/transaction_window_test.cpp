@@ -251,6 +251,26 @@ BOOST_AUTO_TEST_CASE(a_call_that_comes_late_starts_no_window_that_has_ended_and_
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_window_that_a_late_call_has_made_too_long_ends_at_a_multiple_of_its_period) {
+    const policy p{"p", fixed_window(5, 1h)};
+    auto s = scriptless{};
+    const auto name = window_of(p, "k", "fixed_window");
+    const auto now = s.look.time();
+    constexpr std::int64_t hour = 3'600'000;
+    const auto late = sent_call{p, now - 5 * hour * 1'000, now + 20 * hour * 1'000};
+    BOOST_TEST(late.execute(s.look).second > 19 * hour);
+    auto l = s.open();
+    BOOST_TEST(allow(l, "k", p).remaining == 3);
+    const auto before = s.look.time() / 1'000;
+    run_until(l.context, [&] { return s.look.pttl(name) < 19 * hour; });
+    const auto ttl = s.look.pttl(name);
+    const auto after = s.look.time() / 1'000;
+    const auto end = (before / hour + 1) * hour - 1;
+    BOOST_TEST((ttl <= end - before && ttl >= end - after));
+    BOOST_TEST(s.look.get(name).value() == "2");
+    check_keys(s.look);
+}
+
 BOOST_AUTO_TEST_CASE(tokens_are_given_back_only_to_the_window_that_they_were_added_to) {
     constexpr std::int64_t ms = 1'000;
     auto server = redis_server{};

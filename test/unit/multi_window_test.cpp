@@ -121,18 +121,24 @@ struct fixture {
 const auto name = name_in("w:");
 const auto aside = name_in("a:");
 
-/// What a window gives back that ends in so many milliseconds after 37,000 s, at the latest.
-[[nodiscard]] std::vector<command> give_back(const std::string& tokens, std::int64_t left) {
+/// A command that changes the window until this millisecond, and nothing afterwards.
+[[nodiscard]] std::vector<command> until(const std::string& end, const std::string& what,
+                                         const std::string& argument) {
     return {{"MULTI"},
             {"ZADD", aside, "0", "colimit"},
-            {"PEXPIREAT", aside, std::to_string(there / 1'000 - 1 + left)},
+            {"PEXPIREAT", aside, end},
             {"RENAMENX", name, aside},
             {"ZADD", name, "0", "colimit"},
-            {"DECRBY", name, tokens},
+            {what, name, argument},
             {"ZREM", name, "colimit"},
             {"ZREM", aside, "colimit"},
             {"RENAMENX", aside, name},
             {"EXEC"}};
+}
+
+/// What a window gives back that ends in so many milliseconds after 37,000 s, at the latest.
+[[nodiscard]] std::vector<command> give_back(const std::string& tokens, std::int64_t left) {
+    return until(std::to_string(there / 1'000 - 1 + left), "DECRBY", tokens);
 }
 
 const std::string nil = "$-1";
@@ -271,7 +277,15 @@ BOOST_FIXTURE_TEST_CASE(a_number_without_ttl_gets_that_of_the_window, fixture) {
     nonce = 9;
     set_time(there + 1'000'000);
     BOOST_TEST(decide(aligned, {nil, nil, ":2", ":-1"}).is_allowed());
-    BOOST_TEST((write() == std::vector<command>{{"PEXPIRE", name, "9001"}}));
+    BOOST_TEST((write() == until("37009999", "PEXPIREAT", "37009999")));
+}
+
+/// However late the commands that correct it: no later window ends in the middle of a period.
+BOOST_FIXTURE_TEST_CASE(an_aligned_window_that_lasts_too_long_is_shortened_to_an_aligned_one,
+                        fixture) {
+    set_time(there + 1'000'000);
+    BOOST_TEST(decide(aligned, {nil, nil, ":2", ":90000"}).is_allowed());
+    BOOST_TEST((write() == until("37009999", "PEXPIREAT", "37009999")));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_window_that_lasts_longer_than_its_period_is_shortened, fixture) {

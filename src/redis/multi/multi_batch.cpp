@@ -233,7 +233,9 @@ void multi_batch::clean_up(const multi_call& c, const cleanup& after, multi_cont
                                                           : c.request.now;
     const auto call = view_of(c, with);
     with.log_cleanup.add([&](auto& out) { return append_log_cleanup(out, call, after, now); });
-    with.window_cleanup.add([&](auto& out) { return append_window_cleanup(out, call, after); });
+    const auto latest = with.clock.latest(with.here);
+    with.window_cleanup.add(
+        [&](auto& out) { return append_window_cleanup(out, call, after, latest); });
 }
 
 } // namespace colimit::redis

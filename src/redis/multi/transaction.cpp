@@ -174,15 +174,13 @@ std::size_t append_log_cleanup(std::string& out, const transaction_call& c, cons
     return replies;
 }
 
-std::size_t append_window_cleanup(std::string& out, const transaction_call& c,
-                                  const cleanup& after) {
+std::size_t append_window_cleanup(std::string& out, const transaction_call& c, const cleanup& after,
+                                  std::int64_t latest) {
     auto replies = std::size_t{0};
     for_each_window(c.rules(), [&](std::size_t i) {
         const auto& w = after.windows[i];
-        if (w.added && w.is_ttl_wrong) {
-            append_right_ttl(out, c, w, i);
-            ++replies;
-        }
+        if (w.added && w.is_ttl_wrong)
+            replies += append_right_ttl(out, c, w, i, latest);
         if (w.added && after.surplus_tokens != 0)
             replies += append_give_back(out, c, w, i, after.surplus_tokens);
     });

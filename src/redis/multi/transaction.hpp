@@ -57,9 +57,10 @@ struct cleanup {
 
 /// Append the commands of the cleanup. Return the number of their replies.
 /// @param now the server's time, or a later one if it is not known
+/// @param latest possible time of the server's clock when it executed the call
 std::size_t append_log_cleanup(std::string& out, const transaction_call& c, const cleanup& after,
                                std::int64_t now);
-std::size_t append_window_cleanup(std::string& out, const transaction_call& c,
-                                  const cleanup& after);
+std::size_t append_window_cleanup(std::string& out, const transaction_call& c, const cleanup& after,
+                                  std::int64_t latest);
 
 } // namespace colimit::redis

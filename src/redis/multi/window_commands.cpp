@@ -90,6 +90,25 @@ void append_mark(std::string& out, const transaction_call& c, std::size_t rule,
     resp::append_bulk(out, mark);
 }
 
+/// Appends a command that changes a window's key, and that the server executes only until `end`, in
+/// milliseconds: see src/README.md. Returns the number of replies.
+std::size_t append_until(std::string& out, const transaction_call& c, std::size_t rule,
+                         std::int64_t end, std::string_view command, std::int64_t argument) {
+    resp::append_command(out, {"MULTI"});
+    append_mark(out, c, rule, "ZADD", aside_family);
+    begin_command(out, 3, "PEXPIREAT", c, rule, aside_family);
+    append_integer(out, end);
+    append_rename(out, c, rule, window_family, aside_family);
+    append_mark(out, c, rule, "ZADD", window_family);
+    begin_command(out, 3, command, c, rule);
+    append_integer(out, argument);
+    append_mark(out, c, rule, "ZREM", window_family);
+    append_mark(out, c, rule, "ZREM", aside_family);
+    append_rename(out, c, rule, aside_family, window_family);
+    resp::append_command(out, {"EXEC"});
+    return 10;
+}
+
 [[nodiscard]] bool resets(const transaction_call& c) noexcept {
     return c.request.verb == core::verb::reset;
 }
@@ -198,25 +217,20 @@ core::rule_state window_state(const transaction_call& c, const window_result& fo
 
 std::size_t append_give_back(std::string& out, const transaction_call& c,
                              const window_result& found, std::size_t rule, std::int64_t surplus) {
-    resp::append_command(out, {"MULTI"});
-    append_mark(out, c, rule, "ZADD", aside_family);
-    begin_command(out, 3, "PEXPIREAT", c, rule, aside_family);
-    append_integer(out, c.earliest / millisecond + found.ttl);
-    append_rename(out, c, rule, window_family, aside_family);
-    append_mark(out, c, rule, "ZADD", window_family);
-    begin_command(out, 3, "DECRBY", c, rule);
-    append_integer(out, surplus);
-    append_mark(out, c, rule, "ZREM", window_family);
-    append_mark(out, c, rule, "ZREM", aside_family);
-    append_rename(out, c, rule, aside_family, window_family);
-    resp::append_command(out, {"EXEC"});
-    return 10;
+    const auto end = c.earliest / millisecond + found.ttl;
+    return append_until(out, c, rule, end, "DECRBY", surplus);
 }
 
-void append_right_ttl(std::string& out, const transaction_call& c, const window_result& found,
-                      std::size_t rule) {
+std::size_t append_right_ttl(std::string& out, const transaction_call& c,
+                             const window_result& found, std::size_t rule, std::int64_t latest) {
+    const auto& l = rule_of(c, rule);
+    if (!core::starts_at_use(l.kind)) {
+        const auto end = end_of(l, latest) / millisecond - 1;
+        return append_until(out, c, rule, end, "PEXPIREAT", end);
+    }
     begin_command(out, 3, "PEXPIRE", c, rule);
     append_integer(out, found.ttl);
+    return 1;
 }
 
 } // namespace colimit::redis

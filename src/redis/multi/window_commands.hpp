@@ -39,10 +39,11 @@ std::size_t append_window_commands(std::string& out, const transaction_call& c, 
 /// The results of the commands.
 struct window_result {
     std::int64_t used = 0; ///< before the call
-    std::int64_t ttl = 0;  ///< milliseconds; if it is wrong, the one that the key gets
+    std::int64_t ttl = 0;  ///< milliseconds; if it is wrong, the longest that it may be
     bool added = false;    ///< the call's tokens
     /// The key has no TTL, or one longer than the period: another program wrote it, the server's
-    /// clock was set back, or the period was longer.
+    /// clock was set back, the period was longer, or the call that started the window came more
+    /// than a window late.
     bool is_ttl_wrong = false;
 };
 
@@ -59,8 +60,10 @@ struct window_result {
 std::size_t append_give_back(std::string& out, const transaction_call& c,
                              const window_result& found, std::size_t rule, std::int64_t surplus);
 
-/// Appends the command that replaces a wrong TTL.
-void append_right_ttl(std::string& out, const transaction_call& c, const window_result& found,
-                      std::size_t rule);
+/// Appends the commands that replace a wrong TTL: an aligned window ends at a multiple of its
+/// period. Returns the number of replies.
+/// @param latest possible time of the server's clock when it executed the call
+std::size_t append_right_ttl(std::string& out, const transaction_call& c,
+                             const window_result& found, std::size_t rule, std::int64_t latest);
 
 } // namespace colimit::redis
