@@ -126,8 +126,11 @@ void map_finder::take(map_requests::answer answer) {
                         .text = "no map of the cluster: " + answer.slots.problem});
         refresh_.on_failure(number, now);
         tell(code);
-    } else if (refresh_.on_reply(number, std::move(*answer.slots.map), answer.info, now) ==
-               map_refresh::outcome::changed) {
+        return wait();
+    }
+    using enum map_refresh::outcome;
+    const auto outcome = refresh_.on_reply(number, std::move(*answer.slots.map), answer.info, now);
+    if (outcome == changed || outcome == unchanged) {
         told_ = errc::unavailable;
         owner_.on_map();
     }

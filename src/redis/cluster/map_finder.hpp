@@ -27,7 +27,8 @@ class map_owner : boost::noncopyable {
   public:
     /// Returns a reference that keeps the owner, and so the finder, alive during an operation.
     [[nodiscard]] virtual std::shared_ptr<void> keep_alive() = 0;
-    /// Called when the map has changed, and when the first one is known.
+    /// Called when a node has sent a map that was taken, also if it is the same as before: calls
+    /// that it leads nowhere may request the next one.
     virtual void on_map() = 0;
     /// Called when no map is known and a node refuses this client, or is not in a cluster: with the
     /// error that calls end with; and with `errc::unavailable` when another node has been asked.
