@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Values that keep their TTLs are written with one command for all keys of a batch where the server
-// has it and the user may run it, else with one for each key. The differential compares the bytes.
+// has it and the user may run it, else with one for each key. The differential compares the bytes,
+// but most of its calls supply a clock, and then no TTL is kept.
 
+#include <colimit/local_limiter.hpp>
 #include <support/live_limiter.hpp>
 #include <support/redis_server.hpp>
+#include <support/rng.hpp>
 #include <support/server_version.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,11 +35,12 @@ const std::vector<std::string> names{"a", "b", "c"};
     return v.is_valkey() && v.is_at_least(9, 1);
 }
 
-/// Calls for all keys in one batch.
-[[nodiscard]] std::vector<live::answer> allow_each(live& l, const policy& p) {
-    auto got = std::vector<std::optional<live::answer>>(names.size());
-    for (std::size_t i = 0; i < names.size(); ++i)
-        l.limiter.allow(names[i], p,
+/// Calls for these keys in one batch.
+[[nodiscard]] std::vector<live::answer> allow_each(live& l, const policy& p,
+                                                   const std::vector<std::string>& keys = names) {
+    auto got = std::vector<std::optional<live::answer>>(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i)
+        l.limiter.allow(keys[i], p,
                         [&got, i](error_code ec, const decision& d) { got[i] = {ec, d}; });
     run_until(l.context, [&] {
         return std::ranges::all_of(got, [](const auto& one) { return one.has_value(); });
@@ -50,6 +55,20 @@ void check_each(live& l, const policy& p, std::int64_t remaining) {
     for (const auto& [ec, d] : allow_each(l, p)) {
         BOOST_TEST(!ec, ec.message());
         BOOST_TEST(d.remaining == remaining);
+    }
+}
+
+/// Checks that each key expires when its value, which begins with this time, says so.
+void check_ttls(raw_client& look) {
+    for (const auto& name : look.keys()) {
+        const auto value = look.get(name);
+        const auto end = look.must({"PEXPIRETIME", name}).integer;
+        if (!value || end == -2)
+            continue; // expired meanwhile
+        auto promise = double{};
+        BOOST_TEST_REQUIRE(value->size() >= sizeof promise);
+        std::memcpy(&promise, value->data(), sizeof promise);
+        BOOST_TEST(static_cast<std::int64_t>(promise) == end * 1000, name);
     }
 }
 
@@ -77,6 +96,37 @@ BOOST_AUTO_TEST_CASE(values_of_one_rule_are_replaced_together_where_the_server_c
         check_each(l, p, 0);
         for (const auto& [ec, d] : allow_each(l, p))
             BOOST_TEST((!ec && d.outcome == outcome::denied), ec.message());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(batches_that_keep_ttls_decide_as_the_store_in_process) {
+    constexpr auto steps = 150;
+    auto random = rng{1};
+    for (const auto& p : {policy{"bucket", gcra(40, 1h)}, policy{"thirds", token_bucket(20, 3, 7s)},
+                          policy{"window", fixed_window(9, 1min)},
+                          policy{"first", fixed_window(9, 1min).from_first()},
+                          policy{"counter", sliding_window(9, 1min)}}) {
+        auto server = redis_server{{.can_step_clock = true}};
+        auto look = server.connect();
+        auto l = live{server.address(), [](config& c) { c.deny_cache = 0; }};
+        auto twin = local_limiter{100};
+        auto passed = std::chrono::microseconds{};
+        for (auto step = 0; step < steps; ++step) {
+            auto keys = std::vector<std::string>{};
+            for (auto i = random.between(2, 20); i != 0; --i)
+                keys.push_back("k" + std::to_string(random.below(8)));
+            const auto got = allow_each(l, p, keys);
+            for (std::size_t i = 0; i < keys.size(); ++i) {
+                const auto& [ec, d] = got[i];
+                BOOST_TEST_REQUIRE(!ec, ec.message());
+                BOOST_TEST((twin.allow(keys[i], p, {.now = d.server_time}) == d));
+            }
+            if (step % 10 == 0)
+                check_ttls(look);
+            passed += std::chrono::microseconds{random.magnitude(20'000'000)};
+            server.set_clock(passed);
+        }
+        BOOST_TEST((calls_of(look, "msetex") > 10) == has_msetex(look));
     }
 }
 
