@@ -31,9 +31,10 @@ enum class execution_mode : std::uint8_t {
     ///
     /// The file `share/colimit/colimit.lua` is the library of these functions. `redis-cli -x
     /// FUNCTION LOAD REPLACE < colimit.lua` loads it: on the server; behind Sentinel on the master,
-    /// whose replicas copy it; in a cluster on each master. Servers save it with their data. The
-    /// names in it contain its version, so several versions may be loaded at the same time:
-    /// load the new one before the first process that needs it starts.
+    /// whose replicas copy it; in a cluster on each master. Servers save it with their data; one
+    /// that saves nothing needs it again after each start. The names in it contain its version, so
+    /// several versions may be loaded at the same time: load the new one before the first process
+    /// that needs it starts.
     ///
     ///   - If a server lacks the library of this version, `ready` fails with `errc::invalid_config`
     ///     and `limiter::last_error` names the library. Calls end with this code in every failure
