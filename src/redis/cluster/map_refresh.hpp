@@ -10,12 +10,13 @@
 //                 failure, or no reply in time
 //
 // At most one node is asked at a time. A refresh is due when it was requested (there is no map yet,
-// a node replied MOVED, a connection was lost, a slot has no owner), and after a period without a
-// request. The first request is served at once. While requests continue and the map stays as it is,
-// at least a pause lies between two refreshes: a twenty-fourth of the time for which this has
-// lasted, and up to half of that as jitter. So a new master is known at most a sixteenth (or 150
-// ms) later than is possible, however long the failover takes, and a thousand clients do not occupy
-// the nodes that are left: the two commands cost a node of Redis 7.0 about 50 us.
+// a node replied MOVED, a connection was lost, a slot has no owner or a forbidden one), and after a
+// period without a request. The first request is served at once. While requests continue and the
+// map stays as it is, at least a pause lies between two refreshes: a twenty-fourth of the time for
+// which this has lasted, and up to half of that as jitter. So a new master is known at most a
+// sixteenth (or 150 ms) later than is possible, however long the failover takes, and a thousand
+// clients do not occupy the nodes that are left: the two commands cost a node of Redis 7.0 about 50
+// us.
 //
 // Masters of the last map that a node sent are asked first, in rotation from a random one. After a
 // failure a replica is next, then one of the seeds, which are the addresses of the configuration,

@@ -71,10 +71,10 @@ class script_batch final : public batch_of<script_call> {
     [[nodiscard]] std::int64_t clock() const noexcept { return clock_; }
     [[nodiscard]] const policy_pointer& policy() const noexcept { return policy_; }
 
-    /// Moves each call that waits, in order, to the batch that `target(group, key)` returns, with
-    /// the same policy and clock and is not full, and calls `moved()` after each. `key` is the
-    /// number of the call's key. If something
-    /// throws (bad_alloc), each call is in exactly one batch.
+    /// Moves each call that waits, in order, to the batch that `target(group, key)` returns, which
+    /// has the same policy and clock and is not full, and calls `moved()` after each. `key` is the
+    /// number of the call's key. If something throws (bad_alloc), each call is in exactly one
+    /// batch.
     template<class Target, class Moved>
     void move_calls(Target target, Moved moved) {
         for (auto& c : calls_)
