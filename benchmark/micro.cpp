@@ -6,6 +6,7 @@
 //
 //     build/benchmark/colimit_micro [--benchmark_filter=REGEX]
 
+#include <colimit/limiter.hpp>
 #include <core/evaluate.hpp>
 #include <hash/fnv1a.hpp>
 #include <hash/siphash.hpp>
@@ -240,6 +241,42 @@ BENCHMARK_CAPTURE(store_answer, thousand_keys, bottomless(), 1'000)->Apply(with_
 BENCHMARK_CAPTURE(store_answer, million_keys, bottomless(), 1'000'000)->Apply(with_repetitions);
 /// The kinds whose state is more than numbers are measured in a store, with few keys.
 BENCHMARK_CAPTURE(store_answer, sliding_log, sliding_log(100, hour), 10)->Apply(with_repetitions);
+
+/// Measures calls of a limiter in process, from the verb to the handler, per call.
+void limiter_call(State& state, const config& settings) {
+    auto context = boost::asio::io_context{1};
+    auto limiter = colimit::limiter{context.get_executor(), settings};
+    const auto p = bottomless();
+    auto keys = random_key{1'000, 1};
+    auto allowed = std::size_t{0};
+    const auto counted = tally{state, batch_size};
+    while (state.KeepRunning()) {
+        for (std::size_t i = 0; i < batch_size; ++i)
+            limiter.allow(keys.next(), p,
+                          [&](error_code, const decision& d) { allowed += d.allowed() ? 1U : 0U; });
+        context.restart();
+        context.run();
+    }
+    DoNotOptimize(allowed);
+}
+BENCHMARK_CAPTURE(limiter_call, plain, config{})->Apply(with_repetitions);
+
+/// With counters per policy.
+[[nodiscard]] config counted() {
+    auto c = config{};
+    c.counted_policies = 100;
+    return c;
+}
+BENCHMARK_CAPTURE(limiter_call, counted, counted())->Apply(with_repetitions);
+
+/// With an audit log of every 1,000th grant.
+[[nodiscard]] config audited() {
+    auto c = config{};
+    c.audit_sampling.allowed = 1'000;
+    c.on_decision = [](const audit_record& r) { DoNotOptimize(r.key_size); };
+    return c;
+}
+BENCHMARK_CAPTURE(limiter_call, audited, audited())->Apply(with_repetitions);
 
 } // namespace
 } // namespace colimit::benchmark

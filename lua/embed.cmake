@@ -169,10 +169,12 @@ redis.register_function{function_name = '${function}_if_full', flags = {'allow-o
     strip(body)
     string(APPEND bare_functions "${begin}${body}${end}")
     string(SHA1 sha1 "${body}")
+    string(TOUPPER "${LIBRARY}.${name}" command)
     raw_literals("${name}" "${body}" literals)
     # The qualified name makes the compiler insist on the declaration in script.hpp.
     string(APPEND text "\nconstinit const colimit::redis::script colimit::redis::${name}_script{"
-        "${literals}sv,\n    \"${sha1}\"sv, \"${function}\"sv, \"${function}_if_full\"sv};\n")
+        "${literals}sv,\n    \"${sha1}\"sv, \"${function}\"sv, \"${function}_if_full\"sv,\n"
+        "    \"${command}\"sv};\n")
     set(text "${text}" PARENT_SCOPE)
     set(functions "${functions}" PARENT_SCOPE)
     set(bare_functions "${bare_functions}" PARENT_SCOPE)

@@ -2,5 +2,66 @@
 //
 // Boost.Test itself and main(), compiled once for all test programs: the header-only form needs no
 // library to be installed, but takes seconds to compile.
+//
+//     PROGRAM [options of Boost.Test] [-- --part=K/N]
+//
+// Programs whose tests mostly wait run as several processes at once: of the test cases in their
+// order, part K of N has each N-th one, from the K-th on. So each case is in one part.
 #define BOOST_TEST_MODULE colimit
+#define BOOST_TEST_NO_MAIN
+#define BOOST_TEST_ALTERNATIVE_INIT_API
 #include <boost/test/included/unit_test.hpp>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace ut = boost::unit_test;
+
+class all_cases : public ut::test_tree_visitor {
+  public:
+    struct entry {
+        ut::test_unit_id id;
+        ut::test_unit_id suite;
+    };
+    std::vector<entry> found;
+
+  private:
+    void visit(const ut::test_case& one) override { found.push_back({one.p_id, one.p_parent_id}); }
+};
+
+void keep_part(std::size_t part, std::size_t parts) {
+    auto cases = all_cases{};
+    ut::traverse_test_tree(ut::framework::master_test_suite(), cases, true);
+    for (std::size_t i = 0; i < cases.found.size(); ++i)
+        if (i % parts != part - 1)
+            ut::framework::get<ut::test_suite>(cases.found[i].suite).remove(cases.found[i].id);
+}
+
+[[nodiscard]] bool prepare() {
+    const auto& all = ut::framework::master_test_suite();
+    for (auto i = 1; i < all.argc; ++i) {
+        if (std::strncmp(all.argv[i], "--part=", 7) != 0)
+            continue; // a test that starts its own program has arguments of its own
+        auto part = 0U;
+        auto parts = 0U;
+        auto rest = '\0';
+        if (std::sscanf(all.argv[i] + 7, "%u/%u%c", &part, &parts, &rest) != 2 || part == 0 ||
+            part > parts) {
+            std::fprintf(stderr, "%s: invalid (expected --part=K/N, 1 <= K <= N)\n", all.argv[i]);
+            return false;
+        }
+        keep_part(part, parts);
+    }
+    return true;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    return ut::unit_test_main(&prepare, argc, argv);
+}

@@ -2,9 +2,9 @@
 //
 // Two panels of horizontal bars, each as high as it has rows.
 
-#include <replay/drawing.hpp>
 #include <support/chart.hpp>
 #include <support/figure.hpp>
+#include <tool/frame/drawing.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -47,21 +47,21 @@ void print_rectangle(std::ostream& out, std::string_view kind, double y, double 
 void print_panel(std::ostream& out, const panel& p, double top) {
     if (p.bars.empty())
         return;
-    replay::print_text(out, 24, top + panel_head - 14, "start", "name", p.name);
+    tool::print_text(out, 24, top + panel_head - 14, "start", "name", p.name);
     const auto longest = std::ranges::max(p.bars, {}, &bar::length).length;
     auto y = top + panel_head;
     for (const auto& each : p.bars) {
         const auto scale = (bars_right - bars_left) / longest;
-        replay::print_text(out, bars_left - 10, y + bar_height - 3, "end", "number", each.name);
+        tool::print_text(out, bars_left - 10, y + bar_height - 3, "end", "number", each.name);
         print_rectangle(out, "allowed", y, each.length * scale);
         if (each.mark > 0)
             print_rectangle(out, "limited", y, each.mark * scale);
-        replay::print_text(out, bars_left + each.length * scale + 10, y + bar_height - 3, "start",
-                           "number", each.figures);
+        tool::print_text(out, bars_left + each.length * scale + 10, y + bar_height - 3, "start",
+                         "number", each.figures);
         y += row_height;
     }
     const auto axis = std::round(bars_left) + 0.5;
-    replay::print_line(out, "axis", axis, top + panel_head - 4, axis, y - 4);
+    tool::print_line(out, "axis", axis, top + panel_head - 4, axis, y - 4);
 }
 
 /// The ratio of the reference is 1.
@@ -96,11 +96,11 @@ void write_chart(std::ostream& out, const report& r) {
     constexpr auto head = 64.0;
     const auto upper = throughput(r);
     const auto lower = latency(r);
-    replay::begin_picture(out, picture_width, head + upper.height() + lower.height() + 24,
-                          "colimit's benchmark", r.date + ", " + r.machine + ", " + r.server);
+    tool::begin_picture(out, picture_width, head + upper.height() + lower.height() + 24,
+                        "colimit's benchmark", r.date + ", " + r.machine + ", " + r.server);
     print_panel(out, upper, head);
     print_panel(out, lower, head + upper.height());
-    replay::end_picture(out);
+    tool::end_picture(out);
 }
 
 } // namespace colimit::benchmark

@@ -17,6 +17,7 @@ struct access;
 struct policy_data;
 } // namespace detail
 
+/// The size and lifetime of a filter.
 struct bloom_settings {
     /// New ids in one `ttl` for which `error_rate` holds, 1 to 1,000,000,000. More ids are
     /// accepted, but more of the new ones are reported as seen: see `filter_status` and
@@ -75,11 +76,11 @@ struct filter_status {
 /// Immutable: one filter may be used from all threads. A copy costs one reference count.
 class bloom_filter {
   public:
-    /// @param name 1 to 64 characters of `[A-Za-z0-9_.-]`; policies may have the same name
+    /// @param name 1 to 64 characters of `[A-Za-z0-9._-]`; policies may have the same name
     explicit bloom_filter(std::string_view name, const bloom_settings& settings = {});
 
     /// Returns a copy whose keys begin with this prefix instead of `config::prefix`: 1 to 64
-    /// characters of `[A-Za-z0-9_.-]`.
+    /// characters of `[A-Za-z0-9._-]`.
     [[nodiscard]] bloom_filter with_prefix(std::string_view prefix) const;
 
     [[nodiscard]] std::string_view name() const noexcept;

@@ -5,10 +5,12 @@
 
 #pragma once
 
+#include <colimit/audit_record.hpp>
 #include <colimit/credentials.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/diagnostics.hpp>
 #include <colimit/failure_mode.hpp>
+#include <colimit/module_use.hpp>
 #include <colimit/tls_options.hpp>
 
 #include <chrono>
@@ -38,8 +40,8 @@ enum class execution_mode : std::uint8_t {
     ///
     ///   - If a server lacks the library of this version, `ready` fails with `errc::invalid_config`
     ///     and `limiter::last_error` names the library. Calls end with this code in every failure
-    ///     mode, uncharged. The server is tried again after each longest pause between attempts to
-    ///     connect, times four; so once the library is loaded, the limiter works.
+    ///     mode, uncharged. The server is tried again after `config::reconnect_delay_max` at the
+    ///     latest; so once the library is loaded, the limiter works.
     ///   - If the library is deleted later, calls that find it missing wait for it until their
     ///     deadline, and later ones end at once. None is executed twice.
     ///   - A server that refuses all writes calls no function: peek and denials fail there, too.
@@ -123,7 +125,7 @@ struct config {
     /// existing connections keep those that they have sent. It runs on the limiter's executor and
     /// must not block or call the limiter. If it throws, that attempt fails: `errc::auth_failed`,
     /// and `last_error` has the text of the exception, which must not contain a password; the next
-    /// attempt comes after four times the longest pause. Not for `memory:`.
+    /// attempt comes after `reconnect_delay_max` at the latest. Not for `memory:`.
     std::function<colimit::credentials()> credentials{};
 
     /// Returns user and password for Sentinels; without it none are sent to them. Called as
@@ -140,7 +142,7 @@ struct config {
     /// TLS options for the addresses with `rediss`: trusted CAs and client certificate.
     tls_options tls{};
 
-    /// The first part of every key: 1 to 64 characters of `[A-Za-z0-9_.-]`. Limiters share counters
+    /// The first part of every key: 1 to 64 characters of `[A-Za-z0-9._-]`. Limiters share counters
     /// only if they have the same prefix.
     std::string prefix = "colimit";
 
@@ -191,17 +193,19 @@ struct config {
     /// system's own limit, about 15 min. A server that is frozen or busy still acknowledges.
     std::chrono::milliseconds tcp_user_timeout{1000};
 
-    /// The pauses between attempts to connect, and between probes of a server that does not answer,
-    /// grow from the first value to the second, each with a random jitter between half and all of
-    /// it: 1 ms to 1 h, the second at least the first. A server that has recovered is noticed
-    /// within the second value. If the server rejects this client (credentials, too many clients),
-    /// or its certificate is not trusted, the pauses are four times as long.
+    /// The pauses between attempts to connect double from the first value to the second, each with
+    /// a random jitter between half and all of it: 1 ms to 1 h, the second at least the first. So a
+    /// server that has recovered is noticed about as long after that as it was away, and within the
+    /// second value; with the default, at most 15 % of many clients return in the same 100 ms. If
+    /// the server rejects this client (credentials, too many clients), or its certificate is not
+    /// trusted, each pause has the second value. The pauses between probes of a server that does
+    /// not answer on a connection are the same, but at most `limits::probe_pause_max`.
     ///
     /// After `limits::breaker_failures` failures in a row the circuit breaker opens: calls fail
     /// with `errc::unavailable` immediately, which `on_failure` decides, until the server has
     /// answered probes in time.
     std::chrono::milliseconds reconnect_delay_min{10};
-    std::chrono::milliseconds reconnect_delay_max{250};
+    std::chrono::milliseconds reconnect_delay_max{1500};
 
     /// The number of calls that may be incomplete at a time: 1 to 16,777,216. One more completes
     /// with `errc::too_many_in_flight`. The default is far above the number of calls that a server
@@ -217,6 +221,11 @@ struct config {
     /// Whether calls are executed with a script, with functions where EVAL is forbidden, or with
     /// MULTI where scripting is off. It makes no difference to `memory:`.
     execution_mode mode = colimit::execution_mode::script;
+
+    /// Whether the server module executes calls instead, where a server has it. `required` needs
+    /// `execution_mode::script` or `function`; with `multi` the module is not used. It makes no
+    /// difference to `memory:`.
+    module_use server_module = module_use::if_available;
 
     /// The number of different keys per script call, or of calls per write with
     /// `execution_mode::multi`: 1 to 1,024. Larger batches block the other clients of the server
@@ -302,6 +311,29 @@ struct config {
     /// exception that it throws leaves the context's `run`, as from a handler. If memory runs out,
     /// events may be lost. Without a function, events cost nothing.
     std::function<void(const event&)> on_event{};
+
+    /// The number of policies whose calls the limiter counts separately, for
+    /// `limiter::policy_statistics`: 0 (none) to `limits::max_policies`. Policies are counted by
+    /// name, from their first call on; once so many have been called, all others are counted
+    /// together. Each takes about 2.3 KB.
+    std::size_t counted_policies = 0;
+
+    /// Called for calls that have ended, with key and decision, for an audit log; empty by default.
+    /// `audit_sampling` says for which ones. Decisions of the deny cache and of failure modes, and
+    /// errors, are included; `allow_all` has a record per check, and `allow_many` per part. Calls
+    /// that are destroyed with their context are not, nor, if memory runs out, those that end with
+    /// `not_enough_memory`.
+    ///
+    /// It runs on the limiter's executor (with `thread_safe` in several threads at once), just
+    /// before the call's handler, so it must not block. It may call any function of the limiter and
+    /// close or destroy it; a verb that it calls has a record, too. An exception that it throws
+    /// leaves the context's `run`, as from a handler, after the handler of the call was called.
+    /// Each call then keeps a copy of its key until it ends, in memory that is used again: a key of
+    /// an ordinary length costs no allocation.
+    std::function<void(const audit_record&)> on_decision{};
+
+    /// The calls for which `on_decision` is called; by default every one.
+    colimit::audit_sampling audit_sampling{};
 };
 
 } // namespace colimit

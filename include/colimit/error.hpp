@@ -61,7 +61,8 @@ enum class errc {
     /// A configuration or server address is not valid; the exception says what and where. Calls end
     /// with it if the Sentinels know no master with the name in the address, and none was known
     /// before; `limiter::last_error` has the names that they know. They also end with it if the
-    /// server lacks the library that `execution_mode::function` needs. Nothing was charged.
+    /// server lacks the library that `execution_mode::function` needs, or the module that
+    /// `config::server_module` requires. Nothing was charged.
     invalid_config,
     /// The server at a `redis://` address is a node of a cluster that does not serve the key's hash
     /// slot: the reply was MOVED, ASK or CROSSSLOT, or no node serves the slot. With a
@@ -114,7 +115,11 @@ class error : public boost::system::system_error {
 
 } // namespace colimit
 
+namespace boost::system {
+
 template<>
-struct boost::system::is_error_code_enum<colimit::errc> : std::true_type {};
+struct is_error_code_enum<colimit::errc> : std::true_type {};
 template<>
-struct boost::system::is_error_condition_enum<colimit::condition> : std::true_type {};
+struct is_error_condition_enum<colimit::condition> : std::true_type {};
+
+} // namespace boost::system

@@ -28,6 +28,7 @@ struct field {
     friend bool operator==(const field&, const field&) = default;
 };
 
+/// Which header fields are made.
 struct field_options {
     /// Whether to add the older fields `X-RateLimit-Limit`, `X-RateLimit-Remaining` and
     /// `X-RateLimit-Reset`: the numbers of the limiting rule, the last one the seconds until it has
@@ -86,6 +87,9 @@ namespace draft_11 {
 /// `Retry-After` and `Cache-Control: no-store`, because a cache must not repeat a denial.
 /// @pre the decision was made under the policy
 [[nodiscard]] std::vector<field> fields(const policy& p, const decision& d,
+                                        const field_options& options = {});
+/// The same, for a server that has kept the result of `policy_field` for the policy.
+[[nodiscard]] std::vector<field> fields(const policy& p, std::string kept_field, const decision& d,
                                         const field_options& options = {});
 
 } // namespace draft_11

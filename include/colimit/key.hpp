@@ -30,6 +30,10 @@ struct address_prefixes {
 
 class scoped_key;
 
+namespace detail {
+struct access;
+} // namespace detail
+
 /// Keys for the verbs, in readable text:
 ///
 ///     key::address(endpoint.address()).route("/login")    ip=2001:db8:0:7::/64;route=/login
@@ -39,8 +43,8 @@ class scoped_key;
 ///     key::user("42").tagged("acme")                      tag=acme;user=42
 namespace key {
 
-/// Returns the key of a client address. An IPv4 address in its IPv6 form (`::ffff:192.0.2.1`) is
-/// the IPv4 address. The interface of a link-local address (`fe80::1%eth0`) is ignored.
+/// Returns the key of a client address. An IPv4-mapped IPv6 address is the IPv4 address. The
+/// interface of a link-local address (`fe80::1%eth0`) is ignored.
 /// @throws colimit::error with `errc::invalid_argument` for a prefix out of its range
 [[nodiscard]] scoped_key address(const boost::asio::ip::address& client,
                                  address_prefixes bits = {});
@@ -105,6 +109,7 @@ class scoped_key {
     }
 
   private:
+    friend struct detail::access;
     friend scoped_key key::address(const boost::asio::ip::address&, address_prefixes);
     friend scoped_key key::address(std::string_view, address_prefixes);
     friend scoped_key key::user(std::string_view) noexcept;
@@ -114,6 +119,8 @@ class scoped_key {
 
     void append(std::string_view text) noexcept;
     [[nodiscard]] scoped_key with(std::string_view name, std::string_view value) const noexcept;
+    [[nodiscard]] scoped_key with(std::string_view name) const noexcept;
+    void begin_field(std::size_t bytes) noexcept;
     [[nodiscard]] std::string_view parts() const noexcept { return view().substr(tag_size_); }
     void make_room(std::size_t bytes) noexcept;
 

@@ -27,6 +27,7 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace colimit {
 
@@ -261,15 +262,17 @@ class limiter : public sketch_verbs {
     /// Completes with `void(error_code)` when the current connection is ready; immediately for
     /// `memory:`. The call has no deadline. Fails with `errc::auth_failed`, `untrusted_server`,
     /// `bad_reply`, `closed`, and `invalid_config` if most Sentinels do not know the master, or if
-    /// the server lacks the library for `execution_mode::function`; `last_error` has the details.
+    /// the server lacks the library for `execution_mode::function` or the module that
+    /// `config::server_module` requires; `last_error` has the details.
     ///
     /// The handshake checks the credentials, and that the server knows the commands that a check of
     /// an ordinary policy needs and lets the user run them: TIME, MGET, SET, EVALSHA and SCRIPT
     /// LOAD (with `execution_mode::function` FCALL instead of the last two; with
-    /// `execution_mode::multi` those that it lists); otherwise `auth_failed`. It checks neither
-    /// other commands, such as those for logs, nor key permissions, as a user may be restricted to
-    /// the keys of some policies. It tries one key with `config::prefix`; if that is denied,
-    /// `last_error` says so. A call for a denied key ends with `auth_failed`.
+    /// `execution_mode::multi` those that it lists; with the server module only COLIMIT.CHECK);
+    /// otherwise `auth_failed`. It checks neither other commands, such as those for logs, nor key
+    /// permissions, as a user may be restricted to the keys of some policies. Without the server
+    /// module it tries one key with `config::prefix`; if that is denied, `last_error` says so. A
+    /// call for a denied key ends with `auth_failed`.
     template<detail::code_token Token = boost::asio::deferred_t>
     auto ready(Token&& token = Token{}) {
         return boost::asio::async_initiate<Token, void(error_code)>(
@@ -283,6 +286,10 @@ class limiter : public sketch_verbs {
     /// Returns the counters since the limiter was constructed, also after `close`. Copies about 2
     /// KB.
     [[nodiscard]] colimit::statistics statistics() const;
+
+    /// Returns the counters of each policy that was called, in the order of their first calls, also
+    /// after `close`; empty unless `config::counted_policies` is set. Copies about 2.3 KB for each.
+    [[nodiscard]] std::vector<colimit::policy_statistics> policy_statistics() const;
 
     /// Returns the last problem with the server, even if it has been solved; nullopt if there was
     /// none. An invalid argument is reported by the error code of the call, not here.

@@ -14,7 +14,7 @@ namespace colimit::limits {
 /// Rules per policy. Eight keep the value of a key small, and more would be hard to reason about.
 inline constexpr std::size_t max_rules_per_policy = 8;
 
-/// Characters of a prefix, policy or rule name, each of `[A-Za-z0-9_.-]`. Names are part of every
+/// Characters of a prefix, policy or rule name, each of `[A-Za-z0-9._-]`. Names are part of every
 /// key in Redis, so they are short and have no characters with a special meaning in Redis.
 inline constexpr std::size_t max_name_length = 64;
 
@@ -33,6 +33,11 @@ inline constexpr int breaker_failures = 5;
 
 /// Probes in a row that the server must answer in time before the circuit breaker closes.
 inline constexpr int breaker_probes = 2;
+
+/// The longest pause between two probes of a server that does not answer on an open connection,
+/// unless `config::reconnect_delay_min` is longer. A probe is a PING, which costs a server less
+/// than a new connection.
+inline constexpr std::chrono::milliseconds probe_pause_max{250};
 
 /// The shortest time without a reply after which an idle connection is replaced, even if
 /// `config::timeout` is shorter: a server that forks to save a large data set is silent for a
@@ -95,6 +100,9 @@ inline constexpr std::size_t max_rule_text_bytes = 2048;
 /// Policies per set: more than any service needs, and a document of so many is parsed in a moment.
 inline constexpr std::size_t max_policies = 1'000;
 
+/// Policies of a route, which are checked together.
+inline constexpr std::size_t max_route_policies = 8;
+
 /// The longest JSON document of policies, in bytes. `max_policies` with the longest texts are 2 MB.
 inline constexpr std::size_t max_json_bytes = std::size_t{4} * 1024 * 1024;
 
@@ -109,6 +117,23 @@ inline constexpr std::size_t max_json_members = 1'024;
 /// Values in such a document. A policy of eight objects with every possible field has fewer than
 /// 128; in memory a value takes 20 bytes plus its text.
 inline constexpr std::size_t max_json_values = max_policies * 128;
+
+/// Routes per table: as `max_policies`.
+inline constexpr std::size_t max_routes = 1'000;
+
+/// The longest path of a route, in bytes, and its segments: routes are compared segment by segment.
+inline constexpr std::size_t max_route_bytes = 1'024;
+inline constexpr std::size_t max_route_segments = 32;
+
+/// The longest key template, in bytes, and its parts and alternatives together. More than eight
+/// would leave each of them few of the `plain_key_bytes`.
+inline constexpr std::size_t max_key_template_bytes = 512;
+inline constexpr std::size_t max_key_template_parts = 8;
+
+/// Trusted proxies between a client and the server, and networks in which they are. A header field
+/// with more hops is read no further.
+inline constexpr int max_proxies = 32;
+inline constexpr std::size_t max_proxy_networks = 256;
 
 /// The longest text of a `problem`, in bytes: server messages may have any length; this has room
 /// for the names of all commands that a server may deny.

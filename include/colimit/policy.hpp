@@ -49,7 +49,7 @@ struct policy_options {
 /// Immutable: one policy may be used from all threads.
 class policy {
   public:
-    /// @param name 1 to 64 characters of `[A-Za-z0-9_.-]`.
+    /// @param name 1 to 64 characters of `[A-Za-z0-9._-]`.
     template<std::same_as<rule>... Rules>
         requires(sizeof...(Rules) >= 1)
     explicit policy(std::string_view name, const Rules&... rules)
@@ -115,7 +115,7 @@ class policy {
     }
 
     /// Returns a copy whose keys begin with this prefix instead of `config::prefix`: 1 to 64
-    /// characters of `[A-Za-z0-9_.-]`.
+    /// characters of `[A-Za-z0-9._-]`.
     [[nodiscard]] policy with_prefix(std::string_view prefix) const {
         auto options = this->options();
         options.prefix = detail::inline_name{prefix};

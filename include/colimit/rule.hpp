@@ -277,8 +277,8 @@ template<class Rep, class Period>
 
 /// Returns a rule of at most `limit` in each calendar day, ISO week (from Monday), month or year at
 /// a fixed offset from UTC, -18 h to 18 h: `calendar(3, calendar_unit::month, 8h)`. To follow
-/// daylight saving time, make another policy of the same name when the offset changes: the README
-/// says what happens to the window then.
+/// daylight saving time, make another policy of the same name when the offset changes: the user
+/// guide says what happens to the window then.
 [[nodiscard]] constexpr rule calendar(std::int64_t limit, calendar_unit unit,
                                       std::chrono::minutes utc_offset = std::chrono::minutes{
                                           0}) noexcept {

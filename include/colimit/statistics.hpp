@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace colimit {
 
@@ -81,13 +82,8 @@ class latency_histogram {
     std::uint64_t sum_ = 0;
 };
 
-/// Counters since the limiter was constructed, which never reset; compute rates from differences.
-struct statistics {
-    /// Calls of the verbs (not `ready`), each part of an `allow_many`, `seen_many`,
-    /// `probably_seen_many` or `charge_members`, and an `allow_all` as one.
-    /// Those that are complete are the sum of allowed, denied, never, failed and cancelled.
-    std::uint64_t checks = 0;
-
+/// Counters of calls by how they ended.
+struct call_counts {
     /// Decisions by outcome. For `seen`, a new id counts as allowed and a known one as denied.
     std::uint64_t allowed = 0;
     std::uint64_t denied = 0;
@@ -109,6 +105,24 @@ struct statistics {
     [[nodiscard]] std::uint64_t count(errc code) const noexcept {
         return errors[static_cast<std::size_t>(code)];
     }
+
+    /// The time from the start to the completion of calls, with a server address. The clock is read
+    /// once per event-loop iteration and read, so earlier handlers of the same iteration count.
+    latency_histogram latency;
+
+    /// Returns the number of calls that have ended.
+    [[nodiscard]] std::uint64_t ended() const noexcept {
+        return allowed + denied + never + failed + cancelled;
+    }
+};
+
+/// Counters since the limiter was constructed, which never reset; compute rates from differences.
+struct statistics : call_counts {
+    /// Calls of the verbs (not `ready`), each part of an `allow_many`, `seen_many`,
+    /// `probably_seen_many` or `charge_members`, and an `allow_all` as one.
+    /// Those that are complete are the sum of allowed, denied, never, failed and cancelled.
+    std::uint64_t checks = 0;
+
     /// Calls beyond `config::max_in_flight`.
     [[nodiscard]] std::uint64_t rejected_overload() const noexcept {
         return count(errc::too_many_in_flight);
@@ -123,13 +137,19 @@ struct statistics {
     std::uint64_t batch_calls = 0;
     /// The different keys in them: `batch_keys / batches` is the mean per batch.
     std::uint64_t batch_keys = 0;
+    /// Of `batch_calls`, those that were sent to the server module: see `config::server_module`.
+    std::uint64_t module_calls = 0;
+    /// The present connections on which the server module executes calls: with one server 1 or 0,
+    /// in a cluster at most one per node.
+    std::uint64_t module_connections = 0;
     /// The largest number of keys in one batch.
     std::uint64_t largest_batch = 0;
     /// Calls that were merged into the entry of an identical call for the same key.
     std::uint64_t merged = 0;
     /// Scripts that were sent with SCRIPT LOAD: two per handshake, one for the checks and one for
-    /// the user's permissions, and one whenever a server did not have a script that a call needs.
-    /// The server counts the same in INFO commandstats. None in other execution modes.
+    /// the user's permissions, unless the server module executes calls; and one whenever a server
+    /// did not have a script that a call needs. The server counts the same in INFO commandstats.
+    /// None in other execution modes.
     std::uint64_t script_loads = 0;
     /// Bytes written to the socket, and read from it.
     std::uint64_t bytes_out = 0;
@@ -144,10 +164,18 @@ struct statistics {
 
     /// Denials in the deny cache, including expired ones that have not been replaced yet.
     std::uint64_t cached_denials = 0;
+};
 
-    /// The time from the start to the completion of calls, with a server address. The clock is read
-    /// once per event-loop iteration and read, so earlier handlers of the same iteration count.
-    latency_histogram latency;
+/// Counters of the calls under one policy, if `config::counted_policies` asks for them. Of
+/// `allow_all` each check counts, with its own decision: under its policy it is allowed even if
+/// another check was denied.
+struct policy_statistics : call_counts {
+    /// The name of the policy; `filter:` and the name of a Bloom filter, whose calls are `seen` and
+    /// `probably_seen`; `(once)` for `once`; `(other)` for all policies beyond
+    /// `config::counted_policies`. No name of a policy or filter has a colon or parentheses.
+    std::string policy;
+    /// The calls among `allowed` that were granted and that a shadow rule would have denied.
+    std::uint64_t shadow_denied = 0;
 };
 
 } // namespace colimit

@@ -29,7 +29,7 @@ do
         states.load(values[first + k - 1])
         finds_stale = finds_stale or stale
         if stale and exists and #values[first + k - 1] > LONGEST then shorten(k) end
-        if not exists and is_large and states.is_foreign(k) then
+        if states.conflicts or (not exists and is_large and states.is_foreign(k)) then
             return note(first + k - 1, 'c')
         end
         if has_log then

@@ -50,6 +50,7 @@ local KEYS, ARGV = KEYS, ARGV
 -- The current policy: n slots, of which the first `rules` are rules; a lockout may follow. If it is
 -- packed, no state matters any more after `generation`.
 local rules, n, is_shadow, packed, generation
+local has_bare_keys -- other values of the keys are conflicts
 local tag, kind, shadow, counts_denied = {}, {}, {}, {}
 local capacity, num, den, unit, most, full = {}, {}, {}, {}, {}, {}
 local period, step, offset, initial, calendar = {}, {}, {}, {}, {}
@@ -62,7 +63,7 @@ local has_plain_buckets -- all slots are continuous buckets in microseconds
 local function read_policy(at)
     local flags
     rules, n, flags, at = unpack_bytes('<BBB', ARGV[1], at)
-    is_shadow, packed = flags % 2 == 1, flags >= 2
+    is_shadow, packed, has_bare_keys = flags % 2 == 1, flags % 4 >= 2, flags >= 4
     stored, sketched, has_log, has_plain_buckets = {}, {}, false, true
     for i = 1, n do
         tag[i], kind[i], flags, capacity[i], num[i], den[i], unit[i], most[i], period[i], step[i],

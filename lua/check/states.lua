@@ -45,6 +45,14 @@ do
         return true
     end
 
+    -- Returns whether the value that was loaded is not one that this policy has written.
+    local function is_other_value(value)
+        for i = 1, n do
+            if own_num[i] == 0 then return true end
+        end
+        return #value ~= HEAD + SLOT * (#stored + (own_num[n + 1] == 0 and 0 or 1))
+    end
+
     -- Returns whether the stored value must be replaced even by a denial.
     function states.advance()
         local moved = false
@@ -63,6 +71,7 @@ do
             stale = true
             for i = 1, n + 1 do own_num[i] = 0 end
         end
+        states.conflicts = has_bare_keys and exists and is_other_value(value)
         debt[n + 1] = own_num[n + 1] == 0 and 0 or debt[n + 1]
         moved = states.advance()
         if moved then stale = true end

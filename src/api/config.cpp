@@ -23,6 +23,10 @@ namespace colimit {
     return name_of(m, {"script", "function", "multi"});
 }
 
+[[nodiscard]] static std::string_view to_string(module_use u) noexcept {
+    return name_of(u, {"if_available", "required", "never"});
+}
+
 namespace {
 
 using std::chrono::milliseconds;
@@ -83,6 +87,7 @@ void check_bounds(const config& settings) {
     check("batches_in_flight", settings.batches_in_flight, size{1}, size{64});
     check("deny_cache", settings.deny_cache, size{0}, size{16'777'216});
     check("local_max_states", settings.local_max_states, size{1}, size{1'073'741'824});
+    check("counted_policies", settings.counted_policies, size{0}, limits::max_policies);
     check("resp_version", settings.resp_version, 2, 3);
 }
 
@@ -99,6 +104,12 @@ void check_enumerators(const config& settings) {
     check_enumerator([] { return "config::mode"; }, settings.mode,
                      {execution_mode::script, execution_mode::function, execution_mode::multi},
                      errc::invalid_config);
+    check_enumerator([] { return "config::server_module"; }, settings.server_module,
+                     {module_use::if_available, module_use::required, module_use::never},
+                     errc::invalid_config);
+    if (settings.server_module == module_use::required && settings.mode == execution_mode::multi)
+        throw error{errc::invalid_config, "config::server_module is required, but config::mode is "
+                                          "multi, which does not use it"};
     check_failure_mode([] { return "config::on_failure"; }, settings.on_failure,
                        errc::invalid_config);
 }
@@ -186,6 +197,15 @@ void validate(const config& settings) {
     check_hash_tags(settings.hash_tags);
     check_bounds(settings);
     check_enumerators(settings);
+}
+
+redis::address checked_address(const config& settings) {
+    validate(settings);
+    auto where = redis::parse_address(settings.server);
+    validate(settings.tls, where.tls);
+    check_credentials_sources(settings, where);
+    check_cluster_options(settings, where);
+    return where;
 }
 
 } // namespace colimit

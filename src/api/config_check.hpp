@@ -9,6 +9,10 @@
 
 namespace colimit {
 
+/// Checks a configuration, and returns its address.
+/// @throws colimit::error with `errc::invalid_config`: names member, value and allowed values.
+[[nodiscard]] redis::address checked_address(const config& settings);
+
 /// Checks all but `config::server`, which redis::parse_address reads.
 /// @throws colimit::error with `errc::invalid_config`: names member, value and allowed values.
 void validate(const config& settings);

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <utility>
 
 namespace colimit::http {
 namespace {
@@ -53,6 +54,8 @@ constexpr std::string_view problem_types = "https://iana.org/assignments/http-pr
 /// A list of structured fields.
 class list {
   public:
+    list() { text_.reserve(item_bytes); }
+
     /// Begins an item. Policies accept only names that need no escaping.
     void item(std::string_view name) {
         BOOST_ASSERT(std::ranges::all_of(name, core::is_name_character));
@@ -72,6 +75,9 @@ class list {
     [[nodiscard]] std::string take() noexcept { return std::move(text_); }
 
   private:
+    /// Most items are shorter.
+    static constexpr std::size_t item_bytes = 48;
+
     std::string text_;
 };
 
@@ -179,12 +185,18 @@ std::string limit_field(const policy& p, const decision& d) {
 }
 
 std::vector<field> fields(const policy& p, const decision& d, const field_options& options) {
+    return fields(p, policy_field(p), d, options);
+}
+
+std::vector<field> fields(const policy& p, std::string kept_field, const decision& d,
+                          const field_options& options) {
     auto made = std::vector<field>{};
+    made.reserve(4);
     const auto add = [&made](std::string_view name, std::string value) {
         if (!value.empty())
             made.push_back({name, std::move(value)});
     };
-    add("RateLimit-Policy", policy_field(p));
+    add("RateLimit-Policy", std::move(kept_field));
     add("RateLimit", limit_field(p, d));
     if (const auto time = retry_after(d))
         add("Retry-After", std::to_string(*time));

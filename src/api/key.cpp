@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Keys by scope. A key consists of fields separated by `;`. A field is `name=value`, the value
-// without `;` and with `%` only before two digits, or `name#digest`; names have neither `=` nor
-// `#`. So keys are unambiguous, except for collisions of digests. A tag is the first field, and no
-// scope is named `tag`; `redis/protocol/key_tags.hpp` reads it.
+// without `;` and with `%` only before two digits, or `name#digest`, or a name alone; names have
+// neither `=` nor `#`. So keys are unambiguous, except for collisions of digests. A tag is the
+// first field, and no scope is named `tag`; `redis/protocol/key_tags.hpp` reads it.
 
 #include <colimit/error.hpp>
 #include <colimit/key.hpp>
 #include <hash/sha256.hpp>
+#include <http/address_text.hpp>
 
 #include <arpa/inet.h>
 
@@ -27,7 +28,7 @@ namespace ip = boost::asio::ip;
 static_assert(std::is_trivially_destructible_v<scoped_key>);
 
 /// Addresses and their prefixes in text form are shorter.
-constexpr unsigned address_text = 64;
+constexpr unsigned address_text = http::address_text;
 
 [[nodiscard]] std::string_view escape_of(char c) noexcept {
     return c == '%' ? "%25" : c == ';' ? "%3B" : "";
@@ -71,26 +72,6 @@ template<std::size_t Size>
     return {out.data(), end};
 }
 
-/// Parses an address without its interface, which only IPv6 has. The copy ends with a NUL, as
-/// inet_pton requires.
-[[nodiscard]] std::optional<ip::address> parse(std::string_view text) noexcept {
-    constexpr auto none = std::string_view::npos;
-    const auto percent = text.find(':') == none ? none : text.find('%');
-    const auto bare = text.substr(0, percent);
-    const auto has_empty_interface = percent != none && percent + 1 == text.size();
-    if (bare.size() >= address_text || bare.find('\0') != none || has_empty_interface)
-        return std::nullopt;
-    auto terminated = text_buffer{};
-    std::ranges::copy(bare, terminated.begin());
-    auto v4 = ip::address_v4::bytes_type{};
-    if (::inet_pton(AF_INET, terminated.data(), v4.data()) == 1)
-        return ip::address_v4{v4};
-    auto v6 = ip::address_v6::bytes_type{};
-    if (::inet_pton(AF_INET6, terminated.data(), v6.data()) == 1)
-        return ip::address_v6{v6};
-    return std::nullopt;
-}
-
 /// Returns text that is not a valid address in a form that is safe for logs.
 [[nodiscard]] std::string shown(std::string_view text) {
     auto out = std::string{text.substr(0, address_text)};
@@ -114,7 +95,7 @@ scoped_key scoped_key::address(const ip::address& client, address_prefixes bits)
 }
 
 scoped_key scoped_key::address(std::string_view client, address_prefixes bits) const {
-    const auto parsed = parse(client);
+    const auto parsed = http::parse_address(client);
     if (!parsed)
         throw error{errc::invalid_key, "the address must be one of IPv4 (192.0.2.1) or IPv6 "
                                        "(2001:db8::1), without a port or brackets (got " +
@@ -151,9 +132,7 @@ scoped_key key::user(std::string_view id) noexcept {
 }
 
 scoped_key key::global() noexcept {
-    auto made = scoped_key{};
-    made.append("global");
-    return made;
+    return scoped_key{}.with("global");
 }
 
 void scoped_key::append(std::string_view text) noexcept {
@@ -166,17 +145,30 @@ scoped_key scoped_key::with(std::string_view name, std::string_view value) const
     const auto size = escaped_size(value);
     const auto is_long = size > limits::max_key_part_bytes;
     const auto digest = is_long ? hash::sha256_hex(value) : std::array<char, 32>{};
-    made.make_room(1 + name.size() + 1 + (is_long ? digest.size() : size));
-    if (!made.parts().empty())
-        made.append(";");
+    made.begin_field(name.size() + 1 + (is_long ? digest.size() : size));
     made.append(name);
     made.append(is_long ? "#" : "=");
     if (is_long)
         made.append({digest.data(), digest.size()});
+    else if (size == value.size())
+        made.append(value);
     else
         for (const auto& c : value)
             made.append(escape_of(c).empty() ? std::string_view{&c, 1} : escape_of(c));
     return made;
+}
+
+scoped_key scoped_key::with(std::string_view name) const noexcept {
+    auto made = *this;
+    made.begin_field(name.size());
+    made.append(name);
+    return made;
+}
+
+void scoped_key::begin_field(std::size_t bytes) noexcept {
+    make_room(1 + bytes);
+    if (!parts().empty())
+        append(";");
 }
 
 /// No scope is named `all`, so a key that begins with this digest cannot equal another key.

@@ -23,12 +23,8 @@ namespace {
 
 [[nodiscard]] std::shared_ptr<detail::limiter_core> make_core(boost::asio::any_io_executor executor,
                                                               const config& settings) {
-    validate(settings);
-    const auto where = redis::parse_address(settings.server);
-    validate(settings.tls, where.tls);
+    const auto where = checked_address(settings);
     const auto has_server = where.kind != redis::address::kind::memory;
-    check_credentials_sources(settings, where);
-    check_cluster_options(settings, where);
     auto made = std::make_shared<detail::limiter_core>(std::move(executor), settings, has_server);
     if (where.kind == redis::address::kind::cluster)
         made->open(std::make_unique<detail::cluster_backend>(*made, settings, where));
@@ -65,6 +61,10 @@ limiter::executor_type limiter::get_executor() const noexcept {
 
 statistics limiter::statistics() const {
     return core_->statistics();
+}
+
+std::vector<policy_statistics> limiter::policy_statistics() const {
+    return core_->policy_statistics();
 }
 
 std::optional<problem> limiter::last_error() const {

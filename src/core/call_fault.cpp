@@ -57,6 +57,8 @@ constexpr fault_text texts[] = {
      "one check per key and policy"},
     {fault::checks_slots, "checks: the keys are in several hash slots of a cluster",
      "keys with a common tag: scoped_key::tagged"},
+    {fault::bare_keys, "policy: CL.THROTTLE has keys in any hash slot of a cluster",
+     "another policy, or the commands COLIMIT.ALLOW and CL.THROTTLE"},
     {fault::multi_verb, "execution_mode::multi: this verb needs a script",
      "allow, peek, charge, refund, reset, wait or allow_many"},
     {fault::multi_together, "execution_mode::multi: allow_all needs a script", "allow_many"},

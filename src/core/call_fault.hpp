@@ -37,6 +37,7 @@ enum class fault : std::uint8_t {
     checks_time,
     checks_same_state,
     checks_slots,
+    bare_keys, ///< on a cluster
     // execution_mode::multi
     multi_verb,
     multi_together,

@@ -35,8 +35,13 @@ struct compiled_policy {
     bool counts_denied = false; ///< the log records denied calls; all log rules share it
     bool can_reserve = false;   ///< `wait` can reserve: all rules are continuous buckets
     bool packed = false;        ///< many states share a hash, see redis/protocol/key.hpp
+    /// The names of keys are the callers' keys alone. They may have other values, which are
+    /// conflicts, where a key with a name of its own would have a damaged state.
+    bool has_bare_keys = false;
     /// The time after which every packed state is equivalent to no state, in microseconds.
     std::int64_t generation = 0;
+
+    friend bool operator==(const compiled_policy&, const compiled_policy&) = default;
 
     [[nodiscard]] std::span<const compiled_rule> rules() const noexcept {
         return {limits.data(), size};

@@ -46,12 +46,19 @@ std::uint16_t event_log::span_of(std::int64_t us) noexcept {
                                                    : shift * 1024 + bits);
 }
 
+std::int64_t event_log::duration_of(std::uint16_t span) noexcept {
+    constexpr auto longest = limits::max_recovery.count();
+    const auto bits = std::int64_t{span % 1024};
+    const auto shift = span / 1024;
+    return bits > longest >> shift ? longest : bits << shift;
+}
+
 std::int64_t event_log::kept_for(std::int64_t period) const noexcept {
     if (size_ == 0 || longest_ <= span_of(period))
         return period;
-    return std::min(std::int64_t{longest_ % 1024} << (longest_ / 1024),
-                    limits::max_recovery.count());
+    return duration_of(longest_);
 }
+
 /// Returns the index of the first event after `t`, or `size_`.
 std::uint32_t event_log::first_after(std::int64_t t) const noexcept {
     const auto indexes = std::views::iota(std::uint32_t{0}, size_);
@@ -67,6 +74,7 @@ std::uint32_t event_log::first_with(std::uint64_t sum) const noexcept {
         std::ranges::partition_point(indexes, [&](std::uint32_t i) { return at(i).sum < sum; }) -
         indexes.begin());
 }
+
 std::int64_t event_log::newest(std::int64_t now, std::int64_t period) const noexcept {
     if (size_ == 0 || at(size_ - 1).t <= now - period)
         return 0;

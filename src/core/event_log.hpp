@@ -45,6 +45,10 @@ class event_log {
     /// Returns how long events are kept: `period`, or a longer one with which an event was recorded
     /// since the log was empty, rounded up by at most 1/512.
     [[nodiscard]] std::int64_t kept_for(std::int64_t period) const noexcept;
+    /// Returns a duration in two bytes, rounded up by at most 1/512: ten bits and their shift.
+    [[nodiscard]] static std::uint16_t span_of(std::int64_t us) noexcept;
+    /// Returns the duration of any two bytes, at most that of the longest recovery.
+    [[nodiscard]] static std::int64_t duration_of(std::uint16_t span) noexcept;
     /// Returns the memory in use, including the object itself.
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_of(room_); }
 
@@ -91,8 +95,6 @@ class event_log {
     };
     static constexpr std::uint32_t inline_room = 2;
 
-    /// Returns a duration in two bytes, rounded up by at most 1/512: ten bits and their shift.
-    [[nodiscard]] static std::uint16_t span_of(std::int64_t us) noexcept;
     [[nodiscard]] static std::size_t bytes_of(std::uint32_t room) noexcept {
         return sizeof(event_log) + (room > inline_room ? room * sizeof(event) : 0);
     }

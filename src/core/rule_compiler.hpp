@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Functions with which the kinds compile rules. Every product and sum of the arithmetic stays below
-// 2^53, or the rule is refused with the reason.
+// Compiles rules, and functions with which the kinds do so. Every product and sum of the arithmetic
+// stays below 2^53, or the rule is refused with the reason.
 
 #pragma once
 
 #include <colimit/limits.hpp>
+#include <core/compiled_policy.hpp>
 #include <core/compiled_rule.hpp>
 
 #include <boost/assert.hpp>
@@ -49,6 +50,23 @@ void check_recovery(const std::string& where, std::int64_t steps, std::int64_t u
                       " times period is too large to be counted exactly: choose a smaller " +
                       std::string{remedy} + ", or a period of whole milliseconds or seconds");
 }
+
+/// Compiles a rule of this kind, except for its tag and whether it is a shadow rule. Its
+/// refinements must be those of the kind.
+/// @throws colimit::error errc::invalid_policy
+[[nodiscard]] compiled_rule compile_rule(const std::string& where, kind k, const rule& r);
+
+/// Appends a rule to a policy, and updates the properties of all its rules.
+void append_rule(compiled_policy& to, const compiled_rule& l) noexcept;
+
+/// Appends the lockout of a policy that prevents duplicates, which is a rule without a name, as a
+/// user's rule cannot be. Its rules are complete, and `shadow` is set.
+/// @throws colimit::error errc::invalid_policy
+void append_lockout(compiled_policy& to, const std::string& where, std::int64_t period);
+
+/// Makes a policy packed, whose states are all numbers. A packed state is dropped when it would
+/// have recovered from its limit, so debt stops at the limit.
+void pack(compiled_policy& made) noexcept;
 
 /// Compiles a rule that counts in windows of `period` microseconds.
 [[nodiscard]] inline compiled_rule make_window(const rule& r, std::int64_t period) noexcept {

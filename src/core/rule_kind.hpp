@@ -62,6 +62,9 @@ concept rule_kind = requires(const compiled_rule& l, rule_state& changing, const
 
     // Compiles a rule whose refinements and count are checked. Throws as `refuse` does.
     { Kind::compile(where, r) } -> std::same_as<compiled_rule>;
+    // Returns a rule that compiles to `l`, for numbers of which it is not known whether a rule
+    // compiles to them; otherwise any rule.
+    { Kind::rule_of(l) } -> std::same_as<rule>;
     // Returns the longest time that a full recovery from the limit takes.
     { Kind::full_recovery(l) } -> std::same_as<std::int64_t>;
 

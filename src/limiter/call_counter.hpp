@@ -15,6 +15,22 @@
 
 namespace colimit::detail {
 
+/// Counts a call that has ended.
+inline void add_call(call_counts& to, const error_code& ec, const decision& d) noexcept {
+    if (!ec) {
+        ++(d.allowed() ? to.allowed : d.outcome == outcome::denied ? to.denied : to.never);
+        ++to.sources[static_cast<std::size_t>(d.source)];
+        return;
+    }
+    if (ec == boost::asio::error::operation_aborted) {
+        ++to.cancelled;
+        return;
+    }
+    ++to.failed;
+    const auto is_own = ec.category() == error_category();
+    ++to.errors[is_own ? static_cast<std::size_t>(ec.value()) : 0];
+}
+
 class call_counter {
   public:
     /// @param timeout microseconds from the start of a call to its deadline
@@ -27,22 +43,14 @@ class call_counter {
         if (!is_counted(op))
             return;
         if (op.deadline != 0)
-            counted_.latency.add(std::chrono::microseconds{now - (op.deadline - timeout_)});
-        if (!op.ec) {
-            const auto& d = op.result;
-            ++(d.allowed()                    ? counted_.allowed
-               : d.outcome == outcome::denied ? counted_.denied
-                                              : counted_.never);
-            ++counted_.sources[static_cast<std::size_t>(d.source)];
-            return;
-        }
-        if (op.ec == boost::asio::error::operation_aborted) {
-            ++counted_.cancelled;
-            return;
-        }
-        ++counted_.failed;
-        const auto is_own = op.ec.category() == error_category();
-        ++counted_.errors[is_own ? static_cast<std::size_t>(op.ec.value()) : 0];
+            counted_.latency.add(duration(op, now));
+        add_call(counted_, op.ec, op.result);
+    }
+
+    /// Returns the time since the start of a call with a deadline.
+    [[nodiscard]] std::chrono::microseconds duration(const operation& op,
+                                                     std::int64_t now) const noexcept {
+        return std::chrono::microseconds{now - (op.deadline - timeout_)};
     }
 
     [[nodiscard]] const colimit::statistics& counted() const noexcept { return counted_; }

@@ -7,14 +7,12 @@
 #include <limiter/limiter_core.hpp>
 #include <limiter/redis_settings.hpp>
 #include <redis/cluster/redirection.hpp>
-#include <redis/cluster/slot_map_reader.hpp>
 
 #include <algorithm>
 #include <iterator>
 #include <limits>
 #include <mutex>
 #include <new>
-#include <random>
 #include <string>
 #include <utility>
 
@@ -29,8 +27,6 @@ constexpr std::int64_t retry_pause = 10'000;
 constexpr std::int64_t release_pause = 1'000'000;
 /// Redis recommends at most this many nodes.
 constexpr std::size_t most_masters = 1'000;
-/// A node that is asked for the map answers within this time, however long calls may take.
-constexpr std::int64_t longest_map_timeout = 500'000;
 
 /// Returns the largest number of nodes: one for each group of keys, and as many that are about to
 /// be left. So not even nodes that name ever new ones in redirections make this process grow
@@ -46,25 +42,11 @@ cluster_backend::cluster_backend(limiter_core& core, const config& settings,
     : redis_backend(core, settings, where.password), settings_(settings), where_(where),
       tls_(make_tls(settings, where)), tags_(settings.hash_tags), route_(tags_.count()),
       map_problems_(reports().problems(), problem_source::kind::node),
-      finder_(core.own_executor(), core.lock(), finder_settings(), map_problems_, *this),
+      finder_(core.own_executor(), core.lock(), map_settings_of(settings, where, tls_),
+              map_problems_, *this),
       timer_(core.own_executor(), core.lock(), [this] { on_time(); }) {
     map_problems_.hide(where.password);
     add_member();
-}
-
-redis::map_finder_settings cluster_backend::finder_settings() const {
-    auto made = redis::map_finder_settings{
-        .refresh = {.reply_timeout =
-                        std::min(in_us(settings_.connect_timeout), longest_map_timeout),
-                    .seed = std::random_device{}()},
-        .connection = node_settings_of(settings_, where_.at(where_.hosts.front()), tls_),
-        .seeds = where_.hosts,
-        .may_connect = [this](const redis::host_port& server) { return may_connect(server); }};
-    made.connection.session.executes_calls = false;
-    made.connection.ping_interval = 0;
-    made.connection.long_bulks = redis::resp::decoder::long_bulks::empty;
-    made.connection.reply_bounds = redis::map_bounds;
-    return made;
 }
 
 std::shared_ptr<void> cluster_backend::keep_alive() {

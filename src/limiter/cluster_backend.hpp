@@ -72,7 +72,6 @@ class cluster_backend final : public redis_backend,
     [[nodiscard]] redis::batch_destination
     redirect(const redis::script_queue& from, const redis::rejected_batch& what) noexcept override;
 
-    [[nodiscard]] redis::map_finder_settings finder_settings() const;
     [[nodiscard]] redis::batch_destination route_of(const member& from,
                                                     const redis::rejected_batch& what);
     [[nodiscard]] redis::batch_destination park() noexcept;

@@ -22,6 +22,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/assert.hpp>
 
+#include <exception>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -61,7 +62,8 @@ limiter_core::limiter_core(asio::any_io_executor executor, const config& setting
       thread_check_(executor_, settings.thread_safe), clock_(settings.clock),
       denials_(make_deny_cache(settings, has_server)), waits_(*this, settings.max_waiting),
       filters_(*this, settings.on_event),
-      counter_(std::chrono::microseconds{settings.timeout}.count()) {
+      counter_(std::chrono::microseconds{settings.timeout}.count()),
+      observer_(call_observer::make(settings)) {
     (void)hash::process_secret();
     if (has_server)
         fallback_.emplace(settings);
@@ -129,9 +131,11 @@ void limiter_core::start_locked(operation& op, const call& c) noexcept {
     op.request = c.request;
     op.kind = c.kind;
     counter_.begin(op);
-    if (is_closed_)
-        return complete(op, errc::closed);
     try {
+        if (observer_) [[unlikely]]
+            observer_->begin(op, c);
+        if (is_closed_)
+            return complete(op, errc::closed);
         switch (c.kind) {
         case call_kind::ready:
             return backend_->start(op, {}, nullptr);
@@ -273,12 +277,31 @@ void limiter_core::run(operation_list list) {
     try {
         while (auto* op = list.pop_front())
             if (is_over(*op))
-                op->finish(op, true);
+                op->observed ? finish_observed(*op) : op->finish(op, true);
     } catch (...) {
         const std::lock_guard guard{lock_};
         complete_all(list);
         throw;
     }
+}
+
+void limiter_core::end_observed(operation& op, std::int64_t now) noexcept {
+    const auto took = counter_.duration(op, now);
+    observer_->end(op, op.deadline != 0 ? &took : nullptr);
+}
+
+/// Runs the handler of a call, and before it the function for audit logs; also if that throws.
+void limiter_core::finish_observed(operation& op) {
+    auto thrown = std::exception_ptr{};
+    try {
+        observer_->report(op);
+    } catch (...) {
+        thrown = std::current_exception();
+    }
+    op.observed.reset();
+    op.finish(&op, true);
+    if (thrown)
+        std::rethrow_exception(thrown);
 }
 
 /// The stages of a call between its decision and its handler. Returns false if it waits.
@@ -292,7 +315,10 @@ bool limiter_core::is_over(operation& op) {
     }
     if (waits_.keeps(op))
         return false;
-    counter_.end(op, op.deadline != 0 ? backend_->now() : 0);
+    const auto now = op.deadline != 0 ? backend_->now() : 0;
+    counter_.end(op, now);
+    if (op.observed)
+        end_observed(op, now);
     waits_.end(op);
     op.has_left = true;
     return true;
@@ -333,6 +359,11 @@ colimit::statistics limiter_core::statistics() const {
     return all;
 }
 
+std::vector<policy_statistics> limiter_core::policy_statistics() const {
+    const std::lock_guard guard{lock_};
+    return observer_ ? observer_->counted() : std::vector<colimit::policy_statistics>{};
+}
+
 std::optional<problem> limiter_core::last_error() const {
     const std::lock_guard guard{lock_};
     return backend_->last_problem();
@@ -351,42 +382,6 @@ void limiter_core::track_state() noexcept {
         return;
     state_ = now;
     state_since_ = std::chrono::system_clock::now();
-}
-
-// Functions for the templates of the verbs
-
-std::shared_ptr<call_pool> pool_of(const limiter_core& core) noexcept {
-    return core.calls();
-}
-
-call_pool& pool_reference(const limiter_core& core) noexcept {
-    return *core.calls();
-}
-
-void* allocate(call_pool& pool, std::size_t bytes) {
-    return pool.memory.allocate(bytes);
-}
-
-void deallocate(call_pool& pool, void* memory, std::size_t bytes) noexcept {
-    pool.memory.deallocate(memory, bytes);
-}
-
-bool serves_threads(const call_pool& pool) noexcept {
-    return pool.lock.is_needed();
-}
-
-const asio::any_io_executor& executor_of(const limiter_core& core) noexcept {
-    return core.executor();
-}
-
-void start(operation& op, const call& c) noexcept {
-    op.owner->start(op, c);
-}
-
-void cancel(operation& op, asio::cancellation_type type) noexcept {
-    const std::lock_guard guard{op.pool->lock};
-    if (!op.has_left)
-        op.owner->cancel_locked(op, type);
 }
 
 } // namespace colimit::detail

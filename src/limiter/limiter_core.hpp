@@ -25,6 +25,7 @@
 #include <colimit/statistics.hpp>
 #include <limiter/backend.hpp>
 #include <limiter/call_counter.hpp>
+#include <limiter/call_observer.hpp>
 #include <limiter/deny_cache.hpp>
 #include <limiter/fallback.hpp>
 #include <limiter/filter_watch.hpp>
@@ -37,6 +38,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace colimit::detail {
 
@@ -66,6 +68,7 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     [[nodiscard]] bool may_have_effect_locked(const operation& op) const noexcept;
 
     [[nodiscard]] colimit::statistics statistics() const;
+    [[nodiscard]] std::vector<colimit::policy_statistics> policy_statistics() const;
     [[nodiscard]] std::optional<problem> last_error() const;
     [[nodiscard]] colimit::health health();
 
@@ -120,6 +123,8 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     void start_one(operation& op, const call& c);
     void start_all(operation& op, const call& c);
     [[nodiscard]] bool is_over(operation& op);
+    void end_observed(operation& op, std::int64_t now) noexcept;
+    void finish_observed(operation& op);
     [[nodiscard]] operation_list take_completed();
     void schedule() noexcept;
     void drop_completed() noexcept;
@@ -136,6 +141,7 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     wait_stage waits_;
     filter_watch filters_;
     call_counter counter_;
+    std::unique_ptr<call_observer> observer_; ///< null if nothing asks for it
     std::unique_ptr<backend> backend_;
 
     operation_list completed_;

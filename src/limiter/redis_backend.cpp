@@ -142,6 +142,8 @@ void redis_backend::add_statistics(colimit::statistics& to) const {
         to.batches += sent.batches;
         to.batch_calls += sent.calls;
         to.batch_keys += sent.keys;
+        to.module_calls += sent.module_calls;
+        to.module_connections += c.is_ready() && n.calls().uses_module() ? 1U : 0U;
         to.largest_batch = std::max(to.largest_batch, sent.largest);
         to.merged += sent.merged;
         to.script_loads += sent.script_loads + c.script_loads();

@@ -4,6 +4,7 @@
 
 #include <base/clocks.hpp>
 #include <limiter/redis_settings.hpp>
+#include <redis/cluster/slot_map_reader.hpp>
 #include <redis/multi/multi_queue.hpp>
 #include <redis/protocol/key.hpp>
 
@@ -16,6 +17,9 @@ namespace {
 
 /// A Sentinel that is silent is noticed within this time, however long calls may take.
 constexpr std::int64_t longest_sentinel_timeout = 1'000'000;
+
+/// A node that is asked for the map answers within this time, however long calls may take.
+constexpr std::int64_t longest_map_timeout = 500'000;
 
 /// Returns the first nonce of a limiter, so that two limiters rarely share one.
 [[nodiscard]] std::uint64_t first_nonce() {
@@ -44,10 +48,10 @@ constexpr std::int64_t longest_sentinel_timeout = 1'000'000;
             .protocol = c.resp_version,
             .transactions = c.mode == execution_mode::multi,
             .command = command_of(c),
+            .server_module = c.server_module,
             .connect_timeout = in_us(c.connect_timeout),
             .reconnect_delay_min = in_us(c.reconnect_delay_min),
             .reconnect_delay_max = in_us(c.reconnect_delay_max),
-            .refused_pause = 4 * in_us(c.reconnect_delay_max),
             .plain_tcp = a.kind != redis::address::kind::unix_socket && !a.tls,
             .seed = std::random_device{}()};
 }
@@ -57,7 +61,8 @@ constexpr std::int64_t longest_sentinel_timeout = 1'000'000;
             .probes = limits::breaker_probes,
             .probe_timeout = in_us(c.timeout),
             .pause_least = in_us(c.reconnect_delay_min),
-            .pause_most = in_us(c.reconnect_delay_max),
+            .pause_most = std::max(in_us(c.reconnect_delay_min),
+                                   in_us(std::min(c.reconnect_delay_max, limits::probe_pause_max))),
             .seed = std::random_device{}()};
 }
 
@@ -78,6 +83,7 @@ constexpr std::int64_t longest_sentinel_timeout = 1'000'000;
             .minimum_ttl_ms = c.min_key_ttl.count(),
             .first_nonce = first_nonce(),
             .command = command_of(c),
+            .server_module = c.server_module,
             .grace = in_us(c.timeout),
             .clock = steady_now};
 }
@@ -124,6 +130,23 @@ redis::connection_settings node_settings_of(const config& c, const redis::addres
     auto made = connection_settings_of(c, a, std::move(tls));
     made.session.role = redis::server_role::node;
     made.is_named = made.may_move = true;
+    return made;
+}
+
+redis::map_finder_settings map_settings_of(const config& c, const redis::address& a,
+                                           shared_tls tls) {
+    auto made = redis::map_finder_settings{
+        .refresh = {.reply_timeout = std::min(in_us(c.connect_timeout), longest_map_timeout),
+                    .seed = std::random_device{}()},
+        .connection = node_settings_of(c, a.at(a.hosts.front()), std::move(tls)),
+        .seeds = a.hosts,
+        .may_connect = [may_connect = c.may_connect](const redis::host_port& server) {
+            return !may_connect || may_connect(server.host, server.port);
+        }};
+    made.connection.session.executes_calls = false;
+    made.connection.ping_interval = 0;
+    made.connection.long_bulks = redis::resp::decoder::long_bulks::empty;
+    made.connection.reply_bounds = redis::map_bounds;
     return made;
 }
 

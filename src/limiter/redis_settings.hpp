@@ -5,6 +5,7 @@
 #pragma once
 
 #include <colimit/config.hpp>
+#include <redis/cluster/map_finder.hpp>
 #include <redis/connection/address.hpp>
 #include <redis/connection/connection.hpp>
 #include <redis/connection/tls_context.hpp>
@@ -41,6 +42,10 @@ connection_settings_of(const config& c, const redis::address& a, shared_tls tls)
 /// Returns the settings of the connection to a node of a cluster, whose address follows later.
 [[nodiscard]] redis::connection_settings node_settings_of(const config& c, const redis::address& a,
                                                           shared_tls tls);
+
+/// Returns the settings of what finds the nodes of a cluster.
+[[nodiscard]] redis::map_finder_settings map_settings_of(const config& c, const redis::address& a,
+                                                         shared_tls tls);
 
 /// Returns the queue for this execution mode.
 [[nodiscard]] std::unique_ptr<redis::call_queue> make_queue(const config& c,

@@ -6,6 +6,7 @@
 #include <colimit/error.hpp>
 #include <core/algorithms.hpp>
 #include <core/policy_encoding.hpp>
+#include <core/rule_kind.hpp>
 #include <hash/fnv1a.hpp>
 #include <policy/make_policy.hpp>
 
@@ -14,7 +15,7 @@
 namespace colimit::detail {
 namespace {
 
-void check_options(std::string_view name, const policy_options& options) {
+void check_policy_options(std::string_view name, const policy_options& options) {
     const auto named = [name](const char* option) {
         return [name, option] { return "policy '" + std::string{name} + "': " + option; };
     };
@@ -41,6 +42,23 @@ void check_kinds(std::string_view policy, std::span<const rule> rules) {
     }
 }
 
+/// Throws unless the commands store the same states as the policy.
+void check_command_policy(const policy_data& data) {
+    const auto& rules = data.compiled;
+    const auto refuse = [](const char* reason) {
+        throw error{errc::invalid_policy,
+                    "policy '" + std::string{command_policy} + "': " + reason};
+    };
+    const auto has_rule = rules.slots == 1 && rules.limits[0].kind == core::kind::bucket &&
+                          rules.limits[0].initial == core::starts_full &&
+                          data.rules[0].name() == "cell";
+    if (!has_rule)
+        refuse("shares the states of commands, so its only rule must be a bucket named 'cell', "
+               "without stepwise, aligned, initially and prevent_duplicate");
+    if (rules.packed || data.options.has_prefix)
+        refuse("shares the keys of commands, so it has no prefix and no storage::shared_hash");
+}
+
 } // namespace
 
 void check_rules(std::span<const rule> rules) {
@@ -51,13 +69,16 @@ void check_rules(std::span<const rule> rules) {
 policy_pointer make_policy(std::string_view name, std::span<const rule> rules,
                            const policy_options& options) {
     core::check_name(name, "the policy's name", true, errc::invalid_policy);
-    check_options(name, options);
+    check_policy_options(name, options);
     check_kinds(name, rules);
     auto data = std::make_shared<policy_data>();
     data->name = name;
     data->rules.assign(rules.begin(), rules.end());
     data->options = options;
     data->compiled = core::compile_policy(name, rules, options);
+    data->compiled.has_bare_keys = name == command_policy;
+    if (data->compiled.has_bare_keys)
+        check_command_policy(*data);
     data->wire = core::encode_policy(data->compiled);
     data->identity = std::string{options.has_prefix ? options.prefix.view() : ""} + ":" +
                      data->name + ":" + data->wire;

@@ -21,6 +21,10 @@
 
 namespace colimit::detail {
 
+/// The name of the policy that shares the states of the commands COLIMIT.ALLOW and CL.THROTTLE: its
+/// keys are the names of keys in Redis.
+inline constexpr std::string_view command_policy = "CL.THROTTLE";
+
 struct policy_data {
     std::string name;
     std::vector<rule> rules;

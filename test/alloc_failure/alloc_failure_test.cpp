@@ -433,6 +433,19 @@ BOOST_AUTO_TEST_CASE(every_allocation_in_process_may_fail) {
     });
 }
 
+BOOST_AUTO_TEST_CASE(every_allocation_of_counters_per_policy_and_audit_logs_may_fail) {
+    auto c = settings("memory:", execution_mode::script);
+    auto records = 0;
+    c.counted_policies = 100;
+    c.on_decision = [&](const audit_record&) { ++records; };
+    fail_each(c, by_script, nullptr, [](conversation& of) {
+        of.make();
+        of.call();
+        of.check_limiter();
+    });
+    BOOST_TEST(records > 0);
+}
+
 BOOST_AUTO_TEST_CASE(every_allocation_may_fail_while_there_is_no_server) {
     auto c = settings("unix:/nowhere/at/all", execution_mode::script);
     c.on_failure = failure_mode::local;

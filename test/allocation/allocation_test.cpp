@@ -273,6 +273,20 @@ BOOST_AUTO_TEST_CASE(many_coroutines_on_packed_states_allocate_nothing) {
     m.check("256 coroutines, Redis, packed");
 }
 
+BOOST_AUTO_TEST_CASE(counted_and_audited_calls_allocate_nothing) {
+    auto server = test::redis_server{};
+    for (const auto& address : {std::string{"memory:"}, server.address()}) {
+        auto settings = patient(address);
+        auto records = std::uint64_t{0};
+        settings.counted_policies = 10;
+        settings.on_decision = [&](const audit_record& r) { records += r.weight; };
+        auto m = meter{};
+        await_calls(settings, rules, 256, m);
+        m.check(address == "memory:" ? "audited, in process" : "audited, Redis");
+        BOOST_TEST(records == static_cast<std::uint64_t>(warm_up + measured));
+    }
+}
+
 /// More keys than states, all of them denied from the second call on.
 BOOST_AUTO_TEST_CASE(a_flood_that_the_deny_cache_answers_allocates_nothing) {
     auto server = test::redis_server{};

@@ -7,6 +7,7 @@
 
 #include <colimit/json.hpp>
 #include <colimit/limits.hpp>
+#include <colimit/policy_document.hpp>
 #include <colimit/rule_text.hpp>
 #include <support/live_limiter.hpp>
 #include <support/on_failure.hpp>
@@ -58,8 +59,13 @@ void attack(std::string_view name, errc code, Attempt attempt) {
     BOOST_TEST(memory.growth() <= 8 * mib, name);
 }
 
+void check_document(std::string_view name, const std::string& document) {
+    attack(name, errc::invalid_policy, [&] { return parse_policy_document(document); });
+}
+
 void check_json(std::string_view name, const std::string& document) {
     attack(name, errc::invalid_policy, [&] { return parse_policies(document); });
+    check_document(name, document);
 }
 
 [[nodiscard]] std::string repeated(std::string_view text, std::size_t bytes) {
@@ -96,6 +102,26 @@ BOOST_AUTO_TEST_CASE(a_hostile_document_is_refused_at_once_and_in_little_memory)
     check_json("a name twice", R"({"policies": {"a": "1/s", "a": "1/s"}})");
     for (const std::string number : {"1e400", "-1e400", "1e-400", "NaN", "1e99999999999999999999"})
         check_json(number, head + number + tail);
+}
+
+BOOST_AUTO_TEST_CASE(a_hostile_document_with_routes_is_refused_at_once_and_in_little_memory) {
+    const auto long_text = std::string(limits::max_json_bytes - 1'000, 'x');
+    const auto start = R"({"policies": {"a": "1/s"}, )"s;
+    check_document("a key of 4 MB",
+                   R"({"policies": {"a": {"rules": "1/s", "key": ")" + long_text + "\"}}}");
+    check_document("a network of 4 MB", start + R"("trusted_proxies": [")" + long_text + "\"]}");
+    check_document("a path of 4 MB",
+                   start + R"("routes": [{"policy": "a", "path": "/)" + long_text + "\"}]}");
+    check_document("a method of 4 MB", start + R"("routes": [{"policy": "a", "path": "/",
+                                       "methods": [")" +
+                                           long_text + "\"]}]}");
+    check_document("an unknown policy of 4 MB",
+                   start + R"("routes": [{"path": "/", "policy": ")" + long_text + "\"}]}");
+    auto routes = std::string{};
+    for (std::size_t i = 1; i < limits::max_routes; ++i)
+        routes += R"({"policy": "a", "path": "/)" + std::to_string(i) + "\"},";
+    check_document("1,000 routes, of which the last one never counts",
+                   start + R"("routes": [)" + routes + R"({"policy": "a", "path": "/1"}]})");
 }
 
 BOOST_AUTO_TEST_CASE(a_hostile_text_or_address_is_refused_at_once_and_in_little_memory) {

@@ -26,8 +26,8 @@ class filter_story {
         told_.seed = seed;
         told_.server_clock = server_clock;
         const auto small = rng_.percent(70);
-        told_.shape = {.ttl =
-                           rng_.magnitude(server_clock ? 20'000 : limits::max_filter_ttl.count()),
+        const auto ttl = rng_.magnitude(server_clock ? 20'000 : limits::max_filter_ttl.count());
+        told_.shape = {.ttl = std::max<std::int64_t>(ttl, limits::min_filter_ttl.count()),
                        .words = static_cast<std::uint32_t>(rng_.between(1, small ? 4 : 24)),
                        .lines = static_cast<std::uint32_t>(rng_.between(1, small ? 3 : 20)),
                        .blocks = static_cast<std::uint32_t>(rng_.between(1, 4))};

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // differential --operations N --seed S [--server ADDRESS] [--scripts FOLDER] [--brief]
+//              [--module FILE]
 //
 // C++ against Lua: random histories, most of them on clocks of their own and some on the server's,
 // run by the script on a real server and by the model in this process, must agree in every
 // decision, every value and the end of every key; histories that once differed come first. If they
 // do not, the program prints the smallest history that shows it, and ends with 1. One operation in
-// ten is on packed states, one an id of a Bloom filter, and one a call without a script.
+// ten is on packed states, one an id of a Bloom filter, and one a call without a script. With the
+// server module every other batch of a history is a command of the module, on the same keys.
 
 #include "filter_history.hpp"
 #include "filter_trial.hpp"
@@ -30,6 +32,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -231,13 +234,21 @@ int run(int argc, char** argv) {
     app.add_flag("--functions", as_functions, "calls the scripts as functions")
         ->excludes("--scripts");
     app.add_flag("--brief", brief, "says that they differ, without the smallest history");
+    auto module = std::string{};
+    app.add_option("--module", module, "the server module, for every other batch")
+        ->excludes("--server");
     CLI11_PARSE(app, argc, argv);
 
     auto own = std::optional<test::redis_server>{};
+    auto options = test::redis_server_options{};
+    if (!module.empty())
+        options.arguments = {"--loadmodule", std::filesystem::absolute(module)};
     if (address.empty())
-        address = own.emplace().address();
+        address = own.emplace(options).address();
     auto server = test::raw_client{address};
-    const auto run = scripts{server, folder, as_functions};
+    auto run = scripts{server, folder, as_functions};
+    if (!module.empty())
+        run.alternate_with_module();
     const auto tenth = operations / 10;
     return comparison{server, run, seed, brief}.run(operations - 3 * tenth) &&
                    compare_packed(server, run, tenth, seed) &&

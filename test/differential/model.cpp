@@ -6,8 +6,8 @@
 
 #include <core/log_counts.hpp>
 #include <core/rule_kind.hpp>
+#include <core/state_encoding.hpp>
 #include <policy/policy_data.hpp>
-#include <redis/script/wire.hpp>
 #include <support/stored_value.hpp>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ void add_member(const core::compiled_policy& rules, model_key& known, const wind
 core::effect model::answer(const core::compiled_policy& rules, std::size_t key,
                            const core::call_request& request, decision& out) {
     auto& known = keys_[key];
-    auto state = redis::decode_value(rules, known.value);
+    auto state = core::decode_value(rules, known.value);
     if (rules.has_log) {
         (void)core::apply_before(known.log, rules, request);
         core::report_counts(known.log, rules, request, state.states);
@@ -127,7 +127,7 @@ std::vector<model::joint_answer> model::answer_together(const std::vector<policy
 
 std::int64_t model::recovery_time(const core::compiled_policy& rules, std::size_t key,
                                   std::int64_t now) const {
-    auto state = redis::decode_value(rules, keys_[key].value);
+    auto state = core::decode_value(rules, keys_[key].value);
     auto longest = std::int64_t{0};
     for (std::uint32_t i = 0; i < rules.slots; ++i) {
         auto& s = state.states[i];

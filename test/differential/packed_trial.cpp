@@ -129,7 +129,7 @@ void packed_trial::ask(const step& s) {
         rows.insert(row_of(c.key));
     }
     auto out = std::string{};
-    sent.batch.encode(out, told_.server_clock ? "0" : least_ttl);
+    sent.batch.encode(out, told_.server_clock ? "0" : least_ttl, run_.form_of(step_));
     server_.send(run_.redirect(std::move(out)));
     const auto readable = server_.receive([&](const resp::decoder& d, std::string_view bytes) {
         const auto nodes = d.nodes();

@@ -7,7 +7,7 @@
 
 #include <colimit/limits.hpp>
 #include <core/rule_kind.hpp>
-#include <redis/script/wire.hpp>
+#include <core/state_encoding.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -75,7 +75,7 @@ void append(std::string& out, T value) {
 [[nodiscard]] slot random_block(test::rng& d, std::int64_t now) {
     const auto longest = limits::max_recovery.count();
     const auto length = d.percent(50) ? longest + d.between(-1, 1) : d.magnitude(2 * longest);
-    return {redis::block_tag, {static_cast<double>(now), static_cast<double>(length), 1, 1}};
+    return {core::block_tag, {static_cast<double>(now), static_cast<double>(length), 1, 1}};
 }
 
 [[nodiscard]] std::vector<slot> random_slots(test::rng& d, const core::compiled_policy& rules,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The scripts that are compared: those of the library, or others in their place, such as
-// test/mutation makes, or its functions.
+// test/mutation makes, or its functions; and the server module beside them.
 
 #pragma once
 
 #include <redis/protocol/script.hpp>
 #include <support/raw_client.hpp>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,15 @@ class scripts {
     /// @param as_functions loads the functions of this build and calls these; `folder` is empty
     scripts(test::raw_client& server, const std::string& folder, bool as_functions);
 
+    /// From now on every other batch is a command of the server module.
+    void alternate_with_module() noexcept { alternates_ = true; }
+
+    /// Returns the form in which a batch is sent.
+    [[nodiscard]] redis::script_command form_of(std::uint64_t batch) const noexcept {
+        return alternates_ && batch % 2 == 0 ? redis::script_command::server_module
+                                             : redis::script_command::evalsha;
+    }
+
     /// The commands, with those that run the library's scripts replaced.
     [[nodiscard]] std::string redirect(std::string commands) const;
 
@@ -29,6 +39,7 @@ class scripts {
     void replace(const redis::script& known, redis::script_words by);
 
     std::vector<std::pair<std::string, std::string>> replaced_; ///< beginnings of commands
+    bool alternates_ = false;
 };
 
 } // namespace colimit::differential

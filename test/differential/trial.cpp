@@ -7,10 +7,11 @@
 
 #include "trial.hpp"
 
+#include <core/policy_encoding.hpp>
 #include <core/rule_kind.hpp>
+#include <core/state_encoding.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/protocol/known_replies.hpp>
-#include <redis/script/wire.hpp>
 #include <support/decision_text.hpp>
 
 #include <algorithm>
@@ -53,7 +54,19 @@ const core::compiled_policy& trial::rules_for(const step& s, std::size_t key) co
         ->compiled;
 }
 
+/// The policies are decoded as a server module decodes them.
+void trial::compare_policies() {
+    for (const auto& version : told_.versions) {
+        const auto& data = *detail::access::data(version);
+        auto bytes = std::string_view{data.wire};
+        if (core::decode_policy(bytes) != data.compiled)
+            report("a policy is decoded as another one");
+    }
+}
+
 std::optional<mismatch> trial::compare() {
+    if (compared_ == 0)
+        compare_policies();
     after_ = time_of(server_.receive());
     for (; compared_ < sent_; ++compared_)
         compare_step(told_.steps[compared_]);
@@ -246,7 +259,7 @@ void trial::compare_sketch_ends(const step& s, std::size_t key,
     if (!told_.server_clock || planted_[key] || !written_[key])
         return;
     const auto& rules = rules_for(s, key);
-    const auto state = redis::decode_value(rules, model_[key].value);
+    const auto state = core::decode_value(rules, model_[key].value);
     for (std::uint32_t i = 0; i < rules.size; ++i) {
         const auto family = redis::sketch_family(rules.limits[i].tag);
         const auto place =

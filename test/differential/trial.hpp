@@ -68,6 +68,7 @@ class trial {
     void compare_value(const step& s, std::size_t key, const test::reply& value);
     void compare_end(const step& s, std::size_t key, std::int64_t end);
     void report(const std::string& what);
+    void compare_policies();
     [[nodiscard]] const core::compiled_policy& rules_for(const step& s, std::size_t key) const;
 
     test::raw_client& server_;

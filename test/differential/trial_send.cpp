@@ -109,7 +109,7 @@ void trial::send_batch(std::string& out, const step& s) {
         send_together(sent, s);
     else
         send_calls(sent, s);
-    sent.batch.encode(out, told_.server_clock ? "0" : least_ttl);
+    sent.batch.encode(out, told_.server_clock ? "0" : least_ttl, run_.form_of(nonce_));
     send_looks(out, sent.keys);
 }
 

@@ -2,7 +2,7 @@
 //
 // Any bytes as a log: a line is parsed or an error with a reason, and what was read can be printed
 // on a terminal and given to a limiter as a clock.
-#include "replay/access_log.hpp"
+#include <tool/replay/access_log.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace std::chrono;
     const std::string_view text{reinterpret_cast<const char*>(data), size};
-    const auto [line, problem] = replay::read_log_line(text);
+    const auto [line, problem] = tool::replay::read_log_line(text);
     if (line.has_value() != problem.empty())
         std::abort();
     if (!line)

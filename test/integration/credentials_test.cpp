@@ -71,6 +71,8 @@ BOOST_AUTO_TEST_CASE(a_server_that_repeats_the_arguments_reveals_no_password) {
                                 co_await c.send("-NOPERM `HELLO` hidden-secret, with args "
                                                 "beginning with: `3` `AUTH` `hidden-se\r\n");
                                 (void)co_await c.next();
+                                co_await c.send(test::unknown_command);
+                                (void)co_await c.next();
                             }};
     auto settings = config{};
     settings.server = peer.address();

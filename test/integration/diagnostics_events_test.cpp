@@ -156,10 +156,13 @@ BOOST_AUTO_TEST_CASE(a_script_is_loaded_when_the_server_has_taken_it) {
         context, [](test::peer_connection& c) -> asio::awaitable<void> {
             (void)co_await c.next(); // HELLO
             co_await c.send(test::hello_reply);
-            for (auto i = 0; i < 11; ++i) { // two scripts, the permissions, HELLO, ...
+            // The module, two scripts, the permissions, HELLO, ...
+            for (auto i = 0; i < 14; ++i) {
                 const auto words = co_await c.next();
                 const auto busy = std::string_view{"-BUSY Redis is busy running a script.\r\n"};
-                const auto reply = words.at(0) == "HELLO" ? test::hello_reply : busy;
+                const auto reply = words.at(0) == "HELLO"           ? test::hello_reply
+                                   : words.at(0) == "COLIMIT.CHECK" ? test::unknown_command
+                                                                    : busy;
                 co_await c.send(reply);
             }
             co_await c.greet();

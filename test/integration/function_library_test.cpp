@@ -4,11 +4,13 @@
 // while calls are made, and get it: the error says what to load, and no limiter has to be made
 // again.
 
+#include "calls_that_wait.hpp"
 #include "problems.hpp"
 
 #include <redis/protocol/script.hpp>
 #include <support/function_library.hpp>
 #include <support/live_limiter.hpp>
+#include <support/ordered_failover.hpp>
 #include <support/redis_cluster.hpp>
 #include <support/sentinel_group.hpp>
 
@@ -135,6 +137,7 @@ BOOST_AUTO_TEST_CASE(a_library_that_is_deleted_refuses_the_server_until_it_is_lo
                       call_functions(c);
                       c.timeout = 50ms;
                       c.on_failure = failure_mode::local;
+                      c.reconnect_delay_max = 1s; // five refusals would open the breaker
                       c.on_event = [&events](const event& e) { events.push_back(e); };
                   }};
     l.run([&]() -> asio::awaitable<void> {
@@ -157,22 +160,9 @@ BOOST_AUTO_TEST_CASE(a_call_that_can_wait_is_made_when_the_library_is_loaded_aga
                       call_functions(c);
                       c.timeout = 20s;
                   }};
-    l.run([&]() -> asio::awaitable<void> {
-        co_await l.until_it_works("k", rules);
-        look.must({"FUNCTION", "FLUSH"});
-        auto decided = std::vector<decision>{};
-        for (auto i = 0; i < 10; ++i)
-            l.limiter.allow("k", rules, [&](error_code ec, const decision& d) {
-                BOOST_TEST(!ec, ec.message());
-                decided.push_back(d);
-            });
-        co_await test::until_reported(l.limiter, advice);
-        BOOST_TEST(decided.empty());
-        load_function_library(look);
-        co_await test::until([&] { return decided.size() == 10U; });
-        for (auto i = 0U; i < 10; ++i)
-            BOOST_TEST(decided[i].remaining == capacity - 2 - i);
-    });
+    test::check_calls_that_wait(
+        l, rules, capacity, advice, [&] { look.must({"FUNCTION", "FLUSH"}); },
+        [&] { load_function_library(look); });
 }
 
 /// As scripts that are flushed. A library may be missing for a moment: when it is replaced by hand,
@@ -276,7 +266,7 @@ BOOST_AUTO_TEST_CASE(behind_sentinel_the_next_master_has_the_library_of_the_last
         co_await l.until_it_works("k", rules);
         look.must({"SET", "last", "write"});
         BOOST_TEST(look.must({"WAIT", "2", "10000"}).integer == 2);
-        g.watcher(0).connect().must({"SENTINEL", "FAILOVER", "mymaster"});
+        co_await test::fail_over(g, 0);
         co_await test::until([&] { return l.limiter.statistics().reconnects != 0; });
         const auto d = co_await l.limiter.allow("k", rules);
         BOOST_TEST(d.remaining == capacity - 2);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The permissions that README.md lists: with them, everything that an execution mode can do works,
-// and without any one of them something does not. Of that, a server keeps a log, which is empty
-// only if the user was denied nothing.
+// The permissions that src/tool/README.md lists: with them, everything that an execution mode can
+// do works, and without any one of them something does not. Of that, a server keeps a log, which is
+// empty only if the user was denied nothing.
 
+#include "observed_source.hpp"
 #include "problems.hpp"
 
 #include <colimit/bloom_filter.hpp>
+#include <redis/protocol/hash_slot.hpp>
 #include <support/function_library.hpp>
 #include <support/live_limiter.hpp>
 #include <support/readme_acl.hpp>
 #include <support/redis_cluster.hpp>
 #include <support/rules_of_every_kind.hpp>
 #include <support/sentinel_group.hpp>
+#include <support/server_module.hpp>
 #include <support/usual_tags.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -144,11 +147,13 @@ struct mode_of_user {
     execution_mode mode;
     std::string_view row;
     void (*use)(live&, tally&, std::deque<std::vector<check_item>>&);
+    module_use server_module = module_use::never;
 };
 
 constexpr auto modes = std::array{
     mode_of_user{execution_mode::script, "script", &use_scripts},
     mode_of_user{execution_mode::function, "function", &use_scripts},
+    mode_of_user{execution_mode::script, "module", &use_scripts, module_use::if_available},
     mode_of_user{execution_mode::multi, "multi", &use_transactions},
 };
 
@@ -171,6 +176,7 @@ constexpr auto modes = std::array{
     set_user(look, "app", rules);
     auto l = live{"unix://app:pw@" + server.socket(), [&](config& c) {
                       c.mode = how.mode;
+                      c.server_module = how.server_module;
                       c.timeout = 20s;
                       c.connect_timeout = 20s;
                       c.ping_interval = 1ms;
@@ -206,7 +212,7 @@ void check_each(std::string_view row, const std::function<bool(const rules_of_us
 } // namespace
 
 BOOST_AUTO_TEST_CASE(each_execution_mode_needs_all_of_its_rules_and_no_others) {
-    const auto server = test::redis_server{};
+    const auto server = test::redis_server{{.arguments = test::with_server_module()}};
     auto look = server.connect();
     test::load_function_library(look);
     for (const auto& how : modes)
@@ -223,7 +229,7 @@ void append(rules_of_user& to, std::string_view row) {
 
 /// One call for a key whose slot is about to move, so that the node replies ASK.
 [[nodiscard]] bool suffice_on(test::redis_cluster& c, const rules_of_user& rules,
-                              execution_mode mode) {
+                              const mode_of_user& how) {
     for (std::size_t i = 0; i < c.size(); ++i) {
         auto node = c.connect(i);
         node.must({"FLUSHALL"});
@@ -234,8 +240,9 @@ void append(rules_of_user& to, std::string_view row) {
     const auto owner = c.owner(slot);
     const auto other = (owner + 1) % c.size();
     c.begin_migration(slot, owner, other);
-    auto l = live{"redis+cluster://app:pw@" + c.endpoint(0), [mode](config& s) {
-                      s.mode = mode;
+    auto l = live{"redis+cluster://app:pw@" + c.endpoint(0), [&how](config& s) {
+                      s.mode = how.mode;
+                      s.server_module = how.server_module;
                       s.timeout = 20s;
                       s.connect_timeout = 20s;
                   }};
@@ -299,16 +306,16 @@ void append(rules_of_user& to, std::string_view row) {
 } // namespace
 
 BOOST_AUTO_TEST_CASE(a_cluster_needs_further_rules_in_each_mode_that_works_there) {
-    auto c = test::redis_cluster{};
+    auto c = test::redis_cluster{{.arguments = test::with_server_module()}};
     for (std::size_t i = 0; i < c.size(); ++i) {
         auto node = c.connect(i);
         test::load_function_library(node);
     }
-    for (const auto& how : {modes[0], modes[1]}) {
+    for (const auto& how : {modes[0], modes[1], modes[2]}) {
         const auto app = readme_acl(how.row);
         check_each("cluster", [&](rules_of_user rules) {
             rules.insert(rules.end(), app.begin(), app.end());
-            return suffice_on(c, rules, how.mode);
+            return suffice_on(c, rules, how);
         });
     }
 }
@@ -327,6 +334,71 @@ BOOST_AUTO_TEST_CASE(sentinels_need_users_of_their_own_and_the_master_one_more_r
     append(app, "sentinel");
     check_each("watcher",
                [&](const rules_of_user& rules) { return suffice_behind(g, app, rules); });
+}
+
+namespace {
+
+/// Returns whether a source at this address takes the published document, and asks again.
+/// @param look at the server that has it
+[[nodiscard]] bool source_suffices(const std::string& address, test::raw_client& look) {
+    auto settings = config{};
+    settings.server = address;
+    settings.connect_timeout = 500ms;
+    settings.ping_interval = 1ms;
+    auto o = test::observed_source{test::document_with("1/s"), policy_source_options{}, settings};
+    o.run_until([&] {
+        return o.source.status().origin == "Redis" || o.source.status().problem.has_value();
+    });
+    if (o.source.status().origin != "Redis")
+        return false;
+    const auto asked = test::calls_of(look, "hmget");
+    o.run_until([&] { return test::calls_of(look, "hmget") > asked; });
+    return true;
+}
+
+void publish(test::raw_client& server) {
+    server.must(
+        {"HSET", "colimit:policies", "version", "2", "document", test::document_with("2/s")});
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_policy_source_needs_rules_of_its_own) {
+    const auto server = test::redis_server{};
+    auto look = server.connect();
+    publish(look);
+    check_each("policies", [&](const rules_of_user& rules) {
+        look.must({"ACL", "LOG", "RESET"});
+        set_user(look, "app", rules);
+        return source_suffices("unix://app:pw@" + server.socket(), look) && is_log_empty(look);
+    });
+
+    auto c = test::redis_cluster{};
+    auto owner = c.connect(c.owner(redis::hash_slot("colimit:policies")));
+    publish(owner);
+    for (const auto is_permitted : {false, true}) {
+        for (std::size_t i = 0; i < c.size(); ++i) {
+            auto node = c.connect(i);
+            auto rules = readme_acl("policies");
+            if (is_permitted)
+                append(rules, "cluster");
+            set_user(node, "app", rules);
+        }
+        BOOST_TEST(source_suffices("redis+cluster://app:pw@" + c.endpoint(0), owner) ==
+                   is_permitted);
+    }
+
+    auto g = test::sentinel_group{{.sentinels = 1, .replicas = 0}};
+    auto master = g.server(0).connect();
+    publish(master);
+    for (const auto is_permitted : {false, true}) {
+        auto rules = readme_acl("policies");
+        if (is_permitted)
+            append(rules, "sentinel");
+        set_user(master, "app", rules);
+        BOOST_TEST(source_suffices("redis+sentinel://app:pw@" + g.hosts() + "/mymaster", master) ==
+                   is_permitted);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -6,6 +6,7 @@
 #include "problems.hpp"
 
 #include <support/live_limiter.hpp>
+#include <support/ordered_failover.hpp>
 #include <support/scripted_peer.hpp>
 #include <support/sentinel_group.hpp>
 
@@ -197,7 +198,7 @@ BOOST_AUTO_TEST_CASE(calls_that_a_demoted_master_rejects_are_made_on_the_new_one
             g.server(old).connect().must(
                 {"REPLICAOF", "127.0.0.1", std::to_string(g.server(other).port())});
             co_await test::until([&] { return l.limiter.health().state != health_state::ready; });
-            g.watcher(0).connect()({"SENTINEL", "FAILOVER", "mymaster"});
+            co_await test::fail_over(g, 0);
             co_await until_decided(all, 100);
         });
         l.run([&] { return all.end(); });
@@ -217,12 +218,7 @@ BOOST_AUTO_TEST_CASE(an_ordered_failover_ends_no_call_with_an_error) {
         l.run([&]() -> asio::awaitable<void> {
             co_await until_decided(all, 100);
             const auto reconnects = l.limiter.statistics().reconnects;
-            const auto before = g.named_by(1);
-            // A Sentinel gives the failover up if a busy machine makes all replicas seem slow.
-            while (g.named_by(1) == before) {
-                (void)g.watcher(1).connect()({"SENTINEL", "FAILOVER", "mymaster"});
-                co_await test::pause_for(500ms);
-            }
+            co_await test::fail_over(g, 1);
             co_await test::until([&] { return l.limiter.statistics().reconnects > reconnects; });
             co_await until_decided(all, 100);
         });
@@ -381,7 +377,7 @@ BOOST_AUTO_TEST_CASE(over_tls_nothing_is_sent_in_plain_text) {
     l.run([&]() -> asio::awaitable<void> {
         co_await until_decided(all, 10);
         const auto before = l.limiter.statistics().reconnects;
-        g.watcher(0).connect().must({"SENTINEL", "FAILOVER", "mymaster"});
+        co_await test::fail_over(g, 0);
         co_await test::until([&] { return l.limiter.statistics().reconnects > before; });
         co_await until_decided(all, 10);
         co_await all.end();

@@ -148,7 +148,7 @@ void check(const test::misbehaving_peer& row) {
     // No failure mode hides a refusal.
     const auto is_refusal = row.expected != errc::unavailable;
     settings.on_failure = is_refusal ? failure_mode::local : failure_mode::error;
-    settings.timeout = is_refusal ? 10s : 1s;
+    settings.timeout = is_refusal ? 10s : 2s;
     if (is_refusal)
         settings.reconnect_delay_max = 1h; // calls do not wait for the next attempt
     auto routes = std::vector<std::unique_ptr<route>>{};

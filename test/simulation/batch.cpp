@@ -5,8 +5,8 @@
 #include "batch.hpp"
 
 #include <base/bytes.hpp>
+#include <core/state_encoding.hpp>
 #include <core/verb_traits.hpp>
-#include <redis/script/wire.hpp>
 #include <support/stored_value.hpp>
 
 #include <algorithm>
@@ -17,8 +17,6 @@ namespace colimit::simulation {
 namespace resp = redis::resp;
 
 namespace {
-
-constexpr std::size_t keys_at = 3; ///< EVALSHA sha number-of-keys
 
 template<class T>
 [[nodiscard]] T take(std::string_view& bytes) {
@@ -62,7 +60,7 @@ class script {
     script(const batch& b, execution_context& on) : batch_(b), on_(on) {
         for (std::size_t k = 0; k < b.states.size(); ++k) {
             found_.push_back(on.states[b.states[k]].value);
-            states_.push_back(redis::decode_value(b.policy_of(k).compiled, found_[k]));
+            states_.push_back(core::decode_value(b.policy_of(k).compiled, found_[k]));
             effects_.push_back(core::effect::nothing);
         }
     }
@@ -185,7 +183,9 @@ class script {
 
 batch read_batch(const catalogue& of, words command) {
     auto b = batch{};
-    const auto keys = std::size_t{detail::number_of(command[2])};
+    // EVALSHA digest number-of-keys, or COLIMIT.CHECK number-of-keys
+    const auto keys_at = std::size_t{is_word(command[0], "COLIMIT.CHECK") ? 2U : 3U};
+    const auto keys = std::size_t{detail::number_of(command[keys_at - 1])};
     for (std::size_t k = 0; k < keys; ++k)
         b.states.push_back(of.state_of(command[keys_at + k]));
     const auto arguments = command.subspan(keys_at + keys);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A batch of calls, as the script `check` gets it, and its execution: the C++ twin of the script,
-// on the states of one node.
+// A batch of calls, as the script `check` or the server module gets it, and its execution: the C++
+// twin of the script, on the states of one node.
 
 #pragma once
 
@@ -47,7 +47,7 @@ struct batch {
     }
 };
 
-/// @param command EVALSHA or EVAL of the script `check`
+/// @param command EVALSHA or EVAL of the script `check`, or COLIMIT.CHECK
 [[nodiscard]] batch read_batch(const catalogue& of, words command);
 
 /// What a batch needs of the node that executes it.

@@ -4,6 +4,7 @@
 
 #include "data_server.hpp"
 
+#include <core/wire_version.hpp>
 #include <redis/protocol/script.hpp>
 
 #include <algorithm>
@@ -19,12 +20,14 @@ constexpr std::int64_t per_load = 60;
 constexpr std::int64_t per_batch = 40;
 constexpr std::int64_t per_call = 3;
 
+constexpr std::string_view read_only = "READONLY You can't write against a read only replica.";
+
 } // namespace
 
 data_server::data_server(network& of, place where, const catalogue& names, ledger& records,
                          slot_rules* rules)
-    : server(of, where), names_(names), records_(records), rules_(rules),
-      states_(names.states().size()) {}
+    : server(of, where), has_module(of.os().random().percent(50)), names_(names), records_(records),
+      rules_(rules), states_(names.states().size()) {}
 
 void data_server::follow(data_server& master, std::int64_t lag) {
     if (master_ != nullptr)
@@ -96,7 +99,8 @@ std::int64_t data_server::execute(session& of, words command, std::string& out) 
         out.append("+OK\r\n");
         return per_command;
     }
-    const auto took = run_script(of, command, out);
+    const auto took = is_word(command[0], "COLIMIT.CHECK") ? run_module(of, command, out)
+                                                           : run_script(of, command, out);
     of.is_asking = false;
     return took;
 }
@@ -157,9 +161,21 @@ std::int64_t data_server::run_script(session& of, words command, std::string& ou
     }
     if (command[1] != redis::permissions_script.sha1)
         return run_batch(of, command, out);
-    append_texts(
-        out, {"", "", is_master() ? "" : "READONLY You can't write against a read only replica."});
+    append_texts(out, {"", "", is_master() ? std::string_view{} : read_only});
     return per_batch;
+}
+
+std::int64_t data_server::run_module(session& of, words command, std::string& out) {
+    if (has_module && command.size() > 2)
+        return run_batch(of, command, out);
+    if (!has_module)
+        append_error(out, "ERR unknown command 'COLIMIT.CHECK', with args beginning with: ");
+    else if (!is_master())
+        append_error(out, read_only);
+    else
+        out.append("*3\r\n$7\r\ncolimit\r\n:" + std::to_string(core::wire_version) +
+                   "\r\n$5\r\n1.2.3\r\n");
+    return per_command;
 }
 
 std::int64_t data_server::run_batch(session& of, words command, std::string& out) {
@@ -167,6 +183,10 @@ std::int64_t data_server::run_batch(session& of, words command, std::string& out
     const auto refusal = rules_ != nullptr ? rules_->refusal(*this, b.states, of.is_asking) : "";
     if (!refusal.empty()) {
         append_error(out, refusal);
+        return per_command;
+    }
+    if (!is_master() && is_word(command[0], "COLIMIT.CHECK")) {
+        append_error(out, read_only);
         return per_command;
     }
     apply_writes(os().now());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A Redis server with counters: the handshake, the script `check`, replication, and the rules of a
-// cluster's node.
+// A Redis server with counters: the handshake, the script `check` and the module with the same
+// command, replication, and the rules of a cluster's node.
 
 #pragma once
 
@@ -60,6 +60,8 @@ class data_server final : public server {
     /// A state moves to another node of the cluster.
     void hand_over(std::size_t state, data_server& to);
 
+    bool has_module = false; ///< the server module is loaded
+
   protected:
     std::int64_t execute(session& of, words command, std::string& out) override;
 
@@ -73,6 +75,7 @@ class data_server final : public server {
     [[nodiscard]] bool greet(words command, std::string& out);
     [[nodiscard]] bool tell_about_cluster(words command, std::string& out);
     std::int64_t run_script(session& of, words command, std::string& out);
+    std::int64_t run_module(session& of, words command, std::string& out);
     std::int64_t run_batch(session& of, words command, std::string& out);
     void load(std::string_view body, std::string& out);
     void on_write(std::size_t state);

@@ -12,6 +12,7 @@ enum class fault : std::uint8_t {
     freeze,
     slow,
     forgotten_scripts,
+    server_module, ///< it is unloaded or loaded
     dropped_connections,
     cut,
     reset_connection,
@@ -27,6 +28,8 @@ constexpr fault choices[] = {
     fault::freeze,
     fault::slow,
     fault::forgotten_scripts,
+    fault::server_module,
+    fault::server_module,
     fault::dropped_connections,
     fault::cut,
     fault::reset_connection,
@@ -73,6 +76,11 @@ void begin(fault what, network& net, deployment& servers) {
         return m.at(m.now() + random.magnitude(second), [&s] { s.set_slowness(1); });
     case fault::forgotten_scripts:
         return data[random.below(data.size())]->forget_scripts();
+    case fault::server_module: {
+        auto& has_module = data[random.below(data.size())]->has_module;
+        has_module = !has_module;
+        return;
+    }
     case fault::dropped_connections:
         return s.drop_connections();
     case fault::cut:

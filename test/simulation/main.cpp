@@ -34,15 +34,15 @@ const std::map<std::string, flaw> flaws{
     {"answers_another", flaw::answers_another},
 };
 
-/// How a thousand clients return after an outage of ten seconds. They cannot return within 250 ms,
-/// as the default is, and fewer than 40 % of them in some tenth of a second.
+/// How a thousand clients return after an outage of ten seconds. They cannot return within 250 ms
+/// with fewer than 40 % of them in some tenth of a second; with the default, they are within 15 %.
 [[nodiscard]] bool run_storms(const run_settings& settings) {
     struct storm {
         std::int64_t delay_max; ///< milliseconds
         double most;            ///< percent of the clients in a tenth of a second
     };
     auto holds = true;
-    for (const auto& s : {storm{250, 60}, storm{500, 32}, storm{1'000, 18}, storm{2'000, 15}}) {
+    for (const auto& s : {storm{250, 60}, storm{500, 32}, storm{1'000, 18}, storm{1'500, 15}}) {
         const auto r =
             run_storm(settings.seed, settings.flaw, 10 * second, s.delay_max * millisecond);
         const auto percent =

@@ -7,6 +7,7 @@
 
 #include <support/decision_text.hpp>
 #include <support/live_limiter.hpp>
+#include <support/script_only.hpp>
 #include <support/server_version.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -81,7 +82,8 @@ void check_refused_write(const redis_server& server, const policy& p, std::size_
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_its_key_alone) {
+BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_its_key_alone,
+                     *colimit::test::script_only) {
     const auto server = redis_server{};
     for (const auto& p : one_for_each_way())
         for (std::size_t refused = 0; refused < 3; ++refused)

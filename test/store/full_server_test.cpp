@@ -7,6 +7,7 @@
 #include <support/function_library.hpp>
 #include <support/live_limiter.hpp>
 #include <support/rules_of_every_kind.hpp>
+#include <support/server_module.hpp>
 
 #include <colimit/bloom_filter.hpp>
 
@@ -20,6 +21,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -51,24 +53,33 @@ void empty(raw_client& look) {
     look.must({"CONFIG", "SET", "maxmemory", "0"});
 }
 
-constexpr auto with_functions = {false, true};
+enum class way { script, function, server_module };
+constexpr auto every_way = {way::script, way::function, way::server_module};
 
-/// A server, with the library if functions are called, and limiters on it.
+std::ostream& operator<<(std::ostream& out, way w) {
+    return out << (w == way::script ? "script" : w == way::function ? "function" : "module");
+}
+
+/// A server, with the library or the module if calls use it, and limiters on it.
 struct tested_server {
-    explicit tested_server(bool with_functions) : functions(with_functions) {
-        if (functions)
+    explicit tested_server(way calls)
+        : by(calls), server(calls == way::server_module
+                                ? redis_server_options{.arguments = with_server_module()}
+                                : redis_server_options{}) {
+        if (by == way::function)
             load_function_library(look);
     }
     [[nodiscard]] std::unique_ptr<live> open() const {
         auto l = std::make_unique<live>(server.address(), [this](config& c) {
             c.deny_cache = 0;
-            c.mode = functions ? execution_mode::function : execution_mode::script;
+            c.mode = by == way::function ? execution_mode::function : execution_mode::script;
+            c.server_module = by == way::server_module ? module_use::required : module_use::never;
         });
         l->run([&]() -> asio::awaitable<void> { (void)co_await l->ready(); });
         return l;
     }
 
-    bool functions;
+    way by;
     redis_server server;
     raw_client look = server.connect();
 };
@@ -144,7 +155,7 @@ using growing = std::function<void(live&, const std::string&, const policy&, cal
 
 BOOST_AUTO_TEST_SUITE(full_server)
 
-BOOST_DATA_TEST_CASE(no_verb_of_any_kind_adds_a_key, with_functions) {
+BOOST_DATA_TEST_CASE(no_verb_of_any_kind_adds_a_key, every_way) {
     auto tested = tested_server{sample};
     auto& look = tested.look;
     for (const auto& p : every_policy()) {
@@ -165,7 +176,7 @@ BOOST_DATA_TEST_CASE(no_verb_of_any_kind_adds_a_key, with_functions) {
 }
 
 /// The removals of some keys come before the growth of others, in one batch.
-BOOST_DATA_TEST_CASE(nothing_grows_behind_what_shrinks, with_functions) {
+BOOST_DATA_TEST_CASE(nothing_grows_behind_what_shrinks, every_way) {
     auto tested = tested_server{sample};
     auto& look = tested.look;
     for (const auto& p : every_policy()) {
@@ -216,7 +227,7 @@ BOOST_DATA_TEST_CASE(nothing_grows_behind_what_shrinks, with_functions) {
     }
 }
 
-BOOST_DATA_TEST_CASE(a_filter_makes_no_block, with_functions) {
+BOOST_DATA_TEST_CASE(a_filter_makes_no_block, every_way) {
     auto tested = tested_server{sample};
     auto& look = tested.look;
     const auto filter = bloom_filter{"ids", {.capacity = 1'000'000}};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The memory of a key on a server, per kind of rule: the numbers of the README's table, which must
-// not grow unnoticed. `build/test/store --run_test=memory_usage* --log_level=message` prints them.
+// The memory of a key on a server, per kind of rule: the numbers of the table in include/README.md,
+// which must not grow unnoticed. `build/test/store --run_test=memory_usage* --log_level=message`
+// prints them.
 
 #include "stores.hpp"
 

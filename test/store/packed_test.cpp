@@ -8,6 +8,7 @@
 #include <colimit/limiter.hpp>
 #include <hash/sha256.hpp>
 #include <redis/protocol/key.hpp>
+#include <support/script_only.hpp>
 #include <support/usual_tags.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -282,7 +283,8 @@ BOOST_AUTO_TEST_CASE(what_is_none_of_ours_is_not_deleted_when_a_generation_ends)
     BOOST_TEST(has("a", "new"));
 }
 
-BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_fails_those_who_wanted_it) {
+BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_fails_those_who_wanted_it,
+                     *colimit::test::script_only) {
     auto s = open_store(resp3);
     s->allow("a", ten, {.now = at(0)});
     look().must({"ACL", "SETUSER", "default", "-hset"});
@@ -294,7 +296,8 @@ BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_fails_those_who_wanted_it) 
     BOOST_TEST(s->peek("a", ten, {.now = at(1)}).remaining == 9);
 }
 
-BOOST_AUTO_TEST_CASE(a_refused_write_fails_all_keys_of_its_row_that_wanted_it_and_no_others) {
+BOOST_AUTO_TEST_CASE(a_refused_write_fails_all_keys_of_its_row_that_wanted_it_and_no_others,
+                     *colimit::test::script_only) {
     auto s = open_store(resp3);
     const auto keys = keys_of_a_row(7);
     s->allow(keys[2], ten, {.cost = 10, .now = at(0)});

@@ -13,6 +13,7 @@
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/script/wire.hpp>
+#include <support/script_only.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
@@ -334,7 +335,8 @@ BOOST_AUTO_TEST_CASE(another_type_in_the_way_is_a_conflict_for_the_ids_of_its_bl
 }
 
 /// Whether the server refuses to write to a bitmap that is there, or to make one.
-BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_the_ids_of_its_block_alone) {
+BOOST_AUTO_TEST_CASE(a_write_that_the_server_refuses_is_said_of_the_ids_of_its_block_alone,
+                     *colimit::test::script_only) {
     const auto own = redis_server{};
     auto behind = own.connect();
     const bloom_filter f{"f", {.capacity = 2'000'000, .ttl = 1h}};

@@ -5,6 +5,7 @@
 #include "stores.hpp"
 
 #include <support/live_limiter.hpp>
+#include <support/script_only.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -81,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_full_batch_leaves_before_the_turn_ends) {
     BOOST_TEST(l.limiter.statistics().batch_keys == 5U);
 }
 
-BOOST_AUTO_TEST_CASE(bytes_are_those_that_the_server_has_seen) {
+BOOST_AUTO_TEST_CASE(bytes_are_those_that_the_server_has_seen, *colimit::test::script_only) {
     auto own = redis_server{};
     auto observer = own.connect();
     const auto seen = [&](std::string_view field) {
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_CASE(bytes_are_those_that_the_server_has_seen) {
     BOOST_TEST(s.reconnects == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(reconnects_and_script_loads_are_counted) {
+BOOST_AUTO_TEST_CASE(reconnects_and_script_loads_are_counted, *colimit::test::script_only) {
     auto own = redis_server{};
     auto observer = own.connect();
     auto l = live{own.address()};

@@ -49,7 +49,7 @@ enum class store_kind : std::uint8_t {
 
 std::ostream& operator<<(std::ostream& out, store_kind k);
 
-/// `redis_function` calls functions, as a user with only the permissions that README.md lists.
+/// `redis_function` calls functions, as a user with only the permissions in src/tool/README.md.
 /// `packed` is Redis by RESP3, asked by policies whose states are packed wherever their rules can
 /// be.
 [[nodiscard]] std::vector<store_kind> every_store();

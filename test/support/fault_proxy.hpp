@@ -61,9 +61,9 @@ struct fault {
     std::chrono::microseconds pace = std::chrono::milliseconds{5};
 };
 
-/// Messages of the handshake, each way, where scripts are used: HELLO, SCRIPT LOAD of `check` and
-/// of the script that asks for permissions, and its EVALSHA.
-inline constexpr std::size_t script_handshake = 4;
+/// Messages of the handshake, each way, where scripts are used: HELLO, the question for the server
+/// module, SCRIPT LOAD of `check` and of the script that asks for permissions, and its EVALSHA.
+inline constexpr std::size_t script_handshake = 5;
 
 /// Anywhere in the first messages after a handshake. Never a flipped bit: a changed request is a
 /// valid request, so no decision could be checked.

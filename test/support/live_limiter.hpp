@@ -46,6 +46,12 @@ namespace colimit::test {
     return n;
 }
 
+/// Returns how often a limiter has asked the server, in whatever form its execution mode has.
+[[nodiscard]] inline std::int64_t check_calls(raw_client& server) {
+    return calls_of(server, "evalsha") + calls_of(server, "fcall") +
+           calls_of(server, "colimit.check");
+}
+
 /// A completion handler for co_spawn: what a coroutine throws, `run` throws.
 inline constexpr auto rethrow = [](const std::exception_ptr& failure) {
     if (failure)

@@ -53,7 +53,7 @@ class random_rules {
     /// Of every kind, with any refinements that a text can hold, whether a policy can be made of
     /// it or not.
     [[nodiscard]] rule any() {
-        const auto kind = static_cast<algorithm>(below_or_at(8));
+        const auto kind = static_cast<algorithm>(below_or_at(last_algorithm));
         auto r = kind == algorithm::calendar ? calendar(number(), unit(), utc_offset())
                                              : rule{kind, number(), number(), number()};
         if (below_or_at(3) != 0)
@@ -73,7 +73,7 @@ class random_rules {
 
     /// Of every kind, such that a policy can be made of it.
     [[nodiscard]] rule sensible() {
-        const auto kind = static_cast<algorithm>(below_or_at(8));
+        const auto kind = static_cast<algorithm>(below_or_at(last_algorithm));
         const auto count = 1 + static_cast<std::int64_t>(below_or_at(9'999));
         const auto period = std::chrono::milliseconds{1 + below_or_at(86'399'999)};
         auto r = kind == algorithm::calendar
@@ -96,6 +96,8 @@ class random_rules {
     }
 
   private:
+    static constexpr auto last_algorithm = static_cast<std::uint64_t>(algorithm::distinct);
+
     [[nodiscard]] calendar_unit unit() { return static_cast<calendar_unit>(below_or_at(3)); }
 
     /// To 99 h 59 on either side, as far as a text goes; often none, or whole hours.

@@ -24,7 +24,7 @@ using rows = std::map<std::string, std::vector<std::string>, std::less<>>;
     auto is_inside = false;
     for (std::string line; std::getline(file, line);) {
         if (line.starts_with("#"))
-            is_inside = line == "### Permissions";
+            is_inside = line == "## Permissions";
         if (!is_inside || !line.starts_with("    "))
             continue;
         auto words = std::istringstream{line};
@@ -43,7 +43,7 @@ std::vector<std::string> readme_acl(std::string_view row) {
     const auto all = read_rows();
     const auto found = all.find(row);
     if (found == all.end() || found->second.empty())
-        throw std::runtime_error{"README.md lists no rules for " + std::string{row}};
+        throw std::runtime_error{"src/tool/README.md lists no rules for " + std::string{row}};
     auto rules = std::vector<std::string>{};
     for (const auto& word : found->second) {
         if (std::string_view{"+-~&"}.find(word.front()) != std::string_view::npos) {

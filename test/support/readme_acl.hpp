@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The rules of users that README.md lists: so tests use exactly these, and no others work there.
+// The rules of users that src/tool/README.md lists: so tests use exactly these, and no others work
+// there.
 
 #pragma once
 

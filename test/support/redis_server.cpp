@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -23,8 +25,26 @@ namespace {
 
 using namespace std::chrono_literals;
 
+#ifdef COLIMIT_TEST_RUNTIME
+constexpr auto sanitizer_runtime = COLIMIT_TEST_RUNTIME;
+#else
+constexpr auto sanitizer_runtime = "";
+#endif
+
 // The bus of a cluster needs the port 10,000 higher too, which one in five cannot have.
 constexpr int attempts = 8;
+
+/// Returns an environment variable, or nothing if it is not set.
+[[nodiscard]] std::string variable(const char* name) {
+    const auto* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+[[nodiscard]] bool may_load_module(const std::vector<std::string>& arguments) {
+    return std::ranges::any_of(arguments, [](const std::string& word) {
+        return word == "--loadmodule" || word == "--enable-module-command";
+    });
+}
 
 /// Waits until a server's TIME has this offset. Valkey 9.1 may compute the time for a millisecond
 /// after it has read the clock.
@@ -82,14 +102,22 @@ std::vector<std::string> redis_server::arguments() const {
                                    wanted_.tls_clients.empty() ? "no" : "yes"});
     if (!wanted_.tls_clients.empty())
         words.insert(words.end(), {"--tls-ca-cert-file", wanted_.tls_clients});
+    const auto has_module = may_load_module(wanted_.arguments);
+    if (const auto module = variable("COLIMIT_TEST_MODULE"); !module.empty() && !has_module)
+        words.insert(words.end(), {"--loadmodule", module});
     words.insert(words.end(), wanted_.arguments.begin(), wanted_.arguments.end());
     return words;
 }
 
 std::vector<std::string> redis_server::environment() const {
-    if (!wanted_.can_step_clock)
+    auto preload = std::string{may_load_module(arguments()) ? sanitizer_runtime : ""};
+    if (wanted_.can_step_clock)
+        preload += preload.empty() ? COLIMIT_TEST_CLOCK : " " COLIMIT_TEST_CLOCK;
+    if (preload.empty())
         return {};
-    return {"LD_PRELOAD=" COLIMIT_TEST_CLOCK, "COLIMIT_CLOCK_FILE=" + folder_.path() + "/clock"};
+    // What the server itself has not freed at its end is none of the module's.
+    return {"LD_PRELOAD=" + preload, "COLIMIT_CLOCK_FILE=" + folder_.path() + "/clock",
+            "ASAN_OPTIONS=detect_leaks=0"};
 }
 
 /// The server has the file mapped, so it is changed in place.

@@ -4,6 +4,9 @@
 // free port of 127.0.0.1 on request. It keeps nothing on disk, it ends with the test even when the
 // test crashes, and other servers are not touched.
 //
+// Every server loads the module that the environment variable COLIMIT_TEST_MODULE names, unless its
+// arguments are about modules.
+//
 //     redis_server server;
 //     limiter l{executor, server.address()};
 //     auto look = server.connect();

@@ -7,9 +7,9 @@
 
 #include <colimit/policy.hpp>
 #include <core/evaluate.hpp>
+#include <core/state_encoding.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/resp.hpp>
-#include <redis/script/wire.hpp>
 #include <support/stored_value.hpp>
 
 #include <cstdint>
@@ -54,16 +54,19 @@ inline constexpr std::string_view load_reply =
     return found;
 }
 
-/// The parts of an EVALSHA or EVAL of the script.
+/// The parts of an EVALSHA or EVAL of the script, or of COLIMIT.CHECK.
 struct script_call {
     explicit script_call(const command& words) {
-        const auto count = std::stoul(words.at(2));
-        keys.assign(words.begin() + 3, words.begin() + 3 + static_cast<std::ptrdiff_t>(count));
-        plan = words.at(3 + count);
-        nonce = words.at(4 + count);
-        clock = words.at(5 + count);
-        min_key_ttl = words.at(6 + count);
-        const auto& packed = words.at(7 + count);
+        const auto names_script = words.at(0) != "COLIMIT.CHECK";
+        const auto count = std::stoul(words.at(names_script ? 2 : 1));
+        const auto first = std::size_t{names_script ? 3U : 2U};
+        const auto begin = words.begin() + static_cast<std::ptrdiff_t>(first);
+        keys.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+        plan = words.at(first + count);
+        nonce = words.at(first + 1 + count);
+        clock = words.at(first + 2 + count);
+        min_key_ttl = words.at(first + 3 + count);
+        const auto& packed = words.at(first + 4 + count);
         const auto times_of = [&](std::size_t k) -> std::size_t {
             return packed.empty()           ? 1
                    : packed.size() == count ? number<std::uint8_t>(packed, k)
@@ -157,7 +160,7 @@ class script_double {
             reply.values.push_back(values_[key]);
         for (auto [k, question] : asked.calls) {
             auto& value = values_[asked.keys.at(k)];
-            auto state = redis::decode_value(plan, value);
+            auto state = core::decode_value(plan, value);
             auto result = decision{};
             question.now = at;
             const auto effect = core::evaluate(plan, state, question, result);

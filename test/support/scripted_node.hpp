@@ -10,6 +10,7 @@
 #pragma once
 
 #include <support/certificates.hpp>
+#include <support/module_replies.hpp>
 #include <support/script_double.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -101,6 +102,8 @@ class scripted_node {
     [[nodiscard]] std::string reply_to(const command& words) const {
         if (words.at(0) == "HELLO")
             return "%1\r\n" + bulk("mode") + bulk("cluster");
+        if (words.at(0) == "COLIMIT.CHECK")
+            return std::string{unknown_command};
         if (words.at(0) == "SCRIPT")
             return std::string{load_reply};
         if (words.at(0) == "CLUSTER")

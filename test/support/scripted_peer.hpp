@@ -8,6 +8,7 @@
 #include <colimit/config.hpp>
 #include <support/coroutine_run.hpp>
 #include <support/fresh_folder.hpp>
+#include <support/module_replies.hpp>
 #include <support/script_double.hpp>
 
 #include <boost/asio/buffer.hpp>
@@ -70,10 +71,11 @@ class peer_connection {
         for (auto last = false; !last;) {
             const auto words = co_await next();
             last = words.at(0) == "EVALSHA"; // that of the permissions
-            const auto answer = last                      ? permissions_reply
-                                : words.at(0) == "SCRIPT" ? load_reply
-                                : words.at(0) == "HELLO"  ? hello_reply
-                                                          : std::string_view{"+OK\r\n"};
+            const auto answer = last                             ? permissions_reply
+                                : words.at(0) == "SCRIPT"        ? load_reply
+                                : words.at(0) == "HELLO"         ? hello_reply
+                                : words.at(0) == "COLIMIT.CHECK" ? unknown_command
+                                                                 : std::string_view{"+OK\r\n"};
             co_await send(answer);
         }
     }

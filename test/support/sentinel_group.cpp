@@ -93,10 +93,13 @@ void sentinel::start() {
         if (!launch())
             continue;
         // It asks servers, and tells other Sentinels of itself, every ten or two seconds otherwise.
-        // It sends the first PING to a new master after this time, and half a second after it has
-        // known the master, it needs a reply.
+        // It sends the first PING to a new master after PING-PERIOD, and needs a reply half a
+        // second after it has known the master. While a master is down, it asks replicas every
+        // second, and promotes none whose last reply is older than five of these periods: so these
+        // must be longer than a second together. When it could not run for two seconds, as on a
+        // busy machine, it does nothing for half a minute otherwise (TILT).
         connect().must({"SENTINEL", "DEBUG", "INFO-PERIOD", "200", "PUBLISH-PERIOD", "200",
-                        "PING-PERIOD", "100"});
+                        "PING-PERIOD", "250", "TILT-PERIOD", "1000"});
         return;
     }
     throw std::runtime_error{"a Sentinel ended as soon as it was started:\n" + log()};

@@ -8,6 +8,7 @@
 #include <redis/connection/address.hpp>
 #include <support/address_text.hpp>
 #include <support/refusal.hpp>
+#include <support/rounds.hpp>
 
 #include <array>
 #include <random>
@@ -333,7 +334,7 @@ BOOST_AUTO_TEST_CASE(no_mutation_of_an_address_shows_user_or_password) {
     auto random = std::mt19937_64{3};
     const auto below = [&random](std::size_t n) { return static_cast<std::size_t>(random() % n); };
     auto refused = 0;
-    for (int i = 0; i < 200'000; ++i) {
+    for (int i = 0; i < colimit::test::rounds(200'000); ++i) {
         auto text = whole[below(whole.size())];
         for (auto changes = 1 + below(4); changes > 0 && !text.empty(); --changes) {
             const auto at = below(text.size());
@@ -365,7 +366,7 @@ BOOST_AUTO_TEST_CASE(no_mutation_of_an_address_shows_user_or_password) {
                 BOOST_REQUIRE_MESSAGE(said.find(secret.substr(at, 3)) == std::string::npos,
                                       text << ": " << said);
     }
-    BOOST_TEST(refused > 50'000);
+    BOOST_TEST(refused > colimit::test::rounds(50'000));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -144,6 +144,23 @@ BOOST_AUTO_TEST_CASE(an_enumeration_has_only_its_enumerators) {
                "error)");
 }
 
+BOOST_AUTO_TEST_CASE(the_server_module_may_be_required_except_with_multi) {
+    using colimit::execution_mode;
+    using colimit::module_use;
+    for (const auto use : {module_use::if_available, module_use::required, module_use::never})
+        for (const auto mode :
+             {execution_mode::script, execution_mode::function, execution_mode::multi}) {
+            const auto is_refused = use == module_use::required && mode == execution_mode::multi;
+            BOOST_TEST(reason({.mode = mode, .server_module = use}) ==
+                       (is_refused ? "config::server_module is required, but config::mode is "
+                                     "multi, which does not use it"
+                                   : "not refused"));
+        }
+    BOOST_TEST(reason({.server_module = static_cast<module_use>(3)}) ==
+               "config::server_module: not an enumerator (got 3, expected if_available, required, "
+               "never)");
+}
+
 BOOST_AUTO_TEST_CASE(a_prefix_is_a_name) {
     BOOST_TEST(reason({.prefix = std::string(64, 'x')}) == "not refused");
     BOOST_TEST(reason({.prefix = std::string(65, 'x')}) ==

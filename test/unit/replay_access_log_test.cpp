@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Lines of access logs as servers write them, and as they should not be.
-#include "replay/access_log.hpp"
+#include <tool/replay/access_log.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <chrono>
@@ -12,6 +12,7 @@ BOOST_AUTO_TEST_SUITE(replay_access_log)
 
 namespace {
 
+namespace replay = tool::replay;
 using replay::read_log_line;
 using namespace std::chrono;
 
@@ -59,6 +60,24 @@ BOOST_AUTO_TEST_CASE(common_and_combined_lines_give_client_and_time) {
         BOOST_TEST(read.line->client == "192.0.2.7");
         BOOST_TEST((read.line->time == utc(2015, 5, 17, 10, 5, 3)));
     }
+}
+
+BOOST_AUTO_TEST_CASE(user_and_request_are_read_if_they_are_there) {
+    const auto line = [](std::string_view user, std::string_view request) {
+        return "192.0.2.7 - " + std::string{user} + " [17/May/2015:10:05:03 +0000] \"" +
+               std::string{request} + "\" 200 1";
+    };
+    const auto text = line("anna [x] b", "GET /a?b=c HTTP/1.1");
+    const auto read = read_log_line(text);
+    BOOST_TEST_REQUIRE(read.line.has_value());
+    BOOST_TEST(read.line->user == "anna [x] b");
+    BOOST_TEST(read.line->method == "GET");
+    BOOST_TEST(read.line->target == "/a?b=c");
+    const auto bare = line("-", "\\x16\\x03");
+    BOOST_TEST(read_log_line(bare).line->user == "");
+    BOOST_TEST(read_log_line(bare).line->target == "");
+    const auto old = line("-", "GET /");
+    BOOST_TEST(read_log_line(old).line->target == "/");
 }
 
 BOOST_AUTO_TEST_CASE(addresses_of_both_families_and_host_names_are_clients) {

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Files of lines, plain and gzip, whole and broken; and logs put in the order of time.
-#include "replay/history.hpp"
-#include "replay/lines.hpp"
-#include "replay/progress.hpp"
-#include "replay/statistics.hpp"
+#include <tool/replay/history.hpp>
+#include <tool/replay/lines.hpp>
+#include <tool/replay/progress.hpp>
+#include <tool/replay/statistics.hpp>
 
+#include <colimit/policy_document.hpp>
 #include <support/fresh_folder.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,7 @@ BOOST_AUTO_TEST_SUITE(replay_history)
 
 namespace {
 
+namespace replay = tool::replay;
 using namespace std::chrono_literals;
 using replay::line_source;
 
@@ -64,18 +67,23 @@ std::string line(std::string_view client, std::string_view time) {
            " +0000] \"GET /\" 200 1\n";
 }
 
+replay::history load_file(const std::string& path,
+                          const std::optional<replay::json_fields>& json = {}) {
+    const replay::limits tried{colimit::policy{colimit::gcra(1, 1s)}};
+    replay::progress unseen{false};
+    return replay::load(path, tried, json, unseen);
+}
+
 replay::history load(std::string_view bytes) {
     const scratch_file file{bytes};
-    replay::progress nobody_watches{false};
-    return replay::load(file.path(), nobody_watches);
+    return load_file(file.path());
 }
 
 /// Why this cannot be loaded, without the name of the file.
 std::string load_problem(std::string_view bytes) {
     const scratch_file file{bytes};
-    replay::progress nobody_watches{false};
     try {
-        (void)replay::load(file.path(), nobody_watches);
+        (void)load_file(file.path());
     } catch (const replay::input_error& e) {
         const std::string what = e.what();
         return what.substr(what.find(file.path()) + file.path().size());
@@ -135,13 +143,12 @@ BOOST_AUTO_TEST_CASE(what_is_no_log_is_refused_with_the_reason) {
     BOOST_TEST(load_problem(compressed("")) == " is empty");
     BOOST_TEST(load_problem(std::string_view{"\x7f"
                                              "ELF\0\0\1\n",
-                                             8}) == " is binary, not an access log");
+                                             8}) == " is binary, not a log");
     BOOST_TEST(load_problem("# my notes\n") ==
                " is not an access log in the common or combined format: line 1 does not start "
                "with an address or a host name");
-    replay::progress nobody_watches{false};
-    BOOST_CHECK_THROW((void)replay::load("/nonexistent/log", nobody_watches), replay::input_error);
-    BOOST_CHECK_THROW((void)replay::load("/", nobody_watches), replay::input_error);
+    BOOST_CHECK_THROW((void)load_file("/nonexistent/log"), replay::input_error);
+    BOOST_CHECK_THROW((void)load_file("/"), replay::input_error);
 }
 
 BOOST_AUTO_TEST_CASE(lines_that_cannot_be_read_are_counted_and_the_first_kept) {
@@ -156,6 +163,35 @@ BOOST_AUTO_TEST_CASE(lines_that_cannot_be_read_are_counted_and_the_first_kept) {
     BOOST_TEST(log.first_unreadable[0].number == 2U);
     BOOST_TEST(log.first_unreadable[0].text == "\\x1b[2J 0");
     BOOST_TEST(log.first_unreadable[4].number == 6U);
+}
+
+BOOST_AUTO_TEST_CASE(json_lines_are_read_and_bad_ones_kept) {
+    const scratch_file file{"{\"client\": \"a\", \"time\": 10.5}\n"
+                            "{\"client\": \"a\"}\n"
+                            "\n"
+                            "{\"client\": 7, \"time\": 10.25}\n"};
+    const auto log = load_file(file.path(), replay::json_fields{});
+    BOOST_TEST_REQUIRE(log.requests.size() == 2U);
+    BOOST_TEST(log.clients[log.requests[0].client] == "7");
+    BOOST_TEST(log.out_of_order == 1U);
+    BOOST_TEST(log.unreadable == 2U);
+    BOOST_TEST(log.first_unreadable[0].number == 2U);
+    BOOST_TEST(log.first_unreadable[0].problem == "has no text or number 'time'");
+}
+
+BOOST_AUTO_TEST_CASE(equal_checks_of_routes_are_kept_once) {
+    const replay::limits tried{colimit::parse_policy_document(
+        R"({"policies": {"a": "1/s"}, "routes": [{"path": "/x/*", "policy": "a"}]})")};
+    const scratch_file file{"192.0.2.1 - - [12/Mar/2024:10:00:00 +0000] \"GET /x/1\" 200 1\n"
+                            "192.0.2.1 - - [12/Mar/2024:10:00:00 +0000] \"GET /x/2\" 200 1\n"
+                            "192.0.2.1 - - [12/Mar/2024:10:00:00 +0000] \"GET /y\" 200 1\n"
+                            "192.0.2.2 - - [12/Mar/2024:10:00:00 +0000] \"GET /x\" 200 1\n"};
+    replay::progress unseen{false};
+    const auto log = replay::load(file.path(), tried, std::nullopt, unseen);
+    BOOST_TEST_REQUIRE(log.calls.size() == 3U);
+    BOOST_TEST(log.requests[0].call == log.requests[1].call);
+    BOOST_TEST(log.calls[log.requests[2].call].empty());
+    BOOST_TEST(log.calls[log.requests[3].call].at(0).key == "ip=192.0.2.2");
 }
 
 BOOST_AUTO_TEST_CASE(a_client_is_known_again) {

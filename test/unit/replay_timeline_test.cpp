@@ -2,10 +2,10 @@
 //
 // Requests over time: no request is lost in a bucket, the steps are round, and what is drawn of
 // them fits.
-#include "replay/chart.hpp"
-#include "replay/format.hpp"
-#include "replay/svg.hpp"
-#include "replay/timeline.hpp"
+#include <tool/frame/format.hpp>
+#include <tool/replay/chart.hpp>
+#include <tool/replay/svg.hpp>
+#include <tool/replay/timeline.hpp>
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -19,6 +19,7 @@ BOOST_AUTO_TEST_SUITE(replay_timeline)
 
 namespace {
 
+namespace replay = tool::replay;
 using namespace std::chrono;
 using replay::allowed;
 
@@ -156,21 +157,21 @@ BOOST_AUTO_TEST_CASE(a_picture_has_no_markup_but_its_own) {
 }
 
 BOOST_AUTO_TEST_CASE(numbers_and_times_are_written_for_people) {
-    BOOST_TEST(replay::grouped(0) == "0");
-    BOOST_TEST(replay::grouped(999) == "999");
-    BOOST_TEST(replay::grouped(1'234'567) == "1,234,567");
-    BOOST_TEST(replay::percentage(1, 8) == "12.50 %");
-    BOOST_TEST(replay::percentage(0, 0) == "0.00 %");
-    BOOST_TEST(replay::percentage(1, 1'000'000) == "0.01 %");
-    BOOST_TEST(replay::percentage(999'999, 1'000'000) == "99.99 %");
-    BOOST_TEST(replay::duration(0s) == "0 s");
-    BOOST_TEST(replay::duration(61s) == "1 min 1 s");
-    BOOST_TEST(replay::duration(days{3} + hours{11} + 59s) == "3 d 11 h");
-    BOOST_TEST(replay::duration(days{3} + 59min) == "3 d");
-    BOOST_TEST(replay::utc(noon + 61s) == "2024-03-12 12:01:01");
-    BOOST_TEST(replay::escaped("a\x1b\x9b\xc3\xa9") == "a\\x1b\\x9b\\xc3\\xa9");
-    BOOST_TEST(replay::without_password("redis://u:s@cret@h:1/2") == "redis://...@h:1/2");
-    BOOST_TEST(replay::without_password("unix:/a@b") == "unix:/a@b");
+    BOOST_TEST(tool::grouped(0) == "0");
+    BOOST_TEST(tool::grouped(999) == "999");
+    BOOST_TEST(tool::grouped(1'234'567) == "1,234,567");
+    BOOST_TEST(tool::percentage(1, 8) == "12.50 %");
+    BOOST_TEST(tool::percentage(0, 0) == "0.00 %");
+    BOOST_TEST(tool::percentage(1, 1'000'000) == "0.01 %");
+    BOOST_TEST(tool::percentage(999'999, 1'000'000) == "99.99 %");
+    BOOST_TEST(tool::duration(0s) == "0 s");
+    BOOST_TEST(tool::duration(61s) == "1 min 1 s");
+    BOOST_TEST(tool::duration(days{3} + hours{11} + 59s) == "3 d 11 h");
+    BOOST_TEST(tool::duration(days{3} + 59min) == "3 d");
+    BOOST_TEST(tool::utc(noon + 61s) == "2024-03-12 12:01:01");
+    BOOST_TEST(tool::escaped("a\x1b\x9b\xc3\xa9") == "a\\x1b\\x9b\\xc3\\xa9");
+    BOOST_TEST(tool::without_password("redis://u:s@cret@h:1/2") == "redis://...@h:1/2");
+    BOOST_TEST(tool::without_password("unix:/a@b") == "unix:/a@b");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -82,6 +82,24 @@ BOOST_AUTO_TEST_CASE(the_longest_string_that_fits_is_kept) {
     BOOST_TEST(read(bulk(resp::bulk_bytes + 1), 1'000).texts == "[]");
 }
 
+BOOST_AUTO_TEST_CASE(a_decoder_may_keep_longer_strings_but_no_longer_errors) {
+    const auto bounds = resp::reply_bounds{.bytes = 400'000, .bulk = 200'000};
+    for (const auto become :
+         {resp::decoder::long_bulks::malformed, resp::decoder::long_bulks::empty}) {
+        auto decoder = resp::decoder{become, bounds};
+        const auto fits = bulk(200'000);
+        BOOST_TEST((decoder.feed(fits) == resp::progress::complete));
+        BOOST_TEST(decoder.text(decoder.first(), fits).size() == 200'000U);
+        decoder.next();
+        const auto is_malformed = become == resp::decoder::long_bulks::malformed;
+        BOOST_TEST((decoder.feed("$200001\r\nxx") ==
+                    (is_malformed ? resp::progress::malformed : resp::progress::need_more)));
+        BOOST_TEST(decoder.surplus() == (is_malformed ? 0U : 200'001U));
+        decoder.reset();
+        BOOST_TEST((decoder.feed("!65537\r\nxx") == resp::progress::malformed));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_reset_forgets_a_long_string) {
     auto decoder = resp::decoder{resp::decoder::long_bulks::empty};
     BOOST_TEST((decoder.feed("$70000\r\nxx") == resp::progress::need_more));

@@ -45,9 +45,10 @@ struct fixture {
         return op;
     }
 
-    [[nodiscard]] std::vector<test::command> encode() {
+    [[nodiscard]] std::vector<test::command>
+    encode(redis::script_command how = redis::script_command::evalsha) {
         auto out = std::string{};
-        batch.encode(out, "0");
+        batch.encode(out, "0", how);
         return test::commands_of(std::move(out));
     }
 
@@ -258,13 +259,25 @@ BOOST_FIXTURE_TEST_CASE(taken_back_it_is_encoded_without_those_who_left_meanwhil
 
 BOOST_FIXTURE_TEST_CASE(with_the_script_it_is_loaded_and_evaluated_in_one_go, fixture) {
     add("a");
-    batch.in_second_form = true;
-    const auto sent = encode();
+    const auto sent = encode(redis::script_command::eval);
     BOOST_REQUIRE(sent.size() == 2U);
     BOOST_TEST((sent[0] == test::command{"SCRIPT", "LOAD", std::string{redis::check_script.body}}));
     BOOST_TEST(sent[1].at(0) == "EVAL");
     BOOST_TEST(sent[1].at(1) == redis::check_script.body);
     BOOST_TEST(script_call{sent[1]}.keys.size() == 1U);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_server_module_gets_what_the_script_gets_but_no_digest, fixture) {
+    add("a");
+    add("b");
+    auto script = encode().at(0);
+    batch.take_back();
+    const auto sent = encode(redis::script_command::server_module);
+    script.erase(script.begin(), script.begin() + 2);
+    script.insert(script.begin(), "COLIMIT.CHECK");
+    BOOST_TEST(sent.size() == 1U);
+    BOOST_TEST((sent.at(0) == script));
+    BOOST_TEST((batch.form == redis::script_command::server_module));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_reply_of_another_nonce_shape_or_length_is_not_its_reply, fixture) {

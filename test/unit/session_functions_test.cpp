@@ -42,7 +42,7 @@ struct session_bench : test::session_bench {
         BOOST_TEST((session.error() == code));
         BOOST_TEST(session.is_refused());
         BOOST_TEST(errors.text.find(text) != std::string::npos, errors.text);
-        BOOST_TEST(session.wake_at().value() >= now + 500'000); // half of refused_pause
+        BOOST_TEST(session.wake_at().value() >= now + 750'000); // half of the longest pause
     }
 
     test::reports errors;

@@ -8,6 +8,7 @@
 #include <colimit/local_limiter.hpp>
 #include <colimit/policy.hpp>
 #include <colimit/rule.hpp>
+#include <support/rounds.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -200,7 +201,7 @@ constexpr std::array logs{shape::log};
 constexpr std::array<std::span<const shape>, 4> families{buckets, windows, counters, logs};
 
 void check(std::size_t states, std::uint64_t histories, manner how = manner::mixed) {
-    for (std::uint64_t seed = 1; seed <= histories; ++seed) {
+    for (std::uint64_t seed = 1; seed <= test::rounds(histories); ++seed) {
         auto told = history{seed, states, how};
         const auto kinds = families[seed % families.size()];
         const auto a = told.draw(kinds);

@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <core/policy_encoding.hpp>
+#include <core/state_encoding.hpp>
 
 #include <colimit/policy.hpp>
 #include <policy/policy_data.hpp>
@@ -60,7 +61,7 @@ const auto two = policy{"p", gcra(3, 1s).named("a"), gcra(5, 7s).burst(2).named(
 }
 
 [[nodiscard]] bool is_invalid(std::string_view value, const policy& p = one) {
-    const auto state = redis::decode_value(plan_of(p), value);
+    const auto state = core::decode_value(plan_of(p), value);
     return state.exists && state.stale && state.states == decltype(state.states){};
 }
 
@@ -122,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_value_comes_back_as_it_was_written) {
     BOOST_TEST(value ==
                value_of(123'456'789, {{rules[0].tag, 4503599627370496, 1, 9007199254740991, 1},
                                       {rules[1].tag, 0, 0, 1, 9007199254740991}}));
-    const auto back = redis::decode_value(plan_of(two), value);
+    const auto back = core::decode_value(plan_of(two), value);
     BOOST_TEST((back.states == state.states));
     BOOST_TEST(back.exists);
     BOOST_TEST(!back.stale);
@@ -133,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_value_of_one_rule_has_44_bytes) {
 }
 
 BOOST_AUTO_TEST_CASE(no_key_is_no_state) {
-    const auto state = redis::decode_value(plan_of(one), std::nullopt);
+    const auto state = core::decode_value(plan_of(one), std::nullopt);
     BOOST_TEST(!state.exists);
     BOOST_TEST(!state.stale);
     BOOST_TEST(state.states[0].num == 0);
@@ -143,7 +144,7 @@ BOOST_AUTO_TEST_CASE(states_are_found_by_their_tag_wherever_they_stand) {
     const auto tag_b = plan_of(two).limits[1].tag;
     const auto value =
         value_of(0, {{77, 1, 2, 3, 4}, {tag_b, 5, 6, 7, 8}, {tag_a(), 9, 10, 11, 12}});
-    const auto state = redis::decode_value(plan_of(two), value);
+    const auto state = core::decode_value(plan_of(two), value);
     BOOST_TEST(!state.stale);
     BOOST_TEST((state.states[0] == core::rule_state{9, 10, 11, 12}));
     BOOST_TEST((state.states[1] == core::rule_state{5, 6, 7, 8}));
@@ -151,7 +152,7 @@ BOOST_AUTO_TEST_CASE(states_are_found_by_their_tag_wherever_they_stand) {
 
 BOOST_AUTO_TEST_CASE(a_rule_that_the_value_does_not_have_has_no_state) {
     const auto value = value_of(0, {{tag_a(), 9, 10, 11, 12}});
-    const auto state = redis::decode_value(plan_of(two), value);
+    const auto state = core::decode_value(plan_of(two), value);
     BOOST_TEST(!state.stale);
     BOOST_TEST(state.states[0].t == 9);
     BOOST_TEST(state.states[1].num == 0);
@@ -159,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_rule_that_the_value_does_not_have_has_no_state) {
 
 BOOST_AUTO_TEST_CASE(a_brief_value_has_t_and_debt_and_what_the_policy_says) {
     const auto packed = one.with_storage(storage::shared_hash);
-    const auto state = redis::decode_value(plan_of(packed), bytes_of(9.0) + bytes_of(10.0));
+    const auto state = core::decode_value(plan_of(packed), bytes_of(9.0) + bytes_of(10.0));
     BOOST_TEST(state.exists);
     BOOST_TEST(!state.stale);
     BOOST_TEST((state.states[0] == core::rule_state{9, 10, plan_of(one).limits[0].num, 3}));

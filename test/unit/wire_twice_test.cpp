@@ -3,8 +3,8 @@
 // A corrupt value with the same rule twice: C++ and Lua must read it in the same way, or every call
 // on its key fails.
 
+#include <core/state_encoding.hpp>
 #include <policy/policy_data.hpp>
-#include <redis/script/wire.hpp>
 #include <support/stored_value.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(of_a_rule_that_stands_twice_in_a_value_the_first_counts) {
     twice.limits[0].tag = twice.limits[1].tag;
     const auto value = colimit::test::encode_value(twice, state, 0);
 
-    const auto read = colimit::redis::decode_value(plan, value);
+    const auto read = colimit::core::decode_value(plan, value);
 
     BOOST_TEST(read.states[0].num == 0); // not there
     BOOST_TEST(read.states[1].debt == 10);

@@ -94,6 +94,7 @@ struct operation
     detail::call_request request;
     std::span<check_item> checks; ///< of `allow_all`
     std::unique_ptr<attachment> attached;
+    std::unique_ptr<attachment> observed; ///< what counters and audit logs need at its end
     detail::fallback_context fallback;
     error_code ec;
     decision result;

@@ -37,6 +37,10 @@ struct bucket : versioned<true> {
                 .marked = r.capacity()};
     }
 
+    static rule rule_of(const compiled_rule& l) noexcept {
+        return bucket_of(l, l.den, product_up_to(limits::max_exact_integer, l.num, l.unit), l.num);
+    }
+
     static int64_t full_recovery(const compiled_rule& l) noexcept {
         return ceil_div(l.full, l.den) * l.unit;
     }

@@ -29,6 +29,9 @@ struct kind_base {
     static constexpr bool starts_at_use = false;
     static constexpr bool can_reserve = false;
 
+    static rule rule_of(const compiled_rule& l) noexcept {
+        return {algorithm{}, l.capacity, l.period * l.unit, l.capacity};
+    }
     static int64_t full_recovery(const compiled_rule& l) noexcept { return l.period; }
 
     static bool advance(const compiled_rule&, rule_state&, int64_t /*now*/) noexcept {
@@ -79,6 +82,13 @@ struct versioned : kind_base {
     }
 
   protected:
+    /// Returns a bucket that starts with the tokens that `l` says.
+    static rule bucket_of(const compiled_rule& l, int64_t count, int64_t period,
+                          int64_t ticks) noexcept {
+        const auto made = rule{algorithm{}, count, period, l.capacity};
+        return l.initial == starts_full ? made : made.initially(l.capacity - l.initial / ticks);
+    }
+
     /// Makes the state that a new key has at `t`. Returns whether it must be stored.
     static bool start(const compiled_rule& l, rule_state& s, int64_t t) noexcept {
         s = {.t = t, .debt = std::max<int64_t>(l.initial, 0), .num = l.num, .capacity = l.marked};

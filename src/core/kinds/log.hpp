@@ -29,6 +29,11 @@ struct log : kind_base {
                 .counts_denied = r.counts_denied()};
     }
 
+    static rule rule_of(const compiled_rule& l) noexcept {
+        const auto made = kind_base::rule_of(l);
+        return l.counts_denied ? made.count_denied() : made;
+    }
+
     static int64_t wait_for(const compiled_rule&, const rule_state& s, int64_t /*amount*/,
                             int64_t now) noexcept {
         return until(s.capacity, now);

@@ -137,6 +137,10 @@ struct stepped : repaid_in_steps<Boundaries, true> {
                 .marked = r.capacity()};
     }
 
+    static rule rule_of(const compiled_rule& l) noexcept {
+        return base::bucket_of(l, l.count, l.period, 1);
+    }
+
     static int64_t full_recovery(const compiled_rule& l) noexcept {
         return ceil_div(l.full, l.count) * l.period;
     }

@@ -112,6 +112,12 @@ struct calendar : windowed<of_calendar> {
         made.calendar = r.unit();
         return made;
     }
+
+    static rule rule_of(const compiled_rule& l) noexcept {
+        using namespace std::chrono;
+        return colimit::calendar(l.capacity, l.calendar,
+                                 duration_cast<minutes>(microseconds{l.offset}));
+    }
 };
 
 } // namespace colimit::core::kinds

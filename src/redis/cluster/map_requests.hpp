@@ -41,18 +41,11 @@ class map_requests final : public requests {
     [[nodiscard]] bool wants_to_write() const noexcept override {
         return is_asked_ && awaited_ == 0;
     }
-    [[nodiscard]] bool has_backlog() const noexcept override { return false; }
     void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
     [[nodiscard]] bool expects_reply() const noexcept override { return awaited_ != 0; }
     [[nodiscard]] std::int64_t oldest_sent_at() const noexcept override { return sent_at_; }
     [[nodiscard]] std::optional<recovery> read_reply(const resp::decoder& reply,
                                                      std::string_view bytes) override;
-    // It has no deadlines: `map_refresh` gives up a node that is late.
-    [[nodiscard]] std::optional<std::int64_t> next_deadline() const noexcept override {
-        return std::nullopt;
-    }
-    bool expire(std::int64_t /*now*/, errc /*unsent*/) override { return false; }
-    bool expire_unsent(std::int64_t /*now*/) override { return false; }
     [[nodiscard]] bool has_ended() const noexcept override { return answer_.has_value(); }
 
   private:

@@ -8,6 +8,7 @@
 #include <colimit/error.hpp>
 #include <redis/protocol/reply_error.hpp>
 #include <redis/protocol/resp.hpp>
+#include <redis/protocol/server_module.hpp>
 
 #include <boost/core/noncopyable.hpp>
 
@@ -20,7 +21,8 @@ namespace colimit::redis {
 
 /// The results of a handshake.
 struct server_facts {
-    bool is_cluster = false; ///< it is a node of a cluster
+    bool is_cluster = false;                           ///< it is a node of a cluster
+    module_state server_module = module_state::absent; ///< `absent` also if it is not to be used
     // For transactions:
     /// The first part of the names of this connection's events, unique in all runs of all servers:
     /// the server's run id, or the time of the handshake if INFO is not allowed, and the client id.
@@ -43,7 +45,7 @@ class requests : boost::noncopyable {
 
     [[nodiscard]] virtual bool wants_to_write() const noexcept = 0;
     /// Returns whether more than one batch waits: the server can get work as soon as it replies.
-    [[nodiscard]] virtual bool has_backlog() const noexcept = 0;
+    [[nodiscard]] virtual bool has_backlog() const noexcept { return false; }
     /// Appends the requests that may be in flight now; `stream_position` is the position of the
     /// first byte appended, and `now` not after it is sent. If it throws (bad_alloc), calls count
     /// as sent only if lose_connection says so.
@@ -61,14 +63,17 @@ class requests : boost::noncopyable {
     /// Reads a message that is not a reply.
     virtual void read_push(const resp::decoder& /*message*/, std::string_view /*bytes*/) {}
 
-    /// Returns the earliest deadline.
-    [[nodiscard]] virtual std::optional<std::int64_t> next_deadline() const noexcept = 0;
+    /// Returns the earliest deadline; nullopt if there is none, as for requests that leave it to
+    /// the connection to give up a server.
+    [[nodiscard]] virtual std::optional<std::int64_t> next_deadline() const noexcept {
+        return std::nullopt;
+    }
     /// Ends the calls whose deadline is at or before `now`: with `unsent` if they were not encoded,
     /// and as `errc::outcome_unknown` if they may have been sent. Returns whether there were any.
-    virtual bool expire(std::int64_t now, errc unsent) = 0;
+    virtual bool expire(std::int64_t /*now*/, errc /*unsent*/) { return false; }
     /// Ends with `errc::deadline_exceeded` only those of them that were not encoded, so that a call
     /// whose deadline has passed is never sent. Returns whether there were any.
-    virtual bool expire_unsent(std::int64_t now) = 0;
+    virtual bool expire_unsent(std::int64_t /*now*/) { return false; }
     /// Returns whether calls have ended that the owner of the connection has not taken yet.
     [[nodiscard]] virtual bool has_ended() const noexcept = 0;
 };

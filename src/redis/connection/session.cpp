@@ -49,6 +49,8 @@ action session::start(std::int64_t now) {
 action session::connected() {
     authenticated_ = false;
     facts_.is_cluster = false;
+    facts_.server_module = module_state::absent;
+    withheld_.clear();
     state_ = session_state::handshake;
     connected_ = true;
     return action::send;
@@ -171,7 +173,7 @@ action session::wake(std::int64_t now) {
 
 /// Waits between half and all of the current pause; the next one will be twice as long.
 void session::pause(std::int64_t now, bool refused) {
-    const auto length = refused ? settings_.refused_pause : pause_;
+    const auto length = refused ? settings_.reconnect_delay_max : pause_;
     auto jitter = std::uniform_int_distribution<std::int64_t>{length - length / 2, length};
     due_ = now + jitter(random_);
     pause_ = std::min(2 * pause_, settings_.reconnect_delay_max);

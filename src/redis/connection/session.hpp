@@ -12,15 +12,17 @@
 // The handshake is sent in two writes: HELLO with the credentials and SELECT; then SCRIPT LOAD,
 // because a server disconnects clients that send more than 16 KB before they have authenticated. If
 // scripts are functions, the second write loads nothing, and its reply shows whether the server has
-// their library. If scripts are off, it is one write with the commands that transactions need: ECHO
-// (which a server that is loading its dataset refuses, like a call), CLIENT ID, INFO server, TIME,
-// and the probe of the user's permissions. A Sentinel gets only HELLO. If the server does not know
-// HELLO, the handshake is repeated in RESP2; if it is loading its dataset, the handshake is
-// repeated later, on the same connection.
+// their library. The first write also asks for the server module; if calls are executed by that,
+// there is no second one. If scripts are off, it is one write with the commands that transactions
+// need: ECHO (which a server that is loading its dataset refuses, like a call), CLIENT ID, INFO
+// server, TIME, and the probe of the user's permissions. A Sentinel gets only HELLO. If the server
+// does not know HELLO, the handshake is repeated in RESP2; if it is loading its dataset, the
+// handshake is repeated later, on the same connection.
 
 #pragma once
 
 #include <colimit/error.hpp>
+#include <colimit/module_use.hpp>
 #include <redis/connection/login.hpp>
 #include <redis/connection/requests.hpp>
 #include <redis/connection/transaction_probe.hpp>
@@ -54,21 +56,21 @@ enum class server_role : std::uint8_t {
 
 struct session_settings {
     server_role role = server_role::any;
-    std::string user;
-    std::string password;
+    std::string user = {};
+    std::string password = {};
     std::function<credentials()> credentials_source = {}; ///< replaces user and password if given
     int database = 0;
     std::string probe_key = {}; ///< a key with the prefix, of no policy, for testing permissions
     int protocol = 3;
     bool transactions = false; ///< load no script, and test the commands that transactions need
     script_command command = script_command::evalsha; ///< what runs scripts; fcall: load none
+    module_use server_module = module_use::never;     ///< whether that executes calls
     bool executes_calls = true; ///< else no script is loaded, and no permission tested
     std::int64_t connect_timeout = 1'000'000; ///< microseconds, as the following
     std::int64_t reconnect_delay_min = 10'000;
-    std::int64_t reconnect_delay_max = 250'000;
-    std::int64_t refused_pause = 1'000'000; ///< after a server that is full or rejects this client
-    bool plain_tcp = false;                 ///< the port may expect TLS
-    std::uint32_t seed = 1;                 ///< of the jitter
+    std::int64_t reconnect_delay_max = 1'500'000; ///< also after each refusal of this client
+    bool plain_tcp = false;                       ///< the port may expect TLS
+    std::uint32_t seed = 1;                       ///< of the jitter
 };
 
 enum class session_state : std::uint8_t { idle, connecting, handshake, ready, waiting, closed };
@@ -187,19 +189,26 @@ class session {
         info,
         time,
         permissions,
-        trial
+        trial,
+        server_module
     };
 
     void expect(step s) noexcept {
         BOOST_ASSERT(step_count_ < steps_.size());
         steps_[step_count_++] = s;
     }
+    [[nodiscard]] bool runs_scripts() const noexcept {
+        return !settings_.transactions && settings_.executes_calls;
+    }
     /// Returns whether scripts are loaded after the first part of the handshake.
     [[nodiscard]] bool has_second_part() const noexcept {
-        return !settings_.transactions && settings_.executes_calls;
+        return runs_scripts() && facts_.server_module != module_state::usable;
     }
     void append_queries(std::string& out);
     void append_script_loads(std::string& out);
+    void ask_for_module(std::string& out);
+    void read_module(const resp::decoder& reply, std::string_view bytes);
+    void use_module() noexcept;
     void report_refusal(const reply_error& meaning, std::string_view text);
     void record_error(step s, std::string_view text);
     [[nodiscard]] bool has_connection() const noexcept {
@@ -207,7 +216,8 @@ class session {
     }
     void forget_server() noexcept;
     void record_permission_error(std::string_view text);
-    void refuse_server(std::string_view reason);
+    void refuse_server(std::string_view reason) { refuse(errc::bad_reply, reason); }
+    void refuse(errc code, std::string_view reason, std::string_view received = {});
     void read_permissions(const resp::decoder& reply, std::string_view bytes);
     void read_trial(std::string_view error);
     void end_probe(std::string_view refusal, std::string_view error);
@@ -232,6 +242,7 @@ class session {
     bool was_ready_ = false;
     bool writes_failed_ = false; ///< the server of the previous connection was read-only
     std::string denied_;
+    std::string withheld_; ///< the error with which the server has withheld the module
     session_settings settings_;
     login login_;
     session_state state_ = session_state::idle;
@@ -239,7 +250,8 @@ class session {
     int protocol_;
     bool authenticated_ = false; ///< the first part of the handshake was accepted
     bool connected_ = false;     ///< also while waiting for a server that is loading its dataset
-    /// Expected replies: HELLO or AUTH, SELECT, ROLE, four facts about the server, and the probe.
+    /// Expected replies: HELLO or AUTH, SELECT, ROLE, four facts about the server, and the probe;
+    /// or fewer.
     std::array<step, 7 + transaction_probe::commands> steps_{};
     std::size_t step_count_ = 0;
     std::size_t steps_done_ = 0;

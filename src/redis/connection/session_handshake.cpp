@@ -93,6 +93,7 @@ void session::append_handshake(std::string& out) {
         resp::append_command(out, {"INFO", "server"});
         expect(step::info);
     }
+    ask_for_module(out);
 }
 
 void session::append_script_loads(std::string& out) {
@@ -190,6 +191,9 @@ void session::record_error(step s, std::string_view text) {
     }
     if (result_ == handshake_result::old_server)
         return; // the commands after HELLO were not meant for such a server
+    // A user who may only run the module's commands waits until the server accepts writes.
+    if (authenticated_ && !withheld_.empty() && is_refusal(classify(text).code))
+        text = withheld_;
     const auto meaning = classify(text);
     const auto is_cluster = facts_.is_cluster || settings_.role == server_role::node;
     if (s == step::select && is_cluster && meaning.code == errc::server_error)
@@ -274,6 +278,8 @@ action session::read_reply(const resp::decoder& reply, std::string_view bytes, s
                  : read_permissions(reply, bytes);
     else if (s == step::trial)
         read_trial(is_error ? reply.text(first, bytes) : std::string_view{});
+    else if (s == step::server_module)
+        read_module(reply, bytes);
     else if (is_error)
         record_error(s, reply.text(first, bytes));
     else if (!record_fact(s, reply, bytes, now))
@@ -281,11 +287,11 @@ action session::read_reply(const resp::decoder& reply, std::string_view bytes, s
     return steps_done_ == step_count_ ? end_handshake(now) : action::nothing;
 }
 
-/// Ends the handshake with a server of another kind than the address says.
-void session::refuse_server(std::string_view reason) {
-    report(errc::bad_reply, reason);
+/// Ends the handshake with a server that limiter and configuration do not suit.
+void session::refuse(errc code, std::string_view reason, std::string_view received) {
+    report(code, reason, received);
     result_ = handshake_result::refused;
-    error_ = errc::bad_reply;
+    error_ = code;
     refusal_ = recovery::reconnect_late;
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using core::verb;
 
-enum class action : std::uint8_t {
+enum class log_step : std::uint8_t {
     trim,           ///< remove events that no rule covers
     remove_newest,  ///< remove the newest `cost` events, for refund
     clear,          ///< remove everything, for reset
@@ -33,7 +33,7 @@ enum class action : std::uint8_t {
 };
 
 struct step {
-    action what;
+    log_step what;
     std::uint8_t rule = 0;
 };
 
@@ -43,8 +43,8 @@ using steps = boost::container::static_vector<step, 3 * limits::max_rules_per_po
     auto all = steps{};
     if (!c.rules().has_log)
         return all;
-    const auto add = [&all](action what) { all.push_back({what}); };
-    const auto add_each = [&](action what) {
+    const auto add = [&all](log_step what) { all.push_back({what}); };
+    const auto add_each = [&](log_step what) {
         for (std::size_t i = 0; i < c.rules().size; ++i)
             if (core::is_log(c.rules().limits[i]))
                 all.push_back({what, static_cast<std::uint8_t>(i)});
@@ -53,29 +53,29 @@ using steps = boost::container::static_vector<step, 3 * limits::max_rules_per_po
     const auto records = c.tokens != 0;
     const auto caps = records && c.rules().counts_denied;
     if (v == verb::reset) {
-        add(action::clear);
+        add(log_step::clear);
         return all;
     }
     if (records || v == verb::refund)
-        add(action::trim);
+        add(log_step::trim);
     if (v == verb::refund && c.request.cost != 0)
-        add(action::remove_newest);
+        add(log_step::remove_newest);
     if (v == verb::charge && records)
-        add(action::record);
+        add(log_step::record);
     if (v == verb::charge && caps)
-        add(action::cap);
-    add(action::newest);
-    add_each(action::oldest_counted);
+        add(log_step::cap);
+    add(log_step::newest);
+    add_each(log_step::oldest_counted);
     if (v == verb::allow && records)
-        add(action::record);
+        add(log_step::record);
     if (v == verb::allow && caps)
-        add_each(action::oldest_afterwards);
-    add_each(action::count);
+        add_each(log_step::oldest_afterwards);
+    add_each(log_step::count);
     if (v == verb::allow && caps)
-        add(action::cap);
+        add(log_step::cap);
     if (records) {
-        add(action::ttl);
-        add(action::expire);
+        add(log_step::ttl);
+        add(log_step::expire);
     }
     return all;
 }
@@ -129,30 +129,30 @@ void append_record(std::string& out, const transaction_call& c) {
 
 void append_step(std::string& out, const transaction_call& c, step s) {
     switch (s.what) {
-    case action::trim:
+    case log_step::trim:
         begin_command(out, 4, "ZREMRANGEBYSCORE", c);
         resp::append_bulk(out, "-inf");
         return append_integer(out, c.earliest - core::log_period(c.rules()) - c.grace);
-    case action::remove_newest:
+    case log_step::remove_newest:
         return append_rank_removal(out, c, -c.request.cost, -1);
-    case action::clear: // not DEL, which would also delete a key of another type
+    case log_step::clear: // not DEL, which would also delete a key of another type
         return append_rank_removal(out, c, 0, -1);
-    case action::newest:
+    case log_step::newest:
         return append_event_query(out, c, 0);
-    case action::oldest_counted:
-    case action::oldest_afterwards:
+    case log_step::oldest_counted:
+    case log_step::oldest_afterwards:
         return append_event_query(out, c, rank_of_oldest_counted(c, s.rule));
-    case action::record:
+    case log_step::record:
         return append_record(out, c);
-    case action::count:
+    case log_step::count:
         begin_command(out, 4, "ZCOUNT", c);
         append_integer(out, "(", c.earliest - c.rules().limits[s.rule].period);
         return resp::append_bulk(out, "+inf");
-    case action::cap:
+    case log_step::cap:
         return append_rank_removal(out, c, 0, -core::log_capacity(c.rules()) - 1);
-    case action::ttl:
+    case log_step::ttl:
         return begin_command(out, 2, "PTTL", c);
-    case action::expire:
+    case log_step::expire:
         begin_command(out, 3, "PEXPIRE", c);
         return append_integer(out, ttl_of(c));
     }
@@ -184,21 +184,21 @@ void append_step(std::string& out, const transaction_call& c, step s) {
         from.note(classify(from.text(first)));
         return true;
     }
-    auto* const time = s.what == action::newest              ? &f.newest
-                       : s.what == action::oldest_counted    ? &f.oldest_counted[s.rule]
-                       : s.what == action::oldest_afterwards ? &f.oldest_afterwards[s.rule]
-                                                             : nullptr;
+    auto* const time = s.what == log_step::newest              ? &f.newest
+                       : s.what == log_step::oldest_counted    ? &f.oldest_counted[s.rule]
+                       : s.what == log_step::oldest_afterwards ? &f.oldest_afterwards[s.rule]
+                                                               : nullptr;
     if (time != nullptr) {
         const auto score = score_of(from, element);
         *time = score.value_or(0);
         return score.has_value();
     }
-    if (s.what == action::count)
+    if (s.what == log_step::count)
         f.counts[s.rule] = first.integer;
-    else if (s.what == action::ttl)
+    else if (s.what == log_step::ttl)
         f.ttl = first.integer;
-    f.recorded = f.recorded || s.what == action::record;
-    f.expires = f.expires || (s.what == action::expire && first.integer == 1);
+    f.recorded = f.recorded || s.what == log_step::record;
+    f.expires = f.expires || (s.what == log_step::expire && first.integer == 1);
     return first.kind == resp::kind::integer;
 }
 

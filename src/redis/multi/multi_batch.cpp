@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t events_per_write = 1024;
 
 /// The usual size of a key's whole name: a longer one costs an allocation, once.
-constexpr std::size_t usual_key_bytes = 128;
+constexpr std::size_t usual_name_bytes = 128;
 
 [[nodiscard]] bool is_error(const resp::decoder& reply) noexcept {
     return resp::is_error(reply.first().kind);
@@ -35,7 +35,7 @@ constexpr std::size_t usual_key_bytes = 128;
 multi_batch::multi_batch(std::size_t most_calls, key_tags tags)
     : tags_(tags), most_calls_(most_calls) {
     calls_.reserve(most_calls_);
-    keys_.reserve(most_calls_ * usual_key_bytes);
+    keys_.reserve(most_calls_ * usual_name_bytes);
 }
 
 void multi_batch::start(std::uint64_t nonce) {

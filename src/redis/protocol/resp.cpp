@@ -135,7 +135,8 @@ bool decoder::take_bulk(std::string_view bytes, kind k) {
         return append(kind::null, at_ + 1, 0, 0) && end_value(end);
     if (size < 0)
         return fail(at_ + 1, "a negative length");
-    const auto is_long = size > static_cast<std::int64_t>(bulk_bytes);
+    const auto most = k == kind::bulk ? bounds_.bulk : bulk_bytes;
+    const auto is_long = size > static_cast<std::int64_t>(most);
     if (is_long && (k != kind::bulk || long_bulks_ == long_bulks::malformed))
         return fail(at_ + 1, "a bulk string longer than 64 KiB");
     if (size < 4 && k == kind::verbatim)

@@ -32,7 +32,8 @@ namespace colimit::redis::resp {
 inline constexpr std::size_t line_bytes = std::size_t{4} * 1024;
 
 /// The longest bulk string, bulk error or verbatim string, in bytes. The state of one key has at
-/// most a few hundred bytes, INFO a few thousand.
+/// most a few hundred bytes, INFO a few thousand. A decoder for documents may have a larger bound
+/// for bulk strings.
 inline constexpr std::size_t bulk_bytes = std::size_t{64} * 1024;
 
 /// Nested containers, including attributes. Replies of scripts have 2, CLUSTER SLOTS has 4.
@@ -49,6 +50,7 @@ inline constexpr std::size_t reply_bytes = std::size_t{1024} * 1024;
 struct reply_bounds {
     std::size_t nodes = reply_nodes;
     std::size_t bytes = reply_bytes; ///< below 4 GiB
+    std::size_t bulk = bulk_bytes;   ///< of one bulk string; less than `bytes`
 };
 
 enum class kind : std::uint8_t {
@@ -94,7 +96,7 @@ class decoder {
   public:
     decoder() = default;
 
-    /// How bulk strings longer than `bulk_bytes` are handled.
+    /// How bulk strings longer than `reply_bounds::bulk` are handled.
     enum class long_bulks : std::uint8_t {
         malformed,
         empty, ///< their bytes are skipped, see `surplus`

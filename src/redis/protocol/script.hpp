@@ -18,6 +18,7 @@ struct script {
     // one may be called on a server over its `maxmemory`, and does what the script does there.
     std::string_view function;
     std::string_view function_if_full;
+    std::string_view module_command; // of the server module, which has none for `permissions`
 };
 
 extern const script check_script;
@@ -33,10 +34,11 @@ enum class script_command : std::uint8_t {
     eval,          ///< with its text
     fcall,         ///< as a function of the library
     fcall_if_full, ///< the same on a server over its `maxmemory`
+    server_module, ///< as a command of the server module
 };
 
-/// Returns the form in which a call is repeated that the server has rejected in the first form, as
-/// it has forgotten the script or is over its `maxmemory`.
+/// Returns the form in which a call is repeated that the server has rejected in the first form
+/// without the module, as it has forgotten the script or is over its `maxmemory`.
 [[nodiscard]] constexpr script_command second_form(script_command first) noexcept {
     return first == script_command::evalsha ? script_command::eval : script_command::fcall_if_full;
 }
@@ -44,7 +46,7 @@ enum class script_command : std::uint8_t {
 /// The beginning of a command that runs a script.
 struct script_words {
     std::string_view command;
-    std::string_view script;
+    std::string_view script; ///< empty if the command is the script
 };
 
 [[nodiscard]] constexpr script_words words_of(script_command how, const script& s) noexcept {
@@ -55,6 +57,8 @@ struct script_words {
         return {"EVAL", s.body};
     case script_command::fcall:
         return {"FCALL", s.function};
+    case script_command::server_module:
+        return {s.module_command, {}};
     case script_command::fcall_if_full:
         break;
     }

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <colimit/module_use.hpp>
 #include <redis/protocol/key_tags.hpp>
 #include <redis/protocol/script.hpp>
 #include <redis/queue/call_queue.hpp>
@@ -31,6 +32,7 @@ struct queue_settings {
     std::int64_t minimum_ttl_ms = 0;
     std::uint64_t first_nonce = 1;
     script_command command = script_command::evalsha; ///< with scripts: what runs them
+    module_use server_module = module_use::never;     ///< with scripts: whether it runs them
     /// Whether a batch may only have keys of one group, before any server has said so.
     bool is_cluster = false;
     /// Whether calls that were rejected because the server is read-only wait for the next

@@ -31,6 +31,7 @@ struct batch_counters {
     std::uint64_t merged = 0;
     std::uint64_t script_loads = 0;
     std::uint64_t scripts_loaded = 0; ///< of these, the ones that the server has loaded
+    std::uint64_t module_calls = 0;   ///< of `calls`, those that were sent to the server module
 
     void add(std::uint64_t more_keys, std::uint64_t more_calls) noexcept {
         ++batches;
@@ -73,6 +74,8 @@ class call_queue : public requests {
     /// Returns whether a batch has become full since the last `write`, so that waiting longer gains
     /// nothing.
     [[nodiscard]] virtual bool is_full() const noexcept = 0;
+    /// Returns whether the server module executes calls that are sent now.
+    [[nodiscard]] virtual bool uses_module() const noexcept { return false; }
     /// Ends all calls.
     virtual void fail_all(error_code why) = 0;
 

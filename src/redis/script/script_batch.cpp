@@ -26,8 +26,8 @@ constexpr std::size_t most_fact_bytes = std::size_t{32} * 1024;
 
 } // namespace
 
-/// The largest size of a key's name: prefix, tag, policy, family and key.
-static_assert(4 * limits::max_name_length + limits::plain_key_bytes < UINT16_MAX);
+/// The largest position of a family in a key's name: after prefix, tag and policy.
+static_assert(3 * limits::max_name_length < UINT16_MAX);
 
 script_batch::script_batch(std::size_t most_keys, key_tags tags)
     : tags_(tags), index_(std::bit_ceil(4 * std::max(most_keys, limits::max_checks))),
@@ -88,7 +88,9 @@ std::size_t script_batch::slot_of(std::uint64_t hash, IsRight is_right) const no
 bool script_batch::has(const policy_pointer& policy, std::int64_t clock, std::string_view key,
                        std::uint64_t hash) const noexcept {
     return is_for(policy, clock) && index_[slot_of(hash, [&](const entry& e) {
-                                        return is_field(key_bytes(e).substr(e.family_at), key);
+                                        const auto name = key_bytes(e).substr(e.family_at);
+                                        return policy->compiled.has_bare_keys ? name == key
+                                                                              : is_field(name, key);
                                     })] != no_entry;
 }
 
@@ -105,7 +107,7 @@ std::uint32_t script_batch::find_or_append(std::uint64_t hash, std::size_t group
     }
     entries_.push_back({.hash = hash,
                         .offset = static_cast<std::uint32_t>(keys_.size() - scratch_.size() - 2),
-                        .size = static_cast<std::uint16_t>(scratch_.size()),
+                        .size = static_cast<std::uint32_t>(scratch_.size()),
                         .family_at = static_cast<std::uint16_t>(family_at_),
                         .group = static_cast<std::uint16_t>(group)});
     return index_[slot] = static_cast<std::uint32_t>(entries_.size() - 1);
@@ -115,6 +117,11 @@ std::uint32_t script_batch::find_or_append(std::uint64_t hash, std::size_t group
 void script_batch::make_key(std::string_view prefix, const detail::policy_data& p,
                             std::string_view key, std::size_t group) {
     scratch_.clear();
+    if (p.compiled.has_bare_keys) {
+        scratch_.append(key);
+        family_at_ = 0;
+        return;
+    }
     if (p.compiled.packed) {
         if (entries_.empty())
             prefix_ = p.prefix(prefix);

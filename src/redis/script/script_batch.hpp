@@ -109,7 +109,6 @@ class script_batch final : public batch_of<script_call> {
 
     /// Appends the command that runs the script, with SCRIPT LOAD before it if that is EVAL, then
     /// ASKING if `asking`.
-    /// @param how its first form
     void encode(std::string& out, std::string_view min_key_ttl,
                 script_command how = script_command::evalsha);
 
@@ -141,10 +140,14 @@ class script_batch final : public batch_of<script_call> {
     };
     std::optional<key_failure> failure;
 
-    std::uint32_t replies_before = 0; ///< of SCRIPT LOAD, and of ASKING after it
-    bool in_second_form = false;      ///< the server has rejected the first one
-    bool asking = false;              ///< the node serves its keys only after ASKING
-    std::size_t redirections = 0;     ///< to other nodes, since it was made or has waited
+    /// The replies to other commands before it: to the question for the module, to SCRIPT LOAD, and
+    /// to ASKING, in this order.
+    std::uint32_t replies_before = 0;
+    bool asks_for_module = false;                  ///< of these, the first one is that
+    script_command form = script_command::evalsha; ///< in which it was encoded
+    bool in_second_form = false;  ///< the server has rejected the first one without the module
+    bool asking = false;          ///< the node serves its keys only after ASKING
+    std::size_t redirections = 0; ///< to other nodes, since it was made or has waited
 
   private:
     /// The value for no entry, and for no next call.
@@ -153,7 +156,7 @@ class script_batch final : public batch_of<script_call> {
     struct entry { // one key
         std::uint64_t hash;
         std::uint32_t offset; ///< of its bytes in keys_
-        std::uint16_t size;
+        std::uint32_t size;
         std::uint16_t family_at; ///< the position of families in its bytes
         std::uint16_t group;
         std::uint32_t first_call = no_entry;

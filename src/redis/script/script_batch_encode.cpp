@@ -174,7 +174,7 @@ void script_batch::encode(std::string& out, std::string_view min_key_ttl, script
         scratch_.reserve(members_.capacity() + calls_.capacity() * call_bytes);
     order_keys();
     sent_ = append_calls(scratch_);
-    const auto form = in_second_form ? second_form(how) : how;
+    form = how;
     if (form == script_command::eval)
         resp::append_command(out, {"SCRIPT", "LOAD", run.body});
     if (asking)
@@ -185,10 +185,12 @@ void script_batch::encode(std::string& out, std::string_view min_key_ttl, script
         keys += keys_of(*p);
         policies += p->wire;
     }
-    resp::append_array(out, keys + 8U + (is_joint() ? 1U : is_packed() ? 1U + sent_.keys : 0U));
     const auto words = words_of(form, run);
+    const auto fixed = words.script.empty() ? 7U : 8U;
+    resp::append_array(out, keys + fixed + (is_joint() ? 1U : is_packed() ? 1U + sent_.keys : 0U));
     resp::append_bulk(out, words.command);
-    resp::append_bulk(out, words.script);
+    if (!words.script.empty())
+        resp::append_bulk(out, words.script);
     resp::append_bulk(out, detail::decimal{keys});
     is_packed() ? append_shards(out) : policy_->filter ? append_bitmaps(out) : append_keys(out);
     resp::append_bulk(out, is_joint() ? policies : policy_->wire);

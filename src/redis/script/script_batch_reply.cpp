@@ -5,6 +5,7 @@
 // if the counts differ, no call gets a decision.
 
 #include <core/rule_kind.hpp>
+#include <core/state_encoding.hpp>
 #include <core/verb_traits.hpp>
 #include <redis/protocol/known_replies.hpp>
 #include <redis/script/script_batch.hpp>
@@ -74,7 +75,7 @@ struct script_batch::reply_cursor {
 /// Returns false if the facts are not valid.
 bool script_batch::decide(const entry& e, std::optional<std::string_view> value, answers& from) {
     const auto& rules = policy_->compiled;
-    auto state = decode_value(rules, value);
+    auto state = core::decode_value(rules, value);
     decision withdrawn;
     for (auto i = e.first_call; i != no_entry; i = calls_[i].next) {
         auto& c = calls_[i];
@@ -118,7 +119,7 @@ bool script_batch::decide_ids(const entry& e, answers& from) {
 bool script_batch::keep_value(std::size_t check, std::optional<std::string_view> value,
                               answers& from) {
     const auto& rules = joint_[check]->compiled;
-    check_states_[check] = decode_value(rules, value);
+    check_states_[check] = core::decode_value(rules, value);
     return from.take_facts(rules, check_states_[check]);
 }
 

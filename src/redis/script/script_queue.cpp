@@ -25,7 +25,7 @@ constexpr std::size_t most_searched = 8;
 
 script_queue::script_queue(queue_settings settings)
     : batch_queue(std::move(settings)), minimum_ttl_(std::to_string(settings_.minimum_ttl_ms)),
-      is_cluster_(settings_.is_cluster) {}
+      module_(settings_.server_module), is_cluster_(settings_.is_cluster) {}
 
 /// Returns the newest of the last waiting batches that has the key, if it takes a call: popular
 /// keys are requested again long before their batch is sent. Never an earlier one, as that would
@@ -61,6 +61,8 @@ void script_queue::close_to_calls(const script_batch& b) {
 
 error_code script_queue::submit(detail::operation& op, std::string_view key,
                                 const policy_pointer& policy) {
+    if (is_cluster_ && policy->compiled.has_bare_keys)
+        return detail::error_of(detail::fault::bare_keys);
     return take(op, 1, [&] {
         auto* joined = waiting_with(policy, op.request.now, key);
         if (joined == nullptr)
@@ -77,6 +79,7 @@ error_code script_queue::submit(detail::operation& op, std::string_view key,
 /// A node of a cluster accepts only keys of one hash slot per script call. Batches that waited
 /// before that was known are divided.
 void script_queue::begin_connection(const server_facts& server) {
+    module_.begin_connection(server.server_module);
     is_cluster_ = server.is_cluster || settings_.is_cluster;
     if (is_cluster_ && !settings_.is_cluster)
         regroup();
@@ -112,6 +115,11 @@ error_code script_queue::submit_checks(detail::operation& op) {
     const auto group_of = [this](const check_item& c) { return settings_.tags.of(c.key); };
     const auto group = group_of(op.checks.front());
     const auto is_elsewhere = [&](const check_item& c) { return group_of(c) != group; };
+    const auto has_bare_keys = [](const check_item& c) {
+        return detail::access::data(c.policy)->compiled.has_bare_keys;
+    };
+    if (is_cluster_ && std::ranges::any_of(op.checks, has_bare_keys))
+        return detail::error_of(detail::fault::bare_keys);
     if (is_cluster_ && std::ranges::any_of(op.checks, is_elsewhere))
         return detail::error_of(detail::fault::checks_slots);
     return take(op, op.checks.size(), [&] {
@@ -132,14 +140,26 @@ error_code script_queue::submit_checks(detail::operation& op) {
 void script_queue::write(std::string& out, std::uint64_t stream_position, std::int64_t now) {
     is_full_ = false;
     send_waiting(out, stream_position - out.size(), now, 0, [&](script_batch& b) {
-        const auto loads = b.in_second_form && settings_.command == script_command::evalsha;
-        b.replies_before = (loads ? 1U : 0U) + (b.asking ? 1U : 0U);
-        b.encode(out, minimum_ttl_, settings_.command);
+        const auto form = form_of(b);
+        const auto loads = form == script_command::eval;
+        b.asks_for_module = module_.takes_question(now);
+        b.replies_before = (b.asks_for_module ? 1U : 0U) + (loads ? 1U : 0U) + (b.asking ? 1U : 0U);
+        if (b.asks_for_module)
+            append_module_question(out);
+        b.encode(out, minimum_ttl_, form);
         const auto& sent = b.sent();
         counted.add(sent.keys, sent.calls);
         counted.merged += sent.calls - sent.entries;
         counted.script_loads += loads ? 1U : 0U;
+        counted.module_calls += form == script_command::server_module ? sent.calls : 0U;
     });
+}
+
+script_command script_queue::form_of(const script_batch& b) const noexcept {
+    if (b.in_second_form)
+        return second_form(settings_.command);
+    const auto for_ids = b.policy()->filter.has_value();
+    return module_.is_used(for_ids) ? script_command::server_module : settings_.command;
 }
 
 /// Handles an error that only a node of a cluster sends, as not every handshake can detect a
@@ -216,6 +236,38 @@ void script_queue::move_batch(batches::iterator b, script_queue& to) noexcept {
     to.take_over(*this, waiting_, b);
 }
 
+/// Returns whether the server may execute a batch in its second form that it has not executed for
+/// this error.
+bool script_queue::may_be_repeated(const script_batch& b, std::string_view error) const {
+    switch (b.form) {
+    case script_command::evalsha:
+        return classify(error).recovery == recovery::resend_with_script;
+    case script_command::fcall:
+        return error.starts_with("OOM ");
+    default:
+        return false;
+    }
+}
+
+/// Handles an error for which the server has not executed the first batch in flight, as it lacks
+/// the module, or the user the permission: the batch is repeated without the module or, if that is
+/// required, with the next connection, whose handshake says what is missing. A permission that is
+/// missing is reported although no call fails. Returns nullopt for other errors.
+std::optional<recovery> script_queue::leave_module(std::string_view error) {
+    const auto& b = in_flight_.front();
+    const auto is_denied = is_command_denial(error) && !module_.is_required();
+    if (b.form != script_command::server_module || !(is_denied || is_module_missing(error)))
+        return std::nullopt;
+    const auto for_ids = b.policy()->filter.has_value();
+    if (is_denied)
+        report({.code = errc::auth_failed, .phase = phase::script, .text = error});
+    return_head();
+    if (module_.is_required())
+        return recovery::leave_unloaded;
+    module_.lose(for_ids, is_denied);
+    return recovery::resend_with_script;
+}
+
 recovery script_queue::fail_head(std::string_view text) {
     const auto meaning = classify(text);
     auto& b = in_flight_.front();
@@ -227,10 +279,9 @@ recovery script_queue::fail_head(std::string_view text) {
         return_head();
         return recovery::leave_unloaded;
     }
-    const auto may_be_repeated = settings_.command == script_command::evalsha
-                                     ? meaning.recovery == recovery::resend_with_script
-                                     : text.starts_with("OOM ");
-    if (may_be_repeated && !std::exchange(b.in_second_form, true)) {
+    if (const auto needs = leave_module(text))
+        return *needs;
+    if (may_be_repeated(b, text) && !std::exchange(b.in_second_form, true)) {
         return_head();
         return recovery::resend_with_script;
     }
@@ -247,16 +298,35 @@ recovery script_queue::fail_head(std::string_view text) {
     return meaning.recovery;
 }
 
+/// Reads the reply to the question for the module, to SCRIPT LOAD or to ASKING.
+void script_queue::read_reply_before(script_batch& b, const resp::decoder& reply,
+                                     std::string_view bytes) {
+    --b.replies_before;
+    if (!std::exchange(b.asks_for_module, false)) {
+        if (b.replies_before >= (b.asking ? 1U : 0U))
+            counted.scripts_loaded += resp::is_error(reply.first().kind) ? 0U : 1U;
+        return; // the reply to the script says what an error means
+    }
+    const auto answer = read_module_state(reply, bytes);
+    if (!module_.read_answer(answer))
+        return;
+    if (answer == module_state::incompatible)
+        report({.code = errc::invalid_config,
+                .phase = phase::script,
+                .text = incompatible_module(reply, bytes)});
+    if (answer == module_state::denied)
+        report({.code = errc::auth_failed,
+                .phase = phase::script,
+                .text = reply.text(reply.first(), bytes)});
+}
+
 std::optional<recovery> script_queue::read_reply_of(script_batch& head, const resp::decoder& reply,
                                                     std::string_view bytes) {
-    const auto is_error = resp::is_error(reply.first().kind);
     if (head.replies_before != 0) {
-        --head.replies_before;
-        if (head.replies_before >= (head.asking ? 1U : 0U))
-            counted.scripts_loaded += is_error ? 0U : 1U;
-        return recovery::keep; // the reply to the script says what an error means
+        read_reply_before(head, reply, bytes);
+        return recovery::keep;
     }
-    if (is_error)
+    if (resp::is_error(reply.first().kind))
         return fail_head(reply.text(reply.first(), bytes));
     const auto needs = head.read_reply(reply, bytes);
     if (!needs)

@@ -12,6 +12,10 @@
 // While `batches_in_flight` batches are in flight, the next one fills: so the size of batches
 // adapts to the load, and an idle limiter sends at once.
 //
+// A batch is sent in the form that its server takes when it is sent: as a command of the server
+// module, or by the script's digest or function; and if the server has not executed it, as it lacks
+// what that needs, again in another form.
+//
 // In a cluster each node has a queue, and batches move from one to another: those that wait, when
 // their keys have moved; and those in flight, when a node replies that it does not serve them.
 
@@ -19,6 +23,7 @@
 
 #include <redis/queue/batch_queue.hpp>
 #include <redis/script/batch_router.hpp>
+#include <redis/script/module_route.hpp>
 #include <redis/script/script_batch.hpp>
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -42,6 +47,7 @@ class script_queue final : public batch_queue<script_batch> {
     void begin_connection(const server_facts& server) override;
     [[nodiscard]] bool wants_to_write() const noexcept override { return may_send(); }
     [[nodiscard]] bool is_full() const noexcept override { return is_full_; }
+    [[nodiscard]] bool uses_module() const noexcept override { return module_.is_used(); }
     void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
     void lose_connection(std::uint64_t sent) override;
 
@@ -73,9 +79,14 @@ class script_queue final : public batch_queue<script_batch> {
     [[nodiscard]] bool learn_of_cluster(std::string_view text);
     [[nodiscard]] bool redirect_head(std::string_view error);
     void divide_head();
+    [[nodiscard]] script_command form_of(const script_batch& b) const noexcept;
+    [[nodiscard]] bool may_be_repeated(const script_batch& b, std::string_view error) const;
+    void read_reply_before(script_batch& b, const resp::decoder& reply, std::string_view bytes);
+    [[nodiscard]] std::optional<recovery> leave_module(std::string_view error);
     [[nodiscard]] recovery fail_head(std::string_view text);
 
     std::string minimum_ttl_;
+    module_route module_;
     batch_router* router_ = nullptr; ///< null: not a node of a cluster that the limiter knows
     bool is_cluster_;                ///< a batch may only have keys of one group
     /// The newest waiting batch of a policy, and of a group, that takes keys.

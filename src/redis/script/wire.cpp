@@ -4,6 +4,7 @@
 
 #include <base/bytes.hpp>
 #include <core/rule_kind.hpp>
+#include <core/state_encoding.hpp>
 #include <core/verb_traits.hpp>
 #include <redis/script/wire.hpp>
 
@@ -14,39 +15,9 @@
 namespace colimit::redis {
 namespace {
 
-constexpr std::size_t header_bytes = 8;
-constexpr std::size_t fixed_bytes = 20;  // tag, num and capacity
-constexpr std::size_t moving_bytes = 16; // t and debt
-constexpr std::size_t slot_bytes = fixed_bytes + moving_bytes;
-
+using core::read_whole;
 using detail::append_double;
 using detail::append_number;
-
-/// Reads a whole number from `least` to 2^53 - 1; all else (fractions, NaN, infinities) is invalid.
-[[nodiscard]] bool read_whole(const char* at, std::int64_t least, std::int64_t& out) noexcept {
-    const auto value = detail::read_number<double>(at);
-    const auto in_range = value >= static_cast<double>(least) &&
-                          value <= static_cast<double>(limits::max_exact_integer);
-    if (!in_range)
-        return false;
-    out = static_cast<std::int64_t>(value);
-    return static_cast<double>(out) == value;
-}
-
-/// Reads the rule's slot, if there is one: usually at its index, elsewhere after the policy's rules
-/// changed. If a corrupt value has a tag twice, the first one counts, as in the script. Returns
-/// false if its numbers are not a valid state.
-[[nodiscard]] bool read_slot_of(std::uint32_t tag, std::string_view value,
-                                core::rule_state& into) noexcept {
-    const auto slots = (value.size() - header_bytes) / slot_bytes;
-    const auto* fixed = value.data() + header_bytes;
-    const auto* moving = fixed + fixed_bytes * slots;
-    for (std::size_t i = 0; i < slots; ++i, fixed += fixed_bytes, moving += moving_bytes)
-        if (detail::read_number<std::uint32_t>(fixed) == tag)
-            return read_whole(moving, 0, into.t) && read_whole(moving + 8, 0, into.debt) &&
-                   read_whole(fixed + 4, 1, into.num) && read_whole(fixed + 12, 0, into.capacity);
-    return true;
-}
 
 /// Returns whether the script returns facts about the rule for each call.
 [[nodiscard]] bool has_facts(const core::compiled_rule& l) noexcept {
@@ -62,11 +33,6 @@ void append_lines(std::string& out, const core::bloom_shape& shape, std::uint32_
         append_number(out, static_cast<std::uint8_t>(std::string_view{digits}.size()));
         out.append(digits);
     }
-}
-
-[[nodiscard]] bool has_shape(std::string_view value) noexcept {
-    return value.size() > header_bytes && (value.size() - header_bytes) % slot_bytes == 0 &&
-           (value.size() - header_bytes) / slot_bytes <= core::max_slots + 1;
 }
 
 } // namespace
@@ -149,32 +115,6 @@ bool decode_facts(const core::compiled_policy& rules, std::string_view facts,
         }
     }
     return true;
-}
-
-core::key_state decode_value(const core::compiled_policy& rules,
-                             std::optional<std::string_view> value) noexcept {
-    auto state = core::key_state{};
-    if (!value)
-        return state;
-    state.exists = true;
-    const auto& only = rules.limits[0];
-    if (rules.packed && rules.slots == 1 && core::has_fixed_numbers(only.kind) &&
-        value->size() == moving_bytes) { // brief
-        auto& s = state.states[0];
-        const auto* at = value->data();
-        state.stale = !read_whole(at, 0, s.t) || !read_whole(at + 8, 0, s.debt);
-        s.num = only.num;
-        s.capacity = only.marked;
-    } else {
-        state.stale = !has_shape(*value) || !read_slot_of(block_tag, *value, state.block);
-        for (std::uint32_t i = 0; i < rules.slots && !state.stale; ++i)
-            state.stale = !read_slot_of(rules.limits[i].tag, *value, state.states[i]);
-    }
-    if (state.stale) {
-        state.states = {};
-        state.block = {};
-    }
-    return state;
 }
 
 } // namespace colimit::redis

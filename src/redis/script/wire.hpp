@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The encoding of data exchanged with the script: calls, values of keys, and policies
-// (core/policy_encoding.hpp). All numbers are little-endian; those of the arithmetic are doubles
-// (f64), which hold them exactly.
+// The encoding of calls and facts, which are exchanged with the script besides policies
+// (core/policy_encoding.hpp) and the values of keys (core/state_encoding.hpp). All numbers are
+// little-endian; those of the arithmetic are doubles (f64), which hold them exactly.
 //
 //   calls  for each run of equal calls   key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if
 //          the policy has a distinct rule  size:u16 and as many bytes of the member
@@ -12,14 +12,6 @@
 //          `filter_status`: then these are the first and the last byte of a part of the block, and
 //          no bits
 //   facts  for each call and each log or distinct rule  t debt num capacity (f64)
-//   value  expires:f64, then for each slot except logs  tag:u32 num:f64 capacity:f64  and, if
-//          the key is blocked, one more; then for each of them  t:f64 debt:f64
-//   brief  of one slot that is packed, unless it is a counter's: t:f64 debt:f64, where the head of
-//          the shard has tag, num and capacity
-//
-// A value of one rule has 44 bytes, the longest string that Redis stores in one allocation with its
-// header. `expires` is a time before which the server will not drop the key (0: unknown, or the
-// value is packed).
 
 #pragma once
 
@@ -30,15 +22,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace colimit::redis {
-
-/// The tag of the slot with the end of a key's block: FNV-1a of a family that no rule has.
-inline constexpr std::uint32_t block_tag = 0xee0c38eaU;
 
 /// Appends a call, made `times` times in a row, on the key with index `key` in the batch.
 void append_call(std::string& out, std::uint16_t key, std::uint16_t times,
@@ -86,9 +74,5 @@ void append_sample(std::string& out, const core::bloom_shape& shape);
 /// are not valid numbers.
 [[nodiscard]] bool decode_facts(const core::compiled_policy& rules, std::string_view facts,
                                 std::span<core::rule_state> states) noexcept;
-
-/// Decodes the value of a key, brief ones with the policy's numbers; nullopt: there is no key.
-[[nodiscard]] core::key_state decode_value(const core::compiled_policy& rules,
-                                           std::optional<std::string_view> value) noexcept;
 
 } // namespace colimit::redis

@@ -45,19 +45,12 @@ class sentinel_requests final : public requests {
     [[nodiscard]] bool wants_to_write() const noexcept override {
         return is_asked_ && awaited_.empty();
     }
-    [[nodiscard]] bool has_backlog() const noexcept override { return false; }
     void write(std::string& out, std::uint64_t stream_position, std::int64_t now) override;
     [[nodiscard]] bool expects_reply() const noexcept override { return !awaited_.empty(); }
     [[nodiscard]] std::int64_t oldest_sent_at() const noexcept override { return sent_at_; }
     [[nodiscard]] std::optional<recovery> read_reply(const resp::decoder& reply,
                                                      std::string_view bytes) override;
     void read_push(const resp::decoder& message, std::string_view bytes) override;
-    // It has no deadlines: a Sentinel that does not reply is left by its connection.
-    [[nodiscard]] std::optional<std::int64_t> next_deadline() const noexcept override {
-        return std::nullopt;
-    }
-    bool expire(std::int64_t /*now*/, errc /*unsent*/) override { return false; }
-    bool expire_unsent(std::int64_t /*now*/) override { return false; }
     /// The first statement of a connection does not count: a Sentinel that then closes it would be
     /// connected to again without pauses that grow.
     [[nodiscard]] bool has_ended() const noexcept override { return statement_ && answers_ > 1; }

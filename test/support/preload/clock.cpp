@@ -16,6 +16,7 @@
 namespace {
 
 constexpr std::int64_t microseconds_per_second = 1'000'000;
+constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 
 const volatile std::int64_t* offset = nullptr;
 
@@ -32,12 +33,22 @@ const volatile std::int64_t* offset = nullptr;
 
 } // namespace
 
+// The server module reads this clock.
+extern "C" int clock_gettime(clockid_t clock, timespec* into) noexcept {
+    const auto failed = ::syscall(SYS_clock_gettime, clock, into) != 0;
+    if (failed || clock != CLOCK_REALTIME || offset == nullptr)
+        return failed ? -1 : 0;
+    const auto ns = into->tv_nsec + *offset % microseconds_per_second * 1'000;
+    const auto carry = ns < 0 ? -1 : ns / nanoseconds_per_second;
+    into->tv_sec += *offset / microseconds_per_second + carry;
+    into->tv_nsec = ns - carry * nanoseconds_per_second;
+    return 0;
+}
+
 extern "C" int gettimeofday(timeval* into, void* /*zone*/) noexcept {
     auto now = timespec{};
-    ::syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
-    const auto us = now.tv_sec * microseconds_per_second + now.tv_nsec / 1'000 +
-                    (offset == nullptr ? 0 : *offset);
-    into->tv_sec = us / microseconds_per_second;
-    into->tv_usec = us % microseconds_per_second;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    into->tv_sec = now.tv_sec;
+    into->tv_usec = now.tv_nsec / 1'000;
     return 0;
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// An HTTP API that limits its clients, and a page that shows what the limits do. Try it with
+//
+//     http_server --policies example/http_server/policies.json
+//
+// and open http://127.0.0.1:8080/. Read first: `session::run`, which asks the middleware;
+// policies.json; `server`, which makes a limiter and ends in an orderly way.
+
+#include "server.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <iostream>
+#include <sys/resource.h>
+
+namespace {
+
+/// Each open page needs a descriptor, and the usual soft limit is 1024.
+std::size_t raise_descriptor_limit() {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    http_server::settings s;
+    CLI::App app{"An HTTP API that limits its clients, and a page that shows what the limits do.",
+                 "http_server"};
+    app.add_option("--policies", s.policies,
+                   "The document of policies; read again when it changes, and on SIGHUP")
+        ->type_name("FILE")
+        ->required();
+    app.add_flag(
+        "--policies-from-redis", s.reads_policies_from_redis,
+        "Use the document in the hash colimit:policies of --server; FILE is in force until "
+        "it exists");
+    constexpr auto max_port = 65535;
+    app.add_option("--port", s.port, "Where to listen; 0 for any free port")
+        ->check(CLI::Range(0, max_port))
+        ->capture_default_str();
+    app.add_option("--address", s.address, "The address to listen on; :: for all networks")
+        ->capture_default_str();
+    app.add_option("--server", s.store, "Where to count: memory:, redis://host:port, unix:/path")
+        ->type_name("ADDRESS")
+        ->capture_default_str();
+    app.add_flag("!--unlimited", s.is_limiting, "Limit nothing, to measure what limits cost");
+    CLI11_PARSE(app, argc, argv);
+
+    try {
+        constexpr std::size_t spare = 64; // descriptors for all else
+        s.max_connections =
+            std::min(s.max_connections, std::max(raise_descriptor_limit(), 2 * spare) - spare);
+        boost::asio::io_context context{1};
+        http_server::server server{context, s};
+        server.start();
+        std::cout << "listening on http://" << server.endpoint() << '/' << std::endl;
+        context.run();
+    } catch (const std::exception& e) {
+        std::cerr << "http_server: " << e.what() << '\n';
+        return 1;
+    }
+}

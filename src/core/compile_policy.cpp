@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Compiles a user's policy, or refuses it with the reason and the position of the rule.
+
+#include <core/algorithms.hpp>
+#include <core/compiled_policy.hpp>
+#include <core/rule_compiler.hpp>
+#include <core/rule_kind.hpp>
+
+namespace colimit::core {
+namespace {
+
+/// Returns the name of a rule in messages: `policy 'login', rule 2 'minute'`. Throws if its own
+/// name is not valid.
+[[nodiscard]] std::string describe_rule(std::string_view policy, std::span<const rule> rules,
+                                        std::size_t index) {
+    const auto where = position_of_rule(policy, rules, index);
+    const auto& r = rules[index];
+    check_name(r.name(), where + ": the name", r.name_fits(), errc::invalid_policy);
+    return where + " '" + std::string{r.name()} + "'";
+}
+
+/// Throws if the rule has a refinement that its algorithm does not have.
+void check_refinements(const std::string& where, const rule& r) {
+    const auto& kind = traits_of(r.kind());
+    const auto check = [&](bool is_given, std::string_view what, feature f) {
+        if (is_given && !kind.has(f))
+            refuse(where, std::string{what} + " is for " + std::string{owners_of(f)} +
+                              ", not for " + std::string{kind.name});
+    };
+    check(r.capacity() != r.count(), "burst", feature::refill);
+    check(r.refill() == refill::stepwise, "stepwise", feature::refill);
+    check(r.refill() == refill::aligned, "aligned", feature::refill);
+    check(r.has_initial(), "initially", feature::refill);
+    check(r.is_from_first(), "from_first", feature::from_first);
+    check(r.counts_denied(), "count_denied", feature::count_denied);
+}
+
+/// Returns the kind of a rule whose refinements are checked.
+[[nodiscard]] kind kind_of(const rule& r) noexcept {
+    if (r.refill() != refill::continuous)
+        return r.refill() == refill::stepwise ? kind::stepwise : kind::aligned;
+    return r.is_from_first() ? kind::from_first : traits_of(r.kind()).kind;
+}
+
+/// Throws if a rule has a log or a sketch, which cannot be packed.
+void check_packed(std::string_view policy, std::span<const rule> rules,
+                  const compiled_policy& made) {
+    for (std::uint32_t i = 0; i < made.size; ++i)
+        if (form_of(made.limits[i].kind) != state_form::numbers)
+            refuse(describe_rule(policy, rules, i),
+                   "a " + std::string{to_string(rules[i].kind())} + " cannot be packed");
+}
+
+/// Refuses a rule that would share the state of an earlier one.
+[[noreturn]] void refuse_same_tag(const std::string& where, const rule& earlier,
+                                  const rule& later) {
+    if (earlier.name() == later.name())
+        refuse(where, "another rule of this policy has this name; name them apart with "
+                      ".named(...)");
+    refuse(where, "its state cannot be told from that of rule '" + std::string{earlier.name()} +
+                      "', whose name happens to have the same 32-bit tag; choose another name");
+}
+
+} // namespace
+
+void check_name(std::string_view name, const std::string& what, bool fits, errc code) {
+    if (name.empty())
+        throw error{code, what + " is empty: 1 to 64 characters of [A-Za-z0-9_.-] are allowed"};
+    const auto bad = std::ranges::find_if_not(name, is_name_character);
+    if (bad != name.end())
+        throw error{code, what + ": character " + std::to_string(bad - name.begin() + 1) +
+                              " is not one of [A-Za-z0-9_.-]"};
+    if (!fits || name.size() > limits::max_name_length)
+        throw error{code, what + " is longer than 64 characters"};
+}
+
+std::string position_of_rule(std::string_view policy, std::span<const rule> rules,
+                             std::size_t index) {
+    const auto number = " " + std::to_string(index + 1);
+    if (policy.empty())
+        return "rule" + (rules.size() == 1 ? "" : number);
+    return "policy '" + std::string{policy} + "', rule" + number;
+}
+
+compiled_policy compile_policy(std::string_view policy_name, std::span<const rule> rules,
+                               const detail::policy_options& options) {
+    if (rules.empty() || rules.size() > limits::max_rules_per_policy)
+        refuse(policy_name.empty() ? "rules" : "policy '" + std::string{policy_name} + "'",
+               "must have 1 to 8 rules, has " + std::to_string(rules.size()));
+    auto made = compiled_policy{};
+    made.shadow = options.shadow;
+    for (const auto& r : rules) {
+        const auto where = describe_rule(policy_name, rules, made.size);
+        check_refinements(where, r);
+        auto l = compile_rule(where, kind_of(r), r);
+        l.tag = state_tag(family_of(l.kind), r.name());
+        l.shadow = r.is_shadow() || options.shadow;
+        for (std::uint32_t i = 0; i < made.size; ++i)
+            if (made.limits[i].tag == l.tag)
+                refuse_same_tag(where, rules[i], r);
+        append_rule(made, l);
+    }
+    if (options.prevent_duplicate != 0)
+        append_lockout(made, "policy '" + std::string{policy_name} + "'",
+                       options.prevent_duplicate);
+    if (options.storage == storage::shared_hash) {
+        check_packed(policy_name, rules, made);
+        pack(made);
+    }
+    return made;
+}
+
+} // namespace colimit::core

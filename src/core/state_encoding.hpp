@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The value of a key as bytes. All numbers are little-endian; those of the arithmetic are doubles
+// (f64), which hold them exactly.
+//
+//   value  expires:f64, then for each slot except logs  tag:u32 num:f64 capacity:f64  and, if
+//          the key is blocked, one more; then for each of them  t:f64 debt:f64
+//   brief  of one slot that is packed, unless it is a counter's: t:f64 debt:f64, where the head of
+//          the shard has tag, num and capacity
+//
+// A value of one rule has 44 bytes, the longest string that Redis stores in one allocation with its
+// header. `expires` is a time before which the server will not drop the key (0: unknown, or the
+// value is packed).
+
+#pragma once
+
+#include <core/compiled_policy.hpp>
+#include <core/state.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace colimit::core {
+
+/// The tag of the slot with the end of a key's block: FNV-1a of a family that no rule has.
+inline constexpr std::uint32_t block_tag = 0xee0c38eaU;
+
+inline constexpr std::size_t value_head_bytes = 8;
+inline constexpr std::size_t fixed_bytes = 20;  ///< tag, num and capacity
+inline constexpr std::size_t moving_bytes = 16; ///< t and debt, all of a brief value
+inline constexpr std::size_t value_slot_bytes = fixed_bytes + moving_bytes;
+/// All slots of a policy, and a block.
+inline constexpr std::size_t max_value_bytes =
+    value_head_bytes + (max_slots + 1) * value_slot_bytes;
+
+/// Reads a whole number (f64) from `least` to 2^53 - 1. Returns false for all else: fractions, NaN,
+/// infinities.
+[[nodiscard]] bool read_whole(const char* at, std::int64_t least, std::int64_t& out) noexcept;
+
+/// Decodes the value of a key, brief ones with the policy's numbers; nullopt: there is no key.
+[[nodiscard]] key_state decode_value(const compiled_policy& rules,
+                                     std::optional<std::string_view> value) noexcept;
+
+/// Returns whether a value has the policy's slots, and perhaps a block, and nothing else. The value
+/// of a key with a name of its own may have other slots, as the policy's rules may have changed.
+/// @param state that of the value
+[[nodiscard]] bool has_only_own_slots(const compiled_policy& rules, std::string_view value,
+                                      const key_state& state) noexcept;
+
+/// The value of a key, without memory from the heap.
+class encoded_value {
+  public:
+    /// @param state in the form to be stored, as `evaluate` leaves it
+    /// @param expires in microseconds since 1970
+    encoded_value(const compiled_policy& rules, const key_state& state,
+                  std::int64_t expires) noexcept;
+    encoded_value(const encoded_value&) = delete;
+    encoded_value& operator=(const encoded_value&) = delete;
+
+    operator std::string_view() const noexcept { // NOLINT: it is a text
+        return {bytes_.data(), size_};
+    }
+
+  private:
+    std::array<char, max_value_bytes> bytes_; // NOLINT: the constructor writes `size_` of them
+    std::size_t size_;
+};
+
+/// The numbers that brief values omit, in the form in which a value has them; zeros if none is
+/// brief.
+using brief_numbers = std::array<char, fixed_bytes>;
+
+/// Returns whether the states of the policy's only slot have the same numbers, so that values omit
+/// them.
+[[nodiscard]] bool has_brief_values(const compiled_policy& rules) noexcept;
+[[nodiscard]] brief_numbers brief_numbers_of(const compiled_policy& rules) noexcept;
+
+} // namespace colimit::core

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The version of what processes and servers exchange and store.
+
+#pragma once
+
+#include <cstdint>
+
+namespace colimit::core {
+
+/// Increased by every change to the scripts' keys, arguments, stored values, arithmetic or replies.
+/// A server module with another version than the library is not used. Its command has another name,
+/// too: COLIMIT.CHECK2 and so on, so that a library of this version that was not told of the change
+/// meets an unknown command, and uses the script.
+inline constexpr std::int64_t wire_version = 1;
+
+} // namespace colimit::core

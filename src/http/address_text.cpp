@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Parses addresses by inet_pton, which accepts one form of IPv4, without leading zeros.
+
+#include <http/address_text.hpp>
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+
+namespace colimit::http {
+
+namespace ip = boost::asio::ip;
+
+std::optional<ip::address> parse_address(std::string_view text) noexcept {
+    constexpr auto none = std::string_view::npos;
+    const auto percent = text.find(':') == none ? none : text.find('%');
+    const auto bare = text.substr(0, percent);
+    const auto has_empty_interface = percent != none && percent + 1 == text.size();
+    if (bare.size() >= address_text || bare.find('\0') != none || has_empty_interface)
+        return std::nullopt;
+    auto terminated = std::array<char, address_text>{}; // with a NUL, as inet_pton requires
+    std::ranges::copy(bare, terminated.begin());
+    auto v4 = ip::address_v4::bytes_type{};
+    if (::inet_pton(AF_INET, terminated.data(), v4.data()) == 1)
+        return ip::address_v4{v4};
+    auto v6 = ip::address_v6::bytes_type{};
+    if (::inet_pton(AF_INET6, terminated.data(), v6.data()) == 1)
+        return ip::address_v6{v6};
+    return std::nullopt;
+}
+
+ip::address canonical(const ip::address& a) noexcept {
+    if (a.is_v6() && a.to_v6().is_v4_mapped())
+        return ip::make_address_v4(ip::v4_mapped, a.to_v6());
+    return a;
+}
+
+} // namespace colimit::http

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Addresses as text, parsed without an allocation.
+
+#pragma once
+
+#include <boost/asio/ip/address.hpp>
+
+#include <optional>
+#include <string_view>
+
+namespace colimit::http {
+
+/// Addresses in text form are shorter.
+inline constexpr unsigned address_text = 64;
+
+/// Parses an address without its interface, which only IPv6 has.
+[[nodiscard]] std::optional<boost::asio::ip::address> parse_address(std::string_view text) noexcept;
+
+/// Returns the IPv4 address of one in IPv6 form (`::ffff:192.0.2.1`), and other addresses
+/// unchanged.
+[[nodiscard]] boost::asio::ip::address canonical(const boost::asio::ip::address& a) noexcept;
+
+} // namespace colimit::http

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Trusted proxies, and the way from the peer to the client.
+
+#include <colimit/client_address.hpp>
+
+#include <base/bytes.hpp>
+#include <colimit/error.hpp>
+#include <colimit/limits.hpp>
+#include <http/address_text.hpp>
+#include <http/forwarding_fields.hpp>
+#include <rule_text/cursor.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace colimit::http {
+namespace {
+
+namespace ip = boost::asio::ip;
+
+/// The bits before an IPv4 address in its IPv6 form.
+constexpr int mapped_bits = 96;
+
+[[nodiscard]] ip::address_v6::bytes_type bytes_of(const ip::address& a) noexcept {
+    return (a.is_v4() ? ip::make_address_v6(ip::v4_mapped, a.to_v4()) : a.to_v6()).to_bytes();
+}
+
+/// Returns the bits of a byte that belong to a network.
+[[nodiscard]] unsigned char mask_of(int bits) noexcept {
+    return static_cast<unsigned char>(0xff00U >> std::clamp(bits, 0, 8));
+}
+
+[[noreturn]] void refuse(std::string_view text, const std::string& expected) {
+    throw error{errc::invalid_config,
+                "invalid network (got " + text::quoted(text) + ", expected " + expected + ")"};
+}
+
+[[noreturn]] void refuse_count(std::string_view what, std::string_view got, std::size_t most) {
+    throw error{errc::invalid_config, std::string{what} + ": out of range (got " +
+                                          std::string{got} + ", expected 0 to " +
+                                          std::to_string(most) + ")"};
+}
+
+/// Passes proxies until it finds the client.
+[[nodiscard]] ip::address walk(const ip::address& peer, const trusted_proxies& proxies,
+                               forwarding_list& list) {
+    auto current = peer;
+    for (auto hop = 0; hop < limits::max_proxies && proxies.trusts(current, hop); ++hop) {
+        const auto next = list.next();
+        if (!next)
+            break;
+        current = *next;
+    }
+    return current;
+}
+
+} // namespace
+
+network::network(std::string_view text) {
+    const auto slash = text.find('/');
+    const auto address = parse_address(text.substr(0, slash));
+    if (!address)
+        refuse(text, "an address or a network, such as 10.0.0.0/8 or 2001:db8::/32");
+    const auto most = address->is_v4() ? 32U : 128U;
+    auto length = most;
+    if (slash != std::string_view::npos) {
+        const auto read = detail::read_decimal(text.substr(slash + 1), most);
+        if (!read || *read == 0)
+            refuse(text, "a prefix length of 1 to " + std::to_string(most));
+        length = static_cast<unsigned>(*read);
+    }
+    bytes_ = bytes_of(*address);
+    bits_ = static_cast<int>(length) + (address->is_v4() ? mapped_bits : 0);
+    for (auto i = 0; i < 16; ++i)
+        if ((bytes_[static_cast<std::size_t>(i)] & ~mask_of(bits_ - 8 * i)) != 0)
+            refuse(text, "an address of which all bits after the prefix are 0");
+}
+
+bool network::contains(const ip::address& a) const noexcept {
+    const auto bytes = bytes_of(a);
+    const auto is_v4 = a.is_v4() || a.to_v6().is_v4_mapped();
+    if (is_v4 && bits_ < mapped_bits)
+        return false;
+    for (auto i = std::size_t{0}; i < bytes.size(); ++i)
+        if (((bytes[i] ^ bytes_[i]) & mask_of(bits_ - 8 * static_cast<int>(i))) != 0)
+            return false;
+    return true;
+}
+
+trusted_proxies::trusted_proxies(int count) : count_(count) {
+    if (count < 0 || count > limits::max_proxies)
+        refuse_count("trusted proxies", std::to_string(count), limits::max_proxies);
+}
+
+trusted_proxies::trusted_proxies(std::vector<network> networks) : networks_(std::move(networks)) {
+    if (networks_.size() > limits::max_proxy_networks)
+        refuse_count("networks of trusted proxies", std::to_string(networks_.size()),
+                     limits::max_proxy_networks);
+}
+
+bool trusted_proxies::trusts(const ip::address& a, int hop) const noexcept {
+    return hop < count_ ||
+           std::ranges::any_of(networks_, [&a](const network& n) { return n.contains(a); });
+}
+
+ip::address client_address(const request& r, const trusted_proxies& proxies) {
+    auto peer = canonical(r.peer);
+    if (!proxies.trusts(peer, 0))
+        return peer;
+    auto addresses = forwarding_list{r.fields, forwarding_list::syntax::addresses};
+    auto pairs = forwarding_list{r.fields, forwarding_list::syntax::pairs};
+    if (pairs.is_empty())
+        return walk(peer, proxies, addresses);
+    if (addresses.is_empty())
+        return walk(peer, proxies, pairs);
+    const auto client = walk(peer, proxies, addresses);
+    return client == walk(peer, proxies, pairs) ? client : peer;
+}
+
+} // namespace colimit::http

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// From a request to keys, and from decisions to a verdict.
+
+#include <colimit/detail/guard_call.hpp>
+
+#include <colimit/client_address.hpp>
+#include <colimit/http.hpp>
+#include <colimit/routes.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace colimit::detail {
+namespace {
+
+using http::field;
+
+/// Returns the user, none if the callback throws: with coroutines, an exception of an initiating
+/// function cannot be caught where the call is awaited, and would end the server.
+[[nodiscard]] std::optional<std::string> user_of(const http::guard_options& options,
+                                                 const http::request& r) noexcept {
+    try {
+        return options.user(r);
+    } catch (...) {
+        return std::nullopt;
+    }
+}
+
+/// Appends to a field that is a list.
+void append_items(std::vector<field>& fields, std::string_view name, std::string_view items) {
+    if (items.empty())
+        return;
+    const auto found = std::ranges::find(fields, name, &field::name);
+    if (found == fields.end())
+        fields.push_back({name, std::string{items}});
+    else
+        found->value.append(", ").append(items);
+}
+
+} // namespace
+
+guard_call::guard_call(std::shared_ptr<const guard_settings> settings, const http::request& r)
+    : settings_(std::move(settings)), request_(r) {
+    verdict_.document = settings_->documents();
+    const auto& document = *verdict_.document;
+    const auto route = document.routes().find(r.method, r.target);
+    if (!route)
+        return;
+    verdict_.policies = document.policies_of(*route);
+    if (verdict_.policies.empty())
+        return;
+    auto user = std::optional<std::string>{};
+    auto context = http::key_context{.client = client_address(r, document.trusted_proxies()),
+                                     .prefixes = document.prefixes(),
+                                     .route = document.routes()[*route].path(),
+                                     .user = r.user};
+    const auto uses_user = [](const keyed_policy& p) { return p.key.uses_user(); };
+    if (settings_->options.user && std::ranges::any_of(verdict_.policies, uses_user)) {
+        user = user_of(settings_->options, r);
+        context.user = user;
+    }
+    keys_.reserve(verdict_.policies.size());
+    for (const auto& p : verdict_.policies)
+        keys_.push_back(p.key.key_of(r, context));
+}
+
+std::span<check_item> guard_call::make_checks() {
+    checks_.reserve(keys_.size());
+    for (std::size_t i = 0; i < keys_.size(); ++i)
+        checks_.push_back({.key = keys_[i], .policy = verdict_.policies[i].limit});
+    return checks_;
+}
+
+http::verdict guard_call::finish(error_code ec, const decision& d) {
+    if (ec)
+        fail(ec);
+    else if (!verdict_.policies.empty())
+        set_fields(d);
+    const auto& options = settings_->options;
+    if (!verdict_.allowed && options.on_denied)
+        deny_or_allow();
+    if (ec && options.on_error)
+        options.on_error(request_, verdict_);
+    return std::move(verdict_);
+}
+
+void guard_call::set_fields(const decision& d) {
+    verdict_.limiting = d.limiting_check;
+    verdict_.decision = d;
+    const auto& p = verdict_.policies[verdict_.limiting];
+    verdict_.fields = http::draft_11::fields(p.limit, p.field, d, settings_->options.fields);
+    for (std::size_t i = 0; i < checks_.size(); ++i)
+        if (i != verdict_.limiting)
+            add_items(verdict_.policies[i], checks_[i].result, d.allowed());
+    if (!d.allowed())
+        deny(p.limit, d);
+}
+
+/// Asks `on_denied`. An allowed response must not have the fields of a denial.
+void guard_call::deny_or_allow() {
+    settings_->options.on_denied(request_, verdict_);
+    if (!verdict_.allowed)
+        return;
+    std::erase_if(verdict_.fields, [](const field& f) {
+        return f.name == "Retry-After" || f.name == "Cache-Control" || f.name == "Content-Type";
+    });
+    verdict_.status = http::verdict{}.status;
+    verdict_.body.clear();
+}
+
+/// @param allowed whether the whole call is: rules that allow a denied call do not tell when they
+/// will have recovered, which could be later than `Retry-After`.
+void guard_call::add_items(const keyed_policy& p, decision d, bool allowed) {
+    if (!allowed && d.allowed())
+        d.outcome = outcome::denied;
+    append_items(verdict_.fields, "RateLimit-Policy", p.field);
+    append_items(verdict_.fields, "RateLimit", http::draft_11::limit_field(p.limit, d));
+}
+
+void guard_call::deny(const policy& p, const decision& d) {
+    verdict_.allowed = false;
+    verdict_.status = http::status_of(d);
+    verdict_.body = http::problem_body(p, d);
+    verdict_.fields.push_back({"Content-Type", std::string{http::problem_type}});
+}
+
+/// Denies as `failure_mode::deny` would.
+void guard_call::fail(error_code ec) {
+    verdict_.error = ec;
+    if (settings_->options.allow_on_error)
+        return;
+    auto d = decision{};
+    d.source = decision_source::fail_closed;
+    const auto& p = verdict_.policies.front();
+    verdict_.fields = http::draft_11::fields(p.limit, p.field, d);
+    deny(p.limit, d);
+}
+
+} // namespace colimit::detail

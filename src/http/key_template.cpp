@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Key templates: the parser, and the keys of requests. Each part is one field of a key, so the
+// fields of two keys of a template can be compared one by one.
+
+#include <colimit/http_key.hpp>
+
+#include <base/bytes.hpp>
+#include <colimit/detail/access.hpp>
+#include <colimit/error.hpp>
+#include <colimit/limits.hpp>
+#include <core/compiled_policy.hpp>
+#include <http/blanks.hpp>
+#include <http/path.hpp>
+#include <http/query.hpp>
+#include <rule_text/cursor.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+namespace colimit::http {
+namespace {
+
+/// In the order of `key_template::kind`.
+constexpr std::array<std::string_view, 7> kind_names = {"ip",     "route",  "method", "user",
+                                                        "global", "header", "query"};
+constexpr std::string_view tag_name = "tag";
+constexpr std::string_view expected_part =
+    "a part: ip, route, method, user, global, header:NAME, query:NAME, tag:NAME";
+
+/// The field of a part without a value; no scope has this name.
+constexpr std::string_view no_value = "none";
+
+/// Returns the value of a field; nullopt if it is missing or empty, or given several times.
+[[nodiscard]] std::optional<std::string_view> field_value(const header_fields& fields,
+                                                          std::string_view name) {
+    auto found = std::string_view{};
+    auto count = 0;
+    fields.for_each(name, [&](std::string_view value) {
+        found = without_blanks(value);
+        ++count;
+    });
+    return count == 1 && !found.empty() ? std::optional{found} : std::nullopt;
+}
+
+/// Returns the method, as long as clients cannot choose among many.
+[[nodiscard]] std::string_view method_value(std::string_view method) noexcept {
+    constexpr std::array<std::string_view, 8> known = {"GET",     "POST",    "PUT",   "DELETE",
+                                                       "CONNECT", "OPTIONS", "TRACE", "PATCH"};
+    if (method == "HEAD")
+        return "GET";
+    return std::ranges::find(known, method) != known.end() ? method : "other";
+}
+
+/// Returns the name in a field of a key such as `header:x-api-key`.
+[[nodiscard]] std::string_view name_in(std::string_view field) noexcept {
+    return field.substr(field.find(':') + 1);
+}
+
+} // namespace
+
+struct key_template::parser {
+    text::cursor at;
+    key_template& made; // NOLINT(cppcoreguidelines-avoid-const-or-ref-data-members)
+    std::size_t count = 0;
+
+    void parse() {
+        do {
+            parse_part();
+        } while (at.take('+'));
+        if (!at.at_end())
+            at.unexpected(at.at(), "+, | or the end");
+        if (made.parts_.empty())
+            at.refuse(0,
+                      "a tag alone is no key; add what identifies a client, such as ip+tag:NAME");
+    }
+
+    void parse_part() {
+        auto part = alternatives{};
+        do {
+            at.skip_blanks();
+            const auto start = at.at();
+            const auto word = at.take_all(core::is_name_character);
+            if (word == tag_name)
+                return parse_tag(start, part);
+            if (!part.empty() && always_has_value(part.back()))
+                at.refuse(start, "an alternative to " + part.back().name +
+                                     " is never used, as that always has a value");
+            part.push_back(parse_source(start, word));
+            at.skip_blanks();
+        } while (at.take('|'));
+        made.parts_.push_back(std::move(part));
+    }
+
+    [[nodiscard]] source parse_source(std::size_t start, std::string_view word) {
+        const auto known = std::ranges::find(kind_names, word);
+        if (known == kind_names.end())
+            at.unexpected(start, std::string{expected_part});
+        if (++count > limits::max_key_template_parts)
+            at.refuse(start, "too many parts and alternatives (expected at most " +
+                                 std::to_string(limits::max_key_template_parts) + ")");
+        const auto k = static_cast<kind>(known - kind_names.begin());
+        auto name = std::string{word};
+        if (k == kind::header || k == kind::query)
+            name.append(":").append(parse_name(k == kind::header));
+        return {k, std::move(name)};
+    }
+
+    void parse_tag(std::size_t start, const alternatives& before) {
+        if (!before.empty())
+            at.refuse(start, "a tag is not an alternative");
+        if (made.tag_)
+            at.refuse(start, "a key has one tag, and this is the second");
+        made.tag_ = parse_name(false);
+        at.skip_blanks();
+        if (at.at('|'))
+            at.refuse(at.at(), "a tag has no alternatives");
+    }
+
+    [[nodiscard]] std::string parse_name(bool in_lower_case) {
+        const auto colon = at.at();
+        if (!at.take(':'))
+            at.unexpected(colon, "a colon and a name");
+        const auto start = at.at();
+        auto name = std::string{at.take_all(core::is_name_character)};
+        if (name.empty())
+            at.unexpected(start, "a name of [A-Za-z0-9_.-]");
+        if (name.size() > limits::max_name_length)
+            at.refuse(start, "the name is too long (got " + std::to_string(name.size()) +
+                                 " characters, expected at most " +
+                                 std::to_string(limits::max_name_length) + ")");
+        if (in_lower_case)
+            std::ranges::transform(name, name.begin(), detail::lower);
+        return name;
+    }
+
+    [[nodiscard]] static bool always_has_value(const source& s) noexcept {
+        return s.kind == kind::ip || s.kind == kind::route || s.kind == kind::method ||
+               s.kind == kind::global;
+    }
+};
+
+key_template::key_template(std::string_view text) {
+    if (text.size() > limits::max_key_template_bytes)
+        throw error{errc::invalid_policy, "key template: too long (got " +
+                                              std::to_string(text.size()) +
+                                              " bytes, expected at most " +
+                                              std::to_string(limits::max_key_template_bytes) + ")"};
+    parser{{"key template", text}, *this}.parse();
+}
+
+scoped_key key_template::key_of(const request& r, const key_context& context) const {
+    using detail::access;
+    auto key = access::empty_key<scoped_key>();
+    auto buffer = std::string{};
+    const auto add = [&](const source& s, std::optional<std::string_view> value) {
+        if (value)
+            key = access::with_field(key, s.name, *value);
+        return value.has_value();
+    };
+    const auto add_source = [&](const source& s) {
+        switch (s.kind) {
+        case kind::ip:
+            key = key.address(context.client, context.prefixes);
+            return true;
+        case kind::route:
+            return add(s, context.route);
+        case kind::method:
+            return add(s, method_value(r.method));
+        case kind::user:
+            return context.user && !context.user->empty() && add(s, context.user);
+        case kind::global:
+            key = access::with_name(key, s.name);
+            return true;
+        case kind::header:
+            return add(s, field_value(r.fields, name_in(s.name)));
+        case kind::query:
+            return add(s, query_parameter(split_target(r.target).query, name_in(s.name), buffer));
+        }
+        return false;
+    };
+    for (const auto& part : parts_)
+        if (!std::ranges::any_of(part, add_source))
+            key = access::with_name(key, no_value);
+    return tag_ ? key.tagged(*tag_) : key;
+}
+
+bool key_template::uses_user() const noexcept {
+    return std::ranges::any_of(parts_, [](const alternatives& part) {
+        return std::ranges::find(part, kind::user, &source::kind) != part.end();
+    });
+}
+
+std::string to_string(const key_template& t) {
+    auto out = std::string{};
+    for (const auto& part : t.parts_)
+        for (const auto& s : part) {
+            if (!out.empty())
+                out += &s == &part.front() ? '+' : '|';
+            out += s.name;
+        }
+    return t.tag_ ? out + "+tag:" + *t.tag_ : out;
+}
+
+} // namespace colimit::http

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Routes: paths whose segments may stand for any text.
+
+#include <colimit/routes.hpp>
+
+#include <base/bytes.hpp>
+#include <colimit/error.hpp>
+#include <colimit/limits.hpp>
+#include <core/compiled_policy.hpp>
+#include <http/path.hpp>
+#include <http/path_pattern.hpp>
+#include <rule_text/cursor.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace colimit::http {
+namespace {
+
+constexpr std::size_t max_method_length = 32;
+
+[[nodiscard]] bool is_method_character(char c) noexcept {
+    return (c >= 'A' && c <= 'Z') || detail::is_digit(c) || c == '-' || c == '_';
+}
+
+[[noreturn]] void refuse(const std::string& reason) {
+    throw error{errc::invalid_config, reason};
+}
+
+void check_path(std::string_view path) {
+    if (path.size() > limits::max_route_bytes)
+        refuse("the path is too long (got " + std::to_string(path.size()) +
+               " bytes, expected at most " + std::to_string(limits::max_route_bytes) + ")");
+    if (!path.starts_with('/'))
+        refuse("invalid path (got " + text::quoted(path) + ", expected a path that begins with /)");
+    if (path.find_first_of("?#") != std::string_view::npos)
+        refuse("invalid path (got " + text::quoted(path) +
+               ", expected a path without query and fragment)");
+}
+
+void check_segment(std::string_view segment) {
+    const auto has_mark = segment.find_first_of("*{}") != std::string_view::npos;
+    if (!has_mark || segment == "*")
+        return;
+    const auto is_named =
+        segment.size() > 2 && segment.front() == '{' && segment.back() == '}' &&
+        std::ranges::all_of(segment.substr(1, segment.size() - 2), core::is_name_character);
+    if (!is_named)
+        refuse("invalid segment (got " + text::quoted(segment) +
+               ", expected a text without *, { and }, or * or {name} alone)");
+}
+
+} // namespace
+
+void check_method(std::string_view method) {
+    if (method.empty() || method.size() > max_method_length ||
+        !std::ranges::all_of(method, is_method_character))
+        refuse("invalid method (got " + text::quoted(method) +
+               ", expected a name in capitals, such as GET)");
+}
+
+route::route(std::string_view path, std::vector<std::string> methods)
+    : methods_(std::move(methods)) {
+    check_path(path);
+    path_ = normalised(path);
+    const auto segments = std::ranges::count(pattern_of(path_), '/');
+    if (segments > static_cast<std::ptrdiff_t>(limits::max_route_segments))
+        refuse("the path has too many segments (got " + std::to_string(segments) +
+               ", expected at most " + std::to_string(limits::max_route_segments) + ")");
+    for (auto rest = pattern_of(path_); !rest.empty();)
+        check_segment(take_segment(rest));
+    for (auto m = methods_.begin(); m != methods_.end(); ++m) {
+        check_method(*m);
+        if (std::find(methods_.begin(), m, *m) != m)
+            refuse("method " + *m + " is given twice");
+    }
+}
+
+bool route::has_method(std::string_view method) const noexcept {
+    const auto is_listed = [this](std::string_view m) {
+        return std::ranges::find(methods_, m) != methods_.end();
+    };
+    return methods_.empty() || is_listed(method) || (method == "HEAD" && is_listed("GET"));
+}
+
+bool route::covers(const route& other) const noexcept {
+    if (!covers_pattern(pattern_of(path_), pattern_of(other.path_)))
+        return false;
+    return methods_.empty() ||
+           (!other.methods_.empty() &&
+            std::ranges::all_of(other.methods_, [this](const auto& m) { return has_method(m); }));
+}
+
+} // namespace colimit::http

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Documents of policies with routes, and those that are published with a version.
+
+#pragma once
+
+#include <colimit/policy_document.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace colimit::json {
+
+/// Parses a document that was published with this version.
+/// @throws colimit::error as `parse_policy_document`, also if the document has another version
+[[nodiscard]] policy_document parse_published(std::string_view document, std::int64_t version);
+
+/// Returns the text of a valid document, with this version if it has none.
+[[nodiscard]] std::string with_version(std::string_view document, std::int64_t version);
+
+} // namespace colimit::json

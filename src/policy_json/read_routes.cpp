@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Reads routes, and checks that each of them may count and that its policies exist.
+
+#include <colimit/detail/access.hpp>
+#include <colimit/limits.hpp>
+#include <policy/policy_data.hpp>
+#include <policy_json/read_routes.hpp>
+#include <rule_text/cursor.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colimit::json {
+namespace {
+
+using detail::document_data;
+
+/// Returns the names of the policies, for a message: the first few.
+[[nodiscard]] std::string names_in(const policy_set& policies) {
+    constexpr std::size_t most = 8;
+    std::vector<std::string_view> names;
+    for (const auto& p : policies)
+        if (names.size() < most)
+            names.push_back(p.name());
+    if (names.empty())
+        return "none, as there are no policies";
+    return "one of " + text::listed(names) + (policies.size() > most ? ", ..." : "");
+}
+
+[[nodiscard]] const keyed_policy& read_reference(const document_data& document, const node_ref& p) {
+    const auto name = p.text("the name of a policy");
+    if (const auto* const found = find_policy(document, name))
+        return *found;
+    p.refuse("no such policy (got " + text::quoted(name) + ", expected " +
+             names_in(document.policies) + ")");
+}
+
+/// Checks that one `allow_all` can make all checks.
+void check_together(const std::vector<keyed_policy>& several, const node_ref& all) {
+    for (std::size_t i = 0; i < several.size(); ++i) {
+        const auto& p = several[i].limit;
+        if (std::ranges::count(several, p.name(), [](const auto& k) { return k.limit.name(); }) > 1)
+            all.element(i).refuse("is given twice");
+        if (several.size() > 1 && detail::access::options(p).storage == storage::shared_hash)
+            all.element(i).refuse("has the storage shared_hash, so it must be the only policy of a "
+                                  "route");
+    }
+}
+
+[[nodiscard]] std::vector<keyed_policy> read_policies(const document_data& document,
+                                                      const fields& f) {
+    if (f.has("policy") && f.has("policies"))
+        f["policies"].refuse("is given with policy; give one of them");
+    if (f.has("policy"))
+        return {read_reference(document, f["policy"])};
+    if (!f.has("policies"))
+        f.object().refuse("policy is missing, or policies ([] to limit nothing)");
+    const auto all = f["policies"];
+    if (!all.is(kind::array))
+        all.unexpected("an array of names");
+    if (all.size() > limits::max_route_policies)
+        all.refuse("too many (got " + std::to_string(all.size()) + ", expected at most " +
+                   std::to_string(limits::max_route_policies) + ")");
+    std::vector<keyed_policy> several;
+    several.reserve(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i)
+        several.push_back(read_reference(document, all.element(i)));
+    check_together(several, all);
+    return several;
+}
+
+[[nodiscard]] std::vector<std::string> read_methods(const node_ref& all) {
+    if (!all.is(kind::array))
+        all.unexpected("an array of methods");
+    if (all.size() == 0)
+        all.refuse("no methods (leave the field out for all methods)");
+    std::vector<std::string> methods;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto one = all.element(i);
+        const auto name = one.text("a method such as \"GET\"");
+        one.with_path([&] { http::check_method(name); });
+        if (std::ranges::count(methods, name) != 0)
+            one.refuse("is given twice");
+        methods.emplace_back(name);
+    }
+    return methods;
+}
+
+[[nodiscard]] http::route read_route(const fields& f) {
+    auto methods = f.has("methods") ? read_methods(f["methods"]) : std::vector<std::string>{};
+    const auto path = f["path"];
+    const auto written = path.text("a path such as \"/api/*\"");
+    return path.with_path([&] { return http::route{written, std::move(methods)}; });
+}
+
+} // namespace
+
+const keyed_policy* find_policy(const document_data& document, std::string_view name) noexcept {
+    const auto* const found = document.policies.find(name);
+    if (found == nullptr)
+        return nullptr;
+    return &document.keyed[static_cast<std::size_t>(found - &*document.policies.begin())];
+}
+
+void read_routes(document_data& document, const node_ref& all) {
+    if (!all.is(kind::array))
+        all.unexpected("an array of routes");
+    if (all.size() > limits::max_routes)
+        all.refuse("too many (got " + std::to_string(all.size()) + ", expected at most " +
+                   std::to_string(limits::max_routes) + ")");
+    constexpr std::array<std::string_view, 4> known{"path", "methods", "policy", "policies"};
+    std::vector<http::route> routes;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto f = fields{all.element(i)};
+        f.allow_only(known);
+        routes.push_back(read_route(f));
+        document.policies_of.push_back(read_policies(document, f));
+    }
+    document.routes = http::route_table{std::move(routes)};
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (const auto earlier = document.routes.hidden_by(i))
+            all.element(i).refuse("is never used, as " + all.element(*earlier).path() +
+                                  " matches all its requests");
+}
+
+} // namespace colimit::json

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Documents in a file, which is looked at in regular polls.
+
+#pragma once
+
+#include <async/deadline_timer.hpp>
+#include <policy_source/document_file.hpp>
+#include <policy_source/source_core.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace colimit::detail {
+
+/// Returns the document of a file.
+/// @throws colimit::error with the path of the file
+[[nodiscard]] policy_document parse_file(const std::string& path, const file_content& content);
+
+class file_origin final : public origin {
+  public:
+    /// Takes the document of the file.
+    /// @throws colimit::error as the constructor of the source
+    file_origin(source_core& core, std::string path, std::chrono::milliseconds poll_interval);
+
+    void open() override { wait(); }
+    void reload() override;
+    void close() noexcept override { timer_.clear(); }
+
+  private:
+    void on_time();
+    template<class Look>
+    void attempt(Look look);
+    void wait();
+    void take(const file_content& content, bool is_settled);
+
+    source_core& core_;
+    watched_file file_;
+    std::int64_t interval_; ///< microseconds
+    std::string in_force_;  ///< the text of the document
+    deadline_timer timer_;
+};
+
+} // namespace colimit::detail

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Connects to the server that has the key, and asks it in each poll.
+
+#include <base/clocks.hpp>
+#include <colimit/limits.hpp>
+#include <policy_source/key_link.hpp>
+#include <redis/protocol/hash_slot.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace colimit::detail {
+namespace {
+
+/// Replies are a document, and those of the handshake.
+constexpr auto document_bounds =
+    redis::resp::reply_bounds{.nodes = redis::resp::reply_nodes,
+                              .bytes = limits::max_json_bytes + redis::resp::reply_bytes,
+                              .bulk = limits::max_json_bytes};
+
+/// A redirection that comes sooner after another one is not followed, but the map is asked for: two
+/// nodes that redirect to each other would be connected to without a pause.
+constexpr std::int64_t redirection_pause = 100'000;
+
+[[nodiscard]] bool is_cluster(const redis::address& a) noexcept {
+    return a.kind == redis::address::kind::cluster;
+}
+
+/// The connection executes no calls. Polls check whether it is alive, so it needs no PING, and no
+/// breaker: a question costs nothing.
+[[nodiscard]] redis::connection_settings settings_of(const config& c, const redis::address& a,
+                                                     const shared_tls& tls) {
+    auto made = is_cluster(a) ? node_settings_of(c, a.at(a.hosts.front()), tls)
+                              : connection_settings_of(c, a, tls);
+    made.session.executes_calls = made.session.transactions = false;
+    made.breaker.misses = std::numeric_limits<int>::max();
+    made.ping_interval = 0;
+    made.long_bulks = redis::resp::decoder::long_bulks::empty;
+    made.reply_bounds = document_bounds;
+    return made;
+}
+
+} // namespace
+
+key_link::key_link(source_core& core, const config& settings, const redis::address& where,
+                   const std::string& key, std::int64_t poll_interval, link_owner& owner)
+    : core_(core), owner_(owner), where_(where), may_connect_(settings.may_connect),
+      tls_(make_tls(settings, where)), slot_(redis::hash_slot(key)), poll_interval_(poll_interval),
+      patience_(in_us(settings.connect_timeout) + poll_interval),
+      problems_(where.password, steady_now), node_problems_(problems_, problem_source::kind::node),
+      requests_(key,
+                is_cluster(where) ? static_cast<redis::error_sink&>(node_problems_) : problems_),
+      connection_(core.own_executor(), core.lock(), settings_of(settings, where, tls_), requests_,
+                  is_cluster(where) ? static_cast<redis::error_sink&>(node_problems_) : problems_,
+                  *this) {
+    node_problems_.hide(where.password);
+    make_finders(settings);
+}
+
+void key_link::make_finders(const config& settings) {
+    using redis::address;
+    if (where_.kind == address::kind::sentinel) {
+        auto made = std::vector<redis::sentinel_settings>{};
+        for (const auto& s : where_.hosts) {
+            auto& problems =
+                finder_problems_.emplace_back(problems_, problem_source::kind::sentinel);
+            problems.set_server(s);
+            made.push_back({.connection = sentinel_settings_of(settings, where_, s, tls_),
+                            .problems = problems});
+        }
+        masters_ = std::make_unique<redis::master_finder>(core_.own_executor(), core_.lock(),
+                                                          std::move(made), where_.master,
+                                                          static_cast<redis::finder_owner&>(*this));
+    }
+    if (!is_cluster(where_))
+        return;
+    auto& problems = finder_problems_.emplace_back(problems_, problem_source::kind::node);
+    problems.hide(where_.password);
+    nodes_ = std::make_unique<redis::map_finder>(core_.own_executor(), core_.lock(),
+                                                 map_settings_of(settings, where_, tls_), problems,
+                                                 static_cast<redis::map_owner&>(*this));
+}
+
+void key_link::open() {
+    answered_at_ = steady_now();
+    if (masters_)
+        masters_->open();
+    else if (nodes_)
+        nodes_->open();
+    else
+        connection_.open();
+    connection_.wait(); // also for the time at which silence is a problem
+}
+
+void key_link::close() noexcept {
+    if (masters_)
+        masters_->close(false);
+    if (nodes_)
+        nodes_->close(false);
+    connection_.close(false);
+}
+
+void key_link::ask_version() {
+    if (!connection_.is_ready())
+        return; // asked when it is
+    asked_at_ = connection_.now();
+    requests_.ask_version();
+    end_turn();
+}
+
+void key_link::end_turn() {
+    connection_.flush();
+    connection_.wait();
+}
+
+std::int64_t key_link::next_event() const noexcept {
+    const auto silence_at = is_silent_ ? redis::liveness::never : answered_at_ + patience_;
+    return connection_.is_ready() && !requests_.expects_reply()
+               ? std::min(asked_at_ + poll_interval_, silence_at)
+               : silence_at;
+}
+
+void key_link::on_ready() {
+    problems_.note_ready();
+    asked_at_ = connection_.now();
+    requests_.ask_version();
+}
+
+/// Another server may have the key by now.
+void key_link::look_elsewhere() {
+    if (masters_)
+        masters_->ask();
+    if (nodes_)
+        nodes_->request();
+}
+
+void key_link::on_ended() {
+    try {
+        if (auto answer = requests_.take_answer())
+            take(*std::move(answer));
+        if (connection_.now() >= answered_at_ + patience_ && !is_silent_) {
+            owner_.on_silence(silence());
+            is_silent_ = true;
+            look_elsewhere();
+        }
+    } catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch): it is asked again
+    }
+    if (connection_.is_ready() && connection_.now() >= asked_at_ + poll_interval_)
+        return ask_version();
+    end_turn();
+}
+
+void key_link::take(redis::document_requests::answer answer) {
+    const auto moved =
+        nodes_ && node_ ? redis::read_redirection(answer.error, node_->host) : std::nullopt;
+    if (moved && moved->kind == redis::redirection_kind::moved)
+        return follow(*moved);
+    answered_at_ = connection_.now();
+    is_silent_ = false;
+    if (answer.error.empty())
+        problems_.note_ready();
+    else
+        answer.error = silence(); // printable, and with the node that has sent it
+    owner_.on_answer(std::move(answer));
+}
+
+/// Returns why there is no document: the last problem, if it is not solved.
+std::string key_link::silence() const {
+    auto known = problems_.unsolved();
+    if (!known && !connection_.is_ready())
+        known = problems_.last();
+    if (!known)
+        return "the server does not reply";
+    known->count = 1; // the text of an event does not change while it stays so
+    return to_string(*known);
+}
+
+// A cluster
+
+/// A redirection is not an answer: nodes that only redirect are reported like silent ones.
+void key_link::follow(const redis::redirection& moved) {
+    const auto now = connection_.now();
+    if (now < moved_at_ + redirection_pause)
+        return nodes_->request();
+    moved_at_ = now;
+    nodes_->apply_moved(moved.slot, moved.target);
+    follow_map();
+}
+
+/// Connects to the node that serves the key.
+void key_link::follow_map() {
+    const auto* owner = nodes_->map().owner(slot_);
+    if (owner == nullptr)
+        return nodes_->request();
+    if (node_ == *owner)
+        return;
+    if (may_connect_ && !may_connect_(owner->host, owner->port)) {
+        problems_.note_own(errc::unavailable, phase::resolve,
+                           "config::may_connect does not allow node", to_string(*owner));
+        return nodes_->request();
+    }
+    node_problems_.set_server(*owner);
+    connection_.move_to(where_.at(*owner));
+    node_ = *owner;
+}
+
+void key_link::await_node(errc why) {
+    if (!node_)
+        connection_.await_address(why);
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Documents that are published in Redis: decides which versions are read and taken, and keeps a
+// copy of the last one.
+
+#pragma once
+
+#include <colimit/config.hpp>
+#include <policy_source/key_link.hpp>
+#include <policy_source/source_core.hpp>
+#include <redis/connection/address.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace colimit::detail {
+
+/// The files of such a source.
+struct origin_files {
+    std::string first; ///< the document before Redis has one, if there is no copy
+    std::string copy;  ///< empty: none
+};
+
+class redis_origin final : public origin, private link_owner {
+  public:
+    /// Takes the document of the copy or of the file.
+    /// @throws colimit::error as the constructor of the source
+    redis_origin(source_core& core, origin_files files, const config& settings,
+                 const redis::address& where, std::chrono::milliseconds poll_interval);
+
+    void open() override { link_.open(); }
+    void reload() override { link_.ask_version(); }
+    void close() noexcept override { link_.close(); }
+
+  private:
+    void on_answer(redis::document_requests::answer answer) override;
+    void on_silence(std::string why) override {
+        core_.report(policy_event_kind::unavailable, {}, std::move(why));
+    }
+
+    void take_first();
+    [[nodiscard]] bool take_copy();
+    void take(policy_document fresh, std::string from);
+    void take_published(std::int64_t version, const std::string& text);
+    void keep_copy(std::int64_t version, std::string_view text);
+
+    source_core& core_;
+    const origin_files files_;
+    const std::string key_;
+    std::int64_t version_ = 0; ///< of the document in force; 0: none
+    key_link link_;
+};
+
+} // namespace colimit::detail

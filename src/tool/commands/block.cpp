@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// colimit block: denies all calls for a key for a time.
+
+#include <rule_text/times.hpp>
+#include <tool/commands/table.hpp>
+#include <tool/frame/key_call.hpp>
+
+namespace tool {
+namespace {
+
+struct block_options : key_call {
+    void declare(CLI::App& app) {
+        key_call::declare(app);
+        app.add_option("--for", length, "For how long, up to 100 years: 90s, 15m, 24h")
+            ->type_name("DURATION")
+            ->required();
+    }
+    int run(output& out) {
+        const auto time = std::chrono::microseconds{colimit::text::parse_duration(length)};
+        return change(out, "blocked for " + length,
+                      [&](colimit::limiter& l,
+                          const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
+                          co_return co_await l.block(key, p, time);
+                      });
+    }
+
+    std::string length;
+};
+
+} // namespace
+
+command block_command() {
+    return {
+        .name = "block",
+        .summary = "Deny all calls for a key for a time",
+        .text = {"Denies every call for the key under the policy, whatever its rules say. A block "
+                 "that lasts longer stays; colimit reset lifts it. Not with packed storage."},
+        .examples = {{"block ip=192.0.2.7 --rule 100/m --for 1h", "denies an address for an hour"}},
+        .declare = declaration_of<block_options>()};
+}
+
+} // namespace tool

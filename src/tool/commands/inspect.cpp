@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// colimit inspect: everything that is known of a key, without a change.
+
+#include <colimit/detail/access.hpp>
+#include <policy/policy_data.hpp>
+#include <tool/commands/table.hpp>
+#include <tool/frame/decision_text.hpp>
+#include <tool/frame/format.hpp>
+#include <tool/frame/policy_options.hpp>
+#include <tool/frame/server_options.hpp>
+#include <tool/frame/time_text.hpp>
+#include <tool/frame/with_limiter.hpp>
+#include <tool/server/servers.hpp>
+#include <tool/stored/lookup.hpp>
+#include <tool/stored/recovery.hpp>
+
+#include <boost/json/array.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tool {
+namespace {
+
+[[nodiscard]] std::string place_text(const found_place& f, std::int64_t now) {
+    auto text = "  " + std::string{to_string(f.where.holds)} + " in " + escaped(f.where.redis_key);
+    text += f.ttl_ms < 0 ? ", does not expire"
+                         : ", expires in " + time_text(std::chrono::milliseconds{f.ttl_ms});
+    if (f.bytes && f.where.holds != holding::shard)
+        text += ", " + counted(static_cast<std::size_t>(*f.bytes), "byte");
+    if (f.count)
+        text += ", " + std::to_string(*f.count) + " counted";
+    text += f.is_foreign ? ", not a value that colimit wrote\n" : "\n";
+    if (now == 0)
+        return text;
+    for (const auto& s : f.slots)
+        text += "    " + slot_text(s, now) + '\n';
+    return text;
+}
+
+[[nodiscard]] boost::json::array places_value(const std::vector<found_place>& all) {
+    auto places = boost::json::array{};
+    for (const auto& f : all) {
+        auto slots = boost::json::array{};
+        for (const auto& s : f.slots)
+            slots.push_back(boost::json::object{{"tag", s.tag},
+                                                {"rule", name_of_tag(s.tag)},
+                                                {"num", s.num},
+                                                {"capacity", s.capacity},
+                                                {"t", s.t},
+                                                {"debt", s.debt}});
+        auto one = boost::json::object{{"policy", json_text(f.policy)},
+                                       {"holds", to_string(f.where.holds)},
+                                       {"redis_key", json_text(f.where.redis_key)},
+                                       {"expires_after_ms", nullptr},
+                                       {"bytes", nullptr},
+                                       {"count", nullptr},
+                                       {"is_foreign", f.is_foreign},
+                                       {"slots", std::move(slots)}};
+        if (f.ttl_ms >= 0)
+            one["expires_after_ms"] = f.ttl_ms;
+        if (f.bytes && f.where.holds != holding::shard)
+            one["bytes"] = *f.bytes;
+        if (f.count)
+            one["count"] = *f.count;
+        places.push_back(std::move(one));
+    }
+    return places;
+}
+
+struct inspect_options {
+    std::string key;
+    server_options server;
+    policy_options what;
+    std::uint64_t budget = 1'000'000;
+
+    void declare(CLI::App& app) {
+        app.add_option("KEY", key, "The key, as the application passes it to the limiter")
+            ->required();
+        what.declare(app);
+        what.declare_packed(app);
+        server.declare(app);
+        app.add_option("--scan", budget,
+                       "Without a policy: the number of keys of each server to examine")
+            ->type_name("N")
+            ->check(CLI::NonNegativeNumber)
+            ->capture_default_str();
+    }
+
+    int run(output& out) const {
+        return what.is_given() ? inspect_policies(out) : inspect_all(out);
+    }
+
+    [[nodiscard]] colimit::redis::key_tags tags() const {
+        return colimit::redis::key_tags{server.hash_tags};
+    }
+
+    int inspect_policies(output& out) const {
+        const auto policies = what.policies();
+        const auto recoveries = recoveries_of(server.config(), key, policies);
+        servers at{server.config()};
+        auto code = exit_allowed;
+        for (std::size_t i = 0; i < policies.size(); ++i) {
+            const auto& p = policies[i];
+            const auto found =
+                look_up(at, std::string{p.name()},
+                        places_of(p, key, server.prefix, tags(), server.mode == "multi"));
+            if (!recoveries[i].now.allowed())
+                code = exit_denied;
+            print(out, p, recoveries[i], found);
+        }
+        return code;
+    }
+
+    void print(output& out, const colimit::policy& p, const recovery& r,
+               const std::vector<found_place>& found) const {
+        if (out.is_json()) {
+            auto object = decision_object(key, p, r.now);
+            add_returns(object, r);
+            object.emplace("stored", places_value(found));
+            return out.object(object);
+        }
+        auto text =
+            escaped(key) + " under policy " + std::string{p.name()} + ": " + recovery_text(p, r);
+        for (const auto& f : found)
+            text += place_text(f, 0);
+        out.text(found.empty() ? text + "  nothing is stored, so all of the limit is left\n"
+                               : text);
+    }
+
+    int inspect_all(output& out) const {
+        servers at{server.config()};
+        const auto result = search(at, key, server.prefix, tags(), budget);
+        if (out.is_json()) {
+            out.object({{"key", json_text(key)},
+                        {"is_complete", result.is_complete},
+                        {"stored", places_value(result.found)}});
+            return exit_allowed;
+        }
+        std::string text;
+        for (const auto& f : result.found)
+            text += "policy " + escaped(f.policy) + ":\n" +
+                    place_text(f, at.time(at.of(f.where.redis_key)));
+        if (result.found.empty())
+            text = "nothing is stored for " + escaped(key) + " with prefix " + server.prefix +
+                   ", so all of its limits are left\n";
+        if (!result.is_complete)
+            text += "not all keys were examined: a larger --scan, or --policies, finds more\n";
+        out.text(text);
+        return exit_allowed;
+    }
+};
+
+} // namespace
+
+command inspect_command() {
+    return {
+        .name = "inspect",
+        .summary = "Show the state of a key: what is left, when tokens come back, what is stored",
+        .text = {"With a policy, or all policies of a file: the decision that a check of cost 1 "
+                 "would get, and for each rule how much is left and when tokens come back. The "
+                 "exit code is 1 if a policy would deny the check.",
+                 "Without a policy: everything that is stored for the key, under any policy, is "
+                 "searched by SCAN, which examines all keys of a server in pages of 1,000 and "
+                 "delays no call for longer than a page. What is stored does not say how fast a "
+                 "rule recovers, nor the names of rules except those of rules without a name.",
+                 "Charges and writes nothing."},
+        .examples = {{"inspect user=42 --policies policies.json", "under every policy of a file"},
+                     {"inspect user=42 --rule '5/m; 100/h' --json",
+                      "under two rules, for a script"},
+                     {"inspect user=42", "which limits does this key have at all?"}},
+        .declare = declaration_of<inspect_options>()};
+}
+
+} // namespace tool

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// colimit lint: what is wrong with a document of policies.
+
+#include <tool/commands/table.hpp>
+#include <tool/frame/format.hpp>
+#include <tool/lint/findings.hpp>
+
+#include <policy_source/document_file.hpp>
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tool {
+namespace {
+
+using lint::finding;
+
+bool is_error(const finding& f) {
+    return f.problem == lint::problem::invalid_document;
+}
+
+std::string text_of(const std::string& file, const std::vector<finding>& found) {
+    if (found.empty())
+        return escaped(file) + ": no problems\n";
+    std::string text;
+    for (const auto& f : found) {
+        text += escaped(file) + ": " + (is_error(f) ? "error: " : "warning: ");
+        text += (f.path.empty() ? "" : escaped(f.path) + ": ") + escaped(f.message);
+        text += " [" + std::string{to_string(f.problem)} + "]\n";
+    }
+    return text;
+}
+
+boost::json::object object_of(const std::string& file, const std::vector<finding>& found) {
+    boost::json::array findings;
+    for (const auto& f : found)
+        findings.push_back(boost::json::object{{"severity", is_error(f) ? "error" : "warning"},
+                                               {"problem", to_string(f.problem)},
+                                               {"path", json_text(f.path)},
+                                               {"message", json_text(f.message)}});
+    return {{"file", json_text(file)}, {"findings", std::move(findings)}};
+}
+
+struct lint_options {
+    std::string file;
+
+    void declare(CLI::App& app) {
+        app.add_option("FILE", file, "A document of policies")->required();
+    }
+
+    int run(output& out) const {
+        const auto content = colimit::detail::read_file(file);
+        if (!content.problem.empty())
+            throw std::runtime_error{escaped(file) + " " + content.problem};
+        const auto found = lint::findings_of(content.text);
+        if (out.is_json())
+            out.object(object_of(file, found));
+        else
+            out.text(text_of(file, found));
+        if (std::ranges::any_of(found, is_error))
+            return exit_error;
+        return found.empty() ? exit_allowed : exit_denied;
+    }
+};
+
+} // namespace
+
+command lint_command() {
+    return {.name = "lint",
+            .summary = "Check a document of policies for errors and unlikely limits",
+            .text = {"Reports the error that makes a document invalid, with its position, or "
+                     "warnings. unreachable_rule: another rule of the policy denies every call "
+                     "first that this one would deny. daily_quota_in_a_second: a full bucket has "
+                     "at least the tokens that return in a day, and no other rule of the policy "
+                     "keeps a client from taking them within a second. slow_recovery: an empty "
+                     "bucket takes two days or longer to be full.",
+                     "The exit code is 0 without findings, 1 with warnings and 2 with an error."},
+            .examples = {{"lint policies.json", "before it is deployed"}},
+            .declare = declaration_of<lint_options>()};
+}
+
+} // namespace tool

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// colimit print-library: the functions for servers where EVAL is forbidden.
+
+#include <tool/commands/table.hpp>
+#include <tool/frame/library_text.hpp>
+
+namespace tool {
+namespace {
+
+struct library_options {
+    void declare(CLI::App& /*app*/) {}
+    int run(output& out) {
+        out.document(library_text());
+        return exit_allowed;
+    }
+};
+
+} // namespace
+
+command print_library_command() {
+    return {.name = "print-library",
+            .summary = "Print the function library for servers where EVAL is forbidden",
+            .text = {"The names in it contain its version. In a cluster it is loaded on each "
+                     "master; replicas copy it."},
+            .examples = {{"print-library | redis-cli -x FUNCTION LOAD REPLACE",
+                          "loads the library of this version of colimit"}},
+            .declare = declaration_of<library_options>()};
+}
+
+} // namespace tool

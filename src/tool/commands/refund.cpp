@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// colimit refund: returns quota.
+
+#include <tool/commands/table.hpp>
+#include <tool/frame/key_call.hpp>
+
+namespace tool {
+namespace {
+
+struct refund_options : key_call {
+    void declare(CLI::App& app) {
+        key_call::declare(app);
+        declare_cost(app, cost, "Tokens to return");
+    }
+    int run(output& out) {
+        return change(out, "refunded " + std::to_string(cost),
+                      [&](colimit::limiter& l,
+                          const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
+                          co_return co_await l.refund(key, p, {.cost = cost});
+                      });
+    }
+
+    std::int64_t cost = 1;
+};
+
+} // namespace
+
+command refund_command() {
+    return {.name = "refund",
+            .summary = "Return quota to a key, never above the limit",
+            .text = {"Prints what is left afterwards. A sliding log forgets its newest events."},
+            .examples = {{"refund user=42 --rule 100/h --cost 20", "gives 20 tokens back"}},
+            .declare = declaration_of<refund_options>()};
+}
+
+} // namespace tool

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// colimit replay: which clients a limit would have denied, how often and when. Reading order of
+// replay/: access_log (a line), lines (a file), history (a log), limits and run (through the
+// limiter), then the output: statistics, timeline, chart, report, svg.
+
+#include <tool/commands/table.hpp>
+#include <tool/frame/format.hpp>
+#include <tool/frame/policy_options.hpp>
+#include <tool/frame/screen.hpp>
+#include <tool/replay/chart.hpp>
+#include <tool/replay/history.hpp>
+#include <tool/replay/report.hpp>
+#include <tool/replay/report_json.hpp>
+#include <tool/replay/run.hpp>
+#include <tool/replay/svg.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tool {
+namespace {
+
+constexpr auto usual_rule = "5/s burst 10";
+
+struct replay_options {
+    std::string log;
+    policy_options what;
+    std::string server = "memory:";
+    std::string format = "access";
+    replay::json_fields fields;
+    std::string svg;
+    std::size_t top = 10;
+    screen_options screen;
+
+    void declare(CLI::App& app) {
+        app.add_option("LOG", log, "The log, plain or gzip; /dev/stdin reads standard input")
+            ->required();
+        what.declare(app);
+        app.add_option("--format", format, "Common and combined format, or JSON lines")
+            ->type_name("NAME")
+            ->check(CLI::IsMember({"access", "json"}))
+            ->capture_default_str();
+        app.add_option("--key-field", fields.key,
+                       "With --format json: the field that is limited, such as user.id")
+            ->type_name("PATH")
+            ->capture_default_str();
+        app.add_option("--time-field", fields.time, "With --format json: the field of the time")
+            ->type_name("PATH")
+            ->capture_default_str();
+        app.add_option("--server", server,
+                       "Where to count: memory:, redis://[user:password@]host[:port][/db] or "
+                       "unix:/path")
+            ->type_name("ADDRESS")
+            ->capture_default_str();
+        app.add_option("--svg", svg, "Also draw requests and denials over time")->type_name("FILE");
+        app.add_option("--top", top, "Clients to list")
+            ->type_name("N")
+            ->check(CLI::NonNegativeNumber)
+            ->capture_default_str();
+        screen.declare(app);
+    }
+
+    [[nodiscard]] replay::limits limits() const {
+        if (!what.file.empty() && what.rules.empty() && what.name.empty())
+            if (const auto document = read_document(what.file); !document.routes().empty())
+                return replay::limits{document};
+        auto chosen = what;
+        if (!what.is_given())
+            chosen.rules = {usual_rule};
+        return replay::limits{chosen.policy()};
+    }
+
+    int run(output& out) const {
+        const auto tried = limits();
+        for (const auto& p : tried.policies())
+            for (const auto& rule : p.rules())
+                if (rule.kind() == colimit::algorithm::distinct)
+                    throw std::runtime_error{
+                        "a distinct rule counts members, which a log does not name"};
+        const auto is_json = format == "json";
+        if (is_json && tried.has_routes())
+            throw std::runtime_error{"--policy: missing, as a log of JSON lines has no routes"};
+
+        replay::progress shown{isatty(STDERR_FILENO) == 1};
+        const auto log =
+            replay::load(this->log, tried, is_json ? std::optional{fields} : std::nullopt, shown);
+        const auto verdicts = replay::run(log, tried, server, shown);
+        const replay::subject what_was_tried{escaped(this->log), tried.rules(),
+                                             without_password(server)};
+        const auto found = replay::count(log, verdicts, what_was_tried.rules.size());
+        if (out.is_json())
+            out.object(replay::report_object(what_was_tried, log, found, top));
+        else
+            out.text(report(what_was_tried, log, found, verdicts));
+        if (!svg.empty())
+            write_file(
+                svg, replay::svg(what_was_tried, found,
+                                 replay::make_timeline(log.requests, verdicts, replay::svg_steps)));
+        return exit_allowed;
+    }
+
+  private:
+    [[nodiscard]] std::string report(const replay::subject& tried, const replay::history& log,
+                                     const replay::statistics& found,
+                                     const std::vector<replay::verdict>& verdicts) const {
+        const replay::layout form{screen.columns(), top, screen.is_unicode()};
+        const auto columns = form.width - std::min(form.width - 1, replay::chart_margin);
+        return replay::report(tried, log, found,
+                              replay::make_timeline(log.requests, verdicts, columns), form);
+    }
+};
+
+} // namespace
+
+command replay_command() {
+    return {.name = "replay",
+            .summary = "Show which clients of an access log a limit would have denied",
+            .text = {"Reads a log and passes each request to a limiter, with the time of the log "
+                     "as its clock. By default the key is the client's address, and the rule is "
+                     "'5/s burst 10'. With --policies alone, the routes of the document decide "
+                     "which policies limit a request of an access log, and under which keys.",
+                     "On a server it counts under a prefix of its own, and removes what it wrote."},
+            .examples = {{"replay access.log --rule '5/s burst 10; 100/m' --svg picture.svg",
+                          "two rules that must both allow, and a picture"},
+                         {"replay access.log.1.gz --policies policies.json",
+                          "the policies and routes of a service"},
+                         {"replay requests.jsonl --format json --key-field user.id "
+                          "--time-field ts --rule 100/m",
+                          "JSON lines, and a limit for each user"}},
+            .declare = declaration_of<replay_options>()};
+}
+
+} // namespace tool

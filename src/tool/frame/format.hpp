@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Numbers, times and untrusted bytes as readable text.
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tool {
+
+/// 1234567 as `1,234,567`.
+[[nodiscard]] std::string grouped(std::size_t number);
+
+/// `1 line`, `2 lines`.
+[[nodiscard]] std::string counted(std::size_t number, std::string_view noun);
+
+/// Returns 1 of 8 as `12.50 %`; of nothing as `0.00 %`. Only none is 0, and only all is 100.
+[[nodiscard]] std::string percentage(std::size_t part, std::size_t whole);
+
+/// `2015-05-17 10:05:03`, in UTC.
+[[nodiscard]] std::string utc(std::chrono::sys_seconds time);
+
+/// The two largest units: `3 d 11 h`, `45 s`.
+[[nodiscard]] std::string duration(std::chrono::seconds time);
+
+/// Returns printable ASCII unchanged, and everything else as `\xNN`, because terminals interpret
+/// control characters.
+[[nodiscard]] std::string escaped(std::string_view bytes);
+
+/// Returns the address without its password, for messages.
+[[nodiscard]] std::string without_password(std::string_view address);
+
+} // namespace tool

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One call for one key.
+
+#include <tool/frame/decision_text.hpp>
+#include <tool/frame/key_call.hpp>
+#include <tool/frame/with_limiter.hpp>
+
+namespace tool {
+
+void declare_cost(CLI::App& app, std::int64_t& cost, const std::string& meaning) {
+    app.add_option("--cost", cost, meaning)->type_name("N")->capture_default_str();
+}
+
+void declare_member(CLI::App& app, std::optional<std::string>& member) {
+    app.add_option("--member", member, "The member that distinct rules count")->type_name("TEXT");
+}
+
+void key_call::declare(CLI::App& app) {
+    app.add_option("KEY", key, "The key, as the application passes it to the limiter")->required();
+    what.declare(app);
+    what.declare_packed(app);
+    server.declare(app);
+}
+
+colimit::decision key_call::call(const colimit::policy& p, const verb& make) const {
+    colimit::decision d;
+    with_limiter(server.config(), [&](colimit::limiter& l) -> boost::asio::awaitable<void> {
+        d = co_await make(l, p);
+    });
+    return d;
+}
+
+int key_call::ask(output& out, const verb& make) const {
+    const auto p = what.policy();
+    const auto d = call(p, make);
+    if (out.is_json())
+        out.object(decision_object(key, p, d));
+    else
+        out.text(decision_text(p, d));
+    return d.allowed() ? exit_allowed : exit_denied;
+}
+
+int key_call::change(output& out, const std::string& done, const verb& make) const {
+    const auto p = what.policy();
+    const auto d = call(p, make);
+    if (out.is_json())
+        out.object(decision_object(key, p, d));
+    else
+        out.text(done + "; now " + decision_text(p, d));
+    return exit_allowed;
+}
+
+void check_call::declare(CLI::App& app) {
+    key_call::declare(app);
+    declare_cost(app, cost_, "Tokens requested");
+    app.add_option("--at-least", at_least_,
+                   "The fewest tokens to accept, instead of all of the cost")
+        ->type_name("N");
+    declare_member(app, member_);
+}
+
+colimit::check_options check_call::options() const {
+    return {.cost = cost_, .at_least = at_least_, .member = member_};
+}
+
+} // namespace tool

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A command that makes one call for one key: its common options, and what it prints.
+
+#pragma once
+
+#include <tool/frame/command.hpp>
+#include <tool/frame/policy_options.hpp>
+#include <tool/frame/server_options.hpp>
+
+#include <colimit/limiter.hpp>
+#include <colimit/options.hpp>
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace tool {
+
+struct key_call {
+    std::string key;
+    server_options server;
+    policy_options what;
+
+    /// Declares KEY and the options of a policy and a server.
+    void declare(CLI::App& app);
+
+    using verb = std::function<boost::asio::awaitable<colimit::decision>(colimit::limiter&,
+                                                                         const colimit::policy&)>;
+    /// Makes the call, prints the decision, and returns whether it is allowed as an exit code.
+    int ask(output& out, const verb& make) const;
+    /// Makes the call and prints what is left. Returns 0.
+    /// @param done what the call has done: `charged 5`
+    int change(output& out, const std::string& done, const verb& make) const;
+
+  private:
+    [[nodiscard]] colimit::decision call(const colimit::policy& p, const verb& make) const;
+};
+
+/// The options of `check` and `peek`.
+struct check_call : key_call {
+    void declare(CLI::App& app);
+    /// Returns the options with those that are given.
+    [[nodiscard]] colimit::check_options options() const;
+
+  private:
+    std::int64_t cost_ = 1;
+    std::optional<std::int64_t> at_least_;
+    std::optional<std::string> member_;
+};
+
+/// Declares `--cost`.
+void declare_cost(CLI::App& app, std::int64_t& cost, const std::string& meaning);
+/// Declares `--member`.
+void declare_member(CLI::App& app, std::optional<std::string>& member);
+
+} // namespace tool

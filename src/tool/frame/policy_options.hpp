@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The options that say what limits a key: rules in the command line, or a policy of a file.
+
+#pragma once
+
+#include <colimit/policy.hpp>
+#include <colimit/policy_document.hpp>
+#include <colimit/rule.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tool {
+
+/// Reads a document of policies.
+/// @throws std::runtime_error with one sentence that names the file
+[[nodiscard]] colimit::policy_document read_document(const std::string& path);
+
+struct policy_options {
+    std::vector<std::string> rules; ///< texts of `parse_rules`
+    std::string file;               ///< a document of policies
+    std::string name;               ///< a policy of the file, or of the rules
+    bool is_packed = false;
+
+    /// Declares all but `--packed`.
+    void declare(CLI::App& app);
+    void declare_packed(CLI::App& app);
+
+    /// Returns whether there is any of the options. Without rules and a file, `policy` refuses it.
+    [[nodiscard]] bool is_given() const noexcept {
+        return !rules.empty() || !file.empty() || !name.empty() || is_packed;
+    }
+    /// Returns the rules of `--rule`, in their order.
+    /// @throws colimit::error if a text is not valid
+    [[nodiscard]] std::vector<colimit::rule> parsed_rules() const;
+    /// Returns the policy, which ends with an error if the server does not answer.
+    /// @throws std::runtime_error with one sentence if there is none, or it is not valid
+    [[nodiscard]] colimit::policy policy() const;
+    /// As `policy`; without `--policy` all policies of the file.
+    [[nodiscard]] std::vector<colimit::policy> policies() const;
+};
+
+} // namespace tool

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Each command is parsed by a parser of its own, as a key may have the name of another command.
+
+#include <tool/frame/format.hpp>
+#include <tool/frame/help.hpp>
+#include <tool/frame/program.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <iostream>
+#include <sstream>
+#include <vector>
+
+namespace tool {
+namespace {
+
+int complain(const std::string& where, std::string_view what, int code = exit_error) {
+    std::cerr << where << ": " << what << '\n';
+    return code;
+}
+
+/// Runs a function that may throw, and returns its exit code.
+template<class Function>
+int guarded(const std::string& name, Function function) {
+    try {
+        return function();
+    } catch (const CLI::ParseError& e) {
+        return complain(name, std::string{e.what()} + "; --help says more");
+    } catch (const interrupted& e) {
+        return complain(name, e.what(), exit_signal + e.signal);
+    } catch (const std::exception& e) {
+        return complain(name, e.what());
+    }
+}
+
+int run_command(const command& c, std::vector<std::string> arguments) {
+    auto is_json = false;
+    action run;
+    const auto parser = make_parser(c, is_json, run);
+    std::ranges::reverse(arguments); // as the parser wants them
+    try {
+        parser->parse(std::move(arguments));
+    } catch (const CLI::CallForHelp&) {
+        output{c.name, false}.text(help_of(c, output::width()));
+        return exit_allowed;
+    }
+    output out{c.name, is_json};
+    return run(out);
+}
+
+int run_program(const std::vector<std::string>& arguments, std::span<const command> commands) {
+    if (arguments.empty())
+        return complain("colimit", "a command is required; colimit --help lists them");
+    const auto& name = arguments.front();
+    if (name == "--help" || name == "help") {
+        output{"", false}.text(help_of(commands, output::width()));
+        return exit_allowed;
+    }
+    if (name == "--version") {
+        output{"", false}.text("colimit " COLIMIT_VERSION "\n");
+        return exit_allowed;
+    }
+    const auto found = std::ranges::find(commands, name, &command::name);
+    if (found == commands.end())
+        return complain("colimit",
+                        "there is no command '" + escaped(name) + "'; colimit --help lists them");
+    return guarded("colimit " + name,
+                   [&] { return run_command(*found, {arguments.begin() + 1, arguments.end()}); });
+}
+
+} // namespace
+
+CLI::Validator number_between(double least, double most) {
+    return {[=](const std::string& text) {
+                double number = 0;
+                if (CLI::detail::lexical_cast(text, number) && number >= least && number <= most)
+                    return std::string{};
+                auto problem = std::ostringstream{};
+                problem << "out of range (got " << escaped(text) << ", expected " << least << " to "
+                        << most << ')';
+                return problem.str();
+            },
+            ""};
+}
+
+int run_program(int argc, const char* const* argv, std::span<const command> commands) {
+    std::signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of the write that meets it
+    return guarded("colimit", [&] {
+        return run_program(std::vector<std::string>(argv + std::min(argc, 1), argv + argc),
+                           commands);
+    });
+}
+
+} // namespace tool

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The locale is that of the environment; nothing else of the tool depends on it.
+
+#include <tool/frame/format.hpp>
+#include <tool/frame/output.hpp>
+#include <tool/frame/screen.hpp>
+
+#include <langinfo.h>
+
+#include <clocale>
+#include <fstream>
+#include <stdexcept>
+
+namespace tool {
+
+void screen_options::declare(CLI::App& app) {
+    app.add_option("--width", width, "Columns (default: those of the terminal, or 80)")
+        ->type_name("N")
+        ->check(CLI::Range(20, 1000));
+    app.add_flag("--ascii", is_ascii, "Draw with ASCII only");
+}
+
+std::size_t screen_options::columns() const noexcept {
+    return width != 0 ? width : output::width();
+}
+
+bool screen_options::is_unicode() const {
+    std::setlocale(LC_CTYPE, ""); // NOLINT(concurrency-mt-unsafe): before any thread is started
+    return !is_ascii && std::string_view{nl_langinfo(CODESET)} == "UTF-8";
+}
+
+void write_file(const std::string& path, std::string_view text) {
+    std::ofstream file{path, std::ios::binary};
+    file << text << std::flush;
+    if (!file)
+        throw std::runtime_error{"cannot write " + escaped(path)};
+}
+
+} // namespace tool

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Charts in a terminal, and pictures in files.
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tool {
+
+/// The options that say what a terminal can show.
+struct screen_options {
+    std::size_t width = 0;
+    bool is_ascii = false;
+
+    void declare(CLI::App& app);
+
+    /// Returns the columns to use: those of the option, of the terminal, or 80.
+    [[nodiscard]] std::size_t columns() const noexcept;
+    /// Returns whether the locale has more than ASCII, and the option allows it.
+    [[nodiscard]] bool is_unicode() const;
+};
+
+/// Writes a file. @throws std::runtime_error with one sentence
+void write_file(const std::string& path, std::string_view text);
+
+} // namespace tool

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Options of a server become a configuration.
+
+#include <tool/frame/command.hpp>
+#include <tool/frame/server_options.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+namespace tool {
+namespace {
+
+constexpr auto local_server = "redis://127.0.0.1:6379";
+
+[[nodiscard]] std::string usual_server() {
+    const auto* const named = std::getenv("COLIMIT_SERVER"); // NOLINT(concurrency-mt-unsafe)
+    return named != nullptr && *named != '\0' ? named : local_server;
+}
+
+[[nodiscard]] colimit::execution_mode mode_of(const std::string& name) {
+    if (name == "function")
+        return colimit::execution_mode::function;
+    return name == "multi" ? colimit::execution_mode::multi : colimit::execution_mode::script;
+}
+
+[[nodiscard]] colimit::module_use use_of(const std::string& name) {
+    if (name == "required")
+        return colimit::module_use::required;
+    return name == "never" ? colimit::module_use::never : colimit::module_use::if_available;
+}
+
+} // namespace
+
+void server_options::declare(CLI::App& app) {
+    server = usual_server();
+    app.add_option("--server", server,
+                   "Where the counters are: redis://[user:password@]host[:port][/db], rediss://, "
+                   "redis+sentinel://, redis+cluster://, unix:/path. The environment variable "
+                   "COLIMIT_SERVER replaces the default, and keeps a password out of the list of "
+                   "processes (default: redis://127.0.0.1:6379)")
+        ->type_name("ADDRESS");
+    app.add_option("--prefix", prefix, "The first part of all keys, as in config::prefix")
+        ->type_name("NAME")
+        ->capture_default_str();
+    app.add_option("--hash-tags", hash_tags, "The number of tags, as in config::hash_tags")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    app.add_option("--mode", mode, "How calls are executed on the server")
+        ->type_name("MODE")
+        ->check(CLI::IsMember({"script", "function", "multi"}))
+        ->capture_default_str();
+    app.add_option("--server-module", server_module,
+                   "Whether the server module executes calls instead, if the server has it")
+        ->type_name("USE")
+        ->check(CLI::IsMember({"if_available", "required", "never"}))
+        ->capture_default_str();
+    app.add_option("--timeout", timeout, "The longest time to wait for the server, in seconds")
+        ->type_name("SECONDS")
+        ->check(number_between(0.001, 1800))
+        ->capture_default_str();
+    app.add_option("--ca-file", tls.ca_file, "TLS: the certificates of the trusted CAs")
+        ->type_name("FILE");
+    app.add_option("--cert-file", tls.cert_file, "TLS: the client certificate")->type_name("FILE");
+    app.add_option("--key-file", tls.key_file, "TLS: the key of the client certificate")
+        ->type_name("FILE");
+    app.add_option("--server-name", tls.server_name,
+                   "TLS: the name in the server's certificate, if it is not the host")
+        ->type_name("NAME");
+}
+
+colimit::config server_options::config() const {
+    auto settings = colimit::config{};
+    settings.server = server;
+    settings.prefix = prefix;
+    settings.hash_tags = hash_tags;
+    settings.mode = mode_of(mode);
+    settings.server_module = use_of(server_module);
+    settings.timeout =
+        std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(timeout * 1000))};
+    settings.connect_timeout = settings.timeout;
+    // One attempt to connect says that a server is down; Sentinels and nodes may replace each
+    // other.
+    if (server.find("+sentinel://") == std::string::npos &&
+        server.find("+cluster://") == std::string::npos)
+        settings.reconnect_delay_min = settings.reconnect_delay_max = 2 * settings.timeout;
+    settings.on_failure = colimit::failure_mode::error;
+    settings.tls = tls;
+    return settings;
+}
+
+} // namespace tool

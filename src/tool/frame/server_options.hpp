@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The options that name a server, which many commands have: --server and those that must be the
+// same as in the processes that share the counters.
+
+#pragma once
+
+#include <colimit/config.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace tool {
+
+struct server_options {
+    std::string server; ///< the address; by default that of COLIMIT_SERVER, else the local one
+    std::string prefix = "colimit";
+    std::size_t hash_tags = 64;
+    std::string mode = "script";
+    std::string server_module = "if_available";
+    double timeout = 5; ///< seconds
+    colimit::tls_options tls;
+
+    void declare(CLI::App& app);
+
+    /// Returns a configuration in which calls end with errors, not with decisions of a failure
+    /// mode.
+    [[nodiscard]] colimit::config config() const;
+};
+
+} // namespace tool

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What is wrong with a document of policies: the error that makes it invalid, or warnings about
+// limits that hardly mean what they say.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tool::lint {
+
+/// The warnings, and the error. Their names are part of the output for programs.
+enum class problem : unsigned char {
+    /// The document is not valid, and has no other finding.
+    invalid_document,
+    /// Another rule of the policy denies every call first that this one would deny.
+    unreachable_rule,
+    /// A full bucket has at least the tokens that return in a day, and no other rule keeps a client
+    /// from taking them within a second.
+    daily_quota_in_a_second,
+    /// An empty bucket takes two days or longer to be full.
+    slow_recovery,
+};
+
+[[nodiscard]] std::string_view to_string(problem p) noexcept;
+
+struct finding {
+    lint::problem problem;
+    std::string path; ///< `policies.login`, or the position of an error: `JSON, line 3, column 5`
+    std::string message;
+
+    friend bool operator==(const finding&, const finding&) = default;
+};
+
+/// Returns the findings about a document for `parse_policy_document`, in the order of the names of
+/// policies and then that of rules; empty if there are none.
+[[nodiscard]] std::vector<finding> findings_of(std::string_view document);
+
+} // namespace tool::lint

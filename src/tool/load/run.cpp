@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// All callers on one thread. The clock ends the loop by itself, so that no timer competes with it.
+
+#include <tool/frame/many_callers.hpp>
+#include <tool/load/run.hpp>
+#include <tool/load/server_time.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace tool::load {
+
+namespace {
+
+namespace asio = boost::asio;
+using std::chrono::duration;
+using std::chrono::steady_clock;
+
+constexpr double warm_up_share = 0.1;
+
+class generator {
+  public:
+    explicit generator(const plan& p) : plan_(p), callers_(p.settings), is_used_(p.keys) {}
+
+    result make() {
+        callers_.connect(plan_.settings.timeout);
+        const auto warm_up = plan_.seconds * warm_up_share;
+        const auto failure = call_for(warm_up);
+        begin_counting();
+        const auto counted_failure = failure ? failure : call_for(plan_.seconds);
+        end_counting();
+        remove_keys();
+        if (counted_failure)
+            callers_.rethrow(counted_failure);
+        result_.signal = callers_.signal();
+        return result_;
+    }
+
+  private:
+    std::exception_ptr call_for(double seconds) {
+        begin_ = steady_clock::now();
+        end_ = begin_ + std::chrono::duration_cast<steady_clock::duration>(
+                            std::chrono::duration<double>{seconds});
+        return callers_.run(plan_.callers, [this] { return call_again_and_again(); });
+    }
+
+    void begin_counting() {
+        result_ = {};
+        before_ = callers_.limiter().statistics();
+        server_before_ = server_seconds(plan_.settings);
+    }
+
+    void end_counting() {
+        result_.seconds = duration<double>{steady_clock::now() - begin_}.count();
+        const auto now = callers_.limiter().statistics();
+        result_.batches = now.batches - before_.batches;
+        result_.batch_keys = now.batch_keys - before_.batch_keys;
+        result_.module_checks = now.module_calls - before_.module_calls;
+        if (const auto used = server_seconds(plan_.settings); used && server_before_)
+            result_.server_us = (*used - *server_before_) * 1e6;
+    }
+
+    asio::awaitable<void> call_again_and_again() {
+        for (auto now = steady_clock::now();
+             now < end_ && callers_.signal() == 0 && !callers_.has_failed();) {
+            const auto number = any_key_(random_);
+            is_used_[number] = true;
+            const auto key = std::to_string(number);
+            const auto d = co_await callers_.limiter().allow(key, plan_.policy);
+            const auto end = steady_clock::now();
+            result_.latencies.add(end - now);
+            ++result_.checks;
+            result_.denied += d.allowed() ? 0U : 1U;
+            now = end;
+        }
+    }
+
+    void remove_keys() {
+        result_.keys_are_left = callers_.run(std::min(plan_.callers, plan_.keys),
+                                             [this] { return reset_some(); }) != nullptr;
+    }
+
+    asio::awaitable<void> reset_some() {
+        while (next_ < is_used_.size() && !callers_.has_failed()) {
+            const auto number = next_++;
+            if (!is_used_[number])
+                continue;
+            const auto key = std::to_string(number);
+            co_await callers_.limiter().reset(key, plan_.policy);
+        }
+    }
+
+    const plan& plan_;
+    many_callers callers_;
+    std::mt19937_64 random_{1}; // NOLINT: the same keys each time
+    std::uniform_int_distribution<std::size_t> any_key_{0, plan_.keys - 1};
+    std::vector<bool> is_used_;
+    std::size_t next_ = 0;
+    steady_clock::time_point begin_;
+    steady_clock::time_point end_;
+    colimit::statistics before_;
+    std::optional<double> server_before_;
+    result result_;
+};
+
+} // namespace
+
+result run(const plan& p) {
+    return generator{p}.make();
+}
+
+} // namespace tool::load

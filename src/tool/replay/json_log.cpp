@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The parser is that of documents of policies, with its limits.
+
+#include <tool/replay/json_log.hpp>
+#include <tool/replay/times.hpp>
+
+#include <colimit/error.hpp>
+
+#include <cstddef>
+#include <optional>
+
+namespace tool::replay {
+
+namespace {
+
+namespace json = colimit::json;
+
+constexpr std::size_t longest_key = 255;
+
+const json::value* member(const json::document& d, const json::value& object,
+                          std::string_view name) {
+    for (std::size_t i = 0; i < object.content.size; ++i)
+        if (const auto& found = d.inside(object, i); d.text(found.name) == name)
+            return &found;
+    return nullptr;
+}
+
+/// Returns the value at this path; nullptr if there is none.
+const json::value* find(const json::document& d, std::string_view path) {
+    const auto* at = &d.root;
+    while (at != nullptr && at->kind == json::kind::object) {
+        if (const auto* const found = member(d, *at, path))
+            return found;
+        const auto dot = path.find('.');
+        if (dot == std::string_view::npos)
+            return nullptr;
+        at = member(d, *at, path.substr(0, dot));
+        path = path.substr(dot + 1);
+    }
+    return nullptr;
+}
+
+/// Returns the text of a string or number; nullopt if it is something else, or does not exist.
+std::optional<std::string_view> text_at(const json::document& d, std::string_view path) {
+    const auto* const found = find(d, path);
+    if (found == nullptr ||
+        (found->kind != json::kind::string && found->kind != json::kind::number))
+        return std::nullopt;
+    return d.text(found->content);
+}
+
+} // namespace
+
+log_reading json_reader::read(std::string_view text) {
+    try {
+        last_ = json::parse(text);
+    } catch (const colimit::error& e) {
+        problem_ = "is not valid: " + e.reason();
+        return {{}, problem_};
+    }
+    const auto key = text_at(last_, fields_.key);
+    const auto time = text_at(last_, fields_.time);
+    if (!key || !time) {
+        problem_ = "has no text or number '" + (key ? fields_.time : fields_.key) + "'";
+        return {{}, problem_};
+    }
+    if (key->empty() || key->size() > longest_key)
+        return {{}, key->empty() ? "the key is empty" : "the key is longer than 255 bytes"};
+    const auto [moment, problem] = read_any_time(*time);
+    if (!problem.empty())
+        return {{}, problem};
+    return {log_line{*key, moment}, {}};
+}
+
+} // namespace tool::replay

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Commands one after the other: the context runs until the replies have come.
+
+#include <limiter/redis_settings.hpp>
+#include <redis/cluster/slot_map_reader.hpp>
+#include <redis/protocol/hash_slot.hpp>
+#include <tool/frame/command.hpp>
+#include <tool/frame/format.hpp>
+#include <tool/frame/time_text.hpp>
+#include <tool/server/servers.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <stdexcept>
+#include <utility>
+
+namespace tool {
+namespace {
+
+namespace redis = colimit::redis;
+using colimit::detail::shared_tls;
+
+/// Lists of keys are longer than replies to calls, and values of other programs may have any size.
+constexpr auto list_bounds =
+    redis::resp::reply_bounds{.nodes = redis::map_bounds.nodes, .bytes = redis::map_bounds.bytes};
+
+/// The connection executes no calls. It is not used between commands, so it needs no PING.
+[[nodiscard]] redis::connection_settings without_calls(redis::connection_settings made) {
+    made.session.executes_calls = made.session.transactions = false;
+    made.ping_interval = 0;
+    made.long_bulks = redis::resp::decoder::long_bulks::empty;
+    made.reply_bounds = list_bounds;
+    return made;
+}
+
+[[nodiscard]] redis::slot_map read_map(const reply& slots, const std::string& asked_host) {
+    std::vector<redis::host_port> masters;
+    std::vector<redis::slot_map::range> ranges;
+    for (const auto& range : slots.elements) {
+        if (range.elements.size() < 3 || range.elements[2].elements.size() < 2)
+            continue;
+        const auto& node = range.elements[2].elements;
+        const auto host = node[0].text.empty() ? asked_host : node[0].text;
+        const auto master = redis::host_port{host, static_cast<std::uint16_t>(node[1].integer)};
+        auto at = std::ranges::find(masters, master);
+        if (at == masters.end())
+            at = masters.insert(at, master);
+        ranges.push_back({static_cast<std::uint16_t>(range.elements[0].integer),
+                          static_cast<std::uint16_t>(range.elements[1].integer),
+                          static_cast<std::uint16_t>(at - masters.begin())});
+    }
+    return {std::move(masters), {}, std::move(ranges)};
+}
+
+} // namespace
+
+servers::servers(const colimit::config& settings) : settings_(settings) {
+    const auto where = redis::parse_address(settings.server);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP})
+        signals_.add(number);
+    signals_.async_wait([this](colimit::error_code ec, int number) {
+        if (!ec)
+            signal_ = number;
+    });
+    find(where);
+}
+
+void servers::find(const redis::address& where) {
+    switch (where.kind) {
+    case redis::address::kind::memory:
+        throw std::runtime_error{"--server: memory: has no server (expected the address of one)"};
+    case redis::address::kind::sentinel:
+        return find_master(where);
+    case redis::address::kind::cluster:
+        return find_nodes(where);
+    case redis::address::kind::tcp:
+    case redis::address::kind::unix_socket:
+        return add(where, colimit::detail::connection_settings_of(
+                              settings_, where, colimit::detail::make_tls(settings_, where)));
+    }
+}
+
+servers::~servers() {
+    signals_.cancel();
+    for (const auto& l : links_)
+        l->close();
+    context_.restart();
+    context_.poll();
+}
+
+void servers::add(const redis::address& where, redis::connection_settings settings) {
+    links_.push_back(
+        std::make_shared<link>(context_.get_executor(), without_calls(std::move(settings))));
+    names_.push_back(map_.masters().empty() ? without_password(settings_.server)
+                                            : to_string(redis::host_port{where.host, where.port}));
+}
+
+/// Asks Sentinels, or nodes of a cluster, until one replies.
+reply servers::ask_one_of(const redis::address& where, const words& command,
+                          std::string& answered_by) {
+    const auto tls = colimit::detail::make_tls(settings_, where);
+    const auto is_sentinel = where.kind == redis::address::kind::sentinel;
+    for (std::size_t i = 0; i < where.hosts.size(); ++i) {
+        const auto& host = where.hosts[i];
+        auto settings = is_sentinel
+                            ? colimit::detail::sentinel_settings_of(settings_, where, host, tls)
+                            : colimit::detail::node_settings_of(settings_, where.at(host), tls);
+        const auto one =
+            std::make_shared<link>(context_.get_executor(), without_calls(std::move(settings)));
+        try {
+            auto answer = ask(*one, to_string(host), {command}).front();
+            one->close();
+            if (answer.is_error())
+                throw std::runtime_error{to_string(host) + ": " + escaped(answer.text)};
+            answered_by = host.host;
+            return answer;
+        } catch (const interrupted&) {
+            throw;
+        } catch (const std::exception&) {
+            one->close();
+            if (i + 1 == where.hosts.size())
+                throw;
+        }
+    }
+    throw std::runtime_error{"the address has no hosts"};
+}
+
+void servers::find_master(const redis::address& where) {
+    std::string sentinel;
+    const auto found =
+        ask_one_of(where, {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", where.master}, sentinel);
+    if (found.elements.size() != 2)
+        throw std::runtime_error{"Sentinel " + sentinel + " knows no master '" +
+                                 escaped(where.master) + "'"};
+    const auto port = static_cast<std::uint16_t>(std::stoul(found.elements[1].text));
+    const auto master = where.at({found.elements[0].text, port});
+    add(master, colimit::detail::connection_settings_of(
+                    settings_, master, colimit::detail::make_tls(settings_, where)));
+}
+
+void servers::find_nodes(const redis::address& where) {
+    std::string asked;
+    map_ = read_map(ask_one_of(where, {"CLUSTER", "SLOTS"}, asked), asked);
+    const auto tls = colimit::detail::make_tls(settings_, where);
+    for (const auto& master : map_.masters())
+        add(where.at(master), colimit::detail::node_settings_of(settings_, where.at(master), tls));
+    if (links_.empty())
+        throw std::runtime_error{asked + " is not a node of a cluster with slots"};
+}
+
+std::size_t servers::of(std::string_view redis_key) const {
+    if (map_.masters().empty())
+        return 0;
+    const auto found = map_.master_of(redis::hash_slot(redis_key));
+    if (!found)
+        throw std::runtime_error{"no node of the cluster serves the slot of the key"};
+    return *found;
+}
+
+std::vector<reply> servers::ask(std::size_t server, const std::vector<words>& commands) {
+    return ask(*links_[server], names_[server], commands);
+}
+
+reply servers::ask_one(std::size_t server, const words& command) {
+    auto answer = ask(server, {command}).front();
+    if (answer.is_error())
+        throw std::runtime_error{names_[server] + ": " + command.front() + ": " +
+                                 escaped(answer.text)};
+    return answer;
+}
+
+std::int64_t servers::time(std::size_t server) {
+    const auto parts = ask_one(server, {"TIME"}).elements;
+    if (parts.size() != 2)
+        throw std::runtime_error{names_[server] + ": TIME: not a time"};
+    return std::stoll(parts[0].text) * 1'000'000 + std::stoll(parts[1].text);
+}
+
+std::vector<reply> servers::ask(link& to, const std::string& name,
+                                const std::vector<words>& commands) {
+    to.send(commands);
+    run_until(std::chrono::steady_clock::now() + settings_.timeout, &to);
+    if (to.is_lost())
+        throw std::runtime_error{name + ": " + to.problem()};
+    if (!to.has_ended())
+        throw std::runtime_error{name + ": no reply within " + time_text(settings_.timeout)};
+    return to.take();
+}
+
+void servers::pause(std::chrono::milliseconds length) {
+    run_until(std::chrono::steady_clock::now() + length, nullptr);
+}
+
+void servers::run_until(std::chrono::steady_clock::time_point end, const link* awaited) {
+    while (signal_ == 0 && (awaited == nullptr || !awaited->has_ended())) {
+        if (context_.stopped())
+            context_.restart();
+        if (context_.run_one_until(end) == 0 && std::chrono::steady_clock::now() >= end)
+            break;
+    }
+    if (signal_ != 0)
+        throw interrupted{signal_, "interrupted by signal " + std::to_string(signal_)};
+}
+
+} // namespace tool

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Commands that only read. Two answers of one place may come from different moments, as there is no
+// transaction: a place that is gone by then is left out.
+
+#include <redis/protocol/key.hpp>
+#include <tool/frame/format.hpp>
+#include <tool/stored/lookup.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+namespace tool {
+namespace {
+
+namespace redis = colimit::redis;
+
+constexpr auto keys_per_scan = "1000"; // less than a millisecond of the server
+
+[[nodiscard]] words content_of(const place& p) {
+    switch (p.holds) {
+    case holding::log:
+    case holding::transaction:
+        return {"ZCARD", p.redis_key};
+    case holding::sketch:
+        return {"PFCOUNT", p.redis_key};
+    case holding::bits:
+        return {"STRLEN", p.redis_key};
+    case holding::shard:
+        return {"HMGET", p.redis_key, "", p.field};
+    case holding::value:
+    case holding::window:
+        break;
+    }
+    return {"GET", p.redis_key};
+}
+
+[[nodiscard]] std::optional<std::int64_t> integer_of(const reply& r) {
+    return r.kind == reply_kind::integer ? std::optional{r.integer} : std::nullopt;
+}
+
+[[nodiscard]] bool is_of_another_type(const reply& content) noexcept {
+    return content.is_error() && content.text.starts_with("WRONGTYPE");
+}
+
+/// Throws an error reply, such as that of a missing permission.
+void require(const reply& r, const words& command) {
+    if (r.is_error())
+        throw std::runtime_error{command.front() + ": " + escaped(r.text)};
+}
+
+/// Reads the content; returns whether there is something.
+[[nodiscard]] bool read_content(const reply& content, found_place& into) {
+    if (content.is_nil())
+        return false;
+    if (is_of_another_type(content)) {
+        into.is_foreign = true;
+        return true;
+    }
+    switch (into.where.holds) {
+    case holding::value:
+        into.slots = read_value(content.text).value_or(std::vector<stored_slot>{});
+        into.is_foreign = into.slots.empty();
+        return true;
+    case holding::window:
+        into.count = std::strtoll(content.text.c_str(), nullptr, 10);
+        return true;
+    case holding::shard:
+        if (content.elements.size() != 2 || content.elements[1].is_nil())
+            return false;
+        into.slots = read_value(content.elements[1].text, content.elements[0].text)
+                         .value_or(std::vector<stored_slot>{});
+        return true;
+    default:
+        into.count = integer_of(content);
+        return true;
+    }
+}
+
+/// Reads all pages of SCAN with a pattern, within the budget, and calls `take(name)`.
+template<class Take>
+void scan(servers& in, std::size_t server, const std::string& pattern, std::uint64_t budget,
+          search_result& into, Take take) {
+    auto cursor = std::string{"0"};
+    for (std::uint64_t examined = 0;; examined += 1000) {
+        if (examined >= budget) {
+            into.is_complete = false;
+            return;
+        }
+        const auto page =
+            in.ask_one(server, {"SCAN", cursor, "MATCH", pattern, "COUNT", keys_per_scan});
+        into.examined += 1000;
+        if (page.elements.size() != 2)
+            return;
+        for (const auto& name : page.elements[1].elements)
+            take(name.text);
+        cursor = page.elements[0].text;
+        if (cursor == "0")
+            return;
+    }
+}
+
+} // namespace
+
+std::vector<found_place> look_up(servers& from, const std::string& policy,
+                                 const std::vector<place>& places) {
+    std::vector<found_place> all;
+    for (const auto& p : places) {
+        const auto commands = std::vector<words>{
+            content_of(p), {"PTTL", p.redis_key}, {"MEMORY", "USAGE", p.redis_key}};
+        const auto facts = from.ask(from.of(p.redis_key), commands);
+        require(facts[1], commands[1]);
+        if (!is_of_another_type(facts[0]))
+            require(facts[0], commands[0]);
+        auto found = found_place{p, policy, facts[1].integer, integer_of(facts[2]), {}, {}, false};
+        if (facts[1].integer != -2 && read_content(facts[0], found))
+            all.push_back(std::move(found));
+    }
+    return all;
+}
+
+search_result search(servers& in, std::string_view key, std::string_view prefix,
+                     const redis::key_tags& tags, std::uint64_t budget) {
+    std::string field;
+    redis::append_field(field, key);
+    const auto tag = tags.of(key);
+    const auto beginning = [&](std::size_t t) {
+        return std::string{prefix} + ":{" + std::string{tags.text(t)} + "}:";
+    };
+    const auto own = beginning(tag);
+    const auto shard = beginning(tags.of_shard(tags.shard_of(tag)));
+    search_result result;
+    std::set<std::pair<std::string, std::string>> seen; // SCAN may return a key twice
+    const auto take = [&](const std::string& name) {
+        const auto read = read_key_name(name, prefix);
+        const auto is_shard = read && read->holds == holding::shard;
+        if (!read ||
+            (!is_shard && "k:" + std::string{read->key} != field &&
+             "h:" + std::string{read->key} != field) ||
+            !seen.emplace(name, "").second)
+            return;
+        for (auto& f : look_up(in, std::string{read->policy},
+                               {{read->holds, name, is_shard ? field : std::string{}}}))
+            result.found.push_back(std::move(f));
+    };
+    const auto pattern = literal_pattern(own) + "*" + literal_pattern(field);
+    scan(in, in.of(own), pattern, budget, result, take);
+    for (const auto* const end : {"*:new", "*:old"})
+        scan(in, in.of(shard), literal_pattern(shard) + end, budget, result, take);
+    std::ranges::sort(result.found, {},
+                      [](const found_place& f) { return std::pair{f.policy, f.where.redis_key}; });
+    return result;
+}
+
+} // namespace tool

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a server has of a key: its places, looked at without a change.
+
+#pragma once
+
+#include <tool/server/servers.hpp>
+#include <tool/stored/key_name.hpp>
+#include <tool/stored/stored_value.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tool {
+
+/// A place that has something.
+struct found_place {
+    place where;
+    std::string policy;
+    std::int64_t ttl_ms = 0;           ///< -1: it does not expire
+    std::optional<std::int64_t> bytes; ///< of the server's memory; nullopt if it does not say it
+    std::optional<std::int64_t> count; ///< events of a log, members, tokens of a window
+    std::vector<stored_slot> slots;    ///< of a state
+    bool is_foreign = false;           ///< it is not a value that colimit writes
+};
+
+/// Returns those of the places that have something.
+[[nodiscard]] std::vector<found_place> look_up(servers& from, const std::string& policy,
+                                               const std::vector<place>& places);
+
+struct search_result {
+    std::vector<found_place> found;
+    std::uint64_t examined = 0; ///< keys of the servers
+    bool is_complete = true;    ///< the budget was sufficient
+};
+
+/// Searches the state of a key under policies that are not known, by SCAN.
+/// @param budget the number of keys to examine, on each server
+[[nodiscard]] search_result search(servers& in, std::string_view key, std::string_view prefix,
+                                   const colimit::redis::key_tags& tags, std::uint64_t budget);
+
+} // namespace tool

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The retry_after of a peek of cost n is the time until n tokens are left.
+
+#include <colimit/detail/access.hpp>
+#include <policy/policy_data.hpp>
+#include <tool/frame/decision_text.hpp>
+#include <tool/frame/time_text.hpp>
+#include <tool/frame/with_limiter.hpp>
+#include <tool/stored/recovery.hpp>
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+[[nodiscard]] bool counts_members(const colimit::policy& p) {
+    return colimit::detail::access::data(p)->compiled.has_distinct;
+}
+
+/// Returns the amounts to ask for: of each rule that is not full the next token, half of the
+/// missing ones, and all.
+[[nodiscard]] std::set<std::int64_t> amounts_of(const colimit::decision& d) {
+    std::set<std::int64_t> amounts;
+    for (const auto& s : d.rules)
+        if (s.balance < s.limit)
+            amounts.insert({s.remaining() + 1, s.limit - (s.limit - s.remaining()) / 2, s.limit});
+    return amounts;
+}
+
+/// Adds an amount, or replaces the smaller one that comes back at the same time.
+void add(std::vector<return_time>& to, const return_time& t) {
+    if (!to.empty() && to.back().after == t.after)
+        to.back() = t;
+    else
+        to.push_back(t);
+}
+
+boost::asio::awaitable<recovery> ask(colimit::limiter& l, std::string_view key,
+                                     const colimit::policy& p) {
+    const auto has_members = counts_members(p);
+    recovery r;
+    r.now = co_await l.peek(key, p, {.cost = has_members ? 0 : 1});
+    r.returns.resize(p.size());
+    if (has_members)
+        co_return r;
+    for (const auto amount : amounts_of(r.now)) {
+        // All at one time, so that tokens that come back together have one time.
+        const auto d = co_await l.peek(key, p, {.cost = amount, .now = r.now.server_time});
+        for (std::size_t i = 0; i < p.size(); ++i)
+            if (amount > r.now.rules[i].remaining() && amount <= d.rules[i].limit)
+                add(r.returns[i], {amount, d.rules[i].retry_after});
+    }
+    co_return r;
+}
+
+[[nodiscard]] std::string returns_text(const std::vector<return_time>& returns) {
+    std::string text;
+    for (const auto& t : returns)
+        text +=
+            (text.empty() ? ", " : " / ") + std::to_string(t.tokens) + " in " + time_text(t.after);
+    return text;
+}
+
+} // namespace
+
+std::vector<recovery> recoveries_of(const colimit::config& settings, std::string_view key,
+                                    const std::vector<colimit::policy>& policies) {
+    std::vector<recovery> all;
+    with_limiter(settings, [&](colimit::limiter& l) -> boost::asio::awaitable<void> {
+        for (const auto& p : policies)
+            all.push_back(co_await ask(l, key, p));
+    });
+    return all;
+}
+
+std::string recovery_text(const colimit::policy& p, const recovery& r) {
+    auto text = decision_headline(p, r.now) + '\n';
+    for (std::size_t i = 0; i < p.size(); ++i) {
+        const auto& s = r.now.rules[i];
+        text += "  rule " + std::string{p[i].name()} + " (" + to_string(p[i]) +
+                "): " + std::to_string(s.balance) + " of " + std::to_string(s.limit) + " left" +
+                returns_text(r.returns[i]) + '\n';
+    }
+    return text;
+}
+
+void add_returns(boost::json::object& decision, const recovery& r) {
+    auto& rules = decision["rules"].as_array();
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+        auto times = boost::json::array{};
+        for (const auto& t : r.returns[i])
+            times.push_back(
+                boost::json::object{{"tokens", t.tokens}, {"after_us", t.after.count()}});
+        rules[i].as_object()["returns"] = std::move(times);
+    }
+}
+
+} // namespace tool

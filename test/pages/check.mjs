@@ -1,0 +1,39 @@
+// Checks the pages (README.md and the like) of this repository: their links, and the commands that
+// they show.
+//
+//     node check.mjs ROOT BUILD TOOL
+//
+// It first shows that it notices a page with mistakes (samples.mjs).
+
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { complaintsAboutCommands } from "./commands.mjs";
+import { complaintsAboutLinks } from "./links.mjs";
+import { complaintsAboutSamples } from "./samples.mjs";
+
+const [root, build, tool] = process.argv.slice(2);
+
+function* filesBelow(folder) {
+    for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+        const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+        if (entry.name === "build" || entry.name === ".git") continue;
+        if (entry.isDirectory()) yield* filesBelow(path);
+        else yield path;
+    }
+}
+
+const files = new Set(filesBelow(""));
+// Pages also name files that a patch adds.
+for (const path of [...files].filter((path) => path.endsWith(".patch")))
+    for (const [, added] of readFileSync(join(root, path), "utf8").matchAll(/^\+\+\+ b\/(\S+)$/gm))
+        files.add(added);
+const pages = new Map([...files].filter((path) => path.endsWith(".md"))
+    .map((path) => [path, readFileSync(join(root, path), "utf8")]));
+const complaints = [
+    ...complaintsAboutSamples(root, files, build, tool),
+    ...complaintsAboutLinks(root, pages),
+    ...complaintsAboutCommands(root, pages, files, build, tool),
+];
+for (const complaint of complaints) console.log(complaint);
+console.log(`${pages.size} pages, ${complaints.length} complaints`);
+process.exitCode = complaints.length || pages.size < 8 ? 1 : 0;

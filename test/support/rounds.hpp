@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How often a test of random cases repeats.
+
+#pragma once
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define COLIMIT_TEST_SANITIZED
+#endif
+#endif
+
+namespace colimit::test {
+
+/// Returns `all`, or a fifth of it with a sanitizer: that takes several times as long for a round,
+/// and the rounds of the other builds find wrong results.
+template<class Number>
+[[nodiscard]] constexpr Number rounds(Number all) {
+#ifdef COLIMIT_TEST_SANITIZED
+    return all / 5;
+#else
+    return all;
+#endif
+}
+
+} // namespace colimit::test

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Logs of JSON lines, the forms of their times, and requests that the routes of a document limit.
+#include <tool/replay/json_log.hpp>
+#include <tool/replay/limits.hpp>
+#include <tool/replay/times.hpp>
+
+#include <colimit/policy_document.hpp>
+
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <string>
+#include <string_view>
+
+BOOST_AUTO_TEST_SUITE(replay_json)
+
+namespace {
+
+namespace replay = tool::replay;
+using namespace std::chrono;
+
+constexpr colimit::time_point moment =
+    sys_days{year{2015} / 5 / 17} + hours{10} + minutes{5} + seconds{3};
+
+std::string key_in(std::string_view path, std::string_view line) {
+    replay::json_reader reader{{.key = std::string{path}, .time = "ts"}};
+    const auto read = reader.read(line);
+    return read.line ? std::string{read.line->client} : "! " + std::string{read.problem};
+}
+
+bool is_time(std::string_view text, colimit::time_point expected) {
+    const auto read = replay::read_any_time(text);
+    return read.problem.empty() && read.time == expected;
+}
+
+std::string_view problem_of(std::string_view text) {
+    return replay::read_any_time(text).problem;
+}
+
+/// The checks of a request, as `policy key; policy key`.
+std::string checks(const replay::limits& tried, std::string_view method, std::string_view target,
+                   std::string_view client = "192.0.2.7", std::string_view user = {}) {
+    const auto read = tried.call_of({client, moment, user, method, target});
+    std::string text{read.problem};
+    for (const auto& c : read.checks)
+        text += (text.empty() ? "" : "; ") + std::string{tried.policies()[c.policy].name()} + ' ' +
+                c.key;
+    return text;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(times_are_read_in_each_form) {
+    for (const std::string_view text :
+         {"2015-05-17T10:05:03Z", "2015-05-17 10:05:03", "2015-05-17t10:05:03z",
+          "2015-05-17T12:05:03+02:00", "2015-05-17T12:05:03+0200", "2015-05-17T08:05:03-02",
+          "17/May/2015:12:05:03 +0200", "1431857103", "1431857103.0", "1431857103000",
+          "1431857103000000", "1431857103000000000"})
+        BOOST_TEST(is_time(text, moment), text);
+    for (const std::string_view text :
+         {"2015-05-17T10:05:03.25Z", "2015-05-17T10:05:03,250", "2015-05-17T10:05:03.250000123Z",
+          "1431857103.25", "1431857103250", "1431857103250000"})
+        BOOST_TEST(is_time(text, moment + milliseconds{250}), text);
+}
+
+BOOST_AUTO_TEST_CASE(the_size_of_a_number_is_its_unit) {
+    const colimit::time_point least{milliseconds{100'000'000'000}}; // in 1973
+    BOOST_TEST(is_time("100000000000", least));
+    BOOST_TEST(problem_of("99999999999999") == "the year is not between 1970 and 2111");
+    BOOST_TEST(is_time("4000000000000", colimit::time_point{seconds{4'000'000'000}}));
+    BOOST_TEST(is_time("100000000000000", least));
+    BOOST_TEST(is_time("100000000000000000", least));
+}
+
+BOOST_AUTO_TEST_CASE(other_texts_are_not_times) {
+    for (const std::string_view text :
+         {"", "now", "2015-05-17", "2015-05-17T10:05", "-1", "1e9", "2015-05-17T10:05:03.Z",
+          "2015-05-17T10:05:03.1234567890Z", "1.2.3", "99999999999999999999", "10:05:03"})
+        BOOST_TEST(problem_of(text) == "the time is not of a known form", text);
+    BOOST_TEST(problem_of("2015-02-29T10:05:03Z") == "there is no such day");
+    BOOST_TEST(problem_of("2015-05-17T24:05:03Z") == "there is no such time of day");
+    BOOST_TEST(problem_of("2015-05-17T10:05:03+15:00") == "there is no such time zone");
+    BOOST_TEST(problem_of("2112-05-17T10:05:03Z") == "the year is not between 1970 and 2111");
+    BOOST_TEST(problem_of("99999999999") == "the year is not between 1970 and 2111");
+}
+
+BOOST_AUTO_TEST_CASE(a_field_is_found_by_its_path) {
+    BOOST_TEST(key_in("user.id", R"({"ts": 1431857103, "user": {"id": "anna"}})") == "anna");
+    BOOST_TEST(key_in("user.id", R"({"user": {"id": 42}, "ts": "1431857103"})") == "42");
+    BOOST_TEST(key_in("user.id", R"({"ts": 1, "user.id": "flat", "user": {"id": "x"}})") == "flat");
+    BOOST_TEST(key_in("a.b.c", R"({"ts": 1, "a": {"b.c": "\u00e9\n"}})") == "\u00e9\n");
+    BOOST_TEST(key_in("key", R"({"ts": 1, "key": "first", "key": "second"})") == "first");
+}
+
+BOOST_AUTO_TEST_CASE(lines_without_the_fields_are_reported_with_the_reason) {
+    const std::string missing = "! has no text or number 'user.id'";
+    for (const std::string_view line :
+         {R"({"ts": 1})", R"({"ts": 1, "user": {}})", R"({"ts": 1, "user": {"id": null}})",
+          R"({"ts": 1, "user": {"id": {"x": 1}}})", R"({"ts": 1, "user": ["id"]})", "[]", "7",
+          R"({"ts": 1, "user": {"id": true}})"})
+        BOOST_TEST(key_in("user.id", line) == missing, line);
+    BOOST_TEST(key_in("id", R"({"id": 1})") == "! has no text or number 'ts'");
+    BOOST_TEST(key_in("id", R"({"id": "", "ts": 1})") == "! the key is empty");
+    BOOST_TEST(key_in("id", R"({"id": ")" + std::string(256, 'x') + R"(", "ts": 1})") ==
+               "! the key is longer than 255 bytes");
+    BOOST_TEST(key_in("id", "").starts_with("! is not valid: JSON, line 1, column 1"));
+    BOOST_TEST(key_in("id", R"({"id": 1,)").starts_with("! is not valid: JSON"));
+}
+
+BOOST_AUTO_TEST_CASE(routes_decide_which_policies_limit_a_request) {
+    const replay::limits tried{colimit::parse_policy_document(R"({
+        "policies": {"api": "10/s; 100/h named hour", "login": {"rules": "5/m", "key": "user|ip"}},
+        "routes": [{"path": "/health", "policies": []},
+                   {"path": "/login", "methods": ["POST"], "policies": ["login", "api"]},
+                   {"path": "/api/*", "policy": "api"}]})")};
+    BOOST_TEST(tried.has_routes());
+    BOOST_TEST(tried.rules().size() == 3U);
+    BOOST_TEST(tried.rules().at(1) == "api: 100/h named hour");
+    BOOST_TEST(tried.first_rule(1) == 2U);
+    BOOST_TEST(checks(tried, "GET", "/health") == "");
+    BOOST_TEST(checks(tried, "GET", "/elsewhere") == "");
+    BOOST_TEST(checks(tried, "", "") == "");
+    BOOST_TEST(checks(tried, "GET", "/api/x?y=1") == "api ip=192.0.2.7");
+    BOOST_TEST(checks(tried, "GET", "/API/../api//x") == "api ip=192.0.2.7");
+    BOOST_TEST(checks(tried, "POST", "/login") == "login ip=192.0.2.7; api ip=192.0.2.7");
+    BOOST_TEST(checks(tried, "POST", "/login", "2001:db8::1", "anna") ==
+               "login user=anna; api ip=2001:db8::/64");
+    BOOST_TEST(checks(tried, "GET", "/api/x", "host.example") ==
+               "the client is not an address, which the routes need");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
