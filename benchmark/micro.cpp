@@ -6,6 +6,7 @@
 //
 //     build/benchmark/colimit_micro [--benchmark_filter=REGEX]
 
+#include <colimit/adaptive_limit.hpp>
 #include <colimit/limiter.hpp>
 #include <core/evaluate.hpp>
 #include <hash/fnv1a.hpp>
@@ -260,6 +261,18 @@ void limiter_call(State& state, const config& settings) {
     DoNotOptimize(allowed);
 }
 BENCHMARK_CAPTURE(limiter_call, plain, config{})->Apply(with_repetitions);
+
+/// Measures an admission and its report, with the steady clock.
+void adaptive_call(State& state, adaptive_algorithm algorithm) {
+    auto limit = adaptive_limit{{.algorithm = algorithm}};
+    const auto counted = tally{state};
+    while (state.KeepRunning()) {
+        const auto work = limit.try_acquire();
+        DoNotOptimize(static_cast<bool>(work));
+    }
+}
+BENCHMARK_CAPTURE(adaptive_call, gradient2, adaptive_algorithm::gradient2)->Apply(with_repetitions);
+BENCHMARK_CAPTURE(adaptive_call, brpc, adaptive_algorithm::brpc)->Apply(with_repetitions);
 
 /// With counters per policy.
 [[nodiscard]] config counted() {

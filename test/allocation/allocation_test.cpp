@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <allocation/counted_allocations.hpp>
+#include <colimit/adaptive_limit.hpp>
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
 #include <support/function_library.hpp>
@@ -229,6 +230,23 @@ BOOST_AUTO_TEST_CASE(a_local_limiter_allocates_nothing_for_a_call) {
     while (m.next())
         (void)limiter.allow(key_of(m.calls()), rules);
     m.check("local_limiter");
+}
+
+BOOST_AUTO_TEST_CASE(an_adaptive_limit_allocates_nothing_for_a_call) {
+    for (const auto algorithm : {adaptive_algorithm::gradient2, adaptive_algorithm::brpc}) {
+        auto limit = adaptive_limit{{.algorithm = algorithm}};
+        auto now = adaptive_limit::time_point{1h};
+        auto m = meter{};
+        while (m.next()) {
+            auto work = limit.try_acquire(now);
+            now += 1ms; // so windows end, too
+            if (m.calls() % 3 == 0)
+                work.dropped(now);
+            else
+                work.succeeded(now);
+        }
+        m.check("adaptive limit");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(an_awaited_call_in_process_allocates_nothing) {
