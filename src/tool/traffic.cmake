@@ -1,10 +1,11 @@
-# The parts of lint, replay, simulate and load that need neither a terminal nor a server, as a
-# library for the tool and the tests.
+# The parts of lint, replay, simulate, overload and load that need neither a terminal nor a server,
+# as a library for the tool and the tests.
 find_package(ZLIB REQUIRED)
 
 add_library(colimit_traffic STATIC
     frame/drawing.cpp frame/format.cpp
     lint/findings.cpp lint/rate_bounds.cpp
+    overload/picture.cpp overload/server.cpp overload/table.cpp
     replay/access_log.cpp replay/chart.cpp replay/history.cpp replay/json_log.cpp replay/limits.cpp
     replay/lines.cpp replay/progress.cpp replay/report.cpp replay/statistics.cpp replay/svg.cpp
     replay/timeline.cpp replay/times.cpp

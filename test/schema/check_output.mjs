@@ -123,6 +123,7 @@ try {
     writeFileSync(warned, '{"policies": {"api": "1/s; 60/m named minute"}}');
     assert.equal((await objects(1, 'lint', warned))[0].findings[0].problem, 'unreachable_rule');
     await objects(0, 'simulate');
+    await objects(0, 'overload');
     await objects(0, 'replay', log);
     const [loaded] = await objects(0, 'load', '--server', `unix:${socket}`, '--seconds', '0.1',
         '--callers', '8', '--keys', '9');

@@ -16,7 +16,7 @@ using namespace std::chrono;
 std::string grouped(std::size_t number) {
     auto text = std::to_string(number);
     for (auto at = text.size(); at > 3; at -= 3)
-        text.insert(at - 3, ",");
+        text.insert(at - 3, 1, ',');
     return text;
 }
 
