@@ -427,4 +427,52 @@ BOOST_AUTO_TEST_CASE(a_server_with_the_middleware) {
     BOOST_TEST((statuses == std::vector<unsigned>{200, 429}));
 }
 
+namespace {
+
+asio::awaitable<void> handle(std::string_view /*user*/) {
+    co_return;
+}
+
+asio::awaitable<int> serve(colimit::adaptive_limit& limit, colimit::limiter& limiter,
+                           const colimit::policy& policy, std::string_view user) {
+    auto work = limit.try_acquire(); // never waits
+    if (!work)
+        co_return 503; // Service Unavailable, with `Retry-After: 1`
+    const auto d = co_await limiter.allow(user, policy);
+    if (!d) {
+        work.ignored(); // a denial is fast, and says nothing about the load
+        co_return 429;  // Too Many Requests, with the fields of the decision
+    }
+    co_await handle(user); // an exception ends `work` as ignored
+    co_return 200;         // `work` reports its latency when it is destroyed
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_server_with_an_adaptive_limit) {
+    colimit::adaptive_options options;
+    options.gradient2.initial_limit = 64; // about as many as the process serves at a time
+    options.gradient2.max_limit = 1000;
+    colimit::adaptive_limit limit{options}; // one for the process
+    asio::io_context context;
+    colimit::limiter limiter{context.get_executor(), "memory:"};
+    const colimit::policy once_a_minute{"minute", gcra(1, 1min)};
+    const auto status = [&] {
+        auto result =
+            asio::co_spawn(context, serve(limit, limiter, once_a_minute, "ada"), asio::use_future);
+        context.run();
+        context.restart();
+        return result.get();
+    };
+    BOOST_TEST(status() == 200);
+    BOOST_TEST(status() == 429);
+    BOOST_TEST(limit.in_flight() == 0);
+    std::vector<colimit::adaptive_limit::permit> others;
+    while (limit.in_flight() < limit.limit())
+        others.push_back(limit.try_acquire());
+    BOOST_TEST(others.size() == 64U);
+    BOOST_TEST(status() == 503);
+    BOOST_TEST((parse_adaptive_algorithm("brpc") == adaptive_algorithm::brpc));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
