@@ -35,12 +35,14 @@ class random_times {
     /// Returns an exponential random number with mean 1, by von Neumann's comparison of uniform
     /// ones ("Various techniques used in connection with random digits", 1951).
     double exponential() {
-        for (double whole = 0;; ++whole) {
+        for (int whole = 0;; ++whole) {
             const auto first = uniform();
             auto last = first;
             auto is_odd = true;
-            for (auto next = uniform(); next < last; next = uniform()) {
+            auto next = uniform();
+            while (next < last) {
                 last = next;
+                next = uniform();
                 is_odd = !is_odd;
             }
             if (is_odd)
