@@ -68,6 +68,7 @@ void monitor::begin_second(const colimit::policy_set& policies) {
     if (now - second_ < 1s)
         return;
     second_ = now;
+    requests_ = 0;
     std::erase_if(times_, [&](const auto& t) { return policies.find(t.first) == nullptr; });
     for (auto& [policy, t] : times_) {
         if (t.current.count() == 0)

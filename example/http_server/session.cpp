@@ -16,6 +16,7 @@
 #include <boost/beast/http/read.hpp>
 
 #include <array>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,7 @@ namespace http_server {
 namespace {
 
 namespace http = boost::beast::http;
+using clock = std::chrono::steady_clock;
 
 asio::ip::address peer_of(const asio::ip::tcp::socket& client) {
     boost::system::error_code ec;
@@ -61,10 +63,12 @@ asio::awaitable<void> session::run() {
         }
         auto made = respond(r, path);
         if (service_.is_limiting && path.starts_with("/api/")) {
-            const auto start = std::chrono::steady_clock::now();
             const auto what = colimit::http::view_of(r, peer_);
+            const auto is_measured = service_.watch.wants_time();
+            const auto start = is_measured ? clock::now() : clock::time_point{};
             auto [failure, verdict] = co_await service_.guard.check(what, quietly);
-            add_time(verdict, std::chrono::steady_clock::now() - start);
+            if (is_measured)
+                add_time(verdict, clock::now() - start);
             if (verdict.allowed)
                 colimit::http::add_fields(made, verdict);
             else

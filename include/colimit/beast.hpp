@@ -30,10 +30,13 @@ namespace colimit::http {
 template<class Body, class Fields>
 [[nodiscard]] request view_of(const boost::beast::http::request<Body, Fields>& message,
                               const boost::asio::ip::address& peer) {
+    // Of a request's few fields most differ in length from the name: that is compared faster than
+    // `equal_range` finds a name in its tree.
     const auto read = [](const Fields& fields, std::string_view name, field_visitor visit) {
-        const auto [begin, end] = fields.equal_range(boost::beast::string_view{name});
-        for (auto at = begin; at != end; ++at)
-            visit(std::string_view{at->value().data(), at->value().size()});
+        const auto wanted = boost::beast::string_view{name};
+        for (const auto& field : fields)
+            if (boost::beast::iequals(field.name_string(), wanted))
+                visit(std::string_view{field.value().data(), field.value().size()});
     };
     const auto method = message.method_string();
     const auto target = message.target();

@@ -13,6 +13,8 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <utility>
@@ -51,34 +53,38 @@ constexpr std::string_view problem_types = "https://iana.org/assignments/http-pr
     return d.source != decision_source::fail_open && d.source != decision_source::fail_closed;
 }
 
-/// A list of structured fields.
+/// A list of structured fields, written into a buffer that has room for all items of any policy.
 class list {
   public:
-    list() { text_.reserve(item_bytes); }
-
     /// Begins an item. Policies accept only names that need no escaping.
-    void item(std::string_view name) {
+    void item(std::string_view name) noexcept {
         BOOST_ASSERT(std::ranges::all_of(name, core::is_name_character));
-        if (!text_.empty())
-            text_ += ", ";
-        text_ += '"';
-        text_ += name;
-        text_ += '"';
+        if (end_ != text_.data())
+            add(", ");
+        add("\"");
+        add(name);
+        add("\"");
     }
-    void parameter(std::string_view key, std::int64_t value) {
+    void parameter(std::string_view key, std::int64_t value) noexcept {
         BOOST_ASSERT(value >= 0);
-        text_ += ';';
-        text_ += key;
-        text_ += '=';
-        text_ += std::to_string(std::min(value, max_integer));
+        add(";");
+        add(key);
+        add("=");
+        end_ = std::to_chars(end_, text_.data() + text_.size(), std::min(value, max_integer)).ptr;
     }
-    [[nodiscard]] std::string take() noexcept { return std::move(text_); }
+    [[nodiscard]] std::string text() const {
+        return {text_.data(), static_cast<std::size_t>(end_ - text_.data())};
+    }
 
   private:
-    /// Most items are shorter.
-    static constexpr std::size_t item_bytes = 48;
+    /// An item with its separator, two parameters of one character, and their numbers.
+    static constexpr std::size_t item_bytes = limits::max_name_length + 4 + 2 * (3 + 15);
 
-    std::string text_;
+    void add(std::string_view text) noexcept { end_ = std::ranges::copy(text, end_).out; }
+
+    std::array<char, (limits::max_rules_per_policy + 1) * item_bytes>
+        text_; // NOLINT: written first
+    char* end_ = text_.data();
 };
 
 /// Returns the seconds after which a rule has more tokens; nullopt if they are not told.
@@ -160,7 +166,7 @@ std::string policy_field(const policy& p) {
             add(p[i].name(), rules.limits[i].capacity, core::full_recovery(rules.limits[i]));
     if (const auto* l = lockout_of(rules))
         add(duplicate_name, 1, core::full_recovery(*l));
-    return items.take();
+    return items.text();
 }
 
 std::string limit_field(const policy& p, const decision& d) {
@@ -181,7 +187,7 @@ std::string limit_field(const policy& p, const decision& d) {
     if (const auto* l = lockout_of(rules))
         if (const auto time = lockout_time(*l, d))
             add(duplicate_name, 0, time);
-    return items.take();
+    return items.text();
 }
 
 std::vector<field> fields(const policy& p, const decision& d, const field_options& options) {

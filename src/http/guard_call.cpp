@@ -52,22 +52,25 @@ guard_call::guard_call(std::shared_ptr<const guard_settings> settings, const htt
     verdict_.policies = document.policies_of(*route);
     if (verdict_.policies.empty())
         return;
-    auto user = std::optional<std::string>{};
-    auto context = http::key_context{.client = client_address(r, document.trusted_proxies()),
-                                     .prefixes = document.prefixes(),
-                                     .route = document.routes()[*route].path(),
-                                     .user = r.user};
+    context_ = {.client = client_address(r, document.trusted_proxies()),
+                .prefixes = document.prefixes(),
+                .route = document.routes()[*route].path(),
+                .user = r.user};
     const auto uses_user = [](const keyed_policy& p) { return p.key.uses_user(); };
     if (settings_->options.user && std::ranges::any_of(verdict_.policies, uses_user)) {
-        user = user_of(settings_->options, r);
-        context.user = user;
+        user_ = user_of(settings_->options, r);
+        context_.user = user_;
     }
-    keys_.reserve(verdict_.policies.size());
-    for (const auto& p : verdict_.policies)
-        keys_.push_back(p.key.key_of(r, context));
+}
+
+scoped_key guard_call::first_key() const {
+    return policies().front().key.key_of(request_, context_);
 }
 
 std::span<check_item> guard_call::make_checks() {
+    keys_.reserve(policies().size());
+    for (const auto& p : policies())
+        keys_.push_back(p.key.key_of(request_, context_));
     checks_.reserve(keys_.size());
     for (std::size_t i = 0; i < keys_.size(); ++i)
         checks_.push_back({.key = keys_[i], .policy = verdict_.policies[i].limit});

@@ -9,13 +9,28 @@
 #include <colimit/routes.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 namespace colimit::http {
 namespace {
 
+/// Characters that stand for themselves within a segment. A table, as each of a request is looked
+/// up.
+constexpr auto plain = [] {
+    auto table = std::array<bool, 256>{};
+    for (auto c = std::size_t{'!'}; c <= '~'; ++c)
+        table[c] = std::string_view{"/%?#"}.find(static_cast<char>(c)) == std::string_view::npos;
+    return table;
+}();
+
 [[nodiscard]] bool is_plain(char c) noexcept {
-    return c > ' ' && c <= '~' && c != '/' && c != '%' && c != '?' && c != '#';
+    return plain[static_cast<unsigned char>(c)];
+}
+
+/// Returns whether a segment of plain characters stands for itself.
+[[nodiscard]] bool is_name(std::string_view segment) noexcept {
+    return !segment.empty() && segment != "." && segment != "..";
 }
 
 /// Returns the value of a hexadecimal digit, or 16.
@@ -83,13 +98,15 @@ bool is_normal(std::string_view path) noexcept {
         return true;
     if (!path.starts_with('/'))
         return false;
-    while (path.starts_with('/')) {
-        const auto segment = take_segment(path);
-        if (segment.empty() || segment == "." || segment == ".." ||
-            !std::ranges::all_of(segment, is_plain))
+    auto begin = std::size_t{1};
+    for (auto i = begin; i < path.size(); ++i) {
+        if (is_plain(path[i]))
+            continue;
+        if (path[i] != '/' || !is_name(path.substr(begin, i - begin)))
             return false;
+        begin = i + 1;
     }
-    return true;
+    return is_name(path.substr(begin));
 }
 
 std::string normalised(std::string_view path) {
@@ -100,7 +117,7 @@ std::string normalised(std::string_view path) {
         path.remove_prefix(std::min(end + 1, path.size()));
         if (segment == "..")
             out.resize(out.empty() ? 0 : out.rfind('/'));
-        else if (!segment.empty() && segment != ".")
+        else if (is_name(segment))
             (out += '/') += segment;
     }
     return out.empty() ? "/" : out;

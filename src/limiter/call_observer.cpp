@@ -73,7 +73,7 @@ std::size_t call_observer::room_for(std::string_view key) const noexcept {
 void call_observer::keep(observed_call::part& to, char*& room, const policy_pointer& policy,
                          std::string_view key, std::int64_t cost) const noexcept {
     const auto length = room_for(key);
-    std::ranges::copy(key.substr(0, length), room);
+    key.copy(room, length);
     to.policy = policy;
     to.key = {room, length};
     to.key_size = key.size();

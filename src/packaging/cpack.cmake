@@ -74,9 +74,11 @@ include(CPack)
 # The archive, and the port and the recipe that download it from COLIMIT_ARCHIVE_URL.
 set(archive ${PROJECT_BINARY_DIR}/${CPACK_SOURCE_PACKAGE_FILE_NAME}.tar.gz)
 set(COLIMIT_ARCHIVE_URL "file://${archive}" CACHE STRING "Where the source archive is published")
+set(COLIMIT_HOMEPAGE "file://${PROJECT_SOURCE_DIR}" CACHE STRING "The page of the project")
 add_custom_target(registries
     COMMAND ${CMAKE_CPACK_COMMAND} --config CPackSourceConfig.cmake
     COMMAND ${CMAKE_COMMAND} -D archive=${archive} -D url=${COLIMIT_ARCHIVE_URL}
+        -D homepage=${COLIMIT_HOMEPAGE}
         -D version=${PROJECT_VERSION} -D "description=${PROJECT_DESCRIPTION}"
         -D to=${PROJECT_BINARY_DIR}/registries
         -P ${CMAKE_CURRENT_LIST_DIR}/registries.cmake

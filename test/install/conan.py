@@ -139,6 +139,7 @@ for step in ("layout", "requirements", "build_requirements", "validate", "source
              "build", "package", "package_info"):
     getattr(conanfile, step)()
 
+require(conanfile.homepage == "https://example.org/colimit", f"homepage is {conanfile.homepage}")
 for library in conanfile.cpp_info.libs:
     path = os.path.join(prefix, "lib", f"lib{library}.so")
     require(os.path.exists(path), f"{path} does not exist")

@@ -8,7 +8,8 @@ include(${CMAKE_CURRENT_LIST_DIR}/vcpkg.cmake)
 set(archive ${work}/colimit-${version}.tar.gz)
 run(${cpack} --config ${build}/CPackSourceConfig.cmake -B ${work})
 file(REMOVE_RECURSE ${work}/registries ${work}/packages)
-run(${CMAKE_COMMAND} -D archive=${archive} -D url=file://${archive} -D version=${version}
+run(${CMAKE_COMMAND} -D archive=${archive} -D url=file://${archive}
+    -D homepage=https://example.org/colimit -D version=${version}
     -D description=${description} -D to=${work}/registries
     -P ${CMAKE_CURRENT_LIST_DIR}/../../src/packaging/registries.cmake)
 
@@ -40,6 +41,10 @@ foreach(source IN LISTS sources)
         endif()
     endforeach()
 endforeach()
+string(JSON page GET "${port}" homepage)
+if(NOT page STREQUAL "https://example.org/colimit")
+    message(FATAL_ERROR "the homepage of the port is ${page}")
+endif()
 test_consumer(find_package -D CMAKE_PREFIX_PATH=${prefix})
 test_pkg_config(${prefix})
 run(${CMAKE_CURRENT_LIST_DIR}/symbols ${prefix}/lib/libcolimit.so)

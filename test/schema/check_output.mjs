@@ -58,9 +58,9 @@ function checked(args, got) {
 }
 
 // Forwards everything to the real server, but replaces HOTKEYS by scripts with its replies.
-function redisWithHotkeys(path, key, asked) {
+function redisWithHotkeys(path, key, asked, start = "redis.status_reply('OK')", onStart = () => {}) {
     const scripts = {
-        START: "return redis.status_reply('OK')",
+        START: `return ${start}`,
         STOP: "return redis.status_reply('OK')",
         RESET: "return redis.status_reply('OK')",
         GET: `return {'tracking-active', 0, 'sample-ratio', 1, 'selected-slots', {},
@@ -75,7 +75,10 @@ function redisWithHotkeys(path, key, asked) {
             rest += bytes.toString('latin1');
             rest = rest.replace(/\*\d+\r\n\$7\r\nHOTKEYS\r\n\$\d+\r\n(\w+)\r\n(?:\$\d+\r\n[^\r]*\r\n)*?(?=\*|$)/g, (whole, verb) => {
                 asked.push(whole.split('\r\n').filter((w, i) => i > 0 && i % 2 === 0).join(' '));
-                return command('EVAL', scripts[verb], '0');
+                if (verb === 'START') onStart();
+                // As the real one: "COUNT must be between 1 and 64".
+                const isRefused = Number(/ COUNT (\d+)/.exec(asked.at(-1))?.[1] ?? 1) > 64;
+                return command('EVAL', isRefused ? "return redis.error_reply('ERR COUNT')" : scripts[verb], '0');
             });
             server.write(Buffer.from(rest, 'latin1'));
             rest = '';
@@ -155,9 +158,25 @@ try {
     const path = join(folder, 'hot.sock');
     const proxy = redisWithHotkeys(path, stored[0].redis_key, asked);
     assert((await shown(`unix:${path}`)).includes(hidden));
-    assert.match(asked[0], /^HOTKEYS START METRICS 1 CPU COUNT 100 DURATION \d+$/);
+    assert.match(asked[0], /^HOTKEYS START METRICS 1 CPU COUNT 64 DURATION \d+$/);
     assert.deepEqual(asked.slice(1), ['HOTKEYS STOP', 'HOTKEYS GET', 'HOTKEYS RESET']);
     proxy.close();
+
+    // A signal while a session is being started: one of colimit is ended, one of others is not.
+    for (const [start, ended] of [["redis.status_reply('OK')", ['HOTKEYS STOP', 'HOTKEYS GET', 'HOTKEYS RESET']],
+        ["redis.error_reply('ERR hotkey tracking session already in progress')", []]]) {
+        const asked = [];
+        let top;
+        const path = join(folder, `begun${ended.length}.sock`);
+        const proxy = redisWithHotkeys(path, 'x', asked, start, () => top.kill('SIGINT'));
+        const code = await new Promise((resolve) => {
+            top = spawn(tool, ['top', '--rounds', '0', '--server', `unix:${path}`], {stdio: 'ignore'});
+            top.on('exit', resolve);
+        });
+        assert.equal(code, 0);
+        assert.deepEqual(asked.slice(1), ended);
+        proxy.close();
+    }
 
     // A signal while the load asks for INFO: it removes its keys nevertheless.
     let asked_info = 0;

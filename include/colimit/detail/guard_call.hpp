@@ -9,6 +9,7 @@
 #include <colimit/decision.hpp>
 #include <colimit/error.hpp>
 #include <colimit/guard_options.hpp>
+#include <colimit/http_key.hpp>
 #include <colimit/http_request.hpp>
 #include <colimit/http_verdict.hpp>
 #include <colimit/key.hpp>
@@ -22,7 +23,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -44,7 +47,8 @@ class guard_call {
     [[nodiscard]] std::span<const keyed_policy> policies() const noexcept {
         return verdict_.policies;
     }
-    [[nodiscard]] const std::vector<scoped_key>& keys() const noexcept { return keys_; }
+    /// Returns the key under the first policy.
+    [[nodiscard]] scoped_key first_key() const;
     /// Returns the checks of several policies; valid as long as this object.
     [[nodiscard]] std::span<check_item> make_checks();
 
@@ -61,6 +65,8 @@ class guard_call {
     std::shared_ptr<const guard_settings> settings_;
     http::request request_;
     http::verdict verdict_;
+    std::optional<std::string> user_; ///< from the callback
+    http::key_context context_;
     std::vector<scoped_key> keys_;
     std::vector<check_item> checks_;
 };
@@ -116,7 +122,7 @@ class guard_initiation {
         if (call.policies().empty())
             return boost::asio::post(get_executor(), std::move(finish));
         if (call.policies().size() == 1)
-            return call.limiter().allow(call.keys().front(), call.policies().front().limit,
+            return call.limiter().allow(call.first_key(), call.policies().front().limit,
                                         std::move(finish));
         call.limiter().allow_all(call.make_checks(), std::move(finish));
     }

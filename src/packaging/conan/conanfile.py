@@ -13,6 +13,7 @@ class ColimitConan(ConanFile):
     description = "A rate limiter for C++20 servers: counters in Redis or in process"
     license = "BSL-1.0"
     url = "https://github.com/conan-io/conan-center-index"
+    homepage = "@homepage@"
     topics = ("rate-limiter", "redis", "valkey", "asio", "throttling")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"

@@ -6,6 +6,8 @@
 #include <tool/commands/table.hpp>
 #include <tool/frame/key_call.hpp>
 
+#include <stdexcept>
+
 namespace tool {
 namespace {
 
@@ -18,6 +20,9 @@ struct block_options : key_call {
     }
     int run(output& out) {
         const auto time = std::chrono::microseconds{colimit::text::parse_duration(length)};
+        if (time.count() == 0)
+            throw std::runtime_error{"--for: nothing would be blocked (got " + length +
+                                     ", expected 1us to 100 years); colimit reset lifts a block"};
         return change(out, "blocked for " + length,
                       [&](colimit::limiter& l,
                           const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {

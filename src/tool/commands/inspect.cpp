@@ -85,7 +85,7 @@ struct inspect_options {
         app.add_option("--scan", budget,
                        "Without a policy: the number of keys of each server to examine")
             ->type_name("N")
-            ->check(CLI::NonNegativeNumber)
+            ->check(whole_number(0, 1'000'000'000'000))
             ->capture_default_str();
     }
 

@@ -57,11 +57,11 @@ struct load_options {
         what.declare(app);
         app.add_option("--callers", callers, "Callers, each with one call at a time")
             ->type_name("N")
-            ->check(CLI::Range(1, 100'000))
+            ->check(whole_number(1, 100'000))
             ->capture_default_str();
         app.add_option("--keys", keys, "Keys, from which callers choose at random")
             ->type_name("N")
-            ->check(CLI::Range(1, 100'000'000))
+            ->check(whole_number(1, 100'000'000))
             ->capture_default_str();
         app.add_option("--seconds", seconds, "How long to measure, after a warm-up of a tenth")
             ->type_name("S")

@@ -8,6 +8,7 @@
 #include <tool/frame/format.hpp>
 #include <tool/frame/policy_options.hpp>
 #include <tool/frame/screen.hpp>
+#include <tool/frame/server_options.hpp>
 #include <tool/replay/chart.hpp>
 #include <tool/replay/history.hpp>
 #include <tool/replay/report.hpp>
@@ -55,14 +56,15 @@ struct replay_options {
             ->type_name("PATH")
             ->capture_default_str();
         app.add_option("--server", server,
-                       "Where to count: memory:, redis://[user:password@]host[:port][/db] or "
-                       "unix:/path")
+                       "Where to count: memory:, redis://[user:password@]host[:port][/db], "
+                       "unix:/path, or env:NAME, the address in an environment variable")
             ->type_name("ADDRESS")
+            ->transform(address_of_variable())
             ->capture_default_str();
         app.add_option("--svg", svg, "Also draw requests and denials over time")->type_name("FILE");
         app.add_option("--top", top, "Clients to list")
             ->type_name("N")
-            ->check(CLI::NonNegativeNumber)
+            ->check(whole_number(0, 1'000'000'000))
             ->capture_default_str();
         screen.declare(app);
     }

@@ -77,7 +77,7 @@ struct top_options {
         server.declare(app);
         app.add_option("--count", count, "Keys to show")
             ->type_name("N")
-            ->check(CLI::NonNegativeNumber)
+            ->check(whole_number(0, 1'000'000))
             ->capture_default_str();
         app.add_option("--interval", interval, "Seconds between two rounds")
             ->type_name("SECONDS")
@@ -86,10 +86,10 @@ struct top_options {
         app.add_option("--rounds", rounds,
                        "Rounds to show, 0 for no end (default: no end on a terminal, else 1)")
             ->type_name("N")
-            ->check(CLI::NonNegativeNumber);
+            ->check(whole_number(0, 1'000'000'000));
         app.add_option("--scan", budget, "Keys of each server to examine per round, about")
             ->type_name("N")
-            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
+            ->check(whole_number(1, 1'000'000'000))
             ->capture_default_str();
     }
 
@@ -105,8 +105,7 @@ struct top_options {
         try {
             show(out, at, reader, hot, known);
         } catch (const interrupted&) { // the usual end
-            at.forget_signal();
-            (void)hot.stop();
+            end_quietly(hot);
         } catch (...) {
             end_quietly(hot);
             throw;

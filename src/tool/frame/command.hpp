@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -40,6 +41,8 @@ struct example {
 
 /// Returns a validator of numbers with a fraction. CLI::Range accepts `nan`.
 [[nodiscard]] CLI::Validator number_between(double least, double most);
+/// Returns a validator of whole numbers in decimal digits. CLI11 reads `010` as 8.
+[[nodiscard]] CLI::Validator whole_number(std::int64_t least, std::int64_t most);
 
 /// Parsed options, and what the command does with them. Returns the exit code.
 using action = std::function<int(output&)>;

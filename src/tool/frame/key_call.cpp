@@ -2,6 +2,8 @@
 //
 // One call for one key.
 
+#include <colimit/limits.hpp>
+#include <tool/frame/command.hpp>
 #include <tool/frame/decision_text.hpp>
 #include <tool/frame/key_call.hpp>
 #include <tool/frame/with_limiter.hpp>
@@ -9,7 +11,10 @@
 namespace tool {
 
 void declare_cost(CLI::App& app, std::int64_t& cost, const std::string& meaning) {
-    app.add_option("--cost", cost, meaning)->type_name("N")->capture_default_str();
+    app.add_option("--cost", cost, meaning)
+        ->type_name("N")
+        ->check(whole_number(0, colimit::limits::max_exact_integer))
+        ->capture_default_str();
 }
 
 void declare_member(CLI::App& app, std::optional<std::string>& member) {
@@ -56,7 +61,8 @@ void check_call::declare(CLI::App& app) {
     declare_cost(app, cost_, "Tokens requested");
     app.add_option("--at-least", at_least_,
                    "The fewest tokens to accept, instead of all of the cost")
-        ->type_name("N");
+        ->type_name("N")
+        ->check(whole_number(0, colimit::limits::max_exact_integer));
     declare_member(app, member_);
 }
 

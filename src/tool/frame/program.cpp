@@ -4,13 +4,16 @@
 
 #include <tool/frame/format.hpp>
 #include <tool/frame/help.hpp>
+#include <tool/frame/option_names.hpp>
 #include <tool/frame/program.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <exception>
 #include <iostream>
 #include <sstream>
+#include <system_error>
 #include <vector>
 
 namespace tool {
@@ -31,7 +34,7 @@ int guarded(const std::string& name, Function function) {
     } catch (const interrupted& e) {
         return complain(name, e.what(), exit_signal + e.signal);
     } catch (const std::exception& e) {
-        return complain(name, e.what());
+        return complain(name, with_option_names(e.what()));
     }
 }
 
@@ -81,6 +84,22 @@ CLI::Validator number_between(double least, double most) {
                 problem << "out of range (got " << escaped(text) << ", expected " << least << " to "
                         << most << ')';
                 return problem.str();
+            },
+            ""};
+}
+
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
+    return {[=](const std::string& text) {
+                auto number = std::int64_t{};
+                const auto [end, problem] =
+                    std::from_chars(text.data(), text.data() + text.size(), number);
+                const auto is_decimal = problem == std::errc{} && text == std::to_string(number);
+                if (is_decimal && number >= least && number <= most)
+                    return std::string{};
+                const auto is_number = is_decimal || problem == std::errc::result_out_of_range;
+                return (is_number ? "out of range (got " : "not a whole number (got ") +
+                       escaped(text) + ", expected " + std::to_string(least) + " to " +
+                       std::to_string(most) + (is_number ? ")" : ", without leading zeros)");
             },
             ""};
 }

@@ -2,6 +2,7 @@
 //
 // The locale is that of the environment; nothing else of the tool depends on it.
 
+#include <tool/frame/command.hpp>
 #include <tool/frame/format.hpp>
 #include <tool/frame/output.hpp>
 #include <tool/frame/screen.hpp>
@@ -17,7 +18,7 @@ namespace tool {
 void screen_options::declare(CLI::App& app) {
     app.add_option("--width", width, "Columns (default: those of the terminal, or 80)")
         ->type_name("N")
-        ->check(CLI::Range(20, 1000));
+        ->check(whole_number(20, 1000));
     app.add_flag("--ascii", is_ascii, "Draw with ASCII only");
 }
 

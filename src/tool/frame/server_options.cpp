@@ -3,11 +3,13 @@
 // Options of a server become a configuration.
 
 #include <tool/frame/command.hpp>
+#include <tool/frame/format.hpp>
 #include <tool/frame/server_options.hpp>
 
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <string_view>
 
 namespace tool {
 namespace {
@@ -33,20 +35,37 @@ constexpr auto local_server = "redis://127.0.0.1:6379";
 
 } // namespace
 
+CLI::Validator address_of_variable() {
+    return {[](std::string& address) {
+                constexpr std::string_view mark = "env:";
+                if (!address.starts_with(mark))
+                    return std::string{};
+                const auto name = address.substr(mark.size());
+                const auto* const value = std::getenv(name.c_str()); // NOLINT(*-mt-unsafe)
+                if (value == nullptr || *value == '\0')
+                    return "the environment variable " + escaped(name) + " is not set";
+                address = value;
+                return std::string{};
+            },
+            ""};
+}
+
 void server_options::declare(CLI::App& app) {
     server = usual_server();
     app.add_option("--server", server,
                    "Where the counters are: redis://[user:password@]host[:port][/db], rediss://, "
-                   "redis+sentinel://, redis+cluster://, unix:/path. The environment variable "
-                   "COLIMIT_SERVER replaces the default, and keeps a password out of the list of "
-                   "processes (default: redis://127.0.0.1:6379)")
-        ->type_name("ADDRESS");
+                   "redis+sentinel://, redis+cluster://, unix:/path, or env:NAME: the address in "
+                   "an environment variable, which keeps a password out of the list of processes. "
+                   "The variable COLIMIT_SERVER replaces the default (default: "
+                   "redis://127.0.0.1:6379)")
+        ->type_name("ADDRESS")
+        ->transform(address_of_variable());
     app.add_option("--prefix", prefix, "The first part of all keys, as in config::prefix")
         ->type_name("NAME")
         ->capture_default_str();
     app.add_option("--hash-tags", hash_tags, "The number of tags, as in config::hash_tags")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber)
+        ->check(whole_number(1, 16'384))
         ->capture_default_str();
     app.add_option("--mode", mode, "How calls are executed on the server")
         ->type_name("MODE")

@@ -15,6 +15,10 @@
 
 namespace tool {
 
+/// Replaces an address `env:NAME` by the value of that environment variable: a password in an
+/// address can be read by every user of the machine, as part of the list of processes.
+[[nodiscard]] CLI::Validator address_of_variable();
+
 struct server_options {
     std::string server; ///< the address; by default that of COLIMIT_SERVER, else the local one
     std::string prefix = "colimit";

@@ -8,6 +8,8 @@
 #include <tool/frame/format.hpp>
 #include <tool/replay/access_log.hpp>
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -101,7 +103,8 @@ class reader {
     const limits* tried_;
     std::optional<json_reader> json_;
     history result_;
-    std::unordered_map<std::string_view, std::uint32_t> places_; // views of result_.clients
+    // Of views of result_.clients. Flat, as a log may have a million clients.
+    boost::unordered_flat_map<std::string_view, std::uint32_t> places_;
     std::unordered_map<std::string, std::uint32_t> calls_;
     std::size_t lines_ = 0;
     std::uint64_t bytes_ = 0;

@@ -60,12 +60,13 @@ class player {
   public:
     player(const history& log, const limits& tried, const std::string& server, progress& shown)
         : log_(log), tried_(tried), shown_(shown), callers_(configuration(log, tried, server)),
-          verdicts_(log.requests.size(), allowed) {}
+          is_in_memory_(server.starts_with("memory:")), verdicts_(log.requests.size(), allowed) {}
 
     std::vector<verdict> play() {
         callers_.connect(5s);
         const auto failure = play_requests();
-        forget_keys();
+        if (!is_in_memory_)
+            forget_keys();
         if (callers_.signal() != 0)
             throw interrupted{callers_.signal(), "interrupted; nothing is left on the server"};
         if (failure)
@@ -137,6 +138,7 @@ class player {
     const limits& tried_;
     progress& shown_;
     many_callers callers_;
+    bool is_in_memory_; ///< so nothing is left after the program
     std::vector<verdict> verdicts_;
     std::size_t next_request_ = 0;
     std::vector<check> keys_;

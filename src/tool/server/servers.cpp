@@ -177,10 +177,17 @@ std::int64_t servers::time(std::size_t server) {
     return std::stoll(parts[0].text) * 1'000'000 + std::stoll(parts[1].text);
 }
 
+std::vector<reply> servers::ask_to_end(std::size_t server, const std::vector<words>& commands) {
+    return ask(*links_[server], names_[server], commands, true);
+}
+
 std::vector<reply> servers::ask(link& to, const std::string& name,
-                                const std::vector<words>& commands) {
+                                const std::vector<words>& commands, bool until_replied) {
     to.send(commands);
-    run_until(std::chrono::steady_clock::now() + settings_.timeout, &to);
+    const auto end = std::chrono::steady_clock::now() + settings_.timeout;
+    run_until(end, [&] { return to.has_ended() || (signal_ != 0 && !until_replied); });
+    if (!until_replied)
+        throw_if_interrupted();
     if (to.is_lost())
         throw std::runtime_error{name + ": " + to.problem()};
     if (!to.has_ended())
@@ -189,16 +196,21 @@ std::vector<reply> servers::ask(link& to, const std::string& name,
 }
 
 void servers::pause(std::chrono::milliseconds length) {
-    run_until(std::chrono::steady_clock::now() + length, nullptr);
+    run_until(std::chrono::steady_clock::now() + length, [this] { return signal_ != 0; });
+    throw_if_interrupted();
 }
 
-void servers::run_until(std::chrono::steady_clock::time_point end, const link* awaited) {
-    while (signal_ == 0 && (awaited == nullptr || !awaited->has_ended())) {
+template<std::predicate Ends>
+void servers::run_until(std::chrono::steady_clock::time_point latest, Ends ends) {
+    while (!ends()) {
         if (context_.stopped())
             context_.restart();
-        if (context_.run_one_until(end) == 0 && std::chrono::steady_clock::now() >= end)
-            break;
+        if (context_.run_one_until(latest) == 0 && std::chrono::steady_clock::now() >= latest)
+            return;
     }
+}
+
+void servers::throw_if_interrupted() const {
     if (signal_ != 0)
         throw interrupted{signal_, "interrupted by signal " + std::to_string(signal_)};
 }

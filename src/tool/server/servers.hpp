@@ -14,6 +14,7 @@
 #include <boost/asio/signal_set.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,6 +40,10 @@ class servers {
 
     /// Sends commands to one server and waits for all replies, which may be errors.
     [[nodiscard]] std::vector<reply> ask(std::size_t server, const std::vector<words>& commands);
+    /// The same for commands that begin or end something: waits for their replies, also after a
+    /// signal, which then ends the next wait.
+    [[nodiscard]] std::vector<reply> ask_to_end(std::size_t server,
+                                                const std::vector<words>& commands);
     /// Sends one command; an error reply is thrown.
     [[nodiscard]] reply ask_one(std::size_t server, const words& command);
 
@@ -49,14 +54,14 @@ class servers {
     /// @throws interrupted
     void pause(std::chrono::milliseconds length);
 
-    /// Lets commands be sent after a signal, to end what was begun.
-    void forget_signal() noexcept { signal_ = 0; }
-
   private:
     void find(const colimit::redis::address& where);
     [[nodiscard]] std::vector<reply> ask(link& to, const std::string& name,
-                                         const std::vector<words>& commands);
-    void run_until(std::chrono::steady_clock::time_point end, const link* awaited);
+                                         const std::vector<words>& commands,
+                                         bool until_replied = false);
+    template<std::predicate Ends>
+    void run_until(std::chrono::steady_clock::time_point latest, Ends ends);
+    void throw_if_interrupted() const;
     void add(const colimit::redis::address& where, colimit::redis::connection_settings settings);
     void find_master(const colimit::redis::address& where);
     void find_nodes(const colimit::redis::address& where);

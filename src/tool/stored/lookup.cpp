@@ -80,6 +80,15 @@ void require(const reply& r, const words& command) {
     }
 }
 
+/// Returns a pattern that matches both texts, which have the same size, and few others.
+[[nodiscard]] std::string pattern_of_both(std::string_view a, std::string_view b) {
+    std::string pattern;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        pattern +=
+            a[i] == b[i] ? literal_pattern(a.substr(i, 1)) : std::string{'[', a[i], b[i], ']'};
+    return pattern;
+}
+
 /// Reads all pages of SCAN with a pattern, within the budget, and calls `take(name)`.
 template<class Take>
 void scan(servers& in, std::size_t server, const std::string& pattern, std::uint64_t budget,
@@ -92,7 +101,6 @@ void scan(servers& in, std::size_t server, const std::string& pattern, std::uint
         }
         const auto page =
             in.ask_one(server, {"SCAN", cursor, "MATCH", pattern, "COUNT", keys_per_scan});
-        into.examined += 1000;
         if (page.elements.size() != 2)
             return;
         for (const auto& name : page.elements[1].elements)
@@ -137,7 +145,7 @@ search_result search(servers& in, std::string_view key, std::string_view prefix,
     const auto take = [&](const std::string& name) {
         const auto read = read_key_name(name, prefix);
         const auto is_shard = read && read->holds == holding::shard;
-        if (!read ||
+        if (!read || !name.starts_with(is_shard ? shard : own) ||
             (!is_shard && "k:" + std::string{read->key} != field &&
              "h:" + std::string{read->key} != field) ||
             !seen.emplace(name, "").second)
@@ -146,10 +154,10 @@ search_result search(servers& in, std::string_view key, std::string_view prefix,
                                {{read->holds, name, is_shard ? field : std::string{}}}))
             result.found.push_back(std::move(f));
     };
-    const auto pattern = literal_pattern(own) + "*" + literal_pattern(field);
-    scan(in, in.of(own), pattern, budget, result, take);
-    for (const auto* const end : {"*:new", "*:old"})
-        scan(in, in.of(shard), literal_pattern(shard) + end, budget, result, take);
+    // One search for both, as SCAN examines all keys of a server, whatever the pattern.
+    const auto pattern = pattern_of_both(own, shard) + "*";
+    for (const auto server : std::set{in.of(own), in.of(shard)})
+        scan(in, server, pattern, budget, result, take);
     std::ranges::sort(result.found, {},
                       [](const found_place& f) { return std::pair{f.policy, f.where.redis_key}; });
     return result;

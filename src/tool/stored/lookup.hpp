@@ -34,8 +34,7 @@ struct found_place {
 
 struct search_result {
     std::vector<found_place> found;
-    std::uint64_t examined = 0; ///< keys of the servers
-    bool is_complete = true;    ///< the budget was sufficient
+    bool is_complete = true; ///< the budget was sufficient
 };
 
 /// Searches the state of a key under policies that are not known, by SCAN.

@@ -7,7 +7,7 @@
 namespace tool {
 namespace {
 
-constexpr auto most_keys = "100";
+constexpr auto most_keys = "64"; // more are refused
 
 } // namespace
 
@@ -30,11 +30,12 @@ void hot_keys::start(std::chrono::seconds length) {
     is_started_ = true;
     for (std::size_t i = 0; i < servers_.count(); ++i)
         if (is_used_[i])
-            is_used_[i] = !servers_
-                               .ask(i, {{"HOTKEYS", "START", "METRICS", "1", "CPU", "COUNT",
-                                         most_keys, "DURATION", std::to_string(length.count())}})
-                               .front()
-                               .is_error();
+            is_used_[i] =
+                !servers_
+                     .ask_to_end(i, {{"HOTKEYS", "START", "METRICS", "1", "CPU", "COUNT", most_keys,
+                                      "DURATION", std::to_string(length.count())}})
+                     .front()
+                     .is_error();
 }
 
 std::vector<std::string> hot_keys::stop() {
@@ -43,7 +44,7 @@ std::vector<std::string> hot_keys::stop() {
         if (!is_used_[i])
             continue;
         const auto replies =
-            servers_.ask(i, {{"HOTKEYS", "STOP"}, {"HOTKEYS", "GET"}, {"HOTKEYS", "RESET"}});
+            servers_.ask_to_end(i, {{"HOTKEYS", "STOP"}, {"HOTKEYS", "GET"}, {"HOTKEYS", "RESET"}});
         for (auto& name : names_in(replies[1]))
             names.push_back(std::move(name));
     }
