@@ -12,7 +12,7 @@
 // NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace colimit::test;
-    constexpr auto most = 64; // commands
+    constexpr auto most = 32; // commands
     auto made = fake::trial{choices{std::span{data, size}}};
     for (auto i = 0; i < most && !made.is_over(); ++i)
         made.step();

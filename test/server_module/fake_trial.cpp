@@ -43,6 +43,7 @@ trial::trial(choices from) : from_(from), propagates_commands_(from_.percent(40)
             fail("", "cannot exist, as the module was not loaded: " + s->log);
     replica_.flags = is_replica | from_master;
     replica_.stands_still = true;
+    replica_.has_backlog = true; // as replicas do; and the module remembers it for both servers
 }
 
 /// Chooses what the server says of itself.
