@@ -53,7 +53,7 @@ void large_calls::begin(std::size_t key) {
     states_.state().stale = states_.state().stale || is_moved_;
     is_moved_ = has_moved() || is_moved_;
     finds_stale_ = finds_stale_ || is_moved_ || states_.state().stale;
-    if (value.exists() && !results_.value(key)) // as in plain_calls
+    if (value.is_taken(results_.value(key)))
         results_.report_conflict(key);
     else
         open();
@@ -197,7 +197,7 @@ void large_calls::save() {
     }
     auto value = string_value{run_, names_[key_ - first_]};
     const auto found = results_.value(key_);
-    if (value.exists() && !found)
+    if (value.is_taken(found))
         return results_.report_conflict(key_);
     const auto error = server_module::save(run_, value, found, states_.change());
     if (!error.empty())

@@ -28,10 +28,8 @@ void plain_calls::make(const listed_call& call, pass how) {
 }
 
 void plain_calls::finish() {
-    // A value that was not found is of another type, or was written by this command, for a key that
-    // is named twice: the script could not replace it either.
     const auto found = results_.value(key_);
-    if (value_->exists() && !found)
+    if (value_->is_taken(found))
         results_.report_conflict(key_);
     else if (auto& change = states_.change(); change.any)
         if (const auto error = save(run_, *value_, found, change); !error.empty())

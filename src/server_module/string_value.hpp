@@ -24,10 +24,16 @@ class string_value {
         : run_(run), name_(name), key_(open_key(run.where(), name)),
           type_(api::key_type(key_.get())) {}
 
-    /// Returns whether there is a value of any type.
-    [[nodiscard]] bool exists() const noexcept { return type_ != api::is_empty; }
     /// Returns whether there is a value of another type.
-    [[nodiscard]] bool is_foreign() const noexcept { return exists() && type_ != api::is_string; }
+    [[nodiscard]] bool is_foreign() const noexcept {
+        return type_ != api::is_empty && type_ != api::is_string;
+    }
+    /// Returns whether a value may not be replaced: it is of another type, or was not found. The
+    /// latter was written by this command, for a key that is named twice, and the script could not
+    /// replace it either.
+    [[nodiscard]] bool is_taken(std::optional<std::string_view> found) const noexcept {
+        return is_foreign() || (type_ != api::is_empty && !found);
+    }
     /// Returns the value, until it is changed; nullopt: there is none, or it is foreign.
     [[nodiscard]] std::optional<std::string_view> read() const noexcept;
 
