@@ -46,8 +46,8 @@ int allow_command(api::context* where, api::string** words, int count) noexcept 
         if (count != 5 && count != 6)
             refuse("arguments", "not the right number", "key burst count period [cost]");
         const auto numbers =
-            bucket_numbers{.capacity = whole_number(api::text_of(words[2]), "burst"),
-                           .count = whole_number(api::text_of(words[3]), "count"),
+            bucket_numbers{.capacity = whole_number(api::text_of(words[2]), "burst", 1),
+                           .count = whole_number(api::text_of(words[3]), "count", 1),
                            .period_us = read_period(api::text_of(words[4]))};
         const auto cost = count == 5 ? 1 : whole_number(api::text_of(words[5]), "cost");
         if (const auto made = check_once(where, words[1], numbers, cost))

@@ -29,11 +29,13 @@ const char* look_up(context* where) noexcept {
 
     const char* missing = nullptr;
 #define COLIMIT_API_FIND(name, text, result, types)                                                \
+    name = nullptr;                                                                                \
     if (find("RedisModule_" text, static_cast<void*>(&name)) != ok)                                \
         missing = "RedisModule_" text;
     COLIMIT_API_REQUIRED(COLIMIT_API_FIND)
 #undef COLIMIT_API_FIND
 #define COLIMIT_API_TRY(name, text, result, types)                                                 \
+    name = nullptr;                                                                                \
     (void)find("RedisModule_" text, static_cast<void*>(&name));
     COLIMIT_API_OPTIONAL(COLIMIT_API_TRY)
 #undef COLIMIT_API_TRY

@@ -50,6 +50,15 @@ inline constexpr int handles_slot_migration = 1 << 5; // of Valkey 9
 
 using command_function = int (*)(context*, string**, int);
 
+/// What SubscribeToServerEvent reports.
+struct event {
+    std::uint64_t id;
+    std::uint64_t version;
+};
+inline constexpr event role_changed = {0, 1}; ///< to a master or to a replica
+inline constexpr event fork_child = {13, 1};  ///< one was born, or has ended
+using event_function = void (*)(context*, event, std::uint64_t subevent, void* data);
+
 // Without any of these the module does not load. (C++ name, name in the documentation, type)
 #define COLIMIT_API_REQUIRED(X)                                                                    \
     X(log, "Log", void, (context*, const char* level, const char* format, ...))                    \
@@ -92,6 +101,7 @@ using command_function = int (*)(context*, string**, int);
     X(get_command, "GetCommand", command*, (context*, const char* name))                           \
     X(set_command_info, "SetCommandInfo", int, (command*, const command_info*))                    \
     X(send_map, "ReplyWithMap", int, (context*, long size))                                        \
+    X(subscribe, "SubscribeToServerEvent", int, (context*, event, event_function))                 \
     X(set_categories, "SetCommandACLCategories", int, (command*, const char* categories))
 
 // The names are declared, so parentheses cannot enclose them.

@@ -5,6 +5,7 @@
 #include <base/bytes.hpp>
 #include <colimit/limits.hpp>
 #include <server_module/command_run.hpp>
+#include <server_module/listeners.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -28,22 +29,6 @@ constexpr std::int64_t second_in_ms = 1'000;
 [[nodiscard]] std::string stamp_of(std::int64_t time) {
     auto stamp = std::string{detail::decimal{time / us_per_second}};
     return stamp.append(" ").append(detail::decimal{time % us_per_second});
-}
-
-/// Returns whether the server has an AOF or replicas, or may be moving slots to another one. There
-/// is a backlog from the first command of a replica on.
-[[nodiscard]] bool is_heard(api::context* where, int flags) noexcept {
-    if ((flags & (api::has_aof | api::is_in_cluster)) != 0)
-        return true;
-    auto* reply = api::call(where, "INFO", "c", "replication");
-    if (reply == nullptr)
-        return true;
-    std::size_t size = 0;
-    const char* text = api::reply_data(reply, &size);
-    const auto is_alone = text != nullptr && std::string_view{text, size}.find(
-                                                 "repl_backlog_active:0") != std::string_view::npos;
-    api::free_reply(reply);
-    return !is_alone;
 }
 
 [[nodiscard]] bool is_repeated(int flags) noexcept {
@@ -83,7 +68,8 @@ std::optional<command_clock> command_clock::read(std::string_view argument) {
     const auto digits = argument.substr(is_origin ? 1 : 0);
     auto time = std::int64_t{0};
     const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), time);
-    if (code != std::errc{} || end != digits.data() + digits.size() || time < 0 ||
+    const auto begins_well = !digits.empty() && detail::is_digit(digits.front()); // not `-0`
+    if (!begins_well || code != std::errc{} || end != digits.data() + digits.size() ||
         time > limits::max_exact_integer)
         return std::nullopt;
     if (is_origin)
@@ -99,7 +85,8 @@ command_run::command_run(api::context* where, api::string* key, command_clock cl
       clock_ms_((clock_.source == clock_source::caller ? server_time() : clock_.now) / us_per_ms),
       flags_(api::context_flags(where)), is_full_(server_module::is_full(where, key, flags_)),
       propagates_effects_(how == propagation::effects || clock_.source == clock_source::caller ||
-                          (flags_ & api::is_in_cluster) != 0 || is_full_) {}
+                          (flags_ & api::is_in_cluster) != 0 || is_full_),
+      is_heard_(listeners::are_there(where, flags_)) {}
 
 expiry command_run::expiry_after(double us) const noexcept {
     const auto ms = static_cast<std::int64_t>(std::floor(us / us_per_ms)) + second_in_ms;
@@ -107,21 +94,10 @@ expiry command_run::expiry_after(double us) const noexcept {
     return {at, clock_.source == clock_source::caller ? 0 : at * us_per_ms};
 }
 
-void command_run::expect_changes(std::size_t number) noexcept {
-    constexpr std::size_t worth_asking = 8; // asking costs as much as four effects
-    if (propagates_effects_ && number >= worth_asking)
-        is_heard_ = is_heard(where_, flags_);
-}
-
 void command_run::end(const char* command, std::span<api::string*> arguments,
                       std::size_t clock_at) {
-    if (!has_changed_)
+    if (!has_changed_ || !is_heard_ || propagates_effects_)
         return;
-    if (propagates_effects_) {
-        if (!is_heard_) // counts as a change of the dataset, for `save`
-            (void)api::replicate_command(where_);
-        return;
-    }
     const auto time = '@' + std::to_string(clock_.now);
     const auto after = arguments.subspan(clock_at + 1);
     (void)api::replicate(where_, command, "vcv", arguments.data(), clock_at, time.c_str(),

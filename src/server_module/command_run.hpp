@@ -85,12 +85,11 @@ class command_run {
 
     /// Returns whether the changes are propagated one by one.
     [[nodiscard]] bool propagates_effects() const noexcept { return propagates_effects_; }
-    /// Says that so many changes may follow. With many it is worth asking whether they are read:
-    /// without AOF and replicas, effects would be made for nothing.
-    void expect_changes(std::size_t number) noexcept;
     /// Propagates one effect, whose arguments follow in the form that api::replicate takes.
     template<class... Arguments>
     void propagate(const char* command, const char* format, Arguments... arguments) noexcept {
+        if (!is_heard_ && !has_changed_) // counts as a change of the dataset, for `save`
+            (void)api::replicate_command(where_);
         has_changed_ = true;
         if (propagates_effects_ && is_heard_)
             (void)api::replicate(where_, command, format, arguments...);
@@ -110,7 +109,7 @@ class command_run {
     int flags_;             ///< what the server says of itself
     bool is_full_;
     bool propagates_effects_;
-    bool is_heard_ = true;
+    bool is_heard_; ///< by replicas or an AOF
     bool has_changed_ = false;
 };
 

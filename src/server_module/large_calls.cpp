@@ -53,7 +53,7 @@ void large_calls::begin(std::size_t key) {
     states_.state().stale = states_.state().stale || is_moved_;
     is_moved_ = has_moved() || is_moved_;
     finds_stale_ = finds_stale_ || is_moved_ || states_.state().stale;
-    if (value.is_foreign())
+    if (value.is_taken(results_.value(key)))
         results_.report_conflict(key);
     else
         open();
@@ -196,9 +196,10 @@ void large_calls::save() {
         return fail(error);
     }
     auto value = string_value{run_, names_[key_ - first_]};
-    if (value.is_foreign())
+    const auto found = results_.value(key_);
+    if (value.is_taken(found))
         return results_.report_conflict(key_);
-    const auto error = server_module::save(run_, value, results_.value(key_), states_.change());
+    const auto error = server_module::save(run_, value, found, states_.change());
     if (!error.empty())
         results_.fail(key_, error);
 }

@@ -96,8 +96,9 @@ void member_sketches::try_member(std::string_view member, std::span<core::rule_s
     }
 }
 
+/// From the last one on, as rules may share a sketch, if the names of keys are the same.
 void member_sketches::forget_trial() noexcept {
-    for (std::size_t i = 0; i < sketches_.size(); ++i) {
+    for (auto i = sketches_.size(); i-- > 0;) {
         auto& s = sketches_[i];
         if (!std::exchange(s.is_tried, false))
             continue;

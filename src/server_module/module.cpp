@@ -7,6 +7,7 @@
 #include <server_module/check_command.hpp>
 #include <server_module/command_info.hpp>
 #include <server_module/command_run.hpp>
+#include <server_module/listeners.hpp>
 #include <server_module/server_call.hpp>
 
 #include <algorithm>
@@ -23,6 +24,7 @@ constexpr int module_version = 1;
 
 /// Reads the arguments of `loadmodule colimit.so ...`. Returns false if they are not understood.
 [[nodiscard]] bool read_options(api::context* where, api::string** words, int count) {
+    command_run::chosen = propagation::effects;
     if (count == 0)
         return true;
     const auto is_known = count == 2 && api::text_of(words[0]) == "replicate";
@@ -33,7 +35,8 @@ constexpr int module_version = 1;
                  "`replicate command`)");
         return false;
     }
-    command_run::chosen = value == "command" ? propagation::command : propagation::effects;
+    if (value == "command")
+        command_run::chosen = propagation::command;
     return true;
 }
 
@@ -53,6 +56,7 @@ constexpr int module_version = 1;
         return api::failed;
     api::set_options(where, api::no_implicit_signal |
                                 (api::is_valkey() ? api::handles_slot_migration : 0));
+    listeners::watch(where);
     return create_commands(where) ? api::ok : api::failed;
 }
 

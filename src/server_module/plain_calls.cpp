@@ -28,10 +28,11 @@ void plain_calls::make(const listed_call& call, pass how) {
 }
 
 void plain_calls::finish() {
-    if (value_->is_foreign())
+    const auto found = results_.value(key_);
+    if (value_->is_taken(found))
         results_.report_conflict(key_);
     else if (auto& change = states_.change(); change.any)
-        if (const auto error = save(run_, *value_, results_.value(key_), change); !error.empty())
+        if (const auto error = save(run_, *value_, found, change); !error.empty())
             results_.fail(key_, error);
     value_.reset();
 }

@@ -2,12 +2,14 @@
 //
 // Reads the arguments of a script call.
 
+#include <base/bytes.hpp>
 #include <colimit/limits.hpp>
 #include <server_module/refusal.hpp>
 #include <server_module/script_arguments.hpp>
 
 #include <charconv>
 #include <optional>
+#include <string>
 #include <system_error>
 
 namespace colimit::server_module {
@@ -18,17 +20,19 @@ namespace {
     const auto* first = text.data();
     const auto* last = first + text.size();
     const auto [end, code] = std::from_chars(first, last, number);
-    if (code != std::errc{} || end != last || number < 0 || number > limits::max_exact_integer)
+    const auto begins_well = !text.empty() && detail::is_digit(text.front()); // not `-0`
+    if (!begins_well || code != std::errc{} || end != last || number > limits::max_exact_integer)
         return std::nullopt;
     return number;
 }
 
 } // namespace
 
-std::int64_t whole_number(std::string_view text, std::string_view name) {
+std::int64_t whole_number(std::string_view text, std::string_view name, std::int64_t least) {
     const auto number = number_in(text);
-    if (!number)
-        refuse(name, "not a number in range", "a whole number from 0 to 9007199254740991");
+    if (!number || *number < least)
+        refuse(name, "not a number in range",
+               "a whole number from " + std::to_string(least) + " to 9007199254740991");
     return *number;
 }
 

@@ -41,7 +41,8 @@ void tell_keys(api::context* where, api::string** words, int count) noexcept;
 /// The number of arguments after the keys, without the optional ones.
 inline constexpr std::size_t fewest_arguments = 5;
 
-/// Returns the number that is the whole text, from 0 to 2^53 - 1. @throws refusal
-[[nodiscard]] std::int64_t whole_number(std::string_view text, std::string_view name);
+/// Returns the number that is the whole text, from `least` to 2^53 - 1. @throws refusal
+[[nodiscard]] std::int64_t whole_number(std::string_view text, std::string_view name,
+                                        std::int64_t least = 0);
 
 } // namespace colimit::server_module

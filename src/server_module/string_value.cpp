@@ -7,7 +7,6 @@
 
 #include <boost/assert.hpp>
 
-#include <algorithm>
 #include <cstring>
 
 namespace colimit::server_module {
@@ -25,7 +24,7 @@ void string_value::overwrite(std::string_view value, std::size_t from) noexcept 
     std::size_t size = 0;
     char* bytes = api::string_dma(key_.get(), &size, api::read | api::write);
     BOOST_ASSERT(size == value.size());
-    std::ranges::copy(value.substr(from), bytes + from);
+    (void)value.copy(bytes + from, value.size() - from, from);
 }
 
 void string_value::change(std::string_view value) noexcept {

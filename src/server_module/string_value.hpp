@@ -28,6 +28,12 @@ class string_value {
     [[nodiscard]] bool is_foreign() const noexcept {
         return type_ != api::is_empty && type_ != api::is_string;
     }
+    /// Returns whether a value may not be replaced: it is of another type, or was not found. The
+    /// latter was written by this command, for a key that is named twice, and the script could not
+    /// replace it either.
+    [[nodiscard]] bool is_taken(std::optional<std::string_view> found) const noexcept {
+        return is_foreign() || (type_ != api::is_empty && !found);
+    }
     /// Returns the value, until it is changed; nullopt: there is none, or it is foreign.
     [[nodiscard]] std::optional<std::string_view> read() const noexcept;
 

@@ -36,7 +36,7 @@ int throttle_command(api::context* where, api::string** words, int count) noexce
             refuse("arguments", "not the right number", "key max_burst count period [quantity]");
         const auto numbers =
             bucket_numbers{.capacity = whole_number(api::text_of(words[2]), "max_burst") + 1,
-                           .count = whole_number(api::text_of(words[3]), "count"),
+                           .count = whole_number(api::text_of(words[3]), "count", 1),
                            .period_us = read_period(api::text_of(words[4]))};
         const auto quantity = count == 5 ? 1 : whole_number(api::text_of(words[5]), "quantity");
         if (const auto made = check_once(where, words[1], numbers, quantity))

@@ -22,6 +22,9 @@ class choices {
     /// Returns whether the bytes have been used up: then every choice is the first.
     [[nodiscard]] bool are_over() const noexcept { return !random_ && bytes_.empty(); }
 
+    /// Returns whether a generator makes them.
+    [[nodiscard]] bool are_endless() const noexcept { return random_.has_value(); }
+
     /// Returns 0 to n - 1.
     [[nodiscard]] std::size_t below(std::size_t n) {
         if (random_)

@@ -90,11 +90,12 @@ struct wire_policy {
     return from.percent(10) ? from.pick(odd) : static_cast<double>(from.below(1'000));
 }
 
-/// How often a call is made: seldom so often that it takes a second.
+/// How often a call is made: seldom so often that it takes a second, for which a fuzzer has no
+/// time.
 [[nodiscard]] std::uint16_t any_times(choices& from) {
     if (from.percent(99))
         return static_cast<std::uint16_t>(from.below(4));
-    return from.percent(95) ? 255 : 65'535;
+    return from.percent(95) || !from.are_endless() ? 255 : 65'535;
 }
 
 void append_call(choices& from, std::string& out, std::size_t key, bool joint, bool has_member) {

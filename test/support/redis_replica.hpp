@@ -31,6 +31,8 @@ class redis_replica {
         }
     }
 
+    [[nodiscard]] std::string socket() const { return server_.socket(); }
+
   private:
     [[nodiscard]] static std::vector<std::string> following(const redis_server& of,
                                                             std::vector<std::string> arguments) {

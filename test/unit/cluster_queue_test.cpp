@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <redis/protocol/key.hpp>
+#include <support/module_replies.hpp>
 #include <support/script_queue_bench.hpp>
 #include <support/usual_tags.hpp>
 
@@ -124,6 +125,7 @@ struct two_nodes {
                 .batch_size = batch_size_,
                 .batches_in_flight = 4,
                 .first_nonce = nonce,
+                .server_module = module_use::if_available,
                 .is_cluster = true};
     }
 
@@ -219,6 +221,29 @@ BOOST_FIXTURE_TEST_CASE(a_node_that_is_asked_and_has_no_script_gets_it_before_as
     BOOST_TEST(b.queue.counted.scripts_loaded == 1U);
     BOOST_TEST((b.reply(ok) == recovery::keep));
     BOOST_TEST(b.queue.counted.scripts_loaded == 1U); // ASKING has loaded nothing
+    BOOST_TEST(op.is_held);
+    BOOST_TEST((b.reply(server.answer(sent[2])) == recovery::keep));
+    BOOST_TEST(op.is_allowed());
+}
+
+/// ASKING concerns the next command only, so nothing may come between it and the batch.
+BOOST_FIXTURE_TEST_CASE(the_question_for_the_server_module_comes_before_asking, two_nodes) {
+    b.queue.begin_connection({.server_module = redis::module_state::absent, .origin = {}});
+    submit(b, "k2");
+    serve(b);
+    auto& op = submit(a, "k");
+    (void)a.write();
+    router.to = {.queue = &b.queue, .asking = true, .redirections = 1};
+    (void)a.reply(ask);
+    auto out = std::string{};
+    b.queue.write(out, b.position, redis::module_route::first_pause);
+    const auto sent = test::commands_of(out);
+    BOOST_REQUIRE(sent.size() == 3U);
+    BOOST_TEST(sent[0] == (test::command{"COLIMIT.CHECK", "0"}), boost::test_tools::per_element());
+    BOOST_TEST(sent[1] == test::command{"ASKING"}, boost::test_tools::per_element());
+    BOOST_TEST(sent[2].at(0) == "EVALSHA");
+    BOOST_TEST((b.reply(test::unknown_command) == recovery::keep));
+    BOOST_TEST((b.reply(ok) == recovery::keep));
     BOOST_TEST(op.is_held);
     BOOST_TEST((b.reply(server.answer(sent[2])) == recovery::keep));
     BOOST_TEST(op.is_allowed());

@@ -84,4 +84,24 @@ BOOST_AUTO_TEST_CASE(a_cluster_has_no_keys_for_it) {
     BOOST_TEST((bench.queue.submit_checks(op) == refused));
 }
 
+/// Nor for calls that waited before the server said that it is a node of one.
+BOOST_AUTO_TEST_CASE(calls_that_waited_for_a_connection_end_if_it_is_to_a_cluster) {
+    auto bench = test::script_queue_bench{};
+    test::fake_operation call;
+    test::fake_operation joint;
+    test::fake_operation other;
+    BOOST_TEST(!bench.submit(call, "user:1", shared));
+    const auto plain = policy{"p", gcra(5, 1s)};
+    auto checks = std::array{check_item{"a", plain}, check_item{"a", shared}};
+    joint.checks = checks;
+    BOOST_TEST(!bench.queue.submit_checks(joint));
+    BOOST_TEST(!bench.submit(other, "a", plain));
+    bench.queue.begin_connection({.is_cluster = true, .origin = {}});
+    const auto refused = detail::error_of(detail::fault::bare_keys);
+    BOOST_TEST(call.ended(refused));
+    BOOST_TEST(joint.ended(refused));
+    BOOST_TEST(bench.write_calls().size() == 1U);
+    BOOST_TEST(other.is_held);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -44,7 +44,7 @@ do
     function sketches.forget_trial()
         local before = undo
         undo = {}
-        for i = 1, #before, 2 do
+        for i = #before - 1, 1, -2 do -- as rules may share a sketch
             if before[i + 1] then
                 call('SET', before[i], before[i + 1], 'KEEPTTL')
             else

@@ -113,6 +113,11 @@ std::uint32_t script_batch::find_or_append(std::uint64_t hash, std::size_t group
     return index_[slot] = static_cast<std::uint32_t>(entries_.size() - 1);
 }
 
+bool script_batch::has_bare_keys() const noexcept {
+    return policy_->compiled.has_bare_keys ||
+           std::ranges::any_of(joint_, [](const auto& p) { return p->compiled.has_bare_keys; });
+}
+
 /// Writes the name of a key, or its field in a shard, to scratch_.
 void script_batch::make_key(std::string_view prefix, const detail::policy_data& p,
                             std::string_view key, std::size_t group) {

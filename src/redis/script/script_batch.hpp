@@ -68,6 +68,8 @@ class script_batch final : public batch_of<script_call> {
     /// Returns the group of all keys of waiting calls; nullopt if they are in several.
     [[nodiscard]] std::optional<std::size_t> common_group() const noexcept;
     [[nodiscard]] bool is_joint() const noexcept { return !joint_.empty(); }
+    /// Returns whether the name of a key is the callers' key alone, so that it has no group.
+    [[nodiscard]] bool has_bare_keys() const noexcept;
     [[nodiscard]] std::int64_t clock() const noexcept { return clock_; }
     [[nodiscard]] const policy_pointer& policy() const noexcept { return policy_; }
 

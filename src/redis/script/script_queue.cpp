@@ -77,7 +77,7 @@ error_code script_queue::submit(detail::operation& op, std::string_view key,
 }
 
 /// A node of a cluster accepts only keys of one hash slot per script call. Batches that waited
-/// before that was known are divided.
+/// before that was known are divided, or end as a cluster does not serve them.
 void script_queue::begin_connection(const server_facts& server) {
     module_.begin_connection(server.server_module);
     is_cluster_ = server.is_cluster || settings_.is_cluster;
@@ -91,6 +91,11 @@ void script_queue::regroup() {
     try {
         while (!old.empty()) {
             auto& b = old.front();
+            if (b.has_bare_keys()) {
+                end_batch(b, detail::error_of(detail::fault::bare_keys));
+                retire(old, old.begin());
+                continue;
+            }
             if (b.common_group()) {
                 waiting_.splice(waiting_.end(), old, old.begin());
                 continue;

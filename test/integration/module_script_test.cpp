@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Commands that the library never sends, and other clients may: the script and the server module
+// reply the same, and leave the same values.
+
+#include <policy/policy_data.hpp>
+#include <redis/protocol/script.hpp>
+#include <server_module/check_words.hpp>
+#include <support/raw_client.hpp>
+#include <support/redis_server.hpp>
+#include <support/server_module.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(module_script)
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+using detail::verb;
+using test::call_bytes;
+using test::check_words;
+using words = std::vector<std::string>;
+
+struct fixture {
+    test::redis_server server{{.arguments = test::with_server_module()}};
+    test::raw_client client = server.connect();
+
+    /// Returns all texts of a reply, and the values of all keys.
+    std::string run(const words& command) {
+        auto bytes = std::string{};
+        redis::resp::append_array(bytes, command.size());
+        for (const auto& word : command)
+            redis::resp::append_bulk(bytes, word);
+        client.send(bytes);
+        const auto reply = client.receive();
+        auto all = "error: " + reply.text + '\n';
+        for (const auto& e : reply.elements)
+            all += e.text + '\n';
+        return all;
+    }
+
+    std::string values() {
+        auto all = std::string{};
+        for (const auto& key : {"k", "l", "log", "log2", "s"})
+            all += std::string{key} + ": " + client.dump(key).value_or("none") + '\n';
+        return all;
+    }
+
+    /// Makes the same with the script and with the module, each in an empty server.
+    void compare(const std::vector<words>& commands) {
+        client.must({"FLUSHALL"});
+        auto expected = std::vector<std::string>{};
+        for (auto command : commands) {
+            command.erase(command.begin());
+            command.insert(command.begin(), {"EVAL", std::string{redis::check_script.body}});
+            expected.push_back(run(command));
+            expected.push_back(values());
+        }
+        client.must({"FLUSHALL"});
+        auto next = expected.begin();
+        for (const auto& command : commands) {
+            BOOST_TEST((run(command) == *next++));
+            BOOST_TEST((values() == *next++));
+        }
+    }
+};
+
+const auto clock_of = std::vector<std::string>{"1700000000000000", "1700000001000000"};
+
+const policy plain[] = {policy{"p", gcra(3, 1h)},
+                        policy{"p", gcra(3, 1h), gcra(30, 24h).named("day")},
+                        policy{"p", fixed_window(3, 1h)}, policy{"p", sliding_window(3, 1h)},
+                        policy{"p", gcra(3, 1h), fixed_window(5, 1h)}};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_key_that_is_named_twice, fixture) {
+    for (const auto& p : plain)
+        for (const auto& calls :
+             {std::string{}, std::string{"\1\2\1"}, std::string{"\2\1\3"},
+              call_bytes(0, verb::allow, 1) + call_bytes(1, verb::allow, 2) +
+                  call_bytes(2, verb::allow, 1),
+              call_bytes(0, verb::charge, 1) + call_bytes(1, verb::allow, 1) +
+                  call_bytes(0, verb::allow, 1) + call_bytes(2, verb::refund, 1)}) {
+            const auto batch = [&](const std::string& clock) {
+                return check_words(p, {"k", "l", "k"}, calls, clock);
+            };
+            compare({batch(clock_of[0]), batch(clock_of[1])});
+            compare({check_words(p, {"k", "l"}, "", clock_of[0]), batch(clock_of[0]),
+                     batch(clock_of[1]), batch(clock_of[1])});
+        }
+    const auto log = policy{"p", sliding_log(3, 1h)};
+    const auto both = policy{"p", sliding_log(3, 1h), gcra(3, 1h)};
+    for (const auto& p : {log, both})
+        for (const auto& logs : {words{"k", "k", "log", "log2"}, words{"k", "k", "log", "log"}})
+            compare({check_words(p, logs, "", clock_of[0]), check_words(p, logs, "", clock_of[0]),
+                     check_words(p, logs, "", clock_of[1])});
+}
+
+/// The bytes from before a trial are restored from the last sketch to the first.
+BOOST_FIXTURE_TEST_CASE(two_rules_with_one_sketch, fixture) {
+    const auto p = policy{"p", distinct(2, 1h).named("a"), distinct(1, 1h).named("b")};
+    const auto call_by = [&](const std::string& member) {
+        auto calls = call_bytes(0, verb::allow, 1);
+        detail::append_number(calls, static_cast<std::uint16_t>(member.size()));
+        return check_words(p, {"k", "s", "s"}, calls + member, clock_of[0]);
+    };
+    compare({call_by("x"), call_by("y"), call_by("x"), call_by("z")});
+    client.must({"FLUSHALL"});
+    (void)run(call_by("x"));
+    const auto before = client.must({"PFCOUNT", "s"}).integer;
+    (void)run(call_by("y")); // denied
+    BOOST_TEST(client.must({"PFCOUNT", "s"}).integer == before);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

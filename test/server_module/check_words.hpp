@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Arguments of COLIMIT.CHECK, as the library sends them.
+
+#pragma once
+
+#include <base/bytes.hpp>
+#include <colimit/detail/call_request.hpp>
+#include <policy/policy_data.hpp>
+#include <server_module/fake_data.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace colimit::test {
+
+/// Returns the bytes of a call.
+[[nodiscard]] inline std::string call_bytes(std::uint16_t key, detail::verb v, double cost,
+                                            std::uint16_t times = 1) {
+    auto out = std::string{};
+    detail::append_number(out, key);
+    detail::append_number(out, static_cast<std::uint8_t>(v));
+    detail::append_number(out, times);
+    detail::append_number(out, cost);
+    detail::append_number(out, v == detail::verb::allow ? cost : 0.0);
+    return out;
+}
+
+/// Returns a command; no calls are an allow of cost 1 for each key.
+[[nodiscard]] inline fake::words check_words(const policy& of, const fake::words& keys,
+                                             std::string_view calls = {},
+                                             std::string_view clock = {}) {
+    auto out = fake::words{"COLIMIT.CHECK", std::to_string(keys.size())};
+    out.insert(out.end(), keys.begin(), keys.end());
+    out.insert(out.end(),
+               {detail::access::data(of)->wire, "7", std::string{clock}, "0", std::string{calls}});
+    return out;
+}
+
+} // namespace colimit::test

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The keys of a fake server, and the commands that the module and its tests use, with the types,
+// errors and side effects of real servers. Its sketches count exactly, and have only the head of
+// real ones.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace colimit::test::fake {
+
+using words = std::vector<std::string>;
+
+/// A string in memory of exactly its size, so that a sanitizer sees what is outside; every change
+/// of its size moves it.
+class bytes {
+  public:
+    bytes() = default;
+    explicit bytes(std::string_view text) { assign(text); }
+    void assign(std::string_view text);
+    void resize(std::size_t size);
+    /// Moves it, as servers do when a string is to be written in place.
+    void unshare() { assign(std::string{view()}); }
+    [[nodiscard]] char* data() noexcept { return data_.get(); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] std::string_view view() const noexcept { return {data_.get(), size_}; }
+
+  private:
+    std::unique_ptr<char[]> data_ = std::make_unique<char[]>(0);
+    std::size_t size_ = 0;
+};
+
+using hash = std::map<std::string, std::string>;
+using sorted_set = std::vector<std::pair<double, std::string>>; ///< in the order of a server
+using list = std::vector<std::string>;
+
+struct value {
+    std::variant<bytes, hash, sorted_set, list> content;
+    std::int64_t expires_ms = no_expiry;
+
+    static constexpr std::int64_t no_expiry = -1;
+};
+
+enum class reply_kind { nil, text, error, integer, array };
+
+struct reply {
+    reply_kind kind = reply_kind::nil;
+    std::string text = {};
+    std::int64_t number = 0;
+    std::vector<reply> elements = {};
+};
+
+class data {
+  public:
+    /// Deletes what has expired. Until the next call the time stands still.
+    /// @param repeats the commands come from a master or an AOF: a TTL that has passed already then
+    ///        deletes nothing until the next call
+    void begin(std::int64_t now_ms, bool repeats);
+
+    /// Executes a command; nullopt: there is no such command.
+    [[nodiscard]] std::optional<reply> execute(const words& command);
+
+    [[nodiscard]] value* find(const std::string& key) noexcept;
+    /// Replaces the value of a key.
+    value& put(const std::string& key, value with);
+    void erase(const std::string& key) { keys_.erase(key); }
+    void clear() { keys_.clear(); }
+
+    [[nodiscard]] const std::map<std::string, std::unique_ptr<value>>& keys() const noexcept {
+        return keys_;
+    }
+    /// Returns all of a key as text; empty: there is no such key.
+    [[nodiscard]] std::string text_of(const std::string& key) const;
+    void copy_from(const data& other);
+
+  private:
+    friend struct commands;
+    std::map<std::string, std::unique_ptr<value>> keys_;
+    std::int64_t now_ms_ = 0;
+    bool repeats_ = false;
+};
+
+} // namespace colimit::test::fake
