@@ -31,6 +31,11 @@ class all_cases : public ut::test_tree_visitor {
     std::vector<entry> found;
 
   private:
+    /// The cases of a data test do not exist before.
+    bool test_suite_start(const ut::test_suite& suite) override {
+        ut::framework::get<ut::test_suite>(suite.p_id).generate();
+        return true;
+    }
     void visit(const ut::test_case& one) override { found.push_back({one.p_id, one.p_parent_id}); }
 };
 

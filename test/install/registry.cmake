@@ -20,7 +20,7 @@ set(build_options
     -D CMAKE_BUILD_TYPE=RelWithDebInfo
     -D CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0
     -D COLIMIT_UNITY_BUILD=ON
-    -D CMAKE_UNITY_BUILD_BATCH_SIZE=12
+    -D CMAKE_UNITY_BUILD_BATCH_SIZE=24
     -D BUILD_SHARED_LIBS=ON)
 set(prefix ${work}/packages/vcpkg)
 build_port(${work}/registries/vcpkg/ports/colimit ${prefix})

@@ -20,7 +20,7 @@
 namespace tool {
 namespace {
 
-constexpr auto usual_rule = "100/s";
+constexpr auto usual_load_rule = "100/s";
 
 std::string number(const char* form, double value) {
     std::array<char, 64> text{};
@@ -75,7 +75,7 @@ struct load_options {
     [[nodiscard]] load::plan plan() const {
         auto chosen = what;
         if (!what.is_given())
-            chosen.rules = {usual_rule};
+            chosen.rules = {usual_load_rule};
         auto settings = server.config();
         settings.prefix = own_prefix(server.prefix + "-load");
         settings.max_in_flight = std::max(settings.max_in_flight, callers);

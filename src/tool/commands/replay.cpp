@@ -28,7 +28,7 @@
 namespace tool {
 namespace {
 
-constexpr auto usual_rule = "5/s burst 10";
+constexpr auto usual_replay_rule = "5/s burst 10";
 
 struct replay_options {
     std::string log;
@@ -75,7 +75,7 @@ struct replay_options {
                 return replay::limits{document};
         auto chosen = what;
         if (!what.is_given())
-            chosen.rules = {usual_rule};
+            chosen.rules = {usual_replay_rule};
         return replay::limits{chosen.policy()};
     }
 

@@ -2,6 +2,7 @@
 //
 // Parses from left to right, and stops at the quote that begins the request.
 
+#include <base/bytes.hpp>
 #include <tool/replay/access_log.hpp>
 #include <tool/replay/times.hpp>
 
@@ -17,9 +18,7 @@ constexpr std::size_t longest_client = 255;
 
 constexpr std::size_t time_size = std::string_view{"dd/Mon/yyyy:hh:mm:ss +hhmm"}.size();
 
-bool is_digit(char c) noexcept {
-    return c >= '0' && c <= '9';
-}
+using colimit::detail::is_digit;
 
 /// Returns whether a character is part of addresses and host names: letters, digits, and as in
 /// `fe80::1%eth0`, `a-b.example`.

@@ -2,6 +2,7 @@
 //
 // A pattern says where a text has digits; then they are numbers of a date.
 
+#include <base/bytes.hpp>
 #include <tool/replay/times.hpp>
 
 #include <algorithm>
@@ -23,9 +24,7 @@ constexpr std::string_view iso_pattern = "yyyy-mm-dd?hh:mm:ss";
 /// 10^11 seconds are 3,000 years, and 10^11 milliseconds three.
 constexpr std::int64_t least_ms = 100'000'000'000;
 
-constexpr bool is_digit(char c) noexcept {
-    return c >= '0' && c <= '9';
-}
+using colimit::detail::is_digit;
 
 /// Returns whether the text has digits, letters and separators where the pattern has them.
 bool has_shape(std::string_view text, std::string_view pattern) noexcept {
