@@ -30,11 +30,14 @@ struct policy_data {
     std::vector<rule> rules;
     policy_options options;
     core::compiled_policy compiled;
+    /// Leases may decide calls: not with shadow rules, whose reports are those of the store.
+    bool may_lease = false;
     /// The shape of a Bloom filter, which has no rules; its keys are ids.
     std::optional<core::bloom_shape> filter;
     /// The policy or the filter, in the form that its script unpacks.
     std::string wire;
-    /// Identifies the state and the rules: policies with equal identities are interchangeable.
+    /// Identifies the state, the rules and the leases: policies with equal identities are
+    /// interchangeable.
     std::string identity;
     /// A hash of the identity.
     std::uint64_t fingerprint = 0;
