@@ -45,9 +45,9 @@ inline constexpr std::size_t leased_keys = 2;
 /// granted both are its time, for those of a lease the process knew these times before and after
 /// the call. Microseconds of the clock that all processes of this machine have.
 struct admission {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-    std::int64_t tokens = 0;
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t tokens;
 };
 
 /// Returns how many tokens a bucket keeps back for leases.
