@@ -40,6 +40,7 @@ std::string counters(const colimit::policy_statistics& s) {
     using colimit::decision_source;
     return number("allowed", s.allowed) + number("denied", s.denied + s.never) +
            number("failed", s.failed) + number("cached", s.count(decision_source::deny_cache)) +
+           number("leased", s.count(decision_source::lease)) +
            number("fallback", s.count(decision_source::fallback)) +
            number("unchecked",
                   s.count(decision_source::fail_open) + s.count(decision_source::fail_closed));

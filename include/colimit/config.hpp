@@ -261,6 +261,17 @@ struct config {
     /// become visible earlier.
     std::chrono::milliseconds deny_cache_max_age{1000};
 
+    /// The number of keys that may have a lease, under policies `with_leases`, and of keys whose
+    /// calls are counted to see whether one is worth it: 0 to 16,777,216. With 0, all calls of this
+    /// limiter ask the store; the policies keep their lower capacities. An entry takes about 300
+    /// bytes, allocated as it is used; in a full table a key without a lease loses its entry first.
+    ///
+    /// Used for `allow` and `allow_many` without a supplied clock and without partial grants, under
+    /// policies without shadow rules; not with `execution_mode::multi` or `memory:`. If the server
+    /// is unavailable, the tokens of leases are spent before a failure mode decides. `close()` lets
+    /// them lapse.
+    std::size_t max_leases = 65'536;
+
     /// Whether several threads may use the limiter concurrently, those that run its executor or any
     /// others, rather than one thread or strand. Each call then locks a mutex; handlers without an
     /// associated executor run on the limiter's, several at a time. One limiter per thread is

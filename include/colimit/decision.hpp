@@ -41,6 +41,8 @@ enum class decision_source : std::uint8_t {
     store,
     /// The deny cache: an earlier denial of the store that is still valid.
     deny_cache,
+    /// A lease: tokens that this limiter took from the store earlier, see `policy::with_leases`.
+    lease,
     /// The store in this process, because the server did not answer: `failure_mode::local`.
     fallback,
     /// No store: the server did not answer, and the mode is `failure_mode::allow`.

@@ -27,9 +27,9 @@ namespace colimit {
 ///
 /// A policy is its rules, or an object with `rules` and, optionally, `prevent_duplicate` (a
 /// duration), `shadow` (true or false), `on_failure` (`local`, `allow`, `deny` or `error`),
-/// `storage` (`per_key` or `shared_hash`) and `prefix` (a name): see `policy`. Rules are a text of
-/// `parse_rules`, or an array of such texts and of objects, 1 to 8 rules together. The fields of an
-/// object are
+/// `storage` (`per_key` or `shared_hash`), `leases` (a duration) and `prefix` (a name): see
+/// `policy`. Rules are a text of `parse_rules`, or an array of such texts and of objects, 1 to 8
+/// rules together. The fields of an object are
 ///
 /// | field | of | meaning |
 /// |---|---|---|

@@ -62,6 +62,11 @@ inline constexpr std::chrono::microseconds max_recovery = std::chrono::hours{24}
 /// that no sequence of charges blocks a key forever.
 inline constexpr std::chrono::microseconds max_repayment = std::chrono::hours{24} * 366;
 
+/// The range of the length of leases. A shorter lease would often end before its reply arrives;
+/// with a longer one, changes by other processes would take hours to take effect.
+inline constexpr std::chrono::microseconds min_lease = std::chrono::milliseconds{1};
+inline constexpr std::chrono::microseconds max_lease = std::chrono::hours{1};
+
 /// Checks per `allow_all`; the server decides all of them while other clients wait.
 inline constexpr std::size_t max_checks = 64;
 

@@ -66,7 +66,9 @@ inline constexpr std::string_view prometheus_content_type =
 ///     `colimit_module_checks_total`, `colimit_module_connections`, `colimit_largest_batch_keys`,
 ///     `colimit_merged_checks_total`, `colimit_script_loads_total`, `colimit_sent_bytes_total`,
 ///     `colimit_received_bytes_total`, `colimit_reconnects_total`,
-///     `colimit_breaker_openings_total`, `colimit_cached_denials`: as in `statistics`.
+///     `colimit_breaker_openings_total`, `colimit_cached_denials`, `colimit_leases_total`,
+///     `colimit_lease_tokens_taken_total`, `colimit_lease_tokens_spent_total`,
+///     `colimit_lease_tokens_lapsed_total`: as in `statistics`.
 ///
 /// @throws colimit::error with `errc::invalid_argument` if a label is not valid, or if two limiters
 /// have the same labels; its `reason` says which

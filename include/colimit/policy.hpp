@@ -33,6 +33,8 @@ struct policy_options {
     colimit::storage storage = storage::per_key;
     bool has_prefix = false;
     inline_name prefix{};
+    bool has_leases = false;
+    std::int64_t leases = 0; ///< microseconds
 };
 } // namespace detail
 
@@ -121,6 +123,43 @@ class policy {
         options.prefix = detail::inline_name{prefix};
         options.has_prefix = true;
         return with(options);
+    }
+
+    /// Returns a copy with leases: a limiter with a server may take tokens for several calls of a
+    /// key at once, and decides those calls without asking the server until `length` has passed:
+    /// `decision_source::lease`. What it has not spent by then lapses. Only keys with several calls
+    /// within `length` benefit.
+    ///
+    /// The limit stays exact, as tokens are taken before they are spent. A continuous bucket repays
+    /// them meanwhile, so its burst pays for it: under the copy every call, leased or not, in every
+    /// process and store, is decided with a capacity that is lower by what the rule refills within
+    /// `length`, rounded up to a token. That capacity is `decision::limit`. Other rules keep their
+    /// limits; their leases end with the window, or with the next refill of a stepwise or aligned
+    /// bucket.
+    ///
+    /// `block`, `reset` and lower limits by other processes take effect when leases end. This
+    /// limiter's other verbs for a key end its lease; `peek` asks the server. `config::max_leases`
+    /// bounds the number of leases.
+    ///
+    /// Processes whose policies of one name have leases and none may together admit as much more as
+    /// the rule refills within `length`. So give leases to a policy that is in use in two steps,
+    /// first with `config::max_leases = 0`.
+    ///
+    /// @param length 1 ms to 1 h, at most a tenth of the time in which each bucket fills, and at
+    /// most the period of each stepwise or aligned bucket and each window
+    /// @throws colimit::error with `errc::invalid_policy` for other lengths, for sliding logs,
+    /// `distinct` and `prevent_duplicate`, and for a bucket of which no token would be left
+    template<class Rep, class Period>
+    [[nodiscard]] policy with_leases(std::chrono::duration<Rep, Period> length) const {
+        auto options = this->options();
+        options.leases = detail::whole_microseconds(length);
+        options.has_leases = true;
+        return with(options);
+    }
+
+    /// Returns the length of leases; 0 without leases.
+    [[nodiscard]] std::chrono::microseconds leases() const noexcept {
+        return std::chrono::microseconds{options().leases};
     }
 
     [[nodiscard]] std::string_view name() const noexcept;

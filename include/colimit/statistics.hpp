@@ -94,7 +94,7 @@ struct call_counts {
     std::uint64_t cancelled = 0;
 
     /// Decisions by source: `count(source)`.
-    std::array<std::uint64_t, 5> sources{};
+    std::array<std::uint64_t, 6> sources{};
     [[nodiscard]] std::uint64_t count(decision_source who) const noexcept {
         return sources[static_cast<std::size_t>(who)];
     }
@@ -164,6 +164,22 @@ struct statistics : call_counts {
 
     /// Denials in the deny cache, including expired ones that have not been replaced yet.
     std::uint64_t cached_denials = 0;
+
+    /// @name Leases: see `policy::with_leases`
+    /// @{
+
+    /// Leases that the store has granted.
+    std::uint64_t leases = 0;
+    /// The tokens of these leases, without those of the calls that asked for them. What is neither
+    /// spent nor lapsed is still held.
+    std::uint64_t lease_tokens_taken = 0;
+    /// The tokens of calls that leases have decided.
+    std::uint64_t lease_tokens_spent = 0;
+    /// Tokens that were not spent when their lease ended or was dropped. An ended lease is counted
+    /// when its key is used again, or when its place is needed.
+    std::uint64_t lease_tokens_lapsed = 0;
+
+    /// @}
 };
 
 /// Counters of the calls under one policy, if `config::counted_policies` asks for them. Of

@@ -86,6 +86,7 @@ void check_bounds(const config& settings) {
     check("batch_size", settings.batch_size, size{1}, size{1'024});
     check("batches_in_flight", settings.batches_in_flight, size{1}, size{64});
     check("deny_cache", settings.deny_cache, size{0}, size{16'777'216});
+    check("max_leases", settings.max_leases, size{0}, size{16'777'216});
     check("local_max_states", settings.local_max_states, size{1}, size{1'073'741'824});
     check("counted_policies", settings.counted_policies, size{0}, limits::max_policies);
     check("resp_version", settings.resp_version, 2, 3);

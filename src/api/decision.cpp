@@ -12,7 +12,7 @@ std::string_view to_string(outcome o) noexcept {
 }
 
 std::string_view to_string(decision_source s) noexcept {
-    return name_of(s, {"store", "deny_cache", "fallback", "fail_open", "fail_closed"});
+    return name_of(s, {"store", "deny_cache", "lease", "fallback", "fail_open", "fail_closed"});
 }
 
 std::string_view to_string(denial_reason r) noexcept {

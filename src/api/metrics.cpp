@@ -117,7 +117,7 @@ class writer {
                   to.add(labels, l.statistics.checks - l.statistics.ended());
               });
         write("colimit_decisions_total", "counter",
-              "Decisions, by source: the store, the deny cache or a failure mode.",
+              "Decisions, by source: the store, the deny cache, a lease or a failure mode.",
               [](metric& to, const limiter_metrics& l, const std::string& labels) {
                   add_sources(to, l.statistics, labels);
               });
@@ -201,6 +201,15 @@ class writer {
               "Times that the circuit breaker has opened.", &statistics::breaker_openings);
         write("colimit_cached_denials", "gauge", "Denials in the deny cache.",
               &statistics::cached_denials);
+        write("colimit_leases_total", "counter", "Leases that the store has granted.",
+              &statistics::leases);
+        write("colimit_lease_tokens_taken_total", "counter", "Tokens taken with leases.",
+              &statistics::lease_tokens_taken);
+        write("colimit_lease_tokens_spent_total", "counter",
+              "Tokens of calls that leases have decided.", &statistics::lease_tokens_spent);
+        write("colimit_lease_tokens_lapsed_total", "counter",
+              "Tokens that were not spent before their lease ended.",
+              &statistics::lease_tokens_lapsed);
     }
 
     std::span<const limiter_metrics> limiters_;

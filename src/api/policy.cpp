@@ -36,7 +36,8 @@ bool operator==(const policy& a, const policy& b) noexcept {
            x.prevent_duplicate == y.prevent_duplicate && x.shadow == y.shadow &&
            x.has_failure_mode == y.has_failure_mode && x.on_failure == y.on_failure &&
            x.storage == y.storage && x.has_prefix == y.has_prefix &&
-           x.prefix.view() == y.prefix.view();
+           x.prefix.view() == y.prefix.view() && x.has_leases == y.has_leases &&
+           x.leases == y.leases;
 }
 
 } // namespace colimit

@@ -4,6 +4,7 @@
 
 #include <core/algorithms.hpp>
 #include <core/compiled_policy.hpp>
+#include <core/lease_reserve.hpp>
 #include <core/rule_compiler.hpp>
 #include <core/rule_kind.hpp>
 
@@ -52,6 +53,14 @@ void check_packed(std::string_view policy, std::span<const rule> rules,
                    "a " + std::string{to_string(rules[i].kind())} + " cannot be packed");
 }
 
+/// Throws unless the length of leases is valid, and the policy has no option that excludes them.
+void check_leases(std::string_view policy, const detail::policy_options& options) {
+    const auto where = "policy '" + std::string{policy} + "'";
+    check_lease_length(where, options.leases);
+    if (options.prevent_duplicate != 0)
+        refuse(where, "leases: not with prevent_duplicate");
+}
+
 /// Refuses a rule that would share the state of an earlier one.
 [[noreturn]] void refuse_same_tag(const std::string& where, const rule& earlier,
                                   const rule& later) {
@@ -90,10 +99,14 @@ compiled_policy compile_policy(std::string_view policy_name, std::span<const rul
                "must have 1 to 8 rules, has " + std::to_string(rules.size()));
     auto made = compiled_policy{};
     made.shadow = options.shadow;
+    if (options.has_leases)
+        check_leases(policy_name, options);
     for (const auto& r : rules) {
         const auto where = describe_rule(policy_name, rules, made.size);
         check_refinements(where, r);
         auto l = compile_rule(where, kind_of(r), r);
+        if (options.has_leases)
+            l = compile_rule(where, kind_of(r), with_lease_reserve(where, r, l, options.leases));
         l.tag = state_tag(family_of(l.kind), r.name());
         l.shadow = r.is_shadow() || options.shadow;
         for (std::uint32_t i = 0; i < made.size; ++i)

@@ -60,6 +60,9 @@ concept rule_kind = requires(const compiled_rule& l, rule_state& changing, const
     // `wait` can reserve from such a rule.
     { Kind::can_reserve } -> std::same_as<const bool&>;
 
+    // Its tokens may be taken before they are spent.
+    { Kind::can_lease } -> std::same_as<const bool&>;
+
     // Compiles a rule whose refinements and count are checked. Throws as `refuse` does.
     { Kind::compile(where, r) } -> std::same_as<compiled_rule>;
     // Returns a rule that compiles to `l`, for numbers of which it is not known whether a rule
@@ -86,6 +89,10 @@ concept rule_kind = requires(const compiled_rule& l, rule_state& changing, const
     { Kind::reset_after(l, s, n) } -> std::same_as<std::int64_t>;
     // (l, s, now) Returns how long the state must be kept.
     { Kind::lifetime(l, s, n) } -> std::same_as<std::int64_t>;
+    // (l, reset_after, now) Returns the time for which tokens that were taken at `now` may be
+    // spent, however long a lease is. `reset_after` is the rule's after that; 0 if it cannot have
+    // leases.
+    { Kind::lease_time(l, n, n) } -> std::same_as<std::int64_t>;
     // Returns whether the state is equivalent to no state.
     { Kind::is_full(l, s) } -> std::same_as<bool>;
 
@@ -157,6 +164,10 @@ template<class F>
     return visit(k, []<class K>(K) { return K::can_reserve; });
 }
 
+[[nodiscard]] constexpr bool can_lease(kind k) noexcept {
+    return visit(k, []<class K>(K) { return K::can_lease; });
+}
+
 [[nodiscard]] constexpr bool is_log(const compiled_rule& l) noexcept {
     return form_of(l.kind) == state_form::log;
 }
@@ -195,6 +206,11 @@ inline void fold(const compiled_rule& l, rule_state& s) noexcept {
 
 [[nodiscard]] inline std::int64_t full_recovery(const compiled_rule& l) noexcept {
     return visit(l.kind, [&]<class K>(K) { return K::full_recovery(l); });
+}
+
+[[nodiscard]] inline std::int64_t lease_time(const compiled_rule& l, std::int64_t reset_after,
+                                             std::int64_t now) noexcept {
+    return visit(l.kind, [&]<class K>(K) { return K::lease_time(l, reset_after, now); });
 }
 
 [[nodiscard]] inline rule_state owing(const compiled_rule& l, std::int64_t duration,

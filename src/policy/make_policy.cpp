@@ -57,6 +57,8 @@ void check_command_policy(const policy_data& data) {
                "without stepwise, aligned, initially and prevent_duplicate");
     if (rules.packed || data.options.has_prefix)
         refuse("shares the keys of commands, so it has no prefix and no storage::shared_hash");
+    if (data.options.has_leases)
+        refuse("shares the states of commands, whose capacity is not lower, so it has no leases");
 }
 
 } // namespace
@@ -82,6 +84,8 @@ policy_pointer make_policy(std::string_view name, std::span<const rule> rules,
     data->wire = core::encode_policy(data->compiled);
     data->identity = std::string{options.has_prefix ? options.prefix.view() : ""} + ":" +
                      data->name + ":" + data->wire;
+    if (options.has_leases)
+        data->identity += ":" + std::to_string(options.leases);
     data->fingerprint = hash::fnv1a_64(data->identity);
     data->identify(std::string{data->prefix("")} + ":" + data->name);
     return data;

@@ -34,7 +34,8 @@ struct policy_data {
     std::optional<core::bloom_shape> filter;
     /// The policy or the filter, in the form that its script unpacks.
     std::string wire;
-    /// Identifies the state and the rules: policies with equal identities are interchangeable.
+    /// Identifies the state, the rules and the leases: policies with equal identities are
+    /// interchangeable.
     std::string identity;
     /// A hash of the identity.
     std::uint64_t fingerprint = 0;

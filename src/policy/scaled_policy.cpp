@@ -78,14 +78,23 @@ namespace {
     return makes_sense(rounded) ? rounded : r;
 }
 
+/// Returns a rule with the capacity with which it is decided. A process that decides alone needs no
+/// leases, but the capacity that others have left for them.
+[[nodiscard]] rule without_leases(const policy_data& whole, std::size_t i) noexcept {
+    const auto& r = whole.rules[i];
+    const auto capacity = whole.compiled.limits[i].capacity;
+    const auto made = r.burst(capacity);
+    return r.has_initial() ? made.initially(std::min(r.initial(), capacity)) : made;
+}
+
 } // namespace
 
 policy scaled(const policy_data& whole, fraction part) {
     BOOST_ASSERT(part.numerator >= 1 && part.denominator >= 1 && part.denominator <= 1'000'000);
     std::vector<rule> rules;
     rules.reserve(whole.rules.size());
-    for (const auto& r : whole.rules)
-        rules.push_back(scaled(r, part));
+    for (std::size_t i = 0; i < whole.rules.size(); ++i)
+        rules.push_back(scaled(without_leases(whole, i), part));
     auto made =
         policy{whole.name, rules}.shadow(whole.options.shadow).with_storage(whole.options.storage);
     if (whole.options.prevent_duplicate != 0)

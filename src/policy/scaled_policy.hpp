@@ -10,7 +10,8 @@
 namespace colimit::detail {
 
 /// Returns the same name, rules and options with limits scaled as `config::local_fraction`
-/// documents. It uses the same state as the policy itself.
+/// documents, and without leases, but with the capacity that they leave. It uses the same state as
+/// the policy itself.
 [[nodiscard]] policy scaled(const policy_data& whole, fraction part);
 
 } // namespace colimit::detail

@@ -76,6 +76,10 @@ void add_rules(std::vector<rule>& rules, const node_ref& p) {
         const auto layout = read_storage(f["storage"]);
         made = f["storage"].with_path([&] { return made.with_storage(layout); });
     }
+    if (f.has("leases")) {
+        const auto length = std::chrono::microseconds{f["leases"].duration()};
+        made = f["leases"].with_path([&] { return made.with_leases(length); });
+    }
     if (f.has("prefix"))
         made = made.with_prefix(f["prefix"].name_text());
     return made;
@@ -90,8 +94,8 @@ policy read_policy(const node_ref& member, std::span<const std::string_view> fur
             member.unexpected("a text, an array of rules or an object");
         return make_policy(member, read_rules(member));
     }
-    auto known = std::vector<std::string_view>{"rules",      "prevent_duplicate", "shadow",
-                                               "on_failure", "storage",           "prefix"};
+    auto known = std::vector<std::string_view>{
+        "rules", "prevent_duplicate", "shadow", "on_failure", "storage", "prefix", "leases"};
     known.insert(known.end(), further.begin(), further.end());
     const auto f = fields{member};
     f.allow_only(known);

@@ -38,6 +38,8 @@ namespace {
         out += ", \"storage\": " + in_quotes(to_string(options.storage));
     if (options.has_prefix)
         out += ", \"prefix\": " + in_quotes(options.prefix.view());
+    if (options.has_leases)
+        out += ", \"leases\": " + in_quotes(text::duration_text(options.leases));
     return out + "}";
 }
 

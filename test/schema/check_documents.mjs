@@ -64,6 +64,11 @@ function policy() {
     maybe(made, 'shadow', () => oneOf(true, false));
     maybe(made, 'on_failure', () => oneOf('local', 'allow', 'deny', 'error'));
     maybe(made, 'prefix', () => name(0));
+    if (below(4) === 0) {
+        made.rules = '1000/h';
+        delete made.prevent_duplicate;
+        made.leases = oneOf('100ms', '2 s', '250000us');
+    }
     if (below(4) === 0) made.storage = 'per_key';
     return made;
 }

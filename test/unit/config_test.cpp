@@ -86,6 +86,8 @@ BOOST_AUTO_TEST_CASE(bounds_stay_in_their_ranges) {
                 "1 to 64");
     check_range(&config::local_max_states, size{1}, size{1'073'741'824}, "config::local_max_states",
                 "1 to 1073741824");
+    check_range(&config::max_leases, size{0}, size{16'777'216}, "config::max_leases",
+                "0 to 16777216");
     check_range(&config::resp_version, 2, 3, "config::resp_version", "2 to 3");
 }
 

@@ -51,7 +51,12 @@ void check_rule(const std::string& fields, const rule& expected) {
             p = p.prevent_duplicate(std::chrono::microseconds{1 + random.below_or_at(10'000'000)});
         if (std::ranges::all_of(rules, is_number) && random.below_or_at(1) == 0)
             p = p.with_storage(storage::shared_hash);
-        return p;
+        try {
+            const auto length = std::chrono::microseconds{1'000 + random.below_or_at(100'000)};
+            return random.below_or_at(1) == 0 ? p.with_leases(length) : p;
+        } catch (const error&) { // not with these rules
+            return p;
+        }
     }
 }
 
@@ -95,6 +100,8 @@ BOOST_AUTO_TEST_CASE(rules_are_a_text_an_array_or_an_object_with_options) {
                 expected.with_storage(storage::shared_hash)));
     BOOST_TEST((read_one(R"({"rules": "1/s; 2/m named m", "shadow": false, "storage": "per_key",
                              "prevent_duplicate": "0s"})") == expected));
+    BOOST_TEST((read_one(R"({"rules": "20/s; 200/m named m", "leases": "100ms"})") ==
+                policy{"p", gcra(20, 1s), gcra(200, 1min).named("m")}.with_leases(100ms)));
 }
 
 BOOST_AUTO_TEST_CASE(a_rule_has_fields_for_all_that_a_rule_is) {
@@ -154,6 +161,13 @@ BOOST_AUTO_TEST_CASE(what_is_written_has_one_line_a_policy) {
                "  \"login\": {\"rules\": [\"5/s burst 10\", \"3 per month utc+8\"], "
                "\"prevent_duplicate\": \"1s\", \"shadow\": true, \"on_failure\": \"local\", "
                "\"storage\": \"shared_hash\", \"prefix\": \"x\"}\n"
+               "}}\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_length_of_leases_is_written) {
+    BOOST_TEST(to_json(policy{"api", gcra(5, 1s).burst(10)}.with_leases(150ms)) ==
+               "{\"policies\": {\n"
+               "  \"api\": {\"rules\": [\"5/s burst 10\"], \"leases\": \"150ms\"}\n"
                "}}\n");
 }
 

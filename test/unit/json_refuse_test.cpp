@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(the_document_is_an_object_with_policies) {
 BOOST_AUTO_TEST_CASE(a_policy_has_rules_and_options) {
     const std::string known =
         "unknown field (expected one of rules, prevent_duplicate, shadow, on_failure, storage, "
-        "prefix)";
+        "prefix, leases)";
     check_policy("5", ": invalid value (got 5, expected a text, an array of rules or an object)");
     check_policy("null",
                  ": invalid value (got null, expected a text, an array of rules or an object)");
@@ -119,6 +119,9 @@ BOOST_AUTO_TEST_CASE(a_policy_has_rules_and_options) {
                  ".storage: invalid value (got the text 'dense', expected per_key or shared_hash)");
     check_policy(R"({"rules": "1/s sliding_log", "storage": "shared_hash"})",
                  ".storage: policy 'login', rule 1 'sliding_log': a sliding_log cannot be packed");
+    check_policy(R"({"rules": "20/s", "leases": "101ms"})",
+                 ".leases: policy 'login', rule 1 'gcra': leases: longer than a tenth of the time "
+                 "in which it fills (got 101000 us, expected at most 100000 us)");
     check_policy(R"({"rules": "1/s", "on_failure": true})",
                  ".on_failure: invalid value (got true, expected local, allow, deny or error)");
     check_policy(R"({"rules": "1/s", "shadow": "true"})",

@@ -59,14 +59,34 @@ struct parsed {
     auto m = limiter_metrics{};
     auto n = std::uint64_t{100};
     auto& s = m.statistics;
-    for (auto* counter : {&s.allowed,          &s.denied,        &s.never,
-                          &s.failed,           &s.cancelled,     &s.sources[0],
-                          &s.sources[1],       &s.sources[2],    &s.sources[3],
-                          &s.sources[4],       &s.batches,       &s.batch_calls,
-                          &s.batch_keys,       &s.module_calls,  &s.module_connections,
-                          &s.largest_batch,    &s.merged,        &s.script_loads,
-                          &s.bytes_out,        &s.bytes_in,      &s.reconnects,
-                          &s.breaker_openings, &s.cached_denials})
+    for (auto* counter : {&s.allowed,
+                          &s.denied,
+                          &s.never,
+                          &s.failed,
+                          &s.cancelled,
+                          &s.sources[0],
+                          &s.sources[1],
+                          &s.sources[2],
+                          &s.sources[3],
+                          &s.sources[4],
+                          &s.sources[5],
+                          &s.batches,
+                          &s.batch_calls,
+                          &s.batch_keys,
+                          &s.module_calls,
+                          &s.module_connections,
+                          &s.largest_batch,
+                          &s.merged,
+                          &s.script_loads,
+                          &s.bytes_out,
+                          &s.bytes_in,
+                          &s.reconnects,
+                          &s.breaker_openings,
+                          &s.cached_denials,
+                          &s.leases,
+                          &s.lease_tokens_taken,
+                          &s.lease_tokens_spent,
+                          &s.lease_tokens_lapsed})
         *counter = ++n;
     for (auto& counter : s.errors)
         counter = ++n;
@@ -89,8 +109,8 @@ BOOST_AUTO_TEST_CASE(every_number_is_in_the_line_that_says_what_it_is) {
     m.policies[0].never = 13;
     m.policies[0].failed = 14;
     m.policies[0].cancelled = 15;
-    m.policies[0].sources = {16, 17, 18, 19, 20};
-    m.policies[0].shadow_denied = 21;
+    m.policies[0].sources = {16, 17, 18, 19, 20, 21};
+    m.policies[0].shadow_denied = 22;
     m.policies[1].policy = "(other)";
     auto p = parsed{to_prometheus(m)};
 
@@ -102,6 +122,7 @@ BOOST_AUTO_TEST_CASE(every_number_is_in_the_line_that_says_what_it_is) {
                              "checks_total{outcome=\"cancelled\"}",
                              "decisions_total{source=\"store\"}",
                              "decisions_total{source=\"deny_cache\"}",
+                             "decisions_total{source=\"lease\"}",
                              "decisions_total{source=\"fallback\"}",
                              "decisions_total{source=\"fail_open\"}",
                              "decisions_total{source=\"fail_closed\"}",
@@ -118,6 +139,10 @@ BOOST_AUTO_TEST_CASE(every_number_is_in_the_line_that_says_what_it_is) {
                              "reconnects_total",
                              "breaker_openings_total",
                              "cached_denials",
+                             "leases_total",
+                             "lease_tokens_taken_total",
+                             "lease_tokens_spent_total",
+                             "lease_tokens_lapsed_total",
                              "errors_total{code=\"other\"}",
                              "errors_total{code=\"unavailable\"}",
                              "errors_total{code=\"deadline_exceeded\"}",
@@ -147,6 +172,7 @@ BOOST_AUTO_TEST_CASE(every_number_is_in_the_line_that_says_what_it_is) {
                              "policy_checks_total{policy=\"login\",outcome=\"cancelled\"}",
                              "policy_decisions_total{policy=\"login\",source=\"store\"}",
                              "policy_decisions_total{policy=\"login\",source=\"deny_cache\"}",
+                             "policy_decisions_total{policy=\"login\",source=\"lease\"}",
                              "policy_decisions_total{policy=\"login\",source=\"fallback\"}",
                              "policy_decisions_total{policy=\"login\",source=\"fail_open\"}",
                              "policy_decisions_total{policy=\"login\",source=\"fail_closed\"}",
@@ -222,7 +248,7 @@ BOOST_AUTO_TEST_CASE(samples_of_a_metric_are_together_for_all_limiters) {
     both[1].statistics.batches = 5;
     const auto text = to_prometheus(both);
     auto p = parsed{text};
-    BOOST_TEST(p.take("colimit_batches_total{limiter=\"api\",thread=\"0\"}") == "111");
+    BOOST_TEST(p.take("colimit_batches_total{limiter=\"api\",thread=\"0\"}") == "112");
     BOOST_TEST(p.take("colimit_batches_total{limiter=\"api\",thread=\"1\"}") == "5");
     BOOST_TEST(p.comments == parsed{to_prometheus(numbered())}.comments,
                boost::test_tools::per_element());

@@ -56,6 +56,7 @@ BOOST_AUTO_TEST_CASE(each_enumerator_has_its_own) {
                           {outcome{99}, "?"}});
     check_names<decision_source>({{decision_source::store, "store"},
                                   {decision_source::deny_cache, "deny_cache"},
+                                  {decision_source::lease, "lease"},
                                   {decision_source::fallback, "fallback"},
                                   {decision_source::fail_open, "fail_open"},
                                   {decision_source::fail_closed, "fail_closed"}});

@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(policies_are_those_of_policies_alone) {
                                      R"({"policies": {"a": {"rules": "1/s", "key": "ip"}}})");
                              }) ==
                "policies.a.key: unknown field (expected one of rules, prevent_duplicate, "
-               "shadow, on_failure, storage, prefix)");
+               "shadow, on_failure, storage, prefix, leases)");
 }
 
 BOOST_AUTO_TEST_CASE(fields_of_the_document_are_checked) {
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(fields_of_the_document_are_checked) {
           "policies.login.key: invalid value (got 5, expected a key template such as \"ip\")");
     check(R"({"policies": {"login": {"rules": "1/s", "keys": "ip"}}})",
           "policies.login.keys: unknown field (expected one of rules, prevent_duplicate, shadow, "
-          "on_failure, storage, prefix, key)");
+          "on_failure, storage, prefix, leases, key)");
     BOOST_TEST(reason(R"({"policies": {"login": {"rules": "1/s", "key": "ipp"}}})")
                    .starts_with("policies.login.key: key template, character 1: "));
 }

@@ -3,8 +3,8 @@
 import {Chart, shownMs} from './chart.js';
 import {element, setText} from './elements.js';
 
-const counters = ['allowed', 'denied', 'failed', 'cached', 'fallback', 'unchecked'];
-const sources = [['store', 'store'], ['cached', 'deny cache'], ['fallback', 'fallback'], ['rest', 'none']];
+const counters = ['allowed', 'denied', 'failed', 'cached', 'leased', 'fallback', 'unchecked'];
+const sources = [['store', 'store'], ['cached', 'deny cache'], ['leased', 'leases'], ['fallback', 'fallback'], ['rest', 'none']];
 const rateMs = 1000; // over which a rate is taken
 
 function rateText(rate) { return rate >= 100 ? Math.round(rate).toLocaleString('en') : rate.toFixed(1); }
@@ -75,7 +75,8 @@ class Card {
         const made = Object.fromEntries(counters.map((name) => [name, counts[name] - first[name]]));
         const rest = made.failed + made.unchecked;
         const all = made.allowed + made.denied + made.failed;
-        const parts = [all - made.cached - made.fallback - rest, made.cached, made.fallback, rest];
+        const {cached, leased, fallback} = made;
+        const parts = [all - cached - leased - fallback - rest, cached, leased, fallback, rest];
         sources.forEach(([, name], i) => {
             const share = all === 0 ? 0 : 100 * parts[i] / all;
             this.shares[i].style.flexBasis = `${share}%`;

@@ -17,6 +17,7 @@ struct bucket : versioned<true> {
     static constexpr std::string_view description =
         "a continuous bucket (gcra, cell, token_bucket or leaky_bucket)";
     static constexpr bool can_reserve = true;
+    static constexpr bool can_lease = true;
 
     static compiled_rule compile(const std::string& where, const rule& r) {
         const auto ticks = [&](int64_t period) { return period / std::gcd(period, r.count()); };
@@ -100,6 +101,13 @@ struct bucket : versioned<true> {
 
     static int64_t reset_after(const compiled_rule& l, const rule_state& s, int64_t now) noexcept {
         return wait_of(ceil_div(s.debt, l.den), l.unit, now);
+    }
+
+    /// Returns no earlier end: the capacity pays for what is repaid meanwhile, see
+    /// lease_reserve.hpp.
+    static int64_t lease_time(const compiled_rule&, int64_t /*reset_after*/,
+                              int64_t /*now*/) noexcept {
+        return limits::max_lease.count();
     }
 
     static int64_t lifetime(const compiled_rule& l, const rule_state& s, int64_t /*now*/) noexcept {

@@ -99,6 +99,13 @@ struct counter : versioned<false> {
         return s.debt != 0 ? s.t + l.period * l.unit - now : s.capacity != 0 ? s.t - now : 0;
     }
 
+    /// Later in the same window more would fit.
+    static constexpr bool can_lease = true;
+    static int64_t lease_time(const compiled_rule& l, int64_t /*reset_after*/,
+                              int64_t now) noexcept {
+        return at_multiples::next(l, now) - now;
+    }
+
     static int64_t lifetime(const compiled_rule& l, const rule_state& s, int64_t now) noexcept {
         return is_other(s) ? steps::lifetime(l, s, now) : reset_after(l, s, now);
     }

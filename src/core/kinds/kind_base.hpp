@@ -28,6 +28,7 @@ struct kind_base {
     static constexpr bool has_fixed_numbers = true;
     static constexpr bool starts_at_use = false;
     static constexpr bool can_reserve = false;
+    static constexpr bool can_lease = false;
 
     static rule rule_of(const compiled_rule& l) noexcept {
         return {algorithm{}, l.capacity, l.period * l.unit, l.capacity};
@@ -45,6 +46,10 @@ struct kind_base {
     static void fold(const compiled_rule&, rule_state&) noexcept {}
     static int64_t balance(const compiled_rule& l, const rule_state& s, int64_t /*now*/) noexcept {
         return l.full - s.debt;
+    }
+    static int64_t lease_time(const compiled_rule&, int64_t /*reset_after*/,
+                              int64_t /*now*/) noexcept {
+        return 0;
     }
     static bool is_full(const compiled_rule&, const rule_state& s) noexcept { return s.debt == 0; }
     static rule_state stricter(const compiled_rule&, const rule_state& a,

@@ -33,6 +33,15 @@ struct after_use {
 template<class Boundaries, bool IsBucket>
 struct repaid_in_steps : versioned<IsBucket> {
     static constexpr bool starts_at_use = Boundaries::starts_at_use;
+    static constexpr bool can_lease = true;
+
+    /// Until the next boundary, which for a key's own periods is a number of them before the full
+    /// recovery.
+    static int64_t lease_time(const compiled_rule& l, int64_t reset_after, int64_t now) noexcept {
+        if (!starts_at_use)
+            return Boundaries::next(l, now) - now;
+        return reset_after <= 0 ? 0 : (reset_after - 1) % whole_period(l) + 1;
+    }
 
     static void charge(const compiled_rule& l, rule_state& s, int64_t cost,
                        int64_t /*now*/) noexcept {
