@@ -28,7 +28,8 @@ local kind, period, refill, wanted = ARGV[1], ARGV[3] + 0, ARGV[4] + 0, ARGV[5] 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local state = redis.call('HMGET', KEYS[1], 'used', 'previous', 'time')
-local used, previous, last = tonumber(state[1] or 0), tonumber(state[2] or 0), tonumber(state[3] or 0)
+local used, previous = tonumber(state[1] or 0), tonumber(state[2] or 0)
+local last = tonumber(state[3] or 0)
 local window, passed = math.floor(now / period), 0
 local windows = window - math.floor(last / period)
 if kind == 'bucket' then
