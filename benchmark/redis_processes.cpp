@@ -132,7 +132,7 @@ measurement redis_processes_4(const conditions& c, std::chrono::milliseconds len
                                   .callers = 1024,
                                   .keys = server_keys,
                                   .drawn = popularity::zipf};
-    return run_in_processes(
+    auto m = run_in_processes(
         processes,
         [&](unsigned process, const std::function<void()>& begin) {
             auto asking = callers{loop, std::uint64_t{process} * loop.callers};
@@ -148,6 +148,8 @@ measurement redis_processes_4(const conditions& c, std::chrono::milliseconds len
                                       asking.statistics().count(decision_source::lease) - leased};
         },
         c);
+    m.allowed_share.reset(); // a denial ends the run
+    return m;
 }
 
 measurement redis_below_limit(const conditions& c, std::chrono::milliseconds length) {
