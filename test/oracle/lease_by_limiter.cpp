@@ -99,7 +99,8 @@ class lease_caller {
             auto was_denied = false;
             for (auto i = std::int64_t{0}; i < at_once && !was_denied; ++i) {
                 const auto now = mood_of(limit);
-                if (now == mood::rest && i > 0)
+                // Rarely, so that the limit recovers, and often enough that leases are taken.
+                if (now == mood::rest && (i > 0 || !random_.percent(8)))
                     break;
                 was_denied = co_await call(limit, key);
                 if (now == mood::steady)
