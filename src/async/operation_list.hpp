@@ -15,6 +15,8 @@ namespace colimit::detail {
 class operation_list {
   public:
     [[nodiscard]] bool empty() const noexcept { return list_.empty(); }
+    [[nodiscard]] auto begin() noexcept { return list_.begin(); }
+    [[nodiscard]] auto end() noexcept { return list_.end(); }
     [[nodiscard]] auto begin() const noexcept { return list_.begin(); }
     [[nodiscard]] auto end() const noexcept { return list_.end(); }
     /// Returns the first one; null if the list is empty.

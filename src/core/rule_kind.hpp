@@ -93,6 +93,8 @@ concept rule_kind = requires(const compiled_rule& l, rule_state& changing, const
     // spent, however long a lease is. `reset_after` is the rule's after that; 0 if it cannot have
     // leases.
     { Kind::lease_time(l, n, n) } -> std::same_as<std::int64_t>;
+    // Returns by how much longer a full recovery takes for so many further tokens, at least.
+    { Kind::delay_of(l, n) } -> std::same_as<std::int64_t>;
     // Returns whether the state is equivalent to no state.
     { Kind::is_full(l, s) } -> std::same_as<bool>;
 
@@ -211,6 +213,10 @@ inline void fold(const compiled_rule& l, rule_state& s) noexcept {
 [[nodiscard]] inline std::int64_t lease_time(const compiled_rule& l, std::int64_t reset_after,
                                              std::int64_t now) noexcept {
     return visit(l.kind, [&]<class K>(K) { return K::lease_time(l, reset_after, now); });
+}
+
+[[nodiscard]] inline std::int64_t delay_of(const compiled_rule& l, std::int64_t tokens) noexcept {
+    return visit(l.kind, [&]<class K>(K) { return K::delay_of(l, tokens); });
 }
 
 [[nodiscard]] inline rule_state owing(const compiled_rule& l, std::int64_t duration,

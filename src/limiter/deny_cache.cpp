@@ -3,6 +3,7 @@
 // Decides which denials are cached, which calls they deny, and with which result.
 
 #include <core/verb_traits.hpp>
+#include <limiter/cache_rules.hpp>
 #include <limiter/deny_cache.hpp>
 
 #include <algorithm>
@@ -15,13 +16,6 @@ namespace colimit::detail {
 namespace {
 
 using std::chrono::microseconds;
-
-constexpr std::size_t most_ways = 8;
-
-/// The part of retry_after for which a denial is valid: clocks differ by less than the rest.
-[[nodiscard]] constexpr std::int64_t surely(std::int64_t wait) noexcept {
-    return wait - wait / 1000 - 1;
-}
 
 /// Returns a time that was this long `passed` microseconds ago, as of now.
 [[nodiscard]] microseconds aged(std::int64_t time, std::int64_t passed) noexcept {

@@ -42,11 +42,6 @@ namespace {
     return rank(a) < rank(b) ? b : a;
 }
 
-/// Returns whether failure modes apply to this error: see failure_mode.
-[[nodiscard]] bool may_be_decided_here(error_code why) noexcept {
-    return why == condition::transient || why == condition::maybe_charged;
-}
-
 /// Sets the status of rules without a store: nothing is used, or nothing is left.
 void report(const core::compiled_policy& rules, bool allowed, decision& d) noexcept {
     for (const auto& l : rules.rules()) {
@@ -95,6 +90,10 @@ failure_mode fallback::mode_for(const operation& op, const policy_data& p) const
     return waits && mode == failure_mode::local && !is_chosen ? failure_mode::error : mode;
 }
 
+bool fallback::may_decide(error_code why) noexcept {
+    return why == condition::transient || why == condition::maybe_charged;
+}
+
 memory::store& fallback::store() {
     if (!store_)
         store_ = std::make_unique<memory::store>(states_);
@@ -131,7 +130,7 @@ void fallback::keep_checks(operation& op, bool always) const {
 }
 
 void fallback::answer(operation& op) noexcept {
-    if (op.fallback.mode == failure_mode::error || !may_be_decided_here(op.ec))
+    if (op.fallback.mode == failure_mode::error || !may_decide(op.ec))
         return;
     if (op.fallback.mode == failure_mode::local) {
         try {

@@ -35,6 +35,9 @@ class fallback {
   public:
     explicit fallback(const config& settings);
 
+    /// Returns whether failure modes apply to this error: see failure_mode.
+    [[nodiscard]] static bool may_decide(error_code why) noexcept;
+
     /// Returns whether `keep` reads the digest.
     [[nodiscard]] bool keeps_key(const operation& op, const policy_data& p) const noexcept {
         return mode_for(op, p) == failure_mode::local;

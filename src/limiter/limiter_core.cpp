@@ -51,6 +51,12 @@ constexpr std::size_t handlers_per_thread = 32;
                                      steady_now};
 }
 
+[[nodiscard]] std::optional<lease_table> make_leases(const config& c, bool has_server) {
+    if (!has_server || c.max_leases == 0 || c.mode == execution_mode::multi || c.clock)
+        return std::nullopt;
+    return std::optional<lease_table>{std::in_place, c.max_leases, steady_now};
+}
+
 } // namespace
 
 // Life
@@ -60,8 +66,8 @@ limiter_core::limiter_core(asio::any_io_executor executor, const config& setting
       own_executor_(settings.thread_safe ? strand_on(executor_) : executor_),
       calls_(std::make_shared<call_pool>(settings.thread_safe)), lock_(calls_->lock),
       thread_check_(executor_, settings.thread_safe), clock_(settings.clock),
-      denials_(make_deny_cache(settings, has_server)), waits_(*this, settings.max_waiting),
-      filters_(*this, settings.on_event),
+      denials_(make_deny_cache(settings, has_server)), leases_(make_leases(settings, has_server)),
+      waits_(*this, settings.max_waiting), filters_(*this, settings.on_event),
       counter_(std::chrono::microseconds{settings.timeout}.count()),
       observer_(call_observer::make(settings)) {
     (void)hash::process_secret();
@@ -97,6 +103,8 @@ void limiter_core::close_locked() noexcept {
         return;
     track_state();
     backend_->shutdown(errc::closed);
+    if (leases_)
+        leases_->clear();
     auto waiting = waits_.take_all();
     while (auto* op = waiting.pop_front())
         complete(*op, errc::closed);
@@ -186,15 +194,28 @@ void limiter_core::ask(operation& op, std::string_view key, const policy_pointer
         if (!is_valid(op.request, policy->compiled))
             return complete(op, error_of_request(op.request, policy->compiled));
     }
-    if (fallback_) {
-        const auto may_be_denied = denials_ && !policy->filter;
-        const auto needs_digest = may_be_denied || fallback_->keeps_key(op, *policy);
-        const auto digest = needs_digest ? policy->digest(key) : hash::digest{};
-        if (may_be_denied && denials_->answer(op, digest, *policy))
-            return complete(op);
-        fallback_->keep(op, digest, policy);
-    }
+    if (fallback_ && is_answered(op, key, policy))
+        return complete(op);
     backend_->start(op, key, &policy);
+}
+
+/// Returns whether the call needs no request to the server. Otherwise prepares it for its end.
+bool limiter_core::is_answered(operation& op, std::string_view key, const policy_pointer& policy) {
+    const auto may_be_denied = denials_ && !policy->filter;
+    const auto may_be_leased =
+        leases_ && !policy->filter && (policy->may_lease || !leases_->is_empty());
+    const auto needs_digest = may_be_denied || may_be_leased || fallback_->keeps_key(op, *policy);
+    const auto digest = needs_digest ? policy->digest(key) : hash::digest{};
+    if (may_be_leased && leases_->answer(op, digest, *policy))
+        return true;
+    if (op.lease.is_known)
+        op.fallback.policy = policy;
+    if (may_be_denied && denials_->answer(op, digest, *policy))
+        return true;
+    fallback_->keep(op, digest, policy);
+    if (op.lease.is_known)
+        leases_->ask(op, *policy);
+    return false;
 }
 
 void limiter_core::start_all(operation& op, const call& c) {
@@ -207,13 +228,16 @@ void limiter_core::start_all(operation& op, const call& c) {
     if (op.request.now > limits::max_time || op.request.now < store_clock)
         return complete(op, error_of(fault::time));
     if (fallback_)
-        fallback_->keep_checks(op, denials_.has_value());
-    if (denials_) {
+        fallback_->keep_checks(op, denials_ || leases_);
+    if (denials_ || leases_) {
         const auto kept = static_cast<kept_checks&>(*op.attached).all();
         for (std::size_t i = 0; i < kept.size(); ++i) {
             const auto& one = op.checks[i];
-            kept[i].denied_at =
-                denials_->begin_check(kept[i].key, *access::data(one.policy), one.options);
+            if (denials_)
+                kept[i].denied_at =
+                    denials_->begin_check(kept[i].key, *access::data(one.policy), one.options);
+            if (leases_)
+                leases_->drop(kept[i].key);
         }
     }
     backend_->start(op, {}, nullptr);
@@ -221,11 +245,13 @@ void limiter_core::start_all(operation& op, const call& c) {
 
 // Its end
 
-void limiter_core::note_ended(const operation_list& list) noexcept {
-    if (!denials_)
-        return;
+void limiter_core::note_ended(operation_list& list) noexcept {
     const auto now = backend_->now();
-    for (const auto& op : list) {
+    for (auto& op : list) {
+        if (leases_)
+            leases_->note(op, now);
+        if (!denials_)
+            continue;
         if (op.kind != call_kind::all) {
             denials_->note(op, now);
             continue;
@@ -308,7 +334,8 @@ void limiter_core::finish_observed(operation& op) {
 bool limiter_core::is_over(operation& op) {
     const std::lock_guard guard{lock_};
     const auto why = op.ec;
-    if (why && fallback_) {
+    const auto is_leased = leases_ && leases_->settle(op, fallback::may_decide(why));
+    if (why && !is_leased && fallback_) {
         fallback_->answer(op);
         if (!op.ec)
             backend_->on_fallback(op, why);
@@ -347,41 +374,6 @@ void limiter_core::cancel_locked(operation& op, asio::cancellation_type type) no
         return static_cast<many_calls&>(*op.attached).cancel();
     if (waits_.cancel(op))
         complete(op, asio::error::operation_aborted);
-}
-
-// Reports
-
-colimit::statistics limiter_core::statistics() const {
-    const std::lock_guard guard{lock_};
-    auto all = counter_.counted();
-    backend_->add_statistics(all);
-    all.cached_denials = denials_ ? denials_->size() : 0;
-    return all;
-}
-
-std::vector<policy_statistics> limiter_core::policy_statistics() const {
-    const std::lock_guard guard{lock_};
-    return observer_ ? observer_->counted() : std::vector<colimit::policy_statistics>{};
-}
-
-std::optional<problem> limiter_core::last_error() const {
-    const std::lock_guard guard{lock_};
-    return backend_->last_problem();
-}
-
-/// A handler may call this before the function that changed the state has recorded it.
-colimit::health limiter_core::health() {
-    const std::lock_guard guard{lock_};
-    track_state();
-    return {.state = state_, .since = state_since_, .last_problem = backend_->last_problem()};
-}
-
-void limiter_core::track_state() noexcept {
-    const auto now = is_closed_ ? health_state::closed : backend_->state();
-    if (now == state_)
-        return;
-    state_ = now;
-    state_since_ = std::chrono::system_clock::now();
 }
 
 } // namespace colimit::detail

@@ -2,8 +2,8 @@
 //
 // The implementation of a limiter. A call goes through the same stages, whatever its store is:
 //
-//     start     arguments -> deny cache -> backend
-//     its end   deny cache -> failure mode -> wait queue -> counters -> handler
+//     start     arguments -> leases -> deny cache -> backend
+//     its end   deny cache, leases -> failure mode -> wait queue -> counters -> handler
 //
 // Completions: finished calls go into one list, and one posted function runs all their handlers. So
 // no handler runs within its own initiating function, and a thousand completions cost one post.
@@ -29,6 +29,7 @@
 #include <limiter/deny_cache.hpp>
 #include <limiter/fallback.hpp>
 #include <limiter/filter_watch.hpp>
+#include <limiter/lease_table.hpp>
 #include <limiter/wait_stage.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -95,14 +96,15 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     }
     void complete(operation& op) noexcept;
     void complete_all(operation_list& list) noexcept;
-    /// Passes calls that the backend has ended to the deny cache, in the order of their replies.
+    /// Passes calls that the backend has ended to the deny cache and the leases, in the order of
+    /// their replies.
     /// The backend completes or runs them afterwards.
-    void note_ended(const operation_list& list) noexcept;
+    void note_ended(operation_list& list) noexcept;
     /// Runs the handlers of completed calls, from within a function that the executor runs. They
     /// may start calls, close the limiter or destroy it: the caller keeps the core alive.
     void run(operation_list list);
 
-    /// Lets the deny cache or the backend decide a call on one key, which is valid.
+    /// Lets a lease, the deny cache or the backend decide a call on one key, which is valid.
     void ask(operation& op, std::string_view key, const policy_pointer& policy);
     /// Releases a reservation of a wait.
     void release(const reservation& place, std::int64_t cost, const decision& reserved) noexcept {
@@ -121,6 +123,8 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
   private:
     void close_locked() noexcept;
     void start_one(operation& op, const call& c);
+    [[nodiscard]] bool is_answered(operation& op, std::string_view key,
+                                   const policy_pointer& policy);
     void start_all(operation& op, const call& c);
     [[nodiscard]] bool is_over(operation& op);
     void end_observed(operation& op, std::int64_t now) noexcept;
@@ -137,6 +141,7 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
 
     std::function<time_point()> clock_;
     std::optional<deny_cache> denials_;
+    std::optional<lease_table> leases_;
     std::optional<fallback> fallback_;
     wait_stage waits_;
     filter_watch filters_;

@@ -78,6 +78,8 @@ policy_pointer make_policy(std::string_view name, std::span<const rule> rules,
     data->rules.assign(rules.begin(), rules.end());
     data->options = options;
     data->compiled = core::compile_policy(name, rules, options);
+    data->may_lease = options.has_leases &&
+                      std::ranges::none_of(data->compiled.rules(), &core::compiled_rule::shadow);
     data->compiled.has_bare_keys = name == command_policy;
     if (data->compiled.has_bare_keys)
         check_command_policy(*data);

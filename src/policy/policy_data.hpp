@@ -30,6 +30,8 @@ struct policy_data {
     std::vector<rule> rules;
     policy_options options;
     core::compiled_policy compiled;
+    /// Leases may decide calls: not with shadow rules, whose reports are those of the store.
+    bool may_lease = false;
     /// The shape of a Bloom filter, which has no rules; its keys are ids.
     std::optional<core::bloom_shape> filter;
     /// The policy or the filter, in the form that its script unpacks.

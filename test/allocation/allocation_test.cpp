@@ -297,6 +297,14 @@ BOOST_AUTO_TEST_CASE(a_flood_that_the_deny_cache_answers_allocates_nothing) {
     m.check("256 coroutines, refused");
 }
 
+BOOST_AUTO_TEST_CASE(calls_that_leases_decide_allocate_nothing) {
+    auto server = test::redis_server{};
+    auto m = meter{};
+    await_calls(patient(server.address()),
+                policy{"leased", fixed_window(1'000'000'000, 1h)}.with_leases(10s), 256, m);
+    m.check("256 coroutines, leases");
+}
+
 BOOST_AUTO_TEST_CASE(asking_bloom_filters_allocates_nothing) {
     auto here = meter{};
     await_seen("memory:", 1, here);

@@ -62,6 +62,17 @@ struct deny_cache_slot {
     bool is_open = false; ///< a denial may be cached
 };
 
+/// The position of the call's key in the table of leases, and the lease that the call asks for.
+struct lease_slot {
+    std::uint64_t low = 0; ///< a digest of prefix, policy name and key
+    std::uint64_t high = 0;
+    std::uint32_t stamp = 0;         ///< of the entry, when the call was made
+    std::uint32_t further_calls = 0; ///< which the store makes after it, to be spent later
+    std::int64_t granted = 0;        ///< of these
+    bool is_known = false;           ///< the key may have a lease
+    bool is_asking = false;          ///< the entry waits for this call
+};
+
 /// The data for the failure mode, kept because the call's arguments are not valid any more by then.
 struct fallback_context {
     failure_mode mode = failure_mode::error;
@@ -91,6 +102,7 @@ struct operation
     std::int64_t deadline = 0;          ///< microseconds of the limiter's steady clock
     std::int64_t sent_at = 0;           ///< of the same clock, not after its first byte was sent
     detail::deny_cache_slot denied_at;
+    detail::lease_slot lease;
     detail::call_request request;
     std::span<check_item> checks; ///< of `allow_all`
     std::unique_ptr<attachment> attached;

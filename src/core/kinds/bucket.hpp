@@ -110,6 +110,10 @@ struct bucket : versioned<true> {
         return limits::max_lease.count();
     }
 
+    static int64_t delay_of(const compiled_rule& l, int64_t tokens) noexcept {
+        return ceil_div(product_up_to(l.full, tokens, l.num), l.den) * l.unit;
+    }
+
     static int64_t lifetime(const compiled_rule& l, const rule_state& s, int64_t /*now*/) noexcept {
         const auto fill = l.initial == starts_full ? 0 : ceil_div(l.full, l.den);
         return (ceil_div(s.debt, l.den) + fill) * l.unit;

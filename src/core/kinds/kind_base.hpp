@@ -51,6 +51,7 @@ struct kind_base {
                               int64_t /*now*/) noexcept {
         return 0;
     }
+    static int64_t delay_of(const compiled_rule&, int64_t /*tokens*/) noexcept { return 0; }
     static bool is_full(const compiled_rule&, const rule_state& s) noexcept { return s.debt == 0; }
     static rule_state stricter(const compiled_rule&, const rule_state& a,
                                const rule_state& b) noexcept {

@@ -18,6 +18,9 @@ namespace {
 /// block the server's other clients for milliseconds.
 constexpr std::size_t calls_per_batch = 1024;
 
+/// The largest number of calls for leases per key: the calls of an entry are counted in 16 bits.
+constexpr std::uint32_t most_further_calls = 32'768;
+
 /// If keys are longer, their memory grows as batches fill.
 constexpr std::size_t usual_key_bytes = 128;
 
@@ -162,28 +165,32 @@ void script_batch::add(detail::operation& op, std::string_view prefix, std::stri
     const auto hash = hash::fnv1a_64(key);
     const auto group = group_of_tag(tags_, *policy_, tags_.of(key, hash));
     make_key(prefix, *policy_, key, group);
-    hold(op, insert_call(op.request, hash, group, member_));
+    hold(op, insert_call(op.request, hash, group, member_, op.lease.further_calls));
 }
 
 /// Appends a call for the key whose name is in scratch_, and returns its index.
 std::uint32_t script_batch::insert_call(const detail::call_request& request, std::uint64_t hash,
-                                        std::size_t group, std::string_view member) {
+                                        std::size_t group, std::string_view member,
+                                        std::uint32_t further) {
     // Reserves once, for as many as there are keys, rather than growing with larger batches.
     if (members_.capacity() - members_.size() < member.size())
         members_.reserve(std::max(2 * members_.capacity(), most_keys_ * member.size()));
     const auto entry = find_or_append(hash, group);
     const auto made = static_cast<std::uint32_t>(calls_.size());
+    further = std::min(further, most_further_calls - entries_[entry].further);
     calls_.push_back({.op = nullptr,
                       .request = request,
                       .member_offset = static_cast<std::uint32_t>(members_.size()),
                       .member_size = static_cast<std::uint32_t>(member.size()),
                       .entry = entry,
-                      .next = no_entry});
+                      .next = no_entry,
+                      .further = further});
     members_.append(member);
     auto& e = entries_[entry];
     (e.first_call == no_entry ? e.first_call : calls_[e.last_call].next) = made;
     e.last_call = made;
     ++e.live;
+    e.further += further;
     plain_ = plain_ && request.verb == detail::verb::allow && request.cost == 1 &&
              request.at_least == 1 && !policy_->filter && !policy_->compiled.has_distinct;
     return made;
@@ -198,11 +205,18 @@ void script_batch::adopt(script_batch& from, script_call& c) {
     }
     scratch_.assign(from.key_bytes(e));
     family_at_ = e.family_at;
-    const auto made = insert_call(c.request, e.hash, e.group, from.member_of(c));
-    c.withdrawn = true;
-    --e.live;
+    const auto made = insert_call(c.request, e.hash, e.group, from.member_of(c), c.further);
+    from.withdraw(c);
     --from.live_;
     hold(*std::exchange(c.op, nullptr), made);
+}
+
+/// Takes a call out that is not to be sent.
+void script_batch::withdraw(script_call& c) noexcept {
+    auto& e = entries_[c.entry];
+    c.withdrawn = true;
+    --e.live;
+    e.further -= c.further;
 }
 
 std::size_t script_batch::group_of(const key_tags& tags, const detail::policy_data& p,
@@ -247,10 +261,8 @@ void script_batch::drop(std::uint32_t index) noexcept {
     auto& c = calls_[index];
     c.op = nullptr;
     --live_;
-    if (!encoded && !is_joint()) {
-        c.withdrawn = true;
-        --entries_[c.entry].live;
-    }
+    if (!encoded && !is_joint())
+        withdraw(c);
 }
 
 void script_batch::take_back() noexcept {
@@ -259,14 +271,13 @@ void script_batch::take_back() noexcept {
         if (c.op != nullptr) { // a reply may have been discarded
             c.op->ec = {};
             c.op->result = {};
+            c.op->lease.granted = 0;
         }
     if (is_joint())
         return;
     for (auto& c : calls_)
-        if (c.op == nullptr && !c.withdrawn) {
-            c.withdrawn = true;
-            --entries_[c.entry].live;
-        }
+        if (c.op == nullptr && !c.withdrawn)
+            withdraw(c);
 }
 
 } // namespace colimit::redis

@@ -40,6 +40,7 @@ struct script_call {
     std::uint32_t member_size = 0;
     std::uint32_t entry;
     std::uint32_t next;     ///< on the same key
+    std::uint32_t further;  ///< calls like this one that are made too, for a lease
     bool withdrawn = false; ///< before it was encoded, so it is not sent
 };
 
@@ -161,7 +162,10 @@ class script_batch final : public batch_of<script_call> {
         std::uint16_t group;
         std::uint32_t first_call = no_entry;
         std::uint32_t last_call = no_entry;
-        std::uint32_t live = 0; ///< number of calls to be made
+        std::uint32_t live = 0;    ///< number of calls to be made
+        std::uint32_t further = 0; ///< and of those that are made for leases
+
+        [[nodiscard]] std::uint32_t times() const noexcept { return live + further; }
     };
 
     /// The values, facts and statuses of a reply.
@@ -195,8 +199,10 @@ class script_batch final : public batch_of<script_call> {
                   std::size_t group);
     void make_member(const detail::policy_data& p, const detail::call_request& request);
     std::uint32_t insert_call(const detail::call_request& request, std::uint64_t hash,
-                              std::size_t group, std::string_view member);
+                              std::size_t group, std::string_view member,
+                              std::uint32_t further = 0);
     void adopt(script_batch& from, script_call& c);
+    void withdraw(script_call& c) noexcept;
 
     void order_keys();
     [[nodiscard]] contents append_calls(std::string& out) const;
@@ -211,6 +217,7 @@ class script_batch final : public batch_of<script_call> {
     void append_fields(std::string& out);
 
     [[nodiscard]] bool decide(const entry& e, std::optional<std::string_view> value, answers& from);
+    void decide_lease(const script_call& c, core::key_state& state, answers& from) const;
     [[nodiscard]] bool decide_ids(const entry& e, answers& from);
     [[nodiscard]] bool keep_value(std::size_t check, std::optional<std::string_view> value,
                                   answers& from);

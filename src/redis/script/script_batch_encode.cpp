@@ -58,10 +58,10 @@ void script_batch::append_calls(std::string& out, const entry& of, contents& so_
     for (auto i = next_live(of.first_call); i != no_entry;) {
         const auto& c = calls_[i];
         const auto& p = policy_of(c.entry);
-        auto times = std::uint16_t{1};
+        auto times = 1 + c.further;
         i = next_live(c.next);
         while (!p.filter && i != no_entry && is_repeated(c, calls_[i])) {
-            ++times;
+            times += 1 + calls_[i].further;
             i = next_live(calls_[i].next);
         }
         ++so_far.entries;
@@ -69,7 +69,7 @@ void script_batch::append_calls(std::string& out, const entry& of, contents& so_
         if (p.filter)
             append_block(out, key, c.request);
         else
-            append_call(out, key, times, c.request);
+            append_call(out, key, static_cast<std::uint16_t>(times), c.request);
         if (p.compiled.has_distinct)
             detail::append_number(out, static_cast<std::uint16_t>(member.size()));
         out.append(member);
@@ -80,16 +80,16 @@ void script_batch::append_calls(std::string& out, const entry& of, contents& so_
 script_batch::contents script_batch::append_calls(std::string& out) const {
     auto all = contents{};
     auto once_each = true;
-    const auto wide = std::ranges::any_of(entries_, [](const entry& e) { return e.live > 255; });
+    const auto wide = std::ranges::any_of(entries_, [](const entry& e) { return e.times() > 255; });
     for (const auto i : order_) {
         const auto& e = entries_[i];
         if (plain_)
-            append_times(out, static_cast<std::uint16_t>(e.live), wide);
+            append_times(out, static_cast<std::uint16_t>(e.times()), wide);
         else
             append_calls(out, e, all);
         ++all.keys;
         all.calls += e.live;
-        once_each = once_each && e.live == 1;
+        once_each = once_each && e.times() == 1;
     }
     if (plain_) {
         all.entries = all.keys;

@@ -4,6 +4,7 @@
 // the script then makes the same decisions for the calls of each key. Both count what they granted:
 // if the counts differ, no call gets a decision.
 
+#include <core/allow_times.hpp>
 #include <core/rule_kind.hpp>
 #include <core/state_encoding.hpp>
 #include <core/verb_traits.hpp>
@@ -12,6 +13,7 @@
 #include <redis/script/wire.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace colimit::redis {
 
@@ -77,18 +79,39 @@ bool script_batch::decide(const entry& e, std::optional<std::string_view> value,
     const auto& rules = policy_->compiled;
     auto state = core::decode_value(rules, value);
     decision withdrawn;
+    // Of identical calls, those for a lease are the last ones, so that they take nothing from the
+    // others.
+    const script_call* lease = nullptr;
+    const auto decide_last = [&](const script_call* before) {
+        if (lease != nullptr && (before == nullptr || !is_repeated(*lease, *before)))
+            decide_lease(*std::exchange(lease, nullptr), state, from);
+    };
     for (auto i = e.first_call; i != no_entry; i = calls_[i].next) {
         auto& c = calls_[i];
         if (c.withdrawn)
             continue;
+        decide_last(&c);
         if (!from.take_facts(rules, state))
             return false;
         c.request.now = from.now;
         auto& answer = c.op != nullptr ? c.op->result : withdrawn;
         (void)core::evaluate(rules, state, c.request, answer);
         from.granted += core::traits_of(c.request.verb).is_granted && answer.allowed() ? 1 : 0;
+        if (c.further != 0) {
+            decide_last(nullptr);
+            lease = &c;
+        }
     }
+    decide_last(nullptr);
     return true;
+}
+
+/// Decides the calls that are made for a lease.
+void script_batch::decide_lease(const script_call& c, core::key_state& state, answers& from) const {
+    const auto served = core::allow_times(policy_->compiled, state, c.request, c.further);
+    from.granted += served;
+    if (c.op != nullptr)
+        c.op->lease.granted = served;
 }
 
 /// Decides ids, for which the facts are sufficient: a new id is granted.

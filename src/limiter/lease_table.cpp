@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Decides which calls ask for a lease of which size, how long it is held, and which calls it
+// decides.
+
+#include <core/rule_kind.hpp>
+#include <core/verb_traits.hpp>
+#include <limiter/cache_rules.hpp>
+#include <limiter/lease_table.hpp>
+
+#include <boost/assert.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <new>
+#include <utility>
+
+namespace colimit::detail {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr std::size_t nowhere = SIZE_MAX;
+
+/// The further calls that one call makes. More than that many are granted in the time of one, but
+/// an entry of a batch counts its calls in 16 bits.
+constexpr std::int64_t most_further_calls = 16'384;
+
+/// The part of what remains in the store that one lease may take, so that other processes have
+/// something left.
+constexpr std::int64_t part_of_room = 4;
+
+[[nodiscard]] lease_slot slot_of(const hash::digest& key) noexcept {
+    return {.low = key.low, .high = key.high | 1U};
+}
+
+/// Returns whether a lease may decide the call: an `allow` of all or nothing, at the store's time.
+[[nodiscard]] bool may_be_leased(const operation& op, const policy_data& p) noexcept {
+    const auto& r = op.request;
+    return p.may_lease && op.kind == call_kind::one && r.verb == verb::allow && r.cost > 0 &&
+           r.at_least == r.cost && r.now == store_clock;
+}
+
+/// Returns the longest time for which tokens that the store has granted may be spent.
+[[nodiscard]] std::int64_t time_of_lease(const policy_data& p, const decision& d) noexcept {
+    auto time = p.options.leases;
+    const auto now = d.server_time.time_since_epoch().count();
+    for (std::size_t i = 0; i < p.compiled.size; ++i)
+        time = std::min(
+            time, core::lease_time(p.compiled.limits[i], d.rules[i].reset_after.count(), now));
+    return time;
+}
+
+} // namespace
+
+lease_table::lease_table(std::size_t most, clock now)
+    : now_(now), ways_(std::min(most, most_ways)), rows_(std::bit_floor(most / ways_)) {}
+
+lease_table::entry* lease_table::find(const lease_slot& at) noexcept {
+    if (size_ == 0)
+        return nullptr;
+    const auto row = row_of(at);
+    for (auto i = row; i < row + ways_; ++i)
+        if (table_->tags[i] == at.high && table_->entries[i].digest == at.low)
+            return &table_->entries[i];
+    return nullptr;
+}
+
+/// Returns the entry of the key, or a new one that replaces the one that has been idle for the
+/// longest time; null if all of them hold tokens, or there is no memory.
+lease_table::entry* lease_table::find_or_make(const lease_slot& at, const policy_data& p,
+                                              std::int64_t now) noexcept {
+    if (auto* own = find(at); own != nullptr)
+        return own;
+    try {
+        if (!table_)
+            table_.emplace(rows_ * ways_);
+    } catch (const std::bad_alloc&) { // all calls ask the store
+        return nullptr;
+    }
+    auto best = nowhere;
+    auto idle_since = INT64_MAX;
+    for (auto i = row_of(at), end = i + ways_; i < end; ++i) {
+        auto& e = table_->entries[i];
+        if (table_->tags[i] == 0) {
+            best = i;
+            break;
+        }
+        lapse_ended(e, now);
+        if (e.held() == 0 && e.began < idle_since) {
+            best = i;
+            idle_since = e.began;
+        }
+    }
+    if (best == nowhere)
+        return nullptr;
+    size_ += table_->tags[best] == 0 ? 1U : 0U;
+    table_->tags[best] = at.high;
+    auto& e = table_->entries[best];
+    e.digest = at.low;
+    restart(e, p, now);
+    return &e;
+}
+
+/// Begins an entry without tokens.
+void lease_table::restart(entry& e, const policy_data& p, std::int64_t now) noexcept {
+    e.rules = p.fingerprint;
+    e.began = now;
+    e.demand = e.before = 0;
+    e.stamp = ++stamps_;
+    e.is_asking = false;
+    e.room = e.granted = 0;
+    e.lots = {};
+}
+
+void lease_table::lapse(lot& of) noexcept {
+    lapsed_ += static_cast<std::uint64_t>(std::exchange(of.tokens, 0));
+}
+
+void lease_table::lapse_ended(entry& e, std::int64_t now) noexcept {
+    for (auto& l : e.lots)
+        if (l.tokens != 0 && now >= l.ends)
+            lapse(l);
+}
+
+void lease_table::drop(entry& e) noexcept {
+    for (auto& l : e.lots)
+        lapse(l);
+    e.stamp = ++stamps_;
+    e.is_asking = false;
+}
+
+void lease_table::drop(const hash::digest& key) noexcept {
+    if (auto* e = find(slot_of(key)); e != nullptr)
+        drop(*e);
+}
+
+bool lease_table::answer(operation& op, const hash::digest& key, const policy_data& p) noexcept {
+    auto at = slot_of(key);
+    if (!may_be_leased(op, p)) {
+        if (!core::traits_of(op.request.verb).only_asks)
+            drop(key);
+        return false;
+    }
+    const auto now = now_();
+    auto* e = find_or_make(at, p, now);
+    if (e == nullptr)
+        return false;
+    if (e->rules != p.fingerprint) { // another version of the policy
+        drop(*e);
+        restart(*e, p, now);
+    }
+    count_demand(*e, p, op.request.cost, now);
+    lapse_ended(*e, now);
+    const auto left = e->held() - op.request.cost;
+    if (left < 0 || (!e->is_asking && left < e->granted / 2 && wanted(*e, p, op, now) > 0)) {
+        at.is_known = true;
+        op.lease = at;
+        return false;
+    }
+    spend(*e, op, p, now);
+    return true;
+}
+
+/// Counts the tokens of a call.
+void lease_table::count_demand(entry& e, const policy_data& p, std::int64_t cost,
+                               std::int64_t now) noexcept {
+    const auto length = p.options.leases;
+    if (const auto passed = now - e.began; passed >= length) {
+        e.before = passed < 2 * length ? e.demand : 0;
+        e.demand = 0;
+        e.began = passed < 2 * length ? e.began + length : now;
+    }
+    e.demand += static_cast<double>(cost);
+}
+
+/// Returns how many further calls a call should make for a lease: the demand that is expected
+/// within its length, but no more than a part of what the store has left. A single one is not worth
+/// it.
+std::int64_t lease_table::wanted(const entry& e, const policy_data& p, const operation& op,
+                                 std::int64_t now) const noexcept {
+    const auto length = static_cast<double>(p.options.leases);
+    const auto passed = static_cast<double>(std::max<std::int64_t>(now - e.began, 0));
+    const auto expected = e.demand + e.before * std::max(0.0, 1 - passed / length);
+    const auto cost = static_cast<double>(op.request.cost);
+    const auto calls = (expected - static_cast<double>(e.held())) / cost;
+    if (calls < 2)
+        return 0;
+    const auto further = std::min(calls - 1, static_cast<double>(most_further_calls));
+    return std::clamp<std::int64_t>(e.room / part_of_room / op.request.cost, 0,
+                                    static_cast<std::int64_t>(further));
+}
+
+void lease_table::ask(operation& op, const policy_data& p) noexcept {
+    auto& at = op.lease;
+    auto* e = find(at);
+    if (e == nullptr || e->is_asking)
+        return;
+    at.further_calls = static_cast<std::uint32_t>(wanted(*e, p, op, now_()));
+    if (at.further_calls == 0)
+        return;
+    at.stamp = e->stamp;
+    at.is_asking = e->is_asking = true;
+}
+
+/// Holds the tokens of a lease.
+void lease_table::keep(entry& e, lot granted) noexcept {
+    // There are places for two: tokens of earlier leases end together.
+    if (auto& [first, last] = e.lots; last.tokens != 0) {
+        first.ends = first.tokens == 0 ? last.ends : std::min(first.ends, last.ends);
+        first.tokens += last.tokens;
+    }
+    e.lots[1] = granted;
+    e.granted = e.held();
+}
+
+/// Stores what the store has reported, after it has also granted the tokens of a lease.
+void lease_table::report(entry& e, const policy_data& p, const decision& d, std::int64_t tokens,
+                         std::int64_t heard_at) noexcept {
+    e.room = d.remaining - tokens;
+    e.heard_at = heard_at;
+    e.server_time = d.server_time.time_since_epoch().count();
+    e.limiting_rule = d.limiting_rule;
+    for (std::size_t i = 0; i < d.rules.size(); ++i)
+        e.parts[i] = {d.rules[i].balance - tokens,
+                      d.rules[i].reset_after.count() +
+                          core::delay_of(p.compiled.limits[i], tokens)};
+}
+
+void lease_table::note(operation& op, std::int64_t heard_at) noexcept {
+    auto& at = op.lease;
+    if (!at.is_known)
+        return;
+    const auto& p = *op.fallback.policy;
+    auto* e = find(at);
+    const auto is_current = e != nullptr && at.is_asking && e->stamp == at.stamp;
+    if (is_current)
+        e->is_asking = false;
+    at.is_asking = false;
+    if (op.ec || op.result.source != decision_source::store)
+        return;
+    const auto tokens = at.granted * op.request.cost;
+    if (e != nullptr && e->rules == p.fingerprint) {
+        report(*e, p, op.result, tokens, heard_at);
+        if (op.result.reason == denial_reason::block)
+            drop(*e);
+    }
+    if (tokens == 0)
+        return;
+    ++leases_;
+    taken_ += static_cast<std::uint64_t>(tokens);
+    const auto ends = op.sent_at + surely(time_of_lease(p, op.result));
+    if (is_current && op.result.allowed() && heard_at < ends)
+        keep(*e, {tokens, ends});
+    else
+        lapsed_ += static_cast<std::uint64_t>(tokens);
+    at.granted = 0;
+}
+
+bool lease_table::settle(operation& op, bool may_decide) noexcept {
+    auto& at = op.lease;
+    if (!at.is_known)
+        return false;
+    auto* e = find(at);
+    if (e != nullptr && std::exchange(at.is_asking, false) && e->stamp == at.stamp)
+        e->is_asking = false; // it could not be sent
+    const auto& p = *op.fallback.policy;
+    const auto is_denied =
+        !op.ec && op.result.outcome == outcome::denied && op.result.reason == denial_reason::rule;
+    if (e == nullptr || e->rules != p.fingerprint || !(op.ec ? may_decide : is_denied))
+        return false;
+    const auto now = now_();
+    lapse_ended(*e, now);
+    if (e->held() < op.request.cost)
+        return false;
+    spend(*e, op, p, now);
+    op.ec = {};
+    return true;
+}
+
+/// Decides a call with tokens that are held, those that end first.
+void lease_table::spend(entry& e, operation& op, const policy_data& p, std::int64_t now) noexcept {
+    auto rest = op.request.cost;
+    BOOST_ASSERT(e.held() >= rest);
+    for (auto& l : e.lots) {
+        const auto part = std::min(l.tokens, rest);
+        l.tokens -= part;
+        rest -= part;
+    }
+    spent_ += static_cast<std::uint64_t>(op.request.cost);
+
+    const auto held = e.held();
+    const auto passed = std::max<std::int64_t>(now - e.heard_at, 0);
+    auto& out = op.result;
+    access::clear(out.rules);
+    for (std::size_t i = 0; i < p.compiled.size; ++i) {
+        const auto& l = p.compiled.limits[i];
+        const auto& part = e.parts[i];
+        access::append(out.rules) = {
+            .limit = l.capacity,
+            .balance = part.balance + held,
+            .retry_after = microseconds{0},
+            .reset_after = microseconds{std::max<std::int64_t>(part.reset_after - passed, 0)},
+            .resolution = microseconds{l.unit}};
+    }
+    const auto& limiting = out.rules[e.limiting_rule];
+    out.outcome = outcome::allowed;
+    out.source = decision_source::lease;
+    out.reason = denial_reason::rule;
+    out.limiting_rule = e.limiting_rule;
+    out.limiting_check = 0;
+    out.granted = op.request.cost;
+    out.limit = limiting.limit;
+    out.remaining = limiting.remaining();
+    out.retry_after = microseconds{0};
+    out.reset_after = limiting.reset_after;
+    out.server_time = time_point{microseconds{e.server_time + passed}};
+}
+
+void lease_table::clear() noexcept {
+    lapsed_ = taken_ - spent_;
+    table_.reset();
+    size_ = 0;
+}
+
+void lease_table::add_statistics(colimit::statistics& to) const noexcept {
+    to.leases += leases_;
+    to.lease_tokens_taken += taken_;
+    to.lease_tokens_spent += spent_;
+    to.lease_tokens_lapsed += lapsed_;
+}
+
+} // namespace colimit::detail

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Leases: tokens that this limiter has taken from the store for several calls of a key at once, and
+// spends without asking again. A bounded table of sets with eight entries each, like the deny
+// cache's. An entry has a key's demand and, if that is worth it, its tokens:
+//
+//     demand    the calls within the length of a lease, in two periods of that length
+//     lots      tokens, and when they end: those of the last lease, and of those before it
+//     report    what the store has said last
+//
+// No token is admitted twice, or beyond the limit, because
+//
+//   - a lease is granted by the store as further calls equal to the one that asks for it, so what
+//     is held was taken before it is spent. If a reply is lost, nothing is held.
+//   - it ends at the earliest time at which its request may have been sent, plus its length less a
+//     thousandth: before the store's own clock has come so far since it was granted, however long
+//     the reply travelled and whichever of the two clocks is faster. Windows, stepwise and aligned
+//     buckets end it with the window or the refill, if that is earlier.
+//   - what is left then lapses. It is never given back, as the bucket has repaid it already. What a
+//     continuous bucket has repaid meanwhile is paid for by its capacity, see
+//     core/lease_reserve.hpp.
+//
+// A lease only allows. A call for which too little is held goes to the store, and so does the one
+// that finds half of a lease spent: it asks for the next lease. If the store denies that call, or
+// does not answer, what is held still decides it.
+//
+// Any verb that might change the key otherwise drops its lease when it starts, and gives the entry
+// another stamp, so that a lease whose reply is still to come is not held either.
+
+#pragma once
+
+#include <base/zeroed_array.hpp>
+#include <colimit/detail/operation.hpp>
+#include <colimit/limits.hpp>
+#include <colimit/statistics.hpp>
+#include <hash/siphash.hpp>
+#include <policy/policy_data.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace colimit::detail {
+
+class lease_table {
+  public:
+    using clock = std::int64_t (*)() noexcept;
+
+    /// @param most entries, at least 1. Memory is allocated with the first of them.
+    /// @param now the clock of `operation::sent_at`, in microseconds
+    lease_table(std::size_t most, clock now);
+
+    /// Returns whether no key has an entry, so that only policies with leases need `answer`.
+    [[nodiscard]] bool is_empty() const noexcept { return size_ == 0; }
+
+    /// Called before a call: returns true if a lease decides it, in `op.result`. Drops the lease if
+    /// the call may change the key in another way.
+    [[nodiscard]] bool answer(operation& op, const hash::digest& key,
+                              const policy_data& p) noexcept;
+
+    /// Called before a call that `answer` has not decided goes to the store: perhaps it asks for a
+    /// lease.
+    void ask(operation& op, const policy_data& p) noexcept;
+
+    /// Called before a check of `allow_all`.
+    void drop(const hash::digest& key) noexcept;
+
+    /// Called when a call has ended, with a reply or with an error, in the order of replies: keeps
+    /// the lease that it was granted.
+    /// @param heard_at when it ended
+    void note(operation& op, std::int64_t heard_at) noexcept;
+
+    /// Called before the handler of a call that has asked the store: returns true if that has not
+    /// allowed it, and tokens that are held decide it, in `op.result`.
+    /// @param may_decide whether it may be decided, if it has ended with an error
+    [[nodiscard]] bool settle(operation& op, bool may_decide) noexcept;
+
+    /// Lets all leases lapse.
+    void clear() noexcept;
+
+    void add_statistics(colimit::statistics& to) const noexcept;
+
+  private:
+    struct lot {
+        std::int64_t tokens;
+        std::int64_t ends;
+    };
+    struct rule_part {
+        std::int64_t balance; ///< after the lease was taken
+        std::int64_t reset_after;
+    };
+    struct entry {
+        std::uint64_t digest; ///< the half that is not the tag
+        std::uint64_t rules;
+        std::int64_t began; ///< of the current period of demand
+        double demand;      ///< tokens in the current period
+        double before;      ///< and in the one before it
+        std::uint32_t stamp;
+        std::uint8_t limiting_rule;
+        bool is_asking;          ///< a call that asks for a lease is under way
+        std::int64_t room;       ///< tokens that remained, as the store has last reported
+        std::int64_t granted;    ///< tokens that were held when the last lease was granted
+        std::array<lot, 2> lots; ///< the last lease is the second one
+        std::int64_t heard_at;
+        std::int64_t server_time;
+        std::array<rule_part, limits::max_rules_per_policy> parts;
+
+        [[nodiscard]] std::int64_t held() const noexcept { return lots[0].tokens + lots[1].tokens; }
+    };
+    struct table {
+        explicit table(std::size_t size) : tags(size), entries(size) {}
+        zeroed_array<std::uint64_t> tags;
+        zeroed_array<entry> entries;
+    };
+
+    [[nodiscard]] std::size_t row_of(const lease_slot& at) const noexcept {
+        return (static_cast<std::size_t>(at.low) & (rows_ - 1)) * ways_;
+    }
+    [[nodiscard]] entry* find(const lease_slot& at) noexcept;
+    [[nodiscard]] entry* find_or_make(const lease_slot& at, const policy_data& p,
+                                      std::int64_t now) noexcept;
+    void restart(entry& e, const policy_data& p, std::int64_t now) noexcept;
+    static void count_demand(entry& e, const policy_data& p, std::int64_t cost,
+                             std::int64_t now) noexcept;
+    [[nodiscard]] std::int64_t wanted(const entry& e, const policy_data& p, const operation& op,
+                                      std::int64_t now) const noexcept;
+    void drop(entry& e) noexcept;
+    void lapse(lot& of) noexcept;
+    void lapse_ended(entry& e, std::int64_t now) noexcept;
+    static void keep(entry& e, lot granted) noexcept;
+    static void report(entry& e, const policy_data& p, const decision& d, std::int64_t tokens,
+                       std::int64_t heard_at) noexcept;
+    void spend(entry& e, operation& op, const policy_data& p, std::int64_t now) noexcept;
+
+    clock now_;
+    std::size_t ways_;
+    std::size_t rows_;
+    std::optional<table> table_;
+    std::size_t size_ = 0;
+    std::uint32_t stamps_ = 0;
+    std::uint64_t leases_ = 0;
+    std::uint64_t taken_ = 0;
+    std::uint64_t spent_ = 0;
+    std::uint64_t lapsed_ = 0;
+};
+
+} // namespace colimit::detail
