@@ -8,6 +8,7 @@
 #include <support/scenario.hpp>
 
 #include <array>
+#include <chrono>
 #include <string>
 
 namespace colimit::benchmark {
@@ -27,6 +28,10 @@ measurement redis_sliding_log(const conditions& c);
 measurement redis_transaction(const conditions& c);
 measurement redis_threads_2(const conditions& c);
 measurement redis_shared(const conditions& c, unsigned threads);
+measurement redis_zipf_leased(const conditions& c, std::chrono::milliseconds length);
+measurement redis_hot_key_leased(const conditions& c, std::chrono::milliseconds length);
+measurement redis_processes_4(const conditions& c, std::chrono::milliseconds length);
+measurement redis_below_limit(const conditions& c, std::chrono::milliseconds length);
 measurement one_server(const conditions& c, std::uint32_t callers);
 measurement cluster_uniform(const conditions& c, std::uint32_t callers);
 measurement cluster_packed(const conditions& c, std::uint32_t callers);
@@ -60,6 +65,12 @@ measurement redis_shared_by(const conditions& c) {
     return redis_shared(c, Threads);
 }
 
+/// Runs with leases that last so long; 0: without leases.
+template<int Milliseconds, auto Scenario>
+measurement with_leases(const conditions& c) {
+    return Scenario(c, std::chrono::milliseconds{Milliseconds});
+}
+
 /// Runs this number of callers.
 template<std::uint32_t Callers, auto Scenario>
 measurement with_callers(const conditions& c) {
@@ -80,6 +91,15 @@ inline constexpr auto scenarios = std::to_array<scenario>({
     {"redis_threads_2", redis_threads_2, "reference"},
     {"redis_shared_1", redis_shared_by<1>, "reference"},
     {"redis_shared_2", redis_shared_by<2>, "reference"},
+    {"redis_zipf_leased", with_leases<100, redis_zipf_leased>, "reference"},
+    {"redis_zipf_leased_1s", with_leases<1000, redis_zipf_leased>, "reference"},
+    {"redis_hot_key_leased", with_leases<100, redis_hot_key_leased>, "reference"},
+    {"redis_processes_4", with_leases<0, redis_processes_4>, "reference"},
+    {"redis_processes_4_leased", with_leases<100, redis_processes_4>, "reference"},
+    {"redis_processes_4_leased_1s", with_leases<1000, redis_processes_4>, "reference"},
+    {"redis_below_limit", with_leases<0, redis_below_limit>, ""},
+    {"redis_below_limit_leased", with_leases<100, redis_below_limit>, ""},
+    {"redis_below_limit_leased_1s", with_leases<1000, redis_below_limit>, ""},
     {"server_64", with_callers<64, one_server>, "", ratio_of::throughput, needs::cluster},
     {"server_256", with_callers<256, one_server>, "", ratio_of::throughput, needs::cluster},
     {"server_1024", with_callers<1024, one_server>, "", ratio_of::throughput, needs::cluster},

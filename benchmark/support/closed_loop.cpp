@@ -97,7 +97,12 @@ measurement run(const closed_loop& loop, const conditions& c) {
     auto spent = std::optional<meter>{};
     asking.call_for(c.seconds, [&] { spent.emplace(servers); });
     auto m = spent->read(asking.checks() - before);
-    if (const auto now = asking.statistics(); now.batches > sent.batches)
+    const auto now = asking.statistics();
+    if (loop.policy.leases().count() != 0)
+        m.leased_share = static_cast<double>(now.count(decision_source::lease) -
+                                             sent.count(decision_source::lease)) /
+                         static_cast<double>(asking.checks() - before);
+    if (now.batches > sent.batches)
         m.keys_per_batch = static_cast<double>(now.batch_keys - sent.batch_keys) /
                            static_cast<double>(now.batches - sent.batches);
     if (!servers.empty())

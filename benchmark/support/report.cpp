@@ -31,16 +31,22 @@ namespace json = boost::json;
     return r.ratio ? text(r.ratio, 2) + " " + r.compared_with : "-";
 }
 
+[[nodiscard]] std::string percent_text(std::optional<double> share) {
+    return text(share ? std::optional{*share * 100} : std::nullopt, 1);
+}
+
 using row = std::vector<std::string>;
 
 [[nodiscard]] std::vector<row> rows_of(const report& r) {
-    auto rows = std::vector<row>{{"name", "checks/s", "+-%", "ratio to", "server us", "client us",
-                                  "allocs", "p50 us", "p99 us", "p99.9 us", "max us"}};
+    auto rows =
+        std::vector<row>{{"name", "checks/s", "+-%", "ratio to", "server us", "client us", "allocs",
+                          "leased %", "allowed %", "p50 us", "p99 us", "p99.9 us", "max us"}};
     for (const auto& each : r.results) {
         const auto& m = each.median;
         rows.push_back({each.name, grouped(m.checks_per_s), spread(each), ratio_text(each),
                         text(m.server_us_per_check, 2), text(m.client_us_per_check, 3),
-                        text(m.allocations_per_check, 4), text(m.p50_us, 1), text(m.p99_us, 1),
+                        text(m.allocations_per_check, 4), percent_text(m.leased_share),
+                        percent_text(m.allowed_share), text(m.p50_us, 1), text(m.p99_us, 1),
                         text(m.p999_us, 1), text(m.max_us, 1)});
     }
     return rows;
@@ -67,6 +73,8 @@ using row = std::vector<std::string>;
                           {"load_per_s", number(m.load_per_s)},
                           {"keys_per_batch", number(m.keys_per_batch)},
                           {"bytes_per_key", number(m.bytes_per_key)},
+                          {"leased_share", number(m.leased_share)},
+                          {"allowed_share", number(m.allowed_share)},
                           {"rounds", r.rounds},
                           {"checks_per_s_least", r.least_checks_per_s},
                           {"checks_per_s_most", r.most_checks_per_s}};

@@ -60,7 +60,8 @@ result summarize(const scenario& of, std::span<const measurement> rounds,
          {&measurement::server_us_per_check, &measurement::client_us_per_check,
           &measurement::allocations_per_check, &measurement::p50_us, &measurement::p99_us,
           &measurement::p999_us, &measurement::max_us, &measurement::load_per_s,
-          &measurement::keys_per_batch, &measurement::bytes_per_key})
+          &measurement::keys_per_batch, &measurement::bytes_per_key, &measurement::leased_share,
+          &measurement::allowed_share})
         r.median.*figure = median_of(rounds, figure);
     if (!ratios.empty())
         r.ratio = median(ratios);

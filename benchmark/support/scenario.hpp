@@ -51,6 +51,8 @@ struct measurement {
     std::optional<double> load_per_s = std::nullopt; ///< the requested rate of an open loop
     std::optional<double> keys_per_batch = std::nullopt;
     std::optional<double> bytes_per_key = std::nullopt; ///< of the server's memory
+    std::optional<double> leased_share = std::nullopt;  ///< of the checks, decided by leases
+    std::optional<double> allowed_share = std::nullopt; ///< if calls may be denied
 };
 
 /// The figure from which a ratio is computed.

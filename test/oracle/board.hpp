@@ -24,18 +24,23 @@ struct board {
     std::array<std::atomic<std::int64_t>, max_processes + 1> decided{};
 };
 
-struct unmap_board {
-    void operator()(board* b) const noexcept { ::munmap(b, sizeof *b); }
+struct unmap_shared {
+    template<class T>
+    void operator()(T* shared) const noexcept {
+        ::munmap(shared, sizeof *shared);
+    }
 };
-using shared_board = std::unique_ptr<board, unmap_board>;
+/// In memory that this process shares with those that it forks later.
+template<class T>
+using shared = std::unique_ptr<T, unmap_shared>;
 
-/// To be made before the processes are forked.
-[[nodiscard]] inline shared_board make_board() {
-    auto* const memory =
-        ::mmap(nullptr, sizeof(board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+template<class T>
+[[nodiscard]] shared<T> make_shared_memory() {
+    auto* const memory = ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         throw std::runtime_error{"no shared memory"};
-    return shared_board{new (memory) board};
+    return shared<T>{new (memory) T};
 }
 
 } // namespace colimit::oracle

@@ -33,6 +33,13 @@ using namespace std::chrono_literals;
 
 constexpr auto failovers_per_round = 2;
 
+void call(const task& t) {
+    if (t.is_on_first_side && ::setegid(test::first_side_group) != 0)
+        throw std::runtime_error{"setegid failed"};
+    end_with_parent(); // a change of the group has undone this
+    call_by_limiter(t);
+}
+
 class campaign {
   public:
     explicit campaign(campaign_order o) : order_(std::move(o)) {
@@ -97,11 +104,11 @@ class campaign {
         ++round_;
         done_.clear();
         losses_.clear();
-        const auto now = make_board();
+        const auto now = make_shared_memory<board>();
         const auto tasks = tasks_for(*now);
         auto callers = processes{};
         for (const auto& t : tasks)
-            callers.start(t, {});
+            callers.start(t.process, [&t] { call(t); });
         await_decisions(*now);
         make_failovers(of_each, *now);
         now->stop = true;

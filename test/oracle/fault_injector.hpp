@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include "checker.hpp"
+#include "record.hpp"
 
 #include <support/raw_client.hpp>
 #include <support/redis_server.hpp>
@@ -22,28 +22,28 @@ namespace colimit::oracle {
 class fault_injector {
   public:
     /// @param own null for a server of another program: it is not frozen and not killed
-    fault_injector(test::redis_server* own, std::string server, std::uint64_t seed);
+    /// @param before_kill is called before the server is killed with all its state; what it throws
+    ///        is ignored, as a busy server does not reply
+    fault_injector(test::redis_server* own, std::string server, std::uint64_t seed,
+                   std::function<void()> before_kill);
 
     /// Makes trouble until `over` says so; ends with a server that works.
-    void make(const std::string& prefix, const std::function<bool()>& over);
+    void make(const std::function<bool()>& over);
 
     /// When state was lost, by the clock that servers of this machine have too.
     [[nodiscard]] const std::vector<loss>& losses() const noexcept { return losses_; }
-    /// Returns the tokens that servers had granted before they were killed, except in the last
-    /// moments.
-    [[nodiscard]] const totals& executed() const noexcept { return executed_; }
 
   private:
-    void step(const std::string& prefix, std::uint64_t tick);
-    void kill(const std::string& prefix);
+    void step(std::uint64_t tick);
+    void kill();
     void freeze();
 
     test::redis_server* own_;
     std::string server_;
     std::mt19937_64 random_;
+    std::function<void()> before_kill_;
     std::unique_ptr<test::raw_client> client_;
     std::vector<loss> losses_;
-    totals executed_{};
 };
 
 } // namespace colimit::oracle

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // oracle --checks N --processes P [--faults] [--server ADDRESS] [--seed S] [--break FLAW]
+// oracle --leases [the same]
 // oracle --sentinel | --cluster [--failovers N] [--kind KIND] [--within MS] ...
 //
 // P processes hammer a few shared keys under several limits and write down every decision with the
@@ -12,15 +13,13 @@
 #include "campaign.hpp"
 #include "checker.hpp"
 #include "fault_injector.hpp"
+#include "lease_run.hpp"
+#include "network.hpp"
 #include "processes.hpp"
 #include "records_file.hpp"
 
-#include <support/fault_proxy.hpp>
 #include <support/fresh_folder.hpp>
 #include <support/redis_server.hpp>
-
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -55,33 +54,11 @@ struct order {
     std::optional<oracle::flaw> flaw;
 };
 
-/// A bad network in a thread, before which half of the processes are placed.
-class network {
-  public:
-    network(const std::string& server, std::uint64_t seed)
-        : work_(context_.get_executor()), random_(seed),
-          proxy_(context_, server, [this](int) { return test::random_fault(random_); }) {}
-    ~network() {
-        context_.stop();
-        if (thread_.joinable())
-            thread_.join();
-    }
-    network(const network&) = delete;
-    network& operator=(const network&) = delete;
-
-    /// When all processes have been forked.
-    void start() {
-        thread_ = std::thread{[this] { context_.run(); }};
-    }
-    [[nodiscard]] std::string address() const { return proxy_.address(); }
-
-  private:
-    boost::asio::io_context context_{1};
-    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-    std::mt19937_64 random_;
-    test::fault_proxy proxy_;
-    std::thread thread_;
-};
+void add(totals& to, const totals& more) {
+    for (std::size_t l = 0; l < limits.size(); ++l)
+        for (std::size_t k = 0; k < keys_each; ++k)
+            to[l][k] += more[l][k];
+}
 
 class run {
   public:
@@ -118,21 +95,23 @@ class run {
                              .checks = share,
                              .process = p,
                              .seed = seed + static_cast<std::uint64_t>(p)});
-            callers.start(tasks.back(), order_.flaw);
+            const auto& t = tasks.back();
+            callers.start(
+                p, [&] { order_.flaw ? call_by_hand(t, *order_.flaw) : call_by_limiter(t); });
         }
-        auto worse = fault_injector{own_ ? &*own_ : nullptr, order_.server, seed};
+        auto killed = totals{}; // what servers had granted before that, except in the last moments
+        auto worse = fault_injector{own_ ? &*own_ : nullptr, order_.server, seed,
+                                    [&] { add(killed, read_totals(order_.server, prefix)); }};
         if (bad) {
             bad->start();
-            worse.make(prefix, [&] { return callers.have_ended(); });
+            worse.make([&] { return callers.have_ended(); });
         }
         while (!callers.have_ended())
             std::this_thread::sleep_for(5ms);
         losses_ += worse.losses().size();
         auto executed = order_.flaw ? read_totals_by_hand(order_.server, prefix)
                                     : read_totals(order_.server, prefix);
-        for (std::size_t l = 0; l < limits.size(); ++l)
-            for (std::size_t k = 0; k < keys_each; ++k)
-                executed[l][k] += worse.executed()[l][k];
+        add(executed, killed);
         auto records = std::vector<record>{};
         for (const auto& t : tasks)
             read_records(t.file, records);
@@ -158,6 +137,37 @@ class run {
     return j.over_admitted == 0 && j.double_counted == 0 && unfinished == 0;
 }
 
+template<class Flaw>
+using names_of = std::map<std::string, Flaw>;
+
+const auto flaws = names_of<flaw>{{"nothing", flaw::none},
+                                  {"check_then_record", flaw::check_then_record},
+                                  {"off_by_one", flaw::off_by_one},
+                                  {"resend", flaw::resend},
+                                  {"client_clock", flaw::client_clock}};
+const auto campaign_flaws = names_of<flaw>{{"no_follow", flaw::no_follow}};
+const auto lease_flaws = names_of<lease_flaw>{{"nothing", lease_flaw::none},
+                                              {"no_reserve", lease_flaw::no_reserve},
+                                              {"direct_full", lease_flaw::direct_full},
+                                              {"ignores_grant", lease_flaw::ignores_grant},
+                                              {"from_arrival", lease_flaw::from_arrival},
+                                              {"returns_lapsed", lease_flaw::returns_lapsed},
+                                              {"past_end", lease_flaw::past_end}};
+
+template<class Flaw>
+[[nodiscard]] std::optional<Flaw> flaw_named(const std::string& name, const names_of<Flaw>& all) {
+    if (name.empty())
+        return {};
+    const auto found = all.find(name);
+    if (found != all.end())
+        return found->second;
+    auto known = std::string{};
+    for (const auto& [other, flaw] : all)
+        known += (known.empty() ? "" : ", ") + other;
+    throw std::runtime_error{"--break: unknown mistake (got " + name + ", expected one of " +
+                             known + ')'};
+}
+
 int main(int count, char** words) {
     auto o = order{};
     auto failovers = campaign_order{};
@@ -165,14 +175,11 @@ int main(int count, char** words) {
     app.add_option("--processes", o.processes, "who make the calls")
         ->check(CLI::Range(1, static_cast<int>(max_processes)));
     app.add_option("--seed", o.seed, "of what is random");
-    const auto flaws = std::map<std::string, flaw>{{"nothing", flaw::none},
-                                                   {"check_then_record", flaw::check_then_record},
-                                                   {"off_by_one", flaw::off_by_one},
-                                                   {"resend", flaw::resend},
-                                                   {"client_clock", flaw::client_clock},
-                                                   {"no_follow", flaw::no_follow}};
-    app.add_option("--break", o.flaw, "a limiter with a mistake")
-        ->transform(CLI::CheckedTransformer{flaws});
+    auto broken = std::string{};
+    app.add_option("--break", broken, "a limiter with a mistake");
+    auto has_leases = false;
+    auto* const leases =
+        app.add_flag("--leases", has_leases, "the processes have leases, and are killed");
     auto is_sentinel = false;
     auto is_cluster = false;
     auto* const sentinel = app.add_flag("--sentinel", is_sentinel, "a master behind Sentinels");
@@ -187,12 +194,20 @@ int main(int count, char** words) {
           app.add_flag("--faults", o.faults, "servers die, freeze and forget; networks fail"),
           app.add_option("--server", o.server, "instead of a private one; it is not killed")})
         one->excludes(sentinel)->excludes(cluster);
+    leases->excludes(sentinel)->excludes(cluster);
     CLI11_PARSE(app, count, words);
 
     const auto is_campaign = is_sentinel || is_cluster;
-    if (o.flaw && (*o.flaw == flaw::no_follow) != is_campaign)
-        throw std::runtime_error{
-            "--break no_follow is for --sentinel and --cluster, and other mistakes are not"};
+    if (has_leases)
+        return run_with_leases({.checks = o.checks,
+                                .processes = o.processes,
+                                .faults = o.faults,
+                                .server = o.server,
+                                .seed = o.seed,
+                                .flaw = flaw_named(broken, lease_flaws)})
+                   ? 0
+                   : 1;
+    o.flaw = flaw_named(broken, is_campaign ? campaign_flaws : flaws);
     if (!is_campaign)
         return run_on_one_server(o) ? 0 : 1;
     if (is_cluster)

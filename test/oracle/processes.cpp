@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Forking. A process on the first side of partitions is known by its group.
+// Forking.
 
 #include "processes.hpp"
-
-#include <support/private_network.hpp>
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -17,19 +15,12 @@
 #include <stdexcept>
 
 namespace colimit::oracle {
-namespace {
 
-void run_task(const task& t, const std::optional<flaw>& mistake) {
-    if (t.is_on_first_side && ::setegid(test::first_side_group) != 0)
-        throw std::runtime_error{"setegid failed"};
-    // Without the parent nothing would end it. (A change of the group would undo this.)
+void end_with_parent() {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    mistake ? call_by_hand(t, *mistake) : call_by_limiter(t);
 }
 
-} // namespace
-
-void processes::start(const task& t, const std::optional<flaw>& mistake) {
+void processes::start(int number, const std::function<void()>& work) {
     const auto pid = ::fork();
     if (pid < 0)
         throw std::runtime_error{"fork failed"};
@@ -38,9 +29,10 @@ void processes::start(const task& t, const std::optional<flaw>& mistake) {
         return;
     }
     try {
-        run_task(t, mistake);
+        end_with_parent();
+        work();
     } catch (const std::exception& e) {
-        std::cerr << "process " << t.process << ": " << e.what() << '\n';
+        std::cerr << "process " << number << ": " << e.what() << '\n';
         std::_Exit(1);
     }
     std::_Exit(0); // what the parent owns is not for us to end
@@ -55,6 +47,26 @@ bool processes::have_ended() {
         return true;
     });
     return running_.empty();
+}
+
+void processes::kill() {
+    send(SIGKILL);
+    for (const auto p : running_)
+        ::waitpid(p, nullptr, 0);
+    running_.clear();
+}
+
+void processes::stop() const {
+    send(SIGSTOP);
+}
+
+void processes::cont() const {
+    send(SIGCONT);
+}
+
+void processes::send(int signal) const {
+    for (const auto p : running_)
+        ::kill(p, signal);
 }
 
 } // namespace colimit::oracle

@@ -243,6 +243,13 @@ BOOST_AUTO_TEST_CASE(rules_of_the_table) {
     BOOST_TEST((leaky_bucket(capacity, 1, 2s) == parse_rules("0.5/s leaky_bucket burst 10")[0]));
 }
 
+BOOST_AUTO_TEST_CASE(leases) {
+    const auto tenant = policy{"tenant", gcra(1'000, 1s)}.with_leases(100ms);
+    BOOST_TEST((tenant.leases() == 100ms));
+    local_limiter limiter;
+    BOOST_TEST(limiter.allow("acme", tenant).limit == 900);
+}
+
 BOOST_AUTO_TEST_CASE(keys) {
     const auto endpoint = asio::ip::tcp::endpoint{asio::ip::make_address("2001:db8::7"), 80};
     const auto* const id = "42";

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// For buckets: of the intervals [a, b] only those matter that begin with a call and end with one.
+// With S(a, b) tokens that were spent in it for sure, the most of S(a, b) - tokens returned until b
+// + tokens returned until a must not exceed the capacity. `a` goes back in time, so that each step
+// adds tokens to all b from the end of a call on, and asks for the most.
+
+#include "lease_checker.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace colimit::oracle {
+namespace {
+
+/// Numbers, to which one adds from a place on, and of which one asks the largest from a place on.
+class suffix_maximum {
+  public:
+    explicit suffix_maximum(const std::vector<std::int64_t>& values) : size_(values.size()) {
+        nodes_.resize(4 * size_);
+        build(1, 0, size_, values);
+    }
+
+    void add(std::size_t from, std::int64_t amount) { add(1, 0, size_, from, amount); }
+    [[nodiscard]] std::int64_t largest(std::size_t from) const {
+        return largest(1, 0, size_, from);
+    }
+
+  private:
+    /// The largest of its places, with all that was added to the whole of them.
+    struct node {
+        std::int64_t largest = 0;
+        std::int64_t added = 0;
+    };
+
+    void gather(std::size_t n) {
+        nodes_[n].largest =
+            std::max(nodes_[2 * n].largest, nodes_[2 * n + 1].largest) + nodes_[n].added;
+    }
+    void build(std::size_t n, std::size_t begin, std::size_t end,
+               const std::vector<std::int64_t>& values) {
+        if (end - begin == 1) {
+            nodes_[n].largest = values[begin];
+            return;
+        }
+        const auto middle = begin + (end - begin) / 2;
+        build(2 * n, begin, middle, values);
+        build(2 * n + 1, middle, end, values);
+        gather(n);
+    }
+    void add(std::size_t n, std::size_t begin, std::size_t end, std::size_t from,
+             std::int64_t amount) {
+        if (from >= end)
+            return;
+        if (from <= begin) {
+            nodes_[n].largest += amount;
+            nodes_[n].added += amount;
+            return;
+        }
+        const auto middle = begin + (end - begin) / 2;
+        add(2 * n, begin, middle, from, amount);
+        add(2 * n + 1, middle, end, from, amount);
+        gather(n);
+    }
+    [[nodiscard]] std::int64_t largest(std::size_t n, std::size_t begin, std::size_t end,
+                                       std::size_t from) const {
+        if (from >= end)
+            return std::numeric_limits<std::int64_t>::min() / 2;
+        if (from <= begin)
+            return nodes_[n].largest;
+        const auto middle = begin + (end - begin) / 2;
+        return std::max(largest(2 * n, begin, middle, from),
+                        largest(2 * n + 1, middle, end, from)) +
+               nodes_[n].added;
+    }
+
+    std::size_t size_;
+    std::vector<node> nodes_;
+};
+
+[[nodiscard]] std::int64_t losses_until(const std::vector<std::int64_t>& losses, std::int64_t t) {
+    return std::ranges::upper_bound(losses, t) - losses.begin();
+}
+
+[[nodiscard]] std::int64_t rounded_up(std::int64_t ticks, std::int64_t each) {
+    return ticks <= 0 ? 0 : (ticks + each - 1) / each;
+}
+
+/// A token is `period` ticks.
+[[nodiscard]] std::int64_t excess_of_bucket(const leased_limit& l, std::span<admission> all,
+                                            const std::vector<std::int64_t>& losses) {
+    const auto capacity = l.tokens * l.period;
+    const auto returned = [&l, start = all.front().begin](std::int64_t t) {
+        return l.kind == leased_kind::bucket ? l.refill * (t - start)
+                                             : l.refill * l.period * (t / l.period);
+    };
+    auto ends = std::vector<std::int64_t>{};
+    for (const auto& a : all)
+        ends.push_back(a.end);
+    std::ranges::sort(ends);
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+    auto values = std::vector<std::int64_t>{};
+    for (const auto b : ends)
+        values.push_back(-returned(b) - capacity * losses_until(losses, b));
+    auto sums = suffix_maximum{values};
+    const auto place_of = [&ends](std::int64_t t) {
+        return static_cast<std::size_t>(std::ranges::lower_bound(ends, t) - ends.begin());
+    };
+    auto worst = std::int64_t{0};
+    std::ranges::sort(all, std::ranges::greater{}, &admission::begin);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        sums.add(place_of(all[i].end), all[i].tokens * l.period);
+        const auto a = all[i].begin;
+        if (i + 1 < all.size() && all[i + 1].begin == a)
+            continue;
+        worst = std::max(worst, sums.largest(place_of(a)) + returned(a) +
+                                    capacity * losses_until(losses, a - l.lease) - capacity);
+    }
+    return rounded_up(worst, l.period);
+}
+
+/// By window: the ends and tokens of the calls that were in it for sure.
+using windows = std::map<std::int64_t, std::vector<std::pair<std::int64_t, std::int64_t>>>;
+
+[[nodiscard]] std::int64_t sum_of(const windows& all, std::int64_t window) {
+    auto sum = std::int64_t{0};
+    if (const auto found = all.find(window); found != all.end())
+        for (const auto& [end, tokens] : found->second)
+            sum += tokens;
+    return sum;
+}
+
+/// At no call of the window more than its limit, of the calls so far and, for counters, the part of
+/// the previous window that still counts.
+[[nodiscard]] std::int64_t excess_of_windows(const leased_limit& l, std::span<const admission> all,
+                                             const std::vector<std::int64_t>& losses) {
+    const auto counts_previous = l.kind == leased_kind::counter;
+    auto calls = windows{};
+    for (const auto& a : all)
+        if (a.begin / l.period == a.end / l.period)
+            calls[a.begin / l.period].emplace_back(a.end, a.tokens);
+    auto sum = std::int64_t{0};
+    for (auto& [window, events] : calls) {
+        std::ranges::sort(events);
+        const auto previous = counts_previous ? sum_of(calls, window - 1) : 0;
+        const auto since = (counts_previous ? window - 1 : window) * l.period;
+        const auto lost =
+            losses_until(losses, (window + 1) * l.period - 1) - losses_until(losses, since - 1);
+        auto used = std::int64_t{0};
+        auto worst = std::int64_t{0};
+        for (const auto& [end, tokens] : events) {
+            used += tokens;
+            worst = std::max(worst, previous * (l.period - end % l.period) + used * l.period -
+                                        l.tokens * l.period * (1 + lost));
+        }
+        sum += rounded_up(worst, l.period);
+    }
+    return sum;
+}
+
+} // namespace
+
+std::int64_t excess(const leased_limit& l, std::span<admission> all,
+                    const std::vector<std::int64_t>& losses) {
+    if (all.empty())
+        return 0;
+    return l.kind == leased_kind::bucket || l.kind == leased_kind::aligned
+               ? excess_of_bucket(l, all, losses)
+               : excess_of_windows(l, all, losses);
+}
+
+} // namespace colimit::oracle
