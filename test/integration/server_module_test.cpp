@@ -71,6 +71,13 @@ void require_module(config& c) {
     return test::redis_server{{.arguments = test::accepting_modules()}};
 }
 
+/// Redis 8.0 crashes when a client repeats a command that was unloaded: it keeps its last command,
+/// which is freed.
+[[nodiscard]] bool survives_unloading(test::raw_client& look) {
+    const auto version = test::version_of(look);
+    return !version.is_redis() || !version.is_at_least(8, 0);
+}
+
 /// The number of present connections that use the module.
 [[nodiscard]] std::uint64_t uses(const live& l) {
     return l.limiter.statistics().module_connections;
@@ -183,9 +190,8 @@ BOOST_AUTO_TEST_CASE(unloading_at_any_moment_costs_no_call_and_charges_none_twic
     constexpr auto losses_wanted = 10;
     const auto server = server_with_module();
     auto first = server.connect();
-    const auto version = test::version_of(first);
-    if (version.is_redis() && version.is_at_least(8, 0))
-        return; // it crashes: clients keep their last command, which is freed
+    if (!survives_unloading(first))
+        return;
     auto stop = std::atomic<bool>{false};
     auto administrator = std::thread{[&] {
         auto look = server.connect();
@@ -385,6 +391,8 @@ BOOST_AUTO_TEST_CASE(a_required_module_is_named_in_every_mode_until_it_is_loaded
 BOOST_AUTO_TEST_CASE(calls_wait_for_a_required_module_that_is_unloaded) {
     const auto server = server_with_module();
     auto look = server.connect();
+    if (!survives_unloading(look))
+        return;
     auto l = live{server.address(), [](config& c) {
                       require_module(c);
                       c.timeout = 20s;
