@@ -78,11 +78,13 @@ std::string_view save(command_run& run, string_value& to, std::optional<std::str
     }
     if (run.is_full() && !(change.gives_back && found))
         return over_maxmemory;
-    // A key that is named twice may have another value now than the one that was found.
-    const auto present = to.read();
-    if (found && present && present->size() == change.value.size() &&
-        found->size() == change.value.size() && !run.is_full() &&
-        run.clock().source != clock_source::caller && keeps_expiry(*found, change, run.now())) {
+    const auto keeps = found && found->size() == change.value.size() && !run.is_full() &&
+                       run.clock().source != clock_source::caller &&
+                       keeps_expiry(*found, change, run.now());
+    // A key that is named twice may have another value now than the one that was found, which may
+    // not be read any more after this.
+    const auto present = keeps ? to.read() : std::nullopt;
+    if (present && present->size() == change.value.size()) {
         to.change(change.value);
         return {};
     }
