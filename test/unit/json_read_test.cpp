@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <colimit/error.hpp>
 #include <colimit/json.hpp>
 #include <colimit/limits.hpp>
 #include <support/random_rule.hpp>
