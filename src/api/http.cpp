@@ -78,7 +78,8 @@ class list {
 
   private:
     /// An item with its separator, two parameters of one character, and their numbers.
-    static constexpr std::size_t item_bytes = limits::max_name_length + 4 + std::size_t{2} * (3 + 15);
+    static constexpr std::size_t item_bytes =
+        limits::max_name_length + 4 + std::size_t{2} * (3 + 15);
 
     void add(std::string_view text) noexcept { end_ = std::ranges::copy(text, end_).out; }
 
