@@ -134,8 +134,10 @@ class lease_hand {
 
     void take_lease(std::size_t limit, std::size_t key) {
         const auto& l = leased_limits[limit];
-        // A reply that comes late; not on all keys, as the process waits for it.
-        const auto is_late = limit == 0 && key == 0 && random_.percent(20);
+        // A reply that comes late; not on all keys, as the process waits for it. Only then does it
+        // matter from when on a lease counts.
+        const auto often = without(lease_flaw::from_arrival) ? 100U : 20U;
+        const auto is_late = limit == 0 && key == 0 && random_.percent(often);
         const auto delay = is_late ? l.lease * 8 / 10 : 0;
         const auto wanted = is_late ? l.tokens : l.tokens / 6;
         const auto got = ask(limit, key, wanted, without(lease_flaw::no_reserve),
