@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Reads the clock, and propagates commands.
+// Propagates commands, with the clock that they used.
 
 #include <base/bytes.hpp>
 #include <colimit/limits.hpp>
 #include <server_module/command_run.hpp>
 #include <server_module/listeners.hpp>
+#include <server_module/server_time.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <ctime>
 #include <utility>
 
 namespace colimit::server_module {
@@ -19,12 +19,6 @@ namespace {
 constexpr std::int64_t us_per_second = 1'000'000;
 constexpr std::int64_t us_per_ms = 1'000;
 constexpr std::int64_t second_in_ms = 1'000;
-
-[[nodiscard]] std::int64_t server_time() noexcept {
-    auto time = timespec{};
-    clock_gettime(CLOCK_REALTIME, &time);
-    return std::int64_t{time.tv_sec} * us_per_second + time.tv_nsec / 1'000;
-}
 
 [[nodiscard]] std::string stamp_of(std::int64_t time) {
     auto stamp = std::string{detail::decimal{time / us_per_second}};

@@ -3,8 +3,9 @@
 // The functions of the module interface, after their documentation:
 // https://redis.io/docs/latest/develop/reference/modules/modules-api-ref/
 
-#include <server_module/api.hpp>
+#include <server_module/fake_interface.hpp>
 #include <server_module/fake_server.hpp>
+#include <server_module/server_time.hpp>
 
 #include <array>
 #include <cctype>
@@ -14,61 +15,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <iostream>
 #include <map>
 #include <optional>
 
 namespace api = colimit::server_module::api;
-
-// The types of which a module knows the names.
-namespace colimit::server_module::api {
-
-struct context {
-    int (*find)(const char*, void*); ///< the documented first member
-    test::fake::server* of;
-    std::string reply = {};
-    std::vector<std::string> command = {}; ///< that runs
-    std::vector<int>* keys = nullptr;      ///< of a request for them
-};
-
-struct string {
-    std::string text;
-    bool is_argument = false;
-};
-
-struct key {
-    context* where;
-    std::string name;
-    int mode;
-    test::fake::value* found;
-};
-
-struct call_reply {
-    test::fake::reply what;
-    std::vector<call_reply> elements;
-    bool is_root;
-};
-
-struct command {
-    std::string name;
-    command_function run;
-    std::string flags;
-    int first_key;
-    int arity = 0;
-};
-
-/// The documented structure, as far as it is read here.
-struct documented_info {
-    const void* version;
-    const char* texts[3];
-    void* history;
-    const char** tips;
-    int arity;
-};
-
-} // namespace colimit::server_module::api
 
 extern "C" int RedisModule_OnLoad(api::context*, api::string**, int) noexcept;
 extern "C" int RedisModule_OnUnload(api::context*) noexcept;
@@ -86,14 +38,31 @@ void expect(bool is_right, const char* what) {
         fail(what);
 }
 
-[[nodiscard]] std::int64_t time_ms() {
-    auto time = timespec{};
-    clock_gettime(CLOCK_REALTIME, &time);
-    return std::int64_t{time.tv_sec} * 1'000 + time.tv_nsec / 1'000'000;
+/// Returns whether the bytes are one reply, and nothing else.
+[[nodiscard]] bool is_one_reply(std::string_view bytes) {
+    for (auto left = std::int64_t{1}; left > 0; --left) {
+        const auto line = bytes.find("\r\n");
+        if (line == std::string_view::npos || line == 0)
+            return false;
+        const auto kind = bytes[0];
+        const auto number = std::atoll(bytes.data() + 1);
+        bytes.remove_prefix(line + 2);
+        if (kind == '*')
+            left += number;
+        if (kind == '$' && number >= 0) {
+            const auto size = static_cast<std::size_t>(number) + 2;
+            if (bytes.size() < size)
+                return false;
+            bytes.remove_prefix(size);
+        }
+    }
+    return bytes.empty();
 }
 
 /// Of all servers, since looking a function up does not say for which one.
 server* loading = nullptr;
+/// The clock of the server that runs a command.
+std::int64_t now_us = 0;
 
 struct open_things {
     int keys = 0;
@@ -458,9 +427,8 @@ struct functions {
         by.propagated.clear();
         by.signalled.clear();
         by.dirty = 0;
-        if (!by.stands_still)
-            by.now_ms = time_ms();
-        by.keys.begin(by.now_ms, repeats(by));
+        now_us = by.now_us;
+        by.keys.begin(by.now_ms(), repeats(by));
         auto* c = find_command(by, command.front());
         if (c == nullptr)
             return "-ERR unknown command\r\n";
@@ -489,6 +457,14 @@ struct functions {
 };
 
 } // namespace colimit::test::fake
+
+namespace colimit::server_module {
+
+std::int64_t server_time() noexcept {
+    return test::fake::now_us;
+}
+
+} // namespace colimit::server_module
 
 namespace colimit::server_module::api {
 
@@ -593,33 +569,6 @@ void server::accept_replica() {
     constexpr std::uint64_t fork_child = 13;
     has_backlog = true;
     fire(fork_child, 0);
-}
-
-std::string resp(const words& texts) {
-    auto out = '*' + std::to_string(texts.size()) + "\r\n";
-    for (const auto& t : texts)
-        out += '$' + std::to_string(t.size()) + "\r\n" + t + "\r\n";
-    return out;
-}
-
-bool is_one_reply(std::string_view bytes) {
-    for (auto left = std::int64_t{1}; left > 0; --left) {
-        const auto line = bytes.find("\r\n");
-        if (line == std::string_view::npos || line == 0)
-            return false;
-        const auto kind = bytes[0];
-        const auto number = std::atoll(bytes.data() + 1);
-        bytes.remove_prefix(line + 2);
-        if (kind == '*')
-            left += number;
-        if (kind == '$' && number >= 0) {
-            const auto size = static_cast<std::size_t>(number) + 2;
-            if (bytes.size() < size)
-                return false;
-            bytes.remove_prefix(size);
-        }
-    }
-    return bytes.empty();
 }
 
 } // namespace colimit::test::fake

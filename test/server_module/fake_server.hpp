@@ -60,12 +60,12 @@ class server {
     void accept_replica();
 
     data keys;
-    int flags = 0;             ///< of the context
-    bool is_full = false;      ///< refuses commands that need memory
-    bool has_backlog = false;  ///< for replicas
-    words users;               ///< ACL LIST
-    std::int64_t now_ms = 0;   ///< the time of the last command
-    bool stands_still = false; ///< the next commands are at now_ms
+    int flags = 0;                               ///< of the context
+    bool is_full = false;                        ///< refuses commands that need memory
+    bool has_backlog = false;                    ///< for replicas
+    words users;                                 ///< ACL LIST
+    std::int64_t now_us = 1'700'000'000'000'000; ///< its clock, which only its owner changes
+    [[nodiscard]] std::int64_t now_ms() const { return now_us / 1'000; }
 
     // Of the last command.
     std::vector<words> propagated;   ///< to replicas and the AOF, if there are any
@@ -81,10 +81,5 @@ class server {
     struct state;
     std::unique_ptr<state> state_;
 };
-
-/// Returns an array of bulk strings as bytes of the protocol.
-[[nodiscard]] std::string resp(const words& texts);
-/// Returns whether the bytes are one reply, and nothing else.
-[[nodiscard]] bool is_one_reply(std::string_view bytes);
 
 } // namespace colimit::test::fake

@@ -42,12 +42,14 @@ trial::trial(choices from) : from_(from), propagates_commands_(from_.percent(40)
         if (!s->load(arguments))
             fail("", "cannot exist, as the module was not loaded: " + s->log);
     replica_.flags = is_replica | from_master;
-    replica_.stands_still = true;
     replica_.has_backlog = true; // as replicas do; and the module remembers it for both servers
 }
 
-/// Chooses what the server says of itself.
+/// Chooses the time, and what the server says of itself.
 void trial::choose_state() {
+    static constexpr std::int64_t steps_us[] = {0,     1, 999, 20'000, 3'000'000, 3'600'000'000,
+                                                -5'000};
+    master_.now_us += from_.pick(steps_us);
     if (!has_replica_ && from_.percent(10)) {
         has_replica_ = true;
         master_.accept_replica();
@@ -76,8 +78,8 @@ void trial::plant(words command) {
     } else {
         all.push_back(std::move(command));
     }
-    master_.keys.begin(master_.now_ms, false);
-    replica_.keys.begin(master_.now_ms, false);
+    master_.keys.begin(master_.now_ms(), false);
+    replica_.keys.begin(master_.now_ms(), false);
     for (const auto& c : all) {
         if (master_.keys.execute(c)->kind == reply_kind::error)
             return;
@@ -105,8 +107,8 @@ void trial::check_signals() const {
 
 /// Makes the changes at the replica.
 void trial::follow() {
-    replica_.now_ms = master_.now_ms;
-    replica_.keys.begin(master_.now_ms, true);
+    replica_.now_us = master_.now_us;
+    replica_.keys.begin(master_.now_ms(), true);
     check_signals();
     for (const auto& c : master_.propagated)
         replica_.repeat(c);
