@@ -234,10 +234,10 @@ void lease_table::note(operation& op, std::int64_t heard_at) noexcept {
         return;
     const auto& p = *op.fallback.policy;
     auto* e = find(at);
-    const auto is_current = e != nullptr && at.is_asking && e->stamp == at.stamp;
+    const auto has_asked = std::exchange(at.is_asking, false);
+    const auto is_current = e != nullptr && has_asked && e->stamp == at.stamp;
     if (is_current)
         e->is_asking = false;
-    at.is_asking = false;
     if (op.ec || op.result.source != decision_source::store)
         return;
     const auto tokens = at.granted * op.request.cost;
@@ -246,7 +246,7 @@ void lease_table::note(operation& op, std::int64_t heard_at) noexcept {
         if (op.result.reason == denial_reason::block)
             drop(*e);
     }
-    if (tokens == 0)
+    if (tokens == 0 || !has_asked)
         return;
     ++leases_;
     taken_ += static_cast<std::uint64_t>(tokens);
@@ -255,7 +255,6 @@ void lease_table::note(operation& op, std::int64_t heard_at) noexcept {
         keep(*e, {tokens, ends});
     else
         lapsed_ += static_cast<std::uint64_t>(tokens);
-    at.granted = 0;
 }
 
 bool lease_table::settle(operation& op, bool may_decide) noexcept {
@@ -268,15 +267,21 @@ bool lease_table::settle(operation& op, bool may_decide) noexcept {
     const auto& p = *op.fallback.policy;
     const auto is_denied =
         !op.ec && op.result.outcome == outcome::denied && op.result.reason == denial_reason::rule;
-    if (e == nullptr || e->rules != p.fingerprint || !(op.ec ? may_decide : is_denied))
+    if (e == nullptr || e->rules != p.fingerprint)
         return false;
-    const auto now = now_();
-    lapse_ended(*e, now);
-    if (e->held() < op.request.cost)
-        return false;
-    spend(*e, op, p, now);
-    op.ec = {};
-    return true;
+    if (op.ec ? may_decide : is_denied) {
+        const auto now = now_();
+        lapse_ended(*e, now);
+        if (e->held() >= op.request.cost) {
+            spend(*e, op, p, now);
+            op.ec = {};
+            return true;
+        }
+    }
+    // What does not fit is no reason to take other tokens for it.
+    if (!op.ec && !op.result.allowed())
+        e->demand = std::max(0.0, e->demand - static_cast<double>(op.request.cost));
+    return false;
 }
 
 /// Decides a call with tokens that are held, those that end first.

@@ -6,6 +6,7 @@
 #include <server_module/bitmap.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <string>
@@ -59,12 +60,13 @@ std::string_view bitmap::bytes() const noexcept {
 
 bool bitmap::has_all(std::size_t first, std::string_view words) const noexcept {
     const auto line = part_of(bytes(), first, words.size());
-    if (line.size() < words.size()) // an id has a bit in each word, so the missing ones are clear
-        return false;
-    for (std::size_t i = 0; i < words.size(); i += sizeof(std::uint32_t))
-        if ((detail::read_number<std::uint32_t>(&line[i]) &
+    for (std::size_t i = 0; i < words.size(); i += sizeof(std::uint32_t)) {
+        auto word = std::array<char, sizeof(std::uint32_t)>{}; // missing bytes are clear
+        std::ranges::copy(part_of(line, i, word.size()), word.begin());
+        if ((detail::read_number<std::uint32_t>(word.data()) &
              detail::read_number<std::uint32_t>(&words[i])) == 0)
             return false;
+    }
     return true;
 }
 

@@ -180,8 +180,24 @@ class story {
     /// Equal calls in a row, which a batch makes one of: of one member, too.
     void add_times(step& to, std::size_t key, core::call_request request, std::uint64_t times) {
         request = with_member(request);
+        const auto first = to.calls.size();
         for (; times > 0; --times)
             add(to, key, request);
+        if (!may_lease(request) || rng_.percent(60) ||
+            std::ranges::any_of(
+                to.calls, [key](const key_call& c) { return c.key == key && c.further != 0; }))
+            return;
+        to.calls[first].further =
+            static_cast<std::uint32_t>(1 + rng_.below(rng_.percent(5) ? 16'384 : 30));
+        request.now = now_;
+        for (auto left = to.calls[first].further; left > 0; --left)
+            (void)twin_.answer(rules(), key, request, last_);
+    }
+
+    [[nodiscard]] bool may_lease(const core::call_request& request) const {
+        return !told_.packed && request.verb == verb::allow && request.cost > 0 &&
+               request.at_least == request.cost && !rules().has_log && !rules().has_distinct &&
+               rules().slots == rules().size;
     }
 
     /// One of a few, so that some come again.
@@ -329,6 +345,13 @@ class story {
 };
 
 } // namespace
+
+bool step::are_equal(std::size_t a, std::size_t b) const {
+    const auto& one = calls[a].request;
+    const auto& other = calls[b].request;
+    return calls[a].key == calls[b].key && one.verb == other.verb && one.cost == other.cost &&
+           one.at_least == other.at_least;
+}
 
 std::size_t history::calls() const noexcept {
     auto sum = std::size_t{0};

@@ -29,6 +29,8 @@ struct key_call {
     std::size_t key;
     core::call_request request; ///< its clock is the step's
     std::size_t version = 0;    ///< of the policy: in a batch the same for all
+    /// Calls for a lease, which follow the last one of the equal calls that it begins.
+    std::uint32_t further = 0;
 };
 
 /// Of a row.
@@ -41,6 +43,10 @@ struct step {
     packed_place place = {};          ///< of them, where states are packed
     std::string bytes = {};           ///< of plant
     std::int64_t milliseconds = 0;    ///< of pause
+
+    /// Returns whether two calls are the same, apart from members, so that a batch makes one of
+    /// them.
+    [[nodiscard]] bool are_equal(std::size_t a, std::size_t b) const;
 };
 
 struct history {

@@ -164,6 +164,8 @@ void trial::compare_decision(const std::string& where, const decision& expected,
 }
 
 void trial::compare_calls(const step& s, const sent_batch& sent) {
+    constexpr auto none = SIZE_MAX;
+    auto leases = std::vector<std::size_t>(names_.size(), none); // the calls that ask for them
     for (std::size_t i = 0; i < s.calls.size(); ++i) {
         const auto& c = s.calls[i];
         const auto& op = sent.calls[i];
@@ -178,14 +180,38 @@ void trial::compare_calls(const step& s, const sent_batch& sent) {
             report(where + op.ec.message());
             continue;
         }
-        auto request = c.request;
-        request.now = now_;
-        decision expected;
-        const auto effect = model_.answer(detail::access::data(told_.versions[c.version])->compiled,
-                                          c.key, request, expected);
-        written_[c.key] = written_[c.key] || effect != core::effect::nothing;
-        compare_decision(where, expected, op.result);
+        auto& lease = leases[c.key];
+        if (lease != none && !s.are_equal(lease, i))
+            compare_lease(s, sent, std::exchange(lease, none));
+        compare_decision(where, expect_call(c), op.result);
+        if (c.further != 0)
+            lease = i;
     }
+    for (const auto i : leases)
+        if (i != none)
+            compare_lease(s, sent, i);
+}
+
+/// Makes the calls for a lease in the model.
+void trial::compare_lease(const step& s, const sent_batch& sent, std::size_t asks) {
+    const auto& c = s.calls[asks];
+    auto granted = std::int64_t{0};
+    for (auto left = c.further; left > 0; --left)
+        granted += expect_call(c).allowed() ? 1 : 0;
+    if (const auto found = sent.calls[asks].lease.granted; found != granted)
+        report("call " + std::to_string(asks + 1) + ": the lease has " + std::to_string(found) +
+               " calls, expected " + std::to_string(granted));
+}
+
+/// Makes a call in the model.
+decision trial::expect_call(const key_call& c) {
+    auto request = c.request;
+    request.now = now_;
+    decision expected;
+    const auto effect = model_.answer(detail::access::data(told_.versions[c.version])->compiled,
+                                      c.key, request, expected);
+    written_[c.key] = written_[c.key] || effect != core::effect::nothing;
+    return expected;
 }
 
 /// A key that cannot be asked fails them all, and nothing is charged.

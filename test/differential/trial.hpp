@@ -59,6 +59,8 @@ class trial {
     [[nodiscard]] bool read_batch(sent_batch& sent, std::vector<bool>& found);
     void follow_expiry(const sent_batch& sent, const std::vector<bool>& found);
     void compare_calls(const step& s, const sent_batch& sent);
+    void compare_lease(const step& s, const sent_batch& sent, std::size_t asks);
+    decision expect_call(const key_call& c);
     void compare_together(const step& s, const sent_batch& sent);
     void compare_decision(const std::string& where, const decision& expected,
                           const decision& found);

@@ -75,6 +75,7 @@ void trial::send_unlink(std::string& out, std::size_t key) const {
 void trial::send_calls(sent_batch& sent, const step& s) {
     for (const auto& c : s.calls) {
         auto& op = sent.calls.emplace_back(c.request);
+        op.lease.further_calls = c.further;
         sent.batch.add(op, prefix_, std::to_string(c.key));
         if (std::ranges::find(sent.keys, c.key) == sent.keys.end())
             sent.keys.push_back(c.key);

@@ -3,8 +3,12 @@
 // Commands that the library never sends, and other clients may: the script and the server module
 // reply the same, and leave the same values.
 
+#include <base/bytes.hpp>
+#include <core/bloom.hpp>
+#include <core/policy_encoding.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/script.hpp>
+#include <redis/script/wire.hpp>
 #include <server_module/check_words.hpp>
 #include <support/raw_client.hpp>
 #include <support/redis_server.hpp>
@@ -118,6 +122,31 @@ BOOST_FIXTURE_TEST_CASE(two_rules_with_one_sketch, fixture) {
     const auto before = client.must({"PFCOUNT", "s"}).integer;
     (void)run(call_by("y")); // denied
     BOOST_TEST(client.must({"PFCOUNT", "s"}).integer == before);
+}
+
+/// The missing bytes are clear.
+BOOST_FIXTURE_TEST_CASE(a_bitmap_that_ends_within_a_word, fixture) {
+    const auto shape = core::bloom_shape{.ttl = 3'600'000'000, .words = 1, .lines = 1, .blocks = 1};
+    const auto now = std::int64_t{1'700'000'000'000'000};
+    auto bitmap = std::string{};
+    detail::append_double(bitmap, now / shape.ttl + 1);
+    client.must({"SET", "even", bitmap + '\xff'});
+    auto ids = std::string{};
+    for (std::uint32_t bit = 0; bit < 32; ++bit) {
+        redis::append_block(ids, 0, {.verb = verb::peek});
+        redis::append_mark(ids, shape, {.block = 0, .line = 0, .words = {1U << bit}});
+    }
+    const auto rest =
+        words{"2", "even", "odd", core::encode_filter(shape), "7", std::to_string(now), "0", ids};
+    auto script = words{"EVAL", std::string{redis::seen_script.body}};
+    script.insert(script.end(), rest.begin(), rest.end());
+    auto module = words{"COLIMIT.SEEN"};
+    module.insert(module.end(), rest.begin(), rest.end());
+    const auto expected = run(script);
+    BOOST_TEST(expected.find('\n' + std::string(8, '1') + std::string(24, '0') + '\n') !=
+                   std::string::npos,
+               expected);
+    BOOST_TEST(run(module) == expected);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -87,20 +87,23 @@ BOOST_FIXTURE_TEST_CASE(what_is_given_back_here_counts_at_once, two_limiters) {
 
 BOOST_FIXTURE_TEST_CASE(what_is_given_back_elsewhere_counts_when_the_denial_ends, two_limiters) {
     const policy slow{"slow", gcra(1, 700ms).burst(1)};
-    exhaust("k", slow);
-    (void)ask(b, [&](limiter& l) { return l.reset("k", slow); });
-    BOOST_TEST(allow(b, "k", slow).outcome == outcome::allowed);
-    (void)ask(b, [&](limiter& l) { return l.reset("k", slow); });
-    // Until then, but no longer, it is denied here.
-    auto last = allow(a, "k", slow);
     auto refused = 0;
-    for (; !last.allowed() && last.source == decision_source::deny_cache; ++refused) {
-        a.run([] { return pause_for(1ms); });
-        last = allow(a, "k", slow);
+    for (auto left = 20; refused == 0 && left > 0; --left) { // a busy machine may need 700 ms
+        look().must({"FLUSHALL"});
+        exhaust("k", slow);
+        (void)ask(b, [&](limiter& l) { return l.reset("k", slow); });
+        BOOST_TEST(allow(b, "k", slow).outcome == outcome::allowed);
+        (void)ask(b, [&](limiter& l) { return l.reset("k", slow); });
+        // Until then, but no longer, it is denied here.
+        auto last = allow(a, "k", slow);
+        for (; !last.allowed() && last.source == decision_source::deny_cache; ++refused) {
+            a.run([] { return pause_for(1ms); });
+            last = allow(a, "k", slow);
+        }
+        BOOST_TEST(last.outcome == outcome::allowed);
+        BOOST_TEST((last.source == decision_source::store));
     }
     BOOST_TEST(refused > 0);
-    BOOST_TEST(last.outcome == outcome::allowed);
-    BOOST_TEST((last.source == decision_source::store));
 }
 
 BOOST_FIXTURE_TEST_CASE(who_waits_as_long_as_he_is_told_is_allowed, two_limiters) {

@@ -127,6 +127,16 @@ BOOST_FIXTURE_TEST_CASE(what_is_held_is_taken_from_all, fixture) {
     BOOST_TEST((own.source == decision_source::store));
 }
 
+BOOST_FIXTURE_TEST_CASE(calls_that_are_made_at_once_do_not_hide_what_a_lease_took, fixture) {
+    auto checks = std::vector<check_item>(12, {.key = "k", .policy = daily});
+    for (auto i = 0; i < 2; ++i) // the second time one of them asks for a lease
+        a.run([&]() -> asio::awaitable<void> { co_await a.limiter.allow_many(checks); });
+    BOOST_TEST(held(a) > 0);
+    const auto d = allow(a, daily);
+    BOOST_TEST((d.source == decision_source::lease));
+    BOOST_TEST(d.remaining == capacity - 25);
+}
+
 BOOST_FIXTURE_TEST_CASE(two_clients_share_one_limit, fixture) {
     auto allowed = std::int64_t{0};
     for (auto denied = 0; denied < 2;) {

@@ -92,9 +92,12 @@ BOOST_FIXTURE_TEST_CASE(it_takes_nothing_from_calls_of_the_same_batch, fixture) 
     for (auto i = 0; i < 7; ++i)
         add("a");
     answer();
-    for (const auto& one : ops)
+    for (const auto& one : ops) {
         BOOST_TEST(one.is_allowed());
-    BOOST_TEST(op.lease.granted == 2);
+        BOOST_TEST(one.lease.granted == 2); // it comes after all of them
+    }
+    BOOST_TEST(op.result.remaining == 9);
+    BOOST_TEST(ops.back().result.remaining == 2);
 }
 
 BOOST_FIXTURE_TEST_CASE(it_precedes_other_calls_that_come_later, fixture) {
@@ -105,6 +108,7 @@ BOOST_FIXTURE_TEST_CASE(it_precedes_other_calls_that_come_later, fixture) {
     batch.take_back();
     answer();
     BOOST_TEST(op.lease.granted == 4);
+    BOOST_TEST(peek.lease.granted == 0);
     BOOST_TEST(!peek.is_allowed());
     BOOST_TEST(!last.is_allowed());
 }

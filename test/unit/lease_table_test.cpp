@@ -13,6 +13,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
 
 BOOST_AUTO_TEST_SUITE(lease_tables)
 
@@ -293,6 +294,45 @@ BOOST_FIXTURE_TEST_CASE(a_call_that_the_store_does_not_allow_spends_what_is_held
         BOOST_TEST(!table.settle(cancelled, false));
         BOOST_TEST((cancelled.ec == errc::closed));
     }
+}
+
+BOOST_FIXTURE_TEST_CASE(calls_that_are_not_allowed_are_no_demand, fixture) {
+    auto first = fake_operation{};
+    BOOST_TEST(!start(first));
+    end(first, 200);
+    clock_now += 1'000'000;
+    for (const auto& [q, how] :
+         {std::pair{cost(300), outcome::denied}, std::pair{cost(5'000), outcome::never}}) {
+        for (auto i = 0; i < 10; ++i) {
+            auto op = fake_operation{q};
+            BOOST_TEST(!start(op));
+            op.result.outcome = how;
+            op.result.remaining = 200;
+            table.note(op, clock_now);
+            BOOST_TEST(!table.settle(op, false));
+        }
+        auto op = fake_operation{};
+        BOOST_TEST(!start(op));
+        BOOST_TEST(op.lease.further_calls == 0U); // the only one within its length
+        end(op, 200);
+        clock_now += 1'000'000;
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_lease_of_another_call_lowers_what_is_left, fixture) {
+    demand(5);
+    auto asks = fake_operation{};
+    BOOST_TEST(!start(asks));
+    auto other = fake_operation{};
+    BOOST_TEST(!start(other));
+    BOOST_TEST(other.lease.further_calls == 0U);
+    end(asks, 700);
+    end(other, 699, asks.lease.granted); // the same batch: the store has made them after both
+    BOOST_TEST(counted().leases == 1U);
+    BOOST_TEST(held() == 5U);
+    auto op = fake_operation{};
+    BOOST_TEST(start(op));
+    BOOST_TEST(op.result.remaining == 698);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_block_that_the_store_reports_ends_the_lease, fixture) {

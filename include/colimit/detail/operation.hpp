@@ -68,7 +68,7 @@ struct lease_slot {
     std::uint64_t high = 0;
     std::uint32_t stamp = 0;         ///< of the entry, when the call was made
     std::uint32_t further_calls = 0; ///< which the store makes after it, to be spent later
-    std::int64_t granted = 0;        ///< of these
+    std::int64_t granted = 0;        ///< calls for a lease, perhaps another call's, after this one
     bool is_known = false;           ///< the key may have a lease
     bool is_asking = false;          ///< the entry waits for this call
 };

@@ -219,7 +219,8 @@ class script_batch final : public batch_of<script_call> {
     void append_fields(std::string& out);
 
     [[nodiscard]] bool decide(const entry& e, std::optional<std::string_view> value, answers& from);
-    void decide_lease(const script_call& c, core::key_state& state, answers& from) const;
+    void decide_lease(const script_call& c, std::uint32_t end, core::key_state& state,
+                      answers& from) const;
     [[nodiscard]] bool decide_ids(const entry& e, answers& from);
     [[nodiscard]] bool keep_value(std::size_t check, std::optional<std::string_view> value,
                                   answers& from);

@@ -82,11 +82,12 @@ bool script_batch::decide(const entry& e, std::optional<std::string_view> value,
     // Of identical calls, those for a lease are the last ones, so that they take nothing from the
     // others.
     const script_call* lease = nullptr;
+    auto i = e.first_call;
     const auto decide_last = [&](const script_call* before) {
         if (lease != nullptr && (before == nullptr || !is_repeated(*lease, *before)))
-            decide_lease(*std::exchange(lease, nullptr), state, from);
+            decide_lease(*std::exchange(lease, nullptr), i, state, from);
     };
-    for (auto i = e.first_call; i != no_entry; i = calls_[i].next) {
+    for (; i != no_entry; i = calls_[i].next) {
         auto& c = calls_[i];
         if (c.withdrawn)
             continue;
@@ -106,12 +107,17 @@ bool script_batch::decide(const entry& e, std::optional<std::string_view> value,
     return true;
 }
 
-/// Decides the calls that are made for a lease.
-void script_batch::decide_lease(const script_call& c, core::key_state& state, answers& from) const {
+/// Decides the calls that are made for a lease, after those of callers from `c` until `end`.
+void script_batch::decide_lease(const script_call& c, std::uint32_t end, core::key_state& state,
+                                answers& from) const {
     const auto served = core::allow_times(policy_->compiled, state, c.request, c.further);
     from.granted += served;
-    if (c.op != nullptr)
-        c.op->lease.granted = served;
+    for (const auto* one = &c;; one = &calls_[one->next]) {
+        if (one->op != nullptr)
+            one->op->lease.granted = served;
+        if (one->next == end)
+            return;
+    }
 }
 
 /// Decides ids, for which the facts are sufficient: a new id is granted.
