@@ -5,6 +5,7 @@
 
 #include "problems.hpp"
 
+#include <support/child_process.hpp>
 #include <support/live_limiter.hpp>
 #include <support/redis_cluster.hpp>
 #include <support/scripted_node.hpp>
@@ -50,11 +51,6 @@ void check_refused(const std::string& address, std::string_view right) {
     }
 }
 
-[[nodiscard]] std::uint16_t unused_port(asio::io_context& context) {
-    auto listener = asio::ip::tcp::acceptor{context, {asio::ip::address_v4::loopback(), 0}};
-    return listener.local_endpoint().port();
-}
-
 /// The code of a call, when it ends.
 [[nodiscard]] asio::awaitable<error_code> allow(limiter& l) {
     const auto [ec, d] = co_await l.allow("k", rules, asio::as_tuple(asio::deferred));
@@ -95,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_call_on_a_node_that_does_not_serve_its_key_names_the_righ
 
 BOOST_AUTO_TEST_CASE(a_node_that_announces_an_unreachable_address_is_named) {
     auto context = asio::io_context{1};
-    const auto nowhere = unused_port(context);
+    const auto nowhere = test::free_port();
     const auto node = test::scripted_node{
         context,
         {.map = [&] { return std::vector<test::slot_range>{{0, 16'383, nowhere}}; },
@@ -145,8 +141,7 @@ void check_found_after(int maps_before, std::function<std::vector<test::slot_ran
 
 /// Its slots may have moved to another one, which one of the next maps says.
 BOOST_AUTO_TEST_CASE(a_forbidden_node_is_soon_forgotten_if_another_one_serves_its_slots) {
-    auto context = asio::io_context{1};
-    const auto forbidden = unused_port(context);
+    const auto forbidden = test::free_port();
     for (const auto maps : {1, 3})
         check_found_after(
             maps, [&] { return std::vector<test::slot_range>{{0, 16'383, forbidden}}; }, forbidden);

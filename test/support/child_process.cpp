@@ -13,6 +13,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <random>
 #include <stdexcept>
 
 namespace colimit::test {
@@ -33,6 +34,19 @@ namespace {
         pointers.push_back(w.data());
     pointers.push_back(nullptr);
     return pointers;
+}
+
+[[nodiscard]] bool is_free_port(std::uint16_t port) {
+    const auto probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    auto where = sockaddr_in{};
+    where.sin_family = AF_INET;
+    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    where.sin_port = htons(port);
+    const auto is_free =
+        probe >= 0 && ::bind(probe, reinterpret_cast<sockaddr*>(&where), sizeof where) == 0;
+    if (probe >= 0)
+        ::close(probe);
+    return is_free;
 }
 
 } // namespace
@@ -81,19 +95,12 @@ void child_process::cont() {
 }
 
 std::uint16_t free_port() {
-    const auto probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    auto where = sockaddr_in{};
-    where.sin_family = AF_INET;
-    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    auto size = socklen_t{sizeof where};
-    auto* const generic = reinterpret_cast<sockaddr*>(&where);
-    const auto found = probe >= 0 && ::bind(probe, generic, size) == 0 &&
-                       ::getsockname(probe, generic, &size) == 0;
-    if (probe >= 0)
-        ::close(probe);
-    if (!found)
-        throw std::runtime_error{"no free port"};
-    return ntohs(where.sin_port);
+    static thread_local auto random = std::mt19937{std::random_device{}()};
+    auto any = std::uniform_int_distribution<int>{10'000, 32'000};
+    for (auto i = 0; i < 1'000; ++i)
+        if (const auto port = static_cast<std::uint16_t>(any(random)); is_free_port(port))
+            return port;
+    throw std::runtime_error{"no free port"};
 }
 
 } // namespace colimit::test

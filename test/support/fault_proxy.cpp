@@ -6,6 +6,7 @@
 
 #include <redis/connection/address.hpp>
 #include <redis/protocol/resp.hpp>
+#include <support/child_process.hpp>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
@@ -21,6 +22,7 @@
 #include <algorithm>
 #include <exception>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -301,12 +303,34 @@ struct fault_proxy::state : std::enable_shared_from_this<state> {
           server(endpoint_of(redis::parse_address(address))), each(std::move(f)), records(keep),
           acceptor(c), here(asio::ip::address_v4::loopback(), 0) {}
 
+    /// Chooses the port for all times.
+    void choose_port() {
+        for (auto left = 100; left > 0; --left) {
+            here.port(free_port());
+            if (listen() != asio::error::address_in_use)
+                return serve_all();
+            acceptor.close();
+        }
+        throw std::runtime_error{"no port is free for long enough"};
+    }
+
+    /// Listens on the same port again.
     void open() {
+        if (const auto ec = listen())
+            throw boost::system::system_error{ec, "port " + std::to_string(here.port())};
+        serve_all();
+    }
+
+    error_code listen() {
+        auto ec = error_code{};
         acceptor.open(here.protocol());
         acceptor.set_option(tcp::acceptor::reuse_address{true});
-        acceptor.bind(here);
-        acceptor.listen();
-        here = acceptor.local_endpoint();
+        if (!acceptor.bind(here, ec))
+            (void)acceptor.listen(tcp::acceptor::max_listen_connections, ec);
+        return ec;
+    }
+
+    void serve_all() {
         asio::co_spawn(
             context, [self = shared_from_this()] { return self->serve(); }, asio::detached);
     }
@@ -351,7 +375,7 @@ struct fault_proxy::state : std::enable_shared_from_this<state> {
 fault_proxy::fault_proxy(asio::io_context& context, const std::string& server, plan each,
                          bool records)
     : state_(std::make_shared<state>(context, server, std::move(each), records)) {
-    state_->open();
+    state_->choose_port();
 }
 
 fault_proxy::~fault_proxy() {

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Forming a cluster, and changing it. A node needs two ports, and keeps them when it is started
-// again; so they are outside of the range from which the system takes ports for connections.
+// Forming a cluster, and changing it.
 
 #include <support/redis_cluster.hpp>
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -27,29 +21,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t all_slots = 16'384;
-
-[[nodiscard]] bool is_free_port(std::uint16_t port) {
-    const auto probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    auto where = sockaddr_in{};
-    where.sin_family = AF_INET;
-    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    where.sin_port = htons(port);
-    const auto is_free =
-        probe >= 0 && ::bind(probe, reinterpret_cast<sockaddr*>(&where), sizeof where) == 0;
-    if (probe >= 0)
-        ::close(probe);
-    return is_free;
-}
-
-/// Random, since other programs do the same at the same time.
-[[nodiscard]] std::uint16_t free_cluster_port() {
-    static auto random = std::mt19937{std::random_device{}()};
-    auto any = std::uniform_int_distribution<int>{10'000, 32'000};
-    for (auto i = 0; i < 1'000; ++i)
-        if (const auto port = static_cast<std::uint16_t>(any(random)); is_free_port(port))
-            return port;
-    throw std::runtime_error{"no free port"};
-}
 
 void await(const std::function<std::string()>& missing) {
     const auto end = std::chrono::steady_clock::now() + 20s;
@@ -130,9 +101,9 @@ std::unique_ptr<redis_cluster::node> redis_cluster::start_node() const {
         auto made = std::make_unique<node>();
         if (wanted_.own_hosts)
             made->host = "127.0.0." + std::to_string(2 + nodes_.size());
-        made->port = free_cluster_port();
+        made->port = free_port();
         do
-            made->bus_port = free_cluster_port();
+            made->bus_port = free_port();
         while (made->bus_port == made->port);
         auto arguments = std::vector<std::string>{
             wanted_.tls ? "--tls-port" : "--port", std::to_string(made->port), "--cluster-enabled",
