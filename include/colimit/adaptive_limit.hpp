@@ -141,14 +141,15 @@ class adaptive_limit {
     /// A call that was admitted, or nothing. It holds its place until it is reported or destroyed,
     /// and may be destroyed after the limit. One object is confined to one thread at a time.
     ///
-    /// Destruction without a report counts as `succeeded`, unless an exception is unwinding the
-    /// stack: then as `ignored`. Empty permits ignore reports; a report makes a permit empty.
+    /// Destruction without a report counts as `succeeded`, unless an exception that was thrown
+    /// since the admission is unwinding the stack: then as `ignored`. Empty permits ignore reports;
+    /// a report makes a permit empty.
     class permit {
       public:
         permit() noexcept = default;
         ~permit();
         permit(permit&& other) noexcept = default;
-        /// First ends the call that this permit holds, as its destruction would.
+        /// Also ends the call that this permit held, as its destruction would.
         permit& operator=(permit&& other) noexcept;
         permit(const permit&) = delete;
         permit& operator=(const permit&) = delete;
@@ -176,6 +177,7 @@ class adaptive_limit {
         std::shared_ptr<detail::adaptive_state> state_;
         time_point start_{};
         std::int64_t in_flight_ = 0; ///< with this call, when it was admitted
+        int exceptions_ = 0;         ///< that were unwinding the stack then
     };
 
     /// @throws colimit::error with `errc::invalid_argument`: the option, its value and the allowed

@@ -72,12 +72,13 @@ adaptive_algorithm parse_adaptive_algorithm(std::string_view name) {
 
 adaptive_limit::permit::permit(std::shared_ptr<detail::adaptive_state> state, time_point start,
                                std::int64_t in_flight) noexcept
-    : state_(std::move(state)), start_(start), in_flight_(in_flight) {}
+    : state_(std::move(state)), start_(start), in_flight_(in_flight),
+      exceptions_(std::uncaught_exceptions()) {}
 
 adaptive_limit::permit::~permit() {
     if (!state_)
         return;
-    if (std::uncaught_exceptions() > 0)
+    if (std::uncaught_exceptions() > exceptions_)
         ignored();
     else
         succeeded();
@@ -88,6 +89,7 @@ adaptive_limit::permit& adaptive_limit::permit::operator=(permit&& other) noexce
     state_ = std::move(other.state_);
     start_ = other.start_;
     in_flight_ = other.in_flight_;
+    exceptions_ = other.exceptions_;
     return *this;
 }
 

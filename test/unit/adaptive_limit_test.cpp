@@ -138,6 +138,25 @@ BOOST_AUTO_TEST_CASE(destruction_is_a_success_unless_an_exception_unwinds_the_st
     BOOST_TEST(limit.limit() < 1'000'000);
 }
 
+BOOST_AUTO_TEST_CASE(a_call_within_a_destructor_is_a_success_even_if_an_exception_has_led_there) {
+    struct worker {
+        adaptive_limit& limit;
+        ~worker() { const auto work = limit.try_acquire(); }
+    };
+    auto options = pairs();
+    options.brpc.initial_limit = 1'000'000;
+    adaptive_limit limit{options};
+    {
+        const auto first = limit.try_acquire();
+    }
+    try {
+        const worker last{limit};
+        throw std::runtime_error{"a handler fails"};
+    } catch (const std::runtime_error&) {
+        BOOST_TEST(limit.limit() < 1'000'000); // the second success ended the window
+    }
+}
+
 BOOST_AUTO_TEST_CASE(no_time_breaks_the_limit) {
     constexpr auto least = time_point::min();
     constexpr auto most = time_point::max();
