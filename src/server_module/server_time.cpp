@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Reads the clock that servers read, too.
+// Reads the system clock, as servers do.
 
 #include <server_module/server_time.hpp>
 

@@ -36,10 +36,10 @@ class child_process {
     pid_t pid_ = -1;
 };
 
-/// A random port of 127.0.0.1 that nothing listens on. It stays free while a server is down or
-/// refuses connections: it is outside of the range from which the system takes ports for
-/// connections and for those who name none. Two programs may be given the same one: the one that
-/// then cannot listen on it asks again.
+/// Returns a random port of 127.0.0.1 that nothing listens on. The system does not give it away
+/// while a server is down or refuses connections, as it is below the range for connections and for
+/// listeners that name no port (32,768 and above on Linux). Another test may choose the same port:
+/// the one that then cannot listen on it asks again.
 [[nodiscard]] std::uint16_t free_port();
 
 } // namespace colimit::test

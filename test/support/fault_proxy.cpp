@@ -303,23 +303,19 @@ struct fault_proxy::state : std::enable_shared_from_this<state> {
           server(endpoint_of(redis::parse_address(address))), each(std::move(f)), records(keep),
           acceptor(c), here(asio::ip::address_v4::loopback(), 0) {}
 
-    /// Chooses the port for all times.
+    /// Listens on a port that stays the same when it listens again.
     void choose_port() {
         for (auto left = 100; left > 0; --left) {
             here.port(free_port());
-            if (listen() != asio::error::address_in_use)
-                return serve_all();
+            const auto ec = listen();
+            if (ec != asio::error::address_in_use)
+                return serve_unless(ec);
             acceptor.close();
         }
-        throw std::runtime_error{"no port is free for long enough"};
+        throw std::runtime_error{"every free port was taken before the proxy could listen on it"};
     }
 
-    /// Listens on the same port again.
-    void open() {
-        if (const auto ec = listen())
-            throw boost::system::system_error{ec, "port " + std::to_string(here.port())};
-        serve_all();
-    }
+    void open() { serve_unless(listen()); }
 
     error_code listen() {
         auto ec = error_code{};
@@ -330,7 +326,9 @@ struct fault_proxy::state : std::enable_shared_from_this<state> {
         return ec;
     }
 
-    void serve_all() {
+    void serve_unless(const error_code& ec) {
+        if (ec)
+            throw boost::system::system_error{ec, "port " + std::to_string(here.port())};
         asio::co_spawn(
             context, [self = shared_from_this()] { return self->serve(); }, asio::detached);
     }
