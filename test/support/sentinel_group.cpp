@@ -158,8 +158,15 @@ std::size_t sentinel_group::named_by(std::size_t sentinel) const {
     throw std::runtime_error{"a Sentinel names none of the servers"};
 }
 
+bool sentinel_group::is_failing_over(std::size_t sentinel) const {
+    const auto master = sentinels_.at(sentinel)->connect()({"SENTINEL", "MASTER", "mymaster"});
+    return field(master, "flags").find("failover_in_progress") != std::string::npos;
+}
+
 bool sentinel_group::is_healthy() const {
     for (std::size_t i = 0; i < sentinels_.size(); ++i) {
+        if (named_by(i) != named_by(0))
+            return false;
         auto look = sentinels_[i]->connect();
         const auto master = look({"SENTINEL", "MASTER", "mymaster"});
         if (field(master, "flags") != "master" ||

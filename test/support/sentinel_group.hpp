@@ -92,6 +92,8 @@ class sentinel_group {
 
     /// The number of the server that this Sentinel names as the master.
     [[nodiscard]] std::size_t named_by(std::size_t sentinel) const;
+    /// Whether this Sentinel is making a failover.
+    [[nodiscard]] bool is_failing_over(std::size_t sentinel) const;
     /// Waits until the servers that run are a master with all others as its replicas, which all
     /// Sentinels know: so that the next failover can be made.
     void await_health();
