@@ -20,7 +20,8 @@ namespace colimit::test {
 inline boost::asio::awaitable<void> fail_over(sentinel_group& group, std::size_t watcher) {
     const auto before = group.named_by(watcher);
     for (;;) {
-        const auto may_order = !group.is_failing_over(watcher); // asked before the name, which changes first
+        // Asked before the name, which changes while the failover is still under way.
+        const auto may_order = !group.is_failing_over(watcher);
         if (group.named_by(watcher) != before)
             co_return;
         if (may_order)
