@@ -4,7 +4,6 @@
 
 #include <faults/conversation.hpp>
 
-#include <support/fault_proxy.hpp>
 #include <support/usual_tags.hpp>
 
 #include <chrono>
@@ -60,21 +59,21 @@ std::string key_of(const asked_call& c, std::string_view name, int number) {
     }
 }
 
-conversation allow_conversation() {
+conversation allow_conversation(std::size_t handshake) {
     return {.name = "allow",
-            .connections = {{.handshake = script_handshake}},
-            .calls = {{"aaa", &bucket_policy(), 11, {{0, script_handshake}}},
-                      {"bbcc", &bucket_policy(), 100, {{0, script_handshake}}},
-                      {"ddddee", &bucket_policy(), 3'000, {{0, script_handshake}}},
-                      {"log", &log_policy(), 3, {{0, script_handshake + 1}}}}};
+            .connections = {{.handshake = handshake}},
+            .calls = {{"aaa", &bucket_policy(), 11, {{0, handshake}}},
+                      {"bbcc", &bucket_policy(), 100, {{0, handshake}}},
+                      {"ddddee", &bucket_policy(), 3'000, {{0, handshake}}},
+                      {"log", &log_policy(), 3, {{0, handshake + 1}}}}};
 }
 
-conversation seen_conversation() {
-    return {.name = "seen",
-            .connections = {{.handshake = script_handshake}},
-            .calls = {{"aaa", nullptr, 0, {{0, script_handshake}}},
-                      {"bbcc", nullptr, 0, {{0, script_handshake}}}},
-            .seen = true};
+conversation seen_conversation(std::size_t handshake) {
+    return {
+        .name = "seen",
+        .connections = {{.handshake = handshake}},
+        .calls = {{"aaa", nullptr, 0, {{0, handshake}}}, {"bbcc", nullptr, 0, {{0, handshake}}}},
+        .seen = true};
 }
 
 conversation transaction_conversation() {

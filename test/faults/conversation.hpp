@@ -75,8 +75,9 @@ struct conversation {
 /// A key of a trial. One flipped bit never makes it another trial's or another call's key.
 [[nodiscard]] std::string key_of(const asked_call& c, std::string_view name, int number);
 
-[[nodiscard]] conversation allow_conversation();
-[[nodiscard]] conversation seen_conversation();
+/// @param handshake the number of its messages each way
+[[nodiscard]] conversation allow_conversation(std::size_t handshake);
+[[nodiscard]] conversation seen_conversation(std::size_t handshake);
 [[nodiscard]] conversation transaction_conversation();
 
 } // namespace colimit::test

@@ -199,13 +199,14 @@ BOOST_AUTO_TEST_CASE(a_window_ends_by_itself_and_its_key_with_it) {
     auto s = scriptless{};
     auto l = s.open();
     for (auto i = 0; i < 4; ++i) {
-        BOOST_TEST(allow(l, "k", brief, {.cost = 2}).allowed());
-        const auto begin = std::chrono::steady_clock::now();
-        const auto no = allow(l, "k", brief);
-        if (!no.allowed()) { // or a busy machine needed 50 ms
-            BOOST_TEST((no.retry_after <= 51ms));
-            std::this_thread::sleep_until(begin + no.retry_after);
+        // The window that the previous round has used up may have ended by itself.
+        auto d = allow(l, "k", brief, {.cost = 2});
+        if (!d.allowed()) {
+            BOOST_TEST((d.retry_after <= 51ms));
+            std::this_thread::sleep_for(d.retry_after);
+            d = allow(l, "k", brief, {.cost = 2});
         }
+        BOOST_TEST(d.allowed());
         check_keys(s.look);
     }
     run_until(l.context, [&] { return s.look.dbsize() == 0; });
