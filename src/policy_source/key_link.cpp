@@ -184,11 +184,20 @@ std::string key_link::silence() const {
 /// A redirection is not an answer: nodes that only redirect are reported like silent ones.
 void key_link::follow(const redis::redirection& moved) {
     const auto now = connection_.now();
-    if (now < moved_at_ + redirection_pause)
+    if (!may_connect_to(moved.target) || now < moved_at_ + redirection_pause)
         return nodes_->request();
     moved_at_ = now;
     nodes_->apply_moved(moved.slot, moved.target);
     follow_map();
+}
+
+/// Returns whether it may connect to a node; reports it if not.
+bool key_link::may_connect_to(const redis::host_port& node) {
+    if (!may_connect_ || may_connect_(node.host, node.port))
+        return true;
+    problems_.note_own(errc::unavailable, phase::resolve, "config::may_connect does not allow node",
+                       to_string(node));
+    return false;
 }
 
 /// Connects to the node that serves the key.
@@ -198,11 +207,8 @@ void key_link::follow_map() {
         return nodes_->request();
     if (node_ == *owner)
         return;
-    if (may_connect_ && !may_connect_(owner->host, owner->port)) {
-        problems_.note_own(errc::unavailable, phase::resolve,
-                           "config::may_connect does not allow node", to_string(*owner));
+    if (!may_connect_to(*owner))
         return nodes_->request();
-    }
     node_problems_.set_server(*owner);
     connection_.move_to(where_.at(*owner));
     node_ = *owner;

@@ -73,6 +73,7 @@ class key_link final : private redis::connection_owner,
     void make_finders(const config& settings);
     void take(redis::document_requests::answer answer);
     void follow(const redis::redirection& moved);
+    [[nodiscard]] bool may_connect_to(const redis::host_port& node);
     void follow_map();
     void await_node(errc why);
     void look_elsewhere();

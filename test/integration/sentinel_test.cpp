@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_dead_sentinel_hides_no_problem_of_the_master) {
     g.watcher(0).kill();
     auto seen = std::vector<event>{};
     auto l = live{g.address(), [&](config& c) {
-                      c.timeout = 100ms;
+                      c.timeout = 1s;
                       c.reconnect_delay_max = 10ms;
                       c.on_failure = failure_mode::allow;
                       c.on_event = [&](const event& e) { seen.push_back(e); };
