@@ -104,6 +104,8 @@ decision local_limiter::charge_members(std::string_view key, const policy& p,
     const auto& data = *detail::access::data(p);
     auto request = detail::make_request(detail::verb::charge, options);
     request.has_member = true;
+    if (request.has_id)
+        throw error{errc::invalid_argument, detail::text_of(detail::fault::request_members)};
     for (const auto member : members) {
         request.member = member;
         detail::check_request(request, data.compiled);

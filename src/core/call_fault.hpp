@@ -26,6 +26,17 @@ enum class fault : std::uint8_t {
     member_missing,
     member_size,
     time,
+    // request ids
+    request_size,
+    request_verb,
+    request_checks,
+    request_members,
+    request_bare_keys,
+    other_verb, ///< the id was used for another call, as are the next four
+    other_cost,
+    other_at_least,
+    other_member,
+    other_policy,
     // count_distinct
     count_policy,
     count_rule,
@@ -41,6 +52,7 @@ enum class fault : std::uint8_t {
     // execution_mode::multi
     multi_verb,
     multi_together,
+    multi_request,
     multi_rule,   ///< a fault of a rule; this and the next four are errc::invalid_policy
     multi_period, ///< a fault of a rule
     multi_cooldown,
