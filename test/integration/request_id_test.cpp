@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <support/fault_proxy.hpp>
+#include <support/function_library.hpp>
 #include <support/live_limiter.hpp>
 
 #include <algorithm>
@@ -290,6 +291,69 @@ BOOST_AUTO_TEST_CASE(a_full_server_refuses_calls_before_they_charge_and_knows_th
         });
         BOOST_TEST(records_of(look) == 1);
     }
+}
+
+BOOST_AUTO_TEST_CASE(functions_decide_them_also_on_a_full_server) {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    test::load_function_library(look);
+    auto l = live{server.address(), [](config& c) { c.mode = execution_mode::function; }};
+    for (const auto& p : of_every_form)
+        l.run([&]() -> asio::awaitable<void> {
+            const auto first = co_await l.limiter.allow("k", p, {.member = "m", .request = "1"});
+            look.must({"CONFIG", "SET", "maxmemory", "1"});
+            const auto again = co_await l.limiter.allow("k", p, {.member = "m", .request = "1"});
+            BOOST_TEST((first == again));
+            const auto [ec, d] = co_await l.allow("k", p, {.member = "n", .request = "2"});
+            BOOST_TEST((ec == errc::server_error), ec.message());
+            look.must({"CONFIG", "SET", "maxmemory", "0"});
+            const auto now = co_await l.limiter.peek("k", p, {.cost = 0});
+            BOOST_TEST(now.remaining == 99);
+        });
+    BOOST_TEST(records_of(look) == std::size(of_every_form));
+}
+
+BOOST_AUTO_TEST_CASE(the_deny_cache_does_not_answer_them) {
+    auto server = test::redis_server{};
+    auto l = live{server.address(), [](config& c) { c.deny_cache_max_age = 1h; }};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto first = co_await l.limiter.allow("k", rules, {.cost = 100, .request = "1"});
+        BOOST_TEST(first.allowed());
+        (void)co_await l.limiter.allow("k", rules, {.cost = 100});
+        const auto cached = co_await l.limiter.allow("k", rules, {.cost = 100});
+        BOOST_TEST((cached.source == decision_source::deny_cache));
+        const auto again = co_await l.limiter.allow("k", rules, {.cost = 100, .request = "1"});
+        BOOST_TEST((first == again));
+        // A denial that is known has nothing to say about later calls.
+        const auto denied = co_await l.limiter.allow("l", rules, {.cost = 101, .request = "1"});
+        BOOST_TEST(!denied.allowed());
+        const auto taken = co_await l.limiter.allow("l", rules, {.cost = 60});
+        BOOST_TEST(taken.allowed());
+        const auto small = co_await l.limiter.allow("l", rules, {.cost = 60, .request = "2"});
+        BOOST_TEST(!small.allowed());
+        (void)co_await l.limiter.reset("l", rules);
+        (void)co_await l.limiter.allow("l", rules, {.cost = 60, .request = "2"});
+        const auto fresh = co_await l.limiter.allow("l", rules, {.cost = 60});
+        BOOST_TEST(fresh.allowed());
+    });
+}
+
+BOOST_AUTO_TEST_CASE(leases_neither_decide_them_nor_count_them) {
+    auto server = test::redis_server{};
+    auto l = live{server.address()};
+    const auto leased = policy{"leased", fixed_window(1'000'000, 24h)}.with_leases(10min);
+    l.run([&]() -> asio::awaitable<void> {
+        for (auto i = 0; i < 100; ++i)
+            (void)co_await l.limiter.allow("k", leased);
+        const auto by_lease = co_await l.limiter.allow("k", leased);
+        BOOST_TEST((by_lease.source == decision_source::lease));
+        for (auto i = 0; i < 100; ++i) {
+            const auto id = std::to_string(i);
+            const auto d = co_await l.limiter.allow("l", leased, {.request = id});
+            BOOST_TEST((d.source == decision_source::store));
+            BOOST_TEST(d.rules[0].balance == d.rules[0].limit - 1 - i);
+        }
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_record_ends_after_request_ttl) {
