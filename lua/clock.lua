@@ -11,7 +11,11 @@ else
 end
 local now_ms = floor(now / 1000)
 local now_text = text_of('%d', now)
-local least_ttl = tonumber(ARGV[4])
+local least_ttl, record_ttl = tonumber(ARGV[4]) -- the second one only if the calls have ids
+if not least_ttl then
+    least_ttl, record_ttl = ARGV[4]:match('^(%d+) (%d+)$')
+    least_ttl = tonumber(least_ttl)
+end
 
 -- Returns how to set the TTL of a key to `us` microseconds and a second: the option, its argument,
 -- and the time before which the key does not expire. An absolute time needs no allowance for the

@@ -24,7 +24,7 @@ void append_record(std::string& out, const request_record& r) {
     detail::append_number(out, r.digests.policy);
     detail::append_number(out, r.digests.member);
     detail::append_double(out, r.now);
-    out.append(r.facts).append(r.value.value_or(""));
+    out.append(r.value.value_or("")).append(r.facts);
 }
 
 std::optional<request_record> decode_record(std::string_view bytes, std::uint64_t policy,
@@ -46,9 +46,10 @@ std::optional<request_record> decode_record(std::string_view bytes, std::uint64_
     bytes.remove_prefix(record_head_bytes);
     if (bytes.size() < fact_bytes || (found == 0 && bytes.size() != fact_bytes))
         return std::nullopt;
-    r.facts = bytes.substr(0, fact_bytes);
+    const auto value_bytes = bytes.size() - fact_bytes;
     if (found != 0)
-        r.value = bytes.substr(fact_bytes);
+        r.value = bytes.substr(0, value_bytes);
+    r.facts = bytes.substr(value_bytes);
     return r;
 }
 

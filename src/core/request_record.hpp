@@ -5,10 +5,9 @@
 // computed again.
 //
 //   record  'r' verb:u8 found:u8 cost:f64 at_least:f64 policy:u64 member:u64 now:f64, then the
-//   facts
-//           that the reply had for the call (redis/script/wire.hpp), then the key's value as it was
-//           before the call (core/state_encoding.hpp); found is 0 and the value empty if there was
-//           none
+//           key's value as it was before the call (core/state_encoding.hpp), then the facts that
+//           the reply had for the call (redis/script/wire.hpp); found is 0 and the value empty if
+//           there was none
 //
 // `policy` and `member` are digests. All numbers are little-endian.
 
@@ -39,9 +38,9 @@ struct request_record {
     std::int64_t cost = 0;
     std::int64_t at_least = 0;
     call_digests digests{};
-    std::int64_t now = 0; ///< the time of the decision
-    std::string_view facts{};
+    std::int64_t now = 0;                    ///< the time of the decision
     std::optional<std::string_view> value{}; ///< of the key, before the call
+    std::string_view facts{};
 };
 
 inline constexpr std::size_t record_head_bytes = 43;

@@ -36,8 +36,8 @@ const auto usual = request_record{.verb = detail::verb::charge,
                                   .at_least = 2,
                                   .digests = {.policy = 5, .member = 6},
                                   .now = 1'700'000'000'000'000,
-                                  .facts = facts,
-                                  .value = "value"};
+                                  .value = "value",
+                                  .facts = facts};
 
 } // namespace
 
