@@ -30,7 +30,8 @@ enum class errc {
     /// `config::max_in_flight` calls, or `config::max_waiting` calls of `wait`, are incomplete.
     /// Nothing was charged.
     too_many_in_flight,
-    /// The server refused the command: out of memory, not enough replicas. Nothing was charged.
+    /// The server refused the command: out of memory, not enough replicas; or the store in this
+    /// process has no room to remember one more call with an id. Nothing was charged.
     server_error,
     /// The server is not a Redis server or uses another protocol: an HTTP server, a TLS server at a
     /// `redis://` address, or a plain one at `rediss://`; or it is a Sentinel and the address that

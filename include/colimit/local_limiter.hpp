@@ -69,8 +69,11 @@ class local_limiter {
   public:
     static constexpr std::size_t default_states = 1'048'576;
 
-    /// @param states 1 to 1,073,741,824. @throws colimit::error with `errc::invalid_config`
-    explicit local_limiter(std::size_t states = default_states);
+    /// @param states 1 to 1,073,741,824
+    /// @param request_ttl as `config::request_ttl`
+    /// @throws colimit::error with `errc::invalid_config`
+    explicit local_limiter(std::size_t states = default_states,
+                           std::chrono::milliseconds request_ttl = std::chrono::minutes{5});
     ~local_limiter();
     local_limiter(local_limiter&&) noexcept;
     local_limiter& operator=(local_limiter&&) noexcept;

@@ -60,6 +60,8 @@ constexpr fault_text texts[] = {
     {fault::other_member, "request: the id was used for another member", used_id_expects},
     {fault::other_policy, "request: the id was used for another version of the policy",
      used_id_expects},
+    {fault::request_room, "request: no room to remember one more id",
+     "fewer ids within request_ttl, or a store of more states"},
     {fault::count_policy, "policy: nothing to count", "a policy with a distinct rule"},
     {fault::count_rule, "rule: not a distinct rule of the policy",
      "the name of a distinct rule, or none for the first one"},
@@ -117,11 +119,6 @@ static_assert(std::ranges::all_of(texts,
     return out;
 }
 
-[[nodiscard]] constexpr errc code_of(fault f) noexcept {
-    return f >= fault::multi_rule && f <= fault::multi_packed ? errc::invalid_policy
-                                                              : errc::invalid_argument;
-}
-
 class fault_category final : public code_category {
   public:
     constexpr fault_category() noexcept = default;
@@ -162,6 +159,13 @@ using all_rules = std::make_index_sequence<limits::max_rules_per_policy * kind_c
 using all_algorithms = std::make_index_sequence<limits::max_rules_per_policy * algorithm_count>;
 
 } // namespace
+
+errc code_of(fault f) noexcept {
+    if (f == fault::request_room)
+        return errc::server_error;
+    return f >= fault::multi_rule && f <= fault::multi_packed ? errc::invalid_policy
+                                                              : errc::invalid_argument;
+}
 
 error_code error_of(fault f, faulty_rule which) noexcept {
     BOOST_ASSERT(f != fault::none && which.index < limits::max_rules_per_policy);
