@@ -11,10 +11,11 @@ else
 end
 local now_ms = floor(now / 1000)
 local now_text = text_of('%d', now)
-local least_ttl, record_ttl = tonumber(ARGV[4]) -- the second one only if the calls have ids
+-- If the calls have ids, `requests` has the TTL of their records; it is nil elsewhere.
+local least_ttl, requests = tonumber(ARGV[4])
 if not least_ttl then
-    least_ttl, record_ttl = ARGV[4]:match('^(%d+) (%d+)$')
-    least_ttl = tonumber(least_ttl)
+    least_ttl, requests = ARGV[4]:match('^(%d+) (%d+)$')
+    least_ttl, requests = tonumber(least_ttl), {ttl = requests}
 end
 
 -- Returns how to set the TTL of a key to `us` microseconds and a second: the option, its argument,

@@ -143,7 +143,7 @@ local function make_calls(instead)
             use(groups[group])
         end
         if #sketched > 0 then member, at = unpack_bytes('<I2c0', entries, at) end
-        if record_ttl then digests, at = unpack_bytes('c16', entries, at) end
+        if requests then digests, at = unpack_bytes('c16', entries, at) end
         local k = place + 2 - first
         calls.turn_to(k)
         calls.make(k, times, instead or verb, cost, at_least, member, digests)

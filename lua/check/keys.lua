@@ -4,13 +4,13 @@
 local FIELDS = 6 -- arguments before the fields of packed keys
 local all_or_nothing = ARGV[6] ~= nil and not packed
 local base, first = 0, 1
-local keys = #KEYS / (1 + (has_log and 1 or 0) + #sketched + (record_ttl and 1 or 0))
+local keys = #KEYS / (1 + (has_log and 1 or 0) + #sketched + (requests and 1 or 0))
 local values = {}
 if packed then
     keys = #ARGV - FIELDS
 elseif all_or_nothing then
     keys = unpack_bytes('<I2', ARGV[6])
-elseif not record_ttl then
+elseif not requests then
     values = redis.call('MGET', unpack(KEYS, 1, keys))
 end
 local all_keys = keys -- of all policies
@@ -62,13 +62,10 @@ end
 -- If the policy is packed, its shards; shards.write writes all states and returns the values found.
 local shards
 
--- If the calls have ids, their records; requests.undo deletes the one of a call that has failed.
-local requests
-
 local function reply()
     local found = packed and shards.write() or values
     for k = 1, requests and statuses and keys or 0 do
-        if statuses[k] ~= '.' then requests.undo(k) end
+        if statuses[k] ~= '.' then requests.undo(k) end -- deletes the record of a failed call
     end
     local header = ARGV[2] .. ' ' .. stamp .. ' ' .. granted .. ' '
         .. (statuses and table.concat(statuses) or '-')

@@ -45,7 +45,6 @@ local STEPS = 4503599627370496 -- `num` of a stepped bucket is this and its peri
 local HEAD, FIXED, SLOT = 8, 20, 36 -- bytes of a value: its head, a slot's first part, all of it
 local BRIEF = SLOT - FIXED
 local LONGEST = HEAD + 10 * SLOT
-local RECORD_HEAD = 43
 local BLOCK_TAG, CENTURY = 3993778410, 36525 * 86400 * SECOND
 -- A bucket's state is extended by each use, so its key gets almost twice the TTL it needs: most
 -- writes then need not set the TTL again.

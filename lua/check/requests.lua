@@ -1,7 +1,8 @@
 -- Calls with ids. A call's record is read right before the call, and written before its state: so a
 -- record that cannot be written charges nothing, and if the state cannot be written, the record is
 -- deleted. All keys are those of one policy, from KEYS[1] on.
-if record_ttl then
+if requests then
+    local RECORD_HEAD = 43
     local LONGEST_RECORD = RECORD_HEAD + 32 * 8 + LONGEST
     local MARK = 114 -- 'r'
     local written = {} -- per key, the record that this batch has written
@@ -13,13 +14,11 @@ if record_ttl then
     local function name_of(k) return KEYS[#KEYS - keys + k] end
 
     local function write_record(k, bytes, option)
-        return guarded('SET', name_of(k), bytes, 'PX', record_ttl, option)
+        return guarded('SET', name_of(k), bytes, 'PX', requests.ttl, option)
     end
 
-    local own = {}
-
     -- Reads the record and the value of a call's key.
-    function own.read(k)
+    function requests.read(k)
         local found
         if packed then
             found = guarded('MGET', name_of(k))
@@ -42,7 +41,7 @@ if record_ttl then
         if find_oom() then note(k, 'e', oom) end
     end
 
-    function own.write(k, verb, cost, at_least, digests)
+    function requests.write(k, verb, cost, at_least, digests)
         local value = values[k]
         local bytes = pack('<BBBddc16d', MARK, verb, value and 1 or 0, cost, at_least, digests, now)
             .. (value or '')
@@ -57,12 +56,12 @@ if record_ttl then
     end
 
     -- Adds what logs and sketches have reported for the call.
-    function own.add_facts(k, facts)
+    function requests.add_facts(k, facts)
         local done = write_record(k, written[k] .. facts, 'XX')
         if done.err then note(k, 'e', done.err) end
     end
 
-    function own.undo(k)
+    function requests.undo(k)
         if written[k] then
             guarded('DEL', name_of(k))
             written[k] = nil
@@ -70,14 +69,12 @@ if record_ttl then
     end
 
     -- Ends a call.
-    function own.finish(k, is_well)
-        if not is_well then return own.undo(k) end
+    function requests.finish(k, is_well)
+        if not is_well then return requests.undo(k) end
         if not packed or shards.written[k] == nil then return end
         local field = ARGV[FIELDS + k]
         local before = writer_of[field]
         if before then shards.written[before] = nil end
         writer_of[field], left_by[field] = k, shards.written[k]
     end
-
-    requests = own
 end

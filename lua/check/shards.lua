@@ -213,8 +213,8 @@ if packed then
             local found, any = {}, next(written)
             for r, shard in ipairs(all) do
                 if any then write_shard(shard) end
-                for k = shard.first, (statuses or record_ttl) and shard.last or 0 do
-                    if record_ttl or statuses[k] == 'e' then
+                for k = shard.first, (statuses or requests) and shard.last or 0 do
+                    if requests or statuses[k] == 'e' then
                         shard.found[k - shard.first + 2] = values[k]
                     end
                 end
