@@ -24,7 +24,8 @@ enum class errc {
     /// The deadline passed before the request left this process. Nothing was charged.
     deadline_exceeded,
     /// The request may have reached the server, and no reply came. The quota may or may not have
-    /// been charged; the request is never sent again.
+    /// been charged. The request is not sent again, except that of a call with an id, which ends so
+    /// only at its deadline: then the same call can be made again.
     outcome_unknown,
     /// `config::max_in_flight` calls, or `config::max_waiting` calls of `wait`, are incomplete.
     /// Nothing was charged.

@@ -38,7 +38,7 @@ namespace colimit {
 ///
 /// @par Charges Each verb documents when it charges quota. A denied or failed call charges none,
 /// with one exception: `errc::outcome_unknown`, where the server may have charged and its reply was
-/// lost.
+/// lost. With `check_options::request` the same call can be made again then, and is charged once.
 ///
 /// @par Lifetimes Key and policy must live until the call is initiated, no longer. With the default
 /// token a call is initiated when it is awaited. The limiter must not outlive its context, like any
