@@ -24,8 +24,8 @@ enum class errc {
     /// The deadline passed before the request left this process. Nothing was charged.
     deadline_exceeded,
     /// The request may have reached the server, and no reply came. The quota may or may not have
-    /// been charged. The request is not sent again, except that of a call with an id, which ends so
-    /// only at its deadline: then the same call can be made again.
+    /// been charged; the request is never sent again, unless the call has an id: then it was sent
+    /// again until the deadline, and may be made again with the same id.
     outcome_unknown,
     /// `config::max_in_flight` calls, or `config::max_waiting` calls of `wait`, are incomplete.
     /// Nothing was charged.

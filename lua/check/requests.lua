@@ -1,7 +1,7 @@
 -- Calls with ids. A call's record is read right before the call, and written before its state: so a
 -- record that cannot be written charges nothing, and if the state cannot be written, the record is
 -- deleted. All keys are those of one policy, from KEYS[1] on.
-local function make_requests()
+if record_ttl then
     local LONGEST_RECORD = RECORD_HEAD + 32 * 8 + LONGEST
     local MARK = 114 -- 'r'
     local written = {} -- per key, the record that this batch has written
@@ -79,6 +79,5 @@ local function make_requests()
         writer_of[field], left_by[field] = k, shards.written[k]
     end
 
-    return own
+    requests = own
 end
-if record_ttl then requests = make_requests() end

@@ -69,6 +69,13 @@ conversation allow_conversation() {
                       {"log", &log_policy(), 3, {{0, script_handshake + 1}}}}};
 }
 
+conversation id_conversation() {
+    auto made = allow_conversation();
+    made.name = "ids";
+    made.has_ids = true;
+    return made;
+}
+
 conversation seen_conversation() {
     return {.name = "seen",
             .connections = {{.handshake = script_handshake}},

@@ -31,6 +31,10 @@ BOOST_AUTO_TEST_CASE(
     cut(test::allow_conversation(), 0);
 }
 
+BOOST_AUTO_TEST_CASE(calls_with_ids_cut_anywhere_are_answered_on_another_connection) {
+    cut(test::id_conversation(), test::script_handshake);
+}
+
 BOOST_AUTO_TEST_CASE(ids_that_are_asked_of_a_filter_cut_anywhere_end_as_the_table_says) {
     cut(test::seen_conversation(), test::script_handshake);
 }
