@@ -106,7 +106,12 @@ BOOST_DATA_TEST_CASE(a_call_with_an_id_is_made_once, every_store()) {
 /// The reference gets each call once, and knows no ids.
 BOOST_DATA_TEST_CASE(histories_with_ids_are_those_without_repetitions, every_store()) {
     auto d = rng{7};
-    const auto policies = every_policy();
+    auto policies = every_policy();
+    if (sample == store_kind::packed) // in which no debt is above the limit
+        for (auto& p : policies)
+            if (const auto& rules = detail::access::data(p)->compiled;
+                !rules.has_log && !rules.has_distinct)
+                p = p.with_storage(storage::shared_hash);
     for (auto round = 0; round < 10; ++round) {
         auto s = open_store(sample);
         auto reference = open_store(store_kind::local);
@@ -117,9 +122,8 @@ BOOST_DATA_TEST_CASE(histories_with_ids_are_those_without_repetitions, every_sto
             static constexpr asked_verb all_verbs[] = {asked_verb::allow, asked_verb::allow,
                                                        asked_verb::allow, asked_verb::charge,
                                                        asked_verb::refund};
-            // Packed states and their policies have no debt above the limit.
             const auto& p = policies[d.below(policies.size())];
-            now += d.percent(50) ? d.between(0, 10 * second) : 0;
+            now += d.percent(50) ? d.between(0, 3 * second) : 0; // less than the TTL in all
             const auto key = std::to_string(d.below(2));
             const auto id = std::to_string(d.below(15));
             const auto name = std::string{p.name()} + '/' + key + '/' + id;
@@ -154,11 +158,14 @@ BOOST_DATA_TEST_CASE(an_id_is_refused_for_another_call, every_store()) {
         const auto got = s->ask(
             v, "k", p,
             {.cost = cost, .at_least = at_least, .member = member, .request = "id", .now = at(0)});
+        BOOST_TEST((!got.ec || got.ec == errc::invalid_argument));
         return got.ec ? got.ec.message() : ""s;
     };
-    const auto refusal = [](const std::string& of) {
-        return "request: the id was used for another " + of +
-               " (expected the arguments of that call, or a new id)";
+    // The text of an exception is not in its code.
+    const auto refusal = [is_local = sample == store_kind::local](const std::string& of) {
+        return is_local ? make_error_code(errc::invalid_argument).message()
+                        : "request: the id was used for another " + of +
+                              " (expected the arguments of that call, or a new id)";
     };
     BOOST_TEST(ask(asked_verb::allow, five, 2, 2).empty());
     BOOST_TEST(ask(asked_verb::charge, five, 2, 2) == refusal("verb"));
