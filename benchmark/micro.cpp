@@ -33,6 +33,7 @@
 #include <cstdlib>
 #include <deque>
 #include <string>
+#include <string_view>
 
 namespace colimit::benchmark {
 namespace {
@@ -242,6 +243,29 @@ BENCHMARK_CAPTURE(store_answer, thousand_keys, bottomless(), 1'000)->Apply(with_
 BENCHMARK_CAPTURE(store_answer, million_keys, bottomless(), 1'000'000)->Apply(with_repetitions);
 /// The kinds whose state is more than numbers are measured in a store, with few keys.
 BENCHMARK_CAPTURE(store_answer, sliding_log, sliding_log(100, hour), 10)->Apply(with_repetitions);
+
+/// Measures calls with ids, of which 100,000 are remembered at a time, or are known.
+void store_answer_with_id(State& state, std::int64_t us_per_call) {
+    auto store = memory::store{1'048'576, std::chrono::seconds{1}};
+    auto keys = random_key{1'000, 1};
+    auto ids = random_key{9'000'000, 2};
+    const auto p = bottomless();
+    const auto& data = *detail::access::data(p);
+    auto request = core::call_request{.now = now, .has_id = true};
+    auto answer = decision{};
+    auto number = std::uint32_t{0};
+    const auto counted = tally{state};
+    while (state.KeepRunning()) {
+        request.now += us_per_call;
+        request.id = ids.text_of(us_per_call == 0 ? 0 : number++ % 8'000'000);
+        const auto key = us_per_call == 0 ? std::string_view{"key"} : keys.next();
+        if (store.decide_once(data.digest(key), data, request, answer) != detail::fault::none)
+            return state.SkipWithError("a call was refused");
+        DoNotOptimize(answer);
+    }
+}
+BENCHMARK_CAPTURE(store_answer_with_id, known, 0)->Apply(with_repetitions);
+BENCHMARK_CAPTURE(store_answer_with_id, unknown, 10)->Apply(with_repetitions);
 
 /// Measures calls of a limiter in process, from the verb to the handler, per call.
 void limiter_call(State& state, const config& settings) {

@@ -20,6 +20,7 @@ measurement reference(const conditions& c);
 measurement redis_uniform(const conditions& c);
 measurement redis_function(const conditions& c);
 measurement redis_packed(const conditions& c);
+measurement redis_ids(const conditions& c);
 measurement redis_zipf(const conditions& c);
 measurement redis_hot_key(const conditions& c);
 measurement redis_flood(const conditions& c);
@@ -82,6 +83,7 @@ inline constexpr auto scenarios = std::to_array<scenario>({
     {"redis_uniform", redis_uniform, "reference"},
     {"redis_function", redis_function, "redis_uniform"},
     {"redis_packed", redis_packed, "reference"},
+    {"redis_ids", redis_ids, "reference"},
     {"redis_zipf", redis_zipf, "reference"},
     {"redis_hot_key", redis_hot_key, "reference"},
     {"redis_flood", redis_flood, "reference"},

@@ -11,7 +11,12 @@ else
 end
 local now_ms = floor(now / 1000)
 local now_text = text_of('%d', now)
-local least_ttl = tonumber(ARGV[4])
+-- If the calls have ids, `requests` has the TTL of their records; it is nil elsewhere.
+local least_ttl, requests = tonumber(ARGV[4])
+if not least_ttl then
+    least_ttl, requests = ARGV[4]:match('^(%d+) (%d+)$')
+    least_ttl, requests = tonumber(least_ttl), {ttl = requests}
+end
 
 -- Returns how to set the TTL of a key to `us` microseconds and a second: the option, its argument,
 -- and the time before which the key does not expire. An absolute time needs no allowance for the

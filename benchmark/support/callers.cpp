@@ -25,12 +25,16 @@ callers::callers(const closed_loop& loop, std::uint64_t first_seed)
 
 asio::awaitable<void> callers::call_again_and_again(std::uint64_t seed) {
     auto keys = drawn_ ? random_key{*drawn_} : random_key{loop_.keys, seed};
+    auto ids = random_key{9'000'000, seed};
     auto until_timed = static_cast<std::uint32_t>(seed % loop_.time_one_in);
     while (!ending_) {
         const auto timed = until_timed == 0;
         until_timed = timed ? loop_.time_one_in - 1 : until_timed - 1;
         const auto begin = timed ? steady_clock::now() : steady_clock::time_point{};
-        const auto d = co_await limiter_.allow(keys.next(), loop_.policy);
+        auto options = check_options{};
+        if (loop_.has_ids)
+            options.request = ids.text_of(ids.next_number());
+        const auto d = co_await limiter_.allow(keys.next(), loop_.policy, options);
         if (timed)
             latencies.add(steady_clock::now() - begin);
         refused_ += d.allowed() ? 0U : 1U;

@@ -28,6 +28,7 @@ struct closed_loop {
     std::uint32_t keys = 1;
     popularity drawn = popularity::uniform;
     std::uint32_t time_one_in = 8;
+    bool has_ids = false; ///< each call has an id of its own
 };
 
 /// All callers on one thread and one limiter.

@@ -65,8 +65,8 @@ enum class execution_mode : std::uint8_t {
     ///
     ///   - Policies of sliding logs and fixed windows are supported, without prevent_duplicate and
     ///     packed storage; others are `errc::invalid_policy`.
-    ///   - allow, peek, charge, refund, reset, wait and allow_many are supported; other verbs are
-    ///     `errc::invalid_argument`.
+    ///   - allow, peek, charge, refund, reset, wait and allow_many are supported; other verbs and
+    ///     calls with ids are `errc::invalid_argument`.
     ///   - A log's cost of n is n members of a sorted set, some 80 bytes each. `charge`, and
     ///     `allow` where all rules are shadows, take at most `limits::max_log_events`, and a policy
     ///     that counts denied calls makes no partial grants: `errc::invalid_argument`.
@@ -249,10 +249,10 @@ struct config {
     /// denial under the same rules, which replaces the entry. Changes by other processes become
     /// visible when the cached denial expires, at most `deny_cache_max_age` later.
     ///
-    /// Used for `allow` and `allow_many` without a supplied clock, under policies without
-    /// `distinct` and without `count_denied`; not with `execution_mode::multi` or `memory:`. An
-    /// entry takes about 300 bytes, allocated as it is used; in a full cache a new denial replaces
-    /// another.
+    /// Used for `allow` and `allow_many` without a supplied clock and without ids, under policies
+    /// without `distinct` and without `count_denied`; not with `execution_mode::multi` or
+    /// `memory:`. An entry takes about 300 bytes, allocated as it is used; in a full cache a new
+    /// denial replaces another.
     std::size_t deny_cache = 65'536;
 
     /// The longest time that a denial is cached, counted from when its request was sent: 1 ms to 1
@@ -266,10 +266,10 @@ struct config {
     /// limiter ask the store; the policies keep their lower capacities. An entry takes about 300
     /// bytes, allocated as it is used; in a full table a key without a lease loses its entry first.
     ///
-    /// Used for `allow` and `allow_many` without a supplied clock and without partial grants, under
-    /// policies without shadow rules; not with `execution_mode::multi` or `memory:`. If the server
-    /// is unavailable, the tokens of leases are spent before a failure mode decides. `close()` lets
-    /// them lapse.
+    /// Used for `allow` and `allow_many` without a supplied clock, without ids and without partial
+    /// grants, under policies without shadow rules; not with `execution_mode::multi` or `memory:`.
+    /// If the server is unavailable, the tokens of leases are spent before a failure mode decides.
+    /// `close()` lets them lapse.
     std::size_t max_leases = 65'536;
 
     /// Whether several threads may use the limiter concurrently, those that run its executor or any
@@ -298,6 +298,11 @@ struct config {
     /// 1,073,741,824. With a server address, this is the store of `failure_mode::local`; its memory
     /// is allocated as it is used.
     std::size_t local_max_states = 1'048'576;
+
+    /// The time for which the decision of a call with an id (`check_options::request`) is
+    /// remembered, counted from when it is made: 1 s to 24 h. Making such a call again after this
+    /// time charges it again.
+    std::chrono::milliseconds request_ttl = std::chrono::minutes{5};
 
     /// The shortest TTL of keys in Redis, for replays, whose supplied clock may run slower than the
     /// server clock: 0 to 366 days. Without it a key lives as long as its state matters, and at

@@ -22,7 +22,8 @@ namespace colimit {
 /// `probably_seen`, the calls of several of these, and `allow_all`. `reset` and `block` always end
 /// with the error: they apply to all processes, so a single process must not report them as done.
 /// So does `count_distinct`, as no process knows the number. `decision::source` says where a
-/// decision was made.
+/// decision was made. A decision of a failure mode is not remembered for the id of its call
+/// (`check_options::request`): made again, the call is one for the server.
 enum class failure_mode : std::uint8_t {
     /// A store in this process enforces the same policy, scaled by `config::local_fraction`. It is
     /// kept between outages: charges of one outage still count in the next. It does not know the

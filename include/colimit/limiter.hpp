@@ -40,6 +40,13 @@ namespace colimit {
 /// with one exception: `errc::outcome_unknown`, where the server may have charged and its reply was
 /// lost.
 ///
+/// @par Ids A call of `allow`, `charge`, `refund` or `allow_many` with an id
+/// (`check_options::request`) is charged once, however often and by whichever process it is made
+/// within `config::request_ttl`, and each time has the same decision. If its reply is lost, the
+/// limiter makes it again until its deadline. If it ends with `outcome_unknown` all the same, make
+/// it again with the same id. A store that loses its latest writes, as in a failover, loses ids
+/// with them.
+///
 /// @par Lifetimes Key and policy must live until the call is initiated, no longer. With the default
 /// token a call is initiated when it is awaited. The limiter must not outlive its context, like any
 /// Asio object.

@@ -44,6 +44,15 @@ inline constexpr std::chrono::milliseconds probe_pause_max{250};
 /// quarter of a second and still works.
 inline constexpr std::chrono::milliseconds ping_timeout{250};
 
+/// The longest id of a call, in bytes: as long as a key that is stored literally. Stores keep a
+/// digest of it.
+inline constexpr std::size_t max_request_bytes = 256;
+
+/// The range of the time for which calls with an id are remembered. A shorter one could end while
+/// the call is still made again; a longer one would keep a record of every call of a day in memory.
+inline constexpr std::chrono::milliseconds min_request_ttl = std::chrono::seconds{1};
+inline constexpr std::chrono::milliseconds max_request_ttl = std::chrono::hours{24};
+
 /// The longest part of a `key` that is written literally, in bytes; a longer one is replaced by a
 /// digest, so that the other parts stay readable.
 inline constexpr std::size_t max_key_part_bytes = 128;

@@ -44,10 +44,13 @@ struct local_statistics {
 ///
 /// Memory is bounded: at most `states` states of 64 bytes and 6 bytes of index each, and 0.8 MiB of
 /// shared states; it is allocated as keys arrive. A key takes one state per rule, one for
-/// `prevent_duplicate` and one while it is blocked. A sliding log takes two for all log rules of
-/// its policy, and above two events one per four, rounded up to a power of two; a `distinct` rule
-/// takes two, and above 11 members about one per 16, at most 196. (State memory is not reused for
-/// logs, so filling the store with states and then logs may use up to twice the bound.)
+/// `prevent_duplicate` and one while it is blocked. A call with an id takes one, and one per rule
+/// and for the block, until `request_ttl` has passed; all such calls together take at most half of
+/// the states, and one that finds no room is refused with `errc::server_error`. A sliding log takes
+/// two for all log rules of its policy, and above two events one per four, rounded up to a power of
+/// two; a `distinct` rule takes two, and above 11 members about one per 16, at most 196. (State
+/// memory is not reused for logs, so filling the store with states and then logs may use up to
+/// twice the bound.)
 ///
 /// When all states are in use, a new key replaces one that has fully recovered; if there is none,
 /// it uses one of 1,024 shared states, which count several new keys together. So a flood of keys
@@ -61,7 +64,8 @@ struct local_statistics {
 /// states that have recovered by the time of any call may be deleted.
 ///
 /// @par Errors
-/// Every verb throws `colimit::error` with `errc::invalid_argument` or `errc::invalid_key`.
+/// Every verb throws `colimit::error` with `errc::invalid_argument` or `errc::invalid_key`, and
+/// with an id `errc::server_error` if there is no room to remember it.
 ///
 /// @par Threads
 /// Confined to one thread at a time.
@@ -69,8 +73,11 @@ class local_limiter {
   public:
     static constexpr std::size_t default_states = 1'048'576;
 
-    /// @param states 1 to 1,073,741,824. @throws colimit::error with `errc::invalid_config`
-    explicit local_limiter(std::size_t states = default_states);
+    /// @param states 1 to 1,073,741,824
+    /// @param request_ttl as `config::request_ttl`
+    /// @throws colimit::error with `errc::invalid_config`
+    explicit local_limiter(std::size_t states = default_states,
+                           std::chrono::milliseconds request_ttl = std::chrono::minutes{5});
     ~local_limiter();
     local_limiter(local_limiter&&) noexcept;
     local_limiter& operator=(local_limiter&&) noexcept;

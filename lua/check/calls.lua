@@ -24,8 +24,14 @@ do
         end
     end
 
+    local function is_well(k) return not statuses or statuses[first + k - 1] == '.' end
+
     local function begin(k)
         current, counts_before = k, log_counts and #log_counts or 0
+        if requests then
+            if is_well(k) then requests.read(k) end
+            if not is_well(k) then return end
+        end
         states.load(values[first + k - 1])
         finds_stale = finds_stale or stale
         if stale and exists and #values[first + k - 1] > LONGEST then shorten(k) end
@@ -39,9 +45,8 @@ do
         end
     end
 
-    local function is_well(k) return not statuses or statuses[first + k - 1] == '.' end
-
-    function calls.make(k, times, verb, cost, at_least, member)
+    function calls.make(k, times, verb, cost, at_least, member, digests)
+        if requests and is_well(k) then requests.write(k, verb, cost, at_least, digests) end
         if times > 1 and verb == ALLOW and at_least == cost and cost > 0 and not is_large
             and is_well(k) and not versions.has_surplus() then
             return verbs.allow_times(cost, times)
@@ -73,6 +78,12 @@ do
             elseif not exists and states.is_foreign(k) then
                 note(first + k - 1, 'c')
             end
+        end
+        if requests then
+            if is_well(k) and log_counts then
+                requests.add_facts(k, table.concat(log_counts, '', counts_before + 1))
+            end
+            requests.finish(k, is_well(k))
         end
         -- The facts of a failed key's logs and sketches are not used.
         if log_counts and not is_well(k) then
@@ -121,20 +132,21 @@ end
 
 -- Makes the calls of ARGV[5], or calls `instead` for each; returns their number.
 local function make_calls(instead)
-    local requests, at, made, group = ARGV[5], 1, 0, 1
+    local entries, at, made, group = ARGV[5], 1, 0, 1
     if all_or_nothing then use(groups[1]) end
-    while at <= #requests do
-        local place, verb, times, cost, at_least, member
-        place, verb, times, cost, at_least, at = unpack_bytes('<I2BI2dd', requests, at)
+    while at <= #entries do
+        local place, verb, times, cost, at_least, member, digests
+        place, verb, times, cost, at_least, at = unpack_bytes('<I2BI2dd', entries, at)
         while all_or_nothing and place + 1 >= first + keys do
             calls.finish()
             group = group + 1
             use(groups[group])
         end
-        if #sketched > 0 then member, at = unpack_bytes('<I2c0', requests, at) end
+        if #sketched > 0 then member, at = unpack_bytes('<I2c0', entries, at) end
+        if requests then digests, at = unpack_bytes('c16', entries, at) end
         local k = place + 2 - first
         calls.turn_to(k)
-        calls.make(k, times, instead or verb, cost, at_least, member)
+        calls.make(k, times, instead or verb, cost, at_least, member, digests)
         made = made + 1
     end
     calls.finish()

@@ -1,14 +1,16 @@
 -- The keys. With one policy there are `keys` of them after KEYS[base], then as many logs, then as
--- many sketches for each slot that has one. Their values are in `values` from values[first] on.
+-- many sketches for each slot that has one, then as many records, if the calls have ids; values are
+-- then read call by call. Their values are in `values` from values[first] on.
 local FIELDS = 6 -- arguments before the fields of packed keys
 local all_or_nothing = ARGV[6] ~= nil and not packed
-local base, first, keys = 0, 1, #KEYS / (1 + (has_log and 1 or 0) + #sketched)
+local base, first = 0, 1
+local keys = #KEYS / (1 + (has_log and 1 or 0) + #sketched + (requests and 1 or 0))
 local values = {}
 if packed then
     keys = #ARGV - FIELDS
 elseif all_or_nothing then
     keys = unpack_bytes('<I2', ARGV[6])
-else
+elseif not requests then
     values = redis.call('MGET', unpack(KEYS, 1, keys))
 end
 local all_keys = keys -- of all policies
@@ -62,6 +64,9 @@ local shards
 
 local function reply()
     local found = packed and shards.write() or values
+    for k = 1, requests and statuses and keys or 0 do
+        if statuses[k] ~= '.' then requests.undo(k) end -- deletes the record of a failed call
+    end
     local header = ARGV[2] .. ' ' .. stamp .. ' ' .. granted .. ' '
         .. (statuses and table.concat(statuses) or '-')
     if log_counts then found[#found + 1] = table.concat(log_counts) end

@@ -6,22 +6,31 @@
 --
 -- KEYS      for each policy: the different keys of the batch; if it has a log, their logs; for each
 --           `distinct` rule, their sketches. If the policy is packed: for each shard that has
---           keys of the batch, its new hash and its old one
+--           keys of the batch, its new hash and its old one. If the calls have ids: after all
+--           others a record for each call, in their order
 -- ARGV[1]   the policy, see src/core/policy_encoding.hpp; for `all or nothing` several
 -- ARGV[2]   nonce, returned unchanged, so that no reply is taken for another request's
 -- ARGV[3]   the time in microseconds, or '' for the server's clock
--- ARGV[4]   the shortest TTL of a key, in milliseconds
+-- ARGV[4]   the shortest TTL of a key, in milliseconds; if the calls have ids (all or none, and
+--           never for `all or nothing`), a space and the TTL of their records
 -- ARGV[5]   calls, grouped by key: key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if the
 --           policy has a `distinct` rule member:u16 and its bytes; `times` equal calls are one
 --           entry. If all are an allow of cost 1: '' for one per key, or times:u8 for each key,
---           or u16 if one of them needs it
+--           or u16 if one of them needs it. With ids each key has one call, of which `times` is 1,
+--           and its digests (16 bytes, for its record) follow; keys may be repeated, and each
+--           finds what the calls before it left
 -- ARGV[6]   for `all or nothing`: the number of keys per policy, u16 each; if the policy is packed:
 --           the number of keys per shard, followed by the keys' fields, one argument each
 -- Reply     for each key the value found (or nil, or the text of an error), if the policy is
 --           packed as an array for each shard, of nil and its keys' values; if there are logs or
---           sketches, their facts for each call, four f64 each; then
+--           sketches, their facts for each call, four f64 each. A call whose id is known has its
+--           record instead of the value found, and no facts. Then
 --           'nonce seconds microseconds granted statuses'; statuses is '-' without errors, else
---           one character per key: '.' ok, 'c' the key holds a value of another type, 'e' an error
+--           one character per key: '.' ok, 'c' the key holds a value of another type, 'e' an
+--           error, 'r' the call is known
+--
+-- The record of a call is what was found before it, see src/core/request_record.hpp: it is written
+-- with the state, and the same call afterwards changes nothing.
 --
 -- A value is expires (f64: the key does not expire before), for each stored slot tag:u32, num and
 -- capacity (f64), and then for each of them t and debt (f64), see src/core/state.hpp. So the

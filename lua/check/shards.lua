@@ -175,11 +175,18 @@ if packed then
             end
         end
 
+        -- Calls with ids have the field of their key again and again.
+        local function fail_field(shard, k, done)
+            for other = shard.first, shard.last do
+                if ARGV[FIELDS + other] == ARGV[FIELDS + k] then note(other, 'e', done.err) end
+            end
+        end
+
         local function erase_state(shard, k)
             find_oom()
             for _, hash in ipairs({shard.old, shard.new}) do
                 local done = guarded('HDEL', hash, ARGV[FIELDS + k])
-                if type(done) == 'table' then return note(k, 'e', done.err) end
+                if type(done) == 'table' then return fail_field(shard, k, done) end
             end
         end
 
@@ -206,8 +213,10 @@ if packed then
             local found, any = {}, next(written)
             for r, shard in ipairs(all) do
                 if any then write_shard(shard) end
-                for k = shard.first, statuses and shard.last or 0 do
-                    if statuses[k] == 'e' then shard.found[k - shard.first + 2] = values[k] end
+                for k = shard.first, (statuses or requests) and shard.last or 0 do
+                    if requests or statuses[k] == 'e' then
+                        shard.found[k - shard.first + 2] = values[k]
+                    end
                 end
                 found[r] = shard.found
             end

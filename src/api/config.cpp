@@ -69,6 +69,7 @@ void check_times(const config& settings) {
     check("tcp_keep_alive", settings.tcp_keep_alive, std::chrono::seconds{0},
           std::chrono::seconds{std::chrono::hours{1}});
     check("tcp_user_timeout", settings.tcp_user_timeout, milliseconds{0}, most);
+    check("request_ttl", settings.request_ttl, limits::min_request_ttl, limits::max_request_ttl);
     check("min_key_ttl", settings.min_key_ttl, milliseconds{0},
           milliseconds{std::chrono::hours{24} * 366});
 }

@@ -8,7 +8,7 @@
 namespace colimit {
 namespace {
 
-[[nodiscard]] const char* text_of(int value) noexcept {
+[[nodiscard]] const char* message_of(int value) noexcept {
     switch (static_cast<errc>(value)) {
     case errc::unavailable:
         return "no connection to the store; nothing was charged";
@@ -89,7 +89,7 @@ class plain_category final : public detail::code_category {};
 } // namespace
 
 std::string detail::code_category::message(int value) const {
-    return text_of(value);
+    return message_of(value);
 }
 
 boost::system::error_condition

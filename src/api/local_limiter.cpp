@@ -26,10 +26,19 @@ constexpr std::size_t most_states = std::size_t{1} << 30;
     return states;
 }
 
+[[nodiscard]] std::chrono::milliseconds checked(std::chrono::milliseconds request_ttl) {
+    if (request_ttl < limits::min_request_ttl || request_ttl > limits::max_request_ttl)
+        throw error{errc::invalid_config,
+                    "request_ttl: out of range (got " + std::to_string(request_ttl.count()) +
+                        " ms, expected " + std::to_string(limits::min_request_ttl.count()) +
+                        " ms to " + std::to_string(limits::max_request_ttl.count()) + " ms)"};
+    return request_ttl;
+}
+
 } // namespace
 
-local_limiter::local_limiter(std::size_t states)
-    : store_(std::make_unique<memory::store>(checked(states))),
+local_limiter::local_limiter(std::size_t states, std::chrono::milliseconds request_ttl)
+    : store_(std::make_unique<memory::store>(checked(states), checked(request_ttl))),
       filters_(std::make_unique<memory::bloom_filters>()) {}
 
 local_limiter::~local_limiter() = default;
@@ -44,7 +53,11 @@ decision local_limiter::answer(std::string_view key, const detail::policy_data& 
     auto timed = request;
     timed.now = detail::time_of(request);
     decision out; // not decision{}: GCC would clear all of it first
-    store_->decide(lookup, data, timed, out);
+    if (!request.has_id)
+        store_->decide(lookup, data, timed, out);
+    else if (const auto wrong = store_->decide_once(lookup.id, data, timed, out);
+             wrong != detail::fault::none)
+        throw error{detail::code_of(wrong), detail::text_of(wrong)};
     ++decided_[static_cast<std::size_t>(out.outcome)];
     return out;
 }
@@ -104,6 +117,8 @@ decision local_limiter::charge_members(std::string_view key, const policy& p,
     const auto& data = *detail::access::data(p);
     auto request = detail::make_request(detail::verb::charge, options);
     request.has_member = true;
+    if (request.has_id)
+        throw error{errc::invalid_argument, detail::text_of(detail::fault::request_members)};
     for (const auto member : members) {
         request.member = member;
         detail::check_request(request, data.compiled);

@@ -32,6 +32,8 @@ struct fault_text {
     std::int64_t limit = 0;
 };
 
+constexpr std::string_view used_id_expects = "the arguments of that call, or a new id";
+
 constexpr fault_text texts[] = {
     {fault::none, "no fault", "none"},
     {fault::cost, "cost: out of range", "0 to %", limits::max_exact_integer},
@@ -44,6 +46,22 @@ constexpr fault_text texts[] = {
      "check_options::member"},
     {fault::member_size, "member: too long", "at most % bytes", limits::max_key_bytes},
     {fault::time, "now: out of range", "1970 to 2112"},
+    {fault::request_size, "request: wrong length", "1 to % bytes", limits::max_request_bytes},
+    {fault::request_verb, "request: this verb takes no id", "allow, charge or refund"},
+    {fault::request_checks, "request: a check of allow_all takes no id",
+     "allow_many, or checks without an id"},
+    {fault::request_members, "request: charge_members takes no id",
+     "a charge with its own id for each member"},
+    {fault::request_bare_keys, "request: calls under the policy CL.THROTTLE are not remembered",
+     "another policy"},
+    {fault::other_verb, "request: the id was used for another verb", used_id_expects},
+    {fault::other_cost, "request: the id was used for another cost", used_id_expects},
+    {fault::other_at_least, "request: the id was used for another at_least", used_id_expects},
+    {fault::other_member, "request: the id was used for another member", used_id_expects},
+    {fault::other_policy, "request: the id was used for another version of the policy",
+     used_id_expects},
+    {fault::request_room, "request: no room to remember one more id",
+     "fewer ids within request_ttl, or a store of more states"},
     {fault::count_policy, "policy: nothing to count", "a policy with a distinct rule"},
     {fault::count_rule, "rule: not a distinct rule of the policy",
      "the name of a distinct rule, or none for the first one"},
@@ -62,6 +80,8 @@ constexpr fault_text texts[] = {
     {fault::multi_verb, "execution_mode::multi: this verb needs a script",
      "allow, peek, charge, refund, reset, wait or allow_many"},
     {fault::multi_together, "execution_mode::multi: allow_all needs a script", "allow_many"},
+    {fault::multi_request, "execution_mode::multi: a call with an id needs a script",
+     "a call without an id"},
     {fault::multi_rule, "execution_mode::multi: %, needs a script",
      "sliding_log and fixed_window rules only"},
     {fault::multi_period, "execution_mode::multi: the period of %, is counted by the server",
@@ -97,11 +117,6 @@ static_assert(std::ranges::all_of(texts,
     if (const auto at = out.find('%'); at != std::string::npos)
         out.replace(at, 1, value);
     return out;
-}
-
-[[nodiscard]] constexpr errc code_of(fault f) noexcept {
-    return f >= fault::multi_rule && f <= fault::multi_packed ? errc::invalid_policy
-                                                              : errc::invalid_argument;
 }
 
 class fault_category final : public code_category {
@@ -144,6 +159,13 @@ using all_rules = std::make_index_sequence<limits::max_rules_per_policy * kind_c
 using all_algorithms = std::make_index_sequence<limits::max_rules_per_policy * algorithm_count>;
 
 } // namespace
+
+errc code_of(fault f) noexcept {
+    if (f == fault::request_room)
+        return errc::server_error;
+    return f >= fault::multi_rule && f <= fault::multi_packed ? errc::invalid_policy
+                                                              : errc::invalid_argument;
+}
 
 error_code error_of(fault f, faulty_rule which) noexcept {
     BOOST_ASSERT(f != fault::none && which.index < limits::max_rules_per_policy);

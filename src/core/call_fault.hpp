@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Faults in the arguments of calls. Each is an error code that compares equal to
-// `errc::invalid_argument` or `errc::invalid_policy`. Its message names the argument or rule, the
-// problem, and the expected value. Making such a code allocates no memory.
+// `errc::invalid_argument` or `errc::invalid_policy`, in one case to `errc::server_error`. Its
+// message names the argument or rule, the problem, and the expected value. Making such a code
+// allocates no memory.
 
 #pragma once
 
@@ -26,6 +27,18 @@ enum class fault : std::uint8_t {
     member_missing,
     member_size,
     time,
+    // request ids
+    request_size,
+    request_verb,
+    request_checks,
+    request_members,
+    request_bare_keys,
+    other_verb, ///< the id was used for another call, as are the next four
+    other_cost,
+    other_at_least,
+    other_member,
+    other_policy,
+    request_room, ///< in process; errc::server_error
     // count_distinct
     count_policy,
     count_rule,
@@ -41,6 +54,7 @@ enum class fault : std::uint8_t {
     // execution_mode::multi
     multi_verb,
     multi_together,
+    multi_request,
     multi_rule,   ///< a fault of a rule; this and the next four are errc::invalid_policy
     multi_period, ///< a fault of a rule
     multi_cooldown,
@@ -58,6 +72,8 @@ struct faulty_rule {
     core::kind kind{};
     colimit::algorithm algorithm{}; ///< for multi_rule
 };
+
+[[nodiscard]] errc code_of(fault f) noexcept;
 
 /// Returns the error code of a fault, which is not `none`.
 [[nodiscard]] error_code error_of(fault f, faulty_rule which = {}) noexcept;

@@ -22,6 +22,7 @@ struct verb_traits {
     bool charges_always = false;  ///< charges even if the cost does not fit
     bool gives_back = false;      ///< returns quota
     bool moves_quota = false;     ///< moves quota from or to its caller; others affect all callers
+    bool may_have_id = false;     ///< may be made again with the same id, and is charged once
     bool counts_member = false;   ///< counts a member, if its cost is not 0
     bool has_duration = false;    ///< its cost is a duration
     bool outlasts_limits = false; ///< its effect may outlast the recovery of the rules from limits
@@ -34,6 +35,7 @@ inline constexpr auto verbs = [] {
          .tests_amount = true,
          .is_granted = true,
          .moves_quota = true,
+         .may_have_id = true,
          .counts_member = true},
         {.verb = peek,
          .only_asks = true,
@@ -41,8 +43,12 @@ inline constexpr auto verbs = [] {
          .is_granted = true,
          .moves_quota = true,
          .counts_member = true},
-        {.verb = charge, .charges_always = true, .moves_quota = true, .counts_member = true},
-        {.verb = refund, .gives_back = true, .moves_quota = true},
+        {.verb = charge,
+         .charges_always = true,
+         .moves_quota = true,
+         .may_have_id = true,
+         .counts_member = true},
+        {.verb = refund, .gives_back = true, .moves_quota = true, .may_have_id = true},
         {.verb = reset, .gives_back = true},
         {.verb = block, .has_duration = true, .outlasts_limits = true},
         {.verb = reserve, .is_granted = true, .moves_quota = true, .counts_member = true},

@@ -14,10 +14,15 @@
 namespace colimit::hash {
 
 std::array<unsigned char, 16> sha256(std::string_view bytes) noexcept {
+    return sha256({bytes});
+}
+
+std::array<unsigned char, 16> sha256(std::initializer_list<std::string_view> parts) noexcept {
     auto state = SHA256_CTX{};
     auto digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>{};
     SHA256_Init(&state);
-    SHA256_Update(&state, bytes.data(), bytes.size());
+    for (const auto part : parts)
+        SHA256_Update(&state, part.data(), part.size());
     SHA256_Final(digest.data(), &state);
     auto cut = std::array<unsigned char, 16>{};
     std::copy_n(digest.begin(), cut.size(), cut.begin());

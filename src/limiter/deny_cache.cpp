@@ -78,7 +78,8 @@ deny_cache_slot deny_cache::begin_check(const hash::digest& key, const policy_da
 bool deny_cache::answer(operation& op, const hash::digest& key, const policy_data& p) noexcept {
     auto& at = op.denied_at = place_of(key, p);
     const auto asks = core::traits_of(op.request.verb).tests_amount;
-    at.is_open = is_remembered(p, op.request.now);
+    // A call with an id may have been decided long ago.
+    at.is_open = is_remembered(p, op.request.now) && !op.request.has_id;
     at.changes = changes_of(at) += asks ? 0U : 1U;
     const auto i = find(at);
     if (i == nowhere)

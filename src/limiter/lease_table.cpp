@@ -39,7 +39,7 @@ constexpr std::int64_t part_of_room = 4;
 [[nodiscard]] bool may_be_leased(const operation& op, const policy_data& p) noexcept {
     const auto& r = op.request;
     return p.may_lease && op.kind == call_kind::one && r.verb == verb::allow && r.cost > 0 &&
-           r.at_least == r.cost && r.now == store_clock;
+           r.at_least == r.cost && r.now == store_clock && !r.has_id;
 }
 
 /// Returns the longest time for which tokens that the store has granted may be spent.

@@ -4,6 +4,7 @@
 // one cannot be allocated, no request has been made.
 
 #include <base/bytes.hpp>
+#include <core/call_fault.hpp>
 #include <limiter/many_calls.hpp>
 
 #include <algorithm>
@@ -94,6 +95,8 @@ void many_calls::start(const call& whole) {
 
 void many_calls::begin(limiter_core& core, operation& op, const call& whole) {
     const auto inspects = whole.request.verb == verb::inspect;
+    if (whole.request.has_id)
+        return core.complete(op, error_of(fault::request_members));
     if (whole.parts() == 0 && whole.request.verb == verb::charge)
         return core.start_locked(
             op,

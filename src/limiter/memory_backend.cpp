@@ -32,8 +32,12 @@ void memory_backend::start(operation& op, std::string_view key, const policy_poi
     }
     const auto sought = store_.seek(rules.digest(key)); // reads ahead while the clock is read
     op.request.now = time_of(op.request);
-    store_.decide(sought, rules, op.request, op.result);
-    core_.complete(op);
+    auto wrong = fault::none;
+    if (op.request.has_id)
+        wrong = store_.decide_once(sought.id, rules, op.request, op.result);
+    else
+        store_.decide(sought, rules, op.request, op.result);
+    core_.complete(op, wrong == fault::none ? error_code{} : error_of(wrong));
 }
 
 } // namespace colimit::detail

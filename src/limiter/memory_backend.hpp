@@ -9,6 +9,7 @@
 #include <memory/bloom_filters.hpp>
 #include <memory/store.hpp>
 
+#include <chrono>
 #include <cstddef>
 
 namespace colimit::detail {
@@ -17,7 +18,8 @@ class limiter_core;
 
 class memory_backend final : public backend {
   public:
-    memory_backend(limiter_core& core, std::size_t states) : core_(core), store_(states) {}
+    memory_backend(limiter_core& core, std::size_t states, std::chrono::milliseconds request_ttl)
+        : core_(core), store_(states, request_ttl) {}
 
     void start(operation& op, std::string_view key, const policy_pointer* policy) override;
     // Does nothing, as it holds no calls.

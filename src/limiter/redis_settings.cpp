@@ -81,6 +81,7 @@ constexpr std::int64_t longest_map_timeout = 500'000;
             .batches_in_flight = c.batches_in_flight,
             .max_in_flight = c.max_in_flight,
             .minimum_ttl_ms = c.min_key_ttl.count(),
+            .request_ttl_ms = c.request_ttl.count(),
             .first_nonce = first_nonce(),
             .command = command_of(c),
             .server_module = c.server_module,

@@ -11,6 +11,11 @@
 //     log         the last event   its event log   -
 //
 // Logs and sketches are allocated separately, and count as cells according to their size.
+//
+// The record of a call with an id is a chain of its own: a cell with the call (t: its time, debt:
+// its cost, num: at_least), then the states with which it was decided, and the block if there was
+// one. The digest in its second cell is that of the policy's version and of the member. It is in a
+// list, too: see record_list.hpp.
 
 #pragma once
 
@@ -47,7 +52,9 @@ static_assert(sizeof(cell) == 64);
 /// The low bits of a tag: `block_tag`, or 1 plus the number of a kind.
 inline constexpr std::uint32_t cell_bits = 15;
 inline constexpr std::uint32_t block_tag = cell_bits;
-static_assert(core::kind_count < block_tag, "a tag needs more low bits");
+/// Of all cells of a record. The tag of the first one also has verbs.
+inline constexpr std::uint32_t record_tag = block_tag - 1;
+static_assert(core::kind_count < record_tag, "a tag needs more low bits");
 
 /// The low bits of each kind; they are equal for kinds that read each other's states.
 inline constexpr auto bits_of_kind = [] {
@@ -71,6 +78,11 @@ inline constexpr auto log_tag = bits_of(core::kind::log);
 
 [[nodiscard]] constexpr bool has_state_of(std::uint32_t tag, core::kind k) noexcept {
     return (tag & cell_bits) == bits_of(k);
+}
+
+/// Returns whether the cell is one of a record.
+[[nodiscard]] constexpr bool is_of_record(std::uint32_t tag) noexcept {
+    return (tag & cell_bits) == record_tag;
 }
 
 /// Returns whether the cell has a lockout, which denies every call for a time.

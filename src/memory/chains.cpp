@@ -17,12 +17,31 @@ constexpr int looks_per_insert = 2;
 /// Cells looked at by a search for room: 2 KiB, read in sequence.
 constexpr int looks_for_room = 32;
 
+/// Expired records that a new one replaces: even the shortest ones have the cells of the longest.
+constexpr auto expired_per_record = (core::max_slots + 2 + 1) / 2;
+
 /// The time for which recovered keys are kept while the store has room: a key that returns within a
 /// second is found, and so are its states if the clock is set back by less than that.
 constexpr std::int64_t grace = 1'000'000;
 
 /// A multiple of each rule's unit, so states that are moved by whole seconds stay exact.
 constexpr std::int64_t second = 1'000'000;
+
+// The tag of a record's first cell: `record_tag`, the verb of the call, and the one for which the
+// states were evaluated.
+constexpr std::uint32_t verb_factor = cell_bits + 1;
+constexpr std::uint32_t evaluated_factor = verb_factor * 256;
+
+[[nodiscard]] std::uint32_t record_tag_of(core::verb v, core::verb evaluated) noexcept {
+    return record_tag + verb_factor * static_cast<std::uint32_t>(v) +
+           evaluated_factor * static_cast<std::uint32_t>(evaluated);
+}
+[[nodiscard]] core::verb verb_in(std::uint32_t tag) noexcept {
+    return static_cast<core::verb>(tag / verb_factor % 256);
+}
+[[nodiscard]] core::verb evaluated_in(std::uint32_t tag) noexcept {
+    return static_cast<core::verb>(tag / evaluated_factor);
+}
 
 /// Returns the state of a rule in the form that a cell has.
 [[nodiscard]] core::rule_state stored(const core::compiled_rule& l, const core::rule_state& s,
@@ -159,6 +178,10 @@ void chains::write_chain(std::uint32_t head, const core::compiled_policy& rules,
 
 void chains::erase(std::uint32_t head) noexcept {
     BOOST_ASSERT(cells_[head].recovered_at != belongs_to_chain);
+    if (is_of_record(cells_[head].tag)) {
+        records_.remove(head);
+        record_cells_ -= length(head);
+    }
     index_.erase(cells_[head].id, head);
     for (auto i = head; i != no_cell;) {
         release_owned(cells_[i]);
@@ -190,6 +213,74 @@ void chains::release_unclaimed(std::uint32_t head, const contents& c) noexcept {
         if (!is_claimed)
             release_owned(one);
     }
+}
+
+std::uint32_t chains::find_record(const hash::digest& id, std::int64_t now) noexcept {
+    records_.set_time(now);
+    const auto found = find(id, seek(id));
+    if (found == no_cell || cells_[found].recovered_at > now)
+        return found;
+    erase(found);
+    return no_cell;
+}
+
+std::uint32_t chains::insert_record(const hash::digest& id, const core::compiled_policy& rules,
+                                    const core::call_request& request,
+                                    const core::call_digests& digests,
+                                    std::uint32_t in_use) noexcept {
+    for (std::size_t i = 0; i < expired_per_record; ++i)
+        if (const auto oldest = records_.oldest();
+            oldest != no_cell && cells_[oldest].recovered_at <= request.now)
+            erase(oldest);
+    const auto cells = std::size_t{1} + rules.slots + 1;
+    if (record_cells_ + cells > cells_.capacity() / 2 || !make_room(cells, 0, request.now, in_use))
+        return no_cell;
+    const auto head = cells_.take();
+    cells_[head].id = id;
+    cells_[head].next = no_cell;
+    auto to = writer{cells_, head};
+    to.put(record_tag_of(request.verb, request.verb),
+           {.t = request.now, .debt = request.cost, .num = request.at_least});
+    records_.append(head, request.now);
+    for (std::size_t i = 1; i < cells; ++i)
+        to.put(record_tag, {});
+    cells_[cells_[head].next].id = {digests.policy, digests.member};
+    record_cells_ += cells;
+    index_.insert(id, head);
+    return head;
+}
+
+void chains::write_record(std::uint32_t head, const core::compiled_policy& rules, const contents& c,
+                          core::verb evaluated) noexcept {
+    cells_[head].tag = record_tag_of(verb_in(cells_[head].tag), evaluated);
+    auto to = writer{cells_, cells_[head].next};
+    for (std::uint32_t i = 0; i < rules.slots; ++i)
+        to.put(record_tag, c.states[i]);
+    if (c.header.block.num != 0)
+        to.put(record_tag, c.header.block);
+    else
+        --record_cells_;
+    to.end();
+}
+
+core::request_record chains::call_of_record(std::uint32_t head) const noexcept {
+    const auto& c = cells_[head];
+    const auto& digests = cells_[c.next].id;
+    return {.verb = verb_in(c.tag),
+            .cost = c.state.debt,
+            .at_least = c.state.num,
+            .digests = {digests.low, digests.high},
+            .now = c.state.t};
+}
+
+core::verb chains::read_record(std::uint32_t head, const core::compiled_policy& rules,
+                               contents& c) const noexcept {
+    auto at = cells_[head].next;
+    for (std::uint32_t i = 0; i < rules.slots; ++i, at = cells_[at].next)
+        c.states[i] = cells_[at].state;
+    if (at != no_cell)
+        c.header.block = cells_[at].state;
+    return evaluated_in(cells_[head].tag);
 }
 
 bool chains::make_room(std::size_t cells, std::size_t outside, std::int64_t now,
@@ -232,7 +323,9 @@ bool chains::evict_if_recovered(std::uint32_t i, std::int64_t now) noexcept {
 }
 
 void chains::move_to_now(std::uint32_t head, std::int64_t now) noexcept {
-    if (cells_[head].tag == 0 || cells_[head].recovered_at == belongs_to_chain)
+    // The times of a record stay those of the decision.
+    if (cells_[head].tag == 0 || cells_[head].recovered_at == belongs_to_chain ||
+        is_of_record(cells_[head].tag))
         return;
     auto earliest = belongs_to_chain;
     for (auto i = head; i != no_cell; i = cells_[i].next)

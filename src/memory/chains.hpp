@@ -16,9 +16,12 @@
 #pragma once
 
 #include <core/compiled_policy.hpp>
+#include <core/evaluate.hpp>
+#include <core/request_record.hpp>
 #include <hash/siphash.hpp>
 #include <memory/cell.hpp>
 #include <memory/index.hpp>
+#include <memory/record_list.hpp>
 #include <memory/slab.hpp>
 
 #include <cstddef>
@@ -29,7 +32,9 @@ namespace colimit::memory {
 class chains {
   public:
     /// @param capacity in cells
-    explicit chains(std::size_t capacity) : index_(capacity), cells_(capacity) {}
+    /// @param record_ttl how long records are kept, in microseconds
+    chains(std::size_t capacity, std::int64_t record_ttl)
+        : index_(capacity), cells_(capacity), records_(cells_, record_ttl) {}
     chains(const chains&) = delete;
     chains& operator=(const chains&) = delete;
     ~chains();
@@ -98,6 +103,26 @@ class chains {
                 std::int64_t recovered_at) noexcept;
     void erase(std::uint32_t head) noexcept;
 
+    /// Returns the record of a call with an id, or none if it has expired.
+    [[nodiscard]] std::uint32_t find_record(const hash::digest& id, std::int64_t now) noexcept;
+    /// Adds a record of the call, with room for the states with which it will be decided. Returns
+    /// none if a bounded search finds too little room, or if live records have half of all cells.
+    /// @param in_use a chain that must not be evicted, or none
+    [[nodiscard]] std::uint32_t insert_record(const hash::digest& id,
+                                              const core::compiled_policy& rules,
+                                              const core::call_request& request,
+                                              const core::call_digests& digests,
+                                              std::uint32_t in_use) noexcept;
+    /// Completes a record with the states before the call and the verb for which they are
+    /// evaluated, and releases the cells that are not needed.
+    void write_record(std::uint32_t head, const core::compiled_policy& rules, const contents& c,
+                      core::verb evaluated) noexcept;
+    /// Returns the call of a record, without its facts and its value.
+    [[nodiscard]] core::request_record call_of_record(std::uint32_t head) const noexcept;
+    /// Sets the states, and returns the verb for which they were evaluated.
+    [[nodiscard]] core::verb read_record(std::uint32_t head, const core::compiled_policy& rules,
+                                         contents& c) const noexcept;
+
     /// Records that a log or sketch has grown or shrunk, in cells.
     void change_outside(std::size_t from, std::size_t to) noexcept {
         cells_.change_outside(from, to);
@@ -126,6 +151,8 @@ class chains {
 
     index index_;
     slab cells_;
+    record_list records_;
+    std::size_t record_cells_ = 0;
     std::uint32_t hand_ = 0;
     std::uint64_t evicted_ = 0;
 };

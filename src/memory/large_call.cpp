@@ -33,7 +33,7 @@ void large_call::decide(const hash::digest& id, std::uint32_t head) noexcept {
     report_members();
     auto log_changed = change_log(nullptr);
     core::report_counts(*log_, rules_, request_, c_.states);
-    const auto effect = core::evaluate(rules_, c_.states, c_.header, request_, result_);
+    const auto effect = store_.evaluate(rules_, c_, request_, result_);
     log_changed = change_log(&result_) || log_changed;
 
     const auto is_blank = effect != core::effect::store && log_->is_empty();

@@ -27,8 +27,17 @@ void advance(const core::compiled_policy& rules, contents& c, std::int64_t now) 
 
 } // namespace
 
-store::store(std::size_t states) : chains_(states) {
+store::store(std::size_t states, std::chrono::microseconds request_ttl)
+    : chains_(states, request_ttl.count()) {
     (void)hash::process_secret();
+}
+
+/// Decides the call, after it has completed the record of its id.
+core::effect store::evaluate(const core::compiled_policy& rules, contents& c,
+                             const core::call_request& request, decision& result) noexcept {
+    if (record_ != no_cell)
+        chains_.write_record(record_, rules, c, request.verb);
+    return core::evaluate(rules, c.states, c.header, request, result);
 }
 
 bool store::decide(const lookup& key, const detail::policy_data& p,
@@ -47,7 +56,7 @@ bool store::decide(const lookup& key, const detail::policy_data& p,
     }
     chains_.read(head, p.compiled, c);
     c.header.exists = true;
-    switch (core::evaluate(p.compiled, c.states, c.header, request, result)) {
+    switch (evaluate(p.compiled, c, request, result)) {
     case core::effect::nothing:
         break;
     case core::effect::store:
@@ -65,8 +74,8 @@ void store::decide_new_key(const hash::digest& id, const detail::policy_data& p,
                            decision& result) noexcept {
     auto log = core::event_log{};
     const auto is_shared = shared_.read(id, p, request.now, c, log);
-    const auto effect = core::evaluate(p.compiled, c.states, c.header,
-                                       is_shared ? shared_request(request) : request, result);
+    const auto effect =
+        evaluate(p.compiled, c, is_shared ? shared_request(request) : request, result);
     const auto now = request.now;
     if (effect == core::effect::store) {
         if (is_shared && charges(request, result))

@@ -23,6 +23,10 @@
 // A block without room is shared too. It also denies the other keys of its shared state: one new
 // key of that policy in 1,024.
 //
+// A call with an id is decided once: its record has the states with which it was decided, so the
+// same call gets the same decision again. Records take cells too, at most half of them. If there is
+// no room for one more, the call is refused and charges nothing, so no id is forgotten early.
+//
 // A call that charges nothing creates no state. While a key uses a shared state, refund and reset
 // act as a peek, because the state belongs to other keys too.
 //
@@ -36,7 +40,9 @@
 #include <colimit/check_item.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/local_limiter.hpp>
+#include <core/call_fault.hpp>
 #include <core/evaluate.hpp>
+#include <core/request_record.hpp>
 #include <hash/siphash.hpp>
 #include <memory/chains.hpp>
 #include <memory/shared_states.hpp>
@@ -45,6 +51,7 @@
 #include <boost/assert.hpp>
 #include <boost/core/noncopyable.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -62,7 +69,8 @@ class store : boost::noncopyable {
     };
 
     /// @param states 1 to 2^30
-    explicit store(std::size_t states);
+    /// @param request_ttl how long calls with an id are remembered
+    explicit store(std::size_t states, std::chrono::microseconds request_ttl = {});
 
     /// Begins a call. While the key's memory is fetched, work such as reading the clock is free.
     [[nodiscard]] lookup seek(const hash::digest& key) const noexcept {
@@ -82,6 +90,13 @@ class store : boost::noncopyable {
         (void)decide(seek(p.digest(key)), p, request, result);
     }
 
+    /// Decides a call with an id as `decide` does, or as it was decided before.
+    /// @returns none; how it differs from the call that is remembered under its id; or
+    ///          `request_room`. With a fault nothing was charged, and there is no result.
+    [[nodiscard]] detail::fault decide_once(const hash::digest& key, const detail::policy_data& p,
+                                            const core::call_request& request,
+                                            decision& result) noexcept;
+
     /// Decides `allow` for several keys: all are charged, or none. Sets the result of each check,
     /// and returns the most restrictive one. No two checks are about one state.
     /// @throws std::bad_alloc without an effect
@@ -93,6 +108,12 @@ class store : boost::noncopyable {
     friend class large_call;
     friend class allow_all_call;
 
+    core::effect evaluate(const core::compiled_policy& rules, contents& c,
+                          const core::call_request& request, decision& result) noexcept;
+    [[nodiscard]] detail::fault answer_again(std::uint32_t record, const detail::policy_data& p,
+                                             const core::call_request& request,
+                                             const core::call_digests& digests,
+                                             decision& result) const noexcept;
     void decide_new_key(const hash::digest& id, const detail::policy_data& p,
                         const core::call_request& request, contents& c, decision& result) noexcept;
     void write(std::uint32_t head, const detail::policy_data& p, const contents& c,
@@ -103,6 +124,7 @@ class store : boost::noncopyable {
     chains chains_;
     shared_states shared_;
     std::uint64_t overflowed_ = 0;
+    std::uint32_t record_ = no_cell; ///< of the current call, if it has an id
     /// Used by `allow_all`, and kept so that calls allocate nothing.
     std::vector<shared_states::set> saved_;
 };

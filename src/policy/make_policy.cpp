@@ -84,6 +84,7 @@ policy_pointer make_policy(std::string_view name, std::span<const rule> rules,
     if (data->compiled.has_bare_keys)
         check_command_policy(*data);
     data->wire = core::encode_policy(data->compiled);
+    data->version = hash::fnv1a_64(data->wire);
     data->identity = std::string{options.has_prefix ? options.prefix.view() : ""} + ":" +
                      data->name + ":" + data->wire;
     if (options.has_leases)

@@ -36,6 +36,8 @@ struct policy_data {
     std::optional<core::bloom_shape> filter;
     /// The policy or the filter, in the form that its script unpacks.
     std::string wire;
+    /// A digest of these bytes, which is the same in every process: it tells versions apart.
+    std::uint64_t version = 0;
     /// Identifies the state, the rules and the leases: policies with equal identities are
     /// interchangeable.
     std::string identity;

@@ -31,6 +31,15 @@ namespace {
     return is_within(q.cost, limits::max_exact_integer) ? fault::none : fault::cost;
 }
 
+[[nodiscard]] fault fault_in_id(const call_request& q,
+                                const core::compiled_policy& rules) noexcept {
+    if (!core::traits_of(q.verb).may_have_id)
+        return fault::request_verb;
+    if (q.id.empty() || q.id.size() > limits::max_request_bytes)
+        return fault::request_size;
+    return rules.has_bare_keys ? fault::request_bare_keys : fault::none;
+}
+
 [[nodiscard]] fault fault_in(const call_request& q, const core::compiled_policy& rules) noexcept {
     if (const auto found = fault_in_numbers(q); found != fault::none)
         return found;
@@ -40,6 +49,9 @@ namespace {
         return fault::member_size;
     if (rules.has_distinct && !q.has_member && q.cost > 0 && core::traits_of(q.verb).counts_member)
         return fault::member_missing;
+    if (q.has_id)
+        if (const auto found = fault_in_id(q, rules); found != fault::none)
+            return found;
     return q.now >= store_clock && q.now <= limits::max_time ? fault::none : fault::time;
 }
 
@@ -52,6 +64,8 @@ namespace {
         return std::to_string(q.at_least);
     case fault::member_size:
         return std::to_string(q.member.size());
+    case fault::request_size:
+        return std::to_string(q.id.size());
     default:
         return {};
     }
@@ -70,6 +84,8 @@ namespace {
     const auto& rules = detail::access::data(one->policy)->compiled;
     if (rules.packed)
         return error_of(fault::checks_packed);
+    if (one->options.request)
+        return error_of(fault::request_checks);
     if (const auto request = make_request(verb::allow, one->options); !is_valid(request, rules))
         return error_of_request(request, rules);
     if (one->options.now != checks.front().options.now)

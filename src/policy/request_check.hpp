@@ -26,8 +26,8 @@ namespace colimit::detail {
 [[nodiscard]] inline bool is_valid(const call_request& q,
                                    const core::compiled_policy& rules) noexcept {
     // Fast path, as most calls are ordinary and each one is tested here.
-    const auto is_ordinary = q.verb <= verb::reset && !q.has_member && !rules.has_distinct &&
-                             q.at_least >= 0 && q.at_least <= q.cost &&
+    const auto is_ordinary = q.verb <= verb::reset && !q.has_member && !q.has_id &&
+                             !rules.has_distinct && q.at_least >= 0 && q.at_least <= q.cost &&
                              q.cost <= limits::max_exact_integer && q.now >= store_clock &&
                              q.now <= limits::max_time;
     return is_ordinary || is_valid_in_full(q, rules);

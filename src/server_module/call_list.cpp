@@ -18,6 +18,7 @@ using detail::read_number;
 using detail::verb;
 
 constexpr std::size_t call_bytes = 2 + 1 + 2 + 8 + 8;
+constexpr std::size_t digest_bytes = 8 + 8;
 
 [[noreturn]] void refuse_call(std::size_t index, std::string_view problem,
                               std::string_view expected) {
@@ -30,18 +31,20 @@ constexpr std::size_t call_bytes = 2 + 1 + 2 + 8 + 8;
 }
 
 /// Refuses what the arithmetic does not have for such a policy.
-void check_verb(std::size_t index, verb v, const core::compiled_policy& rules, bool together) {
-    if (v > verb::once || (together && v != verb::allow))
-        refuse_call(index, "not a verb", together ? "allow" : "allow to once");
+void check_verb(std::size_t index, verb v, const core::compiled_policy& rules, call_form form) {
+    if (v > verb::once || (form == call_form::together && v != verb::allow))
+        refuse_call(index, "not a verb", form == call_form::together ? "allow" : "allow to once");
+    if (form == call_form::with_ids && !core::traits_of(v).may_have_id)
+        refuse_call(index, "not a verb that takes an id", "allow, charge or refund");
     if ((v == verb::reserve || v == verb::unreserve) && !rules.can_reserve)
         refuse_call(index, "cannot reserve", "a policy of buckets that refill continuously");
 }
 
 class reader {
   public:
-    reader(std::string_view bytes, std::span<const policy_keys> policies, bool together,
+    reader(std::string_view bytes, std::span<const policy_keys> policies, call_form form,
            std::int64_t now, std::vector<listed_call>& calls) noexcept
-        : bytes_(bytes), policies_(policies), together_(together), now_(now), calls_(calls) {}
+        : bytes_(bytes), policies_(policies), form_(form), now_(now), calls_(calls) {}
 
     /// Reads one byte, or two, per key: how often it is asked for.
     void read_times(std::size_t keys, std::size_t size) {
@@ -56,6 +59,8 @@ class reader {
     void read_all() {
         while (!bytes_.empty())
             read_call();
+        if (form_ == call_form::with_ids && calls_.size() != policies_.front().keys)
+            refuse_call(calls_.size(), "missing", "a call with an id for each key");
     }
 
   private:
@@ -91,7 +96,7 @@ class reader {
             refuse_call(index, "cost or at_least is not in range",
                         "whole numbers from 0 to 9007199254740991");
         const auto& rules = policy_of(key);
-        check_verb(index, v, rules, together_);
+        check_verb(index, v, rules, form_);
         if (core::traits_of(v).tests_amount && *at_least > *cost)
             refuse_call(index, "at_least is above cost", "at most cost");
         bytes_.remove_prefix(call_bytes);
@@ -99,7 +104,10 @@ class reader {
             detail::call_request{.verb = v, .cost = *cost, .at_least = *at_least, .now = now_};
         if (rules.has_distinct)
             read_member(index, request);
-        calls_.push_back({key, times, request});
+        auto call = listed_call{key, times, request};
+        if (form_ == call_form::with_ids)
+            read_digests(index, call);
+        calls_.push_back(call);
     }
 
     void read_member(std::size_t index, detail::call_request& request) {
@@ -112,32 +120,38 @@ class reader {
         bytes_.remove_prefix(2 + size);
     }
 
+    void read_digests(std::size_t index, listed_call& call) {
+        if (call.key != index || call.times != 1)
+            refuse_call(index, "a key or a number of times that a call with an id has not",
+                        "one call for each key, in their order, one time");
+        const auto* at = bytes_.data();
+        if (bytes_.size() < digest_bytes)
+            refuse_call(index, "the digests are cut off", "policy:u64 member:u64");
+        call.digests = {.policy = read_number<std::uint64_t>(at),
+                        .member = read_number<std::uint64_t>(at + sizeof(std::uint64_t))};
+        bytes_.remove_prefix(digest_bytes);
+    }
+
     std::string_view bytes_;
     std::span<const policy_keys> policies_;
     std::size_t policy_ = 0;
     std::size_t first_ = 0; ///< the first key of the policy
-    bool together_;
+    call_form form_;
     std::int64_t now_;
     std::vector<listed_call>& calls_;
 };
 
 } // namespace
 
-bool read_calls(std::string_view bytes, std::span<const policy_keys> policies, bool together,
+void read_calls(std::string_view bytes, std::span<const policy_keys> policies, call_form form,
                 std::int64_t now, std::vector<listed_call>& calls) {
-    auto from = reader{bytes, policies, together, now, calls};
+    auto from = reader{bytes, policies, form, now, calls};
     const auto keys = policies.front().keys;
-    if (!together) {
-        const auto has_short_form =
-            bytes.empty() || bytes.size() == keys || bytes.size() == 2 * keys;
-        if (has_short_form) {
-            check_verb(0, verb::allow, *policies.front().rules, false);
-            from.read_times(keys, bytes.size() / keys);
-            return true;
-        }
-    }
-    from.read_all();
-    return false;
+    const auto has_short_form = bytes.empty() || bytes.size() == keys || bytes.size() == 2 * keys;
+    if (form != call_form::any || !has_short_form)
+        return from.read_all();
+    check_verb(0, verb::allow, *policies.front().rules, form);
+    from.read_times(keys, bytes.size() / keys);
 }
 
 } // namespace colimit::server_module

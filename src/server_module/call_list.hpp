@@ -7,6 +7,7 @@
 
 #include <colimit/detail/call_request.hpp>
 #include <core/compiled_policy.hpp>
+#include <core/request_record.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,7 @@ struct listed_call {
     std::uint32_t key;
     std::uint32_t times;
     detail::call_request request;
+    core::call_digests digests = {}; ///< if it has an id
 };
 
 /// The calls that a policy's keys may have.
@@ -28,12 +30,16 @@ struct policy_keys {
     std::size_t keys;
 };
 
+enum class call_form : std::uint8_t {
+    any,
+    together, ///< for `all or nothing`: without the short forms
+    with_ids, ///< one call for each key, in their order
+};
+
 /// Appends the calls on the keys of these policies, which have the keys one after another.
-/// @param together for `all or nothing`: without the short forms
 /// @param now their time
-/// @return whether all are an allow of cost 1, in one of the short forms
 /// @throws refusal
-bool read_calls(std::string_view bytes, std::span<const policy_keys> policies, bool together,
+void read_calls(std::string_view bytes, std::span<const policy_keys> policies, call_form form,
                 std::int64_t now, std::vector<listed_call>& calls);
 
 } // namespace colimit::server_module

@@ -13,11 +13,15 @@
 #include <server_module/policy_argument.hpp>
 #include <server_module/refusal.hpp>
 #include <server_module/repeated_names.hpp>
+#include <server_module/request_records.hpp>
 #include <server_module/script_arguments.hpp>
 #include <server_module/string_value.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,7 +29,8 @@ namespace colimit::server_module {
 namespace {
 
 /// A policy of the command and its keys: `keys` of them from arguments.keys[base] on, then as many
-/// logs, then as many sketches for each slot that has one. Their results are from `first` on.
+/// logs, then as many sketches for each slot that has one. Their results are from `first` on. If
+/// the calls have ids there is one policy, and a record for each key after all others.
 struct policy_group {
     core::compiled_policy rules;
     std::size_t base = 0;
@@ -39,7 +44,7 @@ struct policy_group {
 };
 
 /// Returns the policies and where their keys are. @throws refusal
-[[nodiscard]] std::vector<policy_group> read_groups(const script_arguments& from) {
+[[nodiscard]] std::vector<policy_group> read_groups(const script_arguments& from, bool has_ids) {
     auto groups = std::vector<policy_group>{};
     auto policies = from.policy();
     const auto together = from.rest.size() > fewest_arguments;
@@ -52,15 +57,17 @@ struct policy_group {
     for (std::size_t at = 0; at == 0 || at < counts.size(); at += 2) {
         auto group = policy_group{.rules = take_policy(policies), .base = base, .first = first};
         if (group.rules.packed && groups.empty() && policies.empty()) {
-            group.keys = packed_keys(from);
+            group.keys = packed_keys(from, has_ids);
             return {group};
         }
+        if (has_ids && together)
+            refuse("shortest TTL", "calls of `all or nothing` have no ids", "one number");
         if (group.rules.packed)
             refuse("policy", "packed", "no other policy, or states of their own");
         const auto left = from.keys.size() - base;
         group.keys = together ? detail::read_number<std::uint16_t>(counts_at + at)
-                              : left / group.keys_each();
-        const auto used = group.keys * group.keys_each();
+                              : left / (group.keys_each() + (has_ids ? 1 : 0));
+        const auto used = group.keys * (group.keys_each() + (has_ids ? 1 : 0));
         if (group.keys == 0 || used > left)
             refuse("numkeys", "too few keys", "the keys of each policy, its logs and sketches");
         base += used;
@@ -78,25 +85,35 @@ class check {
   public:
     check(api::context* where, const script_arguments& from)
         : from_(from), run_(where, from.keys[0], from.clock(where), from.least_ttl()),
-          groups_(read_groups(from)),
+          record_ttl_(from.record_ttl()), groups_(read_groups(from, record_ttl_.has_value())),
           together_(from.rest.size() > fewest_arguments && !groups_.front().rules.packed),
           results_(groups_.back().first + groups_.back().keys) {
         auto policies = std::vector<policy_keys>{};
         for (const auto& g : groups_)
             policies.push_back({&g.rules, g.keys});
-        read_calls(from.calls(), policies, together_, run_.now(), calls_);
+        const auto form = record_ttl_ ? call_form::with_ids
+                          : together_ ? call_form::together
+                                      : call_form::any;
+        read_calls(from.calls(), policies, form, run_.now(), calls_);
         for (const auto& g : groups_)
             stores_.push_back(store_of(g));
-        read_repeated();
+        if (record_ttl_)
+            records_.emplace(run_, from.keys.last(results_.size()), *record_ttl_, results_);
+        else
+            read_repeated();
     }
 
     void make() {
-        if (together_)
+        if (records_)
+            make_once();
+        else if (together_)
             make_together();
         else
             make_all(pass::make);
         if (packed_ != nullptr)
             packed_->write();
+        if (records_)
+            records_->undo_failed();
         run_.end(check_name, from_.all, from_.clock_at());
     }
 
@@ -164,6 +181,26 @@ class check {
             current->finish();
     }
 
+    /// Makes those calls of which no record exists.
+    void make_once() {
+        auto& store = *stores_.front();
+        for (const auto& call : calls_) {
+            if (!records_->admit(call.key))
+                continue;
+            const auto facts_before = results_.facts ? results_.facts->size() : 0;
+            records_->require_free(call.key);
+            if (packed_ != nullptr)
+                packed_->take_left(call.key);
+            store.begin(call.key);
+            store.make(call, pass::make);
+            store.finish();
+            if (results_.is_fine(call.key))
+                records_->write(call, results_.facts
+                                          ? std::string_view{*results_.facts}.substr(facts_before)
+                                          : std::string_view{});
+        }
+    }
+
     /// Makes all calls, or none.
     void make_together() {
         make_all(pass::ask);
@@ -181,12 +218,14 @@ class check {
 
     const script_arguments& from_;
     command_run run_;
+    std::optional<std::int64_t> record_ttl_; ///< if the calls have ids
     std::vector<policy_group> groups_;
     bool together_;
     key_results results_;
     std::vector<listed_call> calls_{};
     std::vector<std::unique_ptr<key_calls>> stores_{};
     packed_calls* packed_ = nullptr; ///< one of the stores, if the policy is packed
+    std::optional<request_records> records_{};
 };
 
 void send_identity(api::context* where) {

@@ -80,6 +80,9 @@ class command_run {
     /// Returns when a key expires that is kept for so many microseconds and a second.
     [[nodiscard]] expiry expiry_after(double us) const noexcept;
 
+    /// Returns when a key expires that is kept for exactly so many milliseconds.
+    [[nodiscard]] expiry expiry_in(std::int64_t ms) const noexcept { return {clock_ms_ + ms, 0}; }
+
     /// Returns whether the server refuses what needs memory.
     [[nodiscard]] bool is_full() const noexcept { return is_full_; }
 

@@ -18,8 +18,14 @@ void key_results::set_value(std::size_t key, std::string_view value) {
 
 void key_results::set_found(std::size_t key, std::optional<std::string_view> value) {
     keys_[key].is_known = true;
+    keys_[key].exists = false;
     if (value)
         set_value(key, value->size() > core::max_value_bytes ? ""sv : *value);
+}
+
+void key_results::set_record(std::size_t key, std::string_view bytes) {
+    set_value(key, bytes);
+    note(key, key_status::remembered);
 }
 
 std::optional<std::string_view> key_results::value(std::size_t key) const noexcept {

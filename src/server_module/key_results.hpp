@@ -22,6 +22,7 @@ enum class key_status : char {
     fine = '.',
     conflict = 'c', ///< the key has a value of another type
     error = 'e',
+    remembered = 'r', ///< a call with an id that was made before
 };
 
 class key_results {
@@ -33,6 +34,8 @@ class key_results {
     /// Remembers the value that was found; one that is longer than any state as an empty one, which
     /// is not valid either.
     void set_found(std::size_t key, std::optional<std::string_view> value);
+    /// Reports that the call of a key has this record.
+    void set_record(std::size_t key, std::string_view bytes);
     [[nodiscard]] bool has_value_of(std::size_t key) const noexcept { return keys_[key].is_known; }
     [[nodiscard]] std::optional<std::string_view> value(std::size_t key) const noexcept;
 

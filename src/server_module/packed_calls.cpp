@@ -24,21 +24,24 @@ constexpr std::size_t fields_at = 6;
 
 } // namespace
 
-std::size_t packed_keys(const script_arguments& from) {
+std::size_t packed_keys(const script_arguments& from, bool has_ids) {
     const auto sizes = from.rest.size() > sizes_at ? api::text_of(from.rest[sizes_at]) : ""sv;
-    if (sizes.empty() || sizes.size() != from.keys.size())
+    if (sizes.empty() || sizes.size() % 2 != 0 || sizes.size() > from.keys.size())
         refuse("keys per shard", "not a list", "u16 for each shard, and its two hashes as keys");
     auto keys = std::size_t{0};
     for (std::size_t i = 0; i < sizes.size() / 2; ++i)
         keys += size_at(sizes, i);
     if (keys == 0 || keys != from.rest.size() - fields_at)
         refuse("keys per shard", "not the number of fields", "one argument for each key");
+    if (from.keys.size() != sizes.size() + (has_ids ? keys : 0))
+        refuse("numkeys", "not the number of hashes and records",
+               "two hashes for each shard, and with ids a record for each key");
     return keys;
 }
 
 packed_calls::packed_calls(command_run& run, const core::compiled_policy& rules,
                            const script_arguments& from, key_results& results)
-    : results_(results), policy_(rules), states_(rules) {
+    : results_(results), policy_(rules), states_(rules), fields_(from.rest.subspan(fields_at)) {
     const auto sizes = api::text_of(from.rest[sizes_at]);
     auto first = std::size_t{0};
     shards_.reserve(sizes.size() / 2);
@@ -49,6 +52,12 @@ packed_calls::packed_calls(command_run& run, const core::compiled_policy& rules,
         shards_.back().read(results_);
         first += size;
     }
+}
+
+void packed_calls::take_left(std::size_t key) {
+    last_write_ = &last_writes_[api::text_of(fields_[key])];
+    if (*last_write_ != 0)
+        results_.set_found(key, writes_[*last_write_ - 1].value);
 }
 
 void packed_calls::begin(std::size_t key) {
@@ -65,6 +74,11 @@ void packed_calls::finish() {
     const auto& change = states_.change();
     if (!results_.is_fine(key_) || !change.any)
         return;
+    if (last_write_ != nullptr) {
+        if (*last_write_ != 0)
+            writes_[*last_write_ - 1].is_replaced = true;
+        *last_write_ = writes_.size() + 1;
+    }
     auto& write = writes_.emplace_back();
     write.key = key_;
     write.gives_back = change.gives_back;
@@ -75,6 +89,7 @@ void packed_calls::finish() {
 }
 
 void packed_calls::write() {
+    std::erase_if(writes_, [](const auto& w) { return w.is_replaced; });
     for (auto from = writes_.begin(); auto& shard : shards_) {
         const auto after = std::find_if(from, writes_.end(), [&](const auto& w) {
             return w.key >= shard.first() + shard.size();

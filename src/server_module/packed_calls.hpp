@@ -11,12 +11,16 @@
 #include <server_module/script_arguments.hpp>
 
 #include <cstddef>
+#include <map>
+#include <span>
+#include <string_view>
 #include <vector>
 
 namespace colimit::server_module {
 
 /// Returns the number of keys, which are arguments after the optional one. @throws refusal
-[[nodiscard]] std::size_t packed_keys(const script_arguments& from);
+/// @param has_ids there is a record for each of them
+[[nodiscard]] std::size_t packed_keys(const script_arguments& from, bool has_ids);
 
 class packed_calls final : public key_calls {
   public:
@@ -28,6 +32,9 @@ class packed_calls final : public key_calls {
     void make(const listed_call& call, pass how) override;
     void finish() override;
     [[nodiscard]] bool finds_stale() const noexcept override { return false; }
+    /// Sets the value of a key to what an earlier call on its field has left. Calls with ids may
+    /// have one field.
+    void take_left(std::size_t key);
 
     /// Writes the states that have changed, after the last key.
     void write();
@@ -40,7 +47,11 @@ class packed_calls final : public key_calls {
     shard_policy policy_;
     policy_states states_;
     std::vector<packed_shard> shards_{};
+    std::span<api::string*> fields_; ///< of all keys
     std::vector<packed_write> writes_{};
+    /// With ids: the index of the last write of each field + 1, and that of the current one.
+    std::map<std::string_view, std::size_t> last_writes_{};
+    std::size_t* last_write_ = nullptr;
     std::size_t key_ = 0;
 };
 

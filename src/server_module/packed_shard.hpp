@@ -36,7 +36,8 @@ struct packed_write {
     std::size_t key;
     std::optional<std::string> value; ///< whole; nullopt: there is no state any more
     bool gives_back;
-    std::int64_t matters; ///< for how long, in microseconds
+    std::int64_t matters;     ///< for how long, in microseconds
+    bool is_replaced = false; ///< by a later write of the same field
 };
 
 class packed_shard {

@@ -70,13 +70,32 @@ command_clock script_arguments::clock(api::context* where) const {
     return *clock;
 }
 
-std::int64_t script_arguments::least_ttl() const {
+namespace {
+
+/// @param least of the TTL, in milliseconds
+[[nodiscard]] std::int64_t ttl_in(std::string_view text, std::string_view name,
+                                  std::int64_t least) {
     // Longer than this is not a time that the server accepts.
     constexpr auto longest = std::int64_t{1} << 42;
-    const auto ttl = whole_number(api::text_of(rest[3]), "shortest TTL");
+    const auto ttl = whole_number(text, name, least);
     if (ttl > longest)
-        refuse("shortest TTL", "too long", "up to 4398046511104 milliseconds");
+        refuse(name, "too long", "up to 4398046511104 milliseconds");
     return ttl;
+}
+
+} // namespace
+
+std::int64_t script_arguments::least_ttl() const {
+    const auto text = api::text_of(rest[3]);
+    return ttl_in(text.substr(0, text.find(' ')), "shortest TTL", 0);
+}
+
+std::optional<std::int64_t> script_arguments::record_ttl() const {
+    const auto text = api::text_of(rest[3]);
+    const auto at = text.find(' ');
+    if (at == std::string_view::npos)
+        return std::nullopt;
+    return ttl_in(text.substr(at + 1), "TTL of records", 1);
 }
 
 } // namespace colimit::server_module

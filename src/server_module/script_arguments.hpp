@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -30,6 +31,9 @@ struct script_arguments {
     [[nodiscard]] command_clock clock(api::context* where) const;
     /// In milliseconds. @throws refusal
     [[nodiscard]] std::int64_t least_ttl() const;
+    /// Returns the TTL of the calls' records, in milliseconds; nullopt: they have no ids. @throws
+    /// refusal
+    [[nodiscard]] std::optional<std::int64_t> record_ttl() const;
     [[nodiscard]] std::string_view calls() const noexcept { return api::text_of(rest[4]); }
     /// The index in `all` of the clock.
     [[nodiscard]] std::size_t clock_at() const noexcept { return 1 + keys.size() + 2; }

@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <allocation/counted_allocations.hpp>
+#include <base/bytes.hpp>
 #include <colimit/adaptive_limit.hpp>
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
@@ -155,6 +156,30 @@ void await_calls(const std::string& server, int callers, meter& m) {
     await_calls(patient(server), rules, callers, m);
 }
 
+/// Each call has an id and is made twice, of which the second time it is known.
+void await_calls_with_ids(const config& settings, const policy& p, int callers, meter& m) {
+    auto context = asio::io_context{1};
+    auto limiter = colimit::limiter{context.get_executor(), settings};
+    auto running = callers;
+    for (int i = 0; i < callers; ++i)
+        asio::co_spawn(
+            context,
+            [&]() -> asio::awaitable<void> {
+                while (m.next()) {
+                    const auto call = m.calls();
+                    const auto id = detail::decimal{call};
+                    for (auto times = 0; times < 2; ++times)
+                        (void)co_await limiter.allow(key_of(call), p,
+                                                     {.request = std::string_view{id}});
+                }
+                if (--running == 0)
+                    limiter.close();
+            },
+            asio::detached);
+    context.run(); // all in one go: what Asio keeps for the next handler belongs to the run
+    BOOST_TEST(running == 0);
+}
+
 /// New ids and old ones in turn, which are looked up before they are recorded.
 void await_seen(const std::string& server, int callers, meter& m) {
     auto context = asio::io_context{1};
@@ -289,6 +314,18 @@ BOOST_AUTO_TEST_CASE(many_coroutines_on_packed_states_allocate_nothing) {
     await_calls(patient(server.address()),
                 policy{"p", gcra(1000, 1s)}.with_storage(storage::shared_hash), 256, m);
     m.check("256 coroutines, Redis, packed");
+}
+
+BOOST_AUTO_TEST_CASE(calls_with_ids_allocate_nothing) {
+    auto server = test::redis_server{};
+    for (const auto& p : {rules, policy{"p", gcra(1000, 1s)}.with_storage(storage::shared_hash),
+                          policy{"log", sliding_log(100, 1s)}}) {
+        auto settings = patient(server.address());
+        settings.request_ttl = 1s; // so that the server keeps few of them
+        auto m = meter{};
+        await_calls_with_ids(settings, p, 256, m);
+        m.check("256 coroutines, Redis, ids");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(counted_and_audited_calls_allocate_nothing) {

@@ -5,12 +5,14 @@
 
 #include "history.hpp"
 
+#include "known_calls.hpp"
 #include "model.hpp"
 #include "random_bytes.hpp"
 #include "random_policy.hpp"
 #include <support/rng.hpp>
 
 #include <core/rule_kind.hpp>
+#include <core/verb_traits.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/script/wire.hpp>
 #include <support/stored_value.hpp>
@@ -26,6 +28,7 @@ namespace {
 using core::verb;
 
 constexpr std::size_t calls_of_history = 300;
+constexpr std::size_t most_with_ids = 8; // keys of a batch
 
 class story {
   public:
@@ -143,6 +146,11 @@ class story {
     [[nodiscard]] step batch() {
         move_clock();
         auto made = step{};
+        if (rng_.percent(15)) {
+            for (auto left = 1 + rng_.below(most_with_ids); left > 0; --left)
+                add_with_id(made);
+            return made;
+        }
         // The form of a batch that needs no list of calls.
         if (rng_.percent(told_.packed ? 60 : 20)) {
             const auto has_facts = rules().has_log || rules().has_distinct;
@@ -215,6 +223,37 @@ class story {
         request.member = random_member();
         request.has_member = true;
         return request;
+    }
+
+    /// One of a few ids, so that calls are made again, sometimes with other arguments.
+    void add_with_id(step& to) {
+        static const auto ids = [] {
+            auto all = std::array<std::string, 12>{};
+            for (std::size_t i = 0; i < all.size(); ++i)
+                all[i] = "id " + std::to_string(i);
+            return all;
+        }();
+        const auto key = rng_.below(told_.keys);
+        auto request = core::call_request{};
+        do
+            request = with_member(random_question());
+        while (!core::traits_of(request.verb).may_have_id);
+        request.has_id = true;
+        request.id = ids[rng_.below(ids.size())];
+        const auto* known = known_.find(key, request);
+        if (known != nullptr && rng_.percent(80)) {
+            request = known->request;
+            request.now = clock();
+            if (rng_.percent(20))
+                request.member = random_member();
+        }
+        to.calls.push_back({key, request, version_});
+        if (known != nullptr)
+            return;
+        auto at = request;
+        at.now = now_;
+        (void)twin_.answer(rules(), key, at, last_);
+        known_.remember(key, request, *detail::access::data(told_.versions[version_]), last_);
     }
 
     void add(step& to, std::size_t key, core::call_request request) {
@@ -336,6 +375,7 @@ class story {
     test::rng rng_;
     history told_;
     model twin_{6};
+    known_calls known_;
     decision last_;
     std::int64_t now_ = 0;
     std::size_t version_ = 0;

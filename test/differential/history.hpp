@@ -44,6 +44,9 @@ struct step {
     std::string bytes = {};           ///< of plant
     std::int64_t milliseconds = 0;    ///< of pause
 
+    /// Returns whether its calls have ids: all or none.
+    [[nodiscard]] bool has_ids() const { return !calls.empty() && calls.front().request.has_id; }
+
     /// Returns whether two calls are the same, apart from members, so that a batch makes one of
     /// them.
     [[nodiscard]] bool are_equal(std::size_t a, std::size_t b) const;

@@ -56,6 +56,8 @@ void print_calls(std::ostream& out, const step& s) {
         if (c.request.at_least != c.request.cost)
             out << " at least " << c.request.at_least;
         out << " of " << c.request.member;
+        if (c.request.has_id)
+            out << ", as " << c.request.id;
         if (c.further != 0)
             out << ", and a lease of " << c.further;
         out << '\n';

@@ -81,6 +81,13 @@ std::optional<mismatch> packed_trial::run() {
         run_step(told_.steps[step_]);
     for (std::size_t row = 0; row < rows_.size(); ++row)
         server_.must({"UNLINK", name_of(row, 0), name_of(row, 1)});
+    for (const auto& s : told_.steps)
+        for (const auto& c : s.calls)
+            if (c.request.has_id) {
+                auto name = std::string{};
+                redis::append_shard(name, prefix_, told_.versions.front().name(), row_of(c.key));
+                server_.must({"UNLINK", name + record_of(bytes_of(c.key), c.request.id)});
+            }
     return first_;
 }
 
@@ -122,14 +129,18 @@ void packed_trial::meddle(const step& s) {
 void packed_trial::ask(const step& s) {
     auto sent = sent_batch{};
     const auto& first = s.calls.front();
-    sent.batch.start(detail::access::data(told_.versions[first.version]), first.request.now, step_);
+    sent.batch.start(detail::access::data(told_.versions[first.version]), first.request.now, step_,
+                     redis::script_batch::any_group, s.has_ids());
     auto rows = std::set<std::size_t>{};
     for (const auto& c : s.calls) {
         sent.batch.add(sent.calls.emplace_back(c.request), prefix_, bytes_of(c.key));
         rows.insert(row_of(c.key));
     }
     auto out = std::string{};
-    sent.batch.encode(out, told_.server_clock ? "0" : least_ttl, run_.form_of(step_));
+    auto ttls = std::string{told_.server_clock ? "0" : least_ttl};
+    if (s.has_ids())
+        ttls += record_ttl;
+    sent.batch.encode(out, ttls, run_.form_of(step_));
     server_.send(run_.redirect(std::move(out)));
     const auto readable = server_.receive([&](const resp::decoder& d, std::string_view bytes) {
         const auto nodes = d.nodes();
@@ -182,11 +193,14 @@ void packed_trial::expect_row(const step& s, const sent_batch& sent, std::size_t
     for (const auto key : keys) {
         const auto found = model_[key].value;
         auto changed = false;
-        const auto expected = answers_for(s, key, changed);
+        auto calls_known = known_;
+        const auto expected = answers_for(s, key, changed, calls_known);
         const auto& value = model_[key].value;
         changed = changed && (value || found);
         const auto well = readable && !(changed && no_old && (turns || !value));
         compare_calls(s, sent, key, expected, well);
+        if (well)
+            known_ = std::move(calls_known);
         if (!changed || !well)
             continue;
         if (!value) {
@@ -210,15 +224,22 @@ void packed_trial::expect_row(const step& s, const sent_batch& sent, std::size_t
         known.write(rules, field_of(key), *model_[key].value, brief);
 }
 
-std::vector<decision> packed_trial::answers_for(const step& s, std::size_t key, bool& changed) {
-    auto all = std::vector<decision>{};
+std::vector<packed_trial::expectation>
+packed_trial::answers_for(const step& s, std::size_t key, bool& changed, known_calls& known) {
+    auto all = std::vector<expectation>{};
     for (const auto& c : s.calls) {
         if (c.key != key)
             continue;
+        const auto& policy = *detail::access::data(told_.versions[c.version]);
+        auto& one = all.emplace_back();
+        if (const auto* found = known.find(key, c.request)) {
+            one = {found->answer, found->difference(c.request, policy)};
+            continue;
+        }
         auto request = c.request;
         request.now = now_;
-        const auto effect = model_.answer(detail::access::data(told_.versions[c.version])->compiled,
-                                          key, request, all.emplace_back());
+        const auto effect = model_.answer(policy.compiled, key, request, one.answer);
+        known.remember(key, request, policy, one.answer);
         changed = changed || effect != core::effect::nothing;
     }
     return all;
@@ -248,7 +269,7 @@ void packed_trial::compare_dropped(const core::compiled_policy& rules, std::size
 }
 
 void packed_trial::compare_calls(const step& s, const sent_batch& sent, std::size_t key,
-                                 const std::vector<decision>& expected, bool well) {
+                                 const std::vector<expectation>& expected, bool well) {
     auto next = expected.begin();
     for (std::size_t i = 0; i < s.calls.size(); ++i) {
         if (s.calls[i].key != key)
@@ -260,10 +281,13 @@ void packed_trial::compare_calls(const step& s, const sent_batch& sent, std::siz
         if (!well) {
             if (op.ec != errc::key_conflict)
                 report(where + "no key_conflict, but " + op.ec.message());
+        } else if (one.other != detail::fault::none) {
+            if (op.ec.message() != detail::text_of(one.other))
+                report(where + "not " + detail::text_of(one.other) + ", but " + op.ec.message());
         } else if (op.ec) {
             report(where + op.ec.message());
-        } else if (op.result != one) {
-            report(where + "expected\n    " + test::text_of(one) + "\nbut is\n    " +
+        } else if (op.result != one.answer) {
+            report(where + "expected\n    " + test::text_of(one.answer) + "\nbut is\n    " +
                    test::text_of(op.result));
         }
     }

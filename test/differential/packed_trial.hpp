@@ -7,6 +7,7 @@
 #pragma once
 
 #include "history.hpp"
+#include "known_calls.hpp"
 #include "model.hpp"
 #include "row_model.hpp"
 #include "scripts.hpp"
@@ -33,15 +34,22 @@ class packed_trial {
     [[nodiscard]] std::optional<mismatch> run();
 
   private:
+    /// Of a call.
+    struct expectation {
+        decision answer;
+        detail::fault other = detail::fault::none; ///< how it differs from the known one
+    };
+
     void run_step(const step& s);
     void meddle(const step& s);
     void ask(const step& s);
     void expect(const step& s, const sent_batch& sent);
     void expect_row(const step& s, const sent_batch& sent, std::size_t row,
                     const std::set<std::size_t>& keys);
-    [[nodiscard]] std::vector<decision> answers_for(const step& s, std::size_t key, bool& changed);
+    [[nodiscard]] std::vector<expectation> answers_for(const step& s, std::size_t key,
+                                                       bool& changed, known_calls& known);
     void compare_calls(const step& s, const sent_batch& sent, std::size_t key,
-                       const std::vector<decision>& expected, bool well);
+                       const std::vector<expectation>& expected, bool well);
     void compare_dropped(const core::compiled_policy& rules, std::size_t row);
     void look(std::size_t row);
     void compare_end(const std::string& name, row_hash& known, std::int64_t end);
@@ -56,6 +64,7 @@ class packed_trial {
     const history& told_;
     std::string prefix_;
     model model_;
+    known_calls known_;
     std::vector<row_model> rows_;
     std::size_t step_ = 0;
     std::int64_t now_ = 0;    ///< of the current batch

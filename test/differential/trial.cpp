@@ -71,7 +71,7 @@ std::optional<mismatch> trial::compare() {
     for (; compared_ < sent_; ++compared_)
         compare_step(told_.steps[compared_]);
     if (compared_ == told_.steps.size())
-        for (std::size_t i = 0; i < names_.size(); ++i)
+        for (std::size_t i = 0; i <= names_.size(); ++i) // and of records
             (void)server_.receive();
     return first_;
 }
@@ -106,7 +106,7 @@ void trial::compare_batch(const step& s) {
     const auto sent = std::move(in_flight_.front());
     in_flight_.pop_front();
     auto found = std::vector<bool>(sent->keys.size());
-    if (read_batch(*sent, found)) {
+    if (read_batch(s, *sent, found)) {
         follow_expiry(*sent, found);
         s.kind == step_kind::together ? compare_together(s, *sent) : compare_calls(s, *sent);
     }
@@ -119,7 +119,7 @@ void trial::compare_batch(const step& s) {
 }
 
 /// Which of the keys the script found, and its decisions.
-bool trial::read_batch(sent_batch& sent, std::vector<bool>& found) {
+bool trial::read_batch(const step& s, sent_batch& sent, std::vector<bool>& found) {
     return server_.receive([&](const resp::decoder& d, std::string_view bytes) {
         const auto nodes = d.nodes();
         if (nodes.front().kind == resp::kind::error) {
@@ -133,10 +133,27 @@ bool trial::read_batch(sent_batch& sent, std::vector<bool>& found) {
         sent.batch.release([](const detail::operation&) {});
         const auto header = redis::read_header(d.text(nodes.back(), bytes));
         now_ = header->seconds * 1'000'000 + header->microseconds;
-        for (std::size_t i = 0; i < found.size(); ++i)
-            found[i] = nodes[1 + i].kind != resp::kind::null;
+        if (s.has_ids())
+            found = find_with_ids(s, sent, nodes, header->statuses);
+        else
+            for (std::size_t i = 0; i < found.size(); ++i)
+                found[i] = nodes[1 + i].kind != resp::kind::null;
         return true;
     });
+}
+
+/// Each call has a place in the reply; the first one of a key that was not known says whether the
+/// key was there before.
+std::vector<bool> trial::find_with_ids(const step& s, const sent_batch& sent,
+                                       std::span<const resp::node> nodes,
+                                       std::string_view statuses) const {
+    auto found = std::vector<bool>(sent.keys.size(), true);
+    for (auto i = s.calls.size(); i-- > 0;)
+        if (statuses == "-" || statuses[i] != 'r') {
+            const auto key = std::ranges::find(sent.keys, s.calls[i].key) - sent.keys.begin();
+            found[static_cast<std::size_t>(key)] = nodes[1 + i].kind != resp::kind::null;
+        }
+    return found;
 }
 
 /// On the server's clock keys come to their end; only then may one be missing.
@@ -171,6 +188,10 @@ void trial::compare_calls(const step& s, const sent_batch& sent) {
         const auto& op = sent.calls[i];
         const auto where =
             "call " + std::to_string(i + 1) + " on key " + std::to_string(c.key) + ": ";
+        if (const auto* known = known_.find(c.key, c.request)) {
+            compare_known(where, *known, c, op);
+            continue;
+        }
         if (model_[c.key].foreign) {
             if (op.ec != errc::key_conflict)
                 report(where + "no key_conflict, but " + op.ec.message());
@@ -183,13 +204,28 @@ void trial::compare_calls(const step& s, const sent_batch& sent) {
         auto& lease = leases[c.key];
         if (lease != none && !s.are_equal(lease, i))
             compare_lease(s, sent, std::exchange(lease, none));
-        compare_decision(where, expect_call(c), op.result);
+        const auto expected = expect_call(c);
+        compare_decision(where, expected, op.result);
+        known_.remember(c.key, c.request, *detail::access::data(told_.versions[c.version]),
+                        expected);
         if (c.further != 0)
             lease = i;
     }
     for (const auto i : leases)
         if (i != none)
             compare_lease(s, sent, i);
+}
+
+/// The same call has the same answer, and another one none.
+void trial::compare_known(const std::string& where, const known_call& known, const key_call& c,
+                          const detail::operation& op) {
+    const auto other =
+        known.difference(c.request, *detail::access::data(told_.versions[c.version]));
+    if (other == detail::fault::none && !op.ec)
+        return compare_decision(where, known.answer, op.result);
+    if (other == detail::fault::none || op.ec != errc::invalid_argument ||
+        op.ec.message() != detail::text_of(other))
+        report(where + "the id is known: " + detail::text_of(other) + ", not " + op.ec.message());
 }
 
 /// Makes the calls for a lease in the model.

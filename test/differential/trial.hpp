@@ -11,6 +11,7 @@
 #pragma once
 
 #include "history.hpp"
+#include "known_calls.hpp"
 #include "model.hpp"
 #include "scripts.hpp"
 #include "sent_batch.hpp"
@@ -23,6 +24,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,13 +54,19 @@ class trial {
     void send_change(std::string& out, const step& s) const;
     [[nodiscard]] std::string name_of(std::size_t key, std::string_view family) const;
     void send_unlink(std::string& out, std::size_t key) const;
+    void send_unlink_records(std::string& out) const;
     void send_looks(std::string& out, const std::vector<std::size_t>& keys) const;
 
     void compare_step(const step& s);
     void compare_batch(const step& s);
-    [[nodiscard]] bool read_batch(sent_batch& sent, std::vector<bool>& found);
+    [[nodiscard]] bool read_batch(const step& s, sent_batch& sent, std::vector<bool>& found);
+    [[nodiscard]] std::vector<bool> find_with_ids(const step& s, const sent_batch& sent,
+                                                  std::span<const redis::resp::node> nodes,
+                                                  std::string_view statuses) const;
     void follow_expiry(const sent_batch& sent, const std::vector<bool>& found);
     void compare_calls(const step& s, const sent_batch& sent);
+    void compare_known(const std::string& where, const known_call& known, const key_call& c,
+                       const detail::operation& op);
     void compare_lease(const step& s, const sent_batch& sent, std::size_t asks);
     decision expect_call(const key_call& c);
     void compare_together(const step& s, const sent_batch& sent);
@@ -82,6 +90,7 @@ class trial {
     std::int64_t longest_sketch_ = 0;   ///< for how long one may live, in microseconds
     std::size_t family_at_ = 0; ///< in a name: where the family of a log or a sketch is inserted
     model model_;
+    known_calls known_;
     std::vector<bool> written_;          ///< by the current step, for each key
     std::vector<bool> planted_;          ///< for each key, whether it ever was
     std::vector<std::int64_t> ends_;     ///< of each key, in milliseconds, as PEXPIRETIME answers

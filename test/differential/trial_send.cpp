@@ -51,9 +51,11 @@ void trial::send() {
         else if (s.kind != step_kind::pause)
             send_change(out, s);
     }
-    if (sent_ == told_.steps.size())
+    if (sent_ == told_.steps.size()) {
         for (std::size_t key = 0; key < names_.size(); ++key)
             send_unlink(out, key);
+        send_unlink_records(out);
+    }
     server_.send(run_.redirect(std::move(out)));
 }
 
@@ -70,6 +72,20 @@ void trial::send_unlink(std::string& out, std::size_t key) const {
     resp::append_bulk(out, name_of(key, redis::log_family));
     for (const auto& family : sketches_)
         resp::append_bulk(out, name_of(key, family));
+}
+
+/// One command, whose keys may be repeated.
+void trial::send_unlink_records(std::string& out) const {
+    auto names = std::vector<std::string>{names_.front()};
+    for (const auto& s : told_.steps)
+        for (const auto& c : s.calls)
+            if (c.request.has_id)
+                names.push_back(names_[c.key].substr(0, family_at_) +
+                                record_of(std::to_string(c.key), c.request.id));
+    resp::append_array(out, names.size() + 1);
+    resp::append_bulk(out, "UNLINK");
+    for (const auto& name : names)
+        resp::append_bulk(out, name);
 }
 
 void trial::send_calls(sent_batch& sent, const step& s) {
@@ -105,12 +121,15 @@ void trial::send_batch(std::string& out, const step& s) {
     auto& sent = *in_flight_.emplace_back(std::make_unique<sent_batch>());
     const auto& first = s.calls.front();
     sent.batch.start(detail::access::data(told_.versions[first.version]), first.request.now,
-                     ++nonce_);
+                     ++nonce_, redis::script_batch::any_group, s.has_ids());
     if (s.kind == step_kind::together)
         send_together(sent, s);
     else
         send_calls(sent, s);
-    sent.batch.encode(out, told_.server_clock ? "0" : least_ttl, run_.form_of(nonce_));
+    auto ttls = std::string{told_.server_clock ? "0" : least_ttl};
+    if (s.has_ids())
+        ttls += record_ttl;
+    sent.batch.encode(out, ttls, run_.form_of(nonce_));
     send_looks(out, sent.keys);
 }
 

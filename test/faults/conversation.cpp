@@ -68,6 +68,13 @@ conversation allow_conversation(std::size_t handshake) {
                       {"log", &log_policy(), 3, {{0, handshake + 1}}}}};
 }
 
+conversation id_conversation(std::size_t handshake) {
+    auto made = allow_conversation(handshake);
+    made.name = "ids";
+    made.has_ids = true;
+    return made;
+}
+
 conversation seen_conversation(std::size_t handshake) {
     return {
         .name = "seen",

@@ -55,7 +55,8 @@ struct conversation {
     /// Replies on the first connection that tell this process the time, by which it says what
     /// counts.
     std::vector<std::size_t> clocks = {};
-    bool seen = false; ///< ids of a Bloom filter instead of keys
+    bool seen = false;    ///< ids of a Bloom filter instead of keys
+    bool has_ids = false; ///< calls have ids, so that a lost connection ends none of them
     /// The first map names each of two nodes instead of the other one.
     bool has_stale_map = false;
     /// An EVALSHA whose script the server has forgotten.
@@ -77,6 +78,8 @@ struct conversation {
 
 /// @param handshake the number of its messages each way
 [[nodiscard]] conversation allow_conversation(std::size_t handshake);
+/// The same calls with ids.
+[[nodiscard]] conversation id_conversation(std::size_t handshake);
 [[nodiscard]] conversation seen_conversation(std::size_t handshake);
 [[nodiscard]] conversation transaction_conversation();
 

@@ -40,12 +40,17 @@ BOOST_AUTO_TEST_CASE(
     cut(test::allow_conversation(script_handshake), 0);
 }
 
+BOOST_AUTO_TEST_CASE(calls_with_ids_cut_anywhere_are_answered_on_another_connection) {
+    cut(test::id_conversation(script_handshake), script_handshake);
+}
+
 BOOST_AUTO_TEST_CASE(ids_that_are_asked_of_a_filter_cut_anywhere_end_as_the_table_says) {
     cut(test::seen_conversation(script_handshake), script_handshake);
 }
 
 BOOST_AUTO_TEST_CASE(commands_of_the_server_module_cut_anywhere_end_as_the_table_says) {
     cut(test::allow_conversation(module_handshake), 0, test::with_server_module());
+    cut(test::id_conversation(module_handshake), module_handshake, test::with_server_module());
     cut(test::seen_conversation(module_handshake), module_handshake, test::with_server_module());
 }
 

@@ -196,11 +196,20 @@ class one_trial {
                 o.remaining = old ? 1 : 0;
             });
         else
-            limiter_.allow(key, *c.rules, [note](error_code ec, const decision& d) {
-                auto& o = note(ec);
-                o.allowed = d.allowed();
-                o.remaining = d.remaining;
-            });
+            limiter_.allow(key, *c.rules, options_of_calls(),
+                           [note](error_code ec, const decision& d) {
+                               auto& o = note(ec);
+                               o.allowed = d.allowed();
+                               o.remaining = d.remaining;
+                           });
+    }
+
+    /// Each key is called once, so that all ids may be the same.
+    [[nodiscard]] check_options options_of_calls() const {
+        auto made = check_options{};
+        if (conversation_.has_ids)
+            made.request = "id";
+        return made;
     }
 
     [[nodiscard]] bool all_done() const {

@@ -147,6 +147,8 @@ class verdict {
             return note(i, "may be answered or unknown");
         if (!has_struck()) // the trial is repeated
             return;
+        if (end_.said.has_ids && ends_connection(end_.trial) && !was_due(o))
+            return note(i, "has an id, and could be asked again");
         if (end_.struck->passed[1] < end_.said.connections[end_.trial.connection].handshake)
             return note(i, "had not left, and could be asked again");
         if (o.executed > 1)

@@ -79,11 +79,11 @@ BOOST_AUTO_TEST_CASE(a_node_is_connected_to_when_a_call_needs_it) {
     }
 }
 
-void check_migration(const rule& r, int limit, bool calls_while_moving) {
+void check_migration(const rule& r, int limit, bool calls_while_moving, bool has_ids = false) {
     auto c = redis_cluster{};
     auto l = live{address_of(c), [](config& s) { s.timeout = 10s; }};
     const auto keys = keys_on(c, 0, 6);
-    test::check_moving_slots(c, l, r, limit, [&](std::uint16_t slot, auto decide) {
+    const auto move = [&](std::uint16_t slot, auto decide) {
         c.begin_migration(slot, 0, 1);
         while (c.move_keys(slot, 0, 1, 1) != 0)
             if (calls_while_moving)
@@ -91,7 +91,8 @@ void check_migration(const rule& r, int limit, bool calls_while_moving) {
         if (calls_while_moving)
             decide(50);
         c.end_migration(slot, 0, 1);
-    });
+    };
+    test::check_moving_slots(c, l, r, limit, move, has_ids);
     for (const auto& key : keys)
         BOOST_TEST(c.owner(slot_of(key)) == 1U);
 }
@@ -103,6 +104,41 @@ BOOST_AUTO_TEST_CASE(slots_move_under_load_and_every_call_is_decided_exactly_onc
 /// A log has two keys. Redis replies TRYAGAIN as long as one of them is there and one is not.
 BOOST_AUTO_TEST_CASE(calls_on_several_keys_wait_until_their_slot_has_moved) {
     check_migration(sliding_log(400, 1h), 400, false);
+}
+
+/// So has a call with an id: its record, which moves with the key.
+BOOST_AUTO_TEST_CASE(calls_with_ids_wait_until_their_slot_has_moved_and_are_known_then) {
+    check_migration(fixed_window(400, 1h).from_first(), 400, false, true);
+}
+
+BOOST_AUTO_TEST_CASE(calls_with_ids_survive_lost_connections_to_any_node) {
+    auto c = redis_cluster{};
+    auto l = live{address_of(c), [](config& s) { s.timeout = 10s; }};
+    auto keys = keys_on(c, 0, 2);
+    for (const auto node : {std::size_t{1}, std::size_t{2}})
+        for (auto& key : keys_on(c, node, 2))
+            keys.push_back(std::move(key));
+    auto all = load{};
+    all.has_ids = true;
+    all.start(l, 12, keys, policy{"p", fixed_window(1'000'000, 24h).from_first()});
+    auto lost = std::int64_t{0};
+    l.run([&]() -> asio::awaitable<void> {
+        for (auto round = 0; round < 20; ++round) {
+            co_await all.until_decided(20);
+            for (std::size_t node = 0; node < 3; ++node)
+                lost += c.connect(node).must({"CLIENT", "KILL", "TYPE", "normal"}).integer;
+        }
+        co_await all.until_decided(20);
+        co_await all.end();
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            const auto d = co_await l.limiter.peek(
+                keys[i], policy{"p", fixed_window(1'000'000, 24h).from_first()}, {.cost = 0});
+            BOOST_TEST(d.remaining == 1'000'000 - all.admitted[i]);
+        }
+    });
+    BOOST_TEST(lost > 0);
+    BOOST_TEST(all.unknown == 0);
+    BOOST_TEST(all.others == std::vector<std::string>{}, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_replica_that_becomes_the_master_is_followed) {

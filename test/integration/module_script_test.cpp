@@ -18,7 +18,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(module_script)
@@ -52,7 +54,7 @@ struct fixture {
 
     std::string values() {
         auto all = std::string{};
-        for (const auto& key : {"k", "l", "log", "log2", "s"})
+        for (const auto& key : {"k", "l", "log", "log2", "s", "r", "r2", "new", "old"})
             all += std::string{key} + ": " + client.dump(key).value_or("none") + '\n';
         return all;
     }
@@ -122,6 +124,52 @@ BOOST_FIXTURE_TEST_CASE(two_rules_with_one_sketch, fixture) {
     const auto before = client.must({"PFCOUNT", "s"}).integer;
     (void)run(call_by("y")); // denied
     BOOST_TEST(client.must({"PFCOUNT", "s"}).integer == before);
+}
+
+/// A record and the state are the same, and so is the reply of a call that is known.
+BOOST_FIXTURE_TEST_CASE(calls_with_ids, fixture) {
+    using test::id_call_bytes;
+    using test::request_words;
+    const auto in_order = [&](const std::vector<words>& names, const policy& p,
+                              std::optional<std::string_view> member = {},
+                              const words& fields = {}) {
+        for (const auto first : {verb::allow, verb::charge, verb::refund}) {
+            auto commands = std::vector<words>{};
+            for (const auto cost : {1, 2, 5, 0})
+                for (const auto& n : names)
+                    for (const auto& clock : clock_of)
+                        commands.push_back(
+                            request_words(p, n,
+                                          id_call_bytes(0, first, cost, member) +
+                                              id_call_bytes(1, verb::allow, 1, member),
+                                          clock, fields));
+            compare(commands);
+        }
+    };
+    // Two keys and two ids, two ids of one key, one id of two keys or twice of one.
+    const auto records = std::vector<words>{{"r", "r2"}, {"r2", "log2"}, {"r", "r"}};
+    const auto with_records = [&](const std::vector<words>& keys) {
+        auto all = std::vector<words>{};
+        for (const auto& k : keys)
+            for (const auto& r : records) {
+                all.push_back(k);
+                all.back().insert(all.back().end(), r.begin(), r.end());
+            }
+        return all;
+    };
+    for (const auto& p : plain)
+        in_order(with_records({{"k", "l"}, {"k", "k"}, {"l", "k"}}), p);
+    for (const auto& p : {policy{"p", sliding_log(3, 1h)},
+                          policy{"p", sliding_log(3, 1h).count_denied(), gcra(3, 1h)}})
+        in_order(with_records({{"k", "l", "log", "s"}, {"k", "k", "log", "log"}}), p);
+    for (const auto& member : {"x", "y"})
+        in_order(with_records({{"k", "l", "s", "log"}, {"k", "k", "s", "s"}}),
+                 policy{"p", distinct(2, 1h)}, member);
+    for (const auto& p :
+         {policy{"p", gcra(3, 1h)}.with_storage(storage::shared_hash),
+          policy{"p", gcra(3, 1h), fixed_window(4, 1h)}.with_storage(storage::shared_hash)})
+        for (const auto& fields : {words{"a", "b"}, words{"a", "a"}})
+            in_order(with_records({{"new", "old"}}), p, {}, fields);
 }
 
 /// The missing bytes are clear.

@@ -6,13 +6,18 @@
 #include "caller.hpp"
 #include "records_file.hpp"
 
+#include <support/decision_text.hpp>
 #include <support/live_limiter.hpp>
 #include <support/on_failure.hpp>
+#include <support/rng.hpp>
 
 #include <array>
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <random>
 #include <stdexcept>
+#include <string>
 
 namespace colimit::oracle {
 namespace {
@@ -80,11 +85,15 @@ class caller {
   public:
     explicit caller(const task& t)
         : task_(t), random_(t.seed), out_(t.file), left_(t.checks),
-          limiter_(t.server, [this](config& c) { adjust(c); }) {}
+          limiter_(t.server, [this](config& c) { adjust(c); }) {
+        if (task_.requests)
+            sent_.emplace(t.file + sent_suffix);
+    }
 
     void run() {
         for (auto i = 0; i < callers; ++i)
-            asio::co_spawn(limiter_.context, make_calls(), test::rethrow);
+            asio::co_spawn(limiter_.context, task_.requests ? make_requests() : make_calls(),
+                           test::rethrow);
         running_ = callers;
         // A call that never ends is what the oracle is to find, not what it waits for.
         auto seen = std::int64_t{-1};
@@ -102,6 +111,7 @@ class caller {
     void adjust(config& c) {
         c.prefix = task_.prefix;
         c.timeout = 1s;
+        c.request_ttl = 1h; // a process may be far behind the others
         if (task_.board == nullptr)
             c.reconnect_delay_max = 50ms;
         c.on_event = [this](const event& e) {
@@ -140,9 +150,39 @@ class caller {
         --running_;
     }
 
+    asio::awaitable<void> make_requests() {
+        while (next_id_ < task_.checks) {
+            const auto id = static_cast<std::uint32_t>(next_id_++);
+            auto same = test::rng{task_.requests->seed + id}; // the choices of all processes
+            auto r = record{.limit = static_cast<std::uint8_t>(same.below(limits.size())),
+                            .key = static_cast<std::uint8_t>(same.below(keys_each)),
+                            .cost = static_cast<std::uint16_t>(same.between(1, 3))};
+            const auto at_least = same.percent(25) ? 1 : r.cost;
+            for (auto sends = same.between(1, max_sends); sends > 0; --sends)
+                if (same.between(1, task_.requests->processes) == task_.process)
+                    co_await send(id, r, at_least);
+        }
+        --running_;
+    }
+
+    asio::awaitable<void> send(std::uint32_t id, record r, std::int64_t at_least) {
+        const auto name = "request " + std::to_string(id);
+        auto options = check_options{.cost = r.cost, .at_least = at_least};
+        options.request = name;
+        const auto [ec, d] =
+            co_await limiter_.allow(task_.keys[r.key], policies_[r.limit], options);
+        note(r, ec, d, task_.process);
+        out_.append(r);
+        sent_->append({.what = r, .answer = std::hash<std::string>{}(test::text_of(d)), .id = id});
+        if (ec)
+            co_await test::pause_for(1ms);
+    }
+
     const task& task_;
     std::mt19937_64 random_;
     records_file out_;
+    std::optional<file_of<sent_request>> sent_;
+    std::int64_t next_id_ = 0;
     std::int64_t left_;
     std::vector<policy> policies_ = all_policies();
     test::live limiter_;

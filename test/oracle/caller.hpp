@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace colimit::oracle {
@@ -18,13 +19,23 @@ namespace colimit::oracle {
 using key_names = std::array<std::string, keys_each>;
 [[nodiscard]] key_names simple_names();
 
+/// Calls with request ids. All processes go through the ids in the same order, and each makes its
+/// own of up to five calls with an id.
+struct request_plan {
+    int processes;
+    std::uint64_t seed; ///< one for all processes
+};
+inline constexpr int max_sends = 5;
+
 /// The calls of one process.
 struct task {
     std::string server; ///< as config::server
     std::string prefix; ///< of this round's keys
     std::string file;   ///< for the records
     key_names keys = simple_names();
-    std::int64_t checks = 0; ///< without a board
+    std::int64_t checks = 0; ///< without a board; with a plan, ids of all processes
+    /// Calls have request ids, and their answers are in the file with `sent_suffix`.
+    std::optional<request_plan> requests = std::nullopt;
     /// The process makes calls until it is told to stop there, with a pause after each.
     oracle::board* board = nullptr;
     /// The process is on the first side of partitions.
@@ -32,6 +43,8 @@ struct task {
     int process = 0; ///< from 1
     std::uint64_t seed = 0;
 };
+
+inline constexpr auto sent_suffix = ".sent";
 
 /// Asks through a limiter, many calls at once, until all checks are made.
 void call_by_limiter(const task& t);

@@ -2,6 +2,7 @@
 //
 // oracle --checks N --processes P [--faults] [--server ADDRESS] [--seed S] [--break FLAW]
 // oracle --leases [the same]
+// oracle --requests [the same]
 // oracle --sentinel | --cluster [--failovers N] [--kind KIND] [--within MS] ...
 //
 // P processes hammer a few shared keys under several limits and write down every decision with the
@@ -17,6 +18,7 @@
 #include "network.hpp"
 #include "processes.hpp"
 #include "records_file.hpp"
+#include "request_run.hpp"
 
 #include <support/fresh_folder.hpp>
 #include <support/redis_server.hpp>
@@ -154,6 +156,8 @@ const auto lease_flaws = names_of<lease_flaw>{{"nothing", lease_flaw::none},
                                               {"returns_lapsed", lease_flaw::returns_lapsed},
                                               {"past_end", lease_flaw::past_end}};
 
+const auto request_flaws = names_of<bool>{{"forget_records", true}};
+
 template<class Flaw>
 [[nodiscard]] std::optional<Flaw> flaw_named(const std::string& name, const names_of<Flaw>& all) {
     if (name.empty())
@@ -180,6 +184,10 @@ int main(int count, char** words) {
     auto has_leases = false;
     auto* const leases =
         app.add_flag("--leases", has_leases, "the processes have leases, and are killed");
+    auto has_requests = false;
+    auto* const requests = app.add_flag("--requests", has_requests,
+                                        "up to five calls with each of --checks request ids");
+    requests->excludes(leases);
     auto is_sentinel = false;
     auto is_cluster = false;
     auto* const sentinel = app.add_flag("--sentinel", is_sentinel, "a master behind Sentinels");
@@ -195,6 +203,7 @@ int main(int count, char** words) {
           app.add_option("--server", o.server, "instead of a private one; it is not killed")})
         one->excludes(sentinel)->excludes(cluster);
     leases->excludes(sentinel)->excludes(cluster);
+    requests->excludes(sentinel)->excludes(cluster);
     CLI11_PARSE(app, count, words);
 
     const auto is_campaign = is_sentinel || is_cluster;
@@ -205,6 +214,16 @@ int main(int count, char** words) {
                                 .server = o.server,
                                 .seed = o.seed,
                                 .flaw = flaw_named(broken, lease_flaws)})
+                   ? 0
+                   : 1;
+    if (has_requests)
+        return run_with_requests(
+                   {.checks = o.checks,
+                    .processes = o.processes,
+                    .faults = o.faults,
+                    .server = o.server,
+                    .seed = o.seed,
+                    .forgets_records = flaw_named(broken, request_flaws).value_or(false)})
                    ? 0
                    : 1;
     o.flaw = flaw_named(broken, is_campaign ? campaign_flaws : flaws);

@@ -68,6 +68,13 @@ struct record {
 };
 static_assert(sizeof(record) == 24);
 
+/// One of the calls with a request id.
+struct sent_request {
+    record what;
+    std::uint64_t answer = 0; ///< a hash of the decision
+    std::uint32_t id = 0;
+};
+
 /// State that was lost. From `begin` to `end` two servers may have granted, each on its own; what
 /// one of them granted is forgotten. For a server that was killed both are the time of its end.
 struct loss {

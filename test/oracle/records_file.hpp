@@ -15,16 +15,17 @@
 
 namespace colimit::oracle {
 
-class records_file {
+template<class Record>
+class file_of {
   public:
-    explicit records_file(const std::string& name) : out_(name, std::ios::binary) {
+    explicit file_of(const std::string& name) : out_(name, std::ios::binary) {
         pending_.reserve(most);
     }
-    records_file(const records_file&) = delete;
-    records_file& operator=(const records_file&) = delete;
-    ~records_file() { flush(); }
+    file_of(const file_of&) = delete;
+    file_of& operator=(const file_of&) = delete;
+    ~file_of() { flush(); }
 
-    void append(const record& r) {
+    void append(const Record& r) {
         pending_.push_back(r);
         ++size_;
         if (pending_.size() == most)
@@ -37,22 +38,25 @@ class records_file {
 
     void flush() {
         out_.write(reinterpret_cast<const char*>(pending_.data()),
-                   static_cast<std::streamsize>(pending_.size() * sizeof(record)));
+                   static_cast<std::streamsize>(pending_.size() * sizeof(Record)));
         out_.flush();
         pending_.clear();
     }
 
     std::ofstream out_;
-    std::vector<record> pending_;
+    std::vector<Record> pending_;
     std::int64_t size_ = 0;
 };
 
+using records_file = file_of<record>;
+
 /// Appends what the file has to `all`.
-inline void read_records(const std::string& name, std::vector<record>& all) {
+template<class Record>
+void read_records(const std::string& name, std::vector<Record>& all) {
     auto in = std::ifstream{name, std::ios::binary};
     if (!in)
         throw std::runtime_error{"no records in " + name};
-    auto r = record{};
+    auto r = Record{};
     while (in.read(reinterpret_cast<char*>(&r), sizeof r))
         all.push_back(r);
 }

@@ -10,6 +10,7 @@
 #include <server_module/fake_data.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,36 @@ namespace colimit::test {
     out.insert(out.end(), keys.begin(), keys.end());
     out.insert(out.end(),
                {detail::access::data(of)->wire, "7", std::string{clock}, "0", std::string{calls}});
+    return out;
+}
+
+/// Returns the bytes of a call with an id.
+[[nodiscard]] inline std::string id_call_bytes(std::uint16_t key, detail::verb v, double cost,
+                                               std::optional<std::string_view> member = {}) {
+    auto out = call_bytes(key, v, cost);
+    if (v != detail::verb::allow) // at_least is the cost
+        out.replace(out.size() - sizeof cost, sizeof cost,
+                    out.substr(out.size() - 2 * sizeof cost, sizeof cost));
+    if (member) {
+        detail::append_number(out, static_cast<std::uint16_t>(member->size()));
+        out.append(*member);
+    }
+    return out.append("policy..member..");
+}
+
+/// Returns a command whose calls have ids.
+/// @param names the keys, their logs and sketches, or the hashes of shards; then the records
+/// @param fields of the keys, all in one shard, if the policy is packed
+[[nodiscard]] inline fake::words request_words(const policy& of, const fake::words& names,
+                                               std::string_view calls, std::string_view clock = {},
+                                               const fake::words& fields = {}) {
+    auto out = check_words(of, names, calls, clock);
+    out[names.size() + 5] = "0 60000";
+    if (fields.empty())
+        return out;
+    auto& sizes = out.emplace_back();
+    detail::append_number(sizes, static_cast<std::uint16_t>(fields.size()));
+    out.insert(out.end(), fields.begin(), fields.end());
     return out;
 }
 

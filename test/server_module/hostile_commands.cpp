@@ -129,24 +129,54 @@ void append_call(choices& from, std::string& out, std::size_t key, bool joint, b
     return out;
 }
 
+/// Returns a call with an id for each key: of those arguments that a call may have, most of them.
+[[nodiscard]] std::string calls_with_ids(choices& from, std::size_t keys, bool has_members) {
+    static constexpr std::uint8_t verbs[] = {0, 0, 2, 3, 9};
+    auto out = std::string{};
+    for (std::size_t key = 0; key < keys; ++key) {
+        append_number(out, static_cast<std::uint16_t>(key));
+        append_number(out, from.percent(95) ? from.pick(verbs) : std::uint8_t{1});
+        append_number(out, from.percent(98) ? std::uint16_t{1} : any_times(from));
+        const auto cost = any_cost(from);
+        append_number(out, cost);
+        append_number(out, from.percent(70) ? std::min(cost, 1.0) : any_cost(from));
+        if (has_members) {
+            const auto member = from.bytes(from.below(12));
+            append_number(out, static_cast<std::uint16_t>(member.size()));
+            out += member;
+        }
+        out += from.bytes(16);
+    }
+    return out;
+}
+
 /// Appends what follows the keys of all commands with the script's arguments.
-void append_common(choices& from, words& out, std::string policy, std::string calls) {
+void append_common(choices& from, words& out, std::string policy, std::string calls,
+                   bool has_ids = false) {
     out.push_back(std::move(policy));
     out.push_back(std::to_string(from.below(1U << 16U)));
     out.push_back(any_clock(from));
     out.push_back(from.percent(96) ? "0" : odd_number(from));
+    if (has_ids)
+        out.back() += from.percent(96) ? " 60000" : ' ' + odd_number(from);
     out.push_back(std::move(calls));
 }
 
-[[nodiscard]] words plain_check(choices& from) {
+[[nodiscard]] words plain_check(choices& from, bool has_ids) {
     const auto& policy = any_policy(from, false);
     const auto keys = 1 + from.below(4);
-    auto out = words{"COLIMIT.CHECK", std::to_string(keys * policy.keys_each)};
+    const auto names = keys * (policy.keys_each + (has_ids ? 1 : 0));
+    auto out = words{"COLIMIT.CHECK", std::to_string(names)};
     for (std::size_t i = 0; i < keys * policy.keys_each; ++i)
         out.push_back(any_key(from, i < keys                                    ? "k"
                                     : i < 2 * keys && policy.keys_each % 2 == 0 ? "l"
                                                                                 : "s"));
-    append_common(from, out, policy.bytes, any_calls(from, keys, false, policy.has_members));
+    while (out.size() < names + 2)
+        out.push_back(any_key(from, "r"));
+    append_common(from, out, policy.bytes,
+                  has_ids ? calls_with_ids(from, keys, policy.has_members)
+                          : any_calls(from, keys, false, policy.has_members),
+                  has_ids);
     return out;
 }
 
@@ -171,22 +201,28 @@ void append_common(choices& from, words& out, std::string policy, std::string ca
     return out;
 }
 
-[[nodiscard]] words packed_check(choices& from) {
+[[nodiscard]] words packed_check(choices& from, bool has_ids) {
     const auto& policy = any_policy(from, true);
     const auto shards = 1 + from.below(2);
-    auto out = words{"COLIMIT.CHECK", std::to_string(2 * shards)};
+    auto names = words{};
     auto sizes = std::string{};
     auto fields = words{};
     for (std::size_t s = 0; s < shards; ++s) {
-        out.push_back(any_key(from, "h"));
-        out.push_back(any_key(from, "o"));
+        names.push_back(any_key(from, "h"));
+        names.push_back(any_key(from, "o"));
         const auto size = 1 + from.below(3);
         append_number(sizes, static_cast<std::uint16_t>(size));
         for (std::size_t i = 0; i < size; ++i)
             fields.push_back("k:" + std::to_string(from.below(8)));
     }
+    for (std::size_t i = 0; has_ids && i < fields.size(); ++i)
+        names.push_back(any_key(from, "r"));
+    auto out = words{"COLIMIT.CHECK", std::to_string(names.size())};
+    out.insert(out.end(), names.begin(), names.end());
     append_common(from, out, policy.bytes,
-                  any_calls(from, fields.size(), false, policy.has_members));
+                  has_ids ? calls_with_ids(from, fields.size(), policy.has_members)
+                          : any_calls(from, fields.size(), false, policy.has_members),
+                  has_ids);
     out.push_back(sizes);
     out.insert(out.end(), fields.begin(), fields.end());
     return out;
@@ -275,9 +311,11 @@ void spoil(choices& from, words& command) {
 
 words module_command(choices& from) {
     const auto which = from.below(100);
-    auto command = which < 40   ? plain_check(from)
+    auto command = which < 30   ? plain_check(from, false)
+                   : which < 40 ? plain_check(from, true)
                    : which < 55 ? joint_check(from)
-                   : which < 70 ? packed_check(from)
+                   : which < 65 ? packed_check(from, false)
+                   : which < 70 ? packed_check(from, true)
                    : which < 85 ? seen(from)
                                 : one_check(from);
     if (from.percent(40))
@@ -286,7 +324,7 @@ words module_command(choices& from) {
 }
 
 words foreign_command(choices& from) {
-    static constexpr std::string_view families[] = {"k", "l", "s", "h", "o", "f", "t"};
+    static constexpr std::string_view families[] = {"k", "l", "s", "h", "o", "f", "t", "r"};
     const auto key = any_key(from, from.pick(families));
     switch (from.below(5)) {
     case 0:

@@ -73,18 +73,45 @@ BOOST_AUTO_TEST_CASE(memory_usage_of_a_rule_is_what_the_readme_says) {
     check_usage("distinct", members, 5000, 16'000);
 }
 
+[[nodiscard]] std::int64_t used_memory() {
+    const auto info = look().must({"INFO", "memory"}).text;
+    return std::stoll(info.substr(info.find("used_memory:") + 12));
+}
+
 /// Of a key among 10,000: its name, its value and its part of the server's tables.
 [[nodiscard]] std::int64_t bytes_of_one(const policy& p) {
     constexpr auto keys = 10'000;
-    const auto used = [] {
-        const auto info = look().must({"INFO", "memory"}).text;
-        return std::stoll(info.substr(info.find("used_memory:") + 12));
-    };
     auto s = open_store(store_kind::redis_resp3);
-    const auto before = used();
+    const auto before = used_memory();
     for (int i = 0; i < keys; ++i)
         s->allow("u:" + std::to_string(1'000'000'000 + i), p, {.now = at(0)});
-    return (used() - before) / keys;
+    return (used_memory() - before) / keys;
+}
+
+/// Of a call with an id among 10,000 for one key.
+void check_record(std::string_view what, const policy& p, std::int64_t most) {
+    constexpr auto calls = 10'000;
+    auto s = open_store(store_kind::redis_resp3);
+    const auto ask = [&](int i) {
+        const auto id = "8e03978e-40d5-43dd-bc93-" + std::to_string(100'000'000'000 + i);
+        s->allow(key, p, {.member = "m", .request = id, .now = at(0)});
+    };
+    ask(0);
+    const auto before = used_memory();
+    for (int i = 1; i <= calls; ++i)
+        ask(i);
+    const auto bytes = (used_memory() - before) / calls;
+    BOOST_TEST_MESSAGE("a record of " << what << " among 10,000: " << bytes << " bytes");
+    BOOST_TEST(bytes <= most, what << " takes " << bytes << " bytes");
+    BOOST_TEST(bytes > most / 2, what << " takes " << bytes << " bytes");
+}
+
+BOOST_AUTO_TEST_CASE(memory_usage_of_an_id_is_what_the_guide_says) {
+    check_record("a bucket", policy{"api", gcra(5, 1h)}, 400);
+    check_record("three buckets",
+                 policy{"api", gcra(5, 1h), gcra(9, 1h).named("b"), gcra(9, 2h).named("c")}, 500);
+    check_record("a log", policy{"api", sliding_log(5, 1h)}, 400);
+    check_record("distinct", policy{"api", distinct(5, 1h)}, 450);
 }
 
 BOOST_AUTO_TEST_CASE(a_packed_state_takes_about_half_of_what_a_key_takes) {

@@ -81,7 +81,8 @@ class local_store final : public open_limiter {
 
     decision decide(asked_verb verb, std::string_view key, const policy& p,
                     const check_options& o) {
-        const auto charged = charge_options{.cost = o.cost, .member = o.member, .now = o.now};
+        const auto charged =
+            charge_options{.cost = o.cost, .member = o.member, .request = o.request, .now = o.now};
         switch (verb) {
         case asked_verb::allow:
             return limiter_.allow(key, p, o);
@@ -179,7 +180,8 @@ class asked_limiter final : public open_limiter {
     template<class Handler>
     void start(asked_verb verb, std::string_view key, const policy& p, const check_options& o,
                Handler handler) {
-        const auto charged = charge_options{.cost = o.cost, .member = o.member, .now = o.now};
+        const auto charged =
+            charge_options{.cost = o.cost, .member = o.member, .request = o.request, .now = o.now};
         switch (verb) {
         case asked_verb::allow:
             return limiter_.allow(key, p, o, handler);

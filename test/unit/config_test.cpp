@@ -71,6 +71,8 @@ BOOST_AUTO_TEST_CASE(times_are_1_ms_to_1_h) {
                 or_none);
     check_range(&config::tcp_keep_alive, 0s, std::chrono::seconds{1h}, "config::tcp_keep_alive",
                 "0 s to 3600 s");
+    check_range(&config::request_ttl, milliseconds{1s}, milliseconds{24h}, "config::request_ttl",
+                "1000 ms to 86400000 ms");
     check_range(&config::min_key_ttl, 0ms, milliseconds{24h * 366}, "config::min_key_ttl",
                 "0 ms to 31622400000 ms");
 }

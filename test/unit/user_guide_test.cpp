@@ -243,6 +243,20 @@ BOOST_AUTO_TEST_CASE(rules_of_the_table) {
     BOOST_TEST((leaky_bucket(capacity, 1, 2s) == parse_rules("0.5/s leaky_bucket burst 10")[0]));
 }
 
+BOOST_AUTO_TEST_CASE(request_ids) {
+    const auto api = policy{"api", gcra(10, 1h)};
+    asio::io_context context;
+    colimit::limiter limiter{context.get_executor(), "memory:"};
+    const auto call = [&](std::string user, std::string idempotency_key) -> asio::awaitable<void> {
+        auto d = co_await limiter.allow(user, api, {.cost = 5, .request = idempotency_key});
+        BOOST_TEST(d.remaining == 5);
+    };
+    for (auto times = 0; times < 3; ++times)
+        asio::co_spawn(context, call("ada", "8e03978e-40d5-43dd-bc93-6894a57f9324"),
+                       [](const std::exception_ptr& failure) { BOOST_TEST(!failure); });
+    context.run();
+}
+
 BOOST_AUTO_TEST_CASE(leases) {
     const auto tenant = policy{"tenant", gcra(1'000, 1s)}.with_leases(100ms);
     BOOST_TEST((tenant.leases() == 100ms));

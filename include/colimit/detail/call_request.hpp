@@ -41,6 +41,8 @@ struct call_request {
     std::string_view member = {}; ///< lives until the call is initiated
     bool has_member = false;
     std::uint8_t rule = no_rule; ///< the index of the one that `count_distinct` counts
+    bool has_id = false;         ///< the call may be made again, and is charged once
+    std::string_view id = {};    ///< lives until the call is initiated
 };
 
 /// Returns a supplied time in microseconds. A time before 1970 becomes -2, so that it is an error
@@ -53,16 +55,25 @@ struct call_request {
 }
 
 [[nodiscard]] constexpr call_request make_request(verb v, const check_options& o) noexcept {
-    return {v,
-            o.cost,
-            o.at_least.value_or(o.cost),
-            clock_of(o.now),
-            o.member.value_or(""),
-            o.member.has_value()};
+    return {.verb = v,
+            .cost = o.cost,
+            .at_least = o.at_least.value_or(o.cost),
+            .now = clock_of(o.now),
+            .member = o.member.value_or(""),
+            .has_member = o.member.has_value(),
+            .has_id = o.request.has_value(),
+            .id = o.request.value_or("")};
 }
 
 [[nodiscard]] constexpr call_request make_request(verb v, const charge_options& o) noexcept {
-    return {v, o.cost, o.cost, clock_of(o.now), o.member.value_or(""), o.member.has_value()};
+    return {.verb = v,
+            .cost = o.cost,
+            .at_least = o.cost,
+            .now = clock_of(o.now),
+            .member = o.member.value_or(""),
+            .has_member = o.member.has_value(),
+            .has_id = o.request.has_value(),
+            .id = o.request.value_or("")};
 }
 
 /// @param duration of `block` and `once`: as of whole_microseconds

@@ -95,9 +95,10 @@ struct operation
     /// Frees the memory, then invokes the handler (or destroys it).
     finish_function finish;
     call_kind kind = call_kind::ready;
-    bool is_held = false;    ///< by a store, which has not ended it yet
-    bool has_left = false;   ///< the limiter no longer knows it; guarded by the limiter's lock
-    std::uint32_t index = 0; ///< in its batch
+    bool is_held = false;         ///< by a store, which has not ended it yet
+    bool may_be_executed = false; ///< it was sent, but the reply was lost, and waits again
+    bool has_left = false;        ///< the limiter no longer knows it; guarded by the limiter's lock
+    std::uint32_t index = 0;      ///< in its batch
     redis::call_batch* batch = nullptr; ///< while a server's queue holds it
     std::int64_t deadline = 0;          ///< microseconds of the limiter's steady clock
     std::int64_t sent_at = 0;           ///< of the same clock, not after its first byte was sent

@@ -39,8 +39,8 @@ class requests : boost::noncopyable {
     /// Called when a connection begins, with the results of its handshake.
     virtual void begin_connection(const server_facts& /*server*/) {}
     /// Called when the connection is lost after `sent` bytes: requests of which no byte was sent
-    /// wait for the next connection; others end as `errc::outcome_unknown`, or as
-    /// `errc::unavailable` if they were read-only.
+    /// wait for the next connection, and so do calls with ids; others end as
+    /// `errc::outcome_unknown`, or as `errc::unavailable` if they were read-only.
     virtual void lose_connection(std::uint64_t sent) = 0;
 
     [[nodiscard]] virtual bool wants_to_write() const noexcept = 0;
@@ -71,8 +71,8 @@ class requests : boost::noncopyable {
     /// Ends the calls whose deadline is at or before `now`: with `unsent` if they were not encoded,
     /// and as `errc::outcome_unknown` if they may have been sent. Returns whether there were any.
     virtual bool expire(std::int64_t /*now*/, errc /*unsent*/) { return false; }
-    /// Ends with `errc::deadline_exceeded` only those of them that were not encoded, so that a call
-    /// whose deadline has passed is never sent. Returns whether there were any.
+    /// Ends only those of them that are not in flight, with `errc::deadline_exceeded` if they were
+    /// never sent: so a call whose deadline has passed is not sent. Returns whether there were any.
     virtual bool expire_unsent(std::int64_t /*now*/) { return false; }
     /// Returns whether calls have ended that the owner of the connection has not taken yet.
     [[nodiscard]] virtual bool has_ended() const noexcept = 0;

@@ -94,6 +94,9 @@ class multi_batch final : public batch_of<multi_call> {
     void add(detail::operation& op, std::string_view prefix, std::string_view key,
              const policy_pointer& policy);
 
+    /// Transactions have no calls with ids.
+    [[nodiscard]] static constexpr bool has_ids() noexcept { return false; }
+
     void drop(std::uint32_t index) noexcept override;
     /// Called if no byte of it was sent, or no call that still has a caller was executed: it will
     /// be encoded again, with these calls only.

@@ -95,6 +95,8 @@ void add_own_events(const transaction_call& c, std::int64_t newest, decision& an
 error_code error_of_transaction(const detail::policy_data& policy,
                                 const core::call_request& request) {
     const auto& rules = policy.compiled;
+    if (request.has_id)
+        return error_of(fault::multi_request);
     if (request.verb > verb::reset && request.verb != verb::reserve) // whose rules are refused
         return error_of(fault::multi_verb);
     if (rules.size == 0) // a Bloom filter

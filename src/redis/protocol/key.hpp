@@ -6,6 +6,9 @@
 //   prefix:{tag}:policy:h:0123...cdef    longer ones: 128 bits of SHA-256 in hexadecimal
 //   prefix:{tag}:policy:lk:bytes         the key's log (or lh)
 //   prefix:{tag}:policy:tk:bytes         its log in transactions (or th)
+//   prefix:{tag}:policy:r:0123...cdef    the record of a call with an id: the first 128 bits of
+//                                        SHA-256 over key and id; if the policy is packed, with the
+//                                        tag of the shard
 //   prefix:{tag}:policy:w:rule:k:bytes   in transactions: the count of a fixed window (or h)
 //   prefix:{tag}:policy:a:rule:k:bytes   the same key, aside for a moment
 //   prefix:{tag}:policy:d1a2b3c4dk:bytes the sketch of the rule with that tag (or ...h)
@@ -66,6 +69,8 @@ void append_shard(std::string& out, std::string_view prefix, std::string_view po
 /// The families of logs, with a script or with MULTI.
 inline constexpr std::string_view log_family = "l";
 inline constexpr std::string_view transaction_family = "t";
+/// The family of records, whose names end with a digest instead of the key.
+inline constexpr std::string_view record_family = "r:";
 /// The families of a rule's fixed window with MULTI, and of the key that holds it aside: the name
 /// of the rule and a colon follow.
 inline constexpr std::string_view window_family = "w:";

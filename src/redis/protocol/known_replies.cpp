@@ -31,7 +31,7 @@ std::optional<reply_header> read_header(std::string_view text) noexcept {
         h.microseconds > latest)
         return std::nullopt;
     // Any other character would be taken for an error, and a value for the text of that error.
-    if (text != "-" && text.find_first_not_of(".ce") != std::string_view::npos)
+    if (text != "-" && text.find_first_not_of(".cer") != std::string_view::npos)
         return std::nullopt;
     h.statuses = text;
     return h;

@@ -30,6 +30,7 @@ struct queue_settings {
     std::size_t batches_in_flight = 6;
     std::size_t max_in_flight = 65'536; ///< calls
     std::int64_t minimum_ttl_ms = 0;
+    std::int64_t request_ttl_ms = 300'000; ///< of the records of calls with ids
     std::uint64_t first_nonce = 1;
     script_command command = script_command::evalsha; ///< with scripts: what runs them
     module_use server_module = module_use::never;     ///< with scripts: whether it runs them
@@ -64,9 +65,14 @@ class batch_queue : public call_queue {
     }
 
     void lose_connection(std::uint64_t sent) override {
-        while (!in_flight_.empty() && in_flight_.front().sent_from < sent) {
-            in_flight_.front().release([this](detail::operation& op) { finish_lost(op); });
-            retire(in_flight_, in_flight_.begin());
+        for (auto next = in_flight_.begin(); next != in_flight_.end() && next->sent_from < sent;) {
+            const auto b = next++;
+            if (b->has_ids()) {
+                b->note_uncertain();
+                continue;
+            }
+            b->release([this](detail::operation& op) { finish_lost(op); });
+            retire(in_flight_, b);
         }
         for (auto& b : in_flight_)
             b.take_back();

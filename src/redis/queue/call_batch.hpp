@@ -52,6 +52,13 @@ class batch_of : public call_batch {
     }
     [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
 
+    /// Called before the batch is sent again, although it may have been executed.
+    void note_uncertain() noexcept {
+        for (auto& c : calls_)
+            if (c.op != nullptr)
+                c.op->may_be_executed = true;
+    }
+
     /// Removes the callers in the order of their calls: `take(operation&)`.
     template<class Take>
     void release(Take take) {

@@ -69,8 +69,8 @@ bool call_queue::expire_calls(std::int64_t now, errc unsent, bool also_sent) {
     auto any = false;
     for (auto* op = by_deadline_.front(); op != nullptr && op->deadline <= now;) {
         auto* next = by_deadline_.after(*op);
-        if (const auto sent = is_sent(*op); also_sent || !sent) {
-            withdraw(*op, sent ? error_if_sent(*op, unsent) : unsent);
+        if (also_sent || !op->batch->encoded) {
+            withdraw(*op, is_sent(*op) ? error_if_sent(*op, unsent) : unsent);
             any = true;
         }
         op = next;

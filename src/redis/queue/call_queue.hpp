@@ -58,7 +58,7 @@ class call_queue : public requests {
 
     /// Returns whether the bytes of a call that was taken may have been sent.
     [[nodiscard]] static bool is_sent(const detail::operation& op) noexcept {
-        return op.batch->encoded;
+        return op.batch->encoded || op.may_be_executed;
     }
 
     /// Replaces an operation by another one, which gets its result and deadline.

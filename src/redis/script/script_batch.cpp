@@ -4,11 +4,13 @@
 
 #include <core/bloom.hpp>
 #include <hash/fnv1a.hpp>
+#include <policy/request_digest.hpp>
 #include <redis/script/script_batch.hpp>
 #include <redis/script/wire.hpp>
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 namespace colimit::redis {
@@ -47,13 +49,17 @@ script_batch::script_batch(std::size_t most_keys, key_tags tags)
 }
 
 void script_batch::start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce,
-                         std::size_t group) {
+                         std::size_t group, bool has_ids) {
     policy_ = policy;
     group_ = group;
     clock_ = clock;
     nonce_ = nonce;
+    has_ids_ = has_ids;
     keys_.clear();
     members_.clear();
+    ids_.clear();
+    if (has_ids_)
+        ids_.reserve(most_keys_ * id_bytes);
     entries_.clear();
     calls_.clear();
     joint_.clear();
@@ -66,7 +72,7 @@ void script_batch::start(const policy_pointer& policy, std::int64_t clock, std::
     live_ = 0;
     plain_ = true;
     encoded = false;
-    in_second_form = asking = false;
+    in_second_form = was_repeated = asking = false;
     redirections = 0;
 }
 
@@ -90,15 +96,16 @@ std::size_t script_batch::slot_of(std::uint64_t hash, IsRight is_right) const no
 
 bool script_batch::has(const policy_pointer& policy, std::int64_t clock, std::string_view key,
                        std::uint64_t hash) const noexcept {
-    return is_for(policy, clock) && index_[slot_of(hash, [&](const entry& e) {
-                                        const auto name = key_bytes(e).substr(e.family_at);
-                                        return policy->compiled.has_bare_keys ? name == key
-                                                                              : is_field(name, key);
-                                    })] != no_entry;
+    return is_for(policy, clock) && !has_ids_ &&
+           index_[slot_of(hash, [&](const entry& e) {
+               const auto name = key_bytes(e).substr(e.family_at);
+               return policy->compiled.has_bare_keys ? name == key : is_field(name, key);
+           })] != no_entry;
 }
 
 std::uint32_t script_batch::find_or_append(std::uint64_t hash, std::size_t group) {
-    const auto slot = slot_of(hash, [this](const entry& e) { return key_bytes(e) == scratch_; });
+    const auto is_right = [this](const entry& e) { return !has_ids_ && key_bytes(e) == scratch_; };
+    const auto slot = slot_of(hash, is_right);
     if (index_[slot] != no_entry)
         return index_[slot];
     const auto before = keys_.size();
@@ -169,8 +176,19 @@ void script_batch::add(detail::operation& op, std::string_view prefix, std::stri
     }
     const auto hash = hash::fnv1a_64(key);
     const auto group = group_of_tag(tags_, *policy_, tags_.of(key, hash));
+    if (has_ids_)
+        make_id(key, op.request);
     make_key(prefix, *policy_, key, group);
     hold(op, insert_call(op.request, hash, group, member_, op.lease.further_calls));
+}
+
+/// Writes the end of the name of a call's record to id_, and the digests that it has.
+void script_batch::make_id(std::string_view key, const detail::call_request& request) {
+    const auto name = detail::hex_of(detail::record_digest(key, request.id));
+    const auto digests = detail::digests_of(*policy_, request);
+    static_assert(name.size() == record_name_bytes && sizeof digests == id_bytes - name.size());
+    std::ranges::copy(name, id_.begin());
+    std::memcpy(id_.data() + name.size(), &digests, sizeof digests);
 }
 
 /// Appends a call for the key whose name is in scratch_, and returns its index.
@@ -191,12 +209,14 @@ std::uint32_t script_batch::insert_call(const detail::call_request& request, std
                       .next = no_entry,
                       .further = further});
     members_.append(member);
+    if (has_ids_)
+        ids_.append(id_.data(), id_.size());
     auto& e = entries_[entry];
     (e.first_call == no_entry ? e.first_call : calls_[e.last_call].next) = made;
     e.last_call = made;
     ++e.live;
     e.further += further;
-    plain_ = plain_ && request.verb == detail::verb::allow && request.cost == 1 &&
+    plain_ = plain_ && !has_ids_ && request.verb == detail::verb::allow && request.cost == 1 &&
              request.at_least == 1 && !policy_->filter && !policy_->compiled.has_distinct;
     return made;
 }
@@ -210,6 +230,8 @@ void script_batch::adopt(script_batch& from, script_call& c) {
     }
     scratch_.assign(from.key_bytes(e));
     family_at_ = e.family_at;
+    if (has_ids_)
+        std::ranges::copy(from.id_of(c.entry), id_.begin());
     const auto made = insert_call(c.request, e.hash, e.group, from.member_of(c), c.further);
     from.withdraw(c);
     --from.live_;

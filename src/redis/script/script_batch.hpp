@@ -57,12 +57,17 @@ class script_batch final : public batch_of<script_call> {
                                               std::string_view key, detail::verb v);
 
     /// Empties the batch, keeping its memory, and sets its policy, clock and group.
+    /// @param has_ids all its calls have ids, rather than none
     void start(const policy_pointer& policy, std::int64_t clock, std::uint64_t nonce,
-               std::size_t group = any_group);
+               std::size_t group = any_group, bool has_ids = false);
 
-    [[nodiscard]] bool fits(const policy_pointer& policy, std::int64_t clock) const noexcept {
-        return is_for(policy, clock) && !is_full();
+    [[nodiscard]] bool fits(const policy_pointer& policy, std::int64_t clock,
+                            bool has_ids = false) const noexcept {
+        return is_for(policy, clock) && has_ids_ == has_ids && !is_full();
     }
+    /// Returns whether calls have ids: then the whole batch may be sent again after it may have
+    /// been executed.
+    [[nodiscard]] bool has_ids() const noexcept { return has_ids_; }
     [[nodiscard]] std::size_t group() const noexcept { return group_; }
     /// Returns the number of different keys, with those of withdrawn calls.
     [[nodiscard]] std::size_t keys() const noexcept { return entries_.size(); }
@@ -112,7 +117,9 @@ class script_batch final : public batch_of<script_call> {
 
     /// Appends the command that runs the script, with SCRIPT LOAD before it if that is EVAL, then
     /// ASKING if `asking`.
-    void encode(std::string& out, std::string_view min_key_ttl,
+    /// @param ttls the shortest TTL of a key and, if calls have ids, that of records, in the form
+    /// of ARGV[4]
+    void encode(std::string& out, std::string_view ttls,
                 script_command how = script_command::evalsha);
 
     /// The contents that were encoded.
@@ -149,14 +156,19 @@ class script_batch final : public batch_of<script_call> {
     bool asks_for_module = false;                  ///< of these, the first one is that
     script_command form = script_command::evalsha; ///< in which it was encoded
     bool in_second_form = false;  ///< the server has rejected the first one without the module
+    bool was_repeated = false;    ///< it was sent again after an error that leaves its outcome open
     bool asking = false;          ///< the node serves its keys only after ASKING
     std::size_t redirections = 0; ///< to other nodes, since it was made or has waited
 
   private:
+    /// The bytes that a batch keeps of a call's id: the end of its record's name, and its digests.
+    static constexpr std::size_t record_name_bytes = 32;
+    static constexpr std::size_t id_bytes = record_name_bytes + 16;
+
     /// The value for no entry, and for no next call.
     static constexpr std::uint32_t no_entry = UINT32_MAX;
 
-    struct entry { // one key
+    struct entry { // one key; if the calls have ids, one call
         std::uint64_t hash;
         std::uint32_t offset; ///< of its bytes in keys_
         std::uint32_t size;
@@ -206,6 +218,11 @@ class script_batch final : public batch_of<script_call> {
     void adopt(script_batch& from, script_call& c);
     void withdraw(script_call& c) noexcept;
 
+    void make_id(std::string_view key, const detail::call_request& request);
+    [[nodiscard]] std::string_view id_of(std::uint32_t entry) const noexcept {
+        return std::string_view{ids_}.substr(entry * id_bytes, id_bytes);
+    }
+
     void order_keys();
     [[nodiscard]] contents append_calls(std::string& out) const;
     void append_calls(std::string& out, const entry& of, contents& so_far) const;
@@ -214,11 +231,13 @@ class script_batch final : public batch_of<script_call> {
     void append_family(std::string& out, std::string_view family,
                        std::span<const std::uint32_t> of) const;
     void append_bitmaps(std::string& out) const;
+    void append_records(std::string& out);
     [[nodiscard]] std::size_t shards() const noexcept;
     void append_shards(std::string& out);
     void append_fields(std::string& out);
 
     [[nodiscard]] bool decide(const entry& e, std::optional<std::string_view> value, answers& from);
+    [[nodiscard]] bool decide_known(const entry& e, std::string_view record);
     void decide_lease(const script_call& c, std::uint32_t end, core::key_state& state,
                       answers& from) const;
     [[nodiscard]] bool decide_ids(const entry& e, answers& from);
@@ -236,7 +255,9 @@ class script_batch final : public batch_of<script_call> {
     std::uint64_t nonce_ = 0;
     std::string keys_; ///< each as `$size\r\nbytes\r\n`
     std::string members_;
-    std::string member_; ///< of the call being added
+    std::string member_;              ///< of the call being added
+    std::string ids_;                 ///< for each entry, if the calls have ids: see make_id
+    std::array<char, id_bytes> id_{}; ///< of the call being added
     std::string scratch_;
     key_names names_;
     std::string prefix_; ///< of shards
@@ -253,6 +274,7 @@ class script_batch final : public batch_of<script_call> {
     std::size_t most_calls_ = 0; ///< for this policy
     contents sent_;
     bool plain_ = true; ///< all calls are an allow of cost 1
+    bool has_ids_ = false;
 };
 
 } // namespace colimit::redis

@@ -73,6 +73,8 @@ void script_batch::append_calls(std::string& out, const entry& of, contents& so_
         if (p.compiled.has_distinct)
             detail::append_number(out, static_cast<std::uint16_t>(member.size()));
         out.append(member);
+        if (has_ids_)
+            out.append(id_of(c.entry).substr(record_name_bytes));
     }
 }
 
@@ -138,6 +140,20 @@ void script_batch::append_bitmaps(std::string& out) const {
     }
 }
 
+/// Appends the records of all calls.
+void script_batch::append_records(std::string& out) {
+    for (const auto i : order_) {
+        const auto& e = entries_[i];
+        shard_name_.clear();
+        if (is_packed())
+            append_shard(shard_name_, prefix_, policy_->name, tags_.shard_of(e.group), tags_);
+        else
+            shard_name_.append(key_bytes(e).substr(0, e.family_at));
+        shard_name_.append(record_family).append(id_of(i).substr(0, record_name_bytes));
+        resp::append_bulk(out, shard_name_);
+    }
+}
+
 /// Returns the number of shards that have keys to be sent.
 std::size_t script_batch::shards() const noexcept {
     return static_cast<std::size_t>(
@@ -166,12 +182,12 @@ void script_batch::append_fields(std::string& out) {
         resp::append_bulk(out, key_bytes(entries_[i]));
 }
 
-void script_batch::encode(std::string& out, std::string_view min_key_ttl, script_command how) {
+void script_batch::encode(std::string& out, std::string_view ttls, script_command how) {
     encoded = true;
     const auto& run = policy_->filter ? seen_script : check_script;
     scratch_.clear();
     if (!plain_)
-        scratch_.reserve(members_.capacity() + calls_.capacity() * call_bytes);
+        scratch_.reserve(members_.capacity() + ids_.capacity() + calls_.capacity() * call_bytes);
     order_keys();
     sent_ = append_calls(scratch_);
     form = how;
@@ -185,6 +201,7 @@ void script_batch::encode(std::string& out, std::string_view min_key_ttl, script
         keys += keys_of(*p);
         policies += p->wire;
     }
+    keys += has_ids_ ? sent_.keys : 0;
     const auto words = words_of(form, run);
     const auto fixed = words.script.empty() ? 7U : 8U;
     resp::append_array(out, keys + fixed + (is_joint() ? 1U : is_packed() ? 1U + sent_.keys : 0U));
@@ -193,13 +210,15 @@ void script_batch::encode(std::string& out, std::string_view min_key_ttl, script
         resp::append_bulk(out, words.script);
     resp::append_bulk(out, detail::decimal{keys});
     is_packed() ? append_shards(out) : policy_->filter ? append_bitmaps(out) : append_keys(out);
+    if (has_ids_)
+        append_records(out);
     resp::append_bulk(out, is_joint() ? policies : policy_->wire);
     resp::append_bulk(out, detail::decimal{nonce_});
     if (clock_ == detail::store_clock)
         resp::append_bulk(out, "");
     else
         resp::append_bulk(out, detail::decimal{clock_});
-    resp::append_bulk(out, min_key_ttl);
+    resp::append_bulk(out, ttls);
     resp::append_bulk(out, scratch_);
     if (is_joint()) {
         scratch_.clear();

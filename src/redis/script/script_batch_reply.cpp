@@ -5,6 +5,7 @@
 // if the counts differ, no call gets a decision.
 
 #include <core/allow_times.hpp>
+#include <core/request_record.hpp>
 #include <core/rule_kind.hpp>
 #include <core/state_encoding.hpp>
 #include <core/verb_traits.hpp>
@@ -13,6 +14,7 @@
 #include <redis/script/wire.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace colimit::redis {
@@ -104,6 +106,31 @@ bool script_batch::decide(const entry& e, std::optional<std::string_view> value,
         }
     }
     decide_last(nullptr);
+    return true;
+}
+
+/// Decides a call whose id is known from its record. Returns false if that is not valid.
+bool script_batch::decide_known(const entry& e, std::string_view record) {
+    const auto& rules = policy_->compiled;
+    const auto known = core::decode_record(record, policy_->version, fact_bytes(rules));
+    if (!known)
+        return false;
+    auto& c = calls_[e.first_call];
+    if (c.op == nullptr)
+        return true;
+    auto digests = core::call_digests{};
+    std::memcpy(&digests, id_of(c.entry).data() + record_name_bytes, sizeof digests);
+    if (const auto wrong = core::difference(*known, c.request, digests);
+        wrong != detail::fault::none) {
+        c.op->ec = detail::error_of(wrong);
+        return true;
+    }
+    auto state = core::decode_value(rules, known->value);
+    auto from = answers{.facts = known->facts, .now = known->now};
+    if (!from.take_facts(rules, state))
+        return false;
+    c.request.now = known->now;
+    (void)core::evaluate(rules, state, c.request, c.op->result);
     return true;
 }
 
@@ -225,7 +252,13 @@ std::optional<recovery> script_batch::read_reply(const resp::decoder& reply,
         if (found == nullptr)
             return std::nullopt;
         const auto text = reply.text(*found, bytes);
-        if (const auto status = is_well ? '.' : header->statuses[key]; status != '.') {
+        auto status = is_well ? '.' : header->statuses[key];
+        if (status == 'r' && has_ids_) {
+            if (decide_known(e, text))
+                continue;
+            status = 'c';
+        }
+        if (status != '.') {
             const auto meaning =
                 status == 'c' ? reply_error{errc::key_conflict, recovery::keep} : classify(text);
             worst = std::max(worst, meaning.recovery);

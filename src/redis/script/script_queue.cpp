@@ -16,15 +16,18 @@ namespace {
 /// three behind those in flight; with many more, searching all of them would be expensive.
 constexpr std::size_t most_searched = 8;
 
-/// Returns the key by which the newest batch of a policy and a group is found.
-[[nodiscard]] std::uint64_t open_key(const detail::policy_data& p, std::size_t group) noexcept {
-    return p.fingerprint + group * 0x9e3779b97f4a7c15U;
+/// Returns the key by which the newest batch of a policy and a group, with or without ids, is
+/// found.
+[[nodiscard]] std::uint64_t open_key(const detail::policy_data& p, std::size_t group,
+                                     bool has_ids) noexcept {
+    return p.fingerprint + (2 * group + (has_ids ? 1U : 0U)) * 0x9e3779b97f4a7c15U;
 }
 
 } // namespace
 
 script_queue::script_queue(queue_settings settings)
     : batch_queue(std::move(settings)), minimum_ttl_(std::to_string(settings_.minimum_ttl_ms)),
+      ttls_with_ids_(minimum_ttl_ + " " + std::to_string(settings_.request_ttl_ms)),
       module_(settings_.server_module), is_cluster_(settings_.is_cluster) {}
 
 /// Returns the newest of the last waiting batches that has the key, if it takes a call: popular
@@ -43,18 +46,18 @@ script_batch* script_queue::waiting_with(const policy_pointer& policy, std::int6
 }
 
 script_batch& script_queue::open_batch(const policy_pointer& policy, std::int64_t clock,
-                                       std::size_t group) {
-    auto& open = open_[open_key(*policy, group)];
-    if (open != nullptr && open->fits(policy, clock))
+                                       std::size_t group, bool has_ids) {
+    auto& open = open_[open_key(*policy, group, has_ids)];
+    if (open != nullptr && open->fits(policy, clock, has_ids))
         return *open;
     waiting_.splice(waiting_.end(), take_spare());
     open = &waiting_.back();
-    open->start(policy, clock, nonce_++, group);
+    open->start(policy, clock, nonce_++, group, has_ids);
     return *open;
 }
 
 void script_queue::close_to_calls(const script_batch& b) {
-    const auto found = open_.find(open_key(*b.policy(), b.group()));
+    const auto found = open_.find(open_key(*b.policy(), b.group(), b.has_ids()));
     if (found != open_.end() && found->second == &b)
         open_.erase(found);
 }
@@ -64,12 +67,14 @@ error_code script_queue::submit(detail::operation& op, std::string_view key,
     if (is_cluster_ && policy->compiled.has_bare_keys)
         return detail::error_of(detail::fault::bare_keys);
     return take(op, 1, [&] {
-        auto* joined = waiting_with(policy, op.request.now, key);
+        const auto has_ids = op.request.has_id;
+        auto* joined = has_ids ? nullptr : waiting_with(policy, op.request.now, key);
         if (joined == nullptr)
             joined = &open_batch(
                 policy, op.request.now,
                 is_cluster_ ? script_batch::group_of(settings_.tags, *policy, key, op.request.verb)
-                            : script_batch::any_group);
+                            : script_batch::any_group,
+                has_ids);
         joined->add(op, settings_.prefix, key);
         is_full_ = is_full_ || joined->is_full();
         return error_code{};
@@ -105,7 +110,7 @@ void script_queue::regroup() {
             else
                 b.move_calls(
                     [&](std::size_t group, std::uint32_t /*key*/) -> auto& {
-                        return open_batch(b.policy(), b.clock(), group);
+                        return open_batch(b.policy(), b.clock(), group, b.has_ids());
                     },
                     [this] { ++calls_; });
             retire(old, old.begin());
@@ -151,7 +156,7 @@ void script_queue::write(std::string& out, std::uint64_t stream_position, std::i
         b.replies_before = (b.asks_for_module ? 1U : 0U) + (loads ? 1U : 0U) + (b.asking ? 1U : 0U);
         if (b.asks_for_module)
             append_module_question(out);
-        b.encode(out, minimum_ttl_, form);
+        b.encode(out, b.has_ids() ? ttls_with_ids_ : minimum_ttl_, form);
         const auto& sent = b.sent();
         counted.add(sent.keys, sent.calls);
         counted.merged += sent.calls - sent.entries;
@@ -222,7 +227,7 @@ void script_queue::divide_head() {
             if (part_of[key] == nullptr) {
                 parts.splice(parts.end(), take_spare());
                 part_of[key] = &parts.back();
-                parts.back().start(b.policy(), b.clock(), nonce_++, group);
+                parts.back().start(b.policy(), b.clock(), nonce_++, group, b.has_ids());
             }
             return *part_of[key];
         };
@@ -298,7 +303,15 @@ recovery script_queue::fail_head(std::string_view text) {
             .phase = phase::script,
             .text = text,
             .policy = b.policy()->fingerprint});
-    end_batch(b, meaning.code);
+    if (meaning.code == errc::outcome_unknown && b.has_ids() &&
+        !std::exchange(b.was_repeated, true)) {
+        b.note_uncertain();
+        return_head();
+        return meaning.recovery;
+    }
+    b.release([this, code = meaning.code](detail::operation& op) {
+        finish(op, op.may_be_executed ? errc::outcome_unknown : code);
+    });
     retire(in_flight_, in_flight_.begin());
     return meaning.recovery;
 }

@@ -74,7 +74,7 @@ class script_queue final : public batch_queue<script_batch> {
     [[nodiscard]] script_batch* waiting_with(const policy_pointer& policy, std::int64_t clock,
                                              std::string_view key);
     [[nodiscard]] script_batch& open_batch(const policy_pointer& policy, std::int64_t clock,
-                                           std::size_t group);
+                                           std::size_t group, bool has_ids);
     void regroup();
     [[nodiscard]] bool learn_of_cluster(std::string_view text);
     [[nodiscard]] bool redirect_head(std::string_view error);
@@ -86,6 +86,7 @@ class script_queue final : public batch_queue<script_batch> {
     [[nodiscard]] recovery fail_head(std::string_view text);
 
     std::string minimum_ttl_;
+    std::string ttls_with_ids_;
     module_route module_;
     batch_router* router_ = nullptr; ///< null: not a node of a cluster that the limiter knows
     bool is_cluster_;                ///< a batch may only have keys of one group
