@@ -120,21 +120,23 @@ void member_sketches::keep_trial(std::string_view member,
         forget_trial();
         throw call_failure{std::string{over_maxmemory}};
     }
+    // In the order in which they came about, as rules may share a sketch: the trial was first.
     for (std::size_t i = 0; i < sketches_.size(); ++i) {
         auto& s = sketches_[i];
-        auto* name = name_of(i);
         s.is_tried = false;
-        if (s.is_first) {
-            (void)change(run_, "DEL", "!s", name);
-            (void)change(run_, "PFADD", "!sb", name, member.data(), member.size());
-        } else if (s.has_grown) {
-            run_.propagate("PFADD", "sb", name, member.data(), member.size());
-        }
+        if (s.has_grown && !s.is_first)
+            run_.propagate("PFADD", "sb", name_of(i), member.data(), member.size());
         if (s.is_counted)
-            run_.propagate("PFCOUNT", "s", name);
-        if (s.has_grown)
-            keep(run_, name, static_cast<double>(states[s.rule].t - run_.now()));
+            run_.propagate("PFCOUNT", "s", name_of(i));
     }
+    for (std::size_t i = 0; i < sketches_.size(); ++i)
+        if (sketches_[i].is_first) {
+            (void)change(run_, "DEL", "!s", name_of(i));
+            (void)change(run_, "PFADD", "!sb", name_of(i), member.data(), member.size());
+        }
+    for (std::size_t i = 0; i < sketches_.size(); ++i)
+        if (const auto& s = sketches_[i]; s.has_grown)
+            keep(run_, name_of(i), static_cast<double>(states[s.rule].t - run_.now()));
 }
 
 void member_sketches::keep_all(std::span<const core::rule_state> states) {

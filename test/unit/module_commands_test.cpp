@@ -190,6 +190,26 @@ BOOST_AUTO_TEST_CASE(transactions_and_scripts) {
     }
 }
 
+/// The library never names a sketch twice, but others may.
+BOOST_AUTO_TEST_CASE(rules_that_share_a_sketch_are_propagated_in_order) {
+    const auto two = policy{"p", distinct(3, 1h), distinct(3, 24h * 365).named("long")};
+    auto master = loaded{};
+    auto replica = loaded{};
+    master.has_backlog = true;
+    auto call = call_bytes(0, verb::allow, 1);
+    detail::append_number(call, std::uint16_t{1});
+    call += 'm';
+    for (auto calls = 0; calls < 3; ++calls) { // the first sketch has ended, the other one has not
+        BOOST_TEST(header_of(master, check_words(two, {"k", "s", "s"}, call)) == "1 -");
+        replica.now_us = master.now_us;
+        replica.keys.begin(master.now_ms(), true);
+        for (const auto& c : master.propagated)
+            replica.repeat(c);
+        BOOST_TEST(replica.keys.text_of("s") == master.keys.text_of("s"));
+        master.now_us += 7'200'000'000;
+    }
+}
+
 BOOST_AUTO_TEST_CASE(what_is_propagated) {
     auto s = loaded{};
     s.has_backlog = true;
