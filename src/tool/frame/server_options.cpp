@@ -6,6 +6,7 @@
 #include <tool/frame/format.hpp>
 #include <tool/frame/server_options.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
