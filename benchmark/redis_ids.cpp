@@ -15,7 +15,8 @@ namespace colimit::benchmark {
 measurement redis_ids(const conditions& c) {
     server{c.socket}.forget_keys();
     auto settings = patient(c.socket);
-    settings.request_ttl = std::chrono::seconds{1};
+    settings.timeout = std::chrono::seconds{1};
+    settings.request_ttl = std::chrono::seconds{2};
     return run({.settings = settings,
                 .policy = thousand_an_hour(),
                 .callers = 256,

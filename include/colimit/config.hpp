@@ -300,8 +300,9 @@ struct config {
     std::size_t local_max_states = 1'048'576;
 
     /// The time for which the decision of a call with an id (`check_options::request`) is
-    /// remembered, counted from when it is made: 1 s to 24 h. Making such a call again after this
-    /// time charges it again.
+    /// remembered, counted from when it is made: 1 s to 24 h, and at least twice `timeout`, so that
+    /// it is known for as long as the limiter itself sends the call again. Making such a call again
+    /// after this time charges it again.
     std::chrono::milliseconds request_ttl = std::chrono::minutes{5};
 
     /// The shortest TTL of keys in Redis, for replays, whose supplied clock may run slower than the

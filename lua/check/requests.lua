@@ -58,7 +58,11 @@ if requests then
     -- Adds what logs and sketches have reported for the call.
     function requests.add_facts(k, facts)
         local done = write_record(k, written[k] .. facts, 'XX')
-        if done.err then note(k, 'e', done.err) end
+        if not done then
+            note(k, 'c')
+        elseif done.err then
+            note(k, 'e', done.err)
+        end
     end
 
     function requests.undo(k)

@@ -70,6 +70,12 @@ void check_times(const config& settings) {
           std::chrono::seconds{std::chrono::hours{1}});
     check("tcp_user_timeout", settings.tcp_user_timeout, milliseconds{0}, most);
     check("request_ttl", settings.request_ttl, limits::min_request_ttl, limits::max_request_ttl);
+    if (settings.request_ttl < 2 * settings.timeout)
+        throw error{errc::invalid_config,
+                    "config::request_ttl: less than twice config::timeout, until when a call with "
+                    "an id may be sent again (got " +
+                        text_of(settings.request_ttl) + ", expected at least " +
+                        text_of(2 * settings.timeout) + ")"};
     check("min_key_ttl", settings.min_key_ttl, milliseconds{0},
           milliseconds{std::chrono::hours{24} * 366});
 }

@@ -117,7 +117,10 @@ bool deny_cache::answer(operation& op, const hash::digest& key, const policy_dat
 }
 
 void deny_cache::note(const operation& op, std::int64_t heard_at) noexcept {
-    if (op.denied_at.is_known)
+    // Such a denial may be old, and says nothing about the one that is cached.
+    const auto is_old = op.request.has_id && op.request.verb == verb::allow && !op.ec &&
+                        op.result.outcome == outcome::denied;
+    if (op.denied_at.is_known && !is_old)
         learn(op.denied_at, {.may_change = !core::traits_of(op.request.verb).only_asks,
                              .may_replace = core::traits_of(op.request.verb).tests_amount,
                              .may_be_kept = op.request.verb == verb::allow,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Computes the digests of calls with ids. Users choose keys, ids and members, so it must not be
-// possible to find two with the same digest.
+// Computes the digests of calls with ids. Users choose keys and ids, so it must not be possible to
+// find two pairs with the same name of a record. The digests in records only tell when an id is
+// used for another call by mistake: they are short.
 
 #include <hash/sha256.hpp>
 #include <policy/request_digest.hpp>

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 namespace colimit::server_module {
 namespace {
@@ -243,9 +244,20 @@ void packed_shard::write(std::span<packed_write> states, key_results& results) {
     try {
         write_all(stored, matters);
     } catch (const call_failure& error) {
-        for (const auto& s : stored)
-            results.fail(s.key, error.what());
+        fail(stored, error.what(), results);
     }
+}
+
+/// Fails all keys of the fields, as calls with ids may have one field, of which only the last
+/// writes.
+void packed_shard::fail(std::span<const packed_write> states, std::string_view error,
+                        key_results& results) {
+    auto lost = std::set<std::string_view>{};
+    for (const auto& s : states)
+        lost.insert(api::text_of(fields_[s.key - first_]));
+    for (std::size_t i = 0; i < size(); ++i)
+        if (lost.contains(api::text_of(fields_[i])))
+            results.fail(first_ + i, error);
 }
 
 } // namespace colimit::server_module

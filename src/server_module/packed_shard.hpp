@@ -77,6 +77,7 @@ class packed_shard {
     [[nodiscard]] bool erase(std::size_t index, key_results& results);
     void rewrite(const packed_write& state, key_results& results);
     void write_all(std::span<const packed_write> states, std::int64_t matters);
+    void fail(std::span<const packed_write> states, std::string_view error, key_results& results);
     [[nodiscard]] expiry open(std::int64_t matters);
     void begin_generation();
 

@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(calls_with_ids_allocate_nothing) {
     for (const auto& p : {rules, policy{"p", gcra(1000, 1s)}.with_storage(storage::shared_hash),
                           policy{"log", sliding_log(100, 1s)}}) {
         auto settings = patient(server.address());
-        settings.request_ttl = 1s; // so that the server keeps few of them
+        settings.request_ttl = 20s; // so that the server keeps few of them
         auto m = meter{};
         await_calls_with_ids(settings, p, 256, m);
         m.check("256 coroutines, Redis, ids");

@@ -324,6 +324,14 @@ BOOST_AUTO_TEST_CASE(the_deny_cache_does_not_answer_them) {
         BOOST_TEST((cached.source == decision_source::deny_cache));
         const auto again = co_await l.limiter.allow("k", rules, {.cost = 100, .request = "1"});
         BOOST_TEST((first == again));
+        // A denied call with an id leaves the cached denial.
+        const auto refused = co_await l.limiter.allow("k", rules, {.cost = 100, .request = "3"});
+        BOOST_TEST(!refused.allowed());
+        (void)co_await l.limiter.allow("k", rules, {.cost = 100});
+        const auto kept = co_await l.limiter.allow("k", rules, {.cost = 100, .request = "3"});
+        BOOST_TEST(!kept.allowed());
+        const auto still = co_await l.limiter.allow("k", rules, {.cost = 100});
+        BOOST_TEST((still.source == decision_source::deny_cache));
         // A denial that is known has nothing to say about later calls.
         const auto denied = co_await l.limiter.allow("l", rules, {.cost = 101, .request = "1"});
         BOOST_TEST(!denied.allowed());

@@ -36,6 +36,7 @@ void check_range(Value config::* member, Value least, Value most, const std::str
     auto settings = config{};
     settings.reconnect_delay_min = 1ms;
     settings.reconnect_delay_max = 1h;
+    settings.request_ttl = 24h;
     const auto reason_with = [&](Value value) {
         settings.*member = value;
         return reason(settings);
@@ -75,6 +76,17 @@ BOOST_AUTO_TEST_CASE(times_are_1_ms_to_1_h) {
                 "1000 ms to 86400000 ms");
     check_range(&config::min_key_ttl, 0ms, milliseconds{24h * 366}, "config::min_key_ttl",
                 "0 ms to 31622400000 ms");
+}
+
+BOOST_AUTO_TEST_CASE(records_live_twice_as_long_as_calls) {
+    auto settings = config{};
+    settings.timeout = 3s;
+    settings.request_ttl = 6s;
+    BOOST_TEST(reason(settings) == "not refused");
+    settings.request_ttl = 5999ms;
+    BOOST_TEST(reason(settings) ==
+               "config::request_ttl: less than twice config::timeout, until when a call with an id "
+               "may be sent again (got 5999 ms, expected at least 6000 ms)");
 }
 
 BOOST_AUTO_TEST_CASE(bounds_stay_in_their_ranges) {

@@ -171,6 +171,27 @@ BOOST_AUTO_TEST_CASE(calls_on_one_key_follow_each_other) {
                "1 .r");
 }
 
+/// The hash cannot be written, which shows after the calls: none of them was made.
+BOOST_AUTO_TEST_CASE(all_calls_on_a_field_fail_with_its_write) {
+    const auto packed = policy{"p", gcra(3, 1h)}.with_storage(storage::shared_hash);
+    const auto clock = [](int hours) {
+        return std::to_string(1'700'000'000'000'000 + hours * 3'600'000'000);
+    };
+    auto s = loaded{};
+    auto calls = id_call_bytes(0, verb::allow, 1);
+    (void)s.run(request_words(packed, {"new", "old", "r"}, calls, clock(0), {"a"}));
+    BOOST_TEST(s.keys.execute({"RPUSH", "old", "x"}).has_value());
+    for (std::uint16_t key = 1; key < 4; ++key)
+        calls += id_call_bytes(key, verb::allow, 1);
+    const auto before = s.keys.text_of("new");
+    auto header = s.header_of(request_words(packed, {"new", "old", "r1", "r2", "r2", "r3"}, calls,
+                                            clock(10), {"a", "a", "a", "a"}));
+    BOOST_TEST(header.substr(header.find(' ')) == " eeee");
+    BOOST_TEST(s.keys.text_of("new") == before);
+    for (const auto* record : {"r1", "r2", "r3"})
+        BOOST_TEST(s.keys.find(record) == nullptr);
+}
+
 BOOST_AUTO_TEST_CASE(wrong_arguments_name_what_is_expected) {
     const auto bucket = policy{"p", gcra(3, year)};
     const auto one = id_call_bytes(0, verb::allow, 1);

@@ -6,6 +6,7 @@
 #include <tool/frame/format.hpp>
 #include <tool/frame/server_options.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -100,6 +101,7 @@ colimit::config server_options::config() const {
     settings.timeout =
         std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(timeout * 1000))};
     settings.connect_timeout = settings.timeout;
+    settings.request_ttl = std::max(settings.request_ttl, 2 * settings.timeout); // as it must be
     // One attempt to connect says that a server is down; Sentinels and nodes may replace each
     // other.
     if (server.find("+sentinel://") == std::string::npos &&
