@@ -229,7 +229,8 @@ int run(int argc, char** argv) {
     app.add_option("--server", address, "as config::server; by default one is started");
     auto folder = std::string{};
     auto brief = false;
-    app.add_option("--scripts", folder, "check.lua or seen.lua, to be compared instead");
+    app.add_option("--scripts", folder, "a folder with check.lua or seen.lua, to be compared")
+        ->check(CLI::ExistingDirectory);
     auto as_functions = false;
     app.add_flag("--functions", as_functions, "calls the scripts as functions")
         ->excludes("--scripts");

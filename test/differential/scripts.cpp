@@ -9,6 +9,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 
 namespace colimit::differential {
 
@@ -41,6 +42,8 @@ scripts::scripts(test::raw_client& server, const std::string& folder, bool as_fu
     };
     load(redis::check_script, "check.lua");
     load(redis::seen_script, "seen.lua");
+    if (!folder.empty() && replaced_.empty())
+        throw std::runtime_error{folder + " has neither check.lua nor seen.lua"};
 }
 
 std::string scripts::redirect(std::string commands) const {
