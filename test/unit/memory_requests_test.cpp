@@ -301,6 +301,20 @@ BOOST_AUTO_TEST_CASE(a_full_store_forgets_no_id) {
     }
 }
 
+/// A refund of a shared state is a peek, and stays one.
+BOOST_AUTO_TEST_CASE(a_refund_of_a_shared_state_is_remembered_as_it_was_made) {
+    auto s = clocked{16};
+    for (auto i = 0; i < 16; ++i)
+        (void)s.allow(std::to_string(i), five);
+    (void)s.ask({.verb = verb::charge, .cost = 4, .at_least = 4}, "k", five);
+    BOOST_TEST(s.statistics().overflowed == 1U);
+    for (auto i = 0; i < 3; ++i) // cells for a record
+        (void)s.ask({.verb = verb::reset, .cost = 0, .at_least = 0}, std::to_string(i), five);
+    const auto first = s.made("id", verb::refund, "k", five, 2);
+    BOOST_TEST(first.remaining == 1);
+    BOOST_TEST((s.made("id", verb::refund, "k", five, 2) == first));
+}
+
 BOOST_AUTO_TEST_CASE(an_id_does_not_outlive_its_time_by_a_clock_that_is_set_back) {
     auto s = clocked{64};
     const auto first = s.made("id", verb::allow, "k", five);
