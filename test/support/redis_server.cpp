@@ -102,8 +102,12 @@ std::vector<std::string> redis_server::arguments() const {
                                    wanted_.tls_clients.empty() ? "no" : "yes"});
     if (!wanted_.tls_clients.empty())
         words.insert(words.end(), {"--tls-ca-cert-file", wanted_.tls_clients});
+    // Valkey's modules read the clock of their own libc, not the one that a test steps.
+    const auto lacks_clock =
+        wanted_.can_step_clock && variable("COLIMIT_TEST_SERVER").starts_with("Valkey");
     const auto has_module = may_load_module(wanted_.arguments);
-    if (const auto module = variable("COLIMIT_TEST_MODULE"); !module.empty() && !has_module)
+    if (const auto module = variable("COLIMIT_TEST_MODULE");
+        !module.empty() && !has_module && !lacks_clock)
         words.insert(words.end(), {"--loadmodule", module});
     words.insert(words.end(), wanted_.arguments.begin(), wanted_.arguments.end());
     return words;

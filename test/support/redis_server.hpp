@@ -5,7 +5,7 @@
 // test crashes, and other servers are not touched.
 //
 // Every server loads the module that the environment variable COLIMIT_TEST_MODULE names, unless its
-// arguments are about modules.
+// arguments are about modules, or it is a Valkey whose clock is stepped.
 //
 //     redis_server server;
 //     limiter l{executor, server.address()};
