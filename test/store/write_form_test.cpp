@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -35,7 +34,7 @@ const std::vector<std::string> names{"a", "b", "c"};
 /// Whether a check writes with MSETEX: the script does where the server has it, the module never.
 [[nodiscard]] bool writes_with_msetex(raw_client& look) {
     const auto v = version_of(look);
-    return !std::getenv("COLIMIT_TEST_MODULE") && v.is_valkey() && v.is_at_least(9, 1);
+    return calls_of(look, "colimit.check") == 0 && v.is_valkey() && v.is_at_least(9, 1);
 }
 
 /// Calls for these keys in one batch.
