@@ -161,10 +161,10 @@ struct config {
     /// hashes.
     std::size_t hash_tags = 64;
 
-    /// The deadline of a call, counted from its start: 1 ms to 1 h. A call that was not sent by
-    /// then is never sent. If handlers kept the executor busy for longer, a call whose reply has
-    /// arrived in the meantime still completes with it, and expired calls do not count as an
-    /// outage.
+    /// The deadline of a call, counted from its start: 1 ms to 1 h, and at most half of
+    /// `request_ttl`. A call that was not sent by then is never sent. If handlers kept the executor
+    /// busy for longer, a call whose reply has arrived in the meantime still completes with it, and
+    /// expired calls do not count as an outage.
     std::chrono::milliseconds timeout{100};
 
     /// The time for connecting to the server, the TLS handshake and the Redis handshake together: 1
@@ -302,7 +302,8 @@ struct config {
     /// The time for which the decision of a call with an id (`check_options::request`) is
     /// remembered, counted from when it is made: 1 s to 24 h, and at least twice `timeout`, so that
     /// it is known for as long as the limiter itself sends the call again. Making such a call again
-    /// after this time charges it again.
+    /// after this time charges it again. In Redis it is time of the server's clock, also for calls
+    /// with a supplied one; in process, of the calls.
     std::chrono::milliseconds request_ttl = std::chrono::minutes{5};
 
     /// The shortest TTL of keys in Redis, for replays, whose supplied clock may run slower than the

@@ -49,7 +49,7 @@ inline constexpr std::chrono::milliseconds ping_timeout{250};
 inline constexpr std::size_t max_request_bytes = 256;
 
 /// The range of the time for which calls with an id are remembered. A shorter one could end while
-/// the call is still made again; a longer one would keep a record of every call of a day in memory.
+/// the call is still made again; a longer one would keep the calls of more than a day in memory.
 inline constexpr std::chrono::milliseconds min_request_ttl = std::chrono::seconds{1};
 inline constexpr std::chrono::milliseconds max_request_ttl = std::chrono::hours{24};
 

@@ -30,7 +30,8 @@ class bloom_filters;
 
 /// Statistics of a `local_limiter`: its fill level, evictions and decisions.
 struct local_statistics {
-    std::size_t states = 0;       ///< in use: one per key and rule, or as many as its log takes
+    std::size_t states = 0;       ///< in use: one per key and rule, or as many as its log takes;
+                                  ///< and those of calls with ids
     std::size_t capacity = 0;     ///< the largest possible value of `states`
     std::uint64_t evicted = 0;    ///< recovered states whose memory was reused
     std::uint64_t overflowed = 0; ///< calls decided by a shared state because no state was free
@@ -44,8 +45,8 @@ struct local_statistics {
 ///
 /// Memory is bounded: at most `states` states of 64 bytes and 6 bytes of index each, and 0.8 MiB of
 /// shared states; it is allocated as keys arrive. A key takes one state per rule, one for
-/// `prevent_duplicate` and one while it is blocked. A call with an id takes one, and one per rule
-/// and for the block, until `request_ttl` has passed; all such calls together take at most half of
+/// `prevent_duplicate` and one while it is blocked. A call with an id takes one more than its
+/// key, until `request_ttl` has passed; all such calls together take at most half of
 /// the states, and one that finds no room is refused with `errc::server_error`. A sliding log takes
 /// two for all log rules of its policy, and above two events one per four, rounded up to a power of
 /// two; a `distinct` rule takes two, and above 11 members about one per 16, at most 196. (State

@@ -117,7 +117,7 @@ bool deny_cache::answer(operation& op, const hash::digest& key, const policy_dat
 }
 
 void deny_cache::note(const operation& op, std::int64_t heard_at) noexcept {
-    // Such a denial may be old, and says nothing about the one that is cached.
+    // A denial of a call with an id may be old, and says nothing about the one that is cached.
     const auto is_old = op.request.has_id && op.request.verb == verb::allow && !op.ec &&
                         op.result.outcome == outcome::denied;
     if (op.denied_at.is_known && !is_old)

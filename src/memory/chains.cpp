@@ -17,7 +17,8 @@ constexpr int looks_per_insert = 2;
 /// Cells looked at by a search for room: 2 KiB, read in sequence.
 constexpr int looks_for_room = 32;
 
-/// Expired records that a new one replaces: even the shortest ones have the cells of the longest.
+/// Expired records that a new one replaces: so many of the shortest have as many cells as the
+/// longest one.
 constexpr auto expired_per_record = (core::max_slots + 2 + 1) / 2;
 
 /// The time for which recovered keys are kept while the store has room: a key that returns within a

@@ -49,8 +49,9 @@ class record_list {
     /// for the TTL from now on, and no longer.
     void set_time(std::int64_t now) noexcept {
         if (now < time_ - second)
-            for (auto i = oldest_; i != no_cell; i = links(i).newer)
-                cells_[i].recovered_at = std::min(cells_[i].recovered_at, now + ttl_);
+            for (auto i = newest_; i != no_cell && cells_[i].recovered_at > now + ttl_;
+                 i = links(i).older)
+                cells_[i].recovered_at = now + ttl_;
         time_ = now;
     }
 

@@ -122,7 +122,7 @@ class reader {
 
     void read_digests(std::size_t index, listed_call& call) {
         if (call.key != index || call.times != 1)
-            refuse_call(index, "a key or a number of times that a call with an id has not",
+            refuse_call(index, "not the next key, or made several times",
                         "one call for each key, in their order, one time");
         const auto* at = bytes_.data();
         if (bytes_.size() < digest_bytes)

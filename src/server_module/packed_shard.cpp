@@ -143,16 +143,13 @@ void packed_shard::read_old(key_results& results, std::span<const std::size_t> m
     }
 }
 
-/// Erases a state from both hashes. Returns false after an error.
-bool packed_shard::erase(std::size_t index, key_results& results) {
+/// Erases a state from both hashes.
+void packed_shard::erase(const packed_write& state, key_results& results) {
     for (auto* hash : {old_, new_}) {
-        const auto done = try_change(run_, "HDEL", "!ss", hash, fields_[index]);
-        if (done.is_error()) {
-            results.fail(first_ + index, done.error());
-            return false;
-        }
+        const auto done = try_change(run_, "HDEL", "!ss", hash, fields_[state.key - first_]);
+        if (done.is_error())
+            return fail({&state, 1}, done.error(), results);
     }
-    return true;
 }
 
 /// Writes a state that returns quota on a full server, which replaces one of the same size.
@@ -221,7 +218,7 @@ void packed_shard::write(std::span<packed_write> states, key_results& results) {
     auto matters = policy_.generation;
     for (auto& s : states) {
         if (!s.value) {
-            (void)erase(s.key - first_, results);
+            erase(s, results);
             continue;
         }
         if (is_own && s.value->size() == whole_size &&

@@ -74,7 +74,7 @@ class packed_shard {
                    const head& of) const;
     void read_old(key_results& results, std::span<const std::size_t> missing);
 
-    [[nodiscard]] bool erase(std::size_t index, key_results& results);
+    void erase(const packed_write& state, key_results& results);
     void rewrite(const packed_write& state, key_results& results);
     void write_all(std::span<const packed_write> states, std::int64_t matters);
     void fail(std::span<const packed_write> states, std::string_view error, key_results& results);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The records of calls with ids: the twin of lua/check/requests.lua. A record is written as soon as
-// the state is, so the same id later in the command finds it.
+// the state is (packed states follow at the end), so the same id later in the command finds it.
 
 #pragma once
 

@@ -77,6 +77,30 @@ BOOST_AUTO_TEST_CASE(a_batch_that_could_not_be_written_is_written_later) {
     }
 }
 
+/// A batch whose first call found no memory is not counted, whatever it had before.
+BOOST_AUTO_TEST_CASE(a_first_call_with_an_id_without_memory_changes_nothing) {
+    auto bench = test::script_queue_bench{};
+    auto plain = std::deque<test::fake_operation>(3);
+    for (auto& call : plain)
+        BOOST_REQUIRE(!bench.submit(call, "k", bucket));
+    (void)bench.write();
+    bench.queue.lose_connection(bench.position); // now the batch can be used again
+    auto call = test::fake_operation{detail::call_request{.has_id = true, .id = "1"}};
+    auto failures = 0;
+    for (auto refused = true; refused; failures += refused ? 1 : 0) {
+        const auto shortage = test::shortage{failures + 1, 1};
+        refused = bench.submit(call, "k", bucket) == boost::system::errc::not_enough_memory;
+        if (refused) {
+            BOOST_TEST(bench.write().empty());
+            BOOST_TEST(bench.queue.size() == 0U);
+        }
+    }
+    BOOST_TEST(failures > 0);
+    BOOST_TEST(!bench.write().empty());
+    BOOST_TEST(bench.queue.size() == 1U);
+    bench.queue.fail_all(errc::closed);
+}
+
 /// With MULTI a call that found no memory leaves an empty batch, which is no cleanup.
 BOOST_AUTO_TEST_CASE(a_call_without_memory_does_not_stop_the_calls_after_it) {
     const auto log = policy{"p", sliding_log(10, 1h)};

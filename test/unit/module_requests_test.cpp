@@ -190,6 +190,15 @@ BOOST_AUTO_TEST_CASE(all_calls_on_a_field_fail_with_its_write) {
     BOOST_TEST(s.keys.text_of("new") == before);
     for (const auto* record : {"r1", "r2", "r3"})
         BOOST_TEST(s.keys.find(record) == nullptr);
+
+    // Nothing is left of the state, so it is erased.
+    calls = id_call_bytes(0, verb::allow, 1) + id_call_bytes(1, verb::refund, 2);
+    header =
+        s.header_of(request_words(packed, {"new", "old", "r4", "r5"}, calls, clock(0), {"a", "a"}));
+    BOOST_TEST(header.substr(header.find(' ')) == " ee");
+    BOOST_TEST(s.keys.text_of("new") == before);
+    for (const auto* record : {"r4", "r5"})
+        BOOST_TEST(s.keys.find(record) == nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(wrong_arguments_name_what_is_expected) {
@@ -211,11 +220,11 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_name_what_is_expected) {
         {request_words(bucket, {"k", "r"}, one + one), "call 2: "},
         {request_words(bucket, {"k", "l", "r", "r2"}, one), "call 2: missing"},
         {request_words(bucket, {"k", "l", "r", "r2"}, id_call_bytes(1, verb::allow, 1) + one),
-         "call 1: a key or a number of times"},
+         "call 1: not the next key, or made several times"},
         {request_words(bucket, {"k", "r"}, call_bytes(0, verb::allow, 1)),
          "call 1: the digests are cut off"},
         {request_words(bucket, {"k", "r"}, call_bytes(0, verb::allow, 1, 2) + std::string(16, 'x')),
-         "call 1: a key or a number of times"},
+         "call 1: not the next key, or made several times"},
         {request_words(bucket, {"k", "r"}, id_call_bytes(0, verb::peek, 0)),
          "call 1: not a verb that takes an id (expected allow, charge or refund)"},
         {request_words(bucket, {"k", "l", "r"}, one), "numkeys: more keys"},

@@ -213,6 +213,20 @@ BOOST_FIXTURE_TEST_CASE(an_error_of_the_server_does_not_say_that_nothing_was_cha
     BOOST_TEST(other.ended(errc::server_error));
 }
 
+BOOST_FIXTURE_TEST_CASE(nor_does_the_error_of_a_key, fixture) {
+    const auto& op = ask("a", "1");
+    (void)write();
+    lose_connection();
+    const auto again = call_of(*this);
+    const auto full = std::string{"OOM command not allowed when used memory > 'maxmemory'."};
+    (void)reply(reply_of({full}, nonce_of(again), 0, "e"));
+    BOOST_TEST(op.ended(errc::outcome_unknown));
+    const auto& other = ask("b", "1");
+    const auto first = call_of(*this);
+    (void)reply(reply_of({full}, nonce_of(first), 0, "e"));
+    BOOST_TEST(other.ended(errc::server_error));
+}
+
 BOOST_FIXTURE_TEST_CASE(an_error_that_leaves_the_outcome_open_is_asked_about_once, fixture) {
     const auto& op = ask("a", "1");
     const auto first = call_of(*this);

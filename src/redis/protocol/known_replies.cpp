@@ -30,7 +30,8 @@ std::optional<reply_header> read_header(std::string_view text) noexcept {
     if (h.seconds < 0 || h.seconds > latest / 1'000'000 || h.microseconds < 0 ||
         h.microseconds > latest)
         return std::nullopt;
-    // Any other character would be taken for an error, and a value for the text of that error.
+    // Any other character would be taken for an error, and a value for the text of that error. (So
+    // is `r` where calls have no ids.)
     if (text != "-" && text.find_first_not_of(".cer") != std::string_view::npos)
         return std::nullopt;
     h.statuses = text;

@@ -112,7 +112,8 @@ class script_batch final : public batch_of<script_call> {
 
     void drop(std::uint32_t index) noexcept override;
 
-    /// Called if the server executed nothing of it: it is encoded again, without withdrawn calls.
+    /// Called before it is encoded again, without withdrawn calls: the server executed nothing of
+    /// it, or its calls have ids.
     void take_back() noexcept;
 
     /// Appends the command that runs the script, with SCRIPT LOAD before it if that is EVAL, then

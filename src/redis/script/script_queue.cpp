@@ -50,9 +50,10 @@ script_batch& script_queue::open_batch(const policy_pointer& policy, std::int64_
     auto& open = open_[open_key(*policy, group, has_ids)];
     if (open != nullptr && open->fits(policy, clock, has_ids))
         return *open;
-    waiting_.splice(waiting_.end(), take_spare());
+    auto made = take_spare();
+    made.front().start(policy, clock, nonce_++, group, has_ids); // may throw
+    waiting_.splice(waiting_.end(), made);
     open = &waiting_.back();
-    open->start(policy, clock, nonce_++, group, has_ids);
     return *open;
 }
 
@@ -225,9 +226,10 @@ void script_queue::divide_head() {
         auto& b = in_flight_.front();
         const auto part_for = [&](std::size_t group, std::uint32_t key) -> auto& {
             if (part_of[key] == nullptr) {
-                parts.splice(parts.end(), take_spare());
+                auto made = take_spare();
+                made.front().start(b.policy(), b.clock(), nonce_++, group, b.has_ids());
+                parts.splice(parts.end(), made);
                 part_of[key] = &parts.back();
-                parts.back().start(b.policy(), b.clock(), nonce_++, group, b.has_ids());
             }
             return *part_of[key];
         };
@@ -364,6 +366,9 @@ std::optional<recovery> script_queue::read_reply_of(script_batch& head, const re
     }
     head.release([this, at = head.sent_at](detail::operation& op) {
         op.sent_at = at;
+        // What a record says is certain; other errors say nothing about an earlier sending.
+        if (op.ec && op.may_be_executed && op.ec != errc::invalid_argument)
+            op.ec = errc::outcome_unknown;
         finish(op);
     });
     retire(in_flight_, in_flight_.begin());
