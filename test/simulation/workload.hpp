@@ -31,6 +31,8 @@ struct made_check {
     core::verb verb;
     std::int64_t cost;
     std::int64_t at_least;
+    std::string id{};         ///< empty: it has none
+    bool is_repeated = false; ///< another call is the same, with the same id
     error_code ec{};
     decision result{};
 };
@@ -75,6 +77,7 @@ class workload {
     void make_burst(bool is_final);
     void make_call(bool is_final);
     [[nodiscard]] made_check random_check();
+    [[nodiscard]] made_call* call_to_repeat();
     void start_one(made_call& c);
     void start_several(made_call& c);
     void on_end(made_call& c, error_code ec);
@@ -101,7 +104,8 @@ class workload {
     std::int64_t next_cost_ = ledger::first_cost;
     std::int64_t pause_; ///< between bursts, at most
     std::size_t burst_;
-    bool has_identity_; ///< each check has its own cost
+    bool has_identity_;   ///< each check has its own cost
+    std::size_t with_id_; ///< so many of a hundred calls have an id
 };
 
 } // namespace colimit::simulation
