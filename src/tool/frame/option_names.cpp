@@ -35,6 +35,7 @@ constexpr auto anywhere = std::to_array<names>({{"config::tls.ca_file", "--ca-fi
 constexpr auto at_beginning = std::to_array<names>({{"cost:", "--cost:"},
                                                     {"at_least:", "--at-least:"},
                                                     {"member:", "--member:"},
+                                                    {"request:", "--request:"},
                                                     {"duration", "--for"},
                                                     {"server address", "--server"}});
 
