@@ -155,13 +155,13 @@ class verdict {
             return;
         if (end_.said.has_ids && ends_connection(end_.trial) && !was_due(o))
             return note(i, "has an id, and could be asked again");
+        if (o.executed > 1)
+            note(i, "is unknown and was run " + std::to_string(o.executed) + " times");
         if (was_on_later_connection()) {
             if (!was_due(o))
                 note(i, "had not left, and could be asked again");
             return;
         }
-        if (o.executed > 1)
-            note(i, "is unknown and was run " + std::to_string(o.executed) + " times");
         const auto* const at = struck_place(i);
         if (at != nullptr && o.executed != 0 && was_withheld(i, *at))
             note(i, "is unknown and was run, though the server was not asked");

@@ -72,8 +72,8 @@ class script {
     }
 
     void run() {
-        if (!batch_.records.empty())
-            run_once();
+        if (!batch_.record_names.empty())
+            run_with_ids();
         else
             batch_.is_joint ? run_joint() : run_each();
     }
@@ -129,9 +129,9 @@ class script {
     }
 
     /// Calls with ids: each finds what the ones before it have stored.
-    void run_once() {
+    void run_with_ids() {
         for (const auto& c : batch_.calls) {
-            const auto& name = batch_.records[c.key];
+            const auto& name = batch_.record_names[c.key];
             if (const auto known = on_.remembered.find(name); known != on_.remembered.end()) {
                 is_remembered_[c.key] = true;
                 found_[c.key] = known->second.bytes;
@@ -204,7 +204,7 @@ class script {
         on_.records.record(kept.account, name.policy, name.key, request, made,
                            !on_.is_read_only &&
                                (moves || (c.request.verb == core::verb::allow && made.granted > 0)),
-                           !batch_.records.empty());
+                           !batch_.record_names.empty());
     }
 
     void save() {
@@ -244,10 +244,16 @@ batch read_batch(const catalogue& of, words command) {
     for (std::size_t k = 0; k < keys; ++k)
         b.states.push_back(of.state_of(command[keys_at + k]));
     for (auto k = keys; k < all_keys; ++k)
-        b.records.emplace_back(command[keys_at + k]);
+        b.record_names.emplace_back(command[keys_at + k]);
     b.policies = of.policies_in(arguments[0]);
     b.nonce = arguments[1];
     b.calls = read_calls(arguments[4], keys, has_ids);
+    const auto is_own = [&](const batch::call& c) {
+        return c.times == 1 && c.key == static_cast<std::size_t>(&c - b.calls.data());
+    };
+    if (has_ids &&
+        (all_keys % 2 != 0 || b.calls.size() != keys || !std::ranges::all_of(b.calls, is_own)))
+        throw violation{"a batch of calls with ids does not have a key and a record for each"};
     b.is_joint = arguments.size() > 5;
     return b;
 }

@@ -50,7 +50,7 @@ struct batch {
     };
     std::vector<const detail::policy_data*> policies; ///< one, or one for each key
     std::vector<std::size_t> states;                  ///< the index of each key
-    std::vector<std::string> records; ///< if the calls have ids, the name of each one's record
+    std::vector<std::string> record_names;            ///< of the calls' records, if they have ids
     std::vector<call> calls;
     std::string nonce;
     bool is_joint = false; ///< all or nothing

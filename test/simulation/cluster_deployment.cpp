@@ -88,7 +88,8 @@ std::string cluster_deployment::refusal(const data_server& at, const batch& b, b
     const auto node = index_of(at);
     const auto& view = views_[node];
     const auto slot = names_.states()[states.front()].slot;
-    if (std::ranges::any_of(states, [&](auto s) { return names_.states()[s].slot != slot; }))
+    if (std::ranges::any_of(states, [&](auto s) { return names_.states()[s].slot != slot; }) ||
+        std::ranges::any_of(b.record_names, [&](auto& r) { return redis::hash_slot(r) != slot; }))
         return "CROSSSLOT Keys in request don't hash to the same slot";
     if (!view.is_ok)
         return "CLUSTERDOWN The cluster is down";
@@ -108,7 +109,7 @@ std::string cluster_deployment::refusal(const data_server& at, const batch& b, b
 /// @param serves set if the node executes the command
 std::string cluster_deployment::refusal_while_migrating(std::size_t node, const batch& b,
                                                         bool is_asking, bool& serves) const {
-    const auto keys = b.states.size() + b.records.size();
+    const auto keys = b.states.size() + b.record_names.size();
     const auto found = servers_[node]->keys_of(b);
     const auto has_all = found == keys;
     if (node == migration_->from && !has_all) {
@@ -223,7 +224,7 @@ void cluster_deployment::migrate() {
 /// One state after the other.
 void cluster_deployment::move_states() {
     for (std::size_t s = 0; s < names_.states().size(); ++s)
-        if (names_.states()[s].slot == migration_->slot && servers_[migration_->from]->has(s)) {
+        if (names_.states()[s].slot == migration_->slot && servers_[migration_->from]->has_any(s)) {
             servers_[migration_->from]->hand_over(s, *servers_[migration_->to]);
             return later(os().random().between(0, 150 * millisecond), [this] { move_states(); });
         }

@@ -78,16 +78,24 @@ void data_server::hand_over(std::size_t state, data_server& to) {
         if (i->second.state == state) {
             to.remembered_.insert_or_assign(i->first, i->second);
             to.on_record(i->first);
+            const auto name = i->first;
             remembered_.erase(i);
+            on_record(name);
         }
         i = next;
     }
 }
 
+bool data_server::has_any(std::size_t state) const {
+    return has(state) || std::ranges::any_of(remembered_, [state](const auto& r) {
+               return r.second.state == state;
+           });
+}
+
 std::size_t data_server::keys_of(const batch& b) const {
     const auto states = std::ranges::count_if(b.states, [this](auto s) { return has(s); });
-    const auto records =
-        std::ranges::count_if(b.records, [this](auto& r) { return remembered_.contains(r); });
+    const auto records = std::ranges::count_if(
+        b.record_names, [this](const auto& name) { return remembered_.contains(name); });
     return static_cast<std::size_t>(states + records);
 }
 
@@ -101,7 +109,8 @@ void data_server::on_write(std::size_t state) {
 void data_server::on_record(const std::string& record) {
     auto w = write{};
     w.record = record;
-    w.remembered = remembered_.find(record)->second;
+    if (const auto found = remembered_.find(record); found != remembered_.end())
+        w.remembered = found->second;
     replicate(w);
 }
 
@@ -118,8 +127,10 @@ void data_server::apply_writes(std::int64_t until) {
         auto& next = incoming_.front();
         if (next.record.empty())
             states_[next.state] = std::move(next.value);
+        else if (!next.remembered)
+            remembered_.erase(next.record);
         else
-            remembered_.insert_or_assign(std::move(next.record), std::move(next.remembered));
+            remembered_.insert_or_assign(std::move(next.record), std::move(*next.remembered));
     }
 }
 

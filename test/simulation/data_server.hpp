@@ -40,6 +40,8 @@ class data_server final : public server {
 
     [[nodiscard]] bool is_master() const noexcept { return master_ == nullptr; }
     [[nodiscard]] bool has(std::size_t state) const { return states_[state].value.has_value(); }
+    /// Returns whether it has the state or a record of its calls.
+    [[nodiscard]] bool has_any(std::size_t state) const;
     /// Returns how many keys of the batch it has.
     [[nodiscard]] std::size_t keys_of(const batch& b) const;
     [[nodiscard]] bool is_loading() noexcept { return loading_until_ > os().now(); }
@@ -73,7 +75,7 @@ class data_server final : public server {
         std::size_t state = 0;
         stored_state value{};
         std::string record{}; ///< the name, if it is the write of a record instead
-        stored_record remembered{};
+        std::optional<stored_record> remembered{}; ///< none: it was removed
     };
 
     [[nodiscard]] bool greet(words command, std::string& out);

@@ -51,10 +51,10 @@ void ledger::record(std::size_t account, std::size_t policy, std::size_t key,
         const auto id = static_cast<std::size_t>(request.cost - first_cost);
         executions_.resize(std::max(executions_.size(), id + 1));
         auto& all = executions_[id];
-        const auto forbids = [&](const execution& e) {
+        const auto is_same_effect = [&](const execution& e) {
             return e.has_effect && (!has_id || e.account == account);
         };
-        if (has_effect && std::ranges::any_of(all, forbids))
+        if (has_effect && std::ranges::any_of(all, is_same_effect))
             throw violation{"call " + std::to_string(id) + " was executed twice"};
         all.push_back({account, made.granted, request.now, has_effect});
     }

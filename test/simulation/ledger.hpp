@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What the servers executed, and whether it was within the limits: plain arithmetic, which shares
-// nothing with the limiter. Calls are known by their cost, which no other call has.
+// nothing with the limiter. Calls are known by their cost, which no other call
+// has, unless it is the same call made again.
 //
 // An account is one history of a key's state. A server that loses the state of a key, or has an
 // older one, begins another account; so each loss allows one more capacity, and no more.
@@ -72,8 +73,8 @@ class ledger {
     [[nodiscard]] std::size_t open_account(std::size_t policy);
     [[nodiscard]] std::size_t accounts() const noexcept { return balances_.size(); }
 
-    /// A server executes a call. A call may have one effect; with an id it is asked for again, and
-    /// has one effect on each account, as what is lost with an account is lost with its records.
+    /// A server executes a call. A call has one effect. With an id it may be made again, and has
+    /// one effect on each account: a server that loses a state loses the records of its calls, too.
     void record(std::size_t account, std::size_t policy, std::size_t key,
                 const core::call_request& request, const decision& made, bool has_effect,
                 bool has_id);

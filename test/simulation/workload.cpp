@@ -30,7 +30,7 @@ workload::workload(machine& m, asio::io_context& context, const catalogue& names
       random_(m.random().bits()), calls_(calls), timer_(context),
       pause_(random_.between(2 * millisecond, 200 * millisecond)),
       burst_(static_cast<std::size_t>(random_.magnitude(8))), has_identity_(random_.percent(70)),
-      with_id_(has_identity_ ? random_.pick<std::size_t>({0, 0, 30, 100}) : 0) {
+      percent_with_id_(has_identity_ ? random_.pick<std::size_t>({0, 0, 30, 100}) : 0) {
     for (auto left = 1 + random_.below(3); left > 0; --left) {
         const auto c = random_config();
         timeouts_.push_back(c.timeout.count() * millisecond);
@@ -102,7 +102,7 @@ made_check workload::random_check() {
     if (has_identity_)
         c.cost = next_cost_++;
     c.at_least = c.cost;
-    if (random_.percent(with_id_))
+    if (random_.percent(percent_with_id_))
         c.id = "call " + std::to_string(c.cost);
     return c;
 }

@@ -104,8 +104,8 @@ class workload {
     std::int64_t next_cost_ = ledger::first_cost;
     std::int64_t pause_; ///< between bursts, at most
     std::size_t burst_;
-    bool has_identity_;   ///< each check has its own cost
-    std::size_t with_id_; ///< so many of a hundred calls have an id
+    bool has_identity_;           ///< each check has its own cost
+    std::size_t percent_with_id_; ///< of the calls
 };
 
 } // namespace colimit::simulation

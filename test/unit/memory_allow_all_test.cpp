@@ -27,8 +27,8 @@ using core::verb;
 
 constexpr std::int64_t start = 1'700'000'000'000'000;
 
-/// What happens in some rounds only, as the process secret decides, has happened three times before
-/// these have passed.
+/// The process secret decides in which rounds calls are denied together. So many rounds are enough
+/// for three of them.
 constexpr int most_rounds = 10'000;
 
 namespace asio = boost::asio;
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(newcomers_that_share_blocks_leave_others_less_room) {
     const auto blocked = policy{"blocked", gcra(5, 1h)}.shadow();
     const policy year{"year", gcra(1, 24h * 365)};
     auto denied_together = 0;
-    for (int round = 0; denied_together < 3 && round < most_rounds; ++round) {
+    for (int round = 0; round < 20 || (denied_together < 3 && round < most_rounds); ++round) {
         auto s = memory::store{64};
         for (int i = 0; i < 64; ++i)
             (void)ask(s, {.now = start}, "taken" + std::to_string(i), year);
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(newcomers_that_share_blocks_leave_others_less_room) {
         BOOST_TEST(s.statistics().states == 0U);
         denied_together += answer_and_check(s, checks, start) ? 0 : 1;
     }
-    BOOST_TEST(denied_together == 3);
+    BOOST_TEST(denied_together > 2);
 }
 
 BOOST_AUTO_TEST_CASE(newcomers_whose_room_is_taken_by_first_members_are_all_charged_or_none) {
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(newcomers_whose_room_is_taken_by_first_members_are_all_char
     constexpr std::size_t existing = 40;
     constexpr std::size_t newcomers = 21;
     auto denied_together = 0;
-    for (int round = 0; denied_together < 3 && round < most_rounds; ++round) {
+    for (int round = 0; round < 60 || (denied_together < 3 && round < most_rounds); ++round) {
         auto s = memory::store{existing + 2 * newcomers};
         auto names = std::vector<std::string>{};
         for (std::size_t i = 0; i < existing + newcomers; ++i)
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(newcomers_whose_room_is_taken_by_first_members_are_all_char
             checks.push_back({.key = names[i], .policy = other});
         denied_together += answer_and_check(s, checks, start) ? 0 : 1;
     }
-    BOOST_TEST(denied_together == 3);
+    BOOST_TEST(denied_together > 2);
 }
 
 /// A denial moves states from the future as a released place does, but releases nothing, whatever

@@ -22,8 +22,10 @@ void declare_member(CLI::App& app, std::optional<std::string>& member) {
 }
 
 void declare_request(CLI::App& app, std::optional<std::string>& request) {
-    app.add_option("--request", request,
-                   "An id of the call: within five minutes it is made once, and answered the same")
+    app.add_option(
+           "--request", request,
+           "An id of 1 to 256 bytes: a call that is repeated with it within five minutes is "
+           "made once, and answered the same")
         ->type_name("ID");
 }
 
