@@ -108,21 +108,21 @@ made_check workload::random_check() {
 }
 
 /// Returns one of the last calls, if it has an id; null otherwise.
-made_call* workload::call_to_repeat() {
-    auto& c = calls_[calls_.size() - 1 - random_.below(std::min<std::size_t>(calls_.size(), 20))];
+const made_call* workload::call_to_repeat() {
+    const auto& c =
+        calls_[calls_.size() - 1 - random_.below(std::min<std::size_t>(calls_.size(), 20))];
     return c.kind == detail::call_kind::one && !c.checks.front().id.empty() ? &c : nullptr;
 }
 
 void workload::make_call(bool is_final) {
     using enum core::verb;
-    auto* const before = !calls_.empty() && random_.percent(20) ? call_to_repeat() : nullptr;
+    const auto* const before = !calls_.empty() && random_.percent(20) ? call_to_repeat() : nullptr;
     auto& c = calls_.emplace_back();
     c.limiter = random_.below(limiters_.size());
     c.is_final = is_final;
     c.started = machine_.now();
     c.kind = detail::call_kind::one;
     if (before != nullptr) {
-        before->checks.front().is_repeated = true;
         c.checks.push_back(before->checks.front());
         c.checks.front().ec = {};
         c.checks.front().result = {};

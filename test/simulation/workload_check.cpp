@@ -25,6 +25,13 @@ constexpr std::int64_t slack = 100;
            std::to_string(c.ended) + " us, " + (k.ec ? k.ec.message() : "decided") + ": ";
 }
 
+/// Returns whether a call that failed may have been charged.
+[[nodiscard]] bool may_have_run(const made_call& c, const made_check& k) {
+    return k.ec == errc::outcome_unknown || k.ec == errc::closed ||
+           (k.ec == asio::error::operation_aborted &&
+            c.cancelled != asio::cancellation_type::total);
+}
+
 } // namespace
 
 /// While the process stands still nothing completes.
@@ -37,8 +44,9 @@ std::int64_t workload::latest_end(const made_call& c) const {
 }
 
 void workload::check() const {
+    const auto in_doubt = costs_in_doubt();
     for (const auto& c : calls_)
-        check_end(c);
+        check_end(c, in_doubt);
     if (!has_identity_)
         check_totals();
     if (!machine_.has_stepped())
@@ -78,7 +86,16 @@ void workload::check_fallbacks() const {
     }
 }
 
-void workload::check_end(const made_call& c) const {
+workload::costs workload::costs_in_doubt() const {
+    auto found = costs{};
+    for (const auto& c : calls_)
+        for (const auto& k : c.checks)
+            if (!k.ec || may_have_run(c, k))
+                found.insert(k.cost);
+    return found;
+}
+
+void workload::check_end(const made_call& c, const costs& in_doubt) const {
     const auto& first = c.checks.front();
     if (c.endings != 1)
         throw violation{describe(c, first) + "it did not complete"};
@@ -90,7 +107,7 @@ void workload::check_end(const made_call& c) const {
             throw violation{describe(c, k) + "the server works again, and did not decide it"};
         if (!has_identity_ || k.verb == core::verb::reset)
             continue;
-        k.ec ? check_failure(c, k) : check_decision(c, k);
+        k.ec ? check_failure(c, k, in_doubt) : check_decision(c, k);
     }
 }
 
@@ -112,12 +129,9 @@ void workload::check_decision(const made_call& c, const made_check& k) const {
         throw violation{describe(c, k) + "the decision is not that of the server"};
 }
 
-/// A call that was certainly not charged was not executed; unless another call is the same.
-void workload::check_failure(const made_call& c, const made_check& k) const {
-    const auto may_have_run =
-        k.ec == errc::outcome_unknown || k.ec == errc::closed ||
-        (k.ec == asio::error::operation_aborted && c.cancelled != asio::cancellation_type::total);
-    if (!may_have_run && !k.is_repeated &&
+/// A call that was certainly not charged, however often it was made, was not executed.
+void workload::check_failure(const made_call& c, const made_check& k, const costs& in_doubt) const {
+    if (!in_doubt.contains(k.cost) &&
         std::ranges::any_of(records_.of(k.cost), &execution::has_effect))
         throw violation{describe(c, k) + "it was charged"};
 }
