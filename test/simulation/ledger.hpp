@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What the servers executed, and whether it was within the limits: plain arithmetic, which shares
-// nothing with the limiter. Calls are known by their cost, which no other call
-// has, unless it is the same call made again.
+// nothing with the limiter. Calls are known by their cost, which no other call has, unless it is
+// the same call made again.
 //
 // An account is one history of a key's state. A server that loses the state of a key, or has an
 // older one, begins another account; so each loss allows one more capacity, and no more.
