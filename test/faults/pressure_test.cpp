@@ -31,15 +31,15 @@ using steady = std::chrono::steady_clock;
 constexpr std::int64_t mib = std::int64_t{1024} * 1024;
 const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
 
-/// Callers that ask again as soon as they are answered, and how many answers they get.
-class rate_meter {
+/// Callers that ask again as soon as they are answered.
+class callers {
   public:
-    explicit rate_meter(test::live& l) : live_(l) {
+    explicit callers(test::live& l) : live_(l) {
         for (auto i = 0; i < 256; ++i)
             asio::co_spawn(live_.context, call(i), test::rethrow);
     }
 
-    /// Returns the results per second, over a tenth of a second.
+    /// Returns how many answers they get in a second, measured over a tenth of one.
     asio::awaitable<double> measure() {
         const auto begin = steady::now();
         const auto before = answered_;
@@ -71,6 +71,17 @@ class rate_meter {
     int running_ = 0;
     bool stop_ = false;
 };
+
+/// Returns how many checks per second the limiter makes now.
+double rate_of(test::live& l) {
+    auto rate = 0.0;
+    l.run([&]() -> asio::awaitable<void> {
+        auto all = callers{l};
+        rate = co_await all.measure();
+        co_await all.finish();
+    });
+    return rate;
+}
 
 /// Calls that were submitted, and what became of them.
 struct flood {
@@ -115,17 +126,7 @@ BOOST_AUTO_TEST_CASE(a_million_calls_to_a_frozen_server_take_no_more_than_there_
                             test::errors_come_through(c);
                         }};
     const auto cap = static_cast<std::int64_t>(config{}.max_in_flight);
-    auto rate = 0.0;
-    l.run([&]() -> asio::awaitable<void> {
-        co_await l.limiter.ready();
-        auto meter = rate_meter{l};
-        auto rates = std::vector<double>{};
-        for (auto i = 0; i < 11; ++i)
-            rates.push_back(co_await meter.measure());
-        std::ranges::nth_element(rates, rates.begin() + 5);
-        rate = rates[5];
-        co_await meter.finish();
-    });
+    l.run([&]() -> asio::awaitable<void> { co_await l.limiter.ready(); });
     // The cost of the bound is measured once, with a server that is slow for a moment.
     server.stop();
     auto first = flood{};
@@ -147,21 +148,17 @@ BOOST_AUTO_TEST_CASE(a_million_calls_to_a_frozen_server_take_no_more_than_there_
                                                            << memory.growth() / 1024 << " KiB");
     BOOST_TEST(memory.growth() <= 16 * mib);
 
+    // What the machine is busy with at the moment slows another limiter, too.
     server.cont();
-    const auto thawed = steady::now();
-    l.run([&]() -> asio::awaitable<void> {
-        auto meter = rate_meter{l};
-        auto again = 0.0;
-        const auto end = thawed + test::patience;
-        while (again < 0.95 * rate && steady::now() < end)
-            again = co_await meter.measure();
-        const auto took =
-            std::chrono::duration_cast<std::chrono::milliseconds>(steady::now() - thawed);
-        BOOST_TEST_MESSAGE("before " << rate << " a second, " << took.count()
-                                     << " ms after the thaw " << again);
-        BOOST_TEST(again >= 0.95 * rate);
-        co_await meter.finish();
-    });
+    auto unharmed = test::live{server.address()};
+    auto relation = 0.0;
+    for (auto tries = 0; relation < 0.9 && tries < 100; ++tries) {
+        const auto rate = rate_of(l);
+        relation = rate / rate_of(unharmed);
+        BOOST_TEST_MESSAGE("after the thaw " << rate << " a second, " << relation
+                                             << " of what another limiter makes");
+    }
+    BOOST_TEST(relation >= 0.9);
 }
 
 // COLIMIT_FLOOD_KEYS may ask for another number of keys.

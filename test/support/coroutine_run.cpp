@@ -13,7 +13,8 @@
 namespace colimit::test {
 
 void run_until(asio::io_context& context, predicate holds) {
-    const auto end = std::chrono::steady_clock::now() + patience;
+    // What runs may wait itself for as long as `patience`, and then has better words for it.
+    const auto end = std::chrono::steady_clock::now() + 4 * patience;
     context.restart();
     while (!holds()) {
         if (std::chrono::steady_clock::now() > end)

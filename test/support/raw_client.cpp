@@ -26,7 +26,7 @@ namespace {
 
 namespace resp = redis::resp;
 
-constexpr int patience_ms = 10'000;
+constexpr int patience_ms = 30'000;
 
 [[noreturn]] void fail(const std::string& what) {
     throw std::runtime_error{what + ": " + std::generic_category().message(errno)};
