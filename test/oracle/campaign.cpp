@@ -59,7 +59,19 @@ class campaign {
             run_round(std::min(left, failovers_per_round));
     }
 
+    void report_findings() const {
+        for (const auto& f : sum_.findings)
+            std::cout << limits[f.limit].name << " of key " << f.key << ", "
+                      << (f.process == 0 ? "store" : "process " + std::to_string(f.process))
+                      << ": beyond the limit " << f.beyond_limit << ", not counted "
+                      << f.beyond_count << ", from " << f.first << '\n';
+        if (!sum_.findings.empty())
+            for (const auto& event : events_)
+                std::cout << event << '\n';
+    }
+
     [[nodiscard]] bool report() const {
+        report_findings();
         auto all = first_decisions{};
         for (const auto& [name, kind] : kinds_) {
             all.add(kind.firsts);
@@ -161,7 +173,9 @@ class campaign {
                 if (!order_.only.empty() && f.name != order_.only)
                     continue;
                 note_unordered();
+                const auto begin = microseconds_now();
                 const auto made = f.make();
+                note_event(f.name, begin, made.loss);
                 auto& kind = kinds_[std::string{f.name}];
                 ++kind.made;
                 unordered_ += made.had_others ? 1 : 0;
@@ -169,6 +183,14 @@ class campaign {
                 note_loss(made.loss);
                 await_decisions(shared, made.keys);
             }
+    }
+
+    void note_event(std::string_view name, std::int64_t begin, const std::optional<loss>& l) {
+        events_.push_back(std::string{name} + " from " + std::to_string(begin) + " to " +
+                          std::to_string(microseconds_now()) +
+                          (l ? ", loss from " + std::to_string(l->begin) + " to " +
+                                   std::to_string(l->end) + " of " + l->keys.to_string()
+                             : ", no loss"));
     }
 
     void note_loss(const std::optional<loss>& l) {
@@ -179,7 +201,10 @@ class campaign {
     }
 
     void note_unordered() {
+        const auto begin = microseconds_now();
         const auto lost = servers_->unordered();
+        if (lost)
+            note_event("unordered", begin, lost);
         note_loss(lost);
         unordered_ += lost ? 1 : 0;
     }
@@ -209,6 +234,7 @@ class campaign {
     std::map<std::string, fault_kind> kinds_;
     std::vector<made_failover> done_; ///< in this round, as are losses_
     std::vector<loss> losses_;
+    std::vector<std::string> events_; ///< what was done, and when
     int lost_ = 0;
     int unordered_ = 0;
 

@@ -116,11 +116,16 @@ class history {
     return own;
 }
 
+void note(finding& f, std::int64_t& kind, std::int64_t tokens, std::int64_t time) {
+    if (tokens <= 0)
+        return;
+    f.first = f.first == 0 ? time : std::min(f.first, time);
+    kind += tokens;
+}
+
 /// @param row the grants of one key under one limit by one store, in order
-[[nodiscard]] std::int64_t over_admitted(std::span<const record> row,
-                                         const std::vector<loss>& losses) {
+void add_beyond_limit(std::span<const record> row, const std::vector<loss>& losses, finding& to) {
     auto told = history{limits[row.front().limit]};
-    auto over = std::int64_t{0};
     auto loss = losses.begin();
     auto is_double = false;
     for (const auto& r : row) {
@@ -128,9 +133,9 @@ class history {
             told.forget();
         if (loss != losses.end() && loss->begin <= r.time && !std::exchange(is_double, true))
             told.double_limit();
-        over += told.excess(r.time, r.granted);
+        const auto over = told.excess(r.time, r.granted);
+        note(to, to.beyond_limit, over, r.time);
     }
-    return over;
 }
 
 void count(judgement& j, const record& r) {
@@ -169,7 +174,7 @@ constexpr std::int64_t longest_way = 5'000'000;
 /// Between them no state was lost: so a call that was made twice, or a grant that was not counted,
 /// is not hidden by a loss before or after.
 void compare_with_totals(std::span<const record> row, const std::vector<record>& unknown,
-                         judgement& j) {
+                         judgement& j, finding& f) {
     if (row.size() < 2)
         return;
     auto granted = std::int64_t{0};
@@ -182,19 +187,19 @@ void compare_with_totals(std::span<const record> row, const std::vector<record>&
             perhaps += r.cost;
     const auto counted = row.back().total - row.front().total;
     j.double_counted += std::max<std::int64_t>(0, counted - granted - perhaps);
-    j.over_admitted += std::max<std::int64_t>(0, granted - counted);
+    note(f, f.beyond_count, granted - counted, row.front().time);
 }
 
 /// The same for each part of a key's grants in which no state was lost. (Without a loss it has been
 /// done for the whole.)
 void compare_with_totals(std::span<const record> row, const std::vector<loss>& losses,
-                         const std::vector<record>& unknown, judgement& j) {
+                         const std::vector<record>& unknown, judgement& j, finding& f) {
     for (const auto& l : losses) {
         const auto before = std::ranges::upper_bound(row, l.begin, {}, &record::time);
-        compare_with_totals({row.begin(), before}, unknown, j);
+        compare_with_totals({row.begin(), before}, unknown, j, f);
         row = {std::ranges::upper_bound(row, l.end, {}, &record::time), row.end()};
     }
-    compare_with_totals(row, unknown, j);
+    compare_with_totals(row, unknown, j, f);
 }
 
 } // namespace
@@ -229,9 +234,13 @@ judgement judge(std::vector<record> all, const std::vector<loss>& losses, const 
         const auto end = std::find_if(
             begin, all.end(), [begin](const record& r) { return place(r) != place(*begin); });
         const auto lost = losses_of(begin->limit, begin->key, losses);
-        j.over_admitted += over_admitted({begin, end}, lost);
+        auto f = finding{.limit = begin->limit, .key = begin->key, .process = begin->process};
+        add_beyond_limit({begin, end}, lost, f);
         if (begin->process == 0 && !lost.empty())
-            compare_with_totals({begin, end}, lost, unknown, j);
+            compare_with_totals({begin, end}, lost, unknown, j, f);
+        j.over_admitted += f.beyond_limit + f.beyond_count;
+        if (f.first != 0)
+            j.findings.push_back(f);
         begin = end;
     }
     return j;
@@ -246,6 +255,7 @@ void add(judgement& to, const judgement& more) {
     to.unfinished += more.unfinished;
     to.over_admitted += more.over_admitted;
     to.double_counted += more.double_counted;
+    to.findings.insert(to.findings.end(), more.findings.begin(), more.findings.end());
 }
 
 } // namespace colimit::oracle

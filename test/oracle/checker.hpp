@@ -15,6 +15,16 @@ namespace colimit::oracle {
 /// Returns how much the server says it granted, by limit and key, in all its lives.
 using totals = std::array<std::array<std::int64_t, keys_each>, limits.size()>;
 
+/// Grants that should not be, of one key under one limit by one store.
+struct finding {
+    std::size_t limit = 0;
+    std::size_t key = 0;
+    std::size_t process = 0;       ///< 0: the store
+    std::int64_t beyond_limit = 0; ///< tokens
+    std::int64_t beyond_count = 0; ///< tokens that the server did not count
+    std::int64_t first = 0;        ///< about when, according to the server clock
+};
+
 struct judgement {
     std::int64_t checks = 0;
     std::int64_t granted = 0;
@@ -22,8 +32,9 @@ struct judgement {
     std::int64_t unknown = 0;
     std::int64_t failed = 0;
     std::int64_t unfinished = 0;
-    std::int64_t over_admitted = 0;  ///< tokens beyond a limit
-    std::int64_t double_counted = 0; ///< tokens that a server charged without a request
+    std::int64_t over_admitted = 0;     ///< tokens beyond a limit
+    std::int64_t double_counted = 0;    ///< tokens that a server charged without a request
+    std::vector<finding> findings = {}; ///< what is over-admitted, with the place
 };
 
 /// @param losses of state, according to the server clock, ascending: while two servers granted,

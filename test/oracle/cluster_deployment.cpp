@@ -30,21 +30,24 @@ class write_watch {
     [[nodiscard]] bool accepts() {
         const auto asked = microseconds_now();
         const auto is_accepted = link_({"SET", key_, "", "PX", "1000"}).text == "OK";
-        if (is_accepted) {
-            first_ = first_ == 0 ? asked : first_;
-            last_ = microseconds_now();
-        }
+        if (is_accepted && first_ == 0)
+            first_ = asked;
+        if (is_accepted || accepted_last_)
+            end_ = microseconds_now();
+        accepted_last_ = is_accepted;
         return is_accepted;
     }
-    /// About when it accepted the first and the last write; 0 if none.
+    /// No write was accepted before it; 0 if none was.
     [[nodiscard]] std::int64_t first() const noexcept { return first_; }
-    [[nodiscard]] std::int64_t last() const noexcept { return last_; }
+    /// No write was accepted after it: then the first refusal after them was known.
+    [[nodiscard]] std::int64_t end() const noexcept { return end_; }
 
   private:
     test::raw_client link_;
     std::string key_;
     std::int64_t first_ = 0;
-    std::int64_t last_ = 0;
+    std::int64_t end_ = 0;
+    bool accepted_last_ = false;
 };
 
 /// A key, and the tag and slot that the library has given it.
@@ -259,11 +262,10 @@ class cluster_deployment final : public deployment {
             cluster_.cont(c.old);
         auto own = cluster_.connect(c.old);
         wait_until("the old master is a replica", [&] {
-            (void)old.accepts();
-            return own.must({"ROLE"}).elements.at(0).text != "master";
+            return !old.accepts() && own.must({"ROLE"}).elements.at(0).text != "master";
         });
         c.result.loss = {.begin = c.result.known,
-                         .end = std::max(c.result.known, old.last()),
+                         .end = std::max(c.result.known, old.end()),
                          .keys = c.result.keys};
         return finish(c.result, c.successor);
     }
