@@ -1,13 +1,13 @@
 -- The loop over the calls: from the first on a key to its last, and from key to key.
 local calls = {}
-local ALLOW, PEEK, MOVE = 0, 1, 9 -- a move is denied, and returns nothing
-local is_large -- the current policy has a log or sketches
+local ALLOW, PEEK, MOVE = 0, 1, 12 -- a move is denied, and returns nothing
+local is_large -- the current policy has a log, sketches or holders
 
 do
     local current, counts_before
 
-    -- Runs a function in which commands on logs and sketches may fail. Returns the error, which
-    -- belongs to the current key; raised, it would end the whole batch half-way.
+    -- Runs a function in which commands on logs, sketches and holders may fail. Returns the error,
+    -- which belongs to the current key; raised, it would end the whole batch half-way.
     local function catch(run, ...)
         local done, failed = pcall(run, ...)
         if done then return failed end
@@ -43,6 +43,7 @@ do
             if failed then return note(first + k - 1, 'e', failed) end
             finds_stale = finds_stale or logs.is_ahead()
         end
+        if has_slots then slots.turn_to(KEYS[base + keys * (per_key - 1) + k]) end
     end
 
     function calls.make(k, times, verb, cost, at_least, member, digests)
@@ -104,7 +105,8 @@ local groups = {}
 
 local function begin_plan()
     logs.survey()
-    is_large = has_log or #sketched > 0
+    slots.survey()
+    is_large = per_key > 1
     for i = 1, n do kind_of[i] = kinds[kind[i]] end
     kind_of[n + 1] = kinds[LOCKOUT]
     if is_large then find_oom() end
@@ -123,7 +125,7 @@ local function find_groups()
         at = read_policy(at)
         group.keys = unpack_bytes('<I2', ARGV[6], place)
         for k = 1, group.keys do names[#names + 1] = KEYS[from + k] end
-        from = from + group.keys * (1 + (has_log and 1 or 0) + #sketched)
+        from = from + group.keys * per_key
         groups[#groups + 1] = group
     end
     all_keys = #names
@@ -142,7 +144,7 @@ local function make_calls(instead)
             group = group + 1
             use(groups[group])
         end
-        if #sketched > 0 then member, at = unpack_bytes('<I2c0', entries, at) end
+        if #sketched > 0 or has_slots then member, at = unpack_bytes('<I2c0', entries, at) end
         if requests then digests, at = unpack_bytes('c16', entries, at) end
         local k = place + 2 - first
         calls.turn_to(k)
