@@ -14,18 +14,17 @@
 namespace colimit::core {
 namespace {
 
-/// Returns the index of the policy's `concurrent` rule, which it has.
-[[nodiscard]] std::size_t slots_of(const compiled_policy& rules) noexcept {
-    BOOST_ASSERT(rules.has_slots);
-    const auto all = rules.rules();
-    return static_cast<std::size_t>(std::ranges::find_if(all, has_slots) - all.begin());
-}
-
 [[nodiscard]] std::int64_t lease_of(const compiled_policy& rules) noexcept {
     return rules.limits[slots_of(rules)].period;
 }
 
 } // namespace
+
+std::size_t slots_of(const compiled_policy& rules) noexcept {
+    BOOST_ASSERT(rules.has_slots);
+    const auto all = rules.rules();
+    return static_cast<std::size_t>(std::ranges::find_if(all, has_slots) - all.begin());
+}
 
 bool apply_before(slot_set& set, const compiled_policy& rules,
                   const call_request& request) noexcept {

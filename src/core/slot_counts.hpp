@@ -10,10 +10,14 @@
 #include <core/evaluate.hpp>
 #include <core/slot_set.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace colimit::core {
+
+/// Returns the index of the policy's `concurrent` rule, which it has.
+[[nodiscard]] std::size_t slots_of(const compiled_policy& rules) noexcept;
 
 /// Changes the set for a verb that tests no amount. Returns whether it changed.
 [[nodiscard]] bool apply_before(slot_set& set, const compiled_policy& rules,

@@ -64,9 +64,9 @@ struct concurrent : kind_base {
         return 0;
     }
     static bool is_full(const compiled_rule&, const rule_state&) noexcept { return true; }
-    /// Returns no state: shared states have no holders.
-    static rule_state owing(const compiled_rule&, int64_t /*duration*/, int64_t /*now*/) noexcept {
-        return {};
+    /// Shared states have no holders: no place is free until a time.
+    static rule_state owing(const compiled_rule&, int64_t duration, int64_t now) noexcept {
+        return {.t = now + duration};
     }
 };
 
