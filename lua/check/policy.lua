@@ -40,14 +40,14 @@
 -- values may be brief: see shards.lua.
 
 local BUCKET, STEPWISE, ALIGNED, WINDOW, FROM_FIRST = 0, 1, 2, 3, 4
-local CALENDAR, COUNTER, LOG, DISTINCT, LOCKOUT, CONCURRENT = 5, 6, 7, 8, 9, 10
+local CALENDAR, COUNTER, LOG, DISTINCT, LOCKOUT = 5, 6, 7, 8, 9
 local MOST = 9007199254740991
 local SECOND = 1000000
 local STEPS = 4503599627370496 -- `num` of a stepped bucket is this and its period
 local HEAD, FIXED, SLOT = 8, 20, 36 -- bytes of a value: its head, a slot's first part, all of it
 local BRIEF = SLOT - FIXED
 local LONGEST = HEAD + 10 * SLOT
-local BLOCK_TAG, CENTURY = 3993778410, 36525 * 86400 * SECOND
+local CENTURY = 36525 * 86400 * SECOND
 -- A bucket's state is extended by each use, so its key gets almost twice the TTL it needs: most
 -- writes then need not set the TTL again.
 local SPARE = 1.9
@@ -67,16 +67,17 @@ local capacity, num, den, unit, most, full = {}, {}, {}, {}, {}, {}
 local period, step, offset, initial, calendar = {}, {}, {}, {}, {}
 local marked = {} -- the capacity that a slot's own states have
 -- Slots that are stored in the value, and those that have a sketch.
-local stored, sketched, has_log, has_slots, value_size
+local stored, sketched, has_log, value_size
 local per_key -- KEYS of one key: its value, log, sketches and holders
 local has_plain_buckets -- all slots are continuous buckets in microseconds
 
 -- Reads the policy at a position of ARGV[1]; returns where the next one begins.
 local function read_policy(at)
-    local flags
+    local CONCURRENT = 10 -- not above, where variables are scarce
+    local flags, has_slots
     rules, n, flags, at = unpack_bytes('<BBB', ARGV[1], at)
     is_shadow, packed, has_bare_keys = flags % 2 == 1, flags % 4 >= 2, flags >= 4
-    stored, sketched, has_log, has_slots, has_plain_buckets = {}, {}, false, false, true
+    stored, sketched, has_log, has_plain_buckets = {}, {}, false, true
     for i = 1, n do
         tag[i], kind[i], flags, capacity[i], num[i], den[i], unit[i], most[i], period[i], step[i],
             offset[i], initial[i], calendar[i], at = unpack_bytes('<I4BBdddddddddd', ARGV[1], at)
@@ -97,8 +98,8 @@ local function read_policy(at)
         end
     end
     if packed then generation, at = unpack_bytes('<d', ARGV[1], at) end
-    -- After the slots: the end of the key's block.
-    tag[n + 1], period[n + 1], marked[n + 1] = BLOCK_TAG, CENTURY, 1
+    -- After the slots: the end of the key's block, and its tag.
+    tag[n + 1], period[n + 1], marked[n + 1] = 3993778410, CENTURY, 1
     value_size = HEAD + SLOT * #stored
     per_key = 1 + (has_log and 1 or 0) + #sketched + (has_slots and 1 or 0)
     return at

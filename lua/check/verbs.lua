@@ -60,7 +60,7 @@ do
     -- Makes `allow`, `acquire` and `peek`. Returns an error.
     local function allow(k, verb, cost, at_least, member)
         if has_log then logs.report(at_least, cost) end
-        if has_slots then slots.report(member, verb == ACQUIRE) end
+        if slots.exist then slots.report(member, verb == ACQUIRE) end
         for _, i in ipairs(sketched) do own_num[i] = debt[i] end
         if #sketched > 0 and cost > 0 then
             local failed = sketches.try(k, member)
@@ -76,12 +76,12 @@ do
         if not allowed or verb == PEEK or fits == 0 then sketches.forget_trial() end
         if verb == PEEK or never then return end
         if has_log then logs.move_to_now() end
-        if has_slots then slots.shorten() end
+        if slots.exist then slots.shorten() end
         if not allowed then
             if has_log then count_denied(cost) end
             return note_change(false)
         end
-        if has_slots then slots.add(member) end
+        if slots.exist then slots.add(member) end
         if fits > 0 then
             if #sketched > 0 then sketches.keep_trial(k, member) end
             for i = 1, rules do kind_of[i].charge(i, fits) end
@@ -181,14 +181,14 @@ do
         stale = states.advance()
         for j = 1, #sketched do call('DEL', sketches.key(k, j)) end
         if has_log then logs.empty() end
-        if has_slots then slots.empty() end
+        if slots.exist then slots.empty() end
         changed, erased = true, true
     end
 
     -- Returns an error.
     function verbs.apply(k, verb, cost, at_least, member)
         local failed, counted
-        if has_slots and verb ~= PEEK and verb ~= ACQUIRE then slots.shorten() end
+        if slots.exist and verb ~= PEEK and verb ~= ACQUIRE then slots.shorten() end
         if verb == ALLOW or verb == PEEK or verb == ACQUIRE then
             return allow(k, verb, cost, at_least, member)
         elseif verb == RESERVE then
@@ -218,7 +218,7 @@ do
             note_change(false, verb == RENEW or verb == RELEASE)
         end
         if has_log then logs.report(0, 0) end
-        if has_slots and slots.report(member, false, verb == RENEW) then granted = granted + 1 end
+        if slots.exist and slots.report(member, false, verb == RENEW) then granted = granted + 1 end
         for _, i in ipairs(sketched) do own_num[i] = debt[i] end
         report_counts(counted)
         return failed

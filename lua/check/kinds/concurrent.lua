@@ -2,14 +2,18 @@
 -- their ids by the end of their leases, and of '' by minus the last fencing token. Errors of its
 -- commands are raised, like those of logs.
 do
+    local CONCURRENT = 10
     local TOKEN = ''
 
-    local slot_key, slot, lease -- of the current key; the rule and its lease
+    local slot_key, lease -- of the current key; of the rule
+    local slot -- the rule of the current policy; nil: it has none
 
     function slots.survey()
+        slot = nil
         for i = 1, rules do
             if kind[i] == CONCURRENT then slot, lease = i, period[i] end
         end
+        slots.exist = slot ~= nil
     end
 
     function slots.turn_to(key) slot_key = key end
