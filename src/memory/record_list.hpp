@@ -46,7 +46,7 @@ class record_list {
     }
 
     /// Sets the time of a call. If the clock was set back by more than a second, records are kept
-    /// for the TTL from now on, and no longer.
+    /// for the TTL from now on; after an earlier, smaller step some stay for up to a second more.
     void set_time(std::int64_t now) noexcept {
         if (now < time_ - second)
             for (auto i = newest_; i != no_cell && cells_[i].recovered_at > now + ttl_;

@@ -158,8 +158,8 @@ class conversation {
         calls_.push_back(std::move(all));
     }
 
-    /// With memory: the same limiter, on a key of its own. Its policy is one, too: a key that found
-    /// no memory in process has charged a state that other keys of its policy share.
+    /// With memory: the same limiter, on a key of its own. Its policy is its own, too: a key that
+    /// found no memory in process has charged a state that other keys of its policy share.
     void check_limiter() {
         shortage::end();
         const auto test = plenty{};

@@ -27,8 +27,8 @@ using namespace std::literals;
 using namespace colimit;
 namespace asio = boost::asio;
 
-const auto rules = policy{"p", gcra(1'000, 1h), fixed_window(1'000, 24h)};
-const auto members = policy{"members", distinct(1'000, 24h)};
+const auto rules = policy{"p", gcra(1'000, 1h), fixed_window(1'000, 24h * 36'500)};
+const auto members = policy{"members", distinct(1'000, 24h * 365)};
 const auto record_of_all = policy{"log", sliding_log(1'000, 1h)};
 const auto ids = bloom_filter{"ids", {.capacity = 1'000}};
 

@@ -46,7 +46,7 @@ struct findings {
     std::int64_t refused = 0; ///< with another code
     std::int64_t unfinished = 0;
     /// Trials whose deadline passed before the fault could come to pass, or before a reply that it
-    /// let through was heard: on a busy machine.
+    /// let through was heard, or in which no connection was made in time: on a busy machine.
     std::vector<trial> missed;
     /// Results whose numbers are not the key's: flips inside values.
     std::int64_t other_numbers = 0;

@@ -102,10 +102,16 @@ class verdict {
         return !was_replied(at);
     }
 
+    /// Returns whether the handshake did not end, so that calls were on another connection, if any.
+    [[nodiscard]] bool was_on_later_connection() const {
+        return end_.struck->passed[1] < end_.said.connections[end_.trial.connection].handshake;
+    }
+
     [[nodiscard]] bool had_reply_too_late(std::size_t i) const {
         const auto& o = end_.outcomes[i];
         const auto* const at = struck_place(i);
-        return o.ec == errc::outcome_unknown && was_due(o) && (at == nullptr || was_replied(*at));
+        return o.ec == errc::outcome_unknown && was_due(o) &&
+               (was_on_later_connection() || at == nullptr || was_replied(*at));
     }
 
     /// Returns whether a call was not sent before its deadline, and said so: attempts to connect
@@ -149,10 +155,13 @@ class verdict {
             return;
         if (end_.said.has_ids && ends_connection(end_.trial) && !was_due(o))
             return note(i, "has an id, and could be asked again");
-        if (end_.struck->passed[1] < end_.said.connections[end_.trial.connection].handshake)
-            return note(i, "had not left, and could be asked again");
         if (o.executed > 1)
             note(i, "is unknown and was run " + std::to_string(o.executed) + " times");
+        if (was_on_later_connection()) {
+            if (!was_due(o))
+                note(i, "had not left, and could be asked again");
+            return;
+        }
         const auto* const at = struck_place(i);
         if (at != nullptr && o.executed != 0 && was_withheld(i, *at))
             note(i, "is unknown and was run, though the server was not asked");

@@ -164,7 +164,8 @@ struct bench {
 
 /// The same for every store.
 void check_conversation(const config& settings) {
-    auto b = bench{limited("2/h fixed_window named w", "header:X-Api-Key|ip"), {}, settings};
+    auto b =
+        bench{limited("2/h fixed_window from_first named w", "header:X-Api-Key|ip"), {}, settings};
     b([](client& c) -> asio::awaitable<void> {
         auto r = co_await c.get("/a");
         BOOST_TEST(r.result_int() == 200U);
@@ -202,7 +203,7 @@ BOOST_AUTO_TEST_CASE(the_same_with_redis) {
 }
 
 BOOST_AUTO_TEST_CASE(a_denied_head_has_the_fields_and_no_body) {
-    auto b = bench{limited("1/h fixed_window", "ip")};
+    auto b = bench{limited("1/h fixed_window from_first", "ip")};
     b([](client& c) -> asio::awaitable<void> {
         auto r = co_await c.get("/a");
         BOOST_TEST(r.result_int() == 200U);
@@ -220,7 +221,8 @@ BOOST_AUTO_TEST_CASE(a_denied_head_has_the_fields_and_no_body) {
 }
 
 BOOST_AUTO_TEST_CASE(spoofed_addresses_and_other_spellings_of_a_path_escape_no_limit) {
-    auto b = bench{limited("3/h fixed_window named w", "ip+route", "\"trusted_proxies\": 1, ")};
+    auto b = bench{
+        limited("3/h fixed_window from_first named w", "ip+route", "\"trusted_proxies\": 1, ")};
     b([](client& c) -> asio::awaitable<void> {
         const std::string_view ways[] = {
             "X-Forwarded-For: 192.0.2.1\r\n", "x-forwarded-for: 6.6.6.6, 192.0.2.1:77\r\n",
@@ -244,7 +246,8 @@ BOOST_AUTO_TEST_CASE(spoofed_addresses_and_other_spellings_of_a_path_escape_no_l
 
 BOOST_AUTO_TEST_CASE(bytes_of_a_client_are_data_in_keys_and_never_in_fields) {
     const auto server = test::redis_server{};
-    auto b = bench{limited("1/h fixed_window", "header:k"), {}, settings_for(server.address())};
+    auto b = bench{
+        limited("1/h fixed_window from_first", "header:k"), {}, settings_for(server.address())};
     const std::string_view values[] = {"a", "\xff\xfe", "a\tb", "a;user=b%", "\"\\", "a b, c"};
     b([&](client& c) -> asio::awaitable<void> {
         for (const auto expected : {200U, 429U})
@@ -270,12 +273,12 @@ BOOST_AUTO_TEST_CASE(bytes_of_a_client_are_data_in_keys_and_never_in_fields) {
 }
 
 BOOST_AUTO_TEST_CASE(a_new_document_applies_to_the_next_request_of_a_connection) {
-    auto b = bench{limited("1/h fixed_window named w", "ip")};
+    auto b = bench{limited("1/h fixed_window from_first named w", "ip")};
     b([&](client& c) -> asio::awaitable<void> {
         auto r = co_await c.get("/a");
         r = co_await c.get("/a");
         BOOST_TEST(r.result_int() == 429U);
-        b.current = bench::parsed(limited("4/h fixed_window named w", "ip"));
+        b.current = bench::parsed(limited("4/h fixed_window from_first named w", "ip"));
         r = co_await c.get("/a");
         BOOST_TEST(r.result_int() == 200U);
         BOOST_TEST(r["RateLimit"].starts_with("\"w\";r=2;")); // what was used stays used
@@ -291,7 +294,7 @@ BOOST_AUTO_TEST_CASE(while_the_limiter_fails_requests_pass_and_are_reported) {
     settings.timeout = 2s;
     settings.on_failure = failure_mode::error;
     auto reports = std::vector<error_code>{};
-    auto b = bench{limited("1/h fixed_window", "ip"),
+    auto b = bench{limited("1/h fixed_window from_first", "ip"),
                    {.on_error = [&](const http::request&,
                                     const http::verdict& v) { reports.push_back(v.error); }},
                    settings};

@@ -5,8 +5,12 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <redis/connection/liveness.hpp>
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/deferred.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -55,6 +59,56 @@ asio::awaitable<void> freeze_until_open(live& l, test::redis_server& server) {
     server.cont();
 }
 
+/// Returns false if this process stood still for so long that the limiter left the connection: idle
+/// before the first miss, or silent after it.
+[[nodiscard]] bool thaw() {
+    auto server = test::redis_server{};
+    auto look = server.connect();
+    const auto connections = [&] {
+        return number_after(look.must({"INFO", "stats"}).text, "total_connections_received:");
+    };
+    constexpr auto on_the_wire = 3;
+    static_assert(on_the_wire < limits::breaker_failures);
+    constexpr auto timeout = 1s;
+    auto l = live{server.address(), [&](config& c) {
+                      c.timeout = timeout;
+                      c.batches_in_flight = on_the_wire;
+                  }};
+    auto is_disturbed = false;
+    l.run([&]() -> asio::awaitable<void> {
+        co_await l.until_it_works("k", rules);
+        const auto before = connections();
+        const auto idle_since = steady::now();
+        const auto [failed, whole] =
+            co_await l.limiter.peek("k", rules, check_options{}, asio::as_tuple(asio::deferred));
+        server.stop();
+        l.limiter.allow("k", rules, [](error_code, const decision&) {});
+        co_await test::pause_for(20ms);
+        is_disturbed = failed || steady::now() - idle_since >=
+                                     std::chrono::microseconds{redis::liveness::doubtful_idleness};
+        co_await miss(l, limits::breaker_failures - 1);
+        while (l.limiter.statistics().breaker_openings == 0)
+            co_await miss(l, 1); // a call that this process was too late to send was no miss
+        const auto [ec, d] = co_await l.allow("k", rules);
+        BOOST_TEST((ec == errc::unavailable)); // not asked
+        server.cont();
+        auto left = std::int64_t{-1};
+        while (left < 0) {
+            const auto [away, now] = co_await l.limiter.peek("k", rules, check_options{},
+                                                             asio::as_tuple(asio::deferred));
+            left = away ? -1 : now.remaining;
+            co_await test::pause_for(1ms);
+        }
+        is_disturbed = is_disturbed || steady::now() - idle_since >= 5 * timeout;
+        if (is_disturbed)
+            co_return;
+        BOOST_TEST(connections() == before);
+        // The calls in flight were executed once; those waiting behind them were never sent.
+        BOOST_TEST(left == whole.remaining - on_the_wire);
+    });
+    return !is_disturbed;
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_CASE(after_a_few_misses_nobody_waits_for_a_frozen_server) {
@@ -76,33 +130,10 @@ BOOST_AUTO_TEST_CASE(after_a_few_misses_nobody_waits_for_a_frozen_server) {
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_thaws_is_asked_again_on_the_same_connection) {
-    auto server = test::redis_server{};
-    auto look = server.connect();
-    const auto connections = [&] {
-        return number_after(look.must({"INFO", "stats"}).text, "total_connections_received:");
-    };
-    constexpr auto on_the_wire = 3;
-    static_assert(on_the_wire < limits::breaker_failures);
-    auto l = live{server.address(), [](config& c) {
-                      c.timeout = 1s;
-                      c.batches_in_flight = on_the_wire;
-                  }};
-    l.run([&]() -> asio::awaitable<void> {
-        co_await l.until_it_works("k", rules);
-        const auto before = connections();
-        server.stop();
-        co_await miss(l, limits::breaker_failures);
-        while (l.limiter.statistics().breaker_openings == 0)
-            co_await miss(l, 1); // a call that this process was too late to send was no miss
-        const auto [ec, d] = co_await l.allow("k", rules);
-        BOOST_TEST((ec == errc::unavailable)); // not asked
-        server.cont();
-        co_await l.until_it_works("k", rules);
-        BOOST_TEST(connections() == before);
-        // The calls in flight were executed once; those waiting behind them were never sent.
-        const auto now = co_await l.limiter.peek("k", rules);
-        BOOST_TEST(now.remaining == 1'000'000 - 2 - on_the_wire);
-    });
+    auto trials = 1;
+    while (!thaw() && trials < 20)
+        ++trials;
+    BOOST_TEST(trials < 20);
 }
 
 BOOST_AUTO_TEST_CASE(a_busy_server_is_left_alone_and_its_connection_is_kept) {

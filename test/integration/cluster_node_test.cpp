@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(many_callers_of_a_user_without_info_are_decided_exactly) {
 BOOST_AUTO_TEST_CASE(members_and_ids_keep_their_keys_when_batches_are_divided) {
     auto c = cluster{};
     auto l = live{c.server.address()};
-    const auto few = policy{"few", distinct(1, 1h)};
+    const auto few = policy{"few", distinct(1, 24h * 365)};
     const auto filter = bloom_filter{"ids", {.capacity = 100'000, .error_rate = 0.0001}};
     l.run([&]() -> asio::awaitable<void> {
         auto left = 3 * callers;

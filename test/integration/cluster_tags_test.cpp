@@ -32,8 +32,8 @@ using test::live;
 using test::redis_cluster;
 
 const auto per_user = policy{"user", gcra(2, 1h)};
-const auto per_tenant = policy{"tenant", sliding_log(3, 1h), distinct(10, 1h)};
-const auto for_all = policy{"all", fixed_window(1'000, 24h)};
+const auto per_tenant = policy{"tenant", sliding_log(3, 1h), distinct(10, 24h * 365)};
+const auto for_all = policy{"all", fixed_window(1'000, 24h * 36'500)};
 
 constexpr auto apart = "checks: the keys are in several hash slots of a cluster "
                        "(expected keys with a common tag: scoped_key::tagged)";

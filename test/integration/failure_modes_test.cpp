@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(every_kind_of_rule_is_enforced_in_the_process) {
 }
 
 BOOST_AUTO_TEST_CASE(members_are_told_apart_in_the_process) {
-    const auto addresses = policy{"addresses", distinct(2, 24h)};
+    const auto addresses = policy{"addresses", distinct(2, 24h * 365)};
     auto l = away{failure_mode::local};
     auto answers = std::string{};
     auto left = 6;

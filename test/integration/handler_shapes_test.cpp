@@ -47,7 +47,7 @@ constexpr auto finales = {finale::completed, finale::limiter_destroyed,
                           finale::cancelled};
 
 const auto five = policy{"five", gcra(5, 1h)};
-const auto window = policy{"window", fixed_window(5, 24h)};
+const auto window = policy{"window", fixed_window(5, 24h * 36'500)};
 const auto filter = bloom_filter{"filter", {.capacity = 100, .error_rate = 0.01}};
 
 const auto members = policy{"members", distinct(10, 8760h)};

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(an_id_belongs_to_one_call) {
         BOOST_TEST(ec.message() == "request: the id was used for another " + std::string{what} +
                                        " (expected the arguments of that call, or a new id)");
     };
-    const auto members = policy{"members", distinct(5, 24h)};
+    const auto members = policy{"members", distinct(5, 24h * 365)};
     l.run([&]() -> asio::awaitable<void> {
         (void)co_await l.limiter.allow("k", rules, {.cost = 2, .request = "1"});
         const auto [cost, d1] = co_await l.allow("k", rules, {.cost = 3, .request = "1"});
@@ -349,7 +349,7 @@ BOOST_AUTO_TEST_CASE(the_deny_cache_does_not_answer_them) {
 BOOST_AUTO_TEST_CASE(leases_neither_decide_them_nor_count_them) {
     auto server = test::redis_server{};
     auto l = live{server.address()};
-    const auto leased = policy{"leased", fixed_window(1'000'000, 24h)}.with_leases(10min);
+    const auto leased = policy{"leased", fixed_window(1'000'000, 24h * 36'500)}.with_leases(10min);
     l.run([&]() -> asio::awaitable<void> {
         for (auto i = 0; i < 100; ++i)
             (void)co_await l.limiter.allow("k", leased);

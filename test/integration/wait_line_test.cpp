@@ -201,7 +201,7 @@ BOOST_DATA_TEST_CASE(a_call_need_not_wait_for_one_in_front_that_gave_up, in_proc
         co_await test::until([&] { return small.is_over(); });
         BOOST_TEST(small.was_granted());
 
-        const auto members = policy{"members", distinct(1, 24h)};
+        const auto members = policy{"members", distinct(1, 24h * 365)};
         (void)co_await f.l->limiter.allow("k", members, {.member = "known"});
         auto unknown = waiter{f.l->limiter, "k", members, {.max_wait = 48h, .member = "new"}};
         auto known = waiter{f.l->limiter, "k", members, {.max_wait = 48h, .member = "known"}};

@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include "record.hpp"
+
 #include <sys/mman.h>
 
 #include <array>
@@ -22,6 +24,8 @@ struct board {
     std::atomic<bool> stop = false;
     /// The calls of each process that the store has decided.
     std::array<std::atomic<std::int64_t>, max_processes + 1> decided{};
+    /// The time of the latest of these for each limit and key, in microseconds, the server's.
+    std::array<std::array<std::atomic<std::int64_t>, key_set{}.size()>, max_processes + 1> latest{};
 };
 
 struct unmap_shared {

@@ -141,13 +141,19 @@ class caller {
             out_.append(r);
             if (task_.board != nullptr) {
                 if (r.total >= 0)
-                    ++task_.board->decided[static_cast<std::size_t>(task_.process)];
+                    show(r);
                 co_await test::pause_for(ec ? pause_after_error : pause);
             } else if (ec) {
                 co_await test::pause_for(1ms);
             }
         }
         --running_;
+    }
+
+    void show(const record& decided) {
+        const auto p = static_cast<std::size_t>(task_.process);
+        task_.board->latest[p][index(decided.limit, decided.key)] = decided.time;
+        ++task_.board->decided[p];
     }
 
     asio::awaitable<void> make_requests() {

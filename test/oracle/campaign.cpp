@@ -109,7 +109,7 @@ class campaign {
         auto callers = processes{};
         for (const auto& t : tasks)
             callers.start(t.process, [&t] { call(t); });
-        await_decisions(*now);
+        await_decisions(*now, key_set{}.set());
         make_failovers(of_each, *now);
         now->stop = true;
         wait_until("the processes end", [&] { return callers.have_ended(); });
@@ -136,15 +136,22 @@ class campaign {
         return tasks;
     }
 
-    /// Waits until each process has had some more decisions, or is unlikely to get any.
-    void await_decisions(const board& shared) const {
+    /// Waits until each process has had some more decisions, and one on these keys, or is unlikely
+    /// to get any.
+    void await_decisions(const board& shared, const key_set& keys) const {
         constexpr auto enough = 50;
-        auto before = std::vector<std::int64_t>{};
-        for (auto p = 0; p <= order_.processes; ++p)
-            before.push_back(shared.decided[static_cast<std::size_t>(p)]);
-        const auto end = std::chrono::steady_clock::now() + 5s;
+        const auto before = std::vector<std::int64_t>(
+            shared.decided.begin(), shared.decided.begin() + order_.processes + 1);
+        const auto since = microseconds_now();
+        const auto is_served = [&](std::size_t p) {
+            for (std::size_t k = 0; k < keys.size(); ++k)
+                if (keys.test(k) && shared.latest[p][k] >= since)
+                    return shared.decided[p] >= before[p] + enough;
+            return false;
+        };
+        const auto end = std::chrono::steady_clock::now() + 20s;
         for (std::size_t p = 1; p < before.size(); ++p)
-            while (shared.decided[p] < before[p] + enough && std::chrono::steady_clock::now() < end)
+            while (!is_served(p) && std::chrono::steady_clock::now() < end)
                 std::this_thread::sleep_for(1ms);
     }
 
@@ -160,7 +167,7 @@ class campaign {
                 unordered_ += made.had_others ? 1 : 0;
                 done_.push_back({.kind = &kind, .what = made});
                 note_loss(made.loss);
-                await_decisions(shared);
+                await_decisions(shared, made.keys);
             }
     }
 

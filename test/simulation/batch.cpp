@@ -32,7 +32,8 @@ template<class T>
 }
 
 /// Reads ARGV[5].
-[[nodiscard]] std::vector<batch::call> read_calls(std::string_view bytes, std::size_t keys) {
+[[nodiscard]] std::vector<batch::call> read_calls(std::string_view bytes, std::size_t keys,
+                                                  bool has_ids) {
     auto calls = std::vector<batch::call>{};
     const auto is_plain = bytes.size() <= 2 * keys;
     const auto is_wide = bytes.size() == 2 * keys;
@@ -49,6 +50,10 @@ template<class T>
         c.times = take<std::uint16_t>(bytes);
         c.request.cost = take_whole(bytes);
         c.request.at_least = take_whole(bytes);
+        if (has_ids) {
+            c.digests.policy = take<std::uint64_t>(bytes);
+            c.digests.member = take<std::uint64_t>(bytes);
+        }
         calls.push_back(c);
     }
     return calls;
@@ -62,16 +67,22 @@ class script {
             found_.push_back(on.states[b.states[k]].value);
             states_.push_back(core::decode_value(b.policy_of(k).compiled, found_[k]));
             effects_.push_back(core::effect::nothing);
+            is_remembered_.push_back(false);
         }
     }
 
-    void run() { batch_.is_joint ? run_joint() : run_each(); }
+    void run() {
+        if (!batch_.record_names.empty())
+            run_with_ids();
+        else
+            batch_.is_joint ? run_joint() : run_each();
+    }
 
     void reply(std::string& out) {
         auto statuses = std::string{};
         resp::append_array(out, found_.size() + 1);
         for (std::size_t k = 0; k < found_.size(); ++k) {
-            statuses += is_refused(k) ? 'e' : '.';
+            statuses += is_refused(k) ? 'e' : is_remembered_[k] ? 'r' : '.';
             if (is_refused(k))
                 resp::append_bulk(out, "READONLY You can't write against a read only replica.");
             else if (found_[k])
@@ -79,7 +90,7 @@ class script {
             else
                 out.append("$-1\r\n");
         }
-        if (statuses.find('e') == std::string::npos)
+        if (statuses.find_first_not_of('.') == std::string::npos)
             statuses = "-";
         resp::append_bulk(out, batch_.nonce + ' ' + std::to_string(on_.clock / second) + ' ' +
                                    std::to_string(on_.clock % second) + ' ' +
@@ -117,6 +128,40 @@ class script {
         save();
     }
 
+    /// Calls with ids: each finds what the ones before it have stored.
+    void run_with_ids() {
+        for (const auto& c : batch_.calls) {
+            const auto& name = batch_.record_names[c.key];
+            if (const auto known = on_.remembered.find(name); known != on_.remembered.end()) {
+                is_remembered_[c.key] = true;
+                found_[c.key] = known->second.bytes;
+                continue;
+            }
+            if (on_.is_read_only) {
+                effects_[c.key] = core::effect::store; // its record
+                continue;
+            }
+            const auto state = batch_.states[c.key];
+            const auto& value = found_[c.key] = on_.states[state].value;
+            states_[c.key] = core::decode_value(batch_.policy_of(c.key).compiled, value);
+            auto r = core::request_record{.verb = c.request.verb,
+                                          .cost = c.request.cost,
+                                          .at_least = c.request.at_least,
+                                          .digests = c.digests,
+                                          .now = on_.clock};
+            if (value)
+                r.value = *value;
+            auto& kept = on_.remembered[name];
+            kept.state = state;
+            core::append_record(kept.bytes, r);
+            on_.on_record(name);
+            const auto made = make(c, c.request.verb);
+            granted_ += core::traits_of(c.request.verb).is_granted && made.allowed() ? 1 : 0;
+            record(c, made);
+            save(c.key);
+        }
+    }
+
     void run_joint() {
         auto all = true;
         const auto before = states_;
@@ -152,23 +197,29 @@ class script {
         kept.is_left_behind = kept.is_left_behind && effects_[c.key] == core::effect::nothing;
         auto request = c.request;
         request.now = on_.clock;
+        // A refund of nothing changes nothing.
         const auto moves =
-            c.request.verb == core::verb::charge || c.request.verb == core::verb::refund;
+            effects_[c.key] != core::effect::nothing &&
+            (c.request.verb == core::verb::charge || c.request.verb == core::verb::refund);
         on_.records.record(kept.account, name.policy, name.key, request, made,
-                           !on_.is_read_only && (moves || (c.request.verb == core::verb::allow &&
-                                                           made.granted > 0)));
+                           !on_.is_read_only &&
+                               (moves || (c.request.verb == core::verb::allow && made.granted > 0)),
+                           !batch_.record_names.empty());
     }
 
     void save() {
-        for (std::size_t k = 0; k < states_.size(); ++k) {
-            if (effects_[k] == core::effect::nothing || on_.is_read_only)
-                continue;
-            auto& kept = on_.states[batch_.states[k]];
-            kept.value.reset();
-            if (effects_[k] == core::effect::store)
-                kept.value = test::encode_value(batch_.policy_of(k).compiled, states_[k], 0);
-            on_.on_write(batch_.states[k]);
-        }
+        for (std::size_t k = 0; k < states_.size(); ++k)
+            save(k);
+    }
+
+    void save(std::size_t k) {
+        if (effects_[k] == core::effect::nothing || on_.is_read_only)
+            return;
+        auto& kept = on_.states[batch_.states[k]];
+        kept.value.reset();
+        if (effects_[k] == core::effect::store)
+            kept.value = test::encode_value(batch_.policy_of(k).compiled, states_[k], 0);
+        on_.on_write(batch_.states[k]);
     }
 
     const batch& batch_;
@@ -176,6 +227,7 @@ class script {
     std::vector<std::optional<std::string>> found_;
     std::vector<core::key_state> states_;
     std::vector<core::effect> effects_; ///< of all calls on a key together
+    std::vector<bool> is_remembered_;   ///< the reply has the record of the call
     std::int64_t granted_ = 0;
 };
 
@@ -185,13 +237,23 @@ batch read_batch(const catalogue& of, words command) {
     auto b = batch{};
     // EVALSHA digest number-of-keys, or COLIMIT.CHECK number-of-keys
     const auto keys_at = std::size_t{is_word(command[0], "COLIMIT.CHECK") ? 2U : 3U};
-    const auto keys = std::size_t{detail::number_of(command[keys_at - 1])};
+    const auto all_keys = std::size_t{detail::number_of(command[keys_at - 1])};
+    const auto arguments = command.subspan(keys_at + all_keys);
+    const auto has_ids = arguments[3].find(' ') != std::string_view::npos; // the TTL of records
+    const auto keys = has_ids ? all_keys / 2 : all_keys;
     for (std::size_t k = 0; k < keys; ++k)
         b.states.push_back(of.state_of(command[keys_at + k]));
-    const auto arguments = command.subspan(keys_at + keys);
+    for (auto k = keys; k < all_keys; ++k)
+        b.record_names.emplace_back(command[keys_at + k]);
     b.policies = of.policies_in(arguments[0]);
     b.nonce = arguments[1];
-    b.calls = read_calls(arguments[4], keys);
+    b.calls = read_calls(arguments[4], keys, has_ids);
+    const auto is_own = [&](const batch::call& c) {
+        return c.times == 1 && c.key == static_cast<std::size_t>(&c - b.calls.data());
+    };
+    if (has_ids &&
+        (all_keys % 2 != 0 || b.calls.size() != keys || !std::ranges::all_of(b.calls, is_own)))
+        throw violation{"a batch of calls with ids does not have a key and a record for each"};
     b.is_joint = arguments.size() > 5;
     return b;
 }

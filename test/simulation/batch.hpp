@@ -10,10 +10,12 @@
 #include "server.hpp"
 
 #include <core/evaluate.hpp>
+#include <core/request_record.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,14 +32,25 @@ struct stored_state {
     bool is_left_behind = false; ///< another node has taken over: its next write is on its own
 };
 
+/// What a node remembers of a call with an id. No run lasts until it expires.
+struct stored_record {
+    std::size_t state = 0;
+    std::string bytes{};
+};
+
+/// By the name of their key.
+using stored_records = std::map<std::string, stored_record, std::less<>>;
+
 struct batch {
     struct call {
         std::size_t key; ///< in `states`
         std::size_t times;
         core::call_request request;
+        core::call_digests digests{}; ///< of a call with an id
     };
     std::vector<const detail::policy_data*> policies; ///< one, or one for each key
     std::vector<std::size_t> states;                  ///< the index of each key
+    std::vector<std::string> record_names;            ///< of the calls' records, if they have ids
     std::vector<call> calls;
     std::string nonce;
     bool is_joint = false; ///< all or nothing
@@ -55,9 +68,11 @@ struct execution_context {
     const catalogue& names;
     ledger& records;
     std::vector<stored_state>& states;
+    stored_records& remembered;
     std::int64_t clock;
     bool is_read_only;
     std::function<void(std::size_t state)> on_write;
+    std::function<void(const std::string& record)> on_record;
 };
 
 /// Executes a batch and appends the reply.

@@ -83,18 +83,19 @@ std::string cluster_deployment::slots(const data_server& at) {
     return out;
 }
 
-std::string cluster_deployment::refusal(const data_server& at,
-                                        const std::vector<std::size_t>& states, bool is_asking) {
+std::string cluster_deployment::refusal(const data_server& at, const batch& b, bool is_asking) {
+    const auto& states = b.states;
     const auto node = index_of(at);
     const auto& view = views_[node];
     const auto slot = names_.states()[states.front()].slot;
-    if (std::ranges::any_of(states, [&](auto s) { return names_.states()[s].slot != slot; }))
+    if (std::ranges::any_of(states, [&](auto s) { return names_.states()[s].slot != slot; }) ||
+        std::ranges::any_of(b.record_names, [&](auto& r) { return redis::hash_slot(r) != slot; }))
         return "CROSSSLOT Keys in request don't hash to the same slot";
     if (!view.is_ok)
         return "CLUSTERDOWN The cluster is down";
     if (migration_ && migration_->slot == slot) {
         auto serves = false;
-        auto error = refusal_while_migrating(node, states, is_asking, serves);
+        auto error = refusal_while_migrating(node, b, is_asking, serves);
         if (serves || !error.empty())
             return error;
     }
@@ -106,19 +107,18 @@ std::string cluster_deployment::refusal(const data_server& at,
 }
 
 /// @param serves set if the node executes the command
-std::string cluster_deployment::refusal_while_migrating(std::size_t node,
-                                                        const std::vector<std::size_t>& states,
+std::string cluster_deployment::refusal_while_migrating(std::size_t node, const batch& b,
                                                         bool is_asking, bool& serves) const {
-    const auto found =
-        std::ranges::count_if(states, [&](std::size_t s) { return servers_[node]->has(s); });
-    const auto has_all = static_cast<std::size_t>(found) == states.size();
+    const auto keys = b.states.size() + b.record_names.size();
+    const auto found = servers_[node]->keys_of(b);
+    const auto has_all = found == keys;
     if (node == migration_->from && !has_all) {
         if (found != 0)
             return "TRYAGAIN Multiple keys request during rehashing of slot";
         return "ASK " + std::to_string(migration_->slot) + ' ' + address_of(migration_->to);
     }
     if (node == migration_->to && is_asking) {
-        if (states.size() > 1 && !has_all)
+        if (keys > 1 && !has_all)
             return "TRYAGAIN Multiple keys request during rehashing of slot";
         serves = true;
     }
@@ -224,7 +224,7 @@ void cluster_deployment::migrate() {
 /// One state after the other.
 void cluster_deployment::move_states() {
     for (std::size_t s = 0; s < names_.states().size(); ++s)
-        if (names_.states()[s].slot == migration_->slot && servers_[migration_->from]->has(s)) {
+        if (names_.states()[s].slot == migration_->slot && servers_[migration_->from]->has_any(s)) {
             servers_[migration_->from]->hand_over(s, *servers_[migration_->to]);
             return later(os().random().between(0, 150 * millisecond), [this] { move_states(); });
         }

@@ -43,7 +43,7 @@ class cluster_deployment final : public deployment, private slot_rules {
     void heal() override;
 
   private:
-    [[nodiscard]] std::string refusal(const data_server& at, const std::vector<std::size_t>& states,
+    [[nodiscard]] std::string refusal(const data_server& at, const batch& b,
                                       bool is_asking) override;
     [[nodiscard]] std::string info(const data_server& at) override;
     [[nodiscard]] std::string slots(const data_server& at) override;
@@ -63,8 +63,7 @@ class cluster_deployment final : public deployment, private slot_rules {
     void publish();
     void set_ok(bool is_ok);
     [[nodiscard]] std::size_t index_of(const data_server& s) const;
-    [[nodiscard]] std::string refusal_while_migrating(std::size_t node,
-                                                      const std::vector<std::size_t>& states,
+    [[nodiscard]] std::string refusal_while_migrating(std::size_t node, const batch& b,
                                                       bool is_asking, bool& serves) const;
     [[nodiscard]] std::size_t replica_of(std::size_t master) const;
     [[nodiscard]] std::string address_of(std::size_t node) const;

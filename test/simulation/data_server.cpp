@@ -8,6 +8,7 @@
 #include <redis/protocol/script.hpp>
 
 #include <algorithm>
+#include <iterator>
 
 namespace colimit::simulation {
 
@@ -36,6 +37,7 @@ void data_server::follow(data_server& master, std::int64_t lag) {
     master.replicas_.push_back(this);
     incoming_.clear();
     states_ = master.states_;
+    remembered_ = master.remembered_;
     lag_ = lag;
     for (auto* r : std::exchange(replicas_, {}))
         r->follow(master, lag);
@@ -44,7 +46,8 @@ void data_server::follow(data_server& master, std::int64_t lag) {
 void data_server::take_over(bool is_orderly) {
     apply_writes(is_orderly ? never : os().now());
     for (const auto& lost : std::exchange(incoming_, {}))
-        states_[lost.state].account = no_account;
+        if (lost.record.empty())
+            states_[lost.state].account = no_account;
     auto* old = std::exchange(master_, nullptr);
     std::erase(old->replicas_, this);
     for (auto& s : old->states_)
@@ -56,6 +59,7 @@ void data_server::take_over(bool is_orderly) {
 void data_server::kill() {
     server::kill();
     states_.assign(states_.size(), {});
+    remembered_.clear();
     incoming_.clear();
     forget_scripts();
 }
@@ -69,18 +73,65 @@ void data_server::hand_over(std::size_t state, data_server& to) {
     to.states_[state] = std::exchange(states_[state], {});
     on_write(state);
     to.on_write(state);
+    for (auto i = remembered_.begin(); i != remembered_.end();) {
+        const auto next = std::next(i);
+        if (i->second.state == state) {
+            to.remembered_.insert_or_assign(i->first, i->second);
+            to.on_record(i->first);
+            const auto name = i->first;
+            remembered_.erase(i);
+            on_record(name);
+        }
+        i = next;
+    }
+}
+
+bool data_server::has_any(std::size_t state) const {
+    return has(state) || std::ranges::any_of(remembered_, [state](const auto& r) {
+               return r.second.state == state;
+           });
+}
+
+std::size_t data_server::keys_of(const batch& b) const {
+    const auto states = std::ranges::count_if(b.states, [this](auto s) { return has(s); });
+    const auto records = std::ranges::count_if(
+        b.record_names, [this](const auto& name) { return remembered_.contains(name); });
+    return static_cast<std::size_t>(states + records);
 }
 
 void data_server::on_write(std::size_t state) {
+    auto w = write{};
+    w.state = state;
+    w.value = states_[state];
+    replicate(w);
+}
+
+void data_server::on_record(const std::string& record) {
+    auto w = write{};
+    w.record = record;
+    if (const auto found = remembered_.find(record); found != remembered_.end())
+        w.remembered = found->second;
+    replicate(w);
+}
+
+void data_server::replicate(write& w) {
     for (auto* r : replicas_) {
         r->apply_writes(os().now());
-        r->incoming_.push_back({os().now() + r->lag_, state, states_[state]});
+        w.at = os().now() + r->lag_;
+        r->incoming_.push_back(w);
     }
 }
 
 void data_server::apply_writes(std::int64_t until) {
-    for (; !incoming_.empty() && incoming_.front().at <= until; incoming_.pop_front())
-        states_[incoming_.front().state] = std::move(incoming_.front().value);
+    for (; !incoming_.empty() && incoming_.front().at <= until; incoming_.pop_front()) {
+        auto& next = incoming_.front();
+        if (next.record.empty())
+            states_[next.state] = std::move(next.value);
+        else if (!next.remembered)
+            remembered_.erase(next.record);
+        else
+            remembered_.insert_or_assign(std::move(next.record), std::move(*next.remembered));
+    }
 }
 
 std::int64_t data_server::execute(session& of, words command, std::string& out) {
@@ -180,7 +231,7 @@ std::int64_t data_server::run_module(session& of, words command, std::string& ou
 
 std::int64_t data_server::run_batch(session& of, words command, std::string& out) {
     const auto b = read_batch(names_, command);
-    const auto refusal = rules_ != nullptr ? rules_->refusal(*this, b.states, of.is_asking) : "";
+    const auto refusal = rules_ != nullptr ? rules_->refusal(*this, b, of.is_asking) : "";
     if (!refusal.empty()) {
         append_error(out, refusal);
         return per_command;
@@ -193,12 +244,16 @@ std::int64_t data_server::run_batch(session& of, words command, std::string& out
     auto& m = os();
     if (m.flaw() == flaw::forgets && m.random().percent(2))
         states_[b.states.front()].value.reset();
+    if (m.flaw() == flaw::forgets_records && m.random().percent(20))
+        remembered_.clear();
     auto context = execution_context{.names = names_,
                                      .records = records_,
                                      .states = states_,
+                                     .remembered = remembered_,
                                      .clock = clock(),
                                      .is_read_only = !is_master(),
-                                     .on_write = [this](std::size_t s) { on_write(s); }};
+                                     .on_write = [this](std::size_t s) { on_write(s); },
+                                     .on_record = [this](const auto& r) { on_record(r); }};
     if (m.flaw() == flaw::executes_twice && m.random().percent(2)) {
         auto unread = std::string{};
         simulation::execute(b, context, unread);

@@ -26,9 +26,9 @@ class data_server;
 class slot_rules {
   public:
     virtual ~slot_rules() = default;
-    /// Returns the error reply to a command on these states; empty if the node executes it.
-    [[nodiscard]] virtual std::string
-    refusal(const data_server& at, const std::vector<std::size_t>& states, bool is_asking) = 0;
+    /// Returns the error reply to a batch; empty if the node executes it.
+    [[nodiscard]] virtual std::string refusal(const data_server& at, const batch& b,
+                                              bool is_asking) = 0;
     [[nodiscard]] virtual std::string info(const data_server& at) = 0;
     [[nodiscard]] virtual std::string slots(const data_server& at) = 0;
 };
@@ -40,6 +40,10 @@ class data_server final : public server {
 
     [[nodiscard]] bool is_master() const noexcept { return master_ == nullptr; }
     [[nodiscard]] bool has(std::size_t state) const { return states_[state].value.has_value(); }
+    /// Returns whether it has the state or a record of its calls.
+    [[nodiscard]] bool has_any(std::size_t state) const;
+    /// Returns how many keys of the batch it has.
+    [[nodiscard]] std::size_t keys_of(const batch& b) const;
     [[nodiscard]] bool is_loading() noexcept { return loading_until_ > os().now(); }
 
     /// Begins to be a replica: has the state of the master, and then its writes a moment later.
@@ -57,7 +61,7 @@ class data_server final : public server {
     /// Starts again, without data, and is loading for so long.
     void start_empty(std::int64_t loading);
     void forget_scripts() { scripts_.clear(); }
-    /// A state moves to another node of the cluster.
+    /// A state, and the records of its calls, move to another node of the cluster.
     void hand_over(std::size_t state, data_server& to);
 
     bool has_module = false; ///< the server module is loaded
@@ -67,9 +71,11 @@ class data_server final : public server {
 
   private:
     struct write {
-        std::int64_t at; ///< when it arrives
-        std::size_t state;
-        stored_state value;
+        std::int64_t at = 0; ///< when it arrives
+        std::size_t state = 0;
+        stored_state value{};
+        std::string record{}; ///< the name, if it is the write of a record instead
+        std::optional<stored_record> remembered{}; ///< none: it was removed
     };
 
     [[nodiscard]] bool greet(words command, std::string& out);
@@ -79,12 +85,15 @@ class data_server final : public server {
     std::int64_t run_batch(session& of, words command, std::string& out);
     void load(std::string_view body, std::string& out);
     void on_write(std::size_t state);
+    void on_record(const std::string& record);
+    void replicate(write& w);
     void apply_writes(std::int64_t until);
 
     const catalogue& names_;
     ledger& records_;
     slot_rules* rules_;
     std::vector<stored_state> states_;
+    stored_records remembered_;
     std::set<std::string, std::less<>> scripts_; ///< their digests
     data_server* master_ = nullptr;
     std::vector<data_server*> replicas_;

@@ -43,19 +43,20 @@ std::size_t ledger::open_account(std::size_t policy) {
 }
 
 void ledger::record(std::size_t account, std::size_t policy, std::size_t key,
-                    const core::call_request& request, const decision& made, bool has_effect) {
+                    const core::call_request& request, const decision& made, bool has_effect,
+                    bool has_id) {
     machine_.trace("executes", static_cast<std::uint64_t>(request.cost),
                    static_cast<std::uint64_t>(made.granted));
     if (request.cost >= first_cost) {
         const auto id = static_cast<std::size_t>(request.cost - first_cost);
         executions_.resize(std::max(executions_.size(), id + 1));
-        auto& e = executions_[id];
-        ++e.evaluations;
-        e.effects += has_effect ? 1 : 0;
-        if (e.effects > 1)
+        auto& all = executions_[id];
+        const auto is_same_effect = [&](const execution& e) {
+            return e.has_effect && (!has_id || e.account == account);
+        };
+        if (has_effect && std::ranges::any_of(all, is_same_effect))
             throw violation{"call " + std::to_string(id) + " was executed twice"};
-        e.granted = made.granted;
-        e.clock = request.now;
+        all.push_back({account, made.granted, request.now, has_effect});
     }
     auto& b = balances_.at(account);
     using enum core::verb;
@@ -75,10 +76,9 @@ void ledger::record(std::size_t account, std::size_t policy, std::size_t key,
     }
 }
 
-const execution& ledger::of(std::int64_t cost) const {
-    static const auto none = execution{};
+std::span<const execution> ledger::of(std::int64_t cost) const {
     const auto id = static_cast<std::size_t>(cost - first_cost);
-    return id < executions_.size() ? executions_[id] : none;
+    return id < executions_.size() ? executions_[id] : std::span<const execution>{};
 }
 
 } // namespace colimit::simulation

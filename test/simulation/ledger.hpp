@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What the servers executed, and whether it was within the limits: plain arithmetic, which shares
-// nothing with the limiter. Calls are known by their cost, which no other call has.
+// nothing with the limiter. Calls are known by their cost, which no other call has, unless it is
+// the same call made again.
 //
 // An account is one history of a key's state. A server that loses the state of a key, or has an
 // older one, begins another account; so each loss allows one more capacity, and no more.
@@ -14,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -46,12 +48,12 @@ class balance {
     std::int64_t time_ = 0;
 };
 
-/// What happened to one call.
+/// An execution of a call. A server that is read-only may only deny, and the call goes elsewhere.
 struct execution {
-    int evaluations = 0; ///< a server that is read-only may only deny, and the call goes elsewhere
-    int effects = 0;     ///< grants, charges and refunds
-    std::int64_t granted = 0;
-    std::int64_t clock = 0; ///< of the server
+    std::size_t account;
+    std::int64_t granted;
+    std::int64_t clock; ///< of the server
+    bool has_effect;    ///< it is a grant, a charge or a refund
 };
 
 /// Calls without an identity, on one key.
@@ -71,11 +73,13 @@ class ledger {
     [[nodiscard]] std::size_t open_account(std::size_t policy);
     [[nodiscard]] std::size_t accounts() const noexcept { return balances_.size(); }
 
-    /// A server executes a call. Only with an effect it counts as executed.
+    /// A server executes a call. A call has one effect. With an id it may be made again, and has
+    /// one effect on each account: a server that loses a state loses the records of its calls, too.
     void record(std::size_t account, std::size_t policy, std::size_t key,
-                const core::call_request& request, const decision& made, bool has_effect);
+                const core::call_request& request, const decision& made, bool has_effect,
+                bool has_id);
 
-    [[nodiscard]] const execution& of(std::int64_t cost) const;
+    [[nodiscard]] std::span<const execution> of(std::int64_t cost) const;
     [[nodiscard]] const totals& of(std::size_t policy, std::size_t key) const {
         return totals_[policy * keys_ + key];
     }
@@ -85,7 +89,7 @@ class ledger {
     machine& machine_;
     std::vector<limit> limits_;
     std::vector<balance> balances_;
-    std::vector<execution> executions_;
+    std::vector<std::vector<execution>> executions_; ///< of each call
     std::vector<totals> totals_;
     std::size_t keys_;
 };

@@ -44,6 +44,7 @@ enum class flaw : std::uint8_t {
     never_elects,    ///< no replica takes over, and no node comes back
     loses_sockets,   ///< bytes arrive, and epoll does not say so
     answers_another, ///< a decision is that of another call
+    forgets_records, ///< a server loses what it remembers of calls with ids
 };
 
 class network;

@@ -32,6 +32,7 @@ const std::map<std::string, flaw> flaws{
     {"never_elects", flaw::never_elects},
     {"loses_sockets", flaw::loses_sockets},
     {"answers_another", flaw::answers_another},
+    {"forgets_records", flaw::forgets_records},
 };
 
 /// How a thousand clients return after an outage of ten seconds. They cannot return within 250 ms

@@ -8,18 +8,29 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <string_view>
 
 namespace colimit::simulation {
 
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
 
+namespace {
+
+[[nodiscard]] std::optional<std::string_view> id_of(const made_check& k) {
+    return k.id.empty() ? std::nullopt : std::optional<std::string_view>{k.id};
+}
+
+} // namespace
+
 workload::workload(machine& m, asio::io_context& context, const catalogue& names, ledger& records,
                    std::deque<made_call>& calls, workload_settings settings)
     : machine_(m), names_(names), records_(records), settings_(std::move(settings)),
       random_(m.random().bits()), calls_(calls), timer_(context),
       pause_(random_.between(2 * millisecond, 200 * millisecond)),
-      burst_(static_cast<std::size_t>(random_.magnitude(8))), has_identity_(random_.percent(70)) {
+      burst_(static_cast<std::size_t>(random_.magnitude(8))), has_identity_(random_.percent(70)),
+      percent_with_id_(has_identity_ ? random_.pick<std::size_t>({0, 0, 30, 100}) : 0) {
     for (auto left = 1 + random_.below(3); left > 0; --left) {
         const auto c = random_config();
         timeouts_.push_back(c.timeout.count() * millisecond);
@@ -91,22 +102,40 @@ made_check workload::random_check() {
     if (has_identity_)
         c.cost = next_cost_++;
     c.at_least = c.cost;
+    if (random_.percent(percent_with_id_))
+        c.id = "call " + std::to_string(c.cost);
     return c;
+}
+
+/// Returns one of the last calls, if it has an id; null otherwise.
+const made_call* workload::call_to_repeat() {
+    const auto& c =
+        calls_[calls_.size() - 1 - random_.below(std::min<std::size_t>(calls_.size(), 20))];
+    return c.kind == detail::call_kind::one && !c.checks.front().id.empty() ? &c : nullptr;
 }
 
 void workload::make_call(bool is_final) {
     using enum core::verb;
+    const auto* const before = !calls_.empty() && random_.percent(20) ? call_to_repeat() : nullptr;
     auto& c = calls_.emplace_back();
     c.limiter = random_.below(limiters_.size());
     c.is_final = is_final;
     c.started = machine_.now();
     c.kind = detail::call_kind::one;
+    if (before != nullptr) {
+        c.checks.push_back(before->checks.front());
+        c.checks.front().ec = {};
+        c.checks.front().result = {};
+        return start_one(c);
+    }
     c.checks.push_back(random_check());
     auto& first = c.checks.front();
     if (has_identity_ && random_.percent(20)) {
         first.verb = random_.pick({peek, charge, refund, reset});
         if (first.verb == reset)
             first.cost = 0;
+        if (first.verb == reset || first.verb == peek)
+            first.id.clear();
     } else if (has_identity_ && random_.percent(20)) {
         first.at_least = 1;
     } else if (random_.percent(15)) {
@@ -127,15 +156,16 @@ void workload::start_one(made_call& c) {
     const auto& key = names_.keys()[k.key];
     const auto& p = names_.policies()[k.policy];
     auto& l = *limiters_[c.limiter];
+    const auto id = id_of(k);
     switch (k.verb) {
     case core::verb::allow:
-        return l.allow(key, p, {.cost = k.cost, .at_least = k.at_least}, token);
+        return l.allow(key, p, {.cost = k.cost, .at_least = k.at_least, .request = id}, token);
     case core::verb::peek:
         return l.peek(key, p, {.cost = k.cost}, token);
     case core::verb::charge:
-        return l.charge(key, p, {.cost = k.cost}, token);
+        return l.charge(key, p, {.cost = k.cost, .request = id}, token);
     case core::verb::refund:
-        return l.refund(key, p, {.cost = k.cost}, token);
+        return l.refund(key, p, {.cost = k.cost, .request = id}, token);
     default:
         return l.reset(key, p, token);
     }
@@ -147,13 +177,14 @@ void workload::start_several(made_call& c) {
         for (auto& k : c.checks) {
             k.key = c.checks.front().key;
             k.policy = static_cast<std::size_t>(&k - c.checks.data());
+            k.id.clear();
         }
     if (c.checks.size() > names_.policies().size())
         c.checks.resize(names_.policies().size());
     for (const auto& k : c.checks)
         c.items.push_back({.key = names_.keys()[k.key],
                            .policy = names_.policies()[k.policy],
-                           .options = {.cost = k.cost}});
+                           .options = {.cost = k.cost, .request = id_of(k)}});
     auto& l = *limiters_[c.limiter];
     const auto take = [this, &c](error_code ec) {
         for (std::size_t i = 0; i < c.checks.size(); ++i) {

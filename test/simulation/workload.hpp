@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@ struct made_check {
     core::verb verb;
     std::int64_t cost;
     std::int64_t at_least;
+    std::string id{}; ///< empty: it has none
     error_code ec{};
     decision result{};
 };
@@ -75,15 +77,19 @@ class workload {
     void make_burst(bool is_final);
     void make_call(bool is_final);
     [[nodiscard]] made_check random_check();
+    [[nodiscard]] const made_call* call_to_repeat();
     void start_one(made_call& c);
     void start_several(made_call& c);
     void on_end(made_call& c, error_code ec);
     void cancel_some();
     void stand_still();
 
-    void check_end(const made_call& c) const;
+    /// The costs of the calls that may have been charged.
+    using costs = std::set<std::int64_t>;
+    [[nodiscard]] costs costs_in_doubt() const;
+    void check_end(const made_call& c, const costs& in_doubt) const;
     void check_decision(const made_call& c, const made_check& k) const;
-    void check_failure(const made_call& c, const made_check& k) const;
+    void check_failure(const made_call& c, const made_check& k, const costs& in_doubt) const;
     void check_totals() const;
     void check_fallbacks() const;
     [[nodiscard]] std::int64_t latest_end(const made_call& c) const;
@@ -101,7 +107,8 @@ class workload {
     std::int64_t next_cost_ = ledger::first_cost;
     std::int64_t pause_; ///< between bursts, at most
     std::size_t burst_;
-    bool has_identity_; ///< each check has its own cost
+    bool has_identity_;           ///< each check has its own cost
+    std::size_t percent_with_id_; ///< of the calls
 };
 
 } // namespace colimit::simulation

@@ -25,6 +25,13 @@ constexpr std::int64_t slack = 100;
            std::to_string(c.ended) + " us, " + (k.ec ? k.ec.message() : "decided") + ": ";
 }
 
+/// Returns whether a call that failed may have been charged.
+[[nodiscard]] bool may_have_run(const made_call& c, const made_check& k) {
+    return k.ec == errc::outcome_unknown || k.ec == errc::closed ||
+           (k.ec == asio::error::operation_aborted &&
+            c.cancelled != asio::cancellation_type::total);
+}
+
 } // namespace
 
 /// While the process stands still nothing completes.
@@ -37,8 +44,9 @@ std::int64_t workload::latest_end(const made_call& c) const {
 }
 
 void workload::check() const {
+    const auto in_doubt = costs_in_doubt();
     for (const auto& c : calls_)
-        check_end(c);
+        check_end(c, in_doubt);
     if (!has_identity_)
         check_totals();
     if (!machine_.has_stepped())
@@ -78,7 +86,16 @@ void workload::check_fallbacks() const {
     }
 }
 
-void workload::check_end(const made_call& c) const {
+workload::costs workload::costs_in_doubt() const {
+    auto found = costs{};
+    for (const auto& c : calls_)
+        for (const auto& k : c.checks)
+            if (!k.ec || may_have_run(c, k))
+                found.insert(k.cost);
+    return found;
+}
+
+void workload::check_end(const made_call& c, const costs& in_doubt) const {
     const auto& first = c.checks.front();
     if (c.endings != 1)
         throw violation{describe(c, first) + "it did not complete"};
@@ -90,29 +107,32 @@ void workload::check_end(const made_call& c) const {
             throw violation{describe(c, k) + "the server works again, and did not decide it"};
         if (!has_identity_ || k.verb == core::verb::reset)
             continue;
-        k.ec ? check_failure(c, k) : check_decision(c, k);
+        k.ec ? check_failure(c, k, in_doubt) : check_decision(c, k);
     }
 }
 
 void workload::check_decision(const made_call& c, const made_check& k) const {
-    const auto& e = records_.of(k.cost);
-    if (k.result.source == decision_source::deny_cache && e.evaluations != 0)
+    const auto executions = records_.of(k.cost);
+    if (k.result.source == decision_source::deny_cache && !executions.empty())
         throw violation{describe(c, k) + "it was executed, although its denial was cached"};
     if (k.result.source != decision_source::store)
         return;
-    if (e.evaluations == 0)
+    if (executions.empty())
         throw violation{describe(c, k) + "it was not executed"};
     const auto time = k.result.server_time.time_since_epoch().count();
-    if (k.verb != core::verb::peek && (e.granted != k.result.granted || e.clock != time))
+    const auto is_it = [&](const execution& e) {
+        return e.granted == k.result.granted && e.clock == time;
+    };
+    // A call with an id may have been executed by a server whose state was lost, and then again.
+    if (k.verb != core::verb::peek &&
+        std::ranges::none_of(k.id.empty() ? executions.last(1) : executions, is_it))
         throw violation{describe(c, k) + "the decision is not that of the server"};
 }
 
-/// A call that was certainly not charged was not executed.
-void workload::check_failure(const made_call& c, const made_check& k) const {
-    const auto may_have_run =
-        k.ec == errc::outcome_unknown || k.ec == errc::closed ||
-        (k.ec == asio::error::operation_aborted && c.cancelled != asio::cancellation_type::total);
-    if (!may_have_run && records_.of(k.cost).effects != 0)
+/// A call that was certainly not charged, however often it was made, was not executed.
+void workload::check_failure(const made_call& c, const made_check& k, const costs& in_doubt) const {
+    if (!in_doubt.contains(k.cost) &&
+        std::ranges::any_of(records_.of(k.cost), &execution::has_effect))
         throw violation{describe(c, k) + "it was charged"};
 }
 

@@ -83,8 +83,9 @@ void use_twice(live& l, const policy& p) {
 } // namespace
 
 BOOST_AUTO_TEST_CASE(values_of_one_rule_are_replaced_together_where_the_server_can) {
-    for (const auto& p : {policy{"bucket", gcra(5, 5h)}, policy{"window", fixed_window(5, 24h)},
-                          policy{"counter", sliding_window(5, 24h)}}) {
+    for (const auto& p :
+         {policy{"bucket", gcra(5, 5h)}, policy{"window", fixed_window(5, 24h * 36'500)},
+          policy{"counter", sliding_window(5, 24h * 36'500)}}) {
         const auto server = redis_server{};
         auto look = server.connect();
         auto l = live{server.address()};

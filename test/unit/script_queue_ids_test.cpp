@@ -227,6 +227,15 @@ BOOST_FIXTURE_TEST_CASE(nor_does_the_error_of_a_key, fixture) {
     BOOST_TEST(other.ended(errc::server_error));
 }
 
+BOOST_FIXTURE_TEST_CASE(but_the_record_of_another_call_does, fixture) {
+    const auto& op = ask("a", "1");
+    (void)write();
+    lose_connection();
+    const auto again = call_of(*this);
+    (void)reply(reply_of({record_of({.cost = 4})}, nonce_of(again), 0, "r"));
+    BOOST_TEST((op.ec == errc::invalid_argument), op.ec.message());
+}
+
 BOOST_FIXTURE_TEST_CASE(an_error_that_leaves_the_outcome_open_is_asked_about_once, fixture) {
     const auto& op = ask("a", "1");
     const auto first = call_of(*this);

@@ -182,7 +182,7 @@ asio::awaitable<void> call_verbs(colimit::limiter& limiter) {
 }
 
 asio::awaitable<void> call_sketch_verbs(colimit::limiter& limiter) {
-    const auto filter = bloom_filter{"ids", {.capacity = 1'000}};
+    const auto filter = bloom_filter{"ids", {.capacity = 1'000, .ttl = 24h * 365}};
     const auto* const id = "id";
     auto seen = co_await limiter.probably_seen(id, filter);
     BOOST_TEST(!seen);
@@ -200,7 +200,7 @@ asio::awaitable<void> call_sketch_verbs(colimit::limiter& limiter) {
     BOOST_TEST(status.current.ids == 2);
 
     const auto* const key = "key";
-    const auto policy = colimit::policy{"addresses", distinct(3, 1h)};
+    const auto policy = colimit::policy{"addresses", distinct(3, 24h * 365)};
     const auto members = std::array<std::string_view, 3>{"a", "b", "a"};
     const auto d = co_await limiter.charge_members(key, policy, members);
     BOOST_TEST(d.remaining == 1);

@@ -43,8 +43,8 @@ inline constexpr std::size_t nesting_depth = 8;
 /// has about 10,000. A decoder keeps the nodes of its largest reply: 384 KiB.
 inline constexpr std::size_t reply_nodes = std::size_t{16} * 1024;
 
-/// The longest reply in bytes, which the reader buffers. 1,024 records of
-/// calls with ids under 8 rules have 420 KiB.
+/// The longest reply in bytes, which the reader buffers. 1,024 records of calls with ids under 8
+/// rules have 420 KiB.
 inline constexpr std::size_t reply_bytes = std::size_t{1024} * 1024;
 
 /// The bounds of one reply. A decoder for the map of a cluster may have larger ones.

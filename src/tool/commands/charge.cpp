@@ -13,9 +13,11 @@ struct charge_command_options : key_call {
         key_call::declare(app);
         declare_cost(app, cost, "Tokens to charge");
         declare_member(app, member);
+        declare_request(app, request);
     }
     int run(output& out) {
-        const auto options = colimit::charge_options{.cost = cost, .member = member};
+        const auto options =
+            colimit::charge_options{.cost = cost, .member = member, .request = request};
         return change(out, "charged " + std::to_string(cost),
                       [&](colimit::limiter& l,
                           const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
@@ -25,6 +27,7 @@ struct charge_command_options : key_call {
 
     std::int64_t cost = 1;
     std::optional<std::string> member;
+    std::optional<std::string> request;
 };
 
 } // namespace

@@ -9,13 +9,21 @@ namespace tool {
 namespace {
 
 struct check_options : check_call {
+    void declare(CLI::App& app) {
+        check_call::declare(app);
+        declare_request(app, request);
+    }
     int run(output& out) {
         return ask(out,
                    [this](colimit::limiter& l,
                           const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
-                       co_return co_await l.allow(key, p, options());
+                       auto all = options();
+                       all.request = request;
+                       co_return co_await l.allow(key, p, all);
                    });
     }
+
+    std::optional<std::string> request;
 };
 
 } // namespace

@@ -12,16 +12,18 @@ struct refund_options : key_call {
     void declare(CLI::App& app) {
         key_call::declare(app);
         declare_cost(app, cost, "Tokens to return");
+        declare_request(app, request);
     }
     int run(output& out) {
         return change(out, "refunded " + std::to_string(cost),
                       [&](colimit::limiter& l,
                           const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
-                          co_return co_await l.refund(key, p, {.cost = cost});
+                          co_return co_await l.refund(key, p, {.cost = cost, .request = request});
                       });
     }
 
     std::int64_t cost = 1;
+    std::optional<std::string> request;
 };
 
 } // namespace
@@ -30,7 +32,9 @@ command refund_command() {
     return {.name = "refund",
             .summary = "Return quota to a key, never above the limit",
             .text = {"Prints what is left afterwards. A sliding log forgets its newest events."},
-            .examples = {{"refund user=42 --rule 100/h --cost 20", "gives 20 tokens back"}},
+            .examples = {{"refund user=42 --rule 100/h --cost 20", "gives 20 tokens back"},
+                         {"refund user=42 --rule 100/h --cost 20 --request order-7",
+                          "gives them back once, however often it is repeated"}},
             .declare = declaration_of<refund_options>()};
 }
 

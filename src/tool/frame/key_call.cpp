@@ -21,6 +21,14 @@ void declare_member(CLI::App& app, std::optional<std::string>& member) {
     app.add_option("--member", member, "The member that distinct rules count")->type_name("TEXT");
 }
 
+void declare_request(CLI::App& app, std::optional<std::string>& request) {
+    app.add_option(
+           "--request", request,
+           "An id of 1 to 256 bytes: a call that is repeated with it within five minutes is "
+           "made once, and answered the same")
+        ->type_name("ID");
+}
+
 void key_call::declare(CLI::App& app) {
     app.add_option("KEY", key, "The key, as the application passes it to the limiter")->required();
     what.declare(app);

@@ -56,5 +56,7 @@ struct check_call : key_call {
 void declare_cost(CLI::App& app, std::int64_t& cost, const std::string& meaning);
 /// Declares `--member`.
 void declare_member(CLI::App& app, std::optional<std::string>& member);
+/// Declares `--request`.
+void declare_request(CLI::App& app, std::optional<std::string>& request);
 
 } // namespace tool

@@ -30,11 +30,13 @@ constexpr auto anywhere = std::to_array<names>({{"config::tls.ca_file", "--ca-fi
                                                 {"execution_mode::multi", "--mode multi"},
                                                 {"execution_mode::function", "--mode function"},
                                                 {"check_options::member", "--member"},
+                                                {"another at_least", "another --at-least"},
                                                 {"storage::shared_hash", "packed storage"}});
 
 constexpr auto at_beginning = std::to_array<names>({{"cost:", "--cost:"},
                                                     {"at_least:", "--at-least:"},
                                                     {"member:", "--member:"},
+                                                    {"request:", "--request:"},
                                                     {"duration", "--for"},
                                                     {"server address", "--server"}});
 
