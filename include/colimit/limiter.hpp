@@ -319,7 +319,9 @@ class limiter : public sketch_verbs {
     }
 
     /// Completes every call with `errc::closed`, also later ones, and closes the connection, so
-    /// that the context can run out of work. Closing twice does nothing.
+    /// that the context can run out of work. Places that were released before are given back, if
+    /// the connection can send that at once; otherwise they are free when their leases end.
+    /// Closing twice does nothing.
     void close() noexcept;
 
     /// Returns the counters since the limiter was constructed, also after `close`. Copies about 2

@@ -108,6 +108,32 @@ BOOST_AUTO_TEST_CASE(a_place_of_a_limiter_that_has_ended_is_free_after_its_lease
     });
 }
 
+BOOST_AUTO_TEST_CASE(a_limiter_that_is_closed_gives_back_what_was_released_before) {
+    const auto limit = policy{"limit", fixed_window(10, 24h)};
+    for (const auto is_thread_safe : {false, true}) {
+        auto c = live{server.address(), [&](config& of) { of.thread_safe = is_thread_safe; }};
+        auto why = error_code{};
+        c.run([&]() -> asio::awaitable<void> {
+            {
+                const auto held = co_await acquire(c, one);
+                BOOST_TEST_REQUIRE(static_cast<bool>(held));
+                c.limiter.allow("k", limit, [&](error_code ec, const decision&) { why = ec; });
+            }
+            c.limiter.close();
+        });
+        c.context.restart();
+        c.context.run_for(test::patience);
+        BOOST_TEST(c.context.stopped()); // it has run out of work
+        BOOST_TEST((why == errc::closed));
+        b.run([&]() -> asio::awaitable<void> {
+            for (auto used = co_await holders(b, one); used != 0; used = co_await holders(b, one))
+                co_await test::pause_for(1ms);
+            const auto d = co_await b.limiter.peek("k", limit);
+            BOOST_TEST(d.rules[0].balance == 10);
+        });
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_slot_is_lost_when_the_server_has_forgotten_it) {
     a.run([&]() -> asio::awaitable<void> {
         const auto held = co_await acquire(a, policy{"p", concurrent(1).lease(3s)});
