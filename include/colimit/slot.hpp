@@ -70,7 +70,9 @@ class slot {
     [[nodiscard]] const colimit::decision& decision() const noexcept { return decision_; }
 
     /// Returns a number that is larger than that of every earlier grant for this key and policy, or
-    /// 0 if there was no grant. A resource that refuses numbers below the largest that it has seen
+    /// 0 if there was no grant. (It is the store's time in microseconds, or the last number plus 1:
+    /// so it may be smaller after the store has forgotten the key, by an eviction or `reset`, and
+    /// its clock was set back.) A resource that refuses numbers below the largest that it has seen
     /// is safe from a holder that has lost its slot without noticing it yet.
     [[nodiscard]] std::uint64_t fencing_token() const noexcept { return token_; }
 

@@ -13,6 +13,7 @@
 #include <colimit/detail/call_request.hpp>
 #include <colimit/limits.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +39,8 @@ class slot_set {
     /// Returns the token of the next grant, which is larger than the last one and not below `now`:
     /// so tokens grow even if the set was forgotten.
     [[nodiscard]] std::int64_t next_token(std::int64_t now) const noexcept;
+    /// Makes the next token larger than this one, too.
+    void pass_token(std::int64_t token) noexcept { token_ = std::max(token_, token); }
     /// Returns the memory in use, including the object itself.
     [[nodiscard]] std::size_t bytes() const noexcept {
         return sizeof(slot_set) + holders_.capacity() * sizeof(holder);

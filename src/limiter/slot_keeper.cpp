@@ -6,6 +6,7 @@
 #include <base/clocks.hpp>
 #include <core/rule_kind.hpp>
 #include <core/verb_traits.hpp>
+#include <hash/process_secret.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/slot_keeper.hpp>
 
@@ -48,7 +49,8 @@ void give_back(held_slot& of) noexcept {
 }
 
 slot_keeper::slot_keeper(limiter_core& core)
-    : core_(core), timer_(core.own_executor(), core.lock(), [this] { wake(); }) {}
+    : core_(core), secret_(hash::draw_secret()),
+      timer_(core.own_executor(), core.lock(), [this] { wake(); }) {}
 
 void slot_keeper::begin(operation& op, const call& c) {
     auto made = std::make_shared<held_slot>();
@@ -61,10 +63,11 @@ void slot_keeper::begin(operation& op, const call& c) {
     for (const auto& l : (*c.policy)->compiled.rules())
         if (core::has_slots(l))
             made->lease = l.period;
-    for (std::size_t i = 0; i < made->holder.size(); i += sizeof(std::random_device::result_type)) {
-        const auto word = random_();
-        std::memcpy(&made->holder[i], &word, sizeof word);
-    }
+    auto hash = hash::key_hash{secret_};
+    hash.add(++asked_);
+    const auto random = hash.finish({});
+    static_assert(sizeof random >= sizeof made->holder);
+    std::memcpy(made->holder.data(), &random, made->holder.size());
     op.request.member = made->id();
     op.request.has_member = true;
     op.attached = std::make_unique<acquisition>(std::move(made));
@@ -74,12 +77,12 @@ void slot_keeper::note_asked(const operation& op) noexcept {
     acquisition::slot_of(op).asked_at = steady_now();
 }
 
-/// A store that denies the question has not given the place to an earlier one either.
+/// A later denial does not say that an earlier question, whose answer was lost, got no place:
+/// another rule may have denied it, as it was charged by the first one.
 void slot_keeper::note_answer(const operation& op) noexcept {
-    if (op.attached == nullptr)
-        return;
-    auto& slot = acquisition::slot_of(op);
-    slot.may_be_held = op.ec ? slot.may_be_held || op.ec == condition::maybe_charged : false;
+    if (op.attached != nullptr &&
+        (op.ec == condition::maybe_charged || op.ec == errc::corrupt_state))
+        acquisition::slot_of(op).may_be_held = true;
 }
 
 void slot_keeper::note_cancelled(const operation& op) noexcept {
@@ -128,15 +131,15 @@ void slot_keeper::drop(held_slot& of) noexcept {
 
 void slot_keeper::release(held_slot& of) noexcept {
     of.signal = nullptr;
-    if (of.state == slot_state::lost) {
-        drop(of);
-    } else if (of.state == slot_state::held) {
+    if (of.state == slot_state::held) {
         --held_;
         ++released_;
-        of.state = slot_state::releasing;
-        serve(of, steady_now());
-        core_.wake_line(of.policy->digest(of.key));
+    } else if (of.state != slot_state::lost) { // a renewal whose reply was lost may have kept it
+        return;
     }
+    of.state = slot_state::releasing;
+    serve(of, steady_now());
+    core_.wake_line(of.policy->digest(of.key));
     set_timer();
 }
 
@@ -200,6 +203,8 @@ void slot_keeper::finish(operation* base, bool invoke) {
 void slot_keeper::end_renewal(held_slot& of, error_code why, bool is_granted) noexcept {
     if (of.state != slot_state::held)
         return;
+    if (steady_now() >= of.ends) // `lost` has said so
+        return lose(of);
     if (why)
         return schedule(of, std::min(steady_now() + pause_of(of), of.ends));
     if (!is_granted)

@@ -19,13 +19,13 @@
 #include <async/deadline_timer.hpp>
 #include <colimit/detail/call_operation.hpp>
 #include <colimit/statistics.hpp>
+#include <hash/siphash.hpp>
 #include <limiter/held_slot.hpp>
 
 #include <boost/intrusive/set.hpp>
 
 #include <cstdint>
 #include <memory>
-#include <random>
 
 namespace colimit::detail {
 
@@ -79,8 +79,9 @@ class slot_keeper {
     void set_timer() noexcept;
 
     limiter_core& core_;
+    const hash::digest secret_; ///< so that no two limiters make the same ids of holders
+    std::uint64_t asked_ = 0;   ///< calls of `acquire`
     deadline_timer timer_;
-    std::random_device random_;
     boost::intrusive::multiset<held_slot, boost::intrusive::compare<by_time>> slots_;
     std::uint64_t held_ = 0;
     std::uint64_t acquired_ = 0;

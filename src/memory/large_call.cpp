@@ -155,7 +155,10 @@ bool large_call::begin_slots() noexcept {
     const auto& l = rules_.limits[place];
     auto& s = c_.states[place];
     const auto owed_until = std::min(s.t, now() + l.period); // by the shared state
-    has_room_for_holder_ = request_.verb != core::verb::acquire || make_room_for_holder();
+    const auto acquires = request_.verb == core::verb::acquire;
+    has_room_for_holder_ = !acquires || make_room_for_holder();
+    if (acquires && has_room_for_holder_)
+        slots_->pass_token(store_.last_token_);
     const auto changed =
         change_slots([this](auto& set) { return core::apply_before(set, rules_, request_); });
     core::report_counts(*slots_, rules_, request_, c_.states);
@@ -175,6 +178,8 @@ bool large_call::end_slots() noexcept {
     if (!rules_.has_slots || !has_room_for_holder_) // a rule in shadow mode grants all the same
         return false;
     store_.fencing_token_ = core::fencing_token(rules_, c_.states, request_, result_);
+    if (store_.fencing_token_ != 0)
+        store_.last_token_ = static_cast<std::int64_t>(store_.fencing_token_);
     return change_slots(
         [this](auto& set) { return core::apply_after(set, rules_, request_, result_); });
 }

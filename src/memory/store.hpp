@@ -129,8 +129,9 @@ class store : boost::noncopyable {
     chains chains_;
     shared_states shared_;
     std::uint64_t overflowed_ = 0;
-    std::uint64_t fencing_token_ = 0;
-    std::uint32_t record_ = no_cell; ///< of the current call, if it has an id
+    std::uint64_t fencing_token_ = 0; ///< of the latest call
+    std::int64_t last_token_ = 0;     ///< of all keys: a set without holders is forgotten
+    std::uint32_t record_ = no_cell;  ///< of the current call, if it has an id
     /// Used by `allow_all`, and kept so that calls allocate nothing.
     std::vector<shared_states::set> saved_;
 };

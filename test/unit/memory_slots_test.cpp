@@ -168,6 +168,23 @@ BOOST_AUTO_TEST_CASE(a_clock_that_is_set_back_holds_no_place_for_longer_than_a_l
     BOOST_TEST(s.used(two) == 0);
 }
 
+BOOST_AUTO_TEST_CASE(tokens_grow_when_time_stands_still_and_nothing_is_kept_of_the_key) {
+    auto s = holders{};
+    auto last = std::uint64_t{0};
+    for (const auto by : {0us, 0us, 1us, std::chrono::microseconds{-1h}, 0us}) {
+        s.advance(by);
+        BOOST_TEST(s.acquire(1, two));
+        BOOST_TEST(s.fencing_token() > last);
+        last = s.fencing_token();
+        s.release(1, two);
+        BOOST_TEST(s.states() == 0U);
+    }
+    BOOST_TEST(s.acquire(1, two));
+    (void)s.ask(verb::reset, "k", two, 0);
+    BOOST_TEST(s.acquire(2, two));
+    BOOST_TEST(s.fencing_token() == last + 2);
+}
+
 BOOST_AUTO_TEST_CASE(versions_of_a_policy_read_the_same_holders) {
     const policy three{"p", concurrent(3).lease(1s)};
     const policy none{"p", gcra(5, 1h)};

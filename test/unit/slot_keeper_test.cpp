@@ -148,6 +148,9 @@ BOOST_AUTO_TEST_CASE(a_place_whose_grant_may_have_been_lost_is_released) {
     context.restart();
     context.run();
     BOOST_TEST(core->statistics().slots_released == 0U);
+    ask(hour);
+    s->fail(make_error_code(errc::corrupt_state)); // it was executed
+    until_asked(verb::release, 2);
 }
 
 BOOST_AUTO_TEST_CASE(a_place_that_cannot_have_been_granted_is_not_released) {
@@ -224,6 +227,27 @@ BOOST_AUTO_TEST_CASE(a_slot_is_lost_when_a_renewal_has_no_reply_until_the_lease_
     context.poll();
     BOOST_TEST(got.lost());
     BOOST_TEST(core->statistics().slots_renewed == 0U);
+}
+
+/// The loop has been busy with something else when the reply and the end of the lease came.
+BOOST_AUTO_TEST_CASE(a_slot_that_was_seen_lost_stays_so_and_is_given_back_once) {
+    take(brief);
+    until_asked(verb::renew);
+    while (!got.lost())
+        std::this_thread::sleep_for(1ms);
+    s->decide(true);
+    context.restart();
+    context.poll();
+    BOOST_TEST(got.lost());
+    BOOST_TEST(core->statistics().slots_lost == 1U);
+    BOOST_TEST(s->count(verb::release) == 0); // its holder may still be at work
+    got.release();
+    BOOST_TEST(s->count(verb::release) == 1);
+    s->fail(lost_reply);
+    context.restart();
+    context.run();
+    BOOST_TEST(s->count(verb::release) == 1);
+    BOOST_TEST(core->statistics().slots_released == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_is_lost_when_its_renewal_is_denied) {
