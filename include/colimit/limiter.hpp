@@ -15,6 +15,7 @@
 #include <colimit/options.hpp>
 #include <colimit/policy.hpp>
 #include <colimit/sketch_verbs.hpp>
+#include <colimit/slot.hpp>
 #include <colimit/statistics.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -222,6 +223,37 @@ class limiter : public sketch_verbs {
         return wait(key, p, wait_options{}, std::forward<Token>(token));
     }
 
+    /// Takes one place of the policy's `concurrent` rule, if one is free and all other rules allow
+    /// the cost, which is charged to them. Completes with `void(error_code, slot)`: a granted slot
+    /// holds the place until it is released or destroyed; a denied call charges nothing and gives
+    /// an empty slot, whose `decision()` says why. A policy without such a rule is
+    /// `invalid_policy`.
+    ///
+    /// With `max_wait` the calls of one key and policy wait in a line in this process, as in `wait`
+    /// under rules without reservations: there is no order between processes. The first one asks
+    /// again when this limiter gives back a place of the key, at `retry_after`, and every 100 ms,
+    /// as another process may give one back at any time.
+    ///
+    /// @par Errors If the request may have been sent and no reply came, or a call is cancelled
+    /// then, the limiter gives the place back by itself, in case the store has granted it; the cost
+    /// may have been charged. `failure_mode::allow` and `local` do not apply, as no other store has
+    /// the holders.
+    template<detail::slot_token Token = boost::asio::deferred_t>
+    auto acquire(std::string_view key, const policy& p, const acquire_options& options,
+                 Token&& token = Token{}) {
+        return boost::asio::async_initiate<Token, void(error_code, slot)>(
+            detail::initiation<true, detail::acquired_slot>{core_.get()}, token,
+            detail::call{.kind = detail::call_kind::one,
+                         .key = key,
+                         .policy = &detail::access::data(p),
+                         .request = detail::make_request(options, {}),
+                         .max_wait = options.max_wait.count()});
+    }
+    template<detail::slot_token Token = boost::asio::deferred_t>
+    auto acquire(std::string_view key, const policy& p, Token&& token = Token{}) {
+        return acquire(key, p, acquire_options{}, std::forward<Token>(token));
+    }
+
     /// Allows the first call with this `id`, and denies all others until `ttl` has passed, 0 to 100
     /// years: for duplicate submissions and messages that are delivered twice. Ids do not collide
     /// with the keys of policies.
@@ -287,7 +319,9 @@ class limiter : public sketch_verbs {
     }
 
     /// Completes every call with `errc::closed`, also later ones, and closes the connection, so
-    /// that the context can run out of work. Closing twice does nothing.
+    /// that the context can run out of work. Places that were released before are given back, if
+    /// the connection can send that at once; otherwise they are free when their leases end.
+    /// Closing twice does nothing.
     void close() noexcept;
 
     /// Returns the counters since the limiter was constructed, also after `close`. Copies about 2

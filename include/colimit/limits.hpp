@@ -76,6 +76,15 @@ inline constexpr std::chrono::microseconds max_repayment = std::chrono::hours{24
 inline constexpr std::chrono::microseconds min_lease = std::chrono::milliseconds{1};
 inline constexpr std::chrono::microseconds max_lease = std::chrono::hours{1};
 
+/// The largest limit of a `concurrent` rule, whose holders are remembered: 100,000 take about 10 MB
+/// on a server.
+inline constexpr std::int64_t max_concurrent = 100'000;
+
+/// The range of the lease of a `concurrent` rule. A shorter one would often end before a renewal
+/// arrives; a longer one would block the places of a crashed process for more than a day.
+inline constexpr std::chrono::microseconds min_slot_lease = std::chrono::milliseconds{100};
+inline constexpr std::chrono::microseconds max_slot_lease = std::chrono::hours{24};
+
 /// Checks per `allow_all`; the server decides all of them while other clients wait.
 inline constexpr std::size_t max_checks = 64;
 

@@ -53,6 +53,18 @@ struct reset_options {
     std::optional<time_point> now = std::nullopt;
 };
 
+/// For `acquire`.
+struct acquire_options {
+    /// Tokens that the other rules of the policy are charged: 0 to 2^53 - 1. The `concurrent` rule
+    /// gives one place, whatever the cost.
+    std::int64_t cost = 1;
+    /// The longest acceptable wait for a place, from the start of the call: 0, to be denied at
+    /// once, to `wait_options::no_max_wait`.
+    std::chrono::microseconds max_wait{0};
+    /// As in `check_options`. Only decisions use this time: waits and leases take real time.
+    std::optional<time_point> now = std::nullopt;
+};
+
 /// For `count_distinct`.
 struct count_options {
     /// The name of the `distinct` rule to count. Default: the first one of the policy.

@@ -37,6 +37,8 @@ enum class algorithm : std::uint8_t {
     sliding_log,
     /// Counts different members with a HyperLogLog: about 1 % error.
     distinct,
+    /// Counts holders of places, each of which gives its place back or loses it with its lease.
+    concurrent,
 };
 
 /// Returns whether the algorithm is one of the buckets.
@@ -164,6 +166,15 @@ class rule {
         return with(&rule::counts_refused_, true);
     }
 
+    /// For `concurrent`. Returns a copy with this lease: 100 ms to a day.
+    template<class Rep, class Period>
+    [[nodiscard]] constexpr rule lease(std::chrono::duration<Rep, Period> length) const noexcept {
+        auto copy = *this;
+        copy.period_us_ = detail::whole_microseconds(length);
+        copy.has_lease_ = true;
+        return copy;
+    }
+
     /// Returns a copy with this name, by which the rule's state is found and reported; the default
     /// is the algorithm's name. 1 to 64 characters of `[A-Za-z0-9_.-]`, unique within a policy.
     [[nodiscard]] constexpr rule named(std::string_view name) const noexcept {
@@ -180,9 +191,10 @@ class rule {
     }
 
     [[nodiscard]] constexpr algorithm kind() const noexcept { return algorithm_; }
-    /// Returns the tokens refilled per period; the limit of a window, a log or a sketch.
+    /// Returns the tokens refilled per period; the limit of any other rule.
     [[nodiscard]] constexpr std::int64_t count() const noexcept { return count_; }
-    /// Returns 0 for a calendar rule, whose windows differ in length.
+    /// Returns the period; the lease of a `concurrent` rule, and 0 for a calendar rule, whose
+    /// windows differ in length.
     [[nodiscard]] constexpr std::chrono::microseconds period() const noexcept {
         return std::chrono::microseconds{period_us_};
     }
@@ -195,6 +207,8 @@ class rule {
         return has_initial_ ? initial_ : capacity_;
     }
     [[nodiscard]] constexpr bool is_from_first() const noexcept { return is_from_first_; }
+    /// Returns whether `lease` was called.
+    [[nodiscard]] constexpr bool has_lease() const noexcept { return has_lease_; }
     [[nodiscard]] constexpr bool counts_denied() const noexcept { return counts_refused_; }
     /// For calendar rules.
     [[nodiscard]] constexpr calendar_unit unit() const noexcept { return unit_; }
@@ -227,6 +241,7 @@ class rule {
     bool has_initial_ = false;
     bool is_from_first_ = false;
     bool counts_refused_ = false;
+    bool has_lease_ = false;
     bool is_named_ = false;
     bool is_shadow_ = false;
 };
@@ -312,6 +327,13 @@ template<class Rep, class Period>
 [[nodiscard]] constexpr rule distinct(std::int64_t limit,
                                       std::chrono::duration<Rep, Period> period) noexcept {
     return {algorithm::distinct, limit, detail::whole_microseconds(period), limit};
+}
+
+/// Returns a rule of at most `limit` holders of a place at once, 1 to 100,000. `acquire` takes a
+/// place. Its holder keeps it by renewing it, until it gives it back; otherwise it loses it after
+/// `.lease()`, by default 30 s, according to the store's clock.
+[[nodiscard]] constexpr rule concurrent(std::int64_t limit) noexcept {
+    return {algorithm::concurrent, limit, 30'000'000, limit};
 }
 
 /// Returns the rule as text, in the grammar of `<colimit/rule_text.hpp>`: `5/s burst 10`.

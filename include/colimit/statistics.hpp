@@ -180,6 +180,21 @@ struct statistics : call_counts {
     std::uint64_t lease_tokens_lapsed = 0;
 
     /// @}
+    /// @name Slots: see `limiter::acquire`
+    /// @{
+
+    /// The slots that are held at present.
+    std::uint64_t slots_held = 0;
+    /// Slots that were granted.
+    std::uint64_t slots_acquired = 0;
+    /// Renewals of their leases.
+    std::uint64_t slots_renewed = 0;
+    /// Slots that were given back.
+    std::uint64_t slots_released = 0;
+    /// Slots whose lease has ended before they were given back, or that the store has forgotten.
+    std::uint64_t slots_lost = 0;
+
+    /// @}
 };
 
 /// Counters of the calls under one policy, if `config::counted_policies` asks for them. Of

@@ -1,13 +1,13 @@
 -- The loop over the calls: from the first on a key to its last, and from key to key.
 local calls = {}
-local ALLOW, PEEK, MOVE = 0, 1, 9 -- a move is denied, and returns nothing
-local is_large -- the current policy has a log or sketches
+local PEEK, MOVE = 1, 12 -- a move is denied, and returns nothing
 
 do
+    local ALLOW = 0
     local current, counts_before
 
-    -- Runs a function in which commands on logs and sketches may fail. Returns the error, which
-    -- belongs to the current key; raised, it would end the whole batch half-way.
+    -- Runs a function in which commands on logs, sketches and holders may fail. Returns the error,
+    -- which belongs to the current key; raised, it would end the whole batch half-way.
     local function catch(run, ...)
         local done, failed = pcall(run, ...)
         if done then return failed end
@@ -35,7 +35,7 @@ do
         states.load(values[first + k - 1])
         finds_stale = finds_stale or stale
         if stale and exists and #values[first + k - 1] > LONGEST then shorten(k) end
-        if states.conflicts or (not exists and is_large and states.is_foreign(k)) then
+        if states.conflicts or (not exists and per_key > 1 and states.is_foreign(k)) then
             return note(first + k - 1, 'c')
         end
         if has_log then
@@ -43,18 +43,19 @@ do
             if failed then return note(first + k - 1, 'e', failed) end
             finds_stale = finds_stale or logs.is_ahead()
         end
+        if slots.exist then slots.turn_to(KEYS[base + keys * (per_key - 1) + k]) end
     end
 
     function calls.make(k, times, verb, cost, at_least, member, digests)
         if requests and is_well(k) then requests.write(k, verb, cost, at_least, digests) end
-        if times > 1 and verb == ALLOW and at_least == cost and cost > 0 and not is_large
+        if times > 1 and verb == ALLOW and at_least == cost and cost > 0 and per_key == 1
             and is_well(k) and not versions.has_surplus() then
             return verbs.allow_times(cost, times)
         end
         for _ = 1, times do
             if not is_well(k) then return end
             local failed
-            if is_large then
+            if per_key > 1 then
                 failed = catch(verbs.apply, k, verb, cost, at_least, member)
             else
                 failed = verbs.apply(k, verb, cost, at_least, member)
@@ -69,7 +70,7 @@ do
         current = nil
         if is_well(k) then
             if changed then
-                if is_large then
+                if per_key > 1 then
                     local failed = catch(states.save, k)
                     if failed then note(first + k - 1, 'e', failed) end
                 else
@@ -97,6 +98,11 @@ do
         calls.finish()
         begin(k)
     end
+
+    function calls.allow_ones(k)
+        calls.turn_to(k)
+        calls.make(k, repeats and repeats[k] or 1, ALLOW, 1, 1)
+    end
 end
 
 -- `all or nothing` has several policies, each with its own keys.
@@ -104,10 +110,10 @@ local groups = {}
 
 local function begin_plan()
     logs.survey()
-    is_large = has_log or #sketched > 0
+    slots.survey()
     for i = 1, n do kind_of[i] = kinds[kind[i]] end
     kind_of[n + 1] = kinds[LOCKOUT]
-    if is_large then find_oom() end
+    if per_key > 1 then find_oom() end
 end
 
 local function use(group)
@@ -123,7 +129,7 @@ local function find_groups()
         at = read_policy(at)
         group.keys = unpack_bytes('<I2', ARGV[6], place)
         for k = 1, group.keys do names[#names + 1] = KEYS[from + k] end
-        from = from + group.keys * (1 + (has_log and 1 or 0) + #sketched)
+        from = from + group.keys * per_key
         groups[#groups + 1] = group
     end
     all_keys = #names
@@ -142,7 +148,7 @@ local function make_calls(instead)
             group = group + 1
             use(groups[group])
         end
-        if #sketched > 0 then member, at = unpack_bytes('<I2c0', entries, at) end
+        if #sketched > 0 or slots.exist then member, at = unpack_bytes('<I2c0', entries, at) end
         if requests then digests, at = unpack_bytes('c16', entries, at) end
         local k = place + 2 - first
         calls.turn_to(k)
@@ -151,11 +157,6 @@ local function make_calls(instead)
     end
     calls.finish()
     return made
-end
-
-local function allow_ones(k)
-    calls.turn_to(k)
-    calls.make(k, repeats and repeats[k] or 1, ALLOW, 1, 1)
 end
 
 begin_plan()
@@ -174,10 +175,10 @@ if all_or_nothing then
         end
     end
 elseif left then
-    for _, k in ipairs(left) do allow_ones(k) end
+    for _, k in ipairs(left) do calls.allow_ones(k) end
     calls.finish()
 elseif allows_one then
-    for k = 1, keys do allow_ones(k) end
+    for k = 1, keys do calls.allow_ones(k) end
     calls.finish()
 else
     make_calls()

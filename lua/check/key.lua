@@ -10,4 +10,4 @@ local gives_back    -- the write takes nothing from the limit, and no memory
 local finds_stale = false -- a call of the batch found a value that a denial must replace
 
 local kinds, kind_of = {}, {} -- by number; per slot of the current policy
-local versions, logs, sketches, states, verbs = {}, {}, {}, {}, {}
+local versions, logs, sketches, slots, states, verbs = {}, {}, {}, {}, {}, {}

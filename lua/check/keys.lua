@@ -1,10 +1,11 @@
 -- The keys. With one policy there are `keys` of them after KEYS[base], then as many logs, then as
--- many sketches for each slot that has one, then as many records, if the calls have ids; values are
--- then read call by call. Their values are in `values` from values[first] on.
+-- many sketches for each slot that has one, then as many sets of holders, then as many records, if
+-- the calls have ids; values are then read call by call. Their values are in `values` from
+-- values[first] on.
 local FIELDS = 6 -- arguments before the fields of packed keys
 local all_or_nothing = ARGV[6] ~= nil and not packed
 local base, first = 0, 1
-local keys = #KEYS / (1 + (has_log and 1 or 0) + #sketched + (requests and 1 or 0))
+local keys = #KEYS / (per_key + (requests and 1 or 0))
 local values = {}
 if packed then
     keys = #ARGV - FIELDS

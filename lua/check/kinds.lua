@@ -21,6 +21,7 @@
 --   is_lockout            it denies for a time; its limit is its period
 --   is_reported           the reply has facts about the stored state for each call
 --   is_elsewhere          its state is not in the value
+--   takes_one             a call takes one place, whatever its cost
 --   stored_num            the number stored instead of own_num
 
 -- Sets a bucket's first state; returns whether it must be written even by a denial.

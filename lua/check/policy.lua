@@ -5,7 +5,8 @@
 -- decisions (formatting numbers is expensive here, and the values are strings already).
 --
 -- KEYS      for each policy: the different keys of the batch; if it has a log, their logs; for each
---           `distinct` rule, their sketches. If the policy is packed: for each shard that has
+--           `distinct` rule, their sketches; if it has a `concurrent` rule, their
+--           holders. If the policy is packed: for each shard that has
 --           keys of the batch, its new hash and its old one. If the calls have ids: after all
 --           others a record for each call, in their order
 -- ARGV[1]   the policy, see src/core/policy_encoding.hpp; for `all or nothing` several
@@ -14,17 +15,18 @@
 -- ARGV[4]   the shortest TTL of a key, in milliseconds; if the calls have ids (all or none, and
 --           never for `all or nothing`), a space and the TTL of their records
 -- ARGV[5]   calls, grouped by key: key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if the
---           policy has a `distinct` rule member:u16 and its bytes; `times` equal calls are one
---           entry. If all are an allow of cost 1: '' for one per key, or times:u8 for each key,
---           or u16 if one of them needs it. With ids each key has one call, of which `times` is 1,
+--           policy has a `distinct` or `concurrent` rule the size of the member or of the
+--           holder's id, u16, and its bytes; `times` equal calls are one entry. If all are an
+--           allow of cost 1: '' for one per key, or times:u8 for each key, or u16 if one of them
+--           needs it. With ids each key has one call, of which `times` is 1,
 --           and its digests (16 bytes, for its record) follow; keys may be repeated, and each
 --           finds what the calls before it left
 -- ARGV[6]   for `all or nothing`: the number of keys per policy, u16 each; if the policy is packed:
 --           the number of keys per shard, followed by the keys' fields, one argument each
 -- Reply     for each key the value found (or nil, or the text of an error), if the policy is
---           packed as an array for each shard, of nil and its keys' values; if there are logs or
---           sketches, their facts for each call, four f64 each. A call whose id is known has its
---           record instead of the value found, and no facts. Then
+--           packed as an array for each shard, of nil and its keys' values; if there are logs,
+--           sketches or holders, their facts for each call, four f64 each. A call whose id is
+--           known has its record instead of the value found, and no facts. Then
 --           'nonce seconds microseconds granted statuses'; statuses is '-' without errors, else
 --           one character per key: '.' ok, 'c' the key holds a value of another type, 'e' an
 --           error, 'r' the call is known
@@ -45,7 +47,7 @@ local STEPS = 4503599627370496 -- `num` of a stepped bucket is this and its peri
 local HEAD, FIXED, SLOT = 8, 20, 36 -- bytes of a value: its head, a slot's first part, all of it
 local BRIEF = SLOT - FIXED
 local LONGEST = HEAD + 10 * SLOT
-local BLOCK_TAG, CENTURY = 3993778410, 36525 * 86400 * SECOND
+local CENTURY = 36525 * 86400 * SECOND
 -- A bucket's state is extended by each use, so its key gets almost twice the TTL it needs: most
 -- writes then need not set the TTL again.
 local SPARE = 1.9
@@ -66,11 +68,13 @@ local period, step, offset, initial, calendar = {}, {}, {}, {}, {}
 local marked = {} -- the capacity that a slot's own states have
 -- Slots that are stored in the value, and those that have a sketch.
 local stored, sketched, has_log, value_size
+local per_key -- KEYS of one key: its value, log, sketches and holders
 local has_plain_buckets -- all slots are continuous buckets in microseconds
 
 -- Reads the policy at a position of ARGV[1]; returns where the next one begins.
 local function read_policy(at)
-    local flags
+    local CONCURRENT = 10 -- not above, where variables are scarce
+    local flags, has_slots
     rules, n, flags, at = unpack_bytes('<BBB', ARGV[1], at)
     is_shadow, packed, has_bare_keys = flags % 2 == 1, flags % 4 >= 2, flags >= 4
     stored, sketched, has_log, has_plain_buckets = {}, {}, false, true
@@ -83,6 +87,8 @@ local function read_policy(at)
         marked[i] = kind[i] <= ALIGNED and capacity[i] or 1
         if kind[i] == LOG then
             has_log = true
+        elseif kind[i] == CONCURRENT then
+            has_slots = true
         else
             stored[#stored + 1] = i
         end
@@ -92,9 +98,10 @@ local function read_policy(at)
         end
     end
     if packed then generation, at = unpack_bytes('<d', ARGV[1], at) end
-    -- After the slots: the end of the key's block.
-    tag[n + 1], period[n + 1], marked[n + 1] = BLOCK_TAG, CENTURY, 1
+    -- After the slots: the end of the key's block, and its tag.
+    tag[n + 1], period[n + 1], marked[n + 1] = 3993778410, CENTURY, 1
     value_size = HEAD + SLOT * #stored
+    per_key = 1 + (has_log and 1 or 0) + #sketched + (has_slots and 1 or 0)
     return at
 end
 

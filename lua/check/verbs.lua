@@ -2,6 +2,7 @@
 do
     local ALLOW, PEEK = 0, 1
     local CHARGE, REFUND, RESET, BLOCK, RESERVE, UNRESERVE, ONCE = 2, 3, 4, 5, 6, 7, 8
+    local ACQUIRE, RENEW, RELEASE = 9, 10, 11
 
     local function is_locked_out()
         return not is_shadow and (debt[n + 1] > 0 or (n > rules and debt[n] > 0))
@@ -14,7 +15,7 @@ do
         for i = 1, rules do
             if not shadow[i] then
                 fits = max(-1, kind_of[i].available(i, fits))
-                never = never or at_least > capacity[i]
+                never = never or (at_least > capacity[i] and not kind_of[i].takes_one)
             end
         end
         if is_locked_out() then fits = -1 end
@@ -24,7 +25,7 @@ do
     -- `counted` is the number of members before a charge, from which the C++ twin determines
     -- whether it changed.
     local function report_counts(counted)
-        if not has_log and #sketched == 0 then return end
+        if per_key == 1 then return end
         log_counts = log_counts or {}
         for i = 1, rules do
             if kind_of[i].is_reported then
@@ -56,11 +57,12 @@ do
         end
     end
 
-    -- Makes `allow` and `peek`. Returns an error.
+    -- Makes `allow`, `acquire` and `peek`. Returns an error.
     local function allow(k, verb, cost, at_least, member)
         if has_log then logs.report(at_least, cost) end
+        if slots.exist then slots.report(member, verb == ACQUIRE) end
         for _, i in ipairs(sketched) do own_num[i] = debt[i] end
-        if member and cost > 0 then
+        if #sketched > 0 and cost > 0 then
             local failed = sketches.try(k, member)
             if failed then
                 sketches.forget_trial()
@@ -74,12 +76,14 @@ do
         if not allowed or verb == PEEK or fits == 0 then sketches.forget_trial() end
         if verb == PEEK or never then return end
         if has_log then logs.move_to_now() end
+        if slots.exist then slots.shorten() end
         if not allowed then
             if has_log then count_denied(cost) end
             return note_change(false)
         end
+        if slots.exist then slots.add(member) end
         if fits > 0 then
-            if member and cost > 0 then sketches.keep_trial(k, member) end
+            if #sketched > 0 then sketches.keep_trial(k, member) end
             for i = 1, rules do kind_of[i].charge(i, fits) end
             if has_log then logs.record(fits) end
         end
@@ -138,7 +142,7 @@ do
     local function adjust(k, change, cost, member)
         local any = false
         for _, i in ipairs(sketched) do own_num[i] = debt[i] end
-        if change == 'charge' and member and cost > 0 then
+        if change == 'charge' and #sketched > 0 and cost > 0 then
             local failed = sketches.try(k, member)
             if failed then
                 sketches.forget_trial()
@@ -177,13 +181,15 @@ do
         stale = states.advance()
         for j = 1, #sketched do call('DEL', sketches.key(k, j)) end
         if has_log then logs.empty() end
+        if slots.exist then slots.empty() end
         changed, erased = true, true
     end
 
     -- Returns an error.
     function verbs.apply(k, verb, cost, at_least, member)
         local failed, counted
-        if verb == ALLOW or verb == PEEK then
+        if slots.exist and verb ~= PEEK and verb ~= ACQUIRE then slots.shorten() end
+        if verb == ALLOW or verb == PEEK or verb == ACQUIRE then
             return allow(k, verb, cost, at_least, member)
         elseif verb == RESERVE then
             return reserve(cost, at_least)
@@ -207,9 +213,12 @@ do
             note_change(first_one and cost > 0)
         else
             if has_log then logs.move_to_now() end
-            note_change(false)
+            if verb == RENEW then slots.renew(member) end
+            if verb == RELEASE then slots.release(member) end
+            note_change(false, verb == RENEW or verb == RELEASE)
         end
         if has_log then logs.report(0, 0) end
+        if slots.exist and slots.report(member, false, verb == RENEW) then granted = granted + 1 end
         for _, i in ipairs(sketched) do own_num[i] = debt[i] end
         report_counts(counted)
         return failed

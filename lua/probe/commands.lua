@@ -18,7 +18,8 @@ local OTHERS = {
     {'HMGET', key, 'f'}, {'HSET', key, 'f', 'v'}, {'HDEL', key, 'f'},
     {'UNLINK', key}, {'RENAME', key, key}, {'ZADD', key, '1', 'm'}, {'ZCARD', key},
     {'ZCOUNT', key, '0', '1'}, {'ZRANGE', key, '0', '0'}, {'ZRANGEBYSCORE', key, '0', '1'},
-    {'ZREM', key, 'm'}, {'ZREMRANGEBYRANK', key, '0', '0'}, {'ZREMRANGEBYSCORE', key, '0', '1'},
+    {'ZSCORE', key, 'm'}, {'ZREM', key, 'm'}, {'ZREMRANGEBYRANK', key, '0', '0'},
+    {'ZREMRANGEBYSCORE', key, '0', '1'},
     {'PFADD', key, 'm'}, {'PFCOUNT', key},
 }
 

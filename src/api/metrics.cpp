@@ -210,6 +210,15 @@ class writer {
         write("colimit_lease_tokens_lapsed_total", "counter",
               "Tokens that were not spent before their lease ended.",
               &statistics::lease_tokens_lapsed);
+        write("colimit_slots_held", "gauge", "Slots that are held.", &statistics::slots_held);
+        write("colimit_slots_acquired_total", "counter", "Slots that were granted.",
+              &statistics::slots_acquired);
+        write("colimit_slots_renewed_total", "counter", "Renewals of slots.",
+              &statistics::slots_renewed);
+        write("colimit_slots_released_total", "counter", "Slots that were given back.",
+              &statistics::slots_released);
+        write("colimit_slots_lost_total", "counter",
+              "Slots whose lease has ended before they were given back.", &statistics::slots_lost);
     }
 
     std::span<const limiter_metrics> limiters_;

@@ -25,6 +25,7 @@ enum class feature : std::uint8_t {
     refill = 4,   ///< a bucket: burst, stepwise, aligned, initially
     from_first = 8,
     count_denied = 16,
+    lease = 32,
 };
 
 struct algorithm_traits {
@@ -55,7 +56,8 @@ inline constexpr auto algorithms = [] {
          {calendar, "calendar", kind::calendar, features(feature::calendar)},
          {sliding_window, "sliding_window", kind::counter, features(feature::period)},
          {sliding_log, "sliding_log", kind::log, features(feature::period, feature::count_denied)},
-         {distinct, "distinct", kind::distinct, features(feature::period)}});
+         {distinct, "distinct", kind::distinct, features(feature::period)},
+         {concurrent, "concurrent", kind::concurrent, features(feature::period, feature::lease)}});
 }();
 
 [[nodiscard]] constexpr const algorithm_traits& traits_of(algorithm a) noexcept {
@@ -72,8 +74,8 @@ inline constexpr auto algorithms = [] {
     return std::ranges::find_if(algorithms, [f](const auto& a) { return a.has(f); })->name;
 }
 
-static_assert(algorithms.size() == static_cast<std::size_t>(algorithm::distinct) + 1,
-              "one entry per algorithm; `distinct` stays the last one");
+static_assert(algorithms.size() == static_cast<std::size_t>(algorithm::concurrent) + 1,
+              "one entry per algorithm; `concurrent` stays the last one");
 static_assert(std::ranges::all_of(algorithms,
                                   [](const auto& a) { return &a == &traits_of(a.algorithm); }),
               "the entries have the order of the algorithms");
@@ -84,7 +86,7 @@ static_assert(std::ranges::all_of(algorithms,
                                   }),
               "rule.hpp says the same");
 static_assert(std::ranges::all_of(std::array{feature::calendar, feature::from_first,
-                                             feature::count_denied},
+                                             feature::count_denied, feature::lease},
                                   [](feature f) {
                                       return std::ranges::count_if(algorithms, [f](const auto& a) {
                                                  return a.has(f);

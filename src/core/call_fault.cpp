@@ -62,6 +62,10 @@ constexpr fault_text texts[] = {
      used_id_expects},
     {fault::request_room, "request: no room to remember one more id",
      "fewer ids within request_ttl, or a store of more states"},
+    {fault::slots_verb, "policy: a policy with concurrent is used with acquire",
+     "acquire, peek, reset or block"},
+    {fault::slots_policy, "policy: acquire needs places to take",
+     "a policy with a concurrent rule"},
     {fault::count_policy, "policy: nothing to count", "a policy with a distinct rule"},
     {fault::count_rule, "rule: not a distinct rule of the policy",
      "the name of a distinct rule, or none for the first one"},
@@ -163,8 +167,9 @@ using all_algorithms = std::make_index_sequence<limits::max_rules_per_policy * a
 errc code_of(fault f) noexcept {
     if (f == fault::request_room)
         return errc::server_error;
-    return f >= fault::multi_rule && f <= fault::multi_packed ? errc::invalid_policy
-                                                              : errc::invalid_argument;
+    const auto is_policy = (f >= fault::multi_rule && f <= fault::multi_packed) ||
+                           f == fault::slots_verb || f == fault::slots_policy;
+    return is_policy ? errc::invalid_policy : errc::invalid_argument;
 }
 
 error_code error_of(fault f, faulty_rule which) noexcept {

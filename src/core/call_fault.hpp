@@ -39,6 +39,9 @@ enum class fault : std::uint8_t {
     other_member,
     other_policy,
     request_room, ///< in process; errc::server_error
+    // acquire; errc::invalid_policy
+    slots_verb,
+    slots_policy,
     // count_distinct
     count_policy,
     count_rule,

@@ -35,6 +35,7 @@ void check_refinements(const std::string& where, const rule& r) {
     check(r.has_initial(), "initially", feature::refill);
     check(r.is_from_first(), "from_first", feature::from_first);
     check(r.counts_denied(), "count_denied", feature::count_denied);
+    check(r.has_lease(), "lease", feature::lease);
 }
 
 /// Returns the kind of a rule whose refinements are checked.
@@ -51,6 +52,22 @@ void check_packed(std::string_view policy, std::span<const rule> rules,
         if (form_of(made.limits[i].kind) != state_form::numbers)
             refuse(describe_rule(policy, rules, i),
                    "a " + std::string{to_string(rules[i].kind())} + " cannot be packed");
+}
+
+/// Throws if the policy has something that excludes a `concurrent` rule, which is the latest rule
+/// or one before it.
+/// @param before the policy without its latest rule
+void check_slots(const std::string& where, const compiled_policy& before,
+                 const compiled_rule& latest, const detail::policy_options& options) {
+    if (before.has_slots && has_slots(latest))
+        refuse(where, "a policy has at most one concurrent rule");
+    if (before.has_distinct || has_sketch(latest))
+        refuse(where, "a policy has no concurrent rule with a distinct rule");
+    if (options.has_failure_mode &&
+        (options.on_failure == failure_mode::allow || options.on_failure == failure_mode::local))
+        refuse(where,
+               "concurrent: not with failure_mode::" + std::string{to_string(options.on_failure)} +
+                   ", as a place needs the store (expected deny or error)");
 }
 
 /// Throws unless the length of leases is valid, and the policy has no option that excludes them.
@@ -112,6 +129,8 @@ compiled_policy compile_policy(std::string_view policy_name, std::span<const rul
         for (std::uint32_t i = 0; i < made.size; ++i)
             if (made.limits[i].tag == l.tag)
                 refuse_same_tag(where, rules[i], r);
+        if (made.has_slots || has_slots(l))
+            check_slots(where, made, l, options);
         append_rule(made, l);
     }
     if (options.prevent_duplicate != 0)

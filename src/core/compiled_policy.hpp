@@ -32,6 +32,7 @@ struct compiled_policy {
     bool shadow = false;        ///< denies no call
     bool has_log = false;       ///< a rule has a log
     bool has_distinct = false;  ///< a rule has a sketch
+    bool has_slots = false;     ///< a rule is `concurrent`
     bool counts_denied = false; ///< the log records denied calls; all log rules share it
     bool can_reserve = false;   ///< `wait` can reserve: all rules are continuous buckets
     bool packed = false;        ///< many states share a hash, see redis/protocol/key.hpp
@@ -51,8 +52,9 @@ struct compiled_policy {
     }
     /// Returns whether the amount is above a limit, so that it is never allowed.
     [[nodiscard]] bool never_allows(std::int64_t amount) const noexcept {
-        return std::ranges::any_of(
-            rules(), [amount](const compiled_rule& l) { return !l.shadow && amount > l.capacity; });
+        return std::ranges::any_of(rules(), [amount](const compiled_rule& l) {
+            return !l.shadow && l.never_allows(amount);
+        });
     }
 };
 

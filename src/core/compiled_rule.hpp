@@ -42,6 +42,12 @@ struct compiled_rule {
     calendar_unit calendar = calendar_unit::day;
     bool shadow = false;
     bool counts_denied = false;
+    bool takes_one = false; ///< a call takes one place, whatever its cost
+
+    /// Returns whether the amount is above the limit, so that it is never allowed.
+    [[nodiscard]] constexpr bool never_allows(std::int64_t amount) const noexcept {
+        return amount > capacity && !takes_one;
+    }
 
     friend bool operator==(const compiled_rule&, const compiled_rule&) = default;
 };

@@ -74,12 +74,14 @@ class evaluation {
     /// changed.
     [[nodiscard]] bool run() noexcept {
         const auto v = request_.verb;
-        if (v == verb::allow || v == verb::peek)
+        if (traits_of(v).tests_amount)
             return decide();
+        if (traits_of(v).has_holder)
+            return hold();
         return v == verb::reserve ? reserve() : v == verb::once ? claim() : adjust();
     }
 
-    /// Decides `allow` or `peek`, and charges the grant of an `allow`.
+    /// Decides `allow`, `acquire` or `peek`, and charges the grant.
     [[nodiscard]] bool decide() noexcept {
         evaluate_rules(request_.cost, request_.at_least);
         if (request_.verb == verb::peek)
@@ -88,8 +90,8 @@ class evaluation {
             count_denied();
             return false;
         }
-        if (result_.granted > 0)
-            for (std::uint32_t i = 0; i < rules_.size; ++i)
+        for (std::uint32_t i = 0; i < rules_.size; ++i)
+            if (result_.granted > 0 || has_slots(rules_.limits[i]))
                 core::charge(rules_.limits[i], states_[i], result_.granted, now());
         return start_lockout() || result_.granted > 0;
     }
@@ -134,6 +136,17 @@ class evaluation {
             return false;
         lockout::start(header_.block, request_.cost, now());
         return true;
+    }
+
+    /// Decides `renew` and `release`, which the store has made. Neither depends on the other rules.
+    [[nodiscard]] bool hold() noexcept {
+        evaluate_rules(0, 0);
+        auto has_lost = false;
+        for (std::uint32_t i = 0; i < rules_.size; ++i)
+            has_lost = has_lost || (request_.verb == verb::renew && has_slots(rules_.limits[i]) &&
+                                    states_[i].num == 0);
+        result_.outcome = has_lost ? outcome::denied : outcome::allowed;
+        return false;
     }
 
     /// Completes the decision from the state after the call.
@@ -209,7 +222,7 @@ class evaluation {
         detail::access::clear(result_.rules);
         for (std::uint32_t i = 0; i < rules_.size; ++i) {
             const auto& l = rules_.limits[i];
-            const auto is_above = at_least > l.capacity;
+            const auto is_above = l.never_allows(at_least);
             auto& wait = detail::access::append(result_.rules).retry_after;
             visit(l.kind, [&]<class K>(K) {
                 wait = is_above ? never_again
@@ -263,7 +276,7 @@ class evaluation {
             const auto& l = rules_.limits[i];
             auto& s = states_[i];
             const auto before = s;
-            if (is_log(l)) // the store has changed it
+            if (is_elsewhere(l)) // the store has changed it
                 continue;
             if (request_.verb == verb::charge)
                 core::charge(l, s, request_.cost, now());

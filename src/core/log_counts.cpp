@@ -46,7 +46,7 @@ void report_counts(const event_log& log, const compiled_policy& rules, const cal
         const auto used = log.used(now, l.period);
         const auto fits_at = log.fits_at(now, l.full, l.period, amount);
         auto fits_if_denied = std::int64_t{0};
-        if (rules.counts_denied && request.verb == verb::allow)
+        if (rules.counts_denied && traits_of(request.verb).takes_grant)
             fits_if_denied = log.fits_at(now, l.full - request.cost, l.period, amount);
         states[i] = {.t = log.newest(now, longest),
                      .debt = used,
@@ -57,7 +57,7 @@ void report_counts(const event_log& log, const compiled_policy& rules, const cal
 
 bool apply_after(event_log& log, const compiled_policy& rules, const call_request& request,
                  const decision& result, bool may_grow) noexcept {
-    if (request.verb != verb::allow || result.outcome == outcome::never)
+    if (!traits_of(request.verb).takes_grant || result.outcome == outcome::never)
         return false;
     const auto moved = log.move_to(request.now);
     const auto weight = result.allowed() ? result.granted : rules.counts_denied ? request.cost : 0;

@@ -103,6 +103,12 @@ constexpr unsigned counts_denied_flag = 2; // of a rule
     return "policy: rule " + std::to_string(slot + 1);
 }
 
+/// Returns whether a rule may have the kind. The server module, for which policies are decoded,
+/// does not know `concurrent` yet.
+[[nodiscard]] bool is_rule(kind k) noexcept {
+    return static_cast<std::size_t>(k) < kind_count && k != kind::lockout && k != kind::concurrent;
+}
+
 /// Appends the rule that compiles to the numbers, if any does, and otherwise any rule.
 void append_rule_of(compiled_policy& to, const compiled_rule& read) {
     const auto where = position_of(to.size);
@@ -128,7 +134,7 @@ void append_rule_of(compiled_policy& to, const compiled_rule& read) {
         const auto read = read_rule(bytes.substr(policy_head_bytes + i * rule_bytes, rule_bytes));
         if (i == size)
             append_lockout(made, position_of(i), read.period);
-        else if (read.kind < kind::lockout)
+        else if (is_rule(read.kind))
             append_rule_of(made, read);
         else
             refuse(position_of(i), "the kind does not exist (got " +

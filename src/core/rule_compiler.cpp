@@ -72,6 +72,7 @@ void append_rule(compiled_policy& to, const compiled_rule& l) noexcept {
     to.slots = to.size;
     to.has_log = to.has_log || is_log(l);
     to.has_distinct = to.has_distinct || has_sketch(l);
+    to.has_slots = to.has_slots || has_slots(l);
     to.counts_denied = to.counts_denied || l.counts_denied;
 }
 

@@ -8,6 +8,7 @@
 
 #include <core/compiled_rule.hpp>
 #include <core/kinds/bucket.hpp>
+#include <core/kinds/concurrent.hpp>
 #include <core/kinds/counter.hpp>
 #include <core/kinds/distinct.hpp>
 #include <core/kinds/lockout.hpp>
@@ -37,9 +38,10 @@ enum class kind : std::uint8_t {
     counter,    ///< two windows, the previous one weighted
     log,
     distinct,
-    lockout, ///< denies for a period after each grant: prevent_duplicate
+    lockout,    ///< denies for a period after each grant: prevent_duplicate
+    concurrent, ///< places that holders take and give back
 };
-inline constexpr auto kind_count = static_cast<std::size_t>(kind::lockout) + 1;
+inline constexpr auto kind_count = static_cast<std::size_t>(kind::concurrent) + 1;
 
 /// The functions of a kind, for a compiled rule `l` and its state `s`. Times and durations are in
 /// microseconds, and `now` is the time of the call. Except for `advance`, the last three, and where
@@ -136,10 +138,12 @@ template<class F>
     case kind::distinct:
         return call_with<kinds::distinct>(f);
     case kind::lockout:
+        return call_with<kinds::lockout>(f);
+    case kind::concurrent:
         break;
     }
-    BOOST_ASSERT(k == kind::lockout);
-    return call_with<kinds::lockout>(f);
+    BOOST_ASSERT(k == kind::concurrent);
+    return call_with<kinds::concurrent>(f);
 }
 
 [[nodiscard]] constexpr char family_of(kind k) noexcept {
@@ -176,6 +180,15 @@ template<class F>
 
 [[nodiscard]] constexpr bool has_sketch(const compiled_rule& l) noexcept {
     return form_of(l.kind) == state_form::sketch;
+}
+
+[[nodiscard]] constexpr bool has_slots(const compiled_rule& l) noexcept {
+    return form_of(l.kind) == state_form::slots;
+}
+
+/// Returns whether no part of the rule's state is numbers.
+[[nodiscard]] constexpr bool is_elsewhere(const compiled_rule& l) noexcept {
+    return is_log(l) || has_slots(l);
 }
 
 [[nodiscard]] inline bool advance(const compiled_rule& l, rule_state& s,

@@ -11,16 +11,21 @@
 //   distinct          end of the window    members       *                1
 //   lockout           its start            duration      1                1
 //   log               *                    *             *                *
+//   concurrent        *                    *             *                *
 //
 // Times and durations are in microseconds. Buckets and windows store their numbers, so that a rule
 // with other numbers can read the state. versions.hpp explains this, and why a stored capacity may
 // be larger than that of any rule. A window or counter that reads such a state stores it as a
-// stepped bucket. Logs and sketches are more than numbers. Their fields with * are not stored: for
-// each call the store reports them to the arithmetic:
+// stepped bucket. Logs, sketches and sets of holders are more than numbers. Their fields with * are
+// not stored: for each call the store reports them to the arithmetic:
 //
 //   distinct          num: members, with the member of the call
 //   log               t: time of the newest event, or 0; debt: tokens used; capacity: when
 //                     `at_least` fits, or 0 if it fits now; num: the same after a recorded denial
+//   concurrent        t: when the last lease ends, or 0; debt: holders; capacity: when a place
+//                     becomes free, or 0 if one is; num: for `acquire` the fencing token, if it is
+//                     granted, for `renew` that of the last grant, or 0 if the holder has lost its
+//                     place. For `acquire`, debt and capacity are without the holder that asks
 
 #pragma once
 
@@ -64,8 +69,9 @@ inline constexpr std::int64_t nothing_fits = -1;
 }
 
 /// What a store keeps per rule: the numbers above; nothing, because the events are in the log of
-/// the key; or numbers and a sketch. Logs and sketches cannot be packed.
-enum class state_form : std::uint8_t { numbers, log, sketch };
+/// the key; numbers and a sketch; or nothing, because the holders are in the slot set of the key.
+/// Only numbers can be packed.
+enum class state_form : std::uint8_t { numbers, log, sketch, slots };
 
 /// The part of a key's state that does not belong to a rule.
 struct key_header {

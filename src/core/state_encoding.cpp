@@ -36,7 +36,7 @@ void for_each_slot(const compiled_policy& rules, const key_state& state, auto f)
     for (std::uint32_t i = 0; i < rules.slots; ++i) {
         const auto& l = rules.limits[i];
         const auto& s = state.states[i];
-        if (!is_log(l))
+        if (!is_elsewhere(l))
             f(l.tag, has_sketch(l) ? 1 : s.num, s); // what a sketch counts is not stored
     }
     if (state.block.debt != 0)

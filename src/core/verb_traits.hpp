@@ -18,11 +18,13 @@ struct verb_traits {
     detail::verb verb;
     bool only_asks = false;       ///< changes nothing
     bool tests_amount = false;    ///< depends on whether `at_least` fits, and returns no quota
+    bool takes_grant = false;     ///< charges what it is granted
     bool is_granted = false;      ///< may be granted tokens, which the script and its twin count
     bool charges_always = false;  ///< charges even if the cost does not fit
     bool gives_back = false;      ///< returns quota
     bool moves_quota = false;     ///< moves quota from or to its caller; others affect all callers
     bool may_have_id = false;     ///< may be made again with the same id, and is charged once
+    bool has_holder = false;      ///< of a place of a `concurrent` rule
     bool counts_member = false;   ///< counts a member, if its cost is not 0
     bool has_duration = false;    ///< its cost is a duration
     bool outlasts_limits = false; ///< its effect may outlast the recovery of the rules from limits
@@ -33,6 +35,7 @@ inline constexpr auto verbs = [] {
     return std::to_array<verb_traits>({
         {.verb = allow,
          .tests_amount = true,
+         .takes_grant = true,
          .is_granted = true,
          .moves_quota = true,
          .may_have_id = true,
@@ -54,6 +57,14 @@ inline constexpr auto verbs = [] {
         {.verb = reserve, .is_granted = true, .moves_quota = true, .counts_member = true},
         {.verb = unreserve, .gives_back = true},
         {.verb = once, .is_granted = true, .moves_quota = true, .has_duration = true},
+        {.verb = acquire,
+         .tests_amount = true,
+         .takes_grant = true,
+         .is_granted = true,
+         .moves_quota = true,
+         .has_holder = true},
+        {.verb = renew, .is_granted = true, .moves_quota = true, .has_holder = true},
+        {.verb = release, .gives_back = true, .moves_quota = true, .has_holder = true},
         {.verb = inspect, .only_asks = true},
     });
 }();

@@ -40,6 +40,8 @@ namespace {
         return "block";
     case verb::reserve:
         return "wait";
+    case verb::acquire:
+        return "acquire";
     default:
         return "";
     }

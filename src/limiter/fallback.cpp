@@ -86,6 +86,10 @@ failure_mode fallback::mode_for(const operation& op, const policy_data& p) const
     const auto applies =
         core::traits_of(op.request.verb).moves_quota && op.kind != call_kind::count;
     const auto mode = applies ? mode_of(p) : failure_mode::error;
+    // No other store has the holders of places.
+    if (p.compiled.has_slots)
+        return mode == failure_mode::deny && op.request.verb == verb::acquire ? mode
+                                                                              : failure_mode::error;
     const auto is_chosen = p.options.has_failure_mode || part_.numerator != part_.denominator;
     return waits && mode == failure_mode::local && !is_chosen ? failure_mode::error : mode;
 }

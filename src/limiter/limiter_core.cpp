@@ -67,7 +67,7 @@ limiter_core::limiter_core(asio::any_io_executor executor, const config& setting
       calls_(std::make_shared<call_pool>(settings.thread_safe)), lock_(calls_->lock),
       thread_check_(executor_, settings.thread_safe), clock_(settings.clock),
       denials_(make_deny_cache(settings, has_server)), leases_(make_leases(settings, has_server)),
-      waits_(*this, settings.max_waiting), filters_(*this, settings.on_event),
+      waits_(*this, settings.max_waiting), slots_(*this), filters_(*this, settings.on_event),
       counter_(std::chrono::microseconds{settings.timeout}.count()),
       observer_(call_observer::make(settings)) {
     (void)hash::process_secret();
@@ -105,6 +105,7 @@ void limiter_core::close_locked() noexcept {
     backend_->shutdown(errc::closed);
     if (leases_)
         leases_->clear();
+    slots_.close();
     auto waiting = waits_.take_all();
     while (auto* op = waiting.pop_front())
         complete(*op, errc::closed);
@@ -170,13 +171,17 @@ void limiter_core::start_locked(operation& op, const call& c) noexcept {
 
 void limiter_core::start_one(operation& op, const call& c) {
     const auto& policy = *c.policy;
+    if (op.request.verb == verb::acquire)
+        slots_.begin(op, c);
     if (!is_valid(op.request, policy->compiled))
         return complete(op, error_of_request(op.request, policy->compiled));
     if (op.kind == call_kind::count && op.request.rule == no_rule)
         return complete(op, error_of_count(policy->compiled));
     if (c.key.size() > limits::max_key_bytes)
         return complete(op, errc::invalid_key);
-    if (op.request.verb == verb::reserve && !waits_.begin(op, c))
+    if (c.max_wait < 0 || c.max_wait > limits::max_repayment.count())
+        return complete(op, error_of(fault::max_wait));
+    if ((op.request.verb == verb::reserve || c.max_wait > 0) && !waits_.begin(op, c))
         return complete(op, errc::too_many_in_flight);
     if (op.kind == call_kind::wait)
         return waits_.join(op);
@@ -194,6 +199,8 @@ void limiter_core::ask(operation& op, std::string_view key, const policy_pointer
         if (!is_valid(op.request, policy->compiled))
             return complete(op, error_of_request(op.request, policy->compiled));
     }
+    if (op.request.verb == verb::acquire)
+        slot_keeper::note_asked(op);
     if (fallback_ && is_answered(op, key, policy))
         return complete(op);
     backend_->start(op, key, &policy);
@@ -334,6 +341,8 @@ void limiter_core::finish_observed(operation& op) {
 bool limiter_core::is_over(operation& op) {
     const std::lock_guard guard{lock_};
     const auto why = op.ec;
+    if (op.request.verb == verb::acquire)
+        slot_keeper::note_answer(op);
     const auto is_leased = leases_ && leases_->settle(op, fallback::may_decide(why));
     if (why && !is_leased && fallback_) {
         fallback_->answer(op);
@@ -342,6 +351,8 @@ bool limiter_core::is_over(operation& op) {
     }
     if (waits_.keeps(op))
         return false;
+    if (op.request.verb == verb::acquire)
+        slots_.end(op);
     const auto now = op.deadline != 0 ? backend_->now() : 0;
     counter_.end(op, now);
     if (op.observed)
@@ -368,6 +379,8 @@ void limiter_core::cancel_locked(operation& op, asio::cancellation_type type) no
     if (ends_anyway == asio::cancellation_type::none &&
         (promises_no_effect == asio::cancellation_type::none || may_have_effect_locked(op)))
         return;
+    if (op.request.verb == verb::acquire && op.is_held && backend_->is_sent(op))
+        slot_keeper::note_cancelled(op);
     if (op.is_held)
         return backend_->cancel(op, asio::error::operation_aborted);
     if (op.kind == call_kind::each && op.attached != nullptr)

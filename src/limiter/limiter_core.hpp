@@ -30,6 +30,7 @@
 #include <limiter/fallback.hpp>
 #include <limiter/filter_watch.hpp>
 #include <limiter/lease_table.hpp>
+#include <limiter/slot_keeper.hpp>
 #include <limiter/wait_stage.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -111,6 +112,9 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
         const std::lock_guard guard{lock_};
         waits_.release(place, cost, reserved);
     }
+    [[nodiscard]] slot_keeper& slots() noexcept { return slots_; }
+    /// Lets calls that wait for a place under this key and policy ask now, as one was given back.
+    void wake_line(const hash::digest& key) noexcept { waits_.wake_line(key); }
     /// Reports the state of a filter that was inspected.
     void note_filter(const policy_data& filter, const filter_status& status) noexcept {
         filters_.note(filter, status);
@@ -144,6 +148,7 @@ class limiter_core : public std::enable_shared_from_this<limiter_core> {
     std::optional<lease_table> leases_;
     std::optional<fallback> fallback_;
     wait_stage waits_;
+    slot_keeper slots_;
     filter_watch filters_;
     call_counter counter_;
     std::unique_ptr<call_observer> observer_; ///< null if nothing asks for it

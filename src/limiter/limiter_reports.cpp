@@ -17,6 +17,7 @@ colimit::statistics limiter_core::statistics() const {
     backend_->add_statistics(all);
     if (leases_)
         leases_->add_statistics(all);
+    slots_.add_statistics(all);
     all.cached_denials = denials_ ? denials_->size() : 0;
     return all;
 }

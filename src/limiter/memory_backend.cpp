@@ -37,6 +37,8 @@ void memory_backend::start(operation& op, std::string_view key, const policy_poi
         wrong = store_.decide_once(sought.id, rules, op.request, op.result);
     else
         store_.decide(sought, rules, op.request, op.result);
+    if (op.request.verb == verb::acquire)
+        op.fencing_token = store_.fencing_token();
     core_.complete(op, wrong == fault::none ? error_code{} : error_of(wrong));
 }
 

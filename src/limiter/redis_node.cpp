@@ -53,6 +53,10 @@ error_code redis_node::submit(operation& op, std::string_view key, const policy_
 }
 
 void redis_node::shutdown(error_code why, bool now) noexcept {
+    if (!core_.is_abandoned()) { // otherwise the context has no sockets any more
+        calls_->end_unsent(why);
+        connection_.flush_last(now);
+    }
     connection_.close(now);
     calls_->fail_all(why);
     core_.complete_all(calls_->done);

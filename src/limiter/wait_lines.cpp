@@ -4,6 +4,7 @@
 // begins the next round.
 
 #include <base/clocks.hpp>
+#include <core/rule_kind.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/wait_lines.hpp>
 #include <limiter/wait_queue.hpp>
@@ -17,11 +18,43 @@
 #include <new>
 
 namespace colimit::detail {
+namespace {
+
+/// How long a call waits at most before it asks again for a place, which another process may give
+/// back at any time.
+constexpr std::int64_t longest_pause = 100'000;
+
+/// Returns when a denied call is to ask again. If a place may be given back until `latest`, that is
+/// not after it.
+[[nodiscard]] std::int64_t time_to_ask(const line_place& place, const decision& d) noexcept {
+    const auto now = steady_now();
+    const auto& rules = place.policy->compiled;
+    if (!rules.has_slots || d.reason != denial_reason::rule)
+        return now + d.retry_after.count();
+    auto wait = std::int64_t{0};
+    for (std::size_t i = 0; i < d.rules.size(); ++i) {
+        const auto& l = rules.limits[i];
+        const auto of_rule = d.rules[i].retry_after.count();
+        if (!l.shadow)
+            wait = std::max(wait, core::has_slots(l) ? std::min(of_rule, longest_pause) : of_rule);
+    }
+    const auto due = now + wait;
+    return wait > longest_pause || now >= place.latest ? due : std::min(due, place.latest);
+}
+
+/// Returns how many of the `remaining` tokens or places a call takes.
+[[nodiscard]] std::int64_t taken_by(const line_place& place) noexcept {
+    return std::max<std::int64_t>(place.op.request.cost, place.slot ? 1 : 0);
+}
+
+} // namespace
 
 line_place::line_place(operation& of, const call& c)
     : op(of), key(c.key), member(of.request.member), policy(*c.policy), now(of.request.now),
-      began(steady_now()), latest(began + of.request.at_least) {
-    of.request.verb = verb::allow;
+      began(steady_now()),
+      latest(began + (of.request.verb == verb::acquire ? c.max_wait : of.request.at_least)) {
+    if (of.request.verb == verb::reserve)
+        of.request.verb = verb::allow;
     of.request.at_least = of.request.cost;
     of.request.member = member;
 }
@@ -67,7 +100,7 @@ bool wait_lines::keeps(operation& op) {
     else if (is_denied && core_.is_closed())
         op.ec = errc::closed;
     else if (is_denied)
-        place.due = steady_now() + op.result.retry_after.count();
+        place.due = time_to_ask(place, op.result);
     if (is_denied)
         line.denial = op.result;
     const auto stays = is_denied && !op.ec && place.due <= place.latest;
@@ -112,7 +145,7 @@ void wait_lines::next_round(waiting_line& line) noexcept {
     line.has_failed = false;
     line.remaining = 0;
     for (auto& place : line.places) {
-        left -= place.op.request.cost;
+        left -= taken_by(place);
         if (left < 0 && &place != &first)
             return;
         ask(place);
@@ -179,6 +212,15 @@ bool wait_lines::cancel(operation& op) noexcept {
         next_round(line);
     }
     return true;
+}
+
+void wait_lines::wake_line(const hash::digest& key) noexcept {
+    const auto found = lines_.find(waiting_line{key});
+    if (found == lines_.end() || !found->sleeps())
+        return;
+    sleeping_.erase(sleeping_.iterator_to(*found));
+    found->places.front().due = 0;
+    next_round(*found);
 }
 
 operation_list wait_lines::take_all() noexcept {

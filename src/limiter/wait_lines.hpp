@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Calls of `wait` under rules from which nothing can be reserved: windows, logs, counters, distinct
-// members. They stand in a line per key and policy in this process. The first call asks the store,
-// as `allow` does; when it is denied, the line sleeps until its `retry_after`, and it asks again.
+// members; and of `acquire`. They stand in a line per key and policy in this process. The first
+// call asks the store, as `allow` does; when it is denied, the line sleeps until its `retry_after`,
+// and it asks again.
 //
 // After a grant as many calls ask together as its `remaining` covers. After an error all of them
 // ask, so that they do not wait for the same server one after another. A call that cannot be
@@ -14,6 +15,7 @@
 #include <async/operation_list.hpp>
 #include <colimit/detail/call_operation.hpp>
 #include <hash/siphash.hpp>
+#include <limiter/held_slot.hpp>
 #include <policy/policy_data.hpp>
 
 #include <boost/intrusive/list.hpp>
@@ -31,7 +33,7 @@ struct waiting_line;
 
 /// The place of a call in its line, with what the call needs to ask again.
 struct line_place final
-    : attachment,
+    : acquisition,
       boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
     line_place(operation& of, const call& c);
 
@@ -79,6 +81,8 @@ class wait_lines {
     /// Takes out a cancelled call that does not ask; one whose decision is on the way leaves in
     /// `keeps`. Returns whether it is to be completed now.
     [[nodiscard]] bool cancel(operation& op) noexcept;
+    /// Lets the first call of a line ask now.
+    void wake_line(const hash::digest& key) noexcept;
     /// Takes out all calls that do not ask.
     [[nodiscard]] operation_list take_all() noexcept;
 

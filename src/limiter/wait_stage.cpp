@@ -33,7 +33,10 @@ bool wait_stage::begin(operation& op, const call& c) {
         op.attached =
             std::make_unique<reservation>(c.key, *c.policy, op.request.now != store_clock);
     } else {
-        op.attached = std::make_unique<line_place>(op, c);
+        auto place = std::make_unique<line_place>(op, c);
+        if (op.attached != nullptr)
+            place->slot = std::move(static_cast<acquisition&>(*op.attached).slot);
+        op.attached = std::move(place);
         op.kind = call_kind::wait;
     }
     ++count_;

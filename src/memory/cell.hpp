@@ -9,8 +9,10 @@
 //     ----------  ---------------  --------------  ---------------------------------
 //     distinct    as in state.hpp  its sketch      its period
 //     log         the last event   its event log   -
+//     concurrent  its last lease   its slot set    -
 //
-// Logs and sketches are allocated separately, and count as cells according to their size.
+// Logs, sketches and slot sets are allocated separately, and count as cells according to their
+// size.
 //
 // The record of a call with an id is a chain of its own: a cell with the call (t: its time, debt:
 // its cost, num: at_least), then the states with which it was decided, and the block if there was
@@ -22,6 +24,7 @@
 #include <core/event_log.hpp>
 #include <core/hyperloglog.hpp>
 #include <core/rule_kind.hpp>
+#include <core/slot_set.hpp>
 #include <core/state.hpp>
 #include <hash/siphash.hpp>
 
@@ -76,6 +79,9 @@ inline constexpr auto bits_of_kind = [] {
 /// The tag of the log of a key, which all rules share.
 inline constexpr auto log_tag = bits_of(core::kind::log);
 
+/// The tag of the slot set of a key, of which a policy has one.
+inline constexpr auto slots_tag = bits_of(core::kind::concurrent);
+
 [[nodiscard]] constexpr bool has_state_of(std::uint32_t tag, core::kind k) noexcept {
     return (tag & cell_bits) == bits_of(k);
 }
@@ -100,7 +106,8 @@ inline constexpr auto log_tag = bits_of(core::kind::log);
 struct contents {
     std::span<core::rule_state> states; ///< one per slot
     core::key_header header{};
-    core::event_log* log = nullptr; ///< null if the key has none
+    core::event_log* log = nullptr;  ///< null if the key has none
+    core::slot_set* slots = nullptr; ///< null if the key has none
     std::span<core::hyperloglog*>
         sketches{}; ///< one per rule, or null; only of `distinct` policies
 };
@@ -132,6 +139,9 @@ class call_states {
 static_assert(sizeof(void*) == sizeof(std::int64_t));
 [[nodiscard]] inline core::event_log* log_in(const cell& c) noexcept {
     return std::bit_cast<core::event_log*>(c.state.num);
+}
+[[nodiscard]] inline core::slot_set* slots_in(const cell& c) noexcept {
+    return std::bit_cast<core::slot_set*>(c.state.num);
 }
 [[nodiscard]] inline core::hyperloglog* sketch_in(const cell& c) noexcept {
     return std::bit_cast<core::hyperloglog*>(c.state.num);

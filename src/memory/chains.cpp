@@ -55,6 +55,15 @@ constexpr std::uint32_t evaluated_factor = verb_factor * 256;
     return kept;
 }
 
+/// Returns the state of a cell with a slot set: the time of its last lease, or if it has none one
+/// that is not before those of other cells.
+[[nodiscard]] core::rule_state stored(const core::compiled_rule& l, core::slot_set& set,
+                                      std::int64_t recovered_at) noexcept {
+    const auto all = set.holders();
+    return {.t = all.empty() ? recovered_at : all.back().end - l.period,
+            .num = std::bit_cast<std::int64_t>(&set)};
+}
+
 } // namespace
 
 /// Writes cells in sequence: first those of the chain, then new ones.
@@ -112,12 +121,14 @@ void chains::read_chain(std::uint32_t head, const core::compiled_policy& rules,
     auto expected = std::uint32_t{0};
     for (auto i = head; i != no_cell; i = cells_[i].next, ++expected) {
         const auto& from = cells_[i];
-        while (expected < rules.slots && core::is_log(rules.limits[expected]))
+        while (expected < rules.slots && core::is_elsewhere(rules.limits[expected]))
             ++expected;
         if (expected < rules.slots && cell_tag(rules.limits[expected]) == from.tag) {
             put(expected, from);
         } else if (from.tag == log_tag) {
             c.log = rules.has_log ? log_in(from) : nullptr;
+        } else if (from.tag == slots_tag) {
+            c.slots = rules.has_slots ? slots_in(from) : nullptr;
         } else if (from.tag == block_tag) {
             c.header.block = from.state;
         } else {
@@ -130,10 +141,11 @@ void chains::read_chain(std::uint32_t head, const core::compiled_policy& rules,
 
 std::size_t chains::cells_of(const core::compiled_policy& rules, const contents& c) noexcept {
     auto count = std::size_t{rules.slots} + (c.header.block.debt > 0 ? 1 : 0);
-    if (rules.has_log)
+    if (rules.has_log || rules.has_slots)
         for (const auto& l : rules.rules())
-            count -= core::is_log(l) ? 1U : 0U;
-    return count + (rules.has_log && c.log != nullptr ? 1 : 0);
+            count -= core::is_elsewhere(l) ? 1U : 0U;
+    return count + (rules.has_log && c.log != nullptr ? 1 : 0) +
+           (rules.has_slots && c.slots != nullptr ? 1 : 0);
 }
 
 std::size_t chains::length(std::uint32_t head) const noexcept {
@@ -164,7 +176,9 @@ void chains::write_chain(std::uint32_t head, const core::compiled_policy& rules,
     auto to = writer{cells_, head};
     for (std::uint32_t rule = 0; rule < rules.slots; ++rule) {
         const auto& l = rules.limits[rule];
-        if (core::is_log(l))
+        if (core::has_slots(l) && c.slots != nullptr)
+            to.put(slots_tag, stored(l, *c.slots, recovered_at));
+        if (core::is_elsewhere(l))
             continue;
         auto* sketch = core::has_sketch(l) ? c.sketches[rule] : nullptr;
         to.put(cell_tag(l), stored(l, c.states[rule], sketch));
@@ -201,15 +215,18 @@ void chains::release_owned(const cell& c) noexcept {
         drop(log_in(c));
     else if (has_state_of(c.tag, core::kind::distinct))
         drop(sketch_in(c));
+    else if (has_state_of(c.tag, core::kind::concurrent))
+        drop(slots_in(c));
 }
 
-/// Deletes logs and sketches of the chain that the contents do not have.
+/// Deletes logs, sketches and slot sets of the chain that the contents do not have.
 void chains::release_unclaimed(std::uint32_t head, const contents& c) noexcept {
     for (auto i = head; i != no_cell; i = cells_[i].next) {
         const auto& one = cells_[i];
         const auto is_claimed =
-            has_state_of(one.tag, core::kind::log)
-                ? log_in(one) == c.log
+            has_state_of(one.tag, core::kind::log) ? log_in(one) == c.log
+            : has_state_of(one.tag, core::kind::concurrent)
+                ? slots_in(one) == c.slots
                 : std::ranges::find(c.sketches, sketch_in(one)) != c.sketches.end();
         if (!is_claimed)
             release_owned(one);

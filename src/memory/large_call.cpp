@@ -4,6 +4,7 @@
 
 #include <core/log_counts.hpp>
 #include <core/rule_kind.hpp>
+#include <core/slot_counts.hpp>
 #include <core/verb_traits.hpp>
 #include <memory/large_call.hpp>
 
@@ -33,18 +34,23 @@ void large_call::decide(const hash::digest& id, std::uint32_t head) noexcept {
     report_members();
     auto log_changed = change_log(nullptr);
     core::report_counts(*log_, rules_, request_, c_.states);
+    auto slots_changed = begin_slots();
     const auto effect = store_.evaluate(rules_, c_, request_, result_);
     log_changed = change_log(&result_) || log_changed;
+    slots_changed = end_slots() || slots_changed;
 
-    const auto is_blank = effect != core::effect::store && log_->is_empty();
+    const auto is_blank =
+        effect != core::effect::store && log_->is_empty() && slots_->count(now()) == 0;
     if (effect == core::effect::erase && is_blank) {
         if (head_ != no_cell)
             store_.chains_.erase(head_);
-    } else if (effect != core::effect::nothing || log_changed || adds_member()) {
+    } else if (effect != core::effect::nothing || log_changed || slots_changed || adds_member()) {
         store_contents(id);
     } else if (is_shared_) {
         ++store_.overflowed_;
     }
+    if (new_slots_) // not stored
+        store_.chains_.change_outside(cells_for(new_slots_->bytes()), 0);
 }
 
 void large_call::read(const hash::digest& id) noexcept {
@@ -58,6 +64,8 @@ void large_call::read(const hash::digest& id) noexcept {
     store_.chains_.read(head_, rules_, c_);
     if (c_.log != nullptr)
         log_ = c_.log;
+    if (c_.slots != nullptr)
+        slots_ = c_.slots;
 }
 
 /// Returns whether the call counts a member, at least in a peek.
@@ -128,6 +136,80 @@ bool large_call::make_room_in(core::hyperloglog& sketch) noexcept {
     return done;
 }
 
+/// Changes the set of holders. Returns whether it changed.
+template<class Change>
+bool large_call::change_slots(Change change) noexcept {
+    const auto before = cells_for(slots_->bytes());
+    const auto changed = change(*slots_);
+    if (slots_ != &no_slots_)
+        store_.chains_.change_outside(before, cells_for(slots_->bytes()));
+    return changed;
+}
+
+/// Makes room for a holder if the call asks for it, changes the set of holders before the decision,
+/// and reports them. Returns whether the set changed.
+bool large_call::begin_slots() noexcept {
+    if (!rules_.has_slots)
+        return false;
+    const auto place = core::slots_of(rules_);
+    const auto& l = rules_.limits[place];
+    auto& s = c_.states[place];
+    const auto owed_until = std::min(s.t, now() + l.period); // by the shared state
+    const auto acquires = request_.verb == core::verb::acquire;
+    has_room_for_holder_ = !acquires || make_room_for_holder();
+    if (acquires && has_room_for_holder_)
+        slots_->pass_token(store_.last_token_);
+    const auto changed =
+        change_slots([this](auto& set) { return core::apply_before(set, rules_, request_); });
+    core::report_counts(*slots_, rules_, request_, c_.states);
+    if (owed_until > now()) {
+        s.t = owed_until;
+        s.debt = l.full;
+        s.capacity = owed_until;
+    }
+    if (!has_room_for_holder_)
+        s.capacity = now() + l.period;
+    return changed;
+}
+
+bool large_call::end_slots() noexcept {
+    store_.chains_.release_reserved(std::exchange(reserved_, 0));
+    store_.fencing_token_ = 0;
+    if (!rules_.has_slots || !has_room_for_holder_) // a rule in shadow mode grants all the same
+        return false;
+    store_.fencing_token_ = core::fencing_token(rules_, c_.states, request_, result_);
+    if (store_.fencing_token_ != 0)
+        store_.last_token_ = static_cast<std::int64_t>(store_.fencing_token_);
+    return change_slots(
+        [this](auto& set) { return core::apply_after(set, rules_, request_, result_); });
+}
+
+/// Makes room for one more holder, and for all else that storing the key needs then: a place that
+/// was granted must be remembered.
+bool large_call::make_room_for_holder() noexcept {
+    auto& chains = store_.chains_;
+    if (c_.slots == nullptr) {
+        new_slots_.reset(new (std::nothrow) core::slot_set);
+        if (!new_slots_)
+            return false;
+        slots_ = c_.slots = new_slots_.get();
+        chains.change_outside(0, cells_for(slots_->bytes()));
+    }
+    if (rules_.has_log && c_.log == nullptr)
+        spare_log_.reset(new (std::nothrow) core::event_log);
+    const auto new_log = rules_.has_log && c_.log == nullptr ? std::size_t{1} : 0;
+    const auto needed = chains::cells_of(rules_, c_) + new_log;
+    const auto length = head_ == no_cell ? 0 : chains.length(head_);
+    const auto cells = needed > length ? needed - length : 0;
+    const auto grows = cells_for(slots_->bytes_with_room(now())) - cells_for(slots_->bytes());
+    if ((new_log != 0 && !spare_log_) || !chains.make_room(cells, grows + new_log, now(), head_) ||
+        !change_slots([this](auto& set) { return set.make_room(now()); }))
+        return false;
+    reserved_ = cells + new_log;
+    chains.reserve(reserved_);
+    return true;
+}
+
 /// Returns whether the log has the cells to record one more event.
 bool large_call::may_grow() noexcept {
     const auto before = cells_for(log_->bytes());
@@ -159,8 +241,9 @@ void large_call::store_contents(const hash::digest& id) noexcept {
         restart_periods(rules_, c_.states, now());
     for (std::uint32_t i = 0; i < rules_.slots; ++i) // a denial may change only the log
         core::fold(rules_.limits[i], c_.states[i]);
-    const auto lifetime = std::max(core::lifetime(rules_, c_.states, c_.header, now()),
-                                   core::lifetime(*log_, rules_, now()));
+    const auto lifetime =
+        std::max({core::lifetime(rules_, c_.states, c_.header, now()),
+                  core::lifetime(*log_, rules_, now()), core::lifetime(*slots_, now())});
     const auto is_new = head_ == no_cell;
     if (lifetime <= 0) {
         if (!is_new)
@@ -169,8 +252,12 @@ void large_call::store_contents(const hash::digest& id) noexcept {
     }
     if (log_->is_empty())
         c_.log = nullptr;
+    if (slots_->is_empty())
+        c_.slots = nullptr;
     if ((!is_new || may_insert(request_, is_shared_, result_)) && make_room() && insert_log()) {
         update_sketches();
+        if (c_.slots != nullptr)
+            (void)new_slots_.release(); // the cell owns it
         if (is_new)
             store_.chains_.insert(id, rules_, c_, now() + lifetime);
         else
@@ -198,10 +285,12 @@ bool large_call::make_room() noexcept {
 bool large_call::insert_log() noexcept {
     if (new_log_.is_empty())
         return true;
-    c_.log =
-        new (std::nothrow) core::event_log{std::move(new_log_)}; // NOLINT: the cell will own it
-    if (c_.log == nullptr)
+    if (!spare_log_)
+        spare_log_.reset(new (std::nothrow) core::event_log);
+    if (!spare_log_)
         return false;
+    *spare_log_ = std::move(new_log_);
+    c_.log = spare_log_.release(); // the cell will own it
     log_ = c_.log;
     store_.chains_.change_outside(0, cells_for(log_->bytes()));
     return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A call whose policy has a log or sketches. They are read before the arithmetic and changed after
-// it, so room for a new member is made before anything is granted.
+// A call whose policy has a log, sketches or a set of holders. They are read before the arithmetic
+// and changed after it, so room for a new member or holder is made before anything is granted.
 
 #pragma once
 
@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 
 namespace colimit::memory {
 
@@ -44,6 +45,12 @@ class large_call {
     [[nodiscard]] std::size_t cells_of_new_key() const noexcept;
     [[nodiscard]] bool make_room_in(core::hyperloglog& sketch) noexcept;
 
+    [[nodiscard]] bool begin_slots() noexcept;
+    [[nodiscard]] bool end_slots() noexcept;
+    [[nodiscard]] bool make_room_for_holder() noexcept;
+    template<class Change>
+    bool change_slots(Change change) noexcept;
+
     [[nodiscard]] bool may_grow() noexcept;
     [[nodiscard]] bool change_log(const decision* decided) noexcept;
 
@@ -66,10 +73,16 @@ class large_call {
     contents c_;
     core::event_log new_log_; ///< used if the key has no log, or a shared one
     core::event_log* log_ = &new_log_;
+    std::unique_ptr<core::event_log> spare_log_; ///< for a log that the key may need
+    std::unique_ptr<core::slot_set> new_slots_;  ///< used if the key has no set
+    core::slot_set no_slots_;
+    core::slot_set* slots_ = &no_slots_;
     std::uint32_t head_ = no_cell;
     std::size_t new_sketches_ = 0;
-    bool is_shared_ = false; ///< the key uses shared states
-    bool may_add_;           ///< the call may add a member to sketches
+    std::size_t reserved_ = 0;        ///< cells
+    bool has_room_for_holder_ = true; ///< or the call asks for none
+    bool is_shared_ = false;          ///< the key uses shared states
+    bool may_add_;                    ///< the call may add a member to sketches
 };
 
 } // namespace colimit::memory

@@ -79,9 +79,13 @@ void shared_states::write(const hash::digest& id, const detail::policy_data& p, 
         target.written_at = now;
     };
     const auto longest = core::lifetime(p.compiled, c.states, core::key_header{}, now);
-    for (std::uint32_t i = 0; i < p.compiled.slots; ++i)
-        if (!core::is_log(p.compiled.limits[i]))
-            put(cell_tag(p.compiled.limits[i]), c.states[i], longest);
+    for (std::uint32_t i = 0; i < p.compiled.slots; ++i) {
+        const auto& l = p.compiled.limits[i];
+        if (core::has_slots(l) && c.states[i].t > now)
+            put(cell_tag(l), {.t = c.states[i].t}, c.states[i].t - now);
+        else if (!core::is_elsewhere(l))
+            put(cell_tag(l), c.states[i], longest);
+    }
     if (p.compiled.has_log && !log.is_empty()) {
         const auto kept = log.kept_for(core::log_period(p.compiled));
         put(log_tag, {.t = log.newest(now, kept), .debt = log.used(now, kept), .num = kept},
@@ -98,7 +102,8 @@ core::call_request shared_request(const core::call_request& request) noexcept {
 }
 
 bool charges(const core::call_request& request, const decision& result) noexcept {
-    return result.granted > 0 || core::traits_of(request.verb).charges_always;
+    return result.granted > 0 || (request.verb == core::verb::acquire && result.allowed()) ||
+           core::traits_of(request.verb).charges_always;
 }
 
 bool may_insert(const core::call_request& request, bool is_shared,

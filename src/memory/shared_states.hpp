@@ -12,7 +12,8 @@
 // forgotten, and the table has a fixed size for any number of policies.
 //
 // A log is one event here, of all tokens used, at the time of the newest event. Members cannot be
-// counted together, so a `distinct` rule denies keys without a chain until its window ends.
+// counted together, so a `distinct` rule denies keys without a chain until its window ends. Nor can
+// holders of places: a `concurrent` rule denies such keys until the last lease has ended.
 
 #pragma once
 

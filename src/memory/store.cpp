@@ -44,7 +44,7 @@ bool store::decide(const lookup& key, const detail::policy_data& p,
                    const core::call_request& request, decision& result) noexcept {
     BOOST_ASSERT(detail::is_valid(request, p.compiled) && request.now != detail::store_clock);
     const auto head = chains_.find(key.id, key.likely);
-    if (p.compiled.has_log || p.compiled.has_distinct) {
+    if (p.compiled.has_log || p.compiled.has_distinct || p.compiled.has_slots) {
         large_call{*this, p, request, result}.decide(key.id, head);
         return true;
     }

@@ -19,6 +19,7 @@
 //   not
 //     shorter.
 //   - a sketch does not accept a new member: its rule denies new members until the window ends.
+//   - a set of holders does not accept a new one: its rule denies `acquire`.
 //
 // A block without room is shared too. It also denies the other keys of its shared state: one new
 // key of that policy in 1,024.
@@ -102,6 +103,10 @@ class store : boost::noncopyable {
     /// @throws std::bad_alloc without an effect
     [[nodiscard]] decision allow_all(std::span<check_item> checks, std::int64_t now);
 
+    /// Returns the fencing token of the last call if that was an `acquire` that was granted a
+    /// place.
+    [[nodiscard]] std::uint64_t fencing_token() const noexcept { return fencing_token_; }
+
     [[nodiscard]] local_statistics statistics() const noexcept;
 
   private:
@@ -124,7 +129,9 @@ class store : boost::noncopyable {
     chains chains_;
     shared_states shared_;
     std::uint64_t overflowed_ = 0;
-    std::uint32_t record_ = no_cell; ///< of the current call, if it has an id
+    std::uint64_t fencing_token_ = 0; ///< of the latest call
+    std::int64_t last_token_ = 0;     ///< of all keys: a set without holders is forgotten
+    std::uint32_t record_ = no_cell;  ///< of the current call, if it has an id
     /// Used by `allow_all`, and kept so that calls allocate nothing.
     std::vector<shared_states::set> saved_;
 };

@@ -40,7 +40,20 @@ namespace {
     return rules.has_bare_keys ? fault::request_bare_keys : fault::none;
 }
 
+/// Returns the fault of a verb that takes places of a policy without any, or tokens of one that has
+/// them.
+[[nodiscard]] fault fault_in_verb(const call_request& q,
+                                  const core::compiled_policy& rules) noexcept {
+    const auto& verb = core::traits_of(q.verb);
+    if (verb.has_holder)
+        return rules.has_slots ? fault::none : fault::slots_policy;
+    const auto takes_tokens = verb.moves_quota && !verb.only_asks;
+    return rules.has_slots && takes_tokens ? fault::slots_verb : fault::none;
+}
+
 [[nodiscard]] fault fault_in(const call_request& q, const core::compiled_policy& rules) noexcept {
+    if (const auto found = fault_in_verb(q, rules); found != fault::none)
+        return found;
     if (const auto found = fault_in_numbers(q); found != fault::none)
         return found;
     if (rules.packed && core::traits_of(q.verb).outlasts_limits)
@@ -107,6 +120,10 @@ bool is_valid_in_full(const call_request& q, const core::compiled_policy& rules)
 std::string fault_message(const call_request& q, const core::compiled_policy& rules) {
     const auto found = fault_in(q, rules);
     return found == fault::none ? "" : text_of(found, {}, value_of(found, q));
+}
+
+void refuse_request(const call_request& q, const core::compiled_policy& rules) {
+    throw error{code_of(fault_in(q, rules)), fault_message(q, rules)};
 }
 
 error_code error_of_request(const call_request& q, const core::compiled_policy& rules) noexcept {

@@ -27,16 +27,19 @@ namespace colimit::detail {
                                    const core::compiled_policy& rules) noexcept {
     // Fast path, as most calls are ordinary and each one is tested here.
     const auto is_ordinary = q.verb <= verb::reset && !q.has_member && !q.has_id &&
-                             !rules.has_distinct && q.at_least >= 0 && q.at_least <= q.cost &&
-                             q.cost <= limits::max_exact_integer && q.now >= store_clock &&
-                             q.now <= limits::max_time;
+                             !rules.has_distinct && !rules.has_slots && q.at_least >= 0 &&
+                             q.at_least <= q.cost && q.cost <= limits::max_exact_integer &&
+                             q.now >= store_clock && q.now <= limits::max_time;
     return is_ordinary || is_valid_in_full(q, rules);
 }
 
-/// @throws colimit::error with errc::invalid_argument and the reason
+/// Throws the error of a call that is not valid.
+[[noreturn]] void refuse_request(const call_request& q, const core::compiled_policy& rules);
+
+/// @throws colimit::error with errc::invalid_argument or errc::invalid_policy, and the reason
 inline void check_request(const call_request& q, const core::compiled_policy& rules) {
     if (!is_valid(q, rules))
-        throw error{errc::invalid_argument, fault_message(q, rules)};
+        refuse_request(q, rules);
 }
 
 /// @throws colimit::error with errc::invalid_key if it is too long

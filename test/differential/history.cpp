@@ -93,7 +93,7 @@ class story {
             return intrude(step_kind::intrude);
         if (chance < 10 && meddled_with_)
             return intrude(step_kind::remove);
-        if (chance < 16 && told_.keys > 1 && !told_.packed)
+        if (chance < 16 && told_.keys > 1 && !told_.packed && !rules().has_slots)
             return together();
         if (told_.server_clock && chance < 18 && pauses_ < 2) {
             ++pauses_;
@@ -146,13 +146,13 @@ class story {
     [[nodiscard]] step batch() {
         move_clock();
         auto made = step{};
-        if (rng_.percent(15)) {
+        if (!rules().has_slots && rng_.percent(15)) {
             for (auto left = 1 + rng_.below(most_with_ids); left > 0; --left)
                 add_with_id(made);
             return made;
         }
         // The form of a batch that needs no list of calls.
-        if (rng_.percent(told_.packed ? 60 : 20)) {
+        if (!rules().has_slots && rng_.percent(told_.packed ? 60 : 20)) {
             const auto has_facts = rules().has_log || rules().has_distinct;
             const auto many = !has_facts && rng_.percent(5) ? 300U : 20U;
             const auto most = rng_.percent(50) ? 1 : 1 + rng_.below(many);
@@ -219,8 +219,15 @@ class story {
         return members[rng_.below(rng_.percent(70) ? 12 : members.size())];
     }
 
+    [[nodiscard]] std::string_view random_holder() {
+        constexpr std::string_view ids[] = {"holder is  1", "holder is  2", "holder is  3",
+                                            "holder is  4", "holder is  5", "holder is  6",
+                                            "holder is  7", "holder is  8"};
+        return rng_.pick(ids);
+    }
+
     [[nodiscard]] core::call_request with_member(core::call_request request) {
-        request.member = random_member();
+        request.member = rules().has_slots ? random_holder() : random_member();
         request.has_member = true;
         return request;
     }
@@ -267,6 +274,24 @@ class story {
     }
 
     [[nodiscard]] core::call_request random_question() {
+        return rules().has_slots ? slots_question() : tokens_question();
+    }
+
+    [[nodiscard]] core::call_request slots_question() {
+        const auto chance = rng_.below(100);
+        if (chance < 3)
+            return {verb::reset, 0, 0, clock()};
+        if (chance < 5)
+            return hold_question();
+        const auto cost = rng_.percent(80) ? rng_.between(0, 1) : random_cost();
+        if (chance < 15)
+            return {verb::peek, cost, random_least(cost), clock()};
+        if (chance < 60)
+            return {verb::acquire, cost, cost, clock()};
+        return {chance < 82 ? verb::renew : verb::release, 0, 0, clock()};
+    }
+
+    [[nodiscard]] core::call_request tokens_question() {
         const auto chance = rng_.below(100);
         if (chance < 5)
             return {verb::reset, 0, 0, clock()};
@@ -291,8 +316,8 @@ class story {
     [[nodiscard]] core::call_request hold_question() {
         const auto length =
             rng_.magnitude(told_.server_clock ? 5'000'000 : limits::max_recovery.count());
-        return {rules().has_log || rng_.percent(50) ? verb::block : verb::once,
-                rng_.percent(10) ? 0 : length, 0, clock()};
+        const auto blocks = rules().has_log || rules().has_slots || rng_.percent(50);
+        return {blocks ? verb::block : verb::once, rng_.percent(10) ? 0 : length, 0, clock()};
     }
 
     /// A place in the future; or the one that was given last is given back, or nearly that one.

@@ -14,8 +14,9 @@ namespace {
 using core::verb;
 
 [[nodiscard]] std::string_view name(verb v) {
-    constexpr std::string_view names[] = {"allow", "peek",    "charge",    "refund", "reset",
-                                          "block", "reserve", "unreserve", "once"};
+    constexpr std::string_view names[] = {"allow", "peek",    "charge",  "refund",
+                                          "reset", "block",   "reserve", "unreserve",
+                                          "once",  "acquire", "renew",   "release"};
     return names[static_cast<std::size_t>(v)];
 }
 

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The store of the model: it reports logs and sketches to the arithmetic, and stores the results.
+// The store of the model: it reports logs, sketches and holders to the arithmetic, and stores the
+// results.
 
 #include "model.hpp"
 
 #include <core/log_counts.hpp>
 #include <core/rule_kind.hpp>
+#include <core/slot_counts.hpp>
 #include <core/state_encoding.hpp>
 #include <policy/policy_data.hpp>
 #include <support/stored_value.hpp>
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <string_view>
 
 namespace colimit::differential {
@@ -78,12 +81,22 @@ core::effect model::answer(const core::compiled_policy& rules, std::size_t key,
         (void)core::apply_before(known.log, rules, request);
         core::report_counts(known.log, rules, request, state.states);
     }
+    if (rules.has_slots) {
+        (void)core::apply_before(known.slots, rules, request);
+        core::report_counts(known.slots, rules, request, state.states);
+    }
     const auto fresh = tell_sketches(rules, known, state, request);
     const auto effect = core::evaluate(rules, state, request, out);
     if (request.verb == core::verb::allow && out.granted > 0)
         add_member(rules, known, fresh, request.member);
     if (rules.has_log)
         (void)core::apply_after(known.log, rules, request, out);
+    if (rules.has_slots) {
+        token_ = core::fencing_token(rules, state.states, request, out);
+        if (!known.slots.make_room(request.now))
+            throw std::bad_alloc{};
+        (void)core::apply_after(known.slots, rules, request, out);
+    }
     if (request.verb == core::verb::reset)
         for (const auto& l : rules.rules())
             if (l.kind == core::kind::distinct)

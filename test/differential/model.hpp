@@ -10,6 +10,7 @@
 #include <core/evaluate.hpp>
 #include <core/event_log.hpp>
 #include <core/hyperloglog.hpp>
+#include <core/slot_set.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -21,12 +22,13 @@
 
 namespace colimit::differential {
 
-/// A key as the server should hold it, with its log and its sketches.
+/// A key as the server should hold it, with its log, its sketches and its holders.
 struct model_key {
     std::optional<std::string> value;
     /// Something else than a string is there.
     bool foreign = false;
     core::event_log log;
+    core::slot_set slots;
     std::map<std::uint32_t, std::unique_ptr<core::hyperloglog>> sketches; ///< by their rules' tags
 };
 
@@ -43,6 +45,9 @@ class model {
     core::effect answer(const core::compiled_policy& rules, std::size_t key,
                         const core::call_request& request, decision& out);
 
+    /// Returns the fencing token of the last call.
+    [[nodiscard]] std::uint64_t token() const noexcept { return token_; }
+
     /// All or nothing: evaluates all checks at `now`, and charges all if all allow.
     std::vector<joint_answer> answer_together(const std::vector<policy>& versions,
                                               const std::vector<key_call>& calls, std::int64_t now);
@@ -56,6 +61,7 @@ class model {
 
   private:
     std::vector<model_key> keys_;
+    std::uint64_t token_ = 0;
 };
 
 } // namespace colimit::differential

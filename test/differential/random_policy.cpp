@@ -31,6 +31,7 @@ struct taste {
     bool coarse;     ///< buckets that are counted in milliseconds or seconds
     bool windows;    ///< a fixed window or a counter and nothing else, which have ways, too
     bool packed;     ///< their states are numbers
+    bool slots;      ///< one of them is `concurrent`, in each version
 };
 
 [[nodiscard]] std::int64_t draw_period(test::rng& d, bool quick) {
@@ -92,10 +93,10 @@ struct taste {
 }
 
 /// Rules that remember more than numbers.
-[[nodiscard]] rule draw_memory(test::rng& d, bool quick) {
+[[nodiscard]] rule draw_memory(test::rng& d, taste asked) {
     const auto limit = d.magnitude(d.percent(80) ? 30 : 1'000);
-    const auto period = std::chrono::microseconds{draw_period(d, quick)};
-    if (d.percent(40))
+    const auto period = std::chrono::microseconds{draw_period(d, asked.quick)};
+    if (!asked.slots && d.percent(40))
         return distinct(limit, period);
     const auto log = sliding_log(limit, period);
     return d.percent(25) ? log.count_denied() : log;
@@ -107,7 +108,7 @@ struct taste {
                              : draw_fixed_window(d, asked.quick);
     return asked.plain || asked.continuous || d.percent(45) ? draw_bucket(d, asked)
            : asked.packed || d.percent(60)                  ? draw_window(d, asked.quick)
-                                                            : draw_memory(d, asked.quick);
+                                                            : draw_memory(d, asked);
 }
 
 [[nodiscard]] bool makes_sense(const rule& r, bool quick) {
@@ -165,13 +166,27 @@ void change(test::rng& d, std::vector<rule>& rules, taste asked) {
         d.shuffle(rules);
     if (d.percent(25) && rules.size() > 1)
         rules.erase(rules.begin() + static_cast<std::ptrdiff_t>(d.below(rules.size())));
-    if (!asked.windows && d.percent(25) && rules.size() < limits::max_rules_per_policy)
+    if (!asked.windows && d.percent(25) &&
+        rules.size() < limits::max_rules_per_policy - (asked.slots ? 1 : 0))
         rules.insert(rules.begin() + static_cast<std::ptrdiff_t>(d.below(rules.size() + 1)),
                      random_rule(d, unused_name(d, rules), asked));
 }
 
+[[nodiscard]] rule draw_slots(test::rng& d, bool quick) {
+    const auto longest = quick ? quickest_recovery : limits::max_slot_lease.count();
+    const auto lease = std::max(limits::min_slot_lease.count(), d.magnitude(longest));
+    return concurrent(d.percent(80) ? d.between(1, 4) : d.magnitude(limits::max_concurrent))
+        .lease(std::chrono::microseconds{lease})
+        .named("slots")
+        .shadow(d.percent(10));
+}
+
 [[nodiscard]] policy with_options(test::rng& d, const std::vector<rule>& rules, taste asked) {
-    auto made = policy{"p", rules};
+    auto all = rules;
+    if (asked.slots)
+        all.insert(all.begin() + static_cast<std::ptrdiff_t>(d.below(all.size() + 1)),
+                   draw_slots(d, asked.quick));
+    auto made = policy{"p", all};
     const auto bare = asked.plain || asked.windows;
     if (!bare && d.percent(20))
         made = made.prevent_duplicate(std::chrono::microseconds{
@@ -189,10 +204,12 @@ std::vector<policy> random_versions(test::rng& d, bool quick, bool packed) {
                              .plain = d.percent(packed ? 50 : 20),
                              .coarse = d.percent(5),
                              .windows = d.percent(10),
-                             .packed = packed};
+                             .packed = packed,
+                             .slots = !packed && d.percent(20)};
     auto rules = std::vector<rule>{};
     const auto one = asked.windows || d.percent(packed ? 70 : 40);
-    const auto size = one ? 1 : 1 + d.below(limits::max_rules_per_policy);
+    const auto most = limits::max_rules_per_policy - (asked.slots ? 1 : 0);
+    const auto size = one ? 1 : 1 + d.below(most);
     while (rules.size() < size)
         rules.push_back(random_rule(d, unused_name(d, rules), asked));
     auto versions = std::vector<policy>{};

@@ -72,6 +72,8 @@ history shrink(history h, const std::function<bool(const history&)>& fails) {
             auto smaller = h;
             auto rules =
                 std::vector<rule>(h.versions[v].rules().begin(), h.versions[v].rules().end());
+            if (rules[i].kind() == algorithm::concurrent) // its verbs are for no other policy
+                continue;
             erase(rules, i, i + 1);
             smaller.versions[v] = policy{h.versions[v].name(), rules}.with_storage(
                 detail::access::options(h.versions[v]).storage);

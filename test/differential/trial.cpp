@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
 namespace colimit::differential {
@@ -58,6 +59,8 @@ const core::compiled_policy& trial::rules_for(const step& s, std::size_t key) co
 void trial::compare_policies() {
     for (const auto& version : told_.versions) {
         const auto& data = *detail::access::data(version);
+        if (data.compiled.has_slots) // which the module does not know yet
+            continue;
         auto bytes = std::string_view{data.wire};
         if (core::decode_policy(bytes) != data.compiled)
             report("a policy is decoded as another one");
@@ -164,6 +167,8 @@ void trial::follow_expiry(const sent_batch& sent, const std::vector<bool>& found
         // A rule with a longer window, which came since, does not bring its events back.
         if (told_.server_clock && log_ends_[key] > 0 && (log_ends_[key] + 1) * 1000 <= now_)
             known.log.clear();
+        if (told_.server_clock && slot_ends_[key] > 0 && (slot_ends_[key] + 1) * 1000 <= now_)
+            known.slots.clear();
         if (known.foreign || !known.value || found[i])
             continue;
         if (!told_.server_clock || ends_[key] * 1000 > now_)
@@ -206,6 +211,9 @@ void trial::compare_calls(const step& s, const sent_batch& sent) {
             compare_lease(s, sent, std::exchange(lease, none));
         const auto expected = expect_call(c);
         compare_decision(where, expected, op.result);
+        if (op.fencing_token != model_.token())
+            report(where + "the fencing token is " + std::to_string(op.fencing_token) + ", not " +
+                   std::to_string(model_.token()));
         known_.remember(c.key, c.request, *detail::access::data(told_.versions[c.version]),
                         expected);
         if (c.further != 0)
@@ -276,13 +284,20 @@ void trial::look(const step& s, const std::vector<std::size_t>& keys) {
         test::reply value;
         std::int64_t end;
         std::vector<std::int64_t> sketch_ends;
+        test::reply holders;
+        std::int64_t holders_end;
     };
     auto all = std::vector<seen>{};
     for (const auto key : keys) {
-        auto& one = all.emplace_back(seen{server_.receive(), server_.receive().integer, {}});
+        auto& one =
+            all.emplace_back(seen{server_.receive(), server_.receive().integer, {}, {}, {}});
         const auto events = server_.receive().integer;
         log_ends_[key] = server_.receive().integer;
         compare_log(key, events);
+        if (has_slots_) {
+            one.holders = server_.receive();
+            one.holders_end = server_.receive().integer;
+        }
         for (std::size_t left = sketches_.size(); left > 0; --left)
             one.sketch_ends.push_back(server_.receive().integer);
     }
@@ -291,6 +306,8 @@ void trial::look(const step& s, const std::vector<std::size_t>& keys) {
         compare_value(s, keys[i], all[i].value);
         compare_end(s, keys[i], all[i].end);
         compare_sketch_ends(s, keys[i], all[i].sketch_ends);
+        if (has_slots_)
+            compare_slots(keys[i], all[i].holders, all[i].holders_end);
         ends_[keys[i]] = all[i].end;
     }
 }
@@ -304,6 +321,36 @@ void trial::compare_log(std::size_t key, std::int64_t events) {
                " events, not of " + std::to_string(size));
     if (log_ends_[key] == -1)
         report("key " + std::to_string(key) + " has a log without an end");
+}
+
+/// On the server's clock the set comes to its end, but not before the last lease.
+void trial::compare_slots(std::size_t key, const test::reply& holders, std::int64_t end) {
+    auto& slots = model_[key].slots;
+    const auto end_before = std::exchange(slot_ends_[key], end);
+    if (told_.server_clock && holders.elements.empty() && end_before > 0 &&
+        end_before * 1000 <= after_)
+        slots.clear();
+    auto expected = std::map<std::string, std::string>{};
+    for (const auto& h : slots.holders())
+        expected[{h.id.data(), h.id.size()}] = std::to_string(h.end);
+    if (slots.token() != 0)
+        expected[""] = std::to_string(-slots.token());
+    auto found = std::map<std::string, std::string>{};
+    for (std::size_t i = 0; i < holders.elements.size(); i += 2)
+        found[holders.elements[i].text] = holders.elements[i + 1].text;
+    const auto where = "key " + std::to_string(key) + " has holders ";
+    if (found != expected) {
+        auto text = std::string{};
+        for (const auto& [id, end] : found)
+            text += "\n    '" + id + "' until " + end;
+        text += "\nexpected are";
+        for (const auto& [id, end] : expected)
+            text += "\n    '" + id + "' until " + end;
+        report(where + text);
+    }
+    const auto last = slots.holders().empty() ? 0 : slots.holders().back().end;
+    if (end == -1 || (told_.server_clock && end >= 0 && end * 1000 < last))
+        report(where + "and ends at " + std::to_string(end) + " ms");
 }
 
 /// A sketch is kept for the longest window and a second at most, and, where the key has counted

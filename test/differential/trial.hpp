@@ -74,6 +74,7 @@ class trial {
                           const decision& found);
     void look(const step& s, const std::vector<std::size_t>& keys);
     void compare_log(std::size_t key, std::int64_t events);
+    void compare_slots(std::size_t key, const test::reply& holders, std::int64_t end);
     void compare_sketch_ends(const step& s, std::size_t key, const std::vector<std::int64_t>& ends);
     void compare_value(const step& s, std::size_t key, const test::reply& value);
     void compare_end(const step& s, std::size_t key, std::int64_t end);
@@ -91,10 +92,12 @@ class trial {
     std::size_t family_at_ = 0; ///< in a name: where the family of a log or a sketch is inserted
     model model_;
     known_calls known_;
-    std::vector<bool> written_;          ///< by the current step, for each key
-    std::vector<bool> planted_;          ///< for each key, whether it ever was
-    std::vector<std::int64_t> ends_;     ///< of each key, in milliseconds, as PEXPIRETIME answers
-    std::vector<std::int64_t> log_ends_; ///< of their logs
+    std::vector<bool> written_;           ///< by the current step, for each key
+    std::vector<bool> planted_;           ///< for each key, whether it ever was
+    std::vector<std::int64_t> ends_;      ///< of each key, in milliseconds, as PEXPIRETIME answers
+    std::vector<std::int64_t> log_ends_;  ///< of their logs
+    std::vector<std::int64_t> slot_ends_; ///< and of their holders
+    bool has_slots_ = false;
     std::deque<std::unique_ptr<sent_batch>> in_flight_;
     std::size_t sent_ = 0;     ///< steps
     std::size_t compared_ = 0; ///< steps

@@ -18,7 +18,9 @@ namespace resp = redis::resp;
 
 trial::trial(test::raw_client& server, const scripts& run, const history& told, std::string prefix)
     : server_(server), run_(run), told_(told), prefix_(std::move(prefix)), model_(told.keys),
-      written_(told.keys), planted_(told.keys), ends_(told.keys, -2), log_ends_(told.keys, -2) {
+      written_(told.keys), planted_(told.keys), ends_(told.keys, -2), log_ends_(told.keys, -2),
+      slot_ends_(told.keys, -2),
+      has_slots_(detail::access::data(told.versions.front())->compiled.has_slots) {
     for (std::size_t key = 0; key < told.keys; ++key) {
         const auto bytes = std::to_string(key);
         family_at_ =
@@ -64,12 +66,13 @@ std::string trial::name_of(std::size_t key, std::string_view family) const {
     return name.insert(family_at_, family);
 }
 
-/// The key, its log and its sketches of all versions.
+/// The key, its log, its holders and its sketches of all versions.
 void trial::send_unlink(std::string& out, std::size_t key) const {
-    resp::append_array(out, sketches_.size() + 3);
+    resp::append_array(out, sketches_.size() + 4);
     resp::append_bulk(out, "UNLINK");
     resp::append_bulk(out, names_[key]);
     resp::append_bulk(out, name_of(key, redis::log_family));
+    resp::append_bulk(out, name_of(key, redis::slots_family));
     for (const auto& family : sketches_)
         resp::append_bulk(out, name_of(key, family));
 }
@@ -129,7 +132,8 @@ void trial::send_batch(std::string& out, const step& s) {
     auto ttls = std::string{told_.server_clock ? "0" : least_ttl};
     if (s.has_ids())
         ttls += record_ttl;
-    sent.batch.encode(out, ttls, run_.form_of(nonce_));
+    const auto form = has_slots_ ? redis::script_command::evalsha : run_.form_of(nonce_);
+    sent.batch.encode(out, ttls, form);
     send_looks(out, sent.keys);
 }
 
@@ -151,6 +155,11 @@ void trial::send_looks(std::string& out, const std::vector<std::size_t>& keys) c
         resp::append_command(out, {"PEXPIRETIME", names_[key]});
         resp::append_command(out, {"ZCARD", name_of(key, redis::log_family)});
         resp::append_command(out, {"PEXPIRETIME", name_of(key, redis::log_family)});
+        if (has_slots_) {
+            const auto name = name_of(key, redis::slots_family);
+            resp::append_command(out, {"ZRANGE", name, "0", "-1", "WITHSCORES"});
+            resp::append_command(out, {"PEXPIRETIME", name});
+        }
         for (const auto& family : sketches_)
             resp::append_command(out, {"PEXPIRETIME", name_of(key, family)});
     }

@@ -56,8 +56,15 @@ const text = (i) => oneOf('100/s', '5/m burst 10', '20 per 1m sliding_log', '3 p
 const rules = () => below(4) === 0 ? text(0) : listOf(1, 8, (i) => below(2) === 0 ? text(i) : rule(i));
 const key = () => oneOf('ip', 'ip+route', 'user|ip+route', 'global', 'header:X-Api-Key', 'query:account | ip', 'method + ip', 'tag:all+user');
 
+// At most one per policy, and not with everything.
+const places = () => ({rules: [
+    {algorithm: 'concurrent', limit: 1 + below(100000), period: oneOf('100ms', '30s', '1d')},
+    ...(below(2) === 0 ? ['100/m named minute'] : []),
+]});
+
 function policy() {
     if (below(3) === 0) return rules();
+    if (below(8) === 0) return places();
     const made = {rules: rules()};
     maybe(made, 'key', key);
     maybe(made, 'prevent_duplicate', duration);
@@ -149,6 +156,7 @@ const mistakes = {
         d.policies.p0 = [{algorithm: oneOf('sliding_log', 'sliding_window', 'fixed_window', 'distinct'), limit: 1, period: '1s', [field]: value}];
     },
     'from_first of another algorithm': (d) => { d.policies.p0 = [{limit: 1, period: '1s', from_first: true}]; },
+    'a limit of concurrent above 100000': (d) => { d.policies.p0 = [{algorithm: 'concurrent', limit: 100001, period: '30s'}]; },
     'count_denied of another algorithm': (d) => { d.policies.p0 = [{algorithm: 'distinct', limit: 1, period: '1s', count_denied: true}]; },
     'a log that is too long': (d) => { d.policies.p0 = [{algorithm: 'sliding_log', limit: 100001, period: '1s'}]; },
     'an unknown failure mode': (d) => { d.policies.p0 = {rules: '1/s', on_failure: 'open'}; },

@@ -47,6 +47,8 @@ class clocked_store {
             (void)allow(name + std::to_string(i), p);
     }
 
+    /// Of the last call, if it took a place.
+    [[nodiscard]] std::uint64_t fencing_token() const { return store_.fencing_token(); }
     [[nodiscard]] local_statistics statistics() const { return store_.statistics(); }
     [[nodiscard]] std::size_t states() const { return store_.statistics().states; }
 

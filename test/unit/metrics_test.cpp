@@ -86,7 +86,12 @@ struct parsed {
                           &s.leases,
                           &s.lease_tokens_taken,
                           &s.lease_tokens_spent,
-                          &s.lease_tokens_lapsed})
+                          &s.lease_tokens_lapsed,
+                          &s.slots_held,
+                          &s.slots_acquired,
+                          &s.slots_renewed,
+                          &s.slots_released,
+                          &s.slots_lost})
         *counter = ++n;
     for (auto& counter : s.errors)
         counter = ++n;
@@ -143,6 +148,11 @@ BOOST_AUTO_TEST_CASE(every_number_is_in_the_line_that_says_what_it_is) {
                              "lease_tokens_taken_total",
                              "lease_tokens_spent_total",
                              "lease_tokens_lapsed_total",
+                             "slots_held",
+                             "slots_acquired_total",
+                             "slots_renewed_total",
+                             "slots_released_total",
+                             "slots_lost_total",
                              "errors_total{code=\"other\"}",
                              "errors_total{code=\"unavailable\"}",
                              "errors_total{code=\"deadline_exceeded\"}",

@@ -191,8 +191,8 @@ BOOST_AUTO_TEST_CASE(why_words_are_left_out_makes_room_for_the_list_of_denied_co
 BOOST_AUTO_TEST_CASE(no_name_in_the_list_of_denied_commands_is_lost) {
     const auto commands = std::string{
         "SET SETRANGE GET GETRANGE DEL EXISTS PEXPIREAT PEXPIRE HMGET HSET HDEL HLEN UNLINK RENAME "
-        "ZADD ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE PFADD "
-        "PFCOUNT"}; // all that lua/probe knows
+        "ZADD ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE ZSCORE ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE "
+        "PFADD PFCOUNT"}; // all that lua/probe knows
     const auto needed = "NOPERM the user has no permissions to run TIME MGET, nor " + commands;
     BOOST_TEST(shown(needed) == needed);
     auto log = problem_log{"", no_clock};

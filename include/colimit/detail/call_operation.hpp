@@ -41,6 +41,7 @@ struct call {
     std::string_view key{};
     const std::shared_ptr<const policy_data>* policy = nullptr;
     detail::call_request request{};
+    std::int64_t max_wait = 0; ///< of `acquire`, in microseconds
     // The parts of a call of several.
     std::span<check_item> checks{};
     std::span<seen_item> ids{};
@@ -243,8 +244,8 @@ class call_operation final : public operation {
         const auto work = std::move(work_); // until the handler has been dispatched
         const auto* elsewhere = work && !passes_ ? &*work : nullptr;
         if constexpr (HasDecision) {
-            const auto result_of_call = Projection{}(*this);
-            deliver(end(), elsewhere, code, result_of_call);
+            auto result_of_call = Projection{}(*this);
+            deliver(end(), elsewhere, code, std::move(result_of_call));
         } else {
             deliver(end(), elsewhere, code);
         }
@@ -253,14 +254,15 @@ class call_operation final : public operation {
     /// @param elsewhere the handler's executor, if the handler must still be dispatched to it
     template<class... Results>
     static void deliver(Handler&& handler, const work_guard* elsewhere, error_code code,
-                        const Results&... results) {
+                        Results&&... results) {
         if (elsewhere == nullptr) {
-            std::move(handler)(code, results...);
+            std::move(handler)(code, std::forward<Results>(results)...);
             return;
         }
         // Bound, because with the executor as a separate argument it would be dispatched to twice.
-        asio::dispatch(asio::bind_executor(elsewhere->get_executor(),
-                                           asio::append(std::move(handler), code, results...)));
+        asio::dispatch(asio::bind_executor(
+            elsewhere->get_executor(),
+            asio::append(std::move(handler), code, std::forward<Results>(results)...)));
     }
 
     std::optional<work_guard> work_; ///< only for handlers with another executor

@@ -6,6 +6,7 @@
 
 #include <colimit/options.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -22,6 +23,9 @@ enum class verb : std::uint8_t {
     reserve,   ///< `allow`, or a reservation within the next `at_least` microseconds
     unreserve, ///< refunds `cost` if the state still recovers fully at `at_least`
     once,      ///< allows the first call, then denies all for `cost` microseconds
+    acquire,   ///< `allow` of `cost`, and takes a place of the `concurrent` rule for a holder
+    renew,     ///< extends the lease of a holder, if it has not ended
+    release,   ///< gives back the place of a holder
     inspect,   ///< counts the bits that are set in a block of a filter
 };
 
@@ -31,6 +35,9 @@ inline constexpr std::int64_t store_clock = -1;
 /// The value of `rule` if the policy does not have it.
 inline constexpr std::uint8_t no_rule = 255;
 
+/// The size of the id of a holder of a `concurrent` rule: random bytes.
+inline constexpr std::size_t holder_bytes = 12;
+
 struct policy_data;
 
 struct call_request {
@@ -38,7 +45,9 @@ struct call_request {
     std::int64_t cost = 1;
     std::int64_t at_least = 1; ///< equal to cost for all or nothing
     std::int64_t now = store_clock;
-    std::string_view member = {}; ///< lives until the call is initiated
+    /// Of `distinct` rules; for `acquire`, `renew` and `release` the id of the holder, of
+    /// `holder_bytes`. Lives until the call is initiated.
+    std::string_view member = {};
     bool has_member = false;
     std::uint8_t rule = no_rule; ///< the index of the one that `count_distinct` counts
     bool has_id = false;         ///< the call may be made again, and is charged once
@@ -98,6 +107,24 @@ struct call_request {
 [[nodiscard]] constexpr call_request make_request(const wait_options& o) noexcept {
     return {verb::reserve,       o.cost, o.max_wait.count(), clock_of(o.now), o.member.value_or(""),
             o.member.has_value()};
+}
+
+/// @param holder lives until the call is initiated
+[[nodiscard]] constexpr call_request make_request(const acquire_options& o,
+                                                  std::string_view holder) noexcept {
+    return {.verb = verb::acquire,
+            .cost = o.cost,
+            .at_least = o.cost,
+            .now = clock_of(o.now),
+            .member = holder,
+            .has_member = true};
+}
+
+/// Returns the request of a renewal or a release.
+/// @param holder lives until the call is initiated
+[[nodiscard]] constexpr call_request make_request(verb v, std::string_view holder,
+                                                  std::int64_t now) noexcept {
+    return {.verb = v, .cost = 0, .at_least = 0, .now = now, .member = holder, .has_member = true};
 }
 
 } // namespace colimit::detail

@@ -105,7 +105,8 @@ struct operation
     detail::deny_cache_slot denied_at;
     detail::lease_slot lease;
     detail::call_request request;
-    std::span<check_item> checks; ///< of `allow_all`
+    std::span<check_item> checks;    ///< of `allow_all`
+    std::uint64_t fencing_token = 0; ///< of `acquire`, if it is granted
     std::unique_ptr<attachment> attached;
     std::unique_ptr<attachment> observed; ///< what counters and audit logs need at its end
     detail::fallback_context fallback;

@@ -222,6 +222,22 @@ void connection::flush() {
     });
 }
 
+void connection::flush_last(bool now) noexcept {
+    if (is_writing_ || !is_ready() || is_leaving_ || breaker_.is_open() ||
+        !requests_.wants_to_write())
+        return;
+    attempt([&] {
+        out_.clear();
+        requests_.write(out_, handed_, now_);
+        if (now)
+            return start_write();
+        boost::asio::post(own_executor_, [to = owner_.keep_alive(), this] {
+            const std::lock_guard guard{lock_};
+            start_write();
+        });
+    });
+}
+
 void connection::start_write() {
     if (out_.empty())
         return;

@@ -108,6 +108,10 @@ class connection final : private stream_events {
 
     /// Sends the requests that may be sent now, or probes a server while the breaker is open.
     void flush();
+    /// Called before `close`: sends the requests that may be sent now, as far as the socket takes
+    /// them at once.
+    /// @param now as for `close`
+    void flush_last(bool now) noexcept;
     /// Sets the timer for the next event. Must be called after each change.
     void wait() noexcept;
 

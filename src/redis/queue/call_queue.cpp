@@ -26,6 +26,16 @@ void call_queue::withdraw(detail::operation& op, error_code why) {
     finish(op, why);
 }
 
+void call_queue::end_unsent(error_code why) {
+    for (auto* op = by_deadline_.front(); op != nullptr;) {
+        auto* next = by_deadline_.after(*op);
+        if (!is_sent(*op) && op->request.verb != detail::verb::release)
+            withdraw(*op, why);
+        op = next;
+    }
+    drop_abandoned();
+}
+
 void call_queue::substitute(detail::operation& op, detail::operation& by) noexcept {
     by.batch = std::exchange(op.batch, nullptr);
     by.is_held = std::exchange(op.is_held, false);

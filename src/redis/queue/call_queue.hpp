@@ -76,6 +76,8 @@ class call_queue : public requests {
     [[nodiscard]] virtual bool is_full() const noexcept = 0;
     /// Returns whether the server module executes calls that are sent now.
     [[nodiscard]] virtual bool uses_module() const noexcept { return false; }
+    /// Ends the calls that were not sent, except those that give places back.
+    void end_unsent(error_code why);
     /// Ends all calls.
     virtual void fail_all(error_code why) = 0;
 

@@ -3,6 +3,7 @@
 // How calls are added to a batch: its keys and their calls.
 
 #include <core/bloom.hpp>
+#include <core/verb_traits.hpp>
 #include <hash/fnv1a.hpp>
 #include <policy/request_digest.hpp>
 #include <redis/script/script_batch.hpp>
@@ -149,11 +150,14 @@ void script_batch::make_key(std::string_view prefix, const detail::policy_data& 
     family_at_ = names_.append(scratch_, key, tags_.text(group));
 }
 
-/// Writes the member that `distinct` rules count to member_; empty if there are none.
+/// Writes the member that `distinct` rules count, or the id of a holder, to member_; empty if there
+/// is none.
 void script_batch::make_member(const detail::policy_data& p, const detail::call_request& request) {
     member_.clear();
     if (p.compiled.has_distinct)
         append_member(member_, request.member);
+    else if (core::traits_of(request.verb).has_holder)
+        member_.assign(request.member);
 }
 
 void script_batch::add(detail::operation& op, std::string_view prefix, std::string_view key) {
@@ -299,6 +303,7 @@ void script_batch::take_back() noexcept {
             c.op->ec = {};
             c.op->result = {};
             c.op->lease.granted = 0;
+            c.op->fencing_token = 0;
         }
     if (is_joint())
         return;

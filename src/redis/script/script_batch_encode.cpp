@@ -13,12 +13,13 @@
 namespace colimit::redis {
 namespace {
 
-/// Returns the number of keys per entry, including its log and sketches.
+/// Returns the number of keys per entry, including its log, sketches and holders.
 [[nodiscard]] std::size_t keys_of(const detail::policy_data& p) noexcept {
     if (p.filter)
         return 2; // generations
     const auto sketches = std::ranges::count_if(p.compiled.rules(), core::has_sketch);
-    return 1 + (p.compiled.has_log ? 1U : 0U) + static_cast<std::size_t>(sketches);
+    return 1 + (p.compiled.has_log ? 1U : 0U) + static_cast<std::size_t>(sketches) +
+           (p.compiled.has_slots ? 1U : 0U);
 }
 
 } // namespace
@@ -70,7 +71,7 @@ void script_batch::append_calls(std::string& out, const entry& of, contents& so_
             append_block(out, key, c.request);
         else
             append_call(out, key, static_cast<std::uint16_t>(times), c.request);
-        if (p.compiled.has_distinct)
+        if (p.compiled.has_distinct || p.compiled.has_slots)
             detail::append_number(out, static_cast<std::uint16_t>(member.size()));
         out.append(member);
         if (has_ids_)
@@ -129,6 +130,8 @@ void script_batch::append_keys(std::string& out) const {
             if (core::has_sketch(l))
                 append_family(out, {family.data(), family.size()}, of);
         }
+        if (rules.has_slots)
+            append_family(out, slots_family, of);
     }
 }
 

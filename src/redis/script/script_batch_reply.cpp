@@ -7,6 +7,7 @@
 #include <core/allow_times.hpp>
 #include <core/request_record.hpp>
 #include <core/rule_kind.hpp>
+#include <core/slot_counts.hpp>
 #include <core/state_encoding.hpp>
 #include <core/verb_traits.hpp>
 #include <redis/protocol/known_replies.hpp>
@@ -99,6 +100,8 @@ bool script_batch::decide(const entry& e, std::optional<std::string_view> value,
         c.request.now = from.now;
         auto& answer = c.op != nullptr ? c.op->result : withdrawn;
         (void)core::evaluate(rules, state, c.request, answer);
+        if (c.op != nullptr)
+            c.op->fencing_token = core::fencing_token(rules, state.states, c.request, answer);
         from.granted += core::traits_of(c.request.verb).is_granted && answer.allowed() ? 1 : 0;
         if (c.further != 0) {
             decide_last(nullptr);

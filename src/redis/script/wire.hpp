@@ -5,14 +5,15 @@
 // little-endian; those of the arithmetic are doubles (f64), which hold them exactly.
 //
 //   calls  for each run of equal calls   key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if
-//          the policy has a distinct rule  size:u16 and as many bytes of the member; if the calls
+//          the policy has a distinct rule  size:u16 and as many bytes of the member; if it has a
+//          concurrent rule, the same of the holder's id, if the verb has one; if the calls
 //          have ids  policy:u64 member:u64, the digests of core/request_record.hpp
 //   ids    for each id of a Bloom filter   block:u16, plus `asks_only` for `probably_seen`; then
 //          for the first and the last byte of its line the position as text, because Redis's
 //          commands take text, after its size:u8, and its bits in that line. Plus `counts_bits` for
 //          `filter_status`: then these are the first and the last byte of a part of the block, and
 //          no bits
-//   facts  for each call and each log or distinct rule  t debt num capacity (f64)
+//   facts  for each call and each log, distinct or concurrent rule  t debt num capacity (f64)
 
 #pragma once
 

@@ -66,7 +66,7 @@ class reader {
     void look_at_burst(const policy& p, std::size_t i) {
         const auto daily = tokens_per_day(p[i]);
         const auto is_bounded = [&](const rule& other) {
-            return !other.is_shadow() && other.kind() != colimit::algorithm::distinct &&
+            return !other.is_shadow() && limits_tokens(other) &&
                    most_within(other, seconds{1}) < daily;
         };
         if (!colimit::is_bucket(p[i].kind()) || p[i].capacity() == 1 ||

@@ -70,6 +70,10 @@ bool bucket_covers(const rule& bucket, const rule& stricter) {
 
 } // namespace
 
+bool limits_tokens(const rule& r) noexcept {
+    return r.kind() != algorithm::distinct && r.kind() != algorithm::concurrent;
+}
+
 double most_within(const rule& r, microseconds length) {
     const auto period = windows_of(r).shortest;
     const auto periods = real(length.count()) / real(period.count());
@@ -89,9 +93,8 @@ microseconds recovery(const rule& r) {
 }
 
 bool is_implied_by(const rule& r, const rule& stricter) {
-    // One of members counts something else, and a log of denied calls denies by itself.
-    if (stricter.is_shadow() || r.counts_denied() || r.kind() == algorithm::distinct ||
-        stricter.kind() == algorithm::distinct)
+    // A log of denied calls denies by itself.
+    if (stricter.is_shadow() || r.counts_denied() || !limits_tokens(r) || !limits_tokens(stricter))
         return false;
     if (colimit::is_bucket(r.kind()))
         return bucket_covers(r, stricter);

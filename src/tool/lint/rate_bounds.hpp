@@ -12,6 +12,9 @@
 
 namespace tool::lint {
 
+/// Returns whether the rule limits tokens per time, rather than members or holders.
+[[nodiscard]] bool limits_tokens(const colimit::rule& r) noexcept;
+
 /// Returns how many tokens the rule grants at most in any interval of this length, ends included.
 [[nodiscard]] double most_within(const colimit::rule& r, std::chrono::microseconds length);
 

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a limiter does for the slots that it holds, before a store whose replies the test decides.
+
+#include <boost/test/unit_test.hpp>
+
+#include <colimit/limiter.hpp>
+#include <limiter/limiter_core.hpp>
+#include <support/coroutine_run.hpp>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace colimit::slot_keeper_test {
+
+using namespace std::chrono_literals;
+using detail::verb;
+
+/// A store that holds each call until the test ends it.
+class store final : public detail::backend {
+  public:
+    explicit store(detail::limiter_core& core) : core_(core) {}
+
+    void start(detail::operation& op, std::string_view /*key*/,
+               const detail::policy_pointer* /*policy*/) override {
+        op.is_held = true;
+        asked.push_back(op.request.verb);
+        holders.emplace_back(op.request.member);
+        held.push_back(&op);
+    }
+    void cancel(detail::operation& op, error_code why) override { end(op, why); }
+    [[nodiscard]] bool is_sent(const detail::operation& /*op*/) const noexcept override {
+        return sends;
+    }
+    void shutdown(error_code why) noexcept override {
+        while (!held.empty())
+            end(*held.front(), why);
+    }
+    [[nodiscard]] std::int64_t now() const noexcept override { return 0; }
+    [[nodiscard]] std::optional<problem> last_problem() const override { return std::nullopt; }
+    [[nodiscard]] health_state state() const noexcept override { return health_state::ready; }
+
+    void end(detail::operation& op, error_code why) {
+        std::erase(held, &op);
+        op.is_held = false;
+        core_.complete(op, why);
+    }
+    /// Decides the oldest call.
+    void decide(bool is_granted) {
+        auto& op = *held.front();
+        op.result.outcome = is_granted ? outcome::allowed : outcome::denied;
+        op.fencing_token = 7;
+        end(op, {});
+    }
+    void fail(error_code why) { end(*held.front(), why); }
+    [[nodiscard]] std::ptrdiff_t count(verb v) const { return std::ranges::count(asked, v); }
+
+    std::vector<detail::operation*> held;
+    std::vector<verb> asked; ///< all calls
+    std::vector<std::string> holders;
+    bool sends = true;
+
+  private:
+    detail::limiter_core& core_;
+};
+
+struct world {
+    world() {
+        auto made = std::make_unique<store>(*core);
+        s = made.get();
+        core->open(std::move(made));
+    }
+    ~world() { core->close(); }
+
+    void ask(const policy& p) {
+        ec.reset();
+        detail::initiation<true, detail::acquired_slot>{core.get()}(
+            boost::asio::bind_cancellation_slot(give_up.slot(),
+                                                [this](error_code e, slot got_one) {
+                                                    ec = e;
+                                                    got = std::move(got_one);
+                                                }),
+            detail::call{.kind = detail::call_kind::one,
+                         .key = "k",
+                         .policy = &detail::access::data(p),
+                         .request = detail::make_request(acquire_options{}, {})});
+    }
+    void until(test::predicate holds) { test::run_until(context, holds); }
+    void until_asked(verb v, std::ptrdiff_t times = 1) {
+        until([&] { return s->count(v) >= times; });
+    }
+    /// Acquires a slot.
+    void take(const policy& p) {
+        ask(p);
+        s->decide(true);
+        until([this] { return ec.has_value(); });
+        BOOST_TEST_REQUIRE(!*ec);
+    }
+
+    boost::asio::io_context context;
+    std::shared_ptr<detail::limiter_core> core =
+        std::make_shared<detail::limiter_core>(context.get_executor(), config{}, false);
+    store* s = nullptr;
+    boost::asio::cancellation_signal give_up;
+    std::optional<error_code> ec;
+    slot got;
+};
+
+const auto hour = policy{"hour", concurrent(1).lease(1h)};
+const auto brief = policy{"brief", concurrent(1).lease(300ms)};
+/// Long enough for a process that is halted for a second.
+const auto seconds = policy{"seconds", concurrent(1).lease(3s)};
+const auto lost_reply = make_error_code(errc::outcome_unknown);
+
+BOOST_FIXTURE_TEST_SUITE(slot_keeping, world)
+
+BOOST_AUTO_TEST_CASE(a_slot_has_the_token_and_is_released_under_its_own_id) {
+    take(hour);
+    BOOST_TEST(got.fencing_token() == 7U);
+    got.release();
+    BOOST_TEST(s->count(verb::release) == 1);
+    BOOST_TEST(s->holders.front().size() == detail::holder_bytes);
+    BOOST_TEST(s->holders.front() == s->holders.back());
+    s->decide(true);
+    context.restart();
+    context.run();
+    BOOST_TEST(s->count(verb::release) == 1);
+    take(hour);
+    BOOST_TEST(s->holders.front() != s->holders.back());
+}
+
+BOOST_AUTO_TEST_CASE(a_place_whose_grant_may_have_been_lost_is_released) {
+    ask(hour);
+    s->fail(lost_reply);
+    until_asked(verb::release);
+    BOOST_TEST((*ec == errc::outcome_unknown));
+    BOOST_TEST(!got);
+    BOOST_TEST(s->holders.front() == s->holders.back());
+    s->decide(true);
+    context.restart();
+    context.run();
+    BOOST_TEST(core->statistics().slots_released == 0U);
+    ask(hour);
+    s->fail(make_error_code(errc::corrupt_state)); // it was executed
+    until_asked(verb::release, 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_place_that_cannot_have_been_granted_is_not_released) {
+    ask(hour);
+    s->fail(make_error_code(errc::unavailable));
+    context.run();
+    BOOST_TEST((*ec == errc::unavailable));
+    ask(hour);
+    s->decide(false);
+    context.restart();
+    context.run();
+    s->sends = false;
+    ask(hour);
+    give_up.emit(boost::asio::cancellation_type::terminal);
+    context.restart();
+    context.run();
+    BOOST_TEST((*ec == boost::asio::error::operation_aborted));
+    BOOST_TEST(s->count(verb::release) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_call_that_is_cancelled_in_flight_gives_back_what_it_may_have_been_granted) {
+    ask(hour);
+    give_up.emit(boost::asio::cancellation_type::total); // does nothing
+    BOOST_TEST(s->held.size() == 1U);
+    give_up.emit(boost::asio::cancellation_type::terminal);
+    until_asked(verb::release);
+    BOOST_TEST((*ec == boost::asio::error::operation_aborted));
+}
+
+BOOST_AUTO_TEST_CASE(a_release_is_repeated_after_errors_until_its_lease_ends) {
+    take(hour);
+    got.release();
+    for (int i = 1; i <= 2; ++i) {
+        s->fail(i == 1 ? lost_reply : make_error_code(errc::unavailable));
+        until_asked(verb::release, i + 1);
+    }
+    s->fail(make_error_code(errc::auth_failed)); // which no repetition would make good
+    context.restart();
+    context.run();
+    BOOST_TEST(s->count(verb::release) == 3);
+
+    take(brief);
+    got.release();
+    while (!s->held.empty()) {
+        s->fail(lost_reply);
+        context.restart();
+        context.run_for(1s); // until it is repeated, or nothing is left
+    }
+    BOOST_TEST(context.stopped());
+}
+
+BOOST_AUTO_TEST_CASE(a_renewal_is_repeated_after_errors_until_the_lease_ends) {
+    take(seconds);
+    until_asked(verb::renew);
+    while (!got.lost()) {
+        if (!s->held.empty())
+            s->fail(lost_reply);
+        context.restart();
+        context.run_one_for(100ms);
+    }
+    until([this] { return core->statistics().slots_lost == 1; });
+    BOOST_TEST(s->count(verb::renew) > 1);
+    BOOST_TEST(core->statistics().slots_renewed == 0U);
+    BOOST_TEST(s->count(verb::release) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_is_lost_when_a_renewal_has_no_reply_until_the_lease_ends) {
+    take(seconds);
+    until_asked(verb::renew);
+    until([this] { return core->statistics().slots_lost == 1; });
+    BOOST_TEST(s->count(verb::renew) == 1);
+    s->decide(true); // too late
+    context.restart();
+    context.poll();
+    BOOST_TEST(got.lost());
+    BOOST_TEST(core->statistics().slots_renewed == 0U);
+}
+
+/// The loop has been busy with something else when the reply and the end of the lease came.
+BOOST_AUTO_TEST_CASE(a_slot_that_was_seen_lost_stays_so_and_is_given_back_once) {
+    take(brief);
+    until_asked(verb::renew);
+    while (!got.lost())
+        std::this_thread::sleep_for(1ms);
+    s->decide(true);
+    context.restart();
+    context.poll();
+    BOOST_TEST(got.lost());
+    BOOST_TEST(core->statistics().slots_lost == 1U);
+    BOOST_TEST(s->count(verb::release) == 0); // its holder may still be at work
+    got.release();
+    BOOST_TEST(s->count(verb::release) == 1);
+    s->fail(lost_reply);
+    context.restart();
+    context.run();
+    BOOST_TEST(s->count(verb::release) == 1);
+    BOOST_TEST(core->statistics().slots_released == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_is_lost_when_its_renewal_is_denied) {
+    take(seconds);
+    until_asked(verb::renew);
+    s->decide(false);
+    until([this] { return core->statistics().slots_lost == 1; });
+    BOOST_TEST(got.lost());
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_that_is_released_during_its_renewal_is_released_once) {
+    take(seconds);
+    until_asked(verb::renew);
+    got.release();
+    BOOST_TEST(s->count(verb::release) == 1);
+    s->decide(true);
+    s->decide(true);
+    context.restart();
+    context.run();
+    BOOST_TEST(s->count(verb::release) == 1);
+    BOOST_TEST(core->statistics().slots_renewed == 0U);
+    BOOST_TEST(core->statistics().slots_released == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(renewals_that_are_due_together_are_made_together) {
+    auto all = std::vector<slot>{};
+    for (int i = 0; i < 5; ++i) {
+        take(seconds);
+        all.push_back(std::move(got));
+    }
+    std::this_thread::sleep_for(1s); // all of them are due
+    until_asked(verb::renew);
+    BOOST_TEST(s->count(verb::renew) == 5);
+}
+
+BOOST_AUTO_TEST_CASE(a_renewal_in_flight_outlives_slot_and_limiter) {
+    take(seconds);
+    until_asked(verb::renew);
+    core->close();
+    got = slot{};
+    BOOST_TEST(s->count(verb::release) == 0);
+    context.restart();
+    context.run();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colimit::slot_keeper_test
