@@ -19,6 +19,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <exception>
 #include <stdexcept>
@@ -320,6 +322,8 @@ struct fault_proxy::state : std::enable_shared_from_this<state> {
     error_code listen() {
         auto ec = error_code{};
         acceptor.open(here.protocol());
+        // A server that is started meanwhile must not keep the port open.
+        (void)::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
         acceptor.set_option(tcp::acceptor::reuse_address{true});
         if (!acceptor.bind(here, ec))
             (void)acceptor.listen(tcp::acceptor::max_listen_connections, ec);
