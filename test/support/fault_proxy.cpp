@@ -79,7 +79,9 @@ class link : public std::enable_shared_from_this<link> {
 
   private:
     struct half {
-        resp::decoder decoder;
+        /// The text of the script is longer than the strings of replies.
+        resp::decoder decoder{resp::decoder::long_bulks::malformed,
+                              {.bulk = resp::reply_bytes / 2}};
         std::string pending;     ///< begins with the current message
         std::size_t passed = 0;  ///< bytes of it
         std::size_t message = 0; ///< its number
