@@ -87,8 +87,7 @@ class slot_caller {
                                                                {.max_wait = max_wait},
                                                                asio::as_tuple(asio::deferred));
             pending.left = 0ms;
-            ++task_.board->checks;
-            task_.board->failed += ec ? 1 : 0;
+            ++(ec ? task_.board->failed : task_.board->checks);
             task_.board->denied += !ec && !got ? 1 : 0;
             if (got)
                 co_await hold(std::move(got), limit, key);

@@ -73,9 +73,9 @@ struct slot_board {
     std::atomic<std::uint16_t> port = 0;
     std::atomic<bool> rest = false; ///< gives back all slots, and asks for no other one
     std::atomic<bool> stop = false;
-    std::atomic<std::int64_t> checks = 0; ///< calls of acquire that have ended
+    std::atomic<std::int64_t> checks = 0; ///< calls of acquire that the store has decided
     std::atomic<std::int64_t> denied = 0;
-    std::atomic<std::int64_t> failed = 0; ///< with an error
+    std::atomic<std::int64_t> failed = 0; ///< others
     std::atomic<std::int64_t> lost = 0;   ///< slots
     std::atomic<std::int64_t> late = 0;   ///< calls that have not ended by their deadline
     std::atomic<std::int64_t> wrong = 0;  ///< statistics that contradict the calls

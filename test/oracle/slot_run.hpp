@@ -14,7 +14,7 @@
 namespace colimit::oracle {
 
 struct slot_order {
-    std::int64_t checks = 100'000; ///< calls of acquire
+    std::int64_t checks = 100'000; ///< calls of acquire that the store decides
     int processes = 4;
     bool faults = false;
     std::string server; ///< empty: a private one
