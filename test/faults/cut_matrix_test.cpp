@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The cut matrix on one server: every byte of the recorded conversations, in both directions. The
-// script itself, 55 KB that SCRIPT LOAD sends, is cut at both ends of it and every 1,499 bytes.
+// script itself, 67 KB that SCRIPT LOAD sends, is cut at both ends of it and every 1,499 bytes.
 
 #include <boost/test/unit_test.hpp>
 

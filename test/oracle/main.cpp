@@ -3,6 +3,7 @@
 // oracle --checks N --processes P [--faults] [--server ADDRESS] [--seed S] [--break FLAW]
 // oracle --leases [the same]
 // oracle --requests [the same]
+// oracle --slots [the same]
 // oracle --sentinel | --cluster [--failovers N] [--kind KIND] [--within MS] ...
 //
 // P processes hammer a few shared keys under several limits and write down every decision with the
@@ -19,6 +20,7 @@
 #include "processes.hpp"
 #include "records_file.hpp"
 #include "request_run.hpp"
+#include "slot_run.hpp"
 
 #include <support/fresh_folder.hpp>
 #include <support/redis_server.hpp>
@@ -156,6 +158,14 @@ const auto lease_flaws = names_of<lease_flaw>{{"nothing", lease_flaw::none},
                                               {"returns_lapsed", lease_flaw::returns_lapsed},
                                               {"past_end", lease_flaw::past_end}};
 
+const auto slot_flaws = names_of<slot_flaw>{{"nothing", slot_flaw::none},
+                                            {"check_then_add", slot_flaw::check_then_add},
+                                            {"never_expires", slot_flaw::never_expires},
+                                            {"ignores_loss", slot_flaw::ignores_loss},
+                                            {"revives", slot_flaw::revives},
+                                            {"from_arrival", slot_flaw::from_arrival},
+                                            {"keeps_renewing", slot_flaw::keeps_renewing},
+                                            {"forgets_token", slot_flaw::forgets_token}};
 const auto request_flaws = names_of<bool>{{"forget_records", true}};
 
 template<class Flaw>
@@ -188,6 +198,10 @@ int main(int count, char** words) {
     auto* const requests = app.add_flag("--requests", has_requests,
                                         "up to five calls with each of --checks request ids");
     requests->excludes(leases);
+    auto has_slots = false;
+    auto* const slots = app.add_flag("--slots", has_slots,
+                                     "the processes acquire slots, and are killed and halted");
+    slots->excludes(leases)->excludes(requests);
     auto is_sentinel = false;
     auto is_cluster = false;
     auto* const sentinel = app.add_flag("--sentinel", is_sentinel, "a master behind Sentinels");
@@ -204,6 +218,7 @@ int main(int count, char** words) {
         one->excludes(sentinel)->excludes(cluster);
     leases->excludes(sentinel)->excludes(cluster);
     requests->excludes(sentinel)->excludes(cluster);
+    slots->excludes(sentinel)->excludes(cluster);
     CLI11_PARSE(app, count, words);
 
     const auto is_campaign = is_sentinel || is_cluster;
@@ -214,6 +229,15 @@ int main(int count, char** words) {
                                 .server = o.server,
                                 .seed = o.seed,
                                 .flaw = flaw_named(broken, lease_flaws)})
+                   ? 0
+                   : 1;
+    if (has_slots)
+        return run_with_slots({.checks = o.checks,
+                               .processes = o.processes,
+                               .faults = o.faults,
+                               .server = o.server,
+                               .seed = o.seed,
+                               .flaw = flaw_named(broken, slot_flaws)})
                    ? 0
                    : 1;
     if (has_requests)

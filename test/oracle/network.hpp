@@ -8,8 +8,10 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 
 #include <cstdint>
+#include <future>
 #include <random>
 #include <string>
 #include <thread>
@@ -35,6 +37,17 @@ class network {
         thread_ = std::thread{[this] { context_.run(); }};
     }
     [[nodiscard]] std::string address() const { return proxy_.address(); }
+    [[nodiscard]] std::uint16_t port() const { return proxy_.port(); }
+    /// Ends all connections, and with them what is under way. New ones are accepted.
+    void drop_all() {
+        auto done = std::promise<void>{};
+        boost::asio::post(context_, [&] {
+            proxy_.refuse();
+            proxy_.accept();
+            done.set_value();
+        });
+        done.get_future().get();
+    }
 
   private:
     boost::asio::io_context context_{1};

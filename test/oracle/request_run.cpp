@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A server that writes each change to its AOF before it replies loses nothing when it is killed, so
-// ids are remembered across restarts.
+// The server loses nothing when it is killed, so ids are remembered across restarts.
 
 #include "request_run.hpp"
 
 #include "caller.hpp"
+#include "durable_server.hpp"
 #include "fault_injector.hpp"
 #include "network.hpp"
 #include "processes.hpp"
@@ -35,10 +35,6 @@ using namespace std::chrono_literals;
 /// Ids whose calls are in memory at a time.
 constexpr std::int64_t ids_per_round = 500'000;
 
-const auto keeps_all =
-    test::redis_server::options{.arguments = {"--appendonly", "yes", "--appendfsync", "always",
-                                              "--auto-aof-rewrite-percentage", "0"}};
-
 /// Deletes the records of some ids.
 void forget_records(test::raw_client& server, const std::string& prefix) {
     server.must({"EVAL",
@@ -51,7 +47,7 @@ class request_run {
   public:
     explicit request_run(request_order o) : order_(std::move(o)) {
         if (order_.server.empty())
-            order_.server = own_.emplace(keeps_all).unix_address();
+            order_.server = own_.emplace(keeps_all()).unix_address();
     }
 
     void run() {

@@ -19,6 +19,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <exception>
 #include <stdexcept>
@@ -77,7 +79,9 @@ class link : public std::enable_shared_from_this<link> {
 
   private:
     struct half {
-        resp::decoder decoder;
+        /// The text of the script is longer than the strings of replies.
+        resp::decoder decoder{resp::decoder::long_bulks::malformed,
+                              {.bulk = resp::reply_bytes / 2}};
         std::string pending;     ///< begins with the current message
         std::size_t passed = 0;  ///< bytes of it
         std::size_t message = 0; ///< its number
@@ -320,6 +324,8 @@ struct fault_proxy::state : std::enable_shared_from_this<state> {
     error_code listen() {
         auto ec = error_code{};
         acceptor.open(here.protocol());
+        // A server that is started meanwhile must not keep the port open.
+        (void)::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
         acceptor.set_option(tcp::acceptor::reuse_address{true});
         if (!acceptor.bind(here, ec))
             (void)acceptor.listen(tcp::acceptor::max_listen_connections, ec);
