@@ -56,6 +56,26 @@ void check_usage(std::string_view what, const policy& p, int calls, std::int64_t
     BOOST_TEST(bytes > most / 2, what << " takes " << bytes << " bytes");
 }
 
+/// Of the holders of places of a key.
+void check_holders(std::size_t count, std::int64_t most) {
+    const auto server = redis_server{};
+    const auto p = policy{"api", concurrent(1000).lease(1h)};
+    auto l = live{server.address()};
+    auto held = std::vector<slot>(count);
+    auto granted = std::size_t{0};
+    for (auto& place : held)
+        l.limiter.acquire(key, p, [&](error_code, slot got) {
+            granted += got ? 1U : 0U;
+            place = std::move(got);
+        });
+    run_until(l.context, [&] { return granted == count; });
+    auto look_there = server.connect();
+    const auto bytes = bytes_in_use(look_there);
+    BOOST_TEST_MESSAGE("concurrent, " << count << " holders: " << bytes << " bytes");
+    BOOST_TEST(bytes <= most, "concurrent takes " << bytes << " bytes");
+    BOOST_TEST(bytes > most / 2, "concurrent takes " << bytes << " bytes");
+}
+
 BOOST_AUTO_TEST_CASE(memory_usage_of_a_rule_is_what_the_readme_says) {
     check_usage("bucket", policy{"api", gcra(5, 1s)}, 3, 160);
     check_usage("window", policy{"api", fixed_window(5, 1s)}, 3, 160);
@@ -78,26 +98,6 @@ BOOST_AUTO_TEST_CASE(memory_usage_of_a_rule_is_what_the_readme_says) {
     check_holders(1, 180);
     check_holders(100, 4000);
     check_holders(1000, 120'000);
-}
-
-/// Of the holders of places of a key.
-void check_holders(std::size_t count, std::int64_t most) {
-    const auto server = redis_server{};
-    const auto p = policy{"api", concurrent(1000).lease(1h)};
-    auto l = live{server.address()};
-    auto held = std::vector<slot>(count);
-    auto granted = std::size_t{0};
-    for (auto& place : held)
-        l.limiter.acquire(key, p, [&](error_code, slot got) {
-            granted += got ? 1U : 0U;
-            place = std::move(got);
-        });
-    run_until(l.context, [&] { return granted == count; });
-    auto look_there = server.connect();
-    const auto bytes = bytes_in_use(look_there);
-    BOOST_TEST_MESSAGE("concurrent, " << count << " holders: " << bytes << " bytes");
-    BOOST_TEST(bytes <= most, "concurrent takes " << bytes << " bytes");
-    BOOST_TEST(bytes > most / 2, "concurrent takes " << bytes << " bytes");
 }
 
 [[nodiscard]] std::int64_t used_memory() {
