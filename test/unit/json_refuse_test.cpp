@@ -240,7 +240,8 @@ BOOST_AUTO_TEST_CASE(durations_have_a_unit) {
 
 BOOST_AUTO_TEST_CASE(each_algorithm_has_its_fields) {
     const std::string words = ", expected one of gcra, cell, token_bucket, leaky_bucket, "
-                              "fixed_window, calendar, sliding_window, sliding_log, distinct)";
+                              "fixed_window, calendar, sliding_window, sliding_log, distinct, "
+                              "concurrent)";
     check_rule(R"("algorithm": "gcr", "limit": 1, "period": "1s")",
                ".algorithm: invalid value (got the text 'gcr'" + words);
     check_rule(R"("algorithm": 5)", ".algorithm: invalid value (got 5" + words);

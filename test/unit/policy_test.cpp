@@ -274,11 +274,11 @@ BOOST_AUTO_TEST_CASE(an_enumeration_has_only_its_enumerators) {
                "month, year)");
     BOOST_TEST(test::refusal(errc::invalid_policy, [&] { return policy{decades}; }) ==
                "rule: calendar_unit: not an enumerator (got 4, expected day, week, month, year)");
-    const auto unknown = rule{static_cast<algorithm>(9), 1, 1'000'000, 1};
+    const auto unknown = rule{static_cast<algorithm>(10), 1, 1'000'000, 1};
     BOOST_TEST(
         reason("p", unknown)
             .starts_with(
-                "policy 'p', rule 1: algorithm: not an enumerator (got 9, expected gcra, cell, "));
+                "policy 'p', rule 1: algorithm: not an enumerator (got 10, expected gcra, cell, "));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -281,7 +281,8 @@ BOOST_AUTO_TEST_CASE(a_refusal_says_what_stands_where_and_what_may) {
                  "rule text, character 11: expected a capacity, a whole number, found '-1'");
     const std::string words =
         "expected an algorithm (gcra, cell, token_bucket, leaky_bucket, fixed_window, calendar, "
-        "sliding_window, sliding_log, distinct), utc, burst, stepwise, aligned, initially, "
+        "sliding_window, sliding_log, distinct, concurrent), utc, burst, stepwise, aligned, "
+        "initially, "
         "from_first, count_denied, shadow, named or ';', found ";
     check_reason("5/s bursts 1", "rule text, character 5: " + words + "'bursts'");
     check_reason("5/s, 6/m", "rule text, character 4: " + words + "','");
