@@ -39,5 +39,6 @@
 #include <colimit/rules.hpp>
 #include <colimit/seen_item.hpp>
 #include <colimit/sketch_verbs.hpp>
+#include <colimit/slot.hpp>
 #include <colimit/statistics.hpp>
 #include <colimit/storage.hpp>

@@ -21,7 +21,8 @@ namespace colimit {
 /// Failure modes decide `allow`, `peek`, `charge`, `refund`, `wait`, `once`, `seen`,
 /// `probably_seen`, the calls of several of these, and `allow_all`. `reset` and `block` always end
 /// with the error: they apply to all processes, so a single process must not report them as done.
-/// So does `count_distinct`, as no process knows the number. `decision::source` says where a
+/// So does `count_distinct`, as no process knows the number, and so do calls on policies with a
+/// `concurrent` rule, of which only `deny` decides `acquire`. `decision::source` says where a
 /// decision was made. A decision of a failure mode is not remembered for the id of its call
 /// (`check_options::request`): made again, the call is one for the server.
 enum class failure_mode : std::uint8_t {

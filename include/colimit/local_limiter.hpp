@@ -61,6 +61,9 @@ struct local_statistics {
 /// its newest one, which then counts for longer; a sketch that cannot grow denies new members until
 /// its window ends.
 ///
+/// There is no `acquire`: a slot has to be renewed, which needs an event loop. A `limiter` with the
+/// address `memory:` has it, on the same store; `peek`, `reset` and `block` work here, too.
+///
 /// @par Clock The system clock, or the times that calls supply. Do not mix them in one limiter:
 /// states that have recovered by the time of any call may be deleted.
 ///

@@ -99,6 +99,8 @@ class policy {
     }
 
     /// Returns a copy with this failure mode instead of `config::on_failure`.
+    /// @throws colimit::error with `errc::invalid_policy` for `allow` and `local` if a rule is
+    /// `concurrent`: only the server knows the holders of its places
     [[nodiscard]] policy with_failure_mode(failure_mode mode) const {
         auto options = this->options();
         options.on_failure = mode;
@@ -109,7 +111,7 @@ class policy {
     /// Returns a copy with this storage layout in Redis; `storage` documents the trade-offs of
     /// `storage::shared_hash`.
     /// @throws colimit::error with `errc::invalid_policy` for `storage::shared_hash` if a rule is a
-    /// sliding log or counts distinct members
+    /// sliding log, or counts distinct members or holders of places
     [[nodiscard]] policy with_storage(storage layout) const {
         auto options = this->options();
         options.storage = layout;
@@ -148,7 +150,7 @@ class policy {
     /// @param length 1 ms to 1 h, at most a tenth of the time in which each bucket fills, and at
     /// most the period of each stepwise or aligned bucket and each window
     /// @throws colimit::error with `errc::invalid_policy` for other lengths, for sliding logs,
-    /// `distinct` and `prevent_duplicate`, and for a bucket of which no token would be left
+    /// `distinct`, `concurrent` and `prevent_duplicate`, and for a bucket that would have no token
     template<class Rep, class Period>
     [[nodiscard]] policy with_leases(std::chrono::duration<Rep, Period> length) const {
         auto options = this->options();

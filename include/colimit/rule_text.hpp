@@ -21,7 +21,7 @@ namespace colimit {
 ///   - UNIT is us, ms, s, m, h or d, or usec, msec, sec, min, hr, microsecond, millisecond, second,
 ///     minute, hour, day, or one of their plurals; or week, month or year, for which N must be 1;
 ///   - ALGORITHM is gcra (the default), cell, token_bucket, leaky_bucket, fixed_window, calendar,
-///     sliding_window, sliding_log or distinct;
+///     sliding_window, sliding_log, distinct or concurrent, whose lease is the period;
 ///
 /// and the refinements are those of `rule`:
 ///

@@ -110,7 +110,6 @@ local groups = {}
 
 local function begin_plan()
     logs.survey()
-    slots.survey()
     for i = 1, n do kind_of[i] = kinds[kind[i]] end
     kind_of[n + 1] = kinds[LOCKOUT]
     if per_key > 1 then find_oom() end

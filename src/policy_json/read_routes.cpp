@@ -34,8 +34,11 @@ using detail::document_data;
 
 [[nodiscard]] const keyed_policy& read_reference(const document_data& document, const node_ref& p) {
     const auto name = p.text("the name of a policy");
-    if (const auto* const found = find_policy(document, name))
+    if (const auto* const found = find_policy(document, name)) {
+        if (detail::access::data(found->limit)->compiled.has_slots)
+            p.refuse("has a concurrent rule, whose places a route does not hold");
         return *found;
+    }
     p.refuse("no such policy (got " + text::quoted(name) + ", expected " +
              names_in(document.policies) + ")");
 }

@@ -126,6 +126,22 @@ void use_scripts(live& l, tally& calls, std::deque<std::vector<check_item>>& che
     l.limiter.allow_many(checks.emplace_back(items), calls.next());
 }
 
+/// Takes places, gives them back, and looks at them then.
+void use_scripts_and_places(live& l, tally& calls, std::deque<std::vector<check_item>>& checks) {
+    static const auto places = policy{"places", concurrent(1).lease(1h), gcra(20, 1h)};
+    use_scripts(l, calls, checks);
+    for (const auto& now : {std::optional<time_point>{}, std::optional{morning}}) {
+        const auto key = now ? "supplied" : "own";
+        l.limiter.acquire(key, places, {.now = now},
+                          [=, &l, &calls, done = calls.next()](error_code ec, slot held) mutable {
+                              held.release();
+                              l.limiter.peek(key, places, {.now = now}, calls.next());
+                              l.limiter.reset(key, places, {.now = now}, calls.next());
+                              done(ec);
+                          });
+    }
+}
+
 void use_transactions(live& l, tally& calls, std::deque<std::vector<check_item>>& checks) {
     static const auto log = policy{"log", sliding_log(5, 1h)};
     static const auto counting = policy{"counting", sliding_log(2, 1h).count_denied()};
@@ -151,8 +167,8 @@ struct mode_of_user {
 };
 
 constexpr auto modes = std::array{
-    mode_of_user{execution_mode::script, "script", &use_scripts},
-    mode_of_user{execution_mode::function, "function", &use_scripts},
+    mode_of_user{execution_mode::script, "script", &use_scripts_and_places},
+    mode_of_user{execution_mode::function, "function", &use_scripts_and_places},
     mode_of_user{execution_mode::script, "module", &use_scripts, module_use::if_available},
     mode_of_user{execution_mode::multi, "multi", &use_transactions},
 };
@@ -218,6 +234,24 @@ BOOST_AUTO_TEST_CASE(each_execution_mode_needs_all_of_its_rules_and_no_others) {
     for (const auto& how : modes)
         check_each(how.row,
                    [&](const rules_of_user& rules) { return suffice(rules, how, server, look); });
+}
+
+BOOST_AUTO_TEST_CASE(slots_are_renewed_with_the_rules_of_each_execution_mode) {
+    const auto server = test::redis_server{};
+    auto look = server.connect();
+    test::load_function_library(look);
+    for (const auto& how : {modes[0], modes[1]}) {
+        look.must({"FLUSHALL"});
+        look.must({"ACL", "LOG", "RESET"});
+        set_user(look, "app", readme_acl(how.row));
+        auto l = live{"unix://app:pw@" + server.socket(), [&](config& c) { c.mode = how.mode; }};
+        l.run([&]() -> asio::awaitable<void> {
+            const auto held = co_await l.limiter.acquire("k", policy{"p", concurrent(1).lease(3s)});
+            BOOST_TEST_REQUIRE(static_cast<bool>(held));
+            co_await test::until([&] { return l.limiter.statistics().slots_renewed == 1; });
+        });
+        BOOST_TEST(is_log_empty(look));
+    }
 }
 
 namespace {

@@ -57,14 +57,13 @@ const rules = () => below(4) === 0 ? text(0) : listOf(1, 8, (i) => below(2) === 
 const key = () => oneOf('ip', 'ip+route', 'user|ip+route', 'global', 'header:X-Api-Key', 'query:account | ip', 'method + ip', 'tag:all+user');
 
 // At most one per policy, and not with everything.
-const places = () => ({rules: [
+const withPlaces = () => ({rules: [
     {algorithm: 'concurrent', limit: 1 + below(100000), period: oneOf('100ms', '30s', '1d')},
     ...(below(2) === 0 ? ['100/m named minute'] : []),
 ]});
 
 function policy() {
     if (below(3) === 0) return rules();
-    if (below(8) === 0) return places();
     const made = {rules: rules()};
     maybe(made, 'key', key);
     maybe(made, 'prevent_duplicate', duration);
@@ -83,6 +82,7 @@ function policy() {
 function validDocument() {
     const names = listOf(1, 4, (i) => `p${i}`);
     const made = {policies: Object.fromEntries(names.map((n) => [n, policy()]))};
+    if (below(4) === 0) made.policies.places = withPlaces(); // which no route has
     maybe(made, '$schema', () => 'policies.schema.json');
     maybe(made, 'version', () => oneOf(1, 7, 9007199254740991));
     maybe(made, 'trusted_proxies', () => oneOf(0, 32, [], ['10.0.0.0/8', '::1', '2001:db8::/32', '192.0.2.7']));
@@ -188,6 +188,12 @@ const semantic = [
     {policies: {a: [{limit: 1, period: '0s'}]}},
     {policies: {a: {rules: '1/s', key: 'ipp'}}},
     {policies: {a: {rules: '1/s sliding_log', storage: 'shared_hash'}}},
+    {policies: {a: '3/30s concurrent; 3/30s concurrent named b'}},
+    {policies: {a: '3/30s concurrent; 3/s distinct'}},
+    {policies: {a: '3/99ms concurrent'}},
+    {policies: {a: {rules: '3/30s concurrent', storage: 'shared_hash'}}},
+    {policies: {a: {rules: '3/30s concurrent', on_failure: 'allow'}}},
+    {policies: {a: '3/30s concurrent'}, routes: [{path: '/', policy: 'a'}]},
     {policies: {a: '1/s'}, routes: [{path: '/', policy: 'b'}]},
     {policies: {a: '1/s'}, routes: [{path: '/*', policy: 'a'}, {path: '/b', policy: 'a'}]},
     {policies: {}, trusted_proxies: ['10.0.0.1/8']},

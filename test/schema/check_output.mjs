@@ -110,6 +110,14 @@ try {
     const [all] = await objects(0, 'inspect', 'ann');
     assert.deepEqual(all.stored.map((s) => s.holds).sort(), ['log', 'packed state', 'state']);
     assert((await objects(0, 'inspect', 'ann', '--policies', policies)).length > 1);
+    const slots = ['--rule', '2/h concurrent', '--policy', 'slots'];
+    const state = all.stored.find((s) => s.holds === 'state');
+    const holders = state.redis_key.replace(`:${state.policy}:k:`, ':slots:sk:');
+    await cli('EVAL', "return redis.call('ZADD', KEYS[1], 9e15, ARGV[1], -7, '')", '1', holders, 'a\nb');
+    const [held] = await objects(0, 'inspect', 'ann', ...slots);
+    assert.deepEqual(held.stored.map((s) => [s.holds, s.count, s.holders]),
+        [['holders', 1, [{id: '610a62', lease_ends_us: 9e15}]]]);
+    await objects(0, 'reset', 'ann', ...slots);
     await objects(0, 'block', 'ann', ...api, '--for', '1h');
     const [blocked] = await objects(1, 'peek', 'ann', ...api);
     assert.equal(blocked.reason, 'block');

@@ -6,13 +6,17 @@
 
 #include "stores.hpp"
 
+#include <support/live_limiter.hpp>
 #include <support/server_version.hpp>
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 BOOST_AUTO_TEST_SUITE(memory_usage)
 
@@ -31,11 +35,11 @@ constexpr std::string_view key = "u:0123456789"; // as long as an id usually is
     return v.is_valkey() && v.major == 8 ? 48 : 0;
 }
 
-/// Of the key's value, log and sketches together.
-[[nodiscard]] std::int64_t bytes_in_use() {
+/// Of the key's value, log, sketches and holders together.
+[[nodiscard]] std::int64_t bytes_in_use(raw_client& on) {
     auto sum = std::int64_t{0};
-    for (const auto& name : look().keys())
-        sum += look().must({"MEMORY", "USAGE", name, "SAMPLES", "0"}).integer + left_out();
+    for (const auto& name : on.keys())
+        sum += on.must({"MEMORY", "USAGE", name, "SAMPLES", "0"}).integer + left_out();
     return sum;
 }
 
@@ -46,10 +50,30 @@ void check_usage(std::string_view what, const policy& p, int calls, std::int64_t
         const auto member = std::to_string(i);
         s->charge(key, p, {.member = member, .now = at(i)});
     }
-    const auto bytes = bytes_in_use();
+    const auto bytes = bytes_in_use(look());
     BOOST_TEST_MESSAGE(what << ", " << calls << " calls: " << bytes << " bytes");
     BOOST_TEST(bytes <= most, what << " takes " << bytes << " bytes");
     BOOST_TEST(bytes > most / 2, what << " takes " << bytes << " bytes");
+}
+
+/// Of the holders of places of a key.
+void check_holders(std::size_t count, std::int64_t most) {
+    const auto server = redis_server{};
+    const auto p = policy{"api", concurrent(1000).lease(1h)};
+    auto l = live{server.address()};
+    auto held = std::vector<slot>(count);
+    auto granted = std::size_t{0};
+    for (auto& place : held)
+        l.limiter.acquire(key, p, [&](error_code, slot got) {
+            granted += got ? 1U : 0U;
+            place = std::move(got);
+        });
+    run_until(l.context, [&] { return granted == count; });
+    auto look_there = server.connect();
+    const auto bytes = bytes_in_use(look_there);
+    BOOST_TEST_MESSAGE("concurrent, " << count << " holders: " << bytes << " bytes");
+    BOOST_TEST(bytes <= most, "concurrent takes " << bytes << " bytes");
+    BOOST_TEST(bytes > most / 2, "concurrent takes " << bytes << " bytes");
 }
 
 BOOST_AUTO_TEST_CASE(memory_usage_of_a_rule_is_what_the_readme_says) {
@@ -71,6 +95,9 @@ BOOST_AUTO_TEST_CASE(memory_usage_of_a_rule_is_what_the_readme_says) {
     check_usage("distinct", members, 1, 400);
     check_usage("distinct", members, 100, 1200);
     check_usage("distinct", members, 5000, 16'000);
+    check_holders(1, 180);
+    check_holders(100, 4000);
+    check_holders(1000, 120'000);
 }
 
 [[nodiscard]] std::int64_t used_memory() {

@@ -237,6 +237,7 @@ BOOST_AUTO_TEST_CASE(rules_of_the_table) {
     BOOST_TEST(to_string(sliding_window(limit, period)) == "10/m sliding_window");
     BOOST_TEST(to_string(sliding_log(limit, period)) == "10/m sliding_log");
     BOOST_TEST(to_string(distinct(limit, period)) == "10/m distinct");
+    BOOST_TEST(to_string(concurrent(limit).lease(30s)) == "10/30s concurrent");
 
     // A rate with a fraction: 0.5 per second.
     const auto capacity = std::int64_t{10};
@@ -255,6 +256,40 @@ BOOST_AUTO_TEST_CASE(request_ids) {
         asio::co_spawn(context, call("ada", "8e03978e-40d5-43dd-bc93-6894a57f9324"),
                        [](const std::exception_ptr& failure) { BOOST_TEST(!failure); });
     context.run();
+}
+
+const auto jobs = policy{"jobs", concurrent(10).lease(30s), gcra(100, 1min)};
+
+asio::awaitable<void> work(std::uint64_t token) {
+    BOOST_TEST(token > 0);
+    co_return;
+}
+
+asio::awaitable<bool> run_job(colimit::limiter& limiter, std::string_view tenant) {
+    asio::cancellation_signal lost; // must outlive the slot
+    auto place = co_await limiter.acquire(tenant, jobs, {.max_wait = 5s});
+    if (!place)
+        co_return false; // place.decision() says why, and when a place is free at the latest
+    place.cancel_when_lost(lost);
+    co_await asio::co_spawn(co_await asio::this_coro::executor, work(place.fencing_token()),
+                            asio::bind_cancellation_slot(lost.slot(), asio::use_awaitable));
+    co_return true; // the destructor gives the place back
+}
+
+asio::awaitable<void> run_jobs(colimit::limiter& limiter) {
+    const auto is_done = co_await run_job(limiter, "acme");
+    BOOST_TEST(is_done);
+    const auto left = co_await limiter.peek("acme", jobs);
+    BOOST_TEST(left.rules[0].balance == 10);
+    BOOST_TEST(left.rules[1].balance == 99);
+    const auto* const key = "acme";
+    const auto& policy = jobs;
+    const auto place = co_await limiter.acquire(key, policy, {.max_wait = 2s});
+    BOOST_TEST(static_cast<bool>(place));
+}
+
+BOOST_AUTO_TEST_CASE(slots) {
+    run(run_jobs);
 }
 
 BOOST_AUTO_TEST_CASE(leases) {

@@ -3,98 +3,98 @@
 -- commands are raised, like those of logs.
 do
     local CONCURRENT = 10
-    local TOKEN = ''
+    local slot, lease -- the rule of the policy, of which a batch has one only
+    for i = 1, rules do
+        if kind[i] == CONCURRENT then slot, lease = i, period[i] end
+    end
+    slots.exist = slot ~= nil
 
-    local slot_key, lease -- of the current key; of the rule
-    local slot -- the rule of the current policy; nil: it has none
+    -- Other batches need none of these functions, which take time to create.
+    if slots.exist then
+        local TOKEN = ''
+        local slot_key -- of the current key
 
-    function slots.survey()
-        slot = nil
-        for i = 1, rules do
-            if kind[i] == CONCURRENT then slot, lease = i, period[i] end
+        function slots.turn_to(key) slot_key = key end
+
+        -- Limits a number: a sorted set of another program may have any scores.
+        local function whole(number, most)
+            if number >= 0 and number <= most then return floor(number) end
+            return number > 0 and most or 0
         end
-        slots.exist = slot ~= nil
-    end
 
-    function slots.turn_to(key) slot_key = key end
+        local function score_of(member) return tonumber(call('ZSCORE', slot_key, member) or 0) end
 
-    -- Limits a number: a sorted set of another program may have any scores.
-    local function whole(number, most)
-        if number >= 0 and number <= most then return floor(number) end
-        return number > 0 and most or 0
-    end
+        local function holds(id) return score_of(id) > now end
 
-    local function score_of(member) return tonumber(call('ZSCORE', slot_key, member) or 0) end
+        local function last_token() return whole(-score_of(TOKEN), MOST) end
 
-    local function holds(id) return score_of(id) > now end
+        -- Returns the end of the lease with so many leases from it to the last one.
+        local function end_of(from_last)
+            local found = call('ZRANGE', slot_key, -from_last, -from_last, 'WITHSCORES')
+            return whole(min(tonumber(found[2]), now + lease), MOST)
+        end
 
-    local function last_token() return whole(-score_of(TOKEN), MOST) end
+        -- Reports the holders to the rule, instead of a state. Returns whether it is a renewal that
+        -- is granted.
+        function slots.report(id, acquires, renews)
+            local held = id ~= TOKEN and holds(id)
+            local holders = call('ZCOUNT', slot_key, '(' .. now_text, '+inf')
+            local others = holders - (acquires and held and 1 or 0)
+            t[slot] = holders == 0 and 0 or end_of(1)
+            debt[slot] = others
+            own_num[slot] = acquires and min(MOST, max(last_token() + 1, now))
+                or renews and held and max(1, last_token()) or 0
+            own_capacity[slot] = others < full[slot] and 0 or end_of(full[slot])
+            return renews and held
+        end
 
-    -- Returns the end of the lease with so many leases from it to the last one.
-    local function end_of(from_last)
-        local found = call('ZRANGE', slot_key, -from_last, -from_last, 'WITHSCORES')
-        return whole(min(tonumber(found[2]), now + lease), MOST)
-    end
+        -- Keeps the set until one lease after now: no lease ends later then.
+        local function keep()
+            local option, at = lifetime(lease)
+            call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', slot_key, at)
+        end
 
-    -- Reports the holders to the rule, instead of a state. Returns whether a renewal is granted.
-    function slots.report(id, acquires, renews)
-        local held = id ~= TOKEN and holds(id)
-        local holders = call('ZCOUNT', slot_key, '(' .. now_text, '+inf')
-        local others = holders - (acquires and held and 1 or 0)
-        t[slot] = holders == 0 and 0 or end_of(1)
-        debt[slot] = others
-        own_num[slot] = acquires and min(MOST, max(last_token() + 1, now))
-            or renews and held and max(1, last_token()) or 0
-        own_capacity[slot] = others < full[slot] and 0 or end_of(full[slot])
-        return renews and held
-    end
+        local function end_at(...) call('ZADD', slot_key, ...) end
 
-    -- Keeps the set until one lease after now: no lease ends later then.
-    local function keep()
-        local option, at = lifetime(lease)
-        call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', slot_key, at)
-    end
-
-    local function end_at(...) call('ZADD', slot_key, ...) end
-
-    -- Makes leases end at most one lease after now. The TTL is set first, because a full server
-    -- accepts that, and then also the rest.
-    function slots.shorten()
-        local latest = text_of('%d', now + lease)
-        local longer = call('ZRANGEBYSCORE', slot_key, '(' .. latest, '+inf')
-        if #longer == 0 then return end
-        keep()
-        for first = 1, #longer, 1000 do
-            local changes = {}
-            for k = first, min(first + 999, #longer) do
-                changes[#changes + 1], changes[#changes + 2] = latest, longer[k]
+        -- Makes leases end at most one lease after now. The TTL is set first, because a full server
+        -- accepts that, and then also the rest.
+        function slots.shorten()
+            local latest = text_of('%d', now + lease)
+            local longer = call('ZRANGEBYSCORE', slot_key, '(' .. latest, '+inf')
+            if #longer == 0 then return end
+            keep()
+            for first = 1, #longer, 1000 do
+                local changes = {}
+                for k = first, min(first + 999, #longer) do
+                    changes[#changes + 1], changes[#changes + 2] = latest, longer[k]
+                end
+                end_at(unpack(changes))
             end
-            end_at(unpack(changes))
         end
+
+        -- Gives a holder a lease, and stores its token.
+        function slots.add(id)
+            if find_oom() then error({err = oom}) end
+            call('ZREMRANGEBYSCORE', slot_key, '0', now_text)
+            end_at(text_of('%d', -own_num[slot]), TOKEN, text_of('%d', now + lease), id)
+            keep()
+        end
+
+        function slots.renew(id)
+            if not holds(id) then return end
+            keep() -- first, as in slots.shorten
+            end_at(text_of('%d', now + lease), id)
+        end
+
+        function slots.release(id) call('ZREM', slot_key, id) end
+
+        function slots.empty() call('DEL', slot_key) end
+
+        -- An acquire takes one place, whatever its cost.
+        local function available(i, amount) return own_capacity[i] == 0 and amount or -1 end
+
+        kinds[CONCURRENT] = {available = available, charge = function(i) debt[i] = debt[i] + 1 end,
+            refund = function() end, reset_after = kinds[WINDOW].reset_after, is_reported = true,
+            is_elsewhere = true, takes_one = true}
     end
-
-    -- Gives a holder a lease, and stores its token.
-    function slots.add(id)
-        if find_oom() then error({err = oom}) end
-        call('ZREMRANGEBYSCORE', slot_key, '0', now_text)
-        end_at(text_of('%d', -own_num[slot]), TOKEN, text_of('%d', now + lease), id)
-        keep()
-    end
-
-    function slots.renew(id)
-        if not holds(id) then return end
-        keep() -- first, as in slots.shorten
-        end_at(text_of('%d', now + lease), id)
-    end
-
-    function slots.release(id) call('ZREM', slot_key, id) end
-
-    function slots.empty() call('DEL', slot_key) end
-
-    -- An acquire takes one place, whatever its cost.
-    local function available(i, amount) return own_capacity[i] == 0 and amount or -1 end
-
-    kinds[CONCURRENT] = {available = available, charge = function(i) debt[i] = debt[i] + 1 end,
-        refund = function() end, reset_after = kinds[WINDOW].reset_after, is_reported = true,
-        is_elsewhere = true, takes_one = true}
 end

@@ -21,6 +21,7 @@ struct charge_command_options : key_call {
         return change(out, "charged " + std::to_string(cost),
                       [&](colimit::limiter& l,
                           const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
+                          require_no_places(p.rules());
                           co_return co_await l.charge(key, p, options);
                       });
     }

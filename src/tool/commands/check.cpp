@@ -17,6 +17,7 @@ struct check_options : check_call {
         return ask(out,
                    [this](colimit::limiter& l,
                           const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
+                       require_no_places(p.rules());
                        auto all = options();
                        all.request = request;
                        co_return co_await l.allow(key, p, all);

@@ -17,12 +17,17 @@
 
 #include <boost/json/array.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace tool {
 namespace {
+
+constexpr std::size_t holders_in_text = 20;
 
 [[nodiscard]] std::string place_text(const found_place& f, std::int64_t now) {
     auto text = "  " + std::string{to_string(f.where.holds)} + " in " + escaped(f.where.redis_key);
@@ -33,6 +38,13 @@ namespace {
     if (f.count)
         text += ", " + std::to_string(*f.count) + " counted";
     text += f.is_foreign ? ", not a value that colimit wrote\n" : "\n";
+    const auto shown = std::min(f.holders.size(), holders_in_text);
+    for (const auto& h : std::span{f.holders}.first(shown))
+        text += "    holder " + h.id + ": its lease ends in " +
+                time_text(std::chrono::microseconds{h.left}) + '\n';
+    if (f.count && shown > 0 && static_cast<std::size_t>(*f.count) > shown)
+        text +=
+            "    and others, " + std::to_string(static_cast<std::size_t>(*f.count) - shown) + '\n';
     if (now == 0)
         return text;
     for (const auto& s : f.slots)
@@ -51,6 +63,9 @@ namespace {
                                                 {"capacity", s.capacity},
                                                 {"t", s.t},
                                                 {"debt", s.debt}});
+        auto holders = boost::json::array{};
+        for (const auto& h : f.holders)
+            holders.push_back(boost::json::object{{"id", h.id}, {"lease_ends_us", h.end}});
         auto one = boost::json::object{{"policy", json_text(f.policy)},
                                        {"holds", to_string(f.where.holds)},
                                        {"redis_key", json_text(f.where.redis_key)},
@@ -58,7 +73,8 @@ namespace {
                                        {"bytes", nullptr},
                                        {"count", nullptr},
                                        {"is_foreign", f.is_foreign},
-                                       {"slots", std::move(slots)}};
+                                       {"slots", std::move(slots)},
+                                       {"holders", std::move(holders)}};
         if (f.ttl_ms >= 0)
             one["expires_after_ms"] = f.ttl_ms;
         if (f.bytes && f.where.holds != holding::shard)

@@ -86,6 +86,7 @@ struct load_options {
 
     int run(output& out) const {
         const auto planned = plan();
+        require_no_places(planned.policy.rules());
         for (const auto& rule : planned.policy.rules())
             if (rule.kind() == colimit::algorithm::distinct)
                 throw std::runtime_error{

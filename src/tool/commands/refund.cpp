@@ -18,6 +18,7 @@ struct refund_options : key_call {
         return change(out, "refunded " + std::to_string(cost),
                       [&](colimit::limiter& l,
                           const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
+                          require_no_places(p.rules());
                           co_return co_await l.refund(key, p, {.cost = cost, .request = request});
                       });
     }

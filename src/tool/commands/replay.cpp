@@ -81,11 +81,13 @@ struct replay_options {
 
     int run(output& out) const {
         const auto tried = limits();
-        for (const auto& p : tried.policies())
+        for (const auto& p : tried.policies()) {
+            require_no_places(p.rules());
             for (const auto& rule : p.rules())
                 if (rule.kind() == colimit::algorithm::distinct)
                     throw std::runtime_error{
                         "a distinct rule counts members, which a log does not name"};
+        }
         const auto is_json = format == "json";
         if (is_json && tried.has_routes())
             throw std::runtime_error{"--policy: missing, as a log of JSON lines has no routes"};

@@ -3,6 +3,7 @@
 // colimit simulate: how rules answer the same traffic.
 
 #include <tool/commands/table.hpp>
+#include <tool/frame/policy_options.hpp>
 #include <tool/frame/screen.hpp>
 #include <tool/simulate/picture.hpp>
 #include <tool/simulate/run.hpp>
@@ -65,7 +66,9 @@ struct simulate_options {
     }
 
     int run(output& out) const {
-        const auto all = simulate::compare(compared());
+        const auto tried = compared();
+        require_no_places(tried);
+        const auto all = simulate::compare(tried);
         if (out.is_json())
             out.object(object_of(all));
         else

@@ -48,6 +48,14 @@ colimit::policy_document read_document(const std::string& path) {
     }
 }
 
+void require_no_places(std::span<const colimit::rule> rules) {
+    for (const auto& rule : rules)
+        if (rule.kind() == colimit::algorithm::concurrent)
+            throw std::runtime_error{
+                "a concurrent rule has places, which only an application holds "
+                "(expected peek, inspect, block or reset)"};
+}
+
 void policy_options::declare(CLI::App& app) {
     app.add_option("--rule", rules,
                    "A rule, such as '5/s burst 10'; give it several times or join rules by ';' for "

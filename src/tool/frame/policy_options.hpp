@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace tool {
 /// Reads a document of policies.
 /// @throws std::runtime_error with one sentence that names the file
 [[nodiscard]] colimit::policy_document read_document(const std::string& path);
+
+/// @throws std::runtime_error if a rule is `concurrent`: its places are held, not charged
+void require_no_places(std::span<const colimit::rule> rules);
 
 struct policy_options {
     std::vector<std::string> rules; ///< texts of `parse_rules`

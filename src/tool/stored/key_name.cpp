@@ -68,6 +68,8 @@ namespace redis = colimit::redis;
         into.holds = holding::log;
     else if (take(rest, redis::transaction_family))
         into.holds = holding::transaction;
+    else if (take(rest, redis::slots_family))
+        into.holds = holding::holders;
     else if (take_family(rest, 'd', sketch_size))
         into.holds = holding::sketch;
     else if (take_family(rest, 'b', bits_size))
@@ -89,6 +91,8 @@ std::string_view to_string(holding h) noexcept {
         return "log in transactions";
     case holding::window:
         return "window in transactions";
+    case holding::holders:
+        return "holders";
     case holding::sketch:
         return "distinct members";
     case holding::bits:
@@ -134,6 +138,8 @@ std::vector<place> places_of(const colimit::policy& p, std::string_view key,
     if (data.compiled.has_log)
         add(is_multi ? holding::transaction : holding::log,
             is_multi ? redis::transaction_family : redis::log_family);
+    if (data.compiled.has_slots)
+        add(holding::holders, redis::slots_family);
     for (std::size_t i = 0; i < data.compiled.size; ++i) {
         const auto& l = data.compiled.limits[i];
         if (colimit::core::has_sketch(l)) {

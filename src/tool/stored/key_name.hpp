@@ -21,6 +21,7 @@ enum class holding : std::uint8_t {
     log,         ///< its log
     transaction, ///< its log, in transactions
     window,      ///< a fixed window, in transactions
+    holders,     ///< the holders of a concurrent rule
     sketch,      ///< the members of a distinct rule
     bits,        ///< a block of a Bloom filter
     shard,       ///< a hash of packed states

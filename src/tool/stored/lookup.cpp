@@ -3,6 +3,7 @@
 // Commands that only read. Two answers of one place may come from different moments, as there is no
 // transaction: a place that is gone by then is left out.
 
+#include <base/bytes.hpp>
 #include <redis/protocol/key.hpp>
 #include <tool/frame/format.hpp>
 #include <tool/stored/lookup.hpp>
@@ -19,9 +20,13 @@ namespace {
 namespace redis = colimit::redis;
 
 constexpr auto keys_per_scan = "1000"; // less than a millisecond of the server
+constexpr auto holders_per_place = std::string_view{"1000"};
 
-[[nodiscard]] words content_of(const place& p) {
+/// @param now of the server, in microseconds
+[[nodiscard]] words content_of(const place& p, std::int64_t now) {
     switch (p.holds) {
+    case holding::holders:
+        return {"ZCOUNT", p.redis_key, '(' + std::to_string(now), "+inf"};
     case holding::log:
     case holding::transaction:
         return {"ZCARD", p.redis_key};
@@ -50,6 +55,37 @@ constexpr auto keys_per_scan = "1000"; // less than a millisecond of the server
 void require(const reply& r, const words& command) {
     if (r.is_error())
         throw std::runtime_error{command.front() + ": " + escaped(r.text)};
+}
+
+[[nodiscard]] std::string hex_of(std::string_view bytes) {
+    std::string digits;
+    for (const auto c : bytes) {
+        const auto byte = static_cast<unsigned char>(c);
+        digits += colimit::detail::hex_digits[byte >> 4U];
+        digits += colimit::detail::hex_digits[byte & 15U];
+    }
+    return digits;
+}
+
+/// Reads the last members of a sorted set of holders. The server sends pairs, or with RESP 2 all
+/// members and scores in one list.
+[[nodiscard]] std::vector<stored_holder> read_holders(const reply& members, std::int64_t now) {
+    std::vector<stored_holder> all;
+    const auto add = [&](const reply& id, const reply& score) {
+        const auto end = std::strtod(score.text.c_str(), nullptr);
+        if (const auto us = std::clamp(end, 0.0, 0x1p62); us > static_cast<double>(now))
+            all.push_back({hex_of(id.text), static_cast<std::int64_t>(us),
+                           static_cast<std::int64_t>(us) - now});
+    };
+    const auto& found = members.elements;
+    for (std::size_t i = 0; i < found.size(); ++i)
+        if (found[i].elements.size() == 2)
+            add(found[i].elements[0], found[i].elements[1]);
+        else if (i + 1 < found.size()) {
+            add(found[i], found[i + 1]);
+            ++i;
+        }
+    return all;
 }
 
 /// Reads the content; returns whether there is something.
@@ -117,15 +153,27 @@ std::vector<found_place> look_up(servers& from, const std::string& policy,
                                  const std::vector<place>& places) {
     std::vector<found_place> all;
     for (const auto& p : places) {
-        const auto commands = std::vector<words>{
-            content_of(p), {"PTTL", p.redis_key}, {"MEMORY", "USAGE", p.redis_key}};
-        const auto facts = from.ask(from.of(p.redis_key), commands);
+        const auto server = from.of(p.redis_key);
+        const auto has_holders = p.holds == holding::holders;
+        const auto now = has_holders ? from.time(server) : 0;
+        auto commands = std::vector<words>{
+            content_of(p, now), {"PTTL", p.redis_key}, {"MEMORY", "USAGE", p.redis_key}};
+        if (has_holders)
+            commands.push_back(
+                {"ZRANGE", p.redis_key, "-" + std::string{holders_per_place}, "-1", "WITHSCORES"});
+        const auto facts = from.ask(server, commands);
         require(facts[1], commands[1]);
         if (!is_of_another_type(facts[0]))
             require(facts[0], commands[0]);
-        auto found = found_place{p, policy, facts[1].integer, integer_of(facts[2]), {}, {}, false};
-        if (facts[1].integer != -2 && read_content(facts[0], found))
-            all.push_back(std::move(found));
+        auto found =
+            found_place{p, policy, facts[1].integer, integer_of(facts[2]), {}, {}, {}, false};
+        if (facts[1].integer == -2 || !read_content(facts[0], found))
+            continue;
+        if (has_holders && !found.is_foreign) {
+            require(facts[3], commands[3]);
+            found.holders = read_holders(facts[3], now);
+        }
+        all.push_back(std::move(found));
     }
     return all;
 }

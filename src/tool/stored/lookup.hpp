@@ -17,15 +17,23 @@
 
 namespace tool {
 
+/// A holder of a place of a `concurrent` rule.
+struct stored_holder {
+    std::string id;        ///< in hexadecimal digits
+    std::int64_t end = 0;  ///< of its lease, in microseconds since 1970
+    std::int64_t left = 0; ///< until then, in microseconds
+};
+
 /// A place that has something.
 struct found_place {
     place where;
     std::string policy;
-    std::int64_t ttl_ms = 0;           ///< -1: it does not expire
-    std::optional<std::int64_t> bytes; ///< of the server's memory; nullopt if it does not say it
-    std::optional<std::int64_t> count; ///< events of a log, members, tokens of a window
-    std::vector<stored_slot> slots;    ///< of a state
-    bool is_foreign = false;           ///< it is not a value that colimit writes
+    std::int64_t ttl_ms = 0;            ///< -1: it does not expire
+    std::optional<std::int64_t> bytes;  ///< of the server's memory; nullopt if it does not say it
+    std::optional<std::int64_t> count;  ///< events of a log, members, tokens of a window, holders
+    std::vector<stored_slot> slots;     ///< of a state
+    std::vector<stored_holder> holders; ///< those with the latest ends, at most 1,000
+    bool is_foreign = false;            ///< it is not a value that colimit writes
 };
 
 /// Returns those of the places that have something.

@@ -23,12 +23,17 @@ using namespace std::chrono_literals;
     return colimit::detail::access::data(p)->compiled.has_distinct;
 }
 
+[[nodiscard]] bool has_places(const colimit::rule& r) noexcept {
+    return r.kind() == colimit::algorithm::concurrent;
+}
+
 /// Returns the amounts to ask for: of each rule that is not full the next token, half of the
 /// missing ones, and all.
-[[nodiscard]] std::set<std::int64_t> amounts_of(const colimit::decision& d) {
+[[nodiscard]] std::set<std::int64_t> amounts_of(const colimit::policy& p,
+                                                const colimit::decision& d) {
     std::set<std::int64_t> amounts;
-    for (const auto& s : d.rules)
-        if (s.balance < s.limit)
+    for (std::size_t i = 0; i < p.size(); ++i)
+        if (const auto& s = d.rules[i]; s.balance < s.limit && !has_places(p[i]))
             amounts.insert({s.remaining() + 1, s.limit - (s.limit - s.remaining()) / 2, s.limit});
     return amounts;
 }
@@ -49,11 +54,15 @@ boost::asio::awaitable<recovery> ask(colimit::limiter& l, std::string_view key,
     r.returns.resize(p.size());
     if (has_members)
         co_return r;
-    for (const auto amount : amounts_of(r.now)) {
+    for (std::size_t i = 0; i < p.size(); ++i)
+        if (has_places(p[i]) && r.now.rules[i].balance <= 0)
+            add(r.returns[i], {1, r.now.rules[i].retry_after}); // at the latest
+    for (const auto amount : amounts_of(p, r.now)) {
         // All at one time, so that tokens that come back together have one time.
         const auto d = co_await l.peek(key, p, {.cost = amount, .now = r.now.server_time});
         for (std::size_t i = 0; i < p.size(); ++i)
-            if (amount > r.now.rules[i].remaining() && amount <= d.rules[i].limit)
+            if (!has_places(p[i]) && amount > r.now.rules[i].remaining() &&
+                amount <= d.rules[i].limit)
                 add(r.returns[i], {amount, d.rules[i].retry_after});
     }
     co_return r;

@@ -5,6 +5,7 @@
 #include <colimit/detail/access.hpp>
 #include <core/evaluate.hpp>
 #include <core/rule_kind.hpp>
+#include <core/slot_counts.hpp>
 #include <core/state_encoding.hpp>
 #include <policy/policy_data.hpp>
 #include <tool/top/ranking.hpp>
@@ -99,11 +100,20 @@ ranked ranking::line_of(const sample& s, std::int64_t now) const {
         if (slot.capacity > 1)
             line.limit = slot.capacity;
     }
-    line.used = s.events ? static_cast<double>(*s.events) : line.used;
+    if (s.events || s.holders)
+        line.used = static_cast<double>(s.events ? *s.events : *s.holders);
     const auto* const p = find(s.policy);
     if (p == nullptr)
         return line;
     const auto& rules = colimit::detail::access::data(*p)->compiled;
+    if (s.holders && rules.has_slots) {
+        line.limit = rules.limits[core::slots_of(rules)].full;
+        line.left = std::max<std::int64_t>(*line.limit - *s.holders, 0);
+        line.is_denied = line.left == 0;
+        return line;
+    }
+    if (rules.has_slots) // the value has the other rules only
+        return line;
     if (rules.has_log || rules.has_distinct) { // their facts are not in the value
         line.limit = rules.limits[0].capacity;
         return line;
@@ -123,7 +133,7 @@ ranked ranking::line_of(const sample& s, std::int64_t now) const {
 void ranking::take(const std::string& name, sample read, std::int64_t now) {
     auto line = line_of(read, now);
     auto& e = entries_[name];
-    if (e.at != 0 && now > e.at)
+    if (e.at != 0 && now > e.at && !read.holders) // places are given back
         line.rate = rate_of(e.last, read, now - e.at, now, find(read.policy));
     e = {std::move(read), std::move(line), now};
 }

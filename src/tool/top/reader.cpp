@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// SCAN, GET, ZCARD, HSCAN and HMGET.
+// SCAN, GET, ZCARD, ZCOUNT, HSCAN and HMGET.
 
 #include <tool/frame/format.hpp>
 #include <tool/top/reader.hpp>
@@ -85,6 +85,9 @@ void state_reader::read(const std::vector<std::string>& names, ranking& into) {
 }
 
 void state_reader::read_at(std::size_t server, const keys_to_read& keys, ranking& into) {
+    if (keys.empty())
+        return;
+    const auto now = servers_.time(server);
     std::vector<words> commands;
     std::vector<std::string> names;
     std::vector<std::string> shards;
@@ -98,13 +101,12 @@ void state_reader::read_at(std::size_t server, const keys_to_read& keys, ranking
             commands.push_back({"GET", redis_key});
         else if (read->holds == holding::log || read->holds == holding::transaction)
             commands.push_back({"ZCARD", redis_key});
+        else if (read->holds == holding::holders)
+            commands.push_back({"ZCOUNT", redis_key, '(' + std::to_string(now), "+inf"});
         else
             continue;
         names.push_back(redis_key);
     }
-    if (commands.empty() && shards.empty())
-        return;
-    const auto now = servers_.time(server);
     const auto contents = commands.empty() ? std::vector<reply>{} : servers_.ask(server, commands);
     for (std::size_t i = 0; i < names.size(); ++i) {
         require_permission(contents[i], commands[i]);
@@ -129,9 +131,10 @@ void state_reader::take(const std::string& name, const reply& content, std::int6
                        .key = std::string{read->key},
                        .value = {},
                        .slots = {},
-                       .events = {}};
+                       .events = {},
+                       .holders = {}};
     if (content.kind == reply_kind::integer)
-        made.events = content.integer;
+        (read->holds == holding::holders ? made.holders : made.events) = content.integer;
     else if (auto slots = read_value(content.text)) {
         made.slots = std::move(*slots);
         made.value = content.text;
@@ -188,7 +191,8 @@ void state_reader::take_field(const std::string& redis_key, const std::string& f
                .key = field.substr(2),
                .value = std::move(value),
                .slots = std::move(*slots),
-               .events = {}},
+               .events = {},
+               .holders = {}},
               now);
 }
 
