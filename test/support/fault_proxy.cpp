@@ -7,6 +7,7 @@
 #include <redis/connection/address.hpp>
 #include <redis/protocol/resp.hpp>
 #include <support/child_process.hpp>
+#include <support/command_decoder.hpp>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
@@ -77,7 +78,7 @@ class link : public std::enable_shared_from_this<link> {
 
   private:
     struct half {
-        resp::decoder decoder;
+        resp::decoder decoder = command_decoder();
         std::string pending;     ///< begins with the current message
         std::size_t passed = 0;  ///< bytes of it
         std::size_t message = 0; ///< its number
