@@ -78,6 +78,11 @@ class slot {
 
     /// Returns whether the lease has ended, or the store has forgotten the holder. A lost slot is
     /// never regained.
+    ///
+    /// Each call compares the end of the lease with `std::chrono::steady_clock`, so the result is
+    /// right at once when the event loop or the whole process was halted. On Linux this clock
+    /// stands still while the machine is suspended: a slot whose place was given away meanwhile is
+    /// lost here when its next renewal is denied. `fencing_token` helps until then.
     [[nodiscard]] bool lost() const noexcept;
 
     /// Emits the signal once, when the slot is lost, on the limiter's executor; soon, if it is

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace colimit::detail {
 namespace {
@@ -137,7 +138,10 @@ void wait_lines::next_round(waiting_line& line) noexcept {
     if (line.places.empty() || core_.is_closed())
         return close_if_empty(line);
     auto& first = line.places.front();
-    if (first.due > steady_now()) {
+    if (std::exchange(line.has_news, false))
+        first.due = 0;
+    const auto now = steady_now();
+    if (first.due > now) {
         deny_late(line, first.due, nullptr);
         return sleep(line, first.due);
     }
@@ -146,9 +150,8 @@ void wait_lines::next_round(waiting_line& line) noexcept {
     line.remaining = 0;
     for (auto& place : line.places) {
         left -= taken_by(place);
-        if (left < 0 && &place != &first)
-            return;
-        ask(place);
+        if (left >= 0 || &place == &first || place.latest <= now)
+            ask(place);
     }
 }
 
@@ -216,10 +219,12 @@ bool wait_lines::cancel(operation& op) noexcept {
 
 void wait_lines::wake_line(const hash::digest& key) noexcept {
     const auto found = lines_.find(waiting_line{key});
-    if (found == lines_.end() || !found->sleeps())
+    if (found == lines_.end())
+        return;
+    found->has_news = true;
+    if (!found->sleeps())
         return;
     sleeping_.erase(sleeping_.iterator_to(*found));
-    found->places.front().due = 0;
     next_round(*found);
 }
 

@@ -5,9 +5,10 @@
 // call asks the store, as `allow` does; when it is denied, the line sleeps until its `retry_after`,
 // and it asks again.
 //
-// After a grant as many calls ask together as its `remaining` covers. After an error all of them
-// ask, so that they do not wait for the same server one after another. A call that cannot be
-// admitted in time is denied at once, with the decision of the call before it.
+// After a grant as many calls ask together as its `remaining` covers, and those whose time has
+// passed. After an error all of them ask, so that they do not wait for the same server one after
+// another. A call that cannot be admitted in time is denied at once, with the decision of the call
+// before it.
 
 #pragma once
 
@@ -62,6 +63,7 @@ struct waiting_line final : line_hook, wake_hook {
     std::int64_t wakes_at = 0;
     std::int64_t remaining = 0; ///< after the last grant of this round
     bool has_failed = false;    ///< a call of this round
+    bool has_news = false;      ///< a place was given back while calls asked: they may be too early
     decision denial;            ///< the last one
 
     [[nodiscard]] bool sleeps() const noexcept { return wake_hook::is_linked(); }
@@ -81,7 +83,7 @@ class wait_lines {
     /// Takes out a cancelled call that does not ask; one whose decision is on the way leaves in
     /// `keeps`. Returns whether it is to be completed now.
     [[nodiscard]] bool cancel(operation& op) noexcept;
-    /// Lets the first call of a line ask now.
+    /// Lets the first call of a line ask now, or as soon as those that ask are decided.
     void wake_line(const hash::digest& key) noexcept;
     /// Takes out all calls that do not ask.
     [[nodiscard]] operation_list take_all() noexcept;

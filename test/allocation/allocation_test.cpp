@@ -16,8 +16,10 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <openssl/crypto.h>
 
@@ -99,16 +101,17 @@ class meter {
     [[nodiscard]] int calls() const noexcept { return calls_; }
 
     /// @param openssl what OpenSSL may have taken
-    void check(const char* what, std::int64_t openssl = 0) const {
+    /// @param each what each call may take itself
+    void check(const char* what, std::int64_t openssl = 0, std::int64_t each = 0) const {
         BOOST_REQUIRE(taken_.has_value());
         const auto own = *taken_ - openssl_taken_;
         std::cout << what << ": " << own << " allocations in " << measured << " calls";
         if (openssl != 0)
             std::cout << ", and " << openssl_taken_ << " by OpenSSL";
         std::cout << '\n';
-        if (own != 0)
+        if (own > each * measured)
             test::print_traced_allocation(std::cout);
-        BOOST_TEST(own == 0);
+        BOOST_TEST(own <= each * measured);
         BOOST_TEST(openssl_taken_ <= openssl);
     }
 
@@ -200,6 +203,63 @@ void await_seen(const std::string& server, int callers, meter& m) {
             asio::detached);
     context.run(); // all in one go: what Asio keeps for the next handler belongs to the run
     BOOST_TEST(running == 0);
+}
+
+/// Each slot is released before the next one is acquired.
+void await_slots(const std::string& server, int callers, meter& m) {
+    const auto places = policy{"places", concurrent(1'000).lease(24h)};
+    auto context = asio::io_context{1};
+    auto limiter = colimit::limiter{context.get_executor(), patient(server)};
+    auto running = callers;
+    auto granted = 0;
+    for (int i = 0; i < callers; ++i)
+        asio::co_spawn(
+            context,
+            [&]() -> asio::awaitable<void> {
+                while (m.next()) {
+                    auto held = co_await limiter.acquire(key_of(m.calls()), places);
+                    granted += held ? 1 : 0;
+                    held.release();
+                }
+                if (--running == 0)
+                    limiter.close();
+            },
+            asio::detached);
+    context.run(); // all in one go: what Asio keeps for the next handler belongs to the run
+    BOOST_TEST(running == 0);
+    BOOST_TEST(granted == warm_up + measured);
+}
+
+/// Holds a slot per key, and counts what several rounds of renewals take. Returns nothing if the
+/// machine was so slow that slots were lost.
+[[nodiscard]] std::optional<std::int64_t> allocations_of_renewals(const std::string& server) {
+    const auto places = policy{"places", concurrent(1).lease(900ms)};
+    auto context = asio::io_context{1};
+    auto limiter = colimit::limiter{context.get_executor(), patient(server)};
+    auto taken = std::optional<std::int64_t>{};
+    asio::co_spawn(
+        context,
+        [&]() -> asio::awaitable<void> {
+            auto held = std::vector<slot>{};
+            for (const auto& key : keys)
+                held.push_back(co_await limiter.acquire(key, places));
+            auto timer = asio::steady_timer{context};
+            auto before = std::int64_t{0};
+            for (const std::uint64_t rounds : {4U, 8U}) {
+                before = test::allocations();
+                while (limiter.statistics().slots_renewed < rounds * keys.size() &&
+                       limiter.statistics().slots_lost == 0) {
+                    timer.expires_after(10ms);
+                    co_await timer.async_wait(asio::deferred);
+                }
+            }
+            if (limiter.statistics().slots_lost == 0)
+                taken = test::allocations() - before;
+            limiter.close();
+        },
+        asio::detached);
+    context.run();
+    return taken;
 }
 
 void call_back(const std::string& server, int callers, meter& m) {
@@ -358,6 +418,28 @@ BOOST_AUTO_TEST_CASE(calls_that_leases_decide_allocate_nothing) {
     await_calls(patient(server.address()),
                 policy{"leased", fixed_window(1'000'000'000, 1h)}.with_leases(10s), 256, m);
     m.check("256 coroutines, leases");
+}
+
+/// The slot, its key, and what the call keeps of it; in process also the set of holders, an object
+/// and its vector, which ends with its only holder here. Nothing for the release.
+BOOST_AUTO_TEST_CASE(a_slot_allocates_a_few_blocks_and_its_release_none) {
+    auto here = meter{};
+    await_slots("memory:", 1, here);
+    here.check("slots, in process", 0, 5);
+    auto server = test::redis_server{};
+    auto there = meter{};
+    await_slots(server.address(), 256, there);
+    there.check("256 coroutines, slots, Redis", 0, 3);
+}
+
+BOOST_AUTO_TEST_CASE(renewals_of_slots_allocate_nothing) {
+    auto server = test::redis_server{};
+    for (const auto& address : {std::string{"memory:"}, server.address()}) {
+        auto taken = allocations_of_renewals(address);
+        while (!taken)
+            taken = allocations_of_renewals(address);
+        BOOST_TEST(*taken == 0);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(asking_bloom_filters_allocates_nothing) {

@@ -48,6 +48,7 @@ constexpr auto finales = {finale::completed, finale::limiter_destroyed,
 
 const auto five = policy{"five", gcra(5, 1h)};
 const auto window = policy{"window", fixed_window(5, 24h * 36'500)};
+const auto places = policy{"places", concurrent(5).lease(24h)};
 const auto filter = bloom_filter{"filter", {.capacity = 100, .error_rate = 0.01}};
 
 const auto members = policy{"members", distinct(10, 8760h)};
@@ -78,6 +79,8 @@ void start(limiter& l, kind_of_call kind, parts& of, ending& e) {
         return l.wait("w", five, {.max_wait = 366 * 24h}, Shape::template make<decides>(e));
     case kind_of_call::wait_in_line:
         return l.wait("w", window, {.max_wait = 366 * 24h}, Shape::template make<decides>(e));
+    case kind_of_call::acquire:
+        return l.acquire("a", places, Shape::template make<void(error_code, slot)>(e));
     case kind_of_call::once:
         return l.once("id", 1h, Shape::template make<decides>(e));
     case kind_of_call::seen:

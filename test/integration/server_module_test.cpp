@@ -136,6 +136,37 @@ BOOST_AUTO_TEST_CASE(with_the_module_no_script_is_sent_in_any_mode) {
             }
 }
 
+/// Which the module does not know: their script is loaded when the first call needs it.
+BOOST_AUTO_TEST_CASE(slots_are_taken_with_the_script_where_the_module_is) {
+    const auto places = policy{"places", concurrent(1).lease(1h)};
+    for (const auto use : {module_use::if_available, module_use::required}) {
+        const auto server = server_with_module();
+        auto look = server.connect();
+        auto l = live{server.address(), [=](config& c) {
+                          be_patient(c);
+                          c.server_module = use;
+                      }};
+        auto last = capacity;
+        l.run([&]() -> asio::awaitable<void> {
+            co_await check_one(l, last);
+            auto held = co_await l.limiter.acquire("k", places);
+            BOOST_TEST(static_cast<bool>(held));
+            const auto denied = co_await l.limiter.acquire("k", places);
+            BOOST_TEST(!denied);
+            held.release();
+            const auto d = co_await l.limiter.peek("k", places);
+            BOOST_TEST(d.remaining == 1);
+            co_await check_one(l, last);
+        });
+        BOOST_TEST(test::calls_of(look, "evalsha") > 0);
+        const auto s = l.limiter.statistics();
+        BOOST_TEST(s.module_calls == 2U);
+        BOOST_TEST(s.module_connections == 1U);
+        BOOST_TEST(s.script_loads == 1U);
+        BOOST_TEST(!l.limiter.last_error());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(without_the_module_scripts_are_used_and_nothing_is_reported) {
     const auto server = server_without_module();
     auto l = live{server.address()};

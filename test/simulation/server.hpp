@@ -9,6 +9,7 @@
 
 #include <redis/connection/address.hpp>
 #include <redis/protocol/resp.hpp>
+#include <support/command_decoder.hpp>
 
 #include <cstdint>
 #include <deque>
@@ -25,7 +26,7 @@ using words = std::span<const std::string_view>;
 /// A client, as a server sees it.
 struct session final : server_side {
     std::string in{}; ///< not executed yet
-    redis::resp::decoder decoder{};
+    redis::resp::decoder decoder = test::command_decoder();
     bool is_queued = false;
     bool is_asking = false; ///< the previous command was ASKING
     bool is_subscribed = false;

@@ -7,6 +7,7 @@
 #include <redis/connection/address.hpp>
 #include <redis/protocol/resp.hpp>
 #include <support/child_process.hpp>
+#include <support/command_decoder.hpp>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
@@ -18,8 +19,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-
-#include <fcntl.h>
 
 #include <algorithm>
 #include <exception>
@@ -79,9 +78,7 @@ class link : public std::enable_shared_from_this<link> {
 
   private:
     struct half {
-        /// The text of the script is longer than the strings of replies.
-        resp::decoder decoder{resp::decoder::long_bulks::malformed,
-                              {.bulk = resp::reply_bytes / 2}};
+        resp::decoder decoder = command_decoder();
         std::string pending;     ///< begins with the current message
         std::size_t passed = 0;  ///< bytes of it
         std::size_t message = 0; ///< its number
@@ -324,8 +321,6 @@ struct fault_proxy::state : std::enable_shared_from_this<state> {
     error_code listen() {
         auto ec = error_code{};
         acceptor.open(here.protocol());
-        // A server that is started meanwhile must not keep the port open.
-        (void)::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
         acceptor.set_option(tcp::acceptor::reuse_address{true});
         if (!acceptor.bind(here, ec))
             (void)acceptor.listen(tcp::acceptor::max_listen_connections, ec);

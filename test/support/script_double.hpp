@@ -10,6 +10,7 @@
 #include <core/state_encoding.hpp>
 #include <policy/policy_data.hpp>
 #include <redis/protocol/resp.hpp>
+#include <support/command_decoder.hpp>
 #include <support/stored_value.hpp>
 
 #include <cstdint>
@@ -35,9 +36,7 @@ inline constexpr std::string_view load_reply =
 /// Takes the complete commands off the front of `bytes`.
 [[nodiscard]] inline std::vector<command> take_commands(std::string& bytes) {
     auto found = std::vector<command>{};
-    // The text of the script is longer than the strings of replies.
-    auto reader = redis::resp::decoder{redis::resp::decoder::long_bulks::malformed,
-                                       {.bulk = redis::resp::reply_bytes / 2}};
+    auto reader = command_decoder();
     while (!bytes.empty() && reader.feed(bytes) == redis::resp::progress::complete) {
         auto& words = found.emplace_back();
         for (const auto& n : reader.nodes().subspan(1))

@@ -36,6 +36,13 @@ const policy& window() {
     return one;
 }
 
+/// Places, and a charge that stays.
+const policy& places() {
+    static const auto one =
+        policy{"places", concurrent(whole).lease(24h), fixed_window(whole, 8760h)};
+    return one;
+}
+
 const bloom_filter& filter() {
     static const auto one = bloom_filter{"filter", {.capacity = 50'000, .error_rate = 0.000001}};
     return one;
@@ -68,6 +75,7 @@ constexpr auto two_members = std::array<std::string_view, 2>{"a", "b"};
     switch (k) {
     case kind_of_call::allow:
     case kind_of_call::wait_in_line:
+    case kind_of_call::acquire:
     case kind_of_call::allow_many:
     case kind_of_call::allow_all:
         return before - 1;
@@ -87,31 +95,23 @@ constexpr auto two_members = std::array<std::string_view, 2>{"a", "b"};
 } // namespace
 
 std::ostream& operator<<(std::ostream& out, kind_of_call kind) {
-    constexpr auto names = std::array{"allow",
-                                      "peek",
-                                      "charge",
-                                      "refund",
-                                      "reset",
-                                      "block",
-                                      "wait",
-                                      "wait_in_line",
-                                      "once",
-                                      "seen",
-                                      "probably_seen",
-                                      "seen_many",
-                                      "probably_seen_many",
-                                      "filter_status",
-                                      "count_distinct",
-                                      "charge_members",
-                                      "allow_many",
-                                      "allow_all",
-                                      "ready"};
+    constexpr auto names = std::array{"allow",          "peek",
+                                      "charge",         "refund",
+                                      "reset",          "block",
+                                      "wait",           "wait_in_line",
+                                      "acquire",        "once",
+                                      "seen",           "probably_seen",
+                                      "seen_many",      "probably_seen_many",
+                                      "filter_status",  "count_distinct",
+                                      "charge_members", "allow_many",
+                                      "allow_all",      "ready"};
     static_assert(names.size() == every_kind.size());
     return out << names.at(static_cast<std::size_t>(kind));
 }
 
 std::ostream& operator<<(std::ostream& out, trace t) {
-    return out << (t == trace::none ? "none" : t == trace::made ? "made" : "strange");
+    constexpr auto names = std::array{"none", "made", "held", "strange"};
+    return out << names.at(static_cast<std::size_t>(t));
 }
 
 trial::trial(limiter& l, kind_of_call kind, std::string key, policy rules)
@@ -143,6 +143,11 @@ asio::awaitable<void> trial::prepare() {
     }
     if (asks_members(kind_))
         co_return;
+    if (kind_ == kind_of_call::acquire) {
+        (void)co_await limiter_.acquire(key_, places(), {.cost = used_before});
+        (void)co_await limiter_.peek(key_, places()); // whose reply comes after that to the release
+        co_return;
+    }
     const auto options = charge_options{.cost = used_before};
     (void)co_await limiter_.charge(key_, rules_, options);
     if (asks_checks(kind_))
@@ -167,6 +172,8 @@ void trial::start() {
         return limiter_.wait(key_, line(), {.max_wait = 48h}, handler());
     case kind_of_call::wait_in_line:
         return limiter_.wait(key_, rules_, {.max_wait = 48h}, handler());
+    case kind_of_call::acquire:
+        return limiter_.acquire(key_, places(), handler());
     case kind_of_call::once:
         return limiter_.once(key_, 1h, handler());
     case kind_of_call::seen:
@@ -201,6 +208,8 @@ void trial::start_neighbour(std::function<void()> on_answer) {
     };
     if (kind_ == kind_of_call::wait)
         limiter_.allow(key, line(), then);
+    else if (kind_ == kind_of_call::acquire)
+        limiter_.peek(key, places(), then);
     else if (kind_ == kind_of_call::once)
         limiter_.once(key, 1h, then);
     else if (asks_a_filter(kind_))
@@ -226,9 +235,24 @@ asio::awaitable<trace> trial::look_at_ids() {
     co_return is_known ? trace::made : trace::none;
 }
 
+asio::awaitable<trace> trial::look_at_place() {
+    const auto d = co_await limiter_.peek(key_, places(), check_options{.cost = 0});
+    const auto is_held = d.rules[0].balance == whole - 1;
+    const auto left = d.rules[1].balance;
+    if (d.rules[0].balance != whole && !is_held)
+        co_return trace::strange;
+    if (left == left_by(kind_))
+        co_return is_held ? trace::held : trace::made;
+    co_return left == whole - used_before && !is_held ? trace::none : trace::strange;
+}
+
 asio::awaitable<trace> trial::look() {
     if (asks_a_filter(kind_)) {
         const auto found = co_await look_at_ids();
+        co_return found;
+    }
+    if (kind_ == kind_of_call::acquire) {
+        const auto found = co_await look_at_place();
         co_return found;
     }
     auto untouched = std::int64_t{0};

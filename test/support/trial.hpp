@@ -32,6 +32,7 @@ enum class kind_of_call : std::uint8_t {
     block,
     wait,
     wait_in_line, ///< `wait` under a rule without reservations
+    acquire,      ///< and its handler gives the place back
     once,
     seen,
     probably_seen,
@@ -81,14 +82,15 @@ inline constexpr auto every_cancellation =
            k == kind_of_call::probably_seen_many || k == kind_of_call::charge_members;
 }
 
-/// The effects of a call.
-enum class trace : std::uint8_t { none, made, strange };
+/// The effects of a call: `held` is made, of `acquire` whose place was not given back.
+enum class trace : std::uint8_t { none, made, held, strange };
 
 std::ostream& operator<<(std::ostream& out, trace t);
 
 class trial {
   public:
-    /// @param rules of capacity 10, for all verbs but `wait`, `once` and those of sketches
+    /// @param rules of capacity 10, for all verbs but `wait`, `acquire`, `once` and those of
+    ///     sketches
     trial(limiter& l, kind_of_call kind, std::string key, policy rules);
     trial(const trial&) = delete;
     trial& operator=(const trial&) = delete;
@@ -132,6 +134,7 @@ class trial {
     boost::asio::awaitable<std::int64_t> left(std::string key);
     /// Looks whether the ids of a filter are known: the first, and the second if there are two.
     boost::asio::awaitable<trace> look_at_ids();
+    boost::asio::awaitable<trace> look_at_place();
 
     limiter& limiter_;
     kind_of_call kind_;

@@ -137,6 +137,53 @@ BOOST_AUTO_TEST_CASE(a_slot_has_the_token_and_is_released_under_its_own_id) {
     BOOST_TEST(s->holders.front() != s->holders.back());
 }
 
+/// Its question may have been decided before the place was given back, and it would sleep then.
+BOOST_AUTO_TEST_CASE(a_call_that_asks_while_a_place_is_given_back_asks_again_at_once) {
+    take(hour);
+    detail::initiation<true, detail::acquired_slot>{core.get()}(
+        [](error_code, const slot&) {},
+        detail::call{.kind = detail::call_kind::one,
+                     .key = "k",
+                     .policy = &detail::access::data(hour),
+                     .request = detail::make_request(acquire_options{}, {}),
+                     .max_wait = std::chrono::microseconds{1h}.count()});
+    BOOST_TEST(s->count(verb::acquire) == 2);
+    got.release();
+    s->held.front()->result.retry_after = 30min;
+    s->held.front()->result.reason = denial_reason::rule;
+    s->decide(false);
+    context.restart();
+    context.poll();
+    BOOST_TEST(s->count(verb::acquire) == 3);
+}
+
+/// They would wait for a slow store one after another otherwise, long after their time.
+BOOST_AUTO_TEST_CASE(calls_of_a_line_whose_time_has_passed_ask_together) {
+    auto ended = 0;
+    const auto wait = [&](std::chrono::microseconds at_most) {
+        detail::initiation<true, detail::acquired_slot>{core.get()}(
+            [&](error_code, const slot&) { ++ended; },
+            detail::call{.kind = detail::call_kind::one,
+                         .key = "k",
+                         .policy = &detail::access::data(hour),
+                         .request = detail::make_request(acquire_options{}, {}),
+                         .max_wait = at_most.count()});
+    };
+    wait(1us);
+    wait(1us);
+    wait(1h);
+    wait(1us);
+    wait(1us);
+    BOOST_TEST(s->count(verb::acquire) == 1);
+    std::this_thread::sleep_for(1us); // at least
+    s->decide(true);                  // and nothing remains
+    until([&] { return ended == 1; });
+    BOOST_TEST(s->count(verb::acquire) == 4);
+    for (auto i = 0; i < 3; ++i)
+        s->decide(false);
+    until([&] { return ended == 4; });
+}
+
 BOOST_AUTO_TEST_CASE(a_place_whose_grant_may_have_been_lost_is_released) {
     ask(hour);
     s->fail(lost_reply);
