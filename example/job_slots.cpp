@@ -155,7 +155,6 @@ void show_jobs(const std::string& server, board& b) {
                 --b.running;
                 ++b.done[w];
             } // and the slot is released
-            co_await l.peek("transcoder", job_policy); // after that: `close` would drop it
         }));
     for (const auto pid : pids)
         must_end_well(pid);

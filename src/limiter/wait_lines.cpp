@@ -43,6 +43,11 @@ constexpr std::int64_t longest_pause = 100'000;
     return wait > longest_pause || now >= place.latest ? due : std::min(due, place.latest);
 }
 
+/// Returns whether a call is to ask again only because a place may be given back at any time.
+[[nodiscard]] bool only_looks(const line_place& place, std::int64_t now) noexcept {
+    return place.slot != nullptr && place.due - now <= longest_pause;
+}
+
 /// Returns how many of the `remaining` tokens or places a call takes.
 [[nodiscard]] std::int64_t taken_by(const line_place& place) noexcept {
     return std::max<std::int64_t>(place.op.request.cost, place.slot ? 1 : 0);
@@ -82,8 +87,12 @@ void wait_lines::join(operation& op) {
     auto& line = line_of(place);
     line.places.push_back(place);
     place.line = &line;
-    if (line.sleeps() && line.wakes_at > place.latest)
-        return deny(place, line.wakes_at);
+    if (line.sleeps() && line.wakes_at > place.latest) {
+        if (!only_looks(line.places.front(), steady_now()))
+            return deny(place, line.wakes_at);
+        sleeping_.erase(sleeping_.iterator_to(line));
+        return next_round(line);
+    }
     if (!line.sleeps() && line.asking == 0)
         ask(place);
 }
@@ -111,7 +120,7 @@ bool wait_lines::keeps(operation& op) {
         else if (!is_denied)
             line.remaining = op.result.remaining;
         leave(place);
-        if (is_denied && !op.ec)
+        if (is_denied && !op.ec && !only_looks(place, steady_now()))
             deny_late(line, place.due, &place);
     }
     if (line.asking == 0)
@@ -141,6 +150,9 @@ void wait_lines::next_round(waiting_line& line) noexcept {
     if (std::exchange(line.has_news, false))
         first.due = 0;
     const auto now = steady_now();
+    if (only_looks(first, now)) // before any of them is too late
+        for (const auto& place : line.places)
+            first.due = std::min(first.due, place.latest);
     if (first.due > now) {
         deny_late(line, first.due, nullptr);
         return sleep(line, first.due);

@@ -6,6 +6,7 @@
 
 #include <support/live_limiter.hpp>
 
+#include <array>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -85,6 +86,33 @@ BOOST_AUTO_TEST_CASE(a_call_waits_for_a_place_of_another_process) {
     });
     until_b([&] { return got.has_value(); });
     BOOST_TEST(static_cast<bool>(*got));
+}
+
+BOOST_AUTO_TEST_CASE(a_call_that_waits_briefly_behind_others_asks_before_it_is_denied) {
+    auto held = std::array<slot, 2>{};
+    a.run([&]() -> asio::awaitable<void> {
+        for (auto& s : held)
+            s = co_await acquire(a, two);
+    });
+    auto got = std::vector<slot>{};
+    const auto wait = [&](std::chrono::microseconds longest) {
+        b.limiter.acquire("k", two, {.max_wait = longest}, [&](error_code ec, slot s) {
+            BOOST_TEST(!ec);
+            got.push_back(std::move(s));
+        });
+    };
+    wait(wait_options::no_max_wait);
+    b.run([&]() -> asio::awaitable<void> { (void)co_await holders(b, two); });
+    BOOST_TEST(got.empty());
+    a.run([&]() -> asio::awaitable<void> {
+        for (auto& s : held)
+            s.release();
+        (void)co_await holders(a, two); // which is sent after the releases
+    });
+    wait(1ms); // less than the time after which the first one asks again
+    until_b([&] { return got.size() == 2; });
+    BOOST_TEST(static_cast<bool>(got[0]));
+    BOOST_TEST(static_cast<bool>(got[1]));
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_is_renewed_on_the_server) {
