@@ -49,13 +49,13 @@ class slot {
     /// As `release`.
     ~slot() { release(); }
     slot(slot&& other) noexcept
-        : held_(std::exchange(other.held_, nullptr)), decision_(other.decision_),
+        : held_(std::exchange(other.held_, nullptr)), decision_(std::move(other.decision_)),
           token_(other.token_) {}
     slot& operator=(slot&& other) noexcept {
         if (this != &other) {
             release();
             held_ = std::exchange(other.held_, nullptr);
-            decision_ = other.decision_;
+            decision_ = std::move(other.decision_);
             token_ = other.token_;
         }
         return *this;
@@ -103,9 +103,8 @@ class slot {
   private:
     friend slot detail::take_slot(detail::operation& op) noexcept;
 
-    slot(std::shared_ptr<detail::held_slot> held, const colimit::decision& d,
-         std::uint64_t token) noexcept
-        : held_(std::move(held)), decision_(d), token_(token) {}
+    slot(std::shared_ptr<detail::held_slot> held, colimit::decision d, std::uint64_t token) noexcept
+        : held_(std::move(held)), decision_(std::move(d)), token_(token) {}
 
     std::shared_ptr<detail::held_slot> held_;
     colimit::decision decision_;

@@ -94,18 +94,17 @@ void slot_keeper::end(const operation& op) noexcept {
         return;
     auto& slot = acquisition::slot_of(op);
     slot.ends = end_of_lease(slot);
-    if (core_.is_closed()) {
+    const auto is_granted = !op.ec && op.result.allowed();
+    if (core_.is_closed() || (!is_granted && !slot.may_be_held)) {
         slot.state = slot_state::ended;
-    } else if (!op.ec && op.result.allowed()) {
+    } else if (is_granted) {
         ++acquired_;
         ++held_;
         slot.due = slot.asked_at + slot.lease / 3;
         keep(slot, slot_state::held);
-    } else if (slot.may_be_held) {
+    } else {
         slot.due = steady_now();
         keep(slot, slot_state::releasing);
-    } else {
-        slot.state = slot_state::ended;
     }
 }
 
