@@ -19,9 +19,11 @@
 namespace colimit::test {
 namespace {
 
-/// In the child: becomes the program, or ends.
+/// In the child: becomes the program, or ends. It gets no sockets of the test: Asio's would stay
+/// open in it, so that no peer notices their end.
 [[noreturn]] void become(char* const* words, char* const* settings, pid_t parent) noexcept {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::close_range(STDERR_FILENO + 1, ~0U, 0);
     if (::getppid() == parent)
         ::execvpe(words[0], words, settings);
     ::_exit(127);

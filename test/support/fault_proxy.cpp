@@ -20,10 +20,12 @@
 #include <boost/asio/write.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace colimit::test {
@@ -315,7 +317,16 @@ struct fault_proxy::state : std::enable_shared_from_this<state> {
         throw std::runtime_error{"every free port was taken before the proxy could listen on it"};
     }
 
-    void open() { serve_unless(listen()); }
+    /// A process that is being started has the former socket until it runs its program.
+    void open() {
+        auto ec = listen();
+        for (auto left = 10'000; left > 0 && ec == asio::error::address_in_use; --left) {
+            acceptor.close();
+            std::this_thread::sleep_for(std::chrono::milliseconds{1});
+            ec = listen();
+        }
+        serve_unless(ec);
+    }
 
     error_code listen() {
         auto ec = error_code{};
