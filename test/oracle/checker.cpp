@@ -116,6 +116,7 @@ class history {
     return own;
 }
 
+/// @param kind a member of the finding, to which this adds, unless there is nothing to add
 void note(finding& f, std::int64_t& kind, std::int64_t tokens, std::int64_t time) {
     if (tokens <= 0)
         return;
@@ -221,12 +222,8 @@ judgement judge(std::vector<record> all, const std::vector<loss>& losses, const 
                                                                    : 0;
     }
     for (std::size_t l = 0; l < limits.size(); ++l)
-        for (std::size_t k = 0; k < keys_each; ++k) {
+        for (std::size_t k = 0; k < keys_each; ++k)
             j.double_counted += std::max<std::int64_t>(0, executed[l][k] - at_most[l][k]);
-            // A grant that no server knows of cannot exist.
-            if (losses_of(l, k, losses).empty())
-                j.over_admitted += std::max<std::int64_t>(0, surely[l][k] - executed[l][k]);
-        }
     std::erase_if(all, [](const record& r) { return r.verdict != verdict::granted; });
     std::ranges::sort(all, {},
                       [](const record& r) { return std::tuple{place(r), r.time, r.total}; });
@@ -234,9 +231,13 @@ judgement judge(std::vector<record> all, const std::vector<loss>& losses, const 
         const auto end = std::find_if(
             begin, all.end(), [begin](const record& r) { return place(r) != place(*begin); });
         const auto lost = losses_of(begin->limit, begin->key, losses);
-        auto f = finding{.limit = begin->limit, .key = begin->key, .process = begin->process};
+        const auto l = begin->limit;
+        const auto k = begin->key;
+        auto f = finding{.limit = l, .key = k, .process = begin->process};
         add_beyond_limit({begin, end}, lost, f);
-        if (begin->process == 0 && !lost.empty())
+        if (begin->process == 0 && lost.empty()) // a grant that no server knows of cannot exist
+            note(f, f.beyond_count, surely[l][k] - executed[l][k], begin->time);
+        else if (begin->process == 0)
             compare_with_totals({begin, end}, lost, unknown, j, f);
         j.over_admitted += f.beyond_limit + f.beyond_count;
         if (f.first != 0)
