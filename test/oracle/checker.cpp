@@ -116,12 +116,12 @@ class history {
     return own;
 }
 
-/// @param kind a member of the finding, to which this adds, unless there is nothing to add
-void note(finding& f, std::int64_t& kind, std::int64_t tokens, std::int64_t time) {
+/// @param tokens added to `of.*sum`, unless they are negative
+void note(finding& of, std::int64_t finding::* sum, std::int64_t tokens, std::int64_t time) {
     if (tokens <= 0)
         return;
-    f.first = f.first == 0 ? time : std::min(f.first, time);
-    kind += tokens;
+    of.first = of.first == 0 ? time : std::min(of.first, time);
+    of.*sum += tokens;
 }
 
 /// @param row the grants of one key under one limit by one store, in order
@@ -135,7 +135,7 @@ void add_beyond_limit(std::span<const record> row, const std::vector<loss>& loss
         if (loss != losses.end() && loss->begin <= r.time && !std::exchange(is_double, true))
             told.double_limit();
         const auto over = told.excess(r.time, r.granted);
-        note(to, to.beyond_limit, over, r.time);
+        note(to, &finding::beyond_limit, over, r.time);
     }
 }
 
@@ -188,7 +188,7 @@ void compare_with_totals(std::span<const record> row, const std::vector<record>&
             perhaps += r.cost;
     const auto counted = row.back().total - row.front().total;
     j.double_counted += std::max<std::int64_t>(0, counted - granted - perhaps);
-    note(f, f.beyond_count, granted - counted, row.front().time);
+    note(f, &finding::beyond_count, granted - counted, row.front().time);
 }
 
 /// The same for each part of a key's grants in which no state was lost. (Without a loss it has been
@@ -236,7 +236,7 @@ judgement judge(std::vector<record> all, const std::vector<loss>& losses, const 
         auto f = finding{.limit = l, .key = k, .process = begin->process};
         add_beyond_limit({begin, end}, lost, f);
         if (begin->process == 0 && lost.empty()) // a grant that no server knows of cannot exist
-            note(f, f.beyond_count, surely[l][k] - executed[l][k], begin->time);
+            note(f, &finding::beyond_count, surely[l][k] - executed[l][k], begin->time);
         else if (begin->process == 0)
             compare_with_totals({begin, end}, lost, unknown, j, f);
         j.over_admitted += f.beyond_limit + f.beyond_count;
