@@ -5,6 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <support/child_process.hpp>
 #include <support/fault_proxy.hpp>
 #include <support/live_limiter.hpp>
 
@@ -151,6 +152,18 @@ BOOST_AUTO_TEST_CASE(a_deaf_way_lets_the_senders_bytes_pile_up) {
         c.context.poll();
     }
     BOOST_TEST((ec == asio::error::would_block));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_is_started_gets_no_socket_of_the_proxy) {
+    auto c = conversation{{}};
+    c.ping(1);
+    BOOST_TEST(c.hear(7) == pongs(1));
+    auto program = test::child_process{};
+    program.start({"sleep", "infinity"});
+    c.proxy.refuse();
+    BOOST_TEST(c.hear(1).empty());
+    BOOST_TEST(static_cast<bool>(c.ended));
+    c.proxy.accept(); // on the same port
 }
 
 BOOST_AUTO_TEST_CASE(a_trickle_comes_in_pieces_with_pauses) {

@@ -59,19 +59,7 @@ class campaign {
             run_round(std::min(left, failovers_per_round));
     }
 
-    void report_findings() const {
-        for (const auto& f : sum_.findings)
-            std::cout << limits[f.limit].name << " of key " << f.key << ", "
-                      << (f.process == 0 ? "store" : "process " + std::to_string(f.process))
-                      << ": beyond the limit " << f.beyond_limit << ", not counted "
-                      << f.beyond_count << ", from " << f.first << '\n';
-        if (!sum_.findings.empty())
-            for (const auto& event : events_)
-                std::cout << event << '\n';
-    }
-
     [[nodiscard]] bool report() const {
-        report_findings();
         auto all = first_decisions{};
         for (const auto& [name, kind] : kinds_) {
             all.add(kind.firsts);
@@ -87,8 +75,12 @@ class campaign {
                   << "checks " << sum_.checks << ", over-admitted " << sum_.over_admitted
                   << ", double-counted " << sum_.double_counted << ", unfinished "
                   << sum_.unfinished << std::endl;
-        return sum_.over_admitted == 0 && sum_.double_counted == 0 && sum_.unfinished == 0 &&
-               failed_processes_ == 0 && all.are_soon(order_.within_ms * 1'000);
+        const auto is_well = sum_.over_admitted == 0 && sum_.double_counted == 0 &&
+                             sum_.unfinished == 0 && failed_processes_ == 0 &&
+                             all.are_soon(order_.within_ms * 1'000);
+        if (!is_well)
+            report_events();
+        return is_well;
     }
 
   private:
@@ -100,6 +92,16 @@ class campaign {
         fault_kind* kind;
         failover what;
     };
+
+    void report_events() const {
+        for (const auto& f : sum_.findings)
+            std::cout << limits[f.limit].name << " of key " << f.key << ", "
+                      << (f.process == 0 ? "store" : "process " + std::to_string(f.process))
+                      << ": beyond the limit " << f.beyond_limit << ", not counted "
+                      << f.beyond_count << ", from " << f.first << '\n';
+        for (const auto& event : events_)
+            std::cout << event << std::endl;
+    }
 
     void require_kind() {
         auto known = std::string{};
@@ -185,11 +187,20 @@ class campaign {
             }
     }
 
+    /// Returns the numbers of the keys in the set, which has a key under all limits.
+    [[nodiscard]] static std::string numbers(const key_set& keys) {
+        auto text = std::string{};
+        for (std::size_t k = 0; k < keys_each; ++k)
+            if (keys.test(index(0, k)))
+                text += ' ' + std::to_string(k);
+        return text;
+    }
+
     void note_event(std::string_view name, std::int64_t begin, const std::optional<loss>& l) {
         events_.push_back(std::string{name} + " from " + std::to_string(begin) + " to " +
                           std::to_string(microseconds_now()) +
                           (l ? ", loss from " + std::to_string(l->begin) + " to " +
-                                   std::to_string(l->end) + " of " + l->keys.to_string()
+                                   std::to_string(l->end) + " of the keys" + numbers(l->keys)
                              : ", no loss"));
     }
 

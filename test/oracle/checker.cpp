@@ -116,11 +116,12 @@ class history {
     return own;
 }
 
-void note(finding& f, std::int64_t& kind, std::int64_t tokens, std::int64_t time) {
+/// @param tokens added to `of.*sum`, unless they are negative
+void note(finding& of, std::int64_t finding::* sum, std::int64_t tokens, std::int64_t time) {
     if (tokens <= 0)
         return;
-    f.first = f.first == 0 ? time : std::min(f.first, time);
-    kind += tokens;
+    of.first = of.first == 0 ? time : std::min(of.first, time);
+    of.*sum += tokens;
 }
 
 /// @param row the grants of one key under one limit by one store, in order
@@ -134,7 +135,7 @@ void add_beyond_limit(std::span<const record> row, const std::vector<loss>& loss
         if (loss != losses.end() && loss->begin <= r.time && !std::exchange(is_double, true))
             told.double_limit();
         const auto over = told.excess(r.time, r.granted);
-        note(to, to.beyond_limit, over, r.time);
+        note(to, &finding::beyond_limit, over, r.time);
     }
 }
 
@@ -187,7 +188,7 @@ void compare_with_totals(std::span<const record> row, const std::vector<record>&
             perhaps += r.cost;
     const auto counted = row.back().total - row.front().total;
     j.double_counted += std::max<std::int64_t>(0, counted - granted - perhaps);
-    note(f, f.beyond_count, granted - counted, row.front().time);
+    note(f, &finding::beyond_count, granted - counted, row.front().time);
 }
 
 /// The same for each part of a key's grants in which no state was lost. (Without a loss it has been
@@ -221,12 +222,8 @@ judgement judge(std::vector<record> all, const std::vector<loss>& losses, const 
                                                                    : 0;
     }
     for (std::size_t l = 0; l < limits.size(); ++l)
-        for (std::size_t k = 0; k < keys_each; ++k) {
+        for (std::size_t k = 0; k < keys_each; ++k)
             j.double_counted += std::max<std::int64_t>(0, executed[l][k] - at_most[l][k]);
-            // A grant that no server knows of cannot exist.
-            if (losses_of(l, k, losses).empty())
-                j.over_admitted += std::max<std::int64_t>(0, surely[l][k] - executed[l][k]);
-        }
     std::erase_if(all, [](const record& r) { return r.verdict != verdict::granted; });
     std::ranges::sort(all, {},
                       [](const record& r) { return std::tuple{place(r), r.time, r.total}; });
@@ -234,9 +231,13 @@ judgement judge(std::vector<record> all, const std::vector<loss>& losses, const 
         const auto end = std::find_if(
             begin, all.end(), [begin](const record& r) { return place(r) != place(*begin); });
         const auto lost = losses_of(begin->limit, begin->key, losses);
-        auto f = finding{.limit = begin->limit, .key = begin->key, .process = begin->process};
+        const auto l = begin->limit;
+        const auto k = begin->key;
+        auto f = finding{.limit = l, .key = k, .process = begin->process};
         add_beyond_limit({begin, end}, lost, f);
-        if (begin->process == 0 && !lost.empty())
+        if (begin->process == 0 && lost.empty()) // a grant that no server knows of cannot exist
+            note(f, &finding::beyond_count, surely[l][k] - executed[l][k], begin->time);
+        else if (begin->process == 0)
             compare_with_totals({begin, end}, lost, unknown, j, f);
         j.over_admitted += f.beyond_limit + f.beyond_count;
         if (f.first != 0)

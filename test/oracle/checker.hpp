@@ -15,7 +15,7 @@ namespace colimit::oracle {
 /// Returns how much the server says it granted, by limit and key, in all its lives.
 using totals = std::array<std::array<std::int64_t, keys_each>, limits.size()>;
 
-/// Grants that should not be, of one key under one limit by one store.
+/// Over-admission of one key under one limit in one store.
 struct finding {
     std::size_t limit = 0;
     std::size_t key = 0;
@@ -34,7 +34,7 @@ struct judgement {
     std::int64_t unfinished = 0;
     std::int64_t over_admitted = 0;     ///< tokens beyond a limit
     std::int64_t double_counted = 0;    ///< tokens that a server charged without a request
-    std::vector<finding> findings = {}; ///< what is over-admitted, with the place
+    std::vector<finding> findings = {}; ///< over-admission by limit, key and store
 };
 
 /// @param losses of state, according to the server clock, ascending: while two servers granted,

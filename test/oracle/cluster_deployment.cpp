@@ -37,9 +37,10 @@ class write_watch {
         accepted_last_ = is_accepted;
         return is_accepted;
     }
-    /// No write was accepted before it; 0 if none was.
+    /// Returns a time before the first accepted write; 0 if there was none.
     [[nodiscard]] std::int64_t first() const noexcept { return first_; }
-    /// No write was accepted after it: then the first refusal after them was known.
+    /// Returns when the first refusal after the last accepted write was known; 0 if none was
+    /// accepted.
     [[nodiscard]] std::int64_t end() const noexcept { return end_; }
 
   private:

@@ -84,7 +84,7 @@ class workload {
     void cancel_some();
     void stand_still();
 
-    /// The costs of the calls that may have been charged.
+    /// The costs of calls that may have had an effect.
     using costs = std::set<std::int64_t>;
     [[nodiscard]] costs costs_in_doubt() const;
     void check_end(const made_call& c, const costs& in_doubt) const;

@@ -25,8 +25,12 @@ constexpr std::int64_t slack = 100;
            std::to_string(c.ended) + " us, " + (k.ec ? k.ec.message() : "decided") + ": ";
 }
 
-/// Returns whether a call that failed may have been charged.
-[[nodiscard]] bool may_have_run(const made_call& c, const made_check& k) {
+/// Returns whether a call may have had an effect on a server, as far as its result says. What was
+/// decided instead of the server says nothing.
+[[nodiscard]] bool may_have_effect(const made_call& c, const made_check& k) {
+    if (!k.ec)
+        return k.verb != core::verb::allow || k.result.granted > 0 ||
+               k.result.source != decision_source::store;
     return k.ec == errc::outcome_unknown || k.ec == errc::closed ||
            (k.ec == asio::error::operation_aborted &&
             c.cancelled != asio::cancellation_type::total);
@@ -90,7 +94,7 @@ workload::costs workload::costs_in_doubt() const {
     auto found = costs{};
     for (const auto& c : calls_)
         for (const auto& k : c.checks)
-            if (!k.ec || may_have_run(c, k))
+            if (may_have_effect(c, k))
                 found.insert(k.cost);
     return found;
 }
@@ -129,7 +133,7 @@ void workload::check_decision(const made_call& c, const made_check& k) const {
         throw violation{describe(c, k) + "the decision is not that of the server"};
 }
 
-/// A call that was certainly not charged, however often it was made, was not executed.
+/// A call that was certainly not charged, however often it was made, had no effect.
 void workload::check_failure(const made_call& c, const made_check& k, const costs& in_doubt) const {
     if (!in_doubt.contains(k.cost) &&
         std::ranges::any_of(records_.of(k.cost), &execution::has_effect))

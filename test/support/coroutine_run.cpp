@@ -13,7 +13,7 @@
 namespace colimit::test {
 
 void run_until(asio::io_context& context, predicate holds) {
-    // What runs may wait itself for as long as `patience`, and then has better words for it.
+    // A coroutine may itself wait for `patience`; its error says for what, so it must come first.
     const auto end = std::chrono::steady_clock::now() + 4 * patience;
     context.restart();
     while (!holds()) {

@@ -318,7 +318,7 @@ struct fault_proxy::state : std::enable_shared_from_this<state> {
         throw std::runtime_error{"every free port was taken before the proxy could listen on it"};
     }
 
-    /// A process that is being started has the former socket until it runs its program.
+    /// A process that is being started has the former socket for a moment.
     void open() {
         auto ec = listen();
         for (auto left = 10'000; left > 0 && ec == asio::error::address_in_use; --left) {

@@ -144,7 +144,7 @@ std::string_view raw_client::await_reply() {
         buffer_.erase(0, std::exchange(begin_, 0));
         auto wait = pollfd{.fd = socket_, .events = POLLIN, .revents = 0};
         if (::poll(&wait, 1, patience_ms) == 0)
-            throw std::runtime_error{"no reply for ten seconds"};
+            throw std::runtime_error{"no reply for half a minute"};
         char piece[32 * 1024];
         const auto size = ::recv(socket_, piece, sizeof piece, 0);
         if (size < 0 && errno == EINTR)

@@ -2,7 +2,7 @@
 //
 // A blocking connection to a server, for tests that read keys or pipeline by hand: one command, one
 // reply, RESP2, no recovery from anything. Whatever goes wrong is a std::runtime_error, also that
-// nothing comes for ten seconds.
+// nothing comes for half a minute.
 
 #pragma once
 

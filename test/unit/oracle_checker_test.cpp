@@ -54,6 +54,10 @@ struct calls {
 
 void check(const judgement& j, std::int64_t over_admitted, std::int64_t double_counted) {
     BOOST_TEST(j.over_admitted == over_admitted);
+    auto found = std::int64_t{0};
+    for (const auto& f : j.findings)
+        found += f.beyond_limit + f.beyond_count;
+    BOOST_TEST(found == over_admitted); // each is said with its place
     BOOST_TEST(j.double_counted == double_counted);
 }
 
