@@ -458,6 +458,40 @@ BOOST_DATA_TEST_CASE(a_place_in_line_is_given_back, in_process) {
     });
 }
 
+// Of `acquire`. A `total` that meets one of its questions in flight does nothing, so it is
+// repeated.
+BOOST_DATA_TEST_CASE(a_call_that_waits_for_a_place_is_cancelled_without_effect, in_process) {
+    const auto places = policy{"places", concurrent(1).lease(24h), fixed_window(10, 8760h)};
+    auto server = std::optional<test::redis_server>{};
+    if (!sample)
+        server.emplace();
+    auto l = test::live{server ? server->address() : "memory:"};
+    l.run([&]() -> asio::awaitable<void> {
+        const auto held = co_await l.limiter.acquire("k", places);
+        for (const auto type : test::every_cancellation) {
+            auto give_up = asio::cancellation_signal{};
+            auto code = std::optional<error_code>{};
+            l.limiter.acquire(
+                "k", places, {.max_wait = wait_options::no_max_wait},
+                asio::bind_cancellation_slot(give_up.slot(), [&](error_code ec, const slot& got) {
+                    BOOST_TEST(!got);
+                    BOOST_TEST(!code.has_value());
+                    code = ec;
+                }));
+            (void)co_await l.limiter.peek("k", places); // whose reply comes after the first denial
+            BOOST_TEST(!code.has_value());
+            co_await test::until([&] {
+                give_up.emit(type);
+                return code.has_value();
+            });
+            BOOST_TEST(*code == asio::error::operation_aborted);
+        }
+        const auto d = co_await l.limiter.peek("k", places, check_options{.cost = 0});
+        BOOST_TEST(d.rules[0].balance == 0);
+        BOOST_TEST(d.rules[1].balance == 9);
+    });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colimit::cancellation_test
