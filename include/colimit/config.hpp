@@ -208,8 +208,9 @@ struct config {
     std::chrono::milliseconds reconnect_delay_max{1500};
 
     /// The number of calls that may be incomplete at a time: 1 to 16,777,216. One more completes
-    /// with `errc::too_many_in_flight`. The default is far above the number of calls that a server
-    /// decides within one timeout, and takes at most 48 MiB.
+    /// with `errc::too_many_in_flight`. The limiter's own calls, which renew and release slots and
+    /// give reservations back, may be as many again. The default is far above the number of calls
+    /// that a server decides within one timeout; so many take at most 48 MiB.
     std::size_t max_in_flight = 65'536;
 
     /// The number of calls of `wait` that may be incomplete at a time, both those whose reservation

@@ -70,6 +70,7 @@ do
             end
         end
         report_counts()
+        if verb == ACQUIRE and not slots.has_token() then return end
         local fits, never = evaluate_rules(cost, at_least)
         local allowed = fits >= at_least
         if allowed then granted = granted + 1 end

@@ -66,6 +66,11 @@ void report_counts(const slot_set& set, const compiled_policy& rules, const call
                      .capacity = others < l.full ? 0 : set.free_at(now, l.full, l.period)};
 }
 
+bool lacks_memory(const compiled_policy& rules, std::span<const rule_state> states,
+                  const call_request& request) noexcept {
+    return request.verb == verb::acquire && states[slots_of(rules)].num == 0;
+}
+
 bool apply_after(slot_set& set, const compiled_policy& rules, const call_request& request,
                  const decision& result) noexcept {
     if (request.verb != verb::acquire || result.outcome == outcome::never)

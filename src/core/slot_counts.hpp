@@ -27,6 +27,11 @@ namespace colimit::core {
 void report_counts(const slot_set& set, const compiled_policy& rules, const call_request& request,
                    std::span<rule_state> states) noexcept;
 
+/// Returns whether a call fails because its store has no memory for another holder.
+/// @param states those that were reported for the call
+[[nodiscard]] bool lacks_memory(const compiled_policy& rules, std::span<const rule_state> states,
+                                const call_request& request) noexcept;
+
 /// Changes the set for a verb that tests an amount, after the decision. Returns whether it changed.
 [[nodiscard]] bool apply_after(slot_set& set, const compiled_policy& rules,
                                const call_request& request, const decision& result) noexcept;

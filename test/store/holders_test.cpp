@@ -19,6 +19,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 BOOST_AUTO_TEST_SUITE(holders)
 
@@ -42,14 +44,31 @@ class server_key {
         look.must({"SCRIPT", "LOAD", redis::check_script.body});
     }
 
+    struct wanted {
+        core::verb verb;
+        std::string_view holder;
+    };
+
     std::unique_ptr<fake_operation> make(verb v, std::string_view holder = a) {
-        const auto cost = std::int64_t{v == verb::acquire ? 1 : 0};
-        const auto request = detail::call_request{
-            .verb = v, .cost = cost, .at_least = cost, .member = holder, .has_member = true};
-        auto op = std::make_unique<fake_operation>(request);
+        auto ops = make_all({{v, holder}});
+        return std::move(ops.front());
+    }
+
+    /// Makes calls in one batch.
+    std::vector<std::unique_ptr<fake_operation>> make_all(const std::vector<wanted>& calls) {
+        auto ops = std::vector<std::unique_ptr<fake_operation>>{};
         auto batch = redis::script_batch{8};
         batch.start(policy_, detail::store_clock, 1);
-        batch.add(*op, "colimit", "key");
+        for (const auto& c : calls) {
+            const auto cost = std::int64_t{c.verb == verb::acquire ? 1 : 0};
+            ops.push_back(
+                std::make_unique<fake_operation>(detail::call_request{.verb = c.verb,
+                                                                      .cost = cost,
+                                                                      .at_least = cost,
+                                                                      .member = c.holder,
+                                                                      .has_member = true}));
+            batch.add(*ops.back(), "colimit", "key");
+        }
         auto bytes = std::string{};
         batch.encode(bytes, "0", form_);
         look.send(bytes);
@@ -62,9 +81,9 @@ class server_key {
             form_ = first_form();
         });
         if (form_ != first_form())
-            return make(v, holder);
+            return make_all(calls);
         batch.release([](detail::operation& one) { one.is_held = false; });
-        return op;
+        return ops;
     }
 
     /// Returns the name of the set, which exists.
@@ -109,6 +128,39 @@ BOOST_DATA_TEST_CASE(on_a_full_server_places_are_kept_and_given_back_but_not_tak
     BOOST_TEST(k.make(verb::release)->is_allowed());
     BOOST_TEST(!k.make(verb::renew)->is_allowed());
     BOOST_TEST(k.make(verb::reset)->is_allowed());
+}
+
+BOOST_DATA_TEST_CASE(without_memory_an_acquire_fails_alone,
+                     boost::unit_test::data::make({false, true}), by_function) {
+    for (const auto shadow : {false, true}) {
+        const auto rule = concurrent(2).lease(1h);
+        auto k = server_key{policy{"p", shadow ? rule.shadow() : rule}, by_function};
+        BOOST_TEST(k.make(verb::acquire)->is_allowed());
+        k.look.must({"CONFIG", "SET", "maxmemory", "1"});
+        const auto ops = k.make_all({{verb::renew, a},
+                                     {verb::acquire, b},
+                                     {verb::renew, a},
+                                     {verb::release, a},
+                                     {verb::acquire, b},
+                                     {verb::peek, b}});
+        for (const auto i : {0U, 2U, 3U, 5U})
+            BOOST_TEST(ops.at(i)->is_allowed(), i);
+        for (const auto i : {1U, 4U}) {
+            BOOST_TEST((ops.at(i)->ec == errc::server_error), i);
+            BOOST_TEST(ops.at(i)->fencing_token == 0U);
+        }
+        BOOST_TEST(ops.back()->result.rules[0].balance == 2);
+        BOOST_TEST(k.look.must({"ZRANGE", k.set(), "0", "-1"}).elements.size() == 1U); // the token
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_full_server_denies_what_the_limit_denies) {
+    auto k = server_key{policy{"p", concurrent(1).lease(1h)}};
+    BOOST_TEST(k.make(verb::acquire)->is_allowed());
+    k.look.must({"CONFIG", "SET", "maxmemory", "1"});
+    const auto denied = k.make(verb::acquire, b);
+    BOOST_TEST(denied->ended({}));
+    BOOST_TEST(!denied->result.allowed());
 }
 
 BOOST_AUTO_TEST_CASE(a_set_ends_after_the_last_lease) {

@@ -208,6 +208,21 @@ BOOST_FIXTURE_TEST_CASE(one_call_above_the_bound_is_refused_until_another_has_en
     queue.fail_all(errc::closed);
 }
 
+BOOST_FIXTURE_TEST_CASE(the_limiters_own_calls_may_be_as_many_again, small) {
+    for (int i = 0; i < 8; ++i)
+        ask(std::to_string(i));
+    for (int i = 0; i < 9; ++i) {
+        auto& own = ops.emplace_back();
+        own.kind = detail::call_kind::release;
+        const auto room = i < 8;
+        BOOST_TEST((submit(own, "x", rules) ==
+                    (room ? error_code{} : error_code{errc::too_many_in_flight})));
+    }
+    auto op = fake_operation{};
+    BOOST_TEST((submit(op, "x", rules) == errc::too_many_in_flight));
+    queue.fail_all(errc::closed);
+}
+
 BOOST_FIXTURE_TEST_CASE(those_who_gave_up_before_anything_left_make_room, small) {
     for (int i = 0; i < 8; ++i)
         ask(std::to_string(i));

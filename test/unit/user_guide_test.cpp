@@ -12,6 +12,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -22,6 +23,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(user_guide)
@@ -503,7 +505,70 @@ asio::awaitable<int> serve(colimit::adaptive_limit& limit, colimit::limiter& lim
     co_return 200;         // `work` reports its latency when it is destroyed
 }
 
+/// At most half of what the process can serve, for each tenant.
+class tenant_share {
+  public:
+    explicit tenant_share(const colimit::adaptive_limit& limit) : limit_{limit} {}
+
+    const colimit::policy& policy() {
+        const auto half = std::max<std::int64_t>(1, limit_.limit() / 2);
+        if (policy_.rules().front().capacity() != half)
+            policy_ = share(half);
+        return policy_; // for `limiter.acquire(tenant, shares.policy())`, with "memory:"
+    }
+
+  private:
+    static colimit::policy share(std::int64_t places) {
+        return colimit::policy{"share", colimit::concurrent(places).lease(30s)};
+    }
+
+    const colimit::adaptive_limit& limit_;
+    colimit::policy policy_ = share(1);
+};
+
 } // namespace
+
+BOOST_AUTO_TEST_CASE(an_adaptive_limit_drives_the_places_of_tenants) {
+    colimit::adaptive_options options;
+    options.gradient2.initial_limit = 8;
+    options.gradient2.min_limit = 2;
+    options.gradient2.queue_size = 1;
+    colimit::adaptive_limit limit{options};
+    tenant_share shares{limit};
+    asio::io_context context;
+    colimit::limiter limiter{context.get_executor(), "memory:"};
+    const auto acquire = [&](std::string_view tenant) {
+        auto result = limiter.acquire(tenant, shares.policy(), asio::use_future);
+        while (result.wait_for(0s) != std::future_status::ready)
+            context.run_one();
+        context.restart();
+        return result.get();
+    };
+    std::vector<colimit::slot> held;
+    for (int i = 0; i < 4; ++i)
+        BOOST_TEST(bool{held.emplace_back(acquire("a"))});
+    BOOST_TEST(!acquire("a"));
+    BOOST_TEST(bool{acquire("b")});
+
+    auto now = colimit::adaptive_limit::time_point{} + 1h;
+    const auto serve = [&](std::chrono::milliseconds latency, int times) {
+        while (times-- > 0) {
+            std::vector<colimit::adaptive_limit::permit> work;
+            while (auto permit = limit.try_acquire(now))
+                work.push_back(std::move(permit));
+            now += latency;
+            for (auto& permit : work)
+                permit.succeeded(now);
+        }
+    };
+    serve(20ms, 250);
+    serve(200ms, 100);
+    BOOST_TEST(limit.limit() < 8);
+    held.pop_back();
+    BOOST_TEST(!acquire("a")); // three of its calls have places
+    held.clear();
+    BOOST_TEST(bool{acquire("a")});
+}
 
 BOOST_AUTO_TEST_CASE(a_server_with_an_adaptive_limit) {
     colimit::adaptive_options options;

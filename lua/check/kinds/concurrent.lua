@@ -35,18 +35,23 @@ do
         end
 
         -- Reports the holders to the rule, instead of a state. Returns whether it is a renewal that
-        -- is granted.
+        -- is granted. A place for which the server has no memory has no token.
         function slots.report(id, acquires, renews)
             local held = id ~= TOKEN and holds(id)
             local holders = call('ZCOUNT', slot_key, '(' .. now_text, '+inf')
             local others = holders - (acquires and held and 1 or 0)
             t[slot] = holders == 0 and 0 or end_of(1)
             debt[slot] = others
-            own_num[slot] = acquires and min(MOST, max(last_token() + 1, now))
+            local lacks_memory = acquires and others < full[slot] and find_oom()
+            own_num[slot] = acquires and not lacks_memory and min(MOST, max(last_token() + 1, now))
                 or renews and held and max(1, last_token()) or 0
             own_capacity[slot] = others < full[slot] and 0 or end_of(full[slot])
             return renews and held
         end
+
+        -- Returns whether an acquire can be decided. If not, only this call fails: others for the
+        -- key may be releases.
+        function slots.has_token() return own_num[slot] > 0 end
 
         -- Keeps the set until one lease after now: no lease ends later then.
         local function keep()
@@ -74,7 +79,6 @@ do
 
         -- Gives a holder a lease, and stores its token.
         function slots.add(id)
-            if find_oom() then error({err = oom}) end
             call('ZREMRANGEBYSCORE', slot_key, '0', now_text)
             end_at(text_of('%d', -own_num[slot]), TOKEN, text_of('%d', now + lease), id)
             keep()

@@ -99,9 +99,12 @@ class batch_queue : public call_queue {
     /// Adds an operation of so many calls: `add()` adds it to a batch, or returns an error.
     template<class Add>
     [[nodiscard]] error_code take(detail::operation& op, std::size_t calls, Add add) {
-        if (calls_ + calls > settings_.max_in_flight)
+        // Callers leave room for the limiter's own calls, which keep places and give them back.
+        const auto most =
+            settings_.max_in_flight * (op.kind == detail::call_kind::release ? 2U : 1U);
+        if (calls_ + calls > most)
             drop_abandoned();
-        if (calls_ + calls > settings_.max_in_flight)
+        if (calls_ + calls > most)
             return errc::too_many_in_flight;
         try {
             if (const auto failure = add(); failure)

@@ -24,6 +24,7 @@ struct script_batch::answers {
     std::string_view facts; ///< those not read yet
     std::int64_t now;
     std::int64_t granted = 0;
+    bool lacks_memory = false; ///< a call failed for that reason
 
     /// Reads the facts of a call; returns false if there are none, or they are not valid numbers.
     [[nodiscard]] bool take_facts(const core::compiled_policy& rules,
@@ -98,6 +99,12 @@ bool script_batch::decide(const entry& e, std::optional<std::string_view> value,
         if (!from.take_facts(rules, state))
             return false;
         c.request.now = from.now;
+        if (core::lacks_memory(rules, state.states, c.request)) {
+            from.lacks_memory = true;
+            if (c.op != nullptr)
+                c.op->ec = errc::server_error;
+            continue;
+        }
         auto& answer = c.op != nullptr ? c.op->result : withdrawn;
         (void)core::evaluate(rules, state, c.request, answer);
         if (c.op != nullptr)
@@ -285,6 +292,8 @@ std::optional<recovery> script_batch::read_reply(const resp::decoder& reply,
         failure = {errc::corrupt_state, "the script and this process decided differently"};
         fail_all(errc::corrupt_state);
     }
+    if (from.lacks_memory && !failure)
+        failure = {errc::server_error, "OOM: the server has no memory for another holder"};
     return worst;
 }
 
