@@ -236,8 +236,9 @@ class limiter : public sketch_verbs {
     ///
     /// @par Errors If the request may have been sent and no reply came, or a call is cancelled
     /// then, the limiter gives the place back by itself, in case the store has granted it; the cost
-    /// may have been charged. `failure_mode::allow` and `local` do not apply, as no other store has
-    /// the holders.
+    /// may have been charged. A server without memory for one more holder fails the call with
+    /// `errc::server_error`; nothing is charged. `failure_mode::allow` and `local` do not apply, as
+    /// no other store has the holders.
     template<detail::slot_token Token = boost::asio::deferred_t>
     auto acquire(std::string_view key, const policy& p, const acquire_options& options,
                  Token&& token = Token{}) {
