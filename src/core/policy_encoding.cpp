@@ -103,10 +103,9 @@ constexpr unsigned counts_denied_flag = 2; // of a rule
     return "policy: rule " + std::to_string(slot + 1);
 }
 
-/// Returns whether a rule may have the kind. The server module, for which policies are decoded,
-/// does not know `concurrent` yet.
+/// Returns whether a rule may have the kind.
 [[nodiscard]] bool is_rule(kind k) noexcept {
-    return static_cast<std::size_t>(k) < kind_count && k != kind::lockout && k != kind::concurrent;
+    return static_cast<std::size_t>(k) < kind_count && k != kind::lockout;
 }
 
 /// Appends the rule that compiles to the numbers, if any does, and otherwise any rule.
@@ -121,6 +120,9 @@ void append_rule_of(compiled_policy& to, const compiled_rule& read) {
         refuse(where, "its tag is 0 or that of another rule");
     if (to.shadow && !made.shadow)
         refuse(where, "it is not a shadow rule, but the policy is");
+    if (to.size != 0 &&
+        (has_slots(made) ? to.has_slots || to.has_distinct : to.has_slots && has_sketch(made)))
+        refuse(where, "it cannot be combined with the rules before it");
     append_rule(to, made);
 }
 

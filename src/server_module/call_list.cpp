@@ -32,8 +32,14 @@ constexpr std::size_t digest_bytes = 8 + 8;
 
 /// Refuses what the arithmetic does not have for such a policy.
 void check_verb(std::size_t index, verb v, const core::compiled_policy& rules, call_form form) {
-    if (v > verb::once || (form == call_form::together && v != verb::allow))
-        refuse_call(index, "not a verb", form == call_form::together ? "allow" : "allow to once");
+    if (v > verb::release || (form == call_form::together && v != verb::allow))
+        refuse_call(index, "not a verb",
+                    form == call_form::together ? "allow" : "allow to release");
+    const auto is_of_all = v == verb::peek || v == verb::reset || v == verb::block;
+    if (core::traits_of(v).has_holder != rules.has_slots && !is_of_all)
+        refuse_call(index, "not a verb of the policy",
+                    rules.has_slots ? "acquire, renew, release, peek, reset or block"
+                                    : "none of a policy with a concurrent rule");
     if (form == call_form::with_ids && !core::traits_of(v).may_have_id)
         refuse_call(index, "not a verb that takes an id", "allow, charge or refund");
     if ((v == verb::reserve || v == verb::unreserve) && !rules.can_reserve)
@@ -102,8 +108,11 @@ class reader {
         bytes_.remove_prefix(call_bytes);
         auto request =
             detail::call_request{.verb = v, .cost = *cost, .at_least = *at_least, .now = now_};
-        if (rules.has_distinct)
+        if (rules.has_distinct || rules.has_slots)
             read_member(index, request);
+        if (core::traits_of(v).has_holder && request.member.size() != detail::holder_bytes)
+            refuse_call(index, "the id of the holder has another size",
+                        std::to_string(detail::holder_bytes) + " bytes");
         auto call = listed_call{key, times, request};
         if (form_ == call_form::with_ids)
             read_digests(index, call);

@@ -8,10 +8,12 @@
 #include <core/event_log.hpp>
 #include <core/rule_kind.hpp>
 #include <server_module/event_set.hpp>
+#include <server_module/sorted_set.hpp>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,21 +28,8 @@ constexpr std::size_t own_bytes = 4;
 constexpr std::size_t span_bytes = 2;
 constexpr std::size_t event_bytes = sum_bytes + own_bytes + span_bytes;
 
-/// Limits a number: a sorted set that is not a log may have any scores and members.
-[[nodiscard]] std::int64_t whole(double number, std::int64_t most) noexcept {
-    if (number >= 0 && number <= static_cast<double>(most))
-        return static_cast<std::int64_t>(std::floor(number));
-    return number > 0 ? most : 0;
-}
-
 [[nodiscard]] std::int64_t limited(std::int64_t number, std::int64_t most) noexcept {
     return std::clamp<std::int64_t>(number, 0, most);
-}
-
-[[nodiscard]] double score_in(std::string_view text) noexcept {
-    auto score = 0.0;
-    std::from_chars(text.data(), text.data() + text.size(), score);
-    return score;
 }
 
 [[nodiscard]] std::int64_t read_big_endian(std::string_view bytes) noexcept {
@@ -55,11 +44,6 @@ char* write_big_endian(char* to, std::size_t size, std::int64_t number) noexcept
     for (auto left = size; left != 0; --left)
         *to++ = static_cast<char>(static_cast<std::uint64_t>(number) >> 8 * (left - 1));
     return to;
-}
-
-/// Returns a bound of a range that excludes the time.
-[[nodiscard]] std::string after(std::int64_t time) {
-    return std::string{"("}.append(detail::decimal{time});
 }
 
 } // namespace

@@ -34,7 +34,7 @@ state_lifetime lifetime_of(const core::compiled_policy& rules, const core::key_s
     auto all = state_lifetime{state.block.debt, static_cast<double>(state.block.debt)};
     for (std::uint32_t i = 0; i < rules.slots; ++i) {
         const auto& l = rules.limits[i];
-        if (core::is_log(l) || is_full(l, state.states[i]))
+        if (core::is_elsewhere(l) || is_full(l, state.states[i]))
             continue;
         const auto matters = core::lifetime(l, state.states[i], now);
         const auto kept = static_cast<double>(matters);
@@ -57,7 +57,8 @@ void policy_states::note(core::effect effect, const detail::call_request& reques
     const auto v = request.verb;
     change_.any = true;
     change_.is_erased = effect == core::effect::erase;
-    change_.gives_back = change_.gives_back && (v == verb::refund || v == verb::unreserve);
+    change_.gives_back = change_.gives_back && (v == verb::refund || v == verb::unreserve ||
+                                                core::traits_of(v).has_holder);
     if (change_.is_erased)
         return;
     change_.value.assign(core::encoded_value{rules_, state_, 0});

@@ -59,8 +59,6 @@ const core::compiled_policy& trial::rules_for(const step& s, std::size_t key) co
 void trial::compare_policies() {
     for (const auto& version : told_.versions) {
         const auto& data = *detail::access::data(version);
-        if (data.compiled.has_slots) // which the module does not know yet
-            continue;
         auto bytes = std::string_view{data.wire};
         if (core::decode_policy(bytes) != data.compiled)
             report("a policy is decoded as another one");

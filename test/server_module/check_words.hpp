@@ -6,6 +6,7 @@
 
 #include <base/bytes.hpp>
 #include <colimit/detail/call_request.hpp>
+#include <core/verb_traits.hpp>
 #include <policy/policy_data.hpp>
 #include <server_module/fake_data.hpp>
 
@@ -24,7 +25,7 @@ namespace colimit::test {
     detail::append_number(out, static_cast<std::uint8_t>(v));
     detail::append_number(out, times);
     detail::append_number(out, cost);
-    detail::append_number(out, v == detail::verb::allow ? cost : 0.0);
+    detail::append_number(out, core::traits_of(v).takes_grant ? cost : 0.0);
     return out;
 }
 

@@ -330,6 +330,20 @@ struct commands {
         return remove(get<sorted_set>(w[1]), by_rank);
     }
 
+    reply zmscore() {
+        need(3);
+        auto none = sorted_set{};
+        auto* found = get<sorted_set>(w[1]);
+        auto& in = found == nullptr ? none : *found;
+        auto all = reply{.kind = reply_kind::array};
+        for (std::size_t i = 2; i < w.size(); ++i) {
+            const auto place = place_of(in, w[i]);
+            all.elements.push_back(place == in.end() ? reply{}
+                                                     : text_reply(score_text(place->first)));
+        }
+        return all;
+    }
+
     reply zcard() {
         need(2);
         const auto* found = get<sorted_set>(w[1]);
@@ -362,13 +376,15 @@ struct commands {
                       w.size() == 5 && upper(w[4]) == "WITHSCORES");
     }
 
-    /// With `LIMIT 0 count`.
+    /// Perhaps with `LIMIT 0 count`.
     reply zrangebyscore() {
-        need(7);
+        need(4);
         auto none = sorted_set{};
         auto* found = get<sorted_set>(w[1]);
         auto [first, last] = by_score(found == nullptr ? none : *found, w[2], w[3]);
-        return listed({first, first + std::min(last - first, integer_in(w[6]))}, false);
+        if (w.size() == 7)
+            last = first + std::min(last - first, integer_in(w[6]));
+        return listed({first, last}, false);
     }
 
     bytes* get_sketch(const std::string& key) {
@@ -458,6 +474,7 @@ std::optional<reply> data::execute(const words& command) {
         {"ZREM", &commands::zrem},
         {"ZREMRANGEBYSCORE", &commands::zremrangebyscore},
         {"ZREMRANGEBYRANK", &commands::zremrangebyrank},
+        {"ZMSCORE", &commands::zmscore},
         {"ZCARD", &commands::zcard},
         {"ZCOUNT", &commands::zcount},
         {"ZRANGE", &commands::zrange},

@@ -30,7 +30,8 @@ constexpr auto expires_in = "60000"; // of what is planted, in milliseconds
 struct wire_policy {
     std::string bytes;
     std::size_t keys_each = 1;
-    bool has_members = false;
+    bool has_members = false; ///< its calls have them, or the ids of holders
+    bool has_slots = false;
     bool is_packed = false;
 };
 
@@ -42,8 +43,9 @@ struct wire_policy {
             const auto& rules = detail::access::data(p)->compiled;
             const auto sketches = std::ranges::count_if(rules.rules(), core::has_sketch);
             made.push_back({core::encode_policy(rules),
-                            1 + (rules.has_log ? 1U : 0U) + static_cast<std::size_t>(sketches),
-                            rules.has_distinct, rules.packed});
+                            1 + (rules.has_log ? 1U : 0U) + (rules.has_slots ? 1U : 0U) +
+                                static_cast<std::size_t>(sketches),
+                            rules.has_distinct || rules.has_slots, rules.has_slots, rules.packed});
         }
     return made;
 }
@@ -98,23 +100,39 @@ struct wire_policy {
     return from.percent(95) || !from.are_endless() ? 255 : 65'535;
 }
 
-void append_call(choices& from, std::string& out, std::size_t key, bool joint, bool has_member) {
-    append_number(out, static_cast<std::uint16_t>(key));
-    append_number(out, static_cast<std::uint8_t>(joint && from.percent(95) ? 0 : from.below(10)));
-    append_number(out, any_times(from));
-    const auto cost = any_cost(from);
-    append_number(out, cost);
-    append_number(out, from.percent(70) ? std::min(cost, 1.0) : any_cost(from));
-    if (!has_member)
-        return;
-    const auto member = from.bytes(from.below(12));
+[[nodiscard]] std::uint8_t any_verb(choices& from, bool joint, bool has_slots) {
+    static constexpr std::uint8_t of_slots[] = {1, 4, 5, 9, 9, 9, 10, 10, 11};
+    if (from.percent(5))
+        return static_cast<std::uint8_t>(from.below(14));
+    if (joint)
+        return 0;
+    return has_slots ? from.pick(of_slots) : static_cast<std::uint8_t>(from.below(9));
+}
+
+void append_member(choices& from, std::string& out, bool is_holder) {
+    auto member = from.bytes(from.below(12));
+    if (is_holder && from.percent(95))
+        member = "a holder is" + std::string(1, static_cast<char>('a' + from.below(6)));
     append_number(out, static_cast<std::uint16_t>(member.size()));
     out += member;
 }
 
-[[nodiscard]] std::string any_calls(choices& from, std::size_t keys, bool joint, bool has_members) {
+void append_call(choices& from, std::string& out, std::size_t key, bool joint,
+                 const wire_policy& of) {
+    append_number(out, static_cast<std::uint16_t>(key));
+    append_number(out, any_verb(from, joint, of.has_slots));
+    append_number(out, any_times(from));
+    const auto cost = any_cost(from);
+    append_number(out, cost);
+    append_number(out, from.percent(70) ? std::min(cost, 1.0) : any_cost(from));
+    if (of.has_members)
+        append_member(from, out, of.has_slots);
+}
+
+[[nodiscard]] std::string any_calls(choices& from, std::size_t keys, bool joint,
+                                    const wire_policy& of) {
     auto out = std::string{};
-    if (!joint && !has_members && from.percent(40)) {
+    if (!joint && !of.has_members && from.percent(40)) {
         const auto size = from.below(3);
         for (std::size_t key = 0; key < keys && size != 0; ++key) {
             const auto times = any_times(from);
@@ -125,7 +143,7 @@ void append_call(choices& from, std::string& out, std::size_t key, bool joint, b
     }
     for (std::size_t key = 0; key < keys; ++key)
         for (auto calls = joint ? 1 : from.below(3); calls > 0; --calls)
-            append_call(from, out, key, joint, has_members);
+            append_call(from, out, key, joint, of);
     return out;
 }
 
@@ -140,11 +158,8 @@ void append_call(choices& from, std::string& out, std::size_t key, bool joint, b
         const auto cost = any_cost(from);
         append_number(out, cost);
         append_number(out, from.percent(70) ? std::min(cost, 1.0) : any_cost(from));
-        if (has_members) {
-            const auto member = from.bytes(from.below(12));
-            append_number(out, static_cast<std::uint16_t>(member.size()));
-            out += member;
-        }
+        if (has_members)
+            append_member(from, out, false);
         out += from.bytes(16);
     }
     return out;
@@ -175,7 +190,7 @@ void append_common(choices& from, words& out, std::string policy, std::string ca
         out.push_back(any_key(from, "r"));
     append_common(from, out, policy.bytes,
                   has_ids ? calls_with_ids(from, keys, policy.has_members)
-                          : any_calls(from, keys, false, policy.has_members),
+                          : any_calls(from, keys, false, policy),
                   has_ids);
     return out;
 }
@@ -191,7 +206,7 @@ void append_common(choices& from, words& out, std::string policy, std::string ca
         policies += policy.bytes;
         for (std::size_t i = 0; i < policy.keys_each; ++i)
             keys.push_back(any_key(from, i == 0 ? "k" : i == 1 ? "l" : "s"));
-        append_call(from, calls, g, true, policy.has_members);
+        append_call(from, calls, g, true, policy);
         append_number(counts, static_cast<std::uint16_t>(1));
     }
     auto out = words{"COLIMIT.CHECK", std::to_string(keys.size())};
@@ -221,7 +236,7 @@ void append_common(choices& from, words& out, std::string policy, std::string ca
     out.insert(out.end(), names.begin(), names.end());
     append_common(from, out, policy.bytes,
                   has_ids ? calls_with_ids(from, fields.size(), policy.has_members)
-                          : any_calls(from, fields.size(), false, policy.has_members),
+                          : any_calls(from, fields.size(), false, policy),
                   has_ids);
     out.push_back(sizes);
     out.insert(out.end(), fields.begin(), fields.end());

@@ -29,6 +29,7 @@ namespace fake = test::fake;
 
 const auto bucket = policy{"p", gcra(3, 24h * 365)};
 const auto log_rule = policy{"p", sliding_log(3, 24h * 365)};
+const auto places = policy{"p", concurrent(3).lease(1h)};
 const auto members = policy{"p", distinct(3, 24h * 365)};
 const auto packed = policy{"p", gcra(3, 24h * 365)}.with_storage(storage::shared_hash);
 
@@ -95,7 +96,16 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_name_what_is_expected) {
         {check_words(bucket, {"k"}, "x2345"), "call 1: cut off"},
         {check_words(bucket, {"k"}, call_bytes(1, verb::allow, 1)), "call 1: no such key"},
         {check_words(bucket, {"k"}, call_bytes(0, verb::allow, 0.5)), "call 1: cost or at_least"},
-        {check_words(bucket, {"k"}, call_bytes(0, verb::inspect, 1)), "call 1: not a verb"},
+        {check_words(bucket, {"k"}, call_bytes(0, verb::inspect, 1)), "call 1: not a verb ("},
+        {check_words(bucket, {"k"}, call_bytes(0, verb::acquire, 1)),
+         "call 1: not a verb of the policy"},
+        {check_words(places, {"k", "s"}, call_bytes(0, verb::allow, 1)),
+         "call 1: not a verb of the policy"},
+        {check_words(places, {"k", "s"}), "call 1: not a verb of the policy"},
+        {check_words(places, {"k", "s"}, call_bytes(0, verb::acquire, 1)), "call 1: a member is"},
+        {check_words(places, {"k", "s"}, call_bytes(0, verb::renew, 0) + std::string{1, 0, 'x'}),
+         "call 1: the id of the holder has another size (expected 12 bytes)"},
+        {check_words(places, {"k"}), "numkeys: too few keys"},
         {check_words(bucket, {"k"}, "", "soon"), "clock: not a time"},
         {check_words(bucket, {"k"}, "", "@5"), "clock: not a time"},
         {{"COLIMIT.SEEN", "1", "k", "f", "7", "", "0", ""}, "colimit.seen: "},

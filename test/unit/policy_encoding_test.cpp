@@ -187,13 +187,29 @@ BOOST_AUTO_TEST_CASE(a_head_that_no_policy_has_is_refused) {
     BOOST_TEST(reason_against(with_head(1, 1, 2, log)) == "policy: rule 1: it cannot be packed");
 }
 
+BOOST_AUTO_TEST_CASE(places_are_not_combined_with_places_or_members) {
+    const auto wire_of = [](const rule& r) { return data_of(policy{"p", r}).wire; };
+    const auto places = wire_of(concurrent(3).lease(7s));
+    const auto others = wire_of(concurrent(4).lease(7s).named("others"));
+    const auto members = wire_of(distinct(3, 7s));
+    const auto both = [](const std::string& first, const std::string& second) {
+        return std::string{2, 2, 0} + first.substr(3) + second.substr(3);
+    };
+    BOOST_TEST(reason_against(both(places, plain)) == "accepted");
+    BOOST_TEST(reason_against(both(plain, places)) == "accepted");
+    for (const auto& second : {others, members})
+        for (const auto& wire : {both(places, second), both(second, places)})
+            BOOST_TEST(reason_against(wire) ==
+                       "policy: rule 2: it cannot be combined with the rules before it");
+}
+
 BOOST_AUTO_TEST_CASE(a_kind_that_does_not_exist_is_refused) {
     const auto with_kind = [](std::string bytes, std::size_t slot, char kind) {
         bytes[3 + 86 * slot + 4] = kind;
         return bytes;
     };
     // A lockout is behind the rules, and only a lockout.
-    for (const auto kind : {9, 10, 255})
+    for (const auto kind : {9, 11, 255})
         BOOST_TEST(reason_against(with_kind(plain, 0, static_cast<char>(kind))) ==
                    "policy: rule 1: the kind does not exist (got " + std::to_string(kind) + ")");
     const auto held = data_of(policy{"p", gcra(3, 7s)}.prevent_duplicate(5s)).wire;

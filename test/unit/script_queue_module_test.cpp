@@ -127,22 +127,6 @@ BOOST_FIXTURE_TEST_CASE(batches_are_commands_of_the_module_and_counted, fixture)
     BOOST_TEST((forms() == names{"COLIMIT.SEEN"}));
 }
 
-/// The module does not know them. Other batches use it as before.
-BOOST_AUTO_TEST_CASE(policies_with_slots_are_executed_by_the_script) {
-    const auto places = policy{"places", concurrent(5).lease(1h)};
-    for (const auto use : {module_use::if_available, module_use::required})
-        for (const auto& [command, name] : {std::pair{script_command::evalsha, "EVALSHA"},
-                                            std::pair{script_command::fcall, "FCALL"}}) {
-            auto f = fixture{use, command};
-            auto& peek = f.ops.emplace_back(detail::call_request{.verb = detail::verb::peek});
-            BOOST_REQUIRE(!f.submit(peek, "a", places));
-            f.ask("b");
-            BOOST_TEST((f.forms() == names{name, "COLIMIT.CHECK"}));
-            BOOST_TEST(f.queue.counted.module_calls == 1U);
-            BOOST_TEST(f.queue.uses_module());
-        }
-}
-
 BOOST_AUTO_TEST_CASE(a_queue_that_is_not_to_use_the_module_neither_uses_it_nor_asks) {
     auto f = fixture{module_use::never};
     f.connect(module_state::absent);

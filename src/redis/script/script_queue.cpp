@@ -170,9 +170,7 @@ script_command script_queue::form_of(const script_batch& b) const noexcept {
     if (b.in_second_form)
         return second_form(settings_.command);
     const auto for_ids = b.policy()->filter.has_value();
-    // The module does not know `concurrent` yet.
-    const auto is_known = !b.policy()->compiled.has_slots;
-    return is_known && module_.is_used(for_ids) ? script_command::server_module : settings_.command;
+    return module_.is_used(for_ids) ? script_command::server_module : settings_.command;
 }
 
 /// Handles an error that only a node of a cluster sends, as not every handshake can detect a

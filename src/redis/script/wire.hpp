@@ -6,7 +6,7 @@
 //
 //   calls  for each run of equal calls   key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if
 //          the policy has a distinct rule  size:u16 and as many bytes of the member; if it has a
-//          concurrent rule, the same of the holder's id, if the verb has one; if the calls
+//          concurrent rule, the same of the holder's id, empty if the verb has none; if the calls
 //          have ids  policy:u64 member:u64, the digests of core/request_record.hpp
 //   ids    for each id of a Bloom filter   block:u16, plus `asks_only` for `probably_seen`; then
 //          for the first and the last byte of its line the position as text, because Redis's
