@@ -169,7 +169,8 @@ struct mode_of_user {
 constexpr auto modes = std::array{
     mode_of_user{execution_mode::script, "script", &use_scripts_and_places},
     mode_of_user{execution_mode::function, "function", &use_scripts_and_places},
-    mode_of_user{execution_mode::script, "module", &use_scripts, module_use::if_available},
+    mode_of_user{execution_mode::script, "module", &use_scripts_and_places,
+                 module_use::if_available},
     mode_of_user{execution_mode::multi, "multi", &use_transactions},
 };
 
@@ -237,14 +238,17 @@ BOOST_AUTO_TEST_CASE(each_execution_mode_needs_all_of_its_rules_and_no_others) {
 }
 
 BOOST_AUTO_TEST_CASE(slots_are_renewed_with_the_rules_of_each_execution_mode) {
-    const auto server = test::redis_server{};
+    const auto server = test::redis_server{{.arguments = test::with_server_module()}};
     auto look = server.connect();
     test::load_function_library(look);
-    for (const auto& how : {modes[0], modes[1]}) {
+    for (const auto& how : {modes[0], modes[1], modes[2]}) {
         look.must({"FLUSHALL"});
         look.must({"ACL", "LOG", "RESET"});
         set_user(look, "app", readme_acl(how.row));
-        auto l = live{"unix://app:pw@" + server.socket(), [&](config& c) { c.mode = how.mode; }};
+        auto l = live{"unix://app:pw@" + server.socket(), [&](config& c) {
+                          c.mode = how.mode;
+                          c.server_module = how.server_module;
+                      }};
         l.run([&]() -> asio::awaitable<void> {
             const auto held = co_await l.limiter.acquire("k", policy{"p", concurrent(1).lease(3s)});
             BOOST_TEST_REQUIRE(static_cast<bool>(held));
