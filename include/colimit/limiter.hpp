@@ -236,7 +236,7 @@ class limiter : public sketch_verbs {
     ///
     /// @par Errors If the request may have been sent and no reply came, or a call is cancelled
     /// then, the limiter gives the place back by itself, in case the store has granted it; the cost
-    /// may have been charged. A server without memory for one more holder fails the call with
+    /// may have been charged. A server without memory for what the call may add fails it with
     /// `errc::server_error`; nothing is charged. `failure_mode::allow` and `local` do not apply, as
     /// no other store has the holders.
     template<detail::slot_token Token = boost::asio::deferred_t>

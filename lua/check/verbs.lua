@@ -80,7 +80,7 @@ do
         if slots.exist then slots.shorten() end
         if not allowed then
             if has_log then count_denied(cost) end
-            return note_change(false)
+            return note_change(false, verb == ACQUIRE) -- or renewals beside it could fail
         end
         if slots.exist then slots.add(member) end
         if fits > 0 then

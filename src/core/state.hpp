@@ -24,7 +24,7 @@
 //                     `at_least` fits, or 0 if it fits now; num: the same after a recorded denial
 //   concurrent        t: when the last lease ends, or 0; debt: holders; capacity: when a place
 //                     becomes free, or 0 if one is; num: for `acquire` the fencing token, if it is
-//                     granted, or 0 if a place is free, but no memory; for `renew` that of the last
+//                     granted, or 0 if there is no memory for it; for `renew` that of the last
 //                     grant, or 0 if the holder has lost its place. For `acquire`, debt and
 //                     capacity are without the holder that asks
 

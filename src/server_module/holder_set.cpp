@@ -26,6 +26,7 @@ holder_set::holder_set(command_run& run, const core::compiled_policy& rules) noe
     place_ = core::slots_of(rules);
     limit_ = rules.limits[place_].full;
     lease_ = rules.limits[place_].period;
+    always_grows_ = rules.limits[place_].shadow || rules.counts_denied;
 }
 
 double holder_set::score_of(std::string_view member) const {
@@ -57,7 +58,7 @@ void holder_set::report(const detail::call_request& request, std::span<core::rul
     const auto holders =
         read(run_, "ZCOUNT", "sbc", name_, from.data(), from.size(), "+inf").integer();
     const auto others = holders - (acquires && held ? 1 : 0);
-    const auto lacks_memory = acquires && others < limit_ && run_.is_full();
+    const auto lacks_memory = acquires && (others < limit_ || always_grows_) && run_.is_full();
     auto& s = states[place_] = {};
     s.t = holders == 0 ? 0 : end_of(1);
     s.debt = others;

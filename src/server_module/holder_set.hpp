@@ -47,6 +47,7 @@ class holder_set {
     std::size_t place_ = 0; ///< of the rule
     std::int64_t limit_ = 0;
     std::int64_t lease_ = 0;
+    bool always_grows_ = false; ///< acquires need memory beyond the limit, too
 
     api::string* name_ = nullptr;
     std::int64_t token_ = 0; ///< of the reported `acquire`

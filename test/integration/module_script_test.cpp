@@ -172,6 +172,17 @@ BOOST_FIXTURE_TEST_CASE(holders_of_places, fixture) {
                         {verb::peek, ""}}),
                  batch(p, clock_of[1], {{verb::reset, ""}}),
                  {"CONFIG", "SET", "maxmemory", "0"}});
+        for (const auto& full_of :
+             {policy{"p", concurrent(1).lease(1h), sliding_log(5, 1h).count_denied()},
+              policy{"p", concurrent(1).lease(1h).shadow(), gcra(5, 24h)},
+              policy{"p", concurrent(1).lease(1h).shadow(), sliding_log(5, 1h)},
+              policy{"p", concurrent(1).lease(1h), gcra(5, 24h)}})
+            compare({batch(full_of, clock_of[1], {{verb::acquire, a}, {verb::acquire, b}}),
+                     {"CONFIG", "SET", "maxmemory", "1"},
+                     batch(full_of, clock_of[0], {{verb::acquire, c}, {verb::renew, a}}),
+                     batch(full_of, clock_of[1], {{verb::acquire, c}, {verb::release, a}}),
+                     batch(full_of, clock_of[1], {{verb::acquire, c}}),
+                     {"CONFIG", "SET", "maxmemory", "0"}});
         for (const auto& foreign :
              {words{"SET", "s", "text"}, words{"ZADD", "s", "inf", std::string{a}},
               words{"ZADD", "s", "-inf", "", "1e300", std::string{b}, "0.5", "z"}})

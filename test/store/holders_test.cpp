@@ -55,10 +55,11 @@ class server_key {
     }
 
     /// Makes calls in one batch.
-    std::vector<std::unique_ptr<fake_operation>> make_all(const std::vector<wanted>& calls) {
+    std::vector<std::unique_ptr<fake_operation>> make_all(const std::vector<wanted>& calls,
+                                                          std::int64_t now = detail::store_clock) {
         auto ops = std::vector<std::unique_ptr<fake_operation>>{};
         auto batch = redis::script_batch{8};
-        batch.start(policy_, detail::store_clock, 1);
+        batch.start(policy_, now, 1);
         for (const auto& c : calls) {
             const auto cost = std::int64_t{c.verb == verb::acquire ? 1 : 0};
             ops.push_back(
@@ -81,7 +82,7 @@ class server_key {
             form_ = first_form();
         });
         if (form_ != first_form())
-            return make_all(calls);
+            return make_all(calls, now);
         batch.release([](detail::operation& one) { one.is_held = false; });
         return ops;
     }
@@ -161,6 +162,33 @@ BOOST_AUTO_TEST_CASE(a_full_server_denies_what_the_limit_denies) {
     const auto denied = k.make(verb::acquire, b);
     BOOST_TEST(denied->ended({}));
     BOOST_TEST(!denied->result.allowed());
+}
+
+/// Also calls that write although they are denied.
+BOOST_DATA_TEST_CASE(without_memory_an_acquire_over_the_limit_harms_no_other_call,
+                     boost::unit_test::data::make({false, true}), by_function) {
+    const auto one = concurrent(1).lease(1h);
+    for (const auto& p :
+         {policy{"p", one, sliding_log(5, 1h).count_denied()},
+          policy{"p", one.shadow(), sliding_log(5, 1h)}, policy{"p", one.shadow(), gcra(5, 24h)},
+          policy{"p", one, gcra(5, 24h)}}) {
+        auto k = server_key{p, by_function};
+        BOOST_TEST(k.make(verb::acquire)->is_allowed());
+        BOOST_TEST(k.make(verb::acquire, b)->ended({}));
+        const auto before = k.look.must({"ZCARD", k.set()}).integer;
+        k.look.must({"CONFIG", "SET", "maxmemory", "1"});
+        constexpr std::string_view c = "holder is  c";
+        const auto ops = k.make_all({{verb::acquire, c}, {verb::renew, a}, {verb::acquire, c}});
+        BOOST_TEST(!ops.at(0)->is_allowed());
+        BOOST_TEST(ops.at(1)->is_allowed());
+        BOOST_TEST(!ops.at(2)->is_allowed());
+        BOOST_TEST(k.look.must({"ZCARD", k.set()}).integer == before);
+        // A clock that was set back, so that even a denial replaces the state.
+        auto earlier = k.make_all({{verb::acquire, c}, {verb::renew, a}}, k.look.time() - 2'000);
+        BOOST_TEST(!earlier.at(0)->is_allowed());
+        BOOST_TEST(earlier.at(1)->is_allowed());
+        BOOST_TEST(k.look.must({"ZCARD", k.set()}).integer == before);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_set_ends_after_the_last_lease) {

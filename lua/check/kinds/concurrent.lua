@@ -13,6 +13,10 @@ do
     if slots.exist then
         local TOKEN = ''
         local slot_key -- of the current key
+        -- Whether acquires need memory beyond the limit, too: they are granted, or a log counts
+        -- them.
+        local always_grows = shadow[slot]
+        for i = 1, rules do always_grows = always_grows or counts_denied[i] end
 
         function slots.turn_to(key) slot_key = key end
 
@@ -35,14 +39,14 @@ do
         end
 
         -- Reports the holders to the rule, instead of a state. Returns whether it is a renewal that
-        -- is granted. A place for which the server has no memory has no token.
+        -- is granted. An acquire for which the server has no memory has no token.
         function slots.report(id, acquires, renews)
             local held = id ~= TOKEN and holds(id)
             local holders = call('ZCOUNT', slot_key, '(' .. now_text, '+inf')
             local others = holders - (acquires and held and 1 or 0)
             t[slot] = holders == 0 and 0 or end_of(1)
             debt[slot] = others
-            local lacks_memory = acquires and others < full[slot] and find_oom()
+            local lacks_memory = acquires and (others < full[slot] or always_grows) and find_oom()
             own_num[slot] = acquires and not lacks_memory and min(MOST, max(last_token() + 1, now))
                 or renews and held and max(1, last_token()) or 0
             own_capacity[slot] = others < full[slot] and 0 or end_of(full[slot])
