@@ -133,7 +133,9 @@ void packed_trial::ask(const step& s) {
                      redis::script_batch::any_group, s.has_ids());
     auto rows = std::set<std::size_t>{};
     for (const auto& c : s.calls) {
-        sent.batch.add(sent.calls.emplace_back(c.request), prefix_, bytes_of(c.key));
+        auto& op = sent.calls.emplace_back(c.request);
+        op.lease.further_calls = c.further;
+        sent.batch.add(op, prefix_, bytes_of(c.key));
         rows.insert(row_of(c.key));
     }
     auto out = std::string{};
@@ -227,21 +229,44 @@ void packed_trial::expect_row(const step& s, const sent_batch& sent, std::size_t
 std::vector<packed_trial::expectation>
 packed_trial::answers_for(const step& s, std::size_t key, bool& changed, known_calls& known) {
     auto all = std::vector<expectation>{};
-    for (const auto& c : s.calls) {
+    const auto make = [&](const key_call& c, decision& answer) {
+        auto request = c.request;
+        request.now = now_;
+        const auto& rules = detail::access::data(told_.versions[c.version])->compiled;
+        changed = model_.answer(rules, key, request, answer) != core::effect::nothing || changed;
+    };
+    struct lease {
+        std::size_t call;  ///< that asks for it
+        std::size_t place; ///< in `all`
+    };
+    auto asked = std::optional<lease>{};
+    const auto grant = [&] {
+        const auto [call, place] = *std::exchange(asked, std::nullopt);
+        auto answer = decision{};
+        for (auto left = s.calls[call].further; left > 0; --left) {
+            make(s.calls[call], answer);
+            all[place].leased += answer.allowed() ? 1 : 0;
+        }
+    };
+    for (std::size_t i = 0; i < s.calls.size(); ++i) {
+        const auto& c = s.calls[i];
         if (c.key != key)
             continue;
         const auto& policy = *detail::access::data(told_.versions[c.version]);
+        if (asked && !s.are_equal(asked->call, i))
+            grant();
         auto& one = all.emplace_back();
         if (const auto* found = known.find(key, c.request)) {
             one = {found->answer, found->difference(c.request, policy)};
             continue;
         }
-        auto request = c.request;
-        request.now = now_;
-        const auto effect = model_.answer(policy.compiled, key, request, one.answer);
-        known.remember(key, request, policy, one.answer);
-        changed = changed || effect != core::effect::nothing;
+        make(c, one.answer);
+        known.remember(key, c.request, policy, one.answer);
+        if (c.further != 0)
+            asked = {.call = i, .place = all.size() - 1};
     }
+    if (asked)
+        grant();
     return all;
 }
 
@@ -289,6 +314,9 @@ void packed_trial::compare_calls(const step& s, const sent_batch& sent, std::siz
         } else if (op.result != one.answer) {
             report(where + "expected\n    " + test::text_of(one.answer) + "\nbut is\n    " +
                    test::text_of(op.result));
+        } else if (s.calls[i].further != 0 && op.lease.granted != one.leased) {
+            report(where + "the lease has " + std::to_string(op.lease.granted) +
+                   " calls, expected " + std::to_string(one.leased));
         }
     }
 }

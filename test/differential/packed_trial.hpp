@@ -38,6 +38,7 @@ class packed_trial {
     struct expectation {
         decision answer;
         detail::fault other = detail::fault::none; ///< how it differs from the known one
+        std::int64_t leased = 0;                   ///< calls that its lease was granted
     };
 
     void run_step(const step& s);

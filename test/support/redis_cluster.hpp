@@ -127,6 +127,7 @@ class redis_cluster {
     /// Moves up to `most` keys; returns how many there were.
     std::size_t move_keys(std::size_t slot, std::size_t from, std::size_t to,
                           std::size_t most = 1'000);
+    void move_key(const std::string& name, std::size_t from, std::size_t to);
     /// The target is the owner. All masters are told at once.
     void end_migration(std::size_t slot, std::size_t from, std::size_t to);
     /// All of it.

@@ -19,8 +19,12 @@ std::size_t redis_cluster::move_keys(std::size_t slot, std::size_t from, std::si
     const auto keys =
         source.must({"CLUSTER", "GETKEYSINSLOT", std::to_string(slot), std::to_string(most)});
     for (const auto& key : keys.elements)
-        source.must({"MIGRATE", host(to), std::to_string(port(to)), key.text, "0", "5000"});
+        move_key(key.text, from, to);
     return keys.elements.size();
+}
+
+void redis_cluster::move_key(const std::string& name, std::size_t from, std::size_t to) {
+    connect(from).must({"MIGRATE", host(to), std::to_string(port(to)), name, "0", "5000"});
 }
 
 void redis_cluster::end_migration(std::size_t slot, std::size_t from, std::size_t to) {
