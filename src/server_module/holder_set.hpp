@@ -5,10 +5,12 @@
 
 #pragma once
 
+#include <colimit/detail/call_request.hpp>
 #include <core/compiled_policy.hpp>
 #include <core/state.hpp>
 #include <server_module/server_call.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
