@@ -87,6 +87,7 @@ BOOST_AUTO_TEST_CASE(a_first_call_that_is_not_answered_replaces_it) {
         co_await test::pause_for(600ms);
         const auto [lost, d] = co_await p.limiter.allow("k", rules, asio::as_tuple(asio::deferred));
         BOOST_TEST((lost == errc::outcome_unknown), lost.message());
+        co_await test::until([&] { return p.proxy.connections() == 2; });
         const auto [works, e] =
             co_await p.limiter.allow("k", rules, asio::as_tuple(asio::deferred));
         BOOST_TEST(!works, works.message());
