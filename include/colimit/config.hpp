@@ -210,7 +210,7 @@ struct config {
     /// The number of calls that may be incomplete at a time: 1 to 16,777,216. One more completes
     /// with `errc::too_many_in_flight`. The limiter's own calls, which renew and release slots and
     /// give reservations back, may be as many again. The default is far above the number of calls
-    /// that a server decides within one timeout; so many take at most 48 MiB.
+    /// that a server decides within one timeout. Each call takes at most 768 bytes.
     std::size_t max_in_flight = 65'536;
 
     /// The number of calls of `wait` that may be incomplete at a time, both those whose reservation

@@ -120,8 +120,7 @@ void append_rule_of(compiled_policy& to, const compiled_rule& read) {
         refuse(where, "its tag is 0 or that of another rule");
     if (to.shadow && !made.shadow)
         refuse(where, "it is not a shadow rule, but the policy is");
-    if (to.size != 0 &&
-        (has_slots(made) ? to.has_slots || to.has_distinct : to.has_slots && has_sketch(made)))
+    if (has_slots(made) ? to.has_slots || to.has_distinct : to.has_slots && has_sketch(made))
         refuse(where, "it cannot be combined with the rules before it");
     append_rule(to, made);
 }

@@ -27,7 +27,7 @@ namespace colimit::core {
 void report_counts(const slot_set& set, const compiled_policy& rules, const call_request& request,
                    std::span<rule_state> states) noexcept;
 
-/// Returns whether a call fails because its store has no memory for another holder.
+/// Returns whether a call fails because its store has no memory for what it may add.
 /// @param states those that were reported for the call
 [[nodiscard]] bool lacks_memory(const compiled_policy& rules, std::span<const rule_state> states,
                                 const call_request& request) noexcept;

@@ -126,7 +126,7 @@ class trial {
 }
 
 [[nodiscard]] std::vector<fault> every_byte(fault_kind kind, std::array<std::size_t, 2> sizes) {
-    constexpr auto longer = std::size_t{5}; // microseconds, which a reply has, have 1 to 6 digits
+    constexpr auto longer = std::size_t{5}; // a reply has microseconds, of 1 to 6 digits
     auto all = std::vector<fault>{};
     for (const auto w : {way::to_server, way::to_client})
         for (std::size_t byte = 0; byte <= sizes[static_cast<std::size_t>(w)] + longer; ++byte)

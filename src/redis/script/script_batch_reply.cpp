@@ -293,7 +293,7 @@ std::optional<recovery> script_batch::read_reply(const resp::decoder& reply,
         fail_all(errc::corrupt_state);
     }
     if (from.lacks_memory && !failure)
-        failure = {errc::server_error, "OOM: the server has no memory for another holder"};
+        failure = {errc::server_error, "OOM: the server has no memory for what an acquire may add"};
     return worst;
 }
 
