@@ -137,6 +137,7 @@ void slot_keeper::release(held_slot& of) noexcept {
         return;
     }
     of.state = slot_state::releasing;
+    of.ends = end_of_lease(of); // the last renewal may have been granted
     serve(of, steady_now());
     core_.wake_line(of.policy->digest(of.key));
     set_timer();

@@ -6,7 +6,7 @@
 //     held        renewed at a third of its lease, and after an error again and again; lost when
 //                 the lease ends, or when the store denies the renewal
 //     lost        its signal is emitted
-//     releasing   released again after an error, until its lease ends
+//     releasing   released again after an error, until the lease ends that was asked for last
 //
 // A lease is counted from before its request was sent, and is a thousandth shorter than in the
 // store: so it ends here first, whichever of the two clocks is faster.

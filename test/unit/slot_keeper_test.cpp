@@ -288,6 +288,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_was_seen_lost_stays_so_and_is_given_back_once) 
     BOOST_TEST(got.lost());
     BOOST_TEST(core->statistics().slots_lost == 1U);
     BOOST_TEST(s->count(verb::release) == 0); // its holder may still be at work
+    std::this_thread::sleep_for(300ms);       // that the renewal may have got
     got.release();
     BOOST_TEST(s->count(verb::release) == 1);
     s->fail(lost_reply);
@@ -295,6 +296,22 @@ BOOST_AUTO_TEST_CASE(a_slot_that_was_seen_lost_stays_so_and_is_given_back_once) 
     context.run();
     BOOST_TEST(s->count(verb::release) == 1);
     BOOST_TEST(core->statistics().slots_released == 0U);
+}
+
+/// The store may have granted the renewal, and keeps the place for a lease from then on.
+BOOST_AUTO_TEST_CASE(a_release_is_repeated_until_the_lease_ends_that_was_asked_for_last) {
+    const auto began = std::chrono::steady_clock::now();
+    take(seconds);
+    until_asked(verb::renew);
+    got.release();
+    auto latest = began;
+    while (!s->held.empty()) {
+        latest = std::chrono::steady_clock::now();
+        s->fail(lost_reply);
+        context.restart();
+        context.run_for(10s); // until it is repeated, or nothing is left
+    }
+    BOOST_TEST((latest >= began + 3900ms)); // it was renewed after a third of 3 s, or a little less
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_is_lost_when_its_renewal_is_denied) {
