@@ -71,6 +71,7 @@ wait_lines::wait_lines(limiter_core& core)
 wait_lines::~wait_lines() {
     lines_.clear_and_dispose([](waiting_line* line) {
         line->places.clear();
+        line->in_order_of_latest.clear();
         delete line;
     });
 }
@@ -86,6 +87,7 @@ void wait_lines::join(operation& op) {
     auto& place = place_of(op);
     auto& line = line_of(place);
     line.places.push_back(place);
+    line.in_order_of_latest.insert(place);
     place.line = &line;
     if (line.sleeps() && line.wakes_at > place.latest) {
         if (!only_looks(line.places.front(), steady_now()))
@@ -129,7 +131,8 @@ bool wait_lines::keeps(operation& op) {
 }
 
 void wait_lines::leave(line_place& place) noexcept {
-    place.line->places.erase(place.line->places.iterator_to(place));
+    place.order_hook::unlink();
+    place.latest_hook::unlink();
     place.line = nullptr;
 }
 
@@ -151,8 +154,7 @@ void wait_lines::next_round(waiting_line& line) noexcept {
         first.due = 0;
     const auto now = steady_now();
     if (only_looks(first, now)) // before any of them is too late
-        for (const auto& place : line.places)
-            first.due = std::min(first.due, place.latest);
+        first.due = std::min(first.due, line.in_order_of_latest.begin()->latest);
     if (first.due > now) {
         deny_late(line, first.due, nullptr);
         return sleep(line, first.due);
@@ -162,7 +164,14 @@ void wait_lines::next_round(waiting_line& line) noexcept {
     line.remaining = 0;
     for (auto& place : line.places) {
         left -= taken_by(place);
-        if (left >= 0 || &place == &first || place.latest <= now)
+        if (left < 0 && &place != &first)
+            break;
+        ask(place);
+    }
+    for (auto& place : line.in_order_of_latest) {
+        if (place.latest > now)
+            break;
+        if (!place.is_asking)
             ask(place);
     }
 }
@@ -195,9 +204,10 @@ void wait_lines::deny_late(waiting_line& line, std::int64_t due,
         return denied == nullptr ||
                (place.op.request.cost >= denied->op.request.cost && place.member == denied->member);
     };
-    for (auto next = line.places.begin(); next != line.places.end();) {
+    auto& places = line.in_order_of_latest;
+    for (auto next = places.begin(); next != places.end() && next->latest < due;) {
         auto& place = *next++;
-        if (!place.is_asking && place.latest < due && needs_as_much(place))
+        if (!place.is_asking && needs_as_much(place))
             deny(place, due);
     }
 }

@@ -32,10 +32,12 @@ namespace colimit::detail {
 class limiter_core;
 struct waiting_line;
 
+using unlinks_itself = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
+using order_hook = boost::intrusive::list_base_hook<unlinks_itself>;
+using latest_hook = boost::intrusive::set_base_hook<unlinks_itself>;
+
 /// The place of a call in its line, with what the call needs to ask again.
-struct line_place final
-    : acquisition,
-      boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+struct line_place final : acquisition, order_hook, latest_hook {
     line_place(operation& of, const call& c);
 
     operation& op;
@@ -51,6 +53,12 @@ struct line_place final
     bool is_cancelled = false; ///< while its decision was on the way to `keeps`
 };
 
+struct by_latest {
+    [[nodiscard]] bool operator()(const line_place& a, const line_place& b) const noexcept {
+        return a.latest < b.latest;
+    }
+};
+
 using line_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct line_tag>>;
 using wake_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct wake_tag>>;
 
@@ -58,7 +66,14 @@ struct waiting_line final : line_hook, wake_hook {
     explicit waiting_line(const hash::digest& of) : key(of) {}
 
     hash::digest key; ///< of key and policy
-    boost::intrusive::list<line_place, boost::intrusive::constant_time_size<false>> places;
+    boost::intrusive::list<line_place, boost::intrusive::base_hook<order_hook>,
+                           boost::intrusive::constant_time_size<false>>
+        places;
+    /// The same places: a grant must not look at each call that waits.
+    boost::intrusive::multiset<line_place, boost::intrusive::compare<by_latest>,
+                               boost::intrusive::base_hook<latest_hook>,
+                               boost::intrusive::constant_time_size<false>>
+        in_order_of_latest;
     std::size_t asking = 0; ///< calls of this round without a decision
     std::int64_t wakes_at = 0;
     std::int64_t remaining = 0; ///< after the last grant of this round
