@@ -213,10 +213,10 @@ struct config {
     /// that a server decides within one timeout. Each call takes at most 768 bytes.
     std::size_t max_in_flight = 65'536;
 
-    /// The number of calls of `wait` that may be incomplete at a time, both those whose reservation
-    /// is being made and those in the wait queue: 1 to 16,777,216. One more completes with
-    /// `errc::too_many_in_flight` in every failure mode; nothing is requested for it, so nothing is
-    /// charged. Each takes about 1 KiB and its key.
+    /// The number of calls of `wait`, and of `acquire` with `max_wait`, that may be incomplete at a
+    /// time, both those that ask the store and those that wait: 1 to 16,777,216. One more completes
+    /// with `errc::too_many_in_flight` in every failure mode; nothing is requested for it, so
+    /// nothing is charged. Each takes about 1 KiB and its key.
     std::size_t max_waiting = 65'536;
 
     /// Whether calls are executed with a script, with functions where EVAL is forbidden, or with

@@ -27,11 +27,12 @@ enum class errc {
     /// been charged; the request is never sent again, unless the call has an id: then it was sent
     /// again until the deadline, and may be made again with the same id.
     outcome_unknown,
-    /// `config::max_in_flight` calls, or `config::max_waiting` calls of `wait`, are incomplete.
-    /// Nothing was charged.
+    /// `config::max_in_flight` calls, or `config::max_waiting` calls of `wait` and `acquire` that
+    /// may wait, are incomplete. Nothing was charged.
     too_many_in_flight,
     /// The server refused the command: out of memory, not enough replicas; or the store in this
-    /// process has no room to remember one more call with an id. Nothing was charged.
+    /// process has no room to remember one more call with an id, or one more slot. Nothing was
+    /// charged.
     server_error,
     /// The server is not a Redis server or uses another protocol: an HTTP server, a TLS server at a
     /// `redis://` address, or a plain one at `rediss://`; or it is a Sentinel and the address that

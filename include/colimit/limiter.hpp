@@ -232,11 +232,12 @@ class limiter : public sketch_verbs {
     /// With `max_wait` the calls of one key and policy wait in a line in this process, as in `wait`
     /// under rules without reservations: there is no order between processes. The first one asks
     /// again when this limiter gives back a place of the key, at `retry_after`, and every 100 ms,
-    /// as another process may give one back at any time.
+    /// as another process may give one back at any time. `config::max_waiting` bounds these calls
+    /// as it bounds those of `wait`.
     ///
     /// @par Errors If the request may have been sent and no reply came, or a call is cancelled
     /// then, the limiter gives the place back by itself, in case the store has granted it; the cost
-    /// may have been charged. A server without memory for what the call may add fails it with
+    /// may have been charged. A store without memory for what the call may add fails it with
     /// `errc::server_error`; nothing is charged. `failure_mode::allow` and `local` do not apply, as
     /// no other store has the holders.
     template<detail::slot_token Token = boost::asio::deferred_t>

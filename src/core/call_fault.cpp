@@ -66,6 +66,8 @@ constexpr fault_text texts[] = {
      "acquire, peek, reset or block"},
     {fault::slots_policy, "policy: acquire needs places to take",
      "a policy with a concurrent rule"},
+    {fault::holder_room, "acquire: no room to remember one more holder",
+     "fewer keys, or a store of more states"},
     {fault::count_policy, "policy: nothing to count", "a policy with a distinct rule"},
     {fault::count_rule, "rule: not a distinct rule of the policy",
      "the name of a distinct rule, or none for the first one"},
@@ -165,7 +167,7 @@ using all_algorithms = std::make_index_sequence<limits::max_rules_per_policy * a
 } // namespace
 
 errc code_of(fault f) noexcept {
-    if (f == fault::request_room)
+    if (f == fault::request_room || f == fault::holder_room)
         return errc::server_error;
     const auto is_policy = (f >= fault::multi_rule && f <= fault::multi_packed) ||
                            f == fault::slots_verb || f == fault::slots_policy;

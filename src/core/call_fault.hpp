@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Faults in the arguments of calls. Each is an error code that compares equal to
-// `errc::invalid_argument` or `errc::invalid_policy`, in one case to `errc::server_error`. Its
+// `errc::invalid_argument` or `errc::invalid_policy`, in two cases to `errc::server_error`. Its
 // message names the argument or rule, the problem, and the expected value. Making such a code
 // allocates no memory.
 
@@ -42,6 +42,7 @@ enum class fault : std::uint8_t {
     // acquire; errc::invalid_policy
     slots_verb,
     slots_policy,
+    holder_room, ///< in process; errc::server_error
     // count_distinct
     count_policy,
     count_rule,

@@ -37,8 +37,11 @@ void memory_backend::start(operation& op, std::string_view key, const policy_poi
         wrong = store_.decide_once(sought.id, rules, op.request, op.result);
     else
         store_.decide(sought, rules, op.request, op.result);
-    if (op.request.verb == verb::acquire)
+    if (op.request.verb == verb::acquire) {
         op.fencing_token = store_.fencing_token();
+        if (store_.lacks_memory())
+            wrong = fault::holder_room;
+    }
     core_.complete(op, wrong == fault::none ? error_code{} : error_of(wrong));
 }
 

@@ -35,6 +35,8 @@ void large_call::decide(const hash::digest& id, std::uint32_t head) noexcept {
     auto log_changed = change_log(nullptr);
     core::report_counts(*log_, rules_, request_, c_.states);
     auto slots_changed = begin_slots();
+    if (store_.lacks_memory_)
+        return drop_new_slots();
     const auto effect = store_.evaluate(rules_, c_, request_, result_);
     log_changed = change_log(&result_) || log_changed;
     slots_changed = end_slots() || slots_changed;
@@ -49,8 +51,7 @@ void large_call::decide(const hash::digest& id, std::uint32_t head) noexcept {
     } else if (is_shared_) {
         ++store_.overflowed_;
     }
-    if (new_slots_) // not stored
-        store_.chains_.change_outside(cells_for(new_slots_->bytes()), 0);
+    drop_new_slots();
 }
 
 void large_call::read(const hash::digest& id) noexcept {
@@ -149,6 +150,8 @@ bool large_call::change_slots(Change change) noexcept {
 /// Makes room for a holder if the call asks for it, changes the set of holders before the decision,
 /// and reports them. Returns whether the set changed.
 bool large_call::begin_slots() noexcept {
+    store_.fencing_token_ = 0;
+    store_.lacks_memory_ = false;
     if (!rules_.has_slots)
         return false;
     const auto place = core::slots_of(rules_);
@@ -167,21 +170,28 @@ bool large_call::begin_slots() noexcept {
         s.debt = l.full;
         s.capacity = owed_until;
     }
-    if (!has_room_for_holder_)
-        s.capacity = now() + l.period;
+    if (!has_room_for_holder_ && (s.debt < l.full || l.shadow))
+        s.num = 0;
+    store_.lacks_memory_ = core::lacks_memory(rules_, c_.states, request_);
     return changed;
 }
 
 bool large_call::end_slots() noexcept {
     store_.chains_.release_reserved(std::exchange(reserved_, 0));
-    store_.fencing_token_ = 0;
-    if (!rules_.has_slots || !has_room_for_holder_) // a rule in shadow mode grants all the same
+    if (!rules_.has_slots)
         return false;
     store_.fencing_token_ = core::fencing_token(rules_, c_.states, request_, result_);
     if (store_.fencing_token_ != 0)
         store_.last_token_ = static_cast<std::int64_t>(store_.fencing_token_);
     return change_slots(
         [this](auto& set) { return core::apply_after(set, rules_, request_, result_); });
+}
+
+/// Forgets a set of holders that was made for the call, unless it was stored.
+void large_call::drop_new_slots() noexcept {
+    if (new_slots_)
+        store_.chains_.change_outside(cells_for(new_slots_->bytes()), 0);
+    new_slots_.reset();
 }
 
 /// Makes room for one more holder, and for all else that storing the key needs then: a place that

@@ -47,6 +47,7 @@ class large_call {
 
     [[nodiscard]] bool begin_slots() noexcept;
     [[nodiscard]] bool end_slots() noexcept;
+    void drop_new_slots() noexcept;
     [[nodiscard]] bool make_room_for_holder() noexcept;
     template<class Change>
     bool change_slots(Change change) noexcept;

@@ -19,7 +19,8 @@
 //   not
 //     shorter.
 //   - a sketch does not accept a new member: its rule denies new members until the window ends.
-//   - a set of holders does not accept a new one: its rule denies `acquire`.
+//   - a set of holders does not accept a new one: an `acquire` that finds a free place fails, as on
+//     a server without memory.
 //
 // A block without room is shared too. It also denies the other keys of its shared state: one new
 // key of that policy in 1,024.
@@ -103,6 +104,10 @@ class store : boost::noncopyable {
     /// @throws std::bad_alloc without an effect
     [[nodiscard]] decision allow_all(std::span<check_item> checks, std::int64_t now);
 
+    /// Returns whether the last call, an `acquire`, failed because there was no room for a holder.
+    /// It charged nothing, and has no result.
+    [[nodiscard]] bool lacks_memory() const noexcept { return lacks_memory_; }
+
     /// Returns the fencing token of the last call if that was an `acquire` that was granted a
     /// place.
     [[nodiscard]] std::uint64_t fencing_token() const noexcept { return fencing_token_; }
@@ -130,6 +135,7 @@ class store : boost::noncopyable {
     shared_states shared_;
     std::uint64_t overflowed_ = 0;
     std::uint64_t fencing_token_ = 0; ///< of the latest call
+    bool lacks_memory_ = false;       ///< for the latest call, if that is an `acquire`
     std::int64_t last_token_ = 0;     ///< of all keys: a set without holders is forgotten
     std::uint32_t record_ = no_cell;  ///< of the current call, if it has an id
     /// Used by `allow_all`, and kept so that calls allocate nothing.

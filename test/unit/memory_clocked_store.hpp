@@ -47,6 +47,8 @@ class clocked_store {
             (void)allow(name + std::to_string(i), p);
     }
 
+    /// Whether the last call, an `acquire`, failed for lack of room.
+    [[nodiscard]] bool lacks_memory() const { return store_.lacks_memory(); }
     /// Of the last call, if it took a place.
     [[nodiscard]] std::uint64_t fencing_token() const { return store_.fencing_token(); }
     [[nodiscard]] local_statistics statistics() const { return store_.statistics(); }

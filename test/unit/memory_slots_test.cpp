@@ -118,15 +118,19 @@ BOOST_AUTO_TEST_CASE(other_rules_deny_without_a_trace_and_keep_their_charges) {
     BOOST_TEST(s.acquire(2, p, 0));
 }
 
-BOOST_AUTO_TEST_CASE(a_full_store_denies_places_and_keeps_those_that_are_held) {
+BOOST_AUTO_TEST_CASE(a_full_store_refuses_places_and_keeps_those_that_are_held) {
     const policy with_log{"q", concurrent(40).lease(1h), sliding_log(100, 1h)};
     for (const auto& p : {policy{"p", concurrent(40).lease(1h)}, with_log}) {
         auto s = holders{200};
         BOOST_TEST(s.acquire(0, p));
         s.fill();
         auto granted = 1;
-        for (int i = 1; i < 40; ++i)
-            granted += s.acquire(i, p) ? 1 : 0;
+        for (int i = 1; i < 40; ++i) {
+            const auto is_granted = s.acquire(i, p);
+            granted += is_granted ? 1 : 0;
+            BOOST_TEST(s.lacks_memory() == !is_granted);
+            BOOST_TEST((s.fencing_token() != 0) == is_granted);
+        }
         BOOST_TEST(granted < 40);
         BOOST_TEST(s.used(p) == granted);
         BOOST_TEST(s.renew(0, p));
@@ -135,9 +139,42 @@ BOOST_AUTO_TEST_CASE(a_full_store_denies_places_and_keeps_those_that_are_held) {
         auto other = holders{200};
         other.fill();
         BOOST_TEST(!other.acquire(1, p));
+        BOOST_TEST(other.lacks_memory());
         BOOST_TEST(other.used(p) == 0);
         BOOST_TEST(!other.renew(1, p));
     }
+}
+
+/// A denial says when a place is free, which is known only of a limit that is reached.
+BOOST_AUTO_TEST_CASE(a_full_store_denies_what_the_limit_denies) {
+    auto s = holders{200};
+    BOOST_TEST(s.acquire(0, policy{"p", concurrent(40).lease(1h)}));
+    s.fill();
+    for (int i = 1; i < 40 && s.acquire(i, policy{"p", concurrent(40).lease(1h)}); ++i) {
+    }
+    BOOST_TEST(s.lacks_memory());
+    const policy one{"p", concurrent(1).lease(1h)};
+    const auto denied = s.hold(verb::acquire, 41, one);
+    BOOST_TEST(!s.lacks_memory());
+    BOOST_TEST((denied.outcome == colimit::outcome::denied));
+    BOOST_TEST((denied.retry_after == 1h));
+}
+
+/// It would have to remember the holder that it lets pass.
+BOOST_AUTO_TEST_CASE(a_shadow_rule_gives_no_place_that_is_not_remembered) {
+    const policy p{"p", concurrent(1).lease(1h).shadow(), gcra(50, 1h)};
+    auto s = holders{200};
+    BOOST_TEST(s.acquire(0, p));
+    BOOST_TEST(s.acquire(1, p));
+    s.fill();
+    auto held = 2;
+    while (held < 100 && s.acquire(held, p))
+        ++held;
+    BOOST_TEST(held < 100);
+    BOOST_TEST(s.lacks_memory());
+    const auto d = s.ask(verb::peek, "k", p, 0);
+    BOOST_TEST(d.rules[0].balance == 1 - held);
+    BOOST_TEST(d.rules[1].balance == 50 - held); // nothing was charged
 }
 
 BOOST_AUTO_TEST_CASE(holders_that_must_be_forgotten_block_their_places_until_their_leases_end) {

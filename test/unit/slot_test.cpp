@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -266,6 +267,39 @@ BOOST_AUTO_TEST_CASE(a_granted_slot_that_no_handler_takes_is_released) {
     });
     test::run_until(context, [&] { return is_over; });
     BOOST_TEST(holders(one) == 0);
+}
+
+/// A denial would promise a place that it cannot give.
+BOOST_AUTO_TEST_CASE(a_full_store_fails_a_call_and_keeps_the_slots) {
+    auto settings = config{};
+    settings.local_max_states = 200;
+    l.emplace(context.get_executor(), settings);
+    const auto many = policy{"many", concurrent(100).lease(1h)};
+    auto held = std::vector<slot>{};
+    held.push_back(acquire(many));
+    const auto filler = policy{"filler", gcra(5, 1h)};
+    auto filled = 0;
+    for (auto i = 0; i < 1'000; ++i)
+        l->allow("f" + std::to_string(i), filler, [&](error_code ec, const decision&) {
+            BOOST_TEST(!ec);
+            ++filled;
+        });
+    test::run_until(context, [&] { return filled == 1'000; });
+    auto why = error_code{};
+    while (!why && held.size() < 100U) {
+        auto call = asking{*l, many, acquire_options{.max_wait = 1h}};
+        test::run_until(context, [&] { return call.is_over(); });
+        why = *call.ec;
+        if (!why)
+            held.push_back(std::move(call.got));
+    }
+    BOOST_TEST((why == errc::server_error));
+    BOOST_TEST((why == condition::transient));
+    BOOST_TEST(why.message().starts_with("acquire: no room to remember one more holder"));
+    BOOST_TEST(holders(many) == static_cast<std::int64_t>(held.size()));
+    held.pop_back();
+    held.push_back(acquire(many));
+    BOOST_TEST(held.back().decision().allowed());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
