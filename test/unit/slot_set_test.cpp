@@ -8,6 +8,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -94,6 +95,14 @@ BOOST_AUTO_TEST_CASE(tokens_grow_however_the_clock_moves_and_even_if_the_set_is_
     BOOST_TEST(set.next_token(start + 3) == start + 3);
 }
 
+BOOST_AUTO_TEST_CASE(after_the_largest_token_that_is_exact_there_is_no_larger_one) {
+    auto set = slot_set{};
+    set.pass_token(slot_set::max_token);
+    BOOST_TEST(set.next_token(start) == slot_set::max_token);
+    add(set, a, start);
+    BOOST_TEST(set.token() == slot_set::max_token);
+}
+
 BOOST_AUTO_TEST_CASE(after_the_clock_was_set_back_no_lease_is_longer_than_one) {
     auto set = slot_set{};
     add(set, a, start);
@@ -112,6 +121,30 @@ BOOST_AUTO_TEST_CASE(ended_leases_take_no_memory_after_the_next_holder) {
         add(set, i % 2 == 0 ? a : b, start + i * lease);
     BOOST_TEST(set.holders().size() == 1U);
     BOOST_TEST(set.bytes() <= sizeof(slot_set) + 4 * sizeof(slot_set::holder));
+}
+
+BOOST_AUTO_TEST_CASE(a_set_has_room_for_at_most_twice_its_holders_and_seldom_moves_them) {
+    auto set = slot_set{};
+    auto moves = 0;
+    for (std::size_t i = 1; i <= 1'000; ++i) {
+        const auto before = set.bytes();
+        add(set, "holder  " + std::to_string(1'000 + i), start);
+        moves += set.bytes() != before ? 1 : 0;
+        BOOST_TEST_REQUIRE(set.bytes() <=
+                           sizeof(slot_set) + std::max(4UL, 2 * i) * sizeof(slot_set::holder));
+    }
+    BOOST_TEST(moves == 9); // 4, 8, ..., 1,024
+}
+
+BOOST_AUTO_TEST_CASE(a_single_lease_that_has_ended_is_room_for_a_holder) {
+    auto set = slot_set{};
+    for (auto i = 0; i < 4; ++i)
+        add(set, "holder is  " + std::to_string(i), start + i);
+    const auto full = set.bytes();
+    BOOST_TEST(set.bytes_with_room(start + lease - 1) > full);
+    BOOST_TEST(set.bytes_with_room(start + lease) == full);
+    add(set, a, start + lease);
+    BOOST_TEST(set.bytes() == full);
 }
 
 BOOST_AUTO_TEST_CASE(a_set_is_like_a_plain_map) {
