@@ -101,8 +101,10 @@ do
         -- An acquire takes one place, whatever its cost.
         local function available(i, amount) return own_capacity[i] == 0 and amount or -1 end
 
-        kinds[CONCURRENT] = {available = available, charge = function(i) debt[i] = debt[i] + 1 end,
-            refund = function() end, reset_after = kinds[WINDOW].reset_after, is_reported = true,
-            is_elsewhere = true, takes_one = true}
+        -- Grants change the set only.
+        local function keep_state() end
+        kinds[CONCURRENT] = {available = available, charge = keep_state, refund = keep_state,
+            reset_after = kinds[WINDOW].reset_after, is_reported = true, is_elsewhere = true,
+            takes_one = true}
     end
 end
