@@ -170,6 +170,7 @@ BOOST_DATA_TEST_CASE(without_memory_an_acquire_over_the_limit_harms_no_other_cal
     const auto one = concurrent(1).lease(1h);
     for (const auto& p :
          {policy{"p", one, sliding_log(5, 1h).count_denied()},
+          policy{"p", sliding_log(5, 1h).count_denied(), one},
           policy{"p", one.shadow(), sliding_log(5, 1h)}, policy{"p", one.shadow(), gcra(5, 24h)},
           policy{"p", one, gcra(5, 24h)}}) {
         auto k = server_key{p, by_function};
