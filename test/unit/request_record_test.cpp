@@ -7,9 +7,11 @@
 #include <base/bytes.hpp>
 #include <colimit/policy.hpp>
 #include <core/request_record.hpp>
+#include <core/verb_traits.hpp>
 #include <policy/request_digest.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -55,6 +57,18 @@ BOOST_AUTO_TEST_CASE(a_record_round_trips) {
     BOOST_TEST(read->value.value() == "value");
 }
 
+BOOST_AUTO_TEST_CASE(a_record_of_zeros_round_trips) {
+    const auto zeros =
+        request_record{.verb = detail::verb::allow, .digests = {.policy = 5}, .now = 0};
+    const auto read = core::decode_record(bytes_of(zeros), 5, 0);
+    BOOST_REQUIRE(read.has_value());
+    BOOST_TEST(read->cost == 0);
+    BOOST_TEST(read->at_least == 0);
+    BOOST_TEST(read->now == 0);
+    BOOST_TEST(!read->value.has_value());
+    BOOST_TEST(read->facts.empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_missing_value_is_not_an_empty_one) {
     auto r = usual;
     r.value = "";
@@ -91,8 +105,9 @@ BOOST_AUTO_TEST_CASE(other_bytes_are_not_a_record) {
         return out;
     };
     BOOST_TEST(!is_record(with(0, "R")));
-    BOOST_TEST(!is_record(with(1, "\1")));   // peek
-    BOOST_TEST(!is_record(with(1, "\xff"))); // not a verb
+    BOOST_TEST(!is_record(with(1, "\1"))); // peek
+    for (const auto verb : {core::verbs.size(), std::size_t{0xff}})
+        BOOST_TEST(!is_record(with(1, std::string(1, static_cast<char>(verb)))));
     BOOST_TEST(!is_record(with(2, "\2")));
     BOOST_TEST(!is_record(with(2, std::string(1, '\0')))); // a value that was not found
     for (const auto at : {3U, 11U, 35U})
