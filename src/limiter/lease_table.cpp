@@ -103,15 +103,15 @@ lease_table::entry* lease_table::find_or_make(const lease_slot& at, const policy
     return &e;
 }
 
-/// Begins an entry without tokens.
+/// Begins an entry, which has no tokens.
 void lease_table::restart(entry& e, const policy_data& p, std::int64_t now) noexcept {
+    BOOST_ASSERT(e.held() == 0);
     e.rules = p.fingerprint;
     e.began = now;
     e.demand = e.before = 0;
     e.stamp = ++stamps_;
     e.is_asking = false;
     e.room = e.granted = 0;
-    e.lots = {};
 }
 
 void lease_table::lapse(lot& of) noexcept {
@@ -181,7 +181,7 @@ void lease_table::count_demand(entry& e, const policy_data& p, std::int64_t cost
 std::int64_t lease_table::wanted(const entry& e, const policy_data& p, const operation& op,
                                  std::int64_t now) const noexcept {
     const auto length = static_cast<double>(p.options.leases);
-    const auto passed = static_cast<double>(std::max<std::int64_t>(now - e.began, 0));
+    const auto passed = static_cast<double>(now - e.began);
     const auto expected = e.demand + e.before * std::max(0.0, 1 - passed / length);
     const auto cost = static_cast<double>(op.request.cost);
     const auto calls = (expected - static_cast<double>(e.held())) / cost;
@@ -296,7 +296,7 @@ void lease_table::spend(entry& e, operation& op, const policy_data& p, std::int6
     spent_ += static_cast<std::uint64_t>(op.request.cost);
 
     const auto held = e.held();
-    const auto passed = std::max<std::int64_t>(now - e.heard_at, 0);
+    const auto passed = now - e.heard_at;
     auto& out = op.result;
     access::clear(out.rules);
     for (std::size_t i = 0; i < p.compiled.size; ++i) {
