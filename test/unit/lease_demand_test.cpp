@@ -102,4 +102,20 @@ BOOST_AUTO_TEST_CASE(a_lease_is_for_the_calls_of_the_last_time_and_a_quarter_of_
     BOOST_TEST(asked > 2'000);
 }
 
+/// The demand was counted when the call began.
+BOOST_AUTO_TEST_CASE(a_call_that_is_sent_long_after_it_began_counts_no_period_before) {
+    auto table = detail::lease_table{8, read_clock};
+    const auto data = detail::access::data(leased);
+    clock_now = 1'000'000;
+    (void)make_call(table, 100, 1'000);
+    clock_now += length;
+    auto op = fake_operation{{.cost = 10, .at_least = 10}};
+    op.kind = detail::call_kind::one;
+    (void)make_call(table, 20, 1'000);
+    BOOST_TEST(!table.answer(op, data->digest("k"), *data));
+    clock_now += 3 * length;
+    table.ask(op, *data);
+    BOOST_TEST(op.lease.further_calls == 2U); // 30 tokens, of which the call takes ten
+}
+
 BOOST_AUTO_TEST_SUITE_END()

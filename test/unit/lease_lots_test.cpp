@@ -96,9 +96,18 @@ BOOST_FIXTURE_TEST_CASE(a_single_token_lapses_like_others, fixture) {
     auto op = fake_operation{};
     BOOST_TEST(!start(op));
     allow(op, 1);
-    BOOST_TEST(held_at(start_time + length - 1) == 1U);
-    BOOST_TEST(held_at(start_time + length) == 0U);
+    now += 1;
+    take_each({30});
+    BOOST_TEST(held_at(start_time + length - 1) == 31U);
+    BOOST_TEST(held_at(start_time + length) == 30U);
     BOOST_TEST(counted().lease_tokens_lapsed == 1U);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_held_is_not_asked_for_again, fixture) {
+    take_each({20});
+    auto op = fake_operation{cost(30)};
+    BOOST_TEST(!start(op));
+    BOOST_TEST(op.lease.further_calls == (10'000 + 20 + 30 - 20) / 30 - 1U);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_lease_that_has_ended_when_its_reply_comes_is_not_held, fixture) {
