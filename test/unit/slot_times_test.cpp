@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// When a slot's lease ends here, when it is renewed and released again, and what is counted.
+// Nothing of this waits for an end: the times are those that the slot keeps.
+
+#include "slot_keeper_bench.hpp"
+
+#include <base/clocks.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+namespace colimit::slot_keeper_test {
+
+using detail::held_slot;
+using detail::slot_state;
+using detail::steady_now;
+
+constexpr auto second = std::int64_t{1'000'000};
+
+/// Whether a time is so long after something that was done between `from` and now.
+[[nodiscard]] inline bool is_after(std::int64_t time, std::int64_t length, std::int64_t from) {
+    return time - length >= from && time - length <= steady_now();
+}
+
+BOOST_FIXTURE_TEST_SUITE(slot_times, world)
+
+BOOST_AUTO_TEST_CASE(
+    a_lease_counts_from_its_question_and_ends_a_thousandth_before_that_of_the_store) {
+    const auto before = steady_now();
+    ask(hour);
+    BOOST_TEST(is_after(s->asked_for->asked_at, 0, before));
+    BOOST_TEST((s->asked_for->state == slot_state::asking));
+    s->decide(true);
+    until([this] { return ec.has_value(); });
+    const auto& slot = *s->asked_for;
+    BOOST_TEST((slot.state == slot_state::held));
+    BOOST_TEST(slot.lease == 3'600 * second);
+    BOOST_TEST(slot.ends == slot.asked_at + 3'600 * second - 3'600'000);
+    BOOST_TEST(slot.due == slot.asked_at + 1'200 * second);
+    BOOST_TEST(core->statistics().slots_acquired == 1U);
+    BOOST_TEST(core->statistics().slots_held == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_renewal_begins_a_new_lease_from_its_question) {
+    take(seconds);
+    const auto first_due = s->asked_for->due;
+    const auto first_end = s->asked_for->ends;
+    until_asked(verb::renew);
+    const auto& slot = *s->asked_for;
+    BOOST_TEST(slot.asked_at >= first_due - 250'000 / 4); // not earlier than to join others
+    BOOST_TEST(slot.asked_at <= steady_now());
+    BOOST_TEST(slot.ends == first_end);
+    BOOST_TEST(slot.due == first_end); // for as long as there is no reply
+    s->decide(true);
+    until([this] { return core->statistics().slots_renewed == 1; });
+    BOOST_TEST(slot.ends == slot.asked_at + 3 * second - 3'000);
+    BOOST_TEST(slot.due == slot.asked_at + second);
+    BOOST_TEST(core->statistics().slots_held == 1U);
+    BOOST_TEST(!got.lost());
+}
+
+BOOST_AUTO_TEST_CASE(
+    a_renewal_that_failed_is_made_again_after_a_twelfth_of_the_lease_or_at_its_end) {
+    for (const auto at_end : {false, true}) {
+        take(seconds);
+        auto& slot = *s->asked_for;
+        until([&] { return slot.renewal.has_value(); });
+        const auto end = slot.due;
+        if (at_end) { // sooner than after the longest pause
+            slot.lease = 3'600 * second;
+            slot.ends = steady_now() + second / 2;
+        }
+        const auto before = steady_now();
+        s->fail(lost_reply);
+        until([&] { return slot.due != end; });
+        BOOST_TEST((at_end ? slot.due == slot.ends : is_after(slot.due, 250'000, before)));
+        BOOST_TEST((slot.state == slot_state::held));
+        got.release();
+        s->decide(true);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_release_that_failed_is_made_again_after_a_pause) {
+    for (const auto& [p, pause] : {std::pair{&hour, second}, std::pair{&seconds, second / 4}}) {
+        take(*p);
+        auto& slot = *s->asked_for;
+        got.release();
+        BOOST_TEST((slot.state == slot_state::releasing));
+        BOOST_TEST(slot.due == held_slot::never); // for as long as there is no reply
+        const auto before = steady_now();
+        s->fail(lost_reply);
+        until([&] { return slot.due != held_slot::never; });
+        BOOST_TEST(is_after(slot.due, pause, before));
+        BOOST_TEST((slot.state == slot_state::releasing));
+        until([&] { return slot.release.has_value(); });
+        s->decide(true);
+        until([&] { return slot.state == slot_state::ended; });
+        BOOST_TEST(slot.kept == nullptr);
+    }
+    BOOST_TEST(core->statistics().slots_released == 2U);
+    BOOST_TEST(core->statistics().slots_held == 0U);
+    BOOST_TEST(core->statistics().slots_lost == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(calls_for_a_slot_supply_the_time_of_its_acquire_and_what_has_passed) {
+    for (const auto now : {std::int64_t{5}, limits::max_time}) {
+        const auto before = steady_now();
+        take(hour, {.now = time_point{std::chrono::microseconds{now}}});
+        const auto acquired = steady_now();
+        while (steady_now() < acquired + 1'000) {
+        }
+        const auto asked = steady_now();
+        got.release();
+        const auto passed = s->times.back() - now;
+        BOOST_TEST(passed >= (now == 5 ? asked - acquired : 0));
+        BOOST_TEST(passed <= (now == 5 ? steady_now() - before : 0));
+        s->decide(true);
+    }
+    take(hour);
+    got.release();
+    BOOST_TEST(s->times.back() == detail::store_clock);
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_of_a_closed_limiter_is_neither_held_nor_released) {
+    take(hour);
+    auto first = std::move(got);
+    const auto slot = s->asked_for;
+    ask(hour);
+    const auto asks = s->asked_for;
+    core->close();
+    BOOST_TEST((slot->state == slot_state::ended));
+    BOOST_TEST(slot->kept == nullptr);
+    until([this] { return ec.has_value(); });
+    BOOST_TEST((asks->state == slot_state::ended));
+    BOOST_TEST(core->statistics().slots_held == 0U);
+    first.release();
+    BOOST_TEST(s->count(verb::release) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_whose_lease_has_ended_is_lost_though_its_renewal_is_granted) {
+    take(seconds);
+    auto& slot = *s->asked_for;
+    until([&] { return slot.renewal.has_value(); });
+    slot.ends = steady_now();
+    s->decide(true);
+    until([this] { return core->statistics().slots_lost == 1; });
+    BOOST_TEST((slot.state == slot_state::lost));
+    BOOST_TEST(core->statistics().slots_renewed == 0U);
+    BOOST_TEST(core->statistics().slots_held == 0U);
+    until([&] { return slot.due == held_slot::never; });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colimit::slot_keeper_test
