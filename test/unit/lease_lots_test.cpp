@@ -212,6 +212,7 @@ BOOST_FIXTURE_TEST_CASE(tokens_decide_a_call_that_the_store_has_not_allowed, fix
         op.ec = ec;
         op.result.outcome = how;
         op.result.reason = why;
+        detail::access::append(op.result.rules) = {.limit = 7};
         const auto spent = counted().lease_tokens_spent;
         const auto is_decided = table.settle(op, true);
         BOOST_TEST(counted().lease_tokens_spent ==
@@ -219,6 +220,8 @@ BOOST_FIXTURE_TEST_CASE(tokens_decide_a_call_that_the_store_has_not_allowed, fix
         BOOST_TEST((op.ec == (is_decided ? error_code{} : ec)));
         if (is_decided)
             BOOST_TEST((op.result.source == decision_source::lease));
+        BOOST_TEST_REQUIRE(op.result.rules.size() == 1U);
+        BOOST_TEST((op.result.rules[0].limit == 7) == !is_decided);
         return is_decided;
     };
     BOOST_TEST(!ends_as({}, outcome::allowed, denial_reason::rule, 1));
@@ -228,13 +231,41 @@ BOOST_FIXTURE_TEST_CASE(tokens_decide_a_call_that_the_store_has_not_allowed, fix
     BOOST_TEST(ends_as(errc::unavailable, outcome::allowed, denial_reason::rule, 1));
     BOOST_TEST(!ends_as(errc::unavailable, outcome::allowed, denial_reason::rule, 19));
     BOOST_TEST(ends_as(errc::unavailable, outcome::allowed, denial_reason::rule, 17));
-    now = start_time + length;
+    BOOST_TEST(ends_as(errc::unavailable, outcome::allowed, denial_reason::rule, 1));
+    BOOST_TEST(held() == 0U);
+    take_each({20});
+    now += length;
     BOOST_TEST(!ends_as(errc::unavailable, outcome::allowed, denial_reason::rule, 1));
     BOOST_TEST(held() == 0U);
 
     auto unknown = fake_operation{};
     unknown.ec = errc::unavailable;
     BOOST_TEST(!table.settle(unknown, true));
+}
+
+BOOST_FIXTURE_TEST_CASE(only_a_call_that_was_not_allowed_is_no_demand, fixture) {
+    const auto asked_after = [&](outcome how) {
+        auto op = fake_operation{cost(5'000)};
+        BOOST_TEST(!start(op));
+        allow(op, 0, 100'000);
+        op.result.outcome = how;
+        BOOST_TEST(!table.settle(op, false));
+        auto next = fake_operation{};
+        BOOST_TEST(!start(next));
+        allow(next, 0, 100'000);
+        return next.lease.further_calls;
+    };
+    BOOST_TEST(asked_after(outcome::denied) == 10'000U);
+    BOOST_TEST(asked_after(outcome::allowed) == 15'001U);
+
+    auto old = fake_operation{cost(100)};
+    BOOST_TEST(!start(old));
+    now += 1'000'000; // its period has passed
+    BOOST_TEST(make(leased, key) == 0U);
+    old.result.outcome = outcome::denied;
+    BOOST_TEST(!table.settle(old, false));
+    BOOST_TEST(make(leased, key) == 0U);
+    BOOST_TEST(make(leased, key) == 1U);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_call_of_a_key_without_an_entry_is_not_decided, fixture) {
