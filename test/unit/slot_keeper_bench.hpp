@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colimit::slot_keeper_test {
@@ -32,8 +33,10 @@ class store final : public detail::backend {
   public:
     explicit store(detail::limiter_core& core) : core_(core) {}
 
-    void start(detail::operation& op, std::string_view /*key*/,
+    void start(detail::operation& op, std::string_view key,
                const detail::policy_pointer* /*policy*/) override {
+        BOOST_TEST(key == "k");
+        BOOST_TEST(op.request.has_member);
         op.is_held = true;
         asked.push_back(op.request.verb);
         holders.emplace_back(op.request.member);

@@ -8,8 +8,11 @@
 #include <base/clocks.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
+#include <vector>
 
 namespace colimit::slot_keeper_test {
 
@@ -59,6 +62,29 @@ BOOST_AUTO_TEST_CASE(a_renewal_begins_a_new_lease_from_its_question) {
     BOOST_TEST(slot.due == slot.asked_at + second);
     BOOST_TEST(core->statistics().slots_held == 1U);
     BOOST_TEST(!got.lost());
+}
+
+/// The second one usually is, and the last one is not.
+BOOST_AUTO_TEST_CASE(a_renewal_is_made_with_an_earlier_one_if_and_only_if_it_is_due_soon) {
+    constexpr auto soon = std::int64_t{250'000 / 4};
+    auto slots = std::vector<slot>{};
+    auto kept = std::vector<std::shared_ptr<held_slot>>{};
+    auto dues = std::vector<std::int64_t>{};
+    for (const auto gap : {std::int64_t{0}, soon / 8, soon - 6'000, soon + 6'000}) {
+        while (!kept.empty() && steady_now() < dues[0] - second + gap) {
+        }
+        take(seconds);
+        slots.push_back(std::move(got));
+        kept.push_back(s->asked_for);
+        dues.push_back(kept.back()->due);
+    }
+    until_asked(verb::renew, 4);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        BOOST_TEST(kept[i]->asked_at >= dues[i] - soon);
+        for (std::size_t j = 0; j < i; ++j)
+            if (dues[i] - soon <= kept[j]->asked_at)
+                BOOST_TEST(kept[i]->asked_at == kept[j]->asked_at);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(
