@@ -69,7 +69,6 @@ void slot_keeper::begin(operation& op, const call& c) {
     static_assert(sizeof random >= sizeof made->holder);
     std::memcpy(made->holder.data(), &random, made->holder.size());
     op.request.member = made->id();
-    op.request.has_member = true;
     op.attached = std::make_unique<acquisition>(std::move(made));
 }
 
