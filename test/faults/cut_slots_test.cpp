@@ -6,13 +6,10 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <support/fault_proxy.hpp>
-#include <support/live_limiter.hpp>
-#include <support/on_failure.hpp>
+#include <faults/cuts.hpp>
 
-#include <algorithm>
-#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -46,16 +43,13 @@ struct findings {
 class trial {
   public:
     trial(asio::io_context& context, const std::string& server, const fault& wrong, bool records)
-        : wrong_(wrong), key_(name_of(wrong)),
-          proxy_(
-              context, server,
-              [wrong](int connection) { return connection == 1 ? wrong : fault{}; }, records),
-          limiter_(context.get_executor(), settings()) {}
+        : wrong_(wrong), key_(name_of(wrong)), cut_(context, server, wrong, {.records = records}) {}
 
     /// @param look a limiter that asks the server itself
     asio::awaitable<void> run(limiter& look, findings& into) {
-        co_await limiter_.ready();
-        auto [ec, taken] = co_await limiter_.acquire(key_, rules, asio::as_tuple(asio::deferred));
+        co_await cut_.limiter.ready();
+        auto [ec, taken] =
+            co_await cut_.limiter.acquire(key_, rules, asio::as_tuple(asio::deferred));
         const auto seen = co_await look.peek(key_, rules, {.cost = 0});
         const auto executed = uncounted - seen.rules[1].balance;
         if (taken) {
@@ -79,7 +73,7 @@ class trial {
         }
     }
 
-    [[nodiscard]] const test::traffic& seen() const { return proxy_.on(1); }
+    [[nodiscard]] const test::traffic& seen() const { return cut_.proxy.on(1); }
 
   private:
     [[nodiscard]] static std::string name_of(const fault& f) {
@@ -90,19 +84,6 @@ class trial {
         return d.rules[0].limit - d.rules[0].balance;
     }
 
-    [[nodiscard]] config settings() const {
-        auto c = config{};
-        c.server = proxy_.address();
-        // Where the connection ends, that ends the call.
-        c.timeout = wrong_.kind == fault_kind::stall ? 100ms : 10s;
-        c.ping_interval = 0ms; // only what the test asks for is sent
-        c.connect_timeout = 10s;
-        c.reconnect_delay_min = 1ms;
-        c.reconnect_delay_max = 4ms;
-        test::errors_come_through(c);
-        return c;
-    }
-
     void check(bool holds, const char* what, findings& into) const {
         if (!holds)
             into.wrong.push_back("kind " + std::to_string(static_cast<int>(wrong_.kind)) + ", " +
@@ -111,58 +92,32 @@ class trial {
 
     fault wrong_;
     std::string key_;
-    test::fault_proxy proxy_;
-    limiter limiter_;
+    test::cut_limiter cut_;
 };
 
-/// The sizes of request and reply.
-[[nodiscard]] std::array<std::size_t, 2> sizes(const std::string& server, test::live& look) {
+/// Returns the messages of a trial without a fault.
+[[nodiscard]] test::traffic measure(const std::string& server, test::live& look) {
     auto unused = findings{};
     // A name that no other trial has.
     auto one = trial{look.context, server, {.kind = fault_kind::none, .byte = 50'000}, true};
     look.run([&] { return one.run(look.limiter, unused); });
-    const auto& messages = one.seen().messages;
-    return {messages[0].at(request).size(), messages[1].at(request).size()};
-}
-
-[[nodiscard]] std::vector<fault> every_byte(fault_kind kind, std::array<std::size_t, 2> sizes) {
-    constexpr auto longer = std::size_t{5}; // a reply has microseconds, of 1 to 6 digits
-    auto all = std::vector<fault>{};
-    for (const auto w : {way::to_server, way::to_client})
-        for (std::size_t byte = 0; byte <= sizes[static_cast<std::size_t>(w)] + longer; ++byte)
-            all.push_back({.kind = kind, .way = w, .message = request, .byte = byte});
-    return all;
+    return one.seen();
 }
 
 void cut(fault_kind kind) {
-    constexpr auto at_once = 64;
     auto server = test::redis_server{};
-    auto look = test::live{server.unix_address()};
-    const auto size = sizes(server.unix_address(), look);
-    const auto row = every_byte(kind, size);
+    const auto address = server.unix_address();
+    auto look = test::live{address, test::ask_patiently};
+    const auto row = test::every_cut(kind, measure(address, look), request);
     auto found = findings{};
-    auto next = std::size_t{0};
-    auto working = at_once;
-    for (auto i = 0; i < at_once; ++i)
-        asio::co_spawn(
-            look.context,
-            [&]() -> asio::awaitable<void> {
-                while (next < row.size()) {
-                    auto one = std::make_unique<trial>(look.context, server.unix_address(),
-                                                       row[next++], false);
-                    co_await one->run(look.limiter, found);
-                }
-                --working;
-            },
-            test::rethrow);
-    while (working != 0)
-        look.context.run_one();
-    BOOST_TEST_MESSAGE("request of " << size[0] << " bytes, reply of " << size[1] << ": granted "
-                                     << found.granted << ", unknown " << found.unknown
-                                     << ", other codes " << found.refused);
-    for (std::size_t i = 0; i < std::min<std::size_t>(found.wrong.size(), 10); ++i)
-        BOOST_ERROR(found.wrong[i]);
-    BOOST_TEST(found.wrong.size() == 0U);
+    const auto run = [&](std::size_t i) -> asio::awaitable<void> {
+        auto one = std::make_unique<trial>(look.context, address, row[i], false);
+        co_await one->run(look.limiter, found);
+    };
+    test::run_trials_at_once(look.context, row.size(), run);
+    BOOST_TEST_MESSAGE(row.size() << " trials: granted " << found.granted << ", unknown "
+                                  << found.unknown << ", other codes " << found.refused);
+    test::expect_none(found.wrong);
     // The faults come to pass, and matter. A reset may take along a reply that has arrived; on a
     // busy machine some calls end before they are sent.
     if (kind != fault_kind::reset)

@@ -2,6 +2,7 @@
 //
 // The limiter of a trial, its proxies, and its calls.
 
+#include <faults/cuts.hpp>
 #include <faults/trial.hpp>
 #include <faults/verdict.hpp>
 
@@ -20,9 +21,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
-
-/// How many trials run at once: their deadlines pass together.
-constexpr auto at_once = 64;
 
 [[nodiscard]] config settings(const std::string& server, const conversation& c) {
     auto made = config{};
@@ -93,12 +91,8 @@ class proxies {
             return name_proxies(from.is(conversation_.connections.front()), bytes);
         const auto& forgotten = conversation_.forgotten;
         if (forgotten && message == forgotten->message &&
-            from.is(conversation_.connections[forgotten->connection])) {
-            const auto word = std::string_view{"$40\r\n"}; // the digest follows
-            const auto text = std::string_view{bytes.data(), bytes.size()};
-            const auto at = text.find(word) + word.size();
-            std::ranges::fill(bytes.subspan(at, 40), '0');
-        }
+            from.is(conversation_.connections[forgotten->connection]))
+            name_unknown_script(bytes);
     }
 
     /// A node announces the address of its proxy.
@@ -295,23 +289,10 @@ void run_trials(const trial_servers& servers, const conversation& c, const std::
     auto context = asio::io_context{1};
     const auto made = settings(servers.direct, c);
     auto look = limiter{context.get_executor(), made};
-    auto next = std::size_t{0};
-    auto working = 0;
-    for (auto i = 0; i < at_once; ++i) {
-        ++working;
-        asio::co_spawn(
-            context,
-            [&]() -> asio::awaitable<void> {
-                while (next < row.size()) {
-                    auto one = std::make_unique<one_trial>(context, servers, c, row[next++]);
-                    co_await one->run(look, found);
-                }
-                --working;
-            },
-            rethrow);
-    }
-    while (working != 0)
-        context.run_one();
+    run_trials_at_once(context, row.size(), [&](std::size_t i) -> asio::awaitable<void> {
+        auto one = std::make_unique<one_trial>(context, servers, c, row[i]);
+        co_await one->run(look, found);
+    });
 }
 
 } // namespace colimit::test

@@ -64,6 +64,8 @@ struct fault {
 /// Messages of the handshake, each way, where scripts are used: HELLO, the question for the server
 /// module, SCRIPT LOAD of `check` and of the script that asks for permissions, and its EVALSHA.
 inline constexpr std::size_t script_handshake = 5;
+/// The same where the limiter uses no module.
+inline constexpr std::size_t plain_handshake = script_handshake - 1;
 /// The same where the server has the module: HELLO and that question.
 inline constexpr std::size_t module_handshake = 2;
 
