@@ -162,16 +162,13 @@ void wait_lines::next_round(waiting_line& line) noexcept {
     auto left = line.has_failed ? limits::max_exact_integer : line.remaining;
     line.has_failed = false;
     line.remaining = 0;
+    const auto some_are_late = line.in_order_of_latest.begin()->latest <= now;
     for (auto& place : line.places) {
-        left -= taken_by(place);
-        if (left < 0 && &place != &first)
+        left = std::max<std::int64_t>(left - taken_by(place), -1);
+        const auto is_covered = left >= 0 || &place == &first;
+        if (!is_covered && !some_are_late)
             break;
-        ask(place);
-    }
-    for (auto& place : line.in_order_of_latest) {
-        if (place.latest > now)
-            break;
-        if (!place.is_asking)
+        if (is_covered || place.latest <= now)
             ask(place);
     }
 }

@@ -269,6 +269,23 @@ BOOST_AUTO_TEST_CASE(a_granted_slot_that_no_handler_takes_is_released) {
     BOOST_TEST(holders(one) == 0);
 }
 
+/// They all ask at once then, and the places are given in the order of the line.
+BOOST_AUTO_TEST_CASE(calls_whose_time_has_passed_get_places_in_the_order_of_their_line) {
+    auto held = std::vector<slot>{};
+    held.push_back(acquire(two));
+    held.push_back(acquire(two));
+    const auto first = asking{*l, two, acquire_options{.max_wait = 1h}};
+    const auto second = asking{*l, two, acquire_options{.max_wait = 2ms}};
+    const auto third = asking{*l, two, acquire_options{.max_wait = 1ms}};
+    std::this_thread::sleep_for(2ms); // without the loop
+    reset(two);
+    test::run_until(context,
+                    [&] { return first.is_over() && second.is_over() && third.is_over(); });
+    BOOST_TEST(first.has_slot());
+    BOOST_TEST(second.has_slot());
+    BOOST_TEST(third.was_denied());
+}
+
 /// A denial would promise a place that it cannot give.
 BOOST_AUTO_TEST_CASE(a_full_store_fails_a_call_and_keeps_the_slots) {
     auto settings = config{};
