@@ -78,13 +78,19 @@ void check_leases(std::string_view policy, const detail::policy_options& options
         refuse(where, "leases: not with prevent_duplicate");
 }
 
-/// Refuses a rule that would share the state of an earlier one.
-[[noreturn]] void refuse_same_tag(const std::string& where, const rule& earlier,
-                                  const rule& later) {
-    if (earlier.name() == later.name())
+/// Refuses a rule whose state would be that of an earlier one, or of a lockout.
+void check_tag(const std::string& where, std::span<const rule> rules,
+               const compiled_policy& earlier, const rule& r, std::uint32_t tag) {
+    if (is_reserved_tag(tag))
+        refuse(where, "its name happens to have the 32-bit tag of a lockout; choose another name");
+    const auto same = std::ranges::find(earlier.rules(), tag, &compiled_rule::tag);
+    if (same == earlier.rules().end())
+        return;
+    const auto name = rules[static_cast<std::size_t>(same - earlier.rules().begin())].name();
+    if (name == r.name())
         refuse(where, "another rule of this policy has this name; name them apart with "
                       ".named(...)");
-    refuse(where, "its state cannot be told from that of rule '" + std::string{earlier.name()} +
+    refuse(where, "its state cannot be told from that of rule '" + std::string{name} +
                       "', whose name happens to have the same 32-bit tag; choose another name");
 }
 
@@ -126,9 +132,7 @@ compiled_policy compile_policy(std::string_view policy_name, std::span<const rul
             l = compile_rule(where, kind_of(r), with_lease_reserve(where, r, l, options.leases));
         l.tag = state_tag(family_of(l.kind), r.name());
         l.shadow = r.is_shadow() || options.shadow;
-        for (std::uint32_t i = 0; i < made.size; ++i)
-            if (made.limits[i].tag == l.tag)
-                refuse_same_tag(where, rules[i], r);
+        check_tag(where, rules, made, r, l.tag);
         if (made.has_slots || has_slots(l))
             check_slots(where, made, l, options);
         append_rule(made, l);

@@ -116,8 +116,8 @@ void append_rule_of(compiled_policy& to, const compiled_rule& read) {
     made.tag = read.tag;
     made.shadow = read.shadow;
     const auto is_known = [&made](const compiled_rule& l) { return l.tag == made.tag; };
-    if (made.tag == 0 || std::ranges::any_of(to.rules(), is_known))
-        refuse(where, "its tag is 0 or that of another rule");
+    if (is_reserved_tag(made.tag) || std::ranges::any_of(to.rules(), is_known))
+        refuse(where, "its tag is reserved or that of another rule");
     if (to.shadow && !made.shadow)
         refuse(where, "it is not a shadow rule, but the policy is");
     if (has_slots(made) ? to.has_slots || to.has_distinct : to.has_slots && has_sketch(made))

@@ -6,11 +6,16 @@
 #include <colimit/error.hpp>
 #include <core/rule_compiler.hpp>
 #include <core/rule_kind.hpp>
+#include <core/state_encoding.hpp>
 
 #include <cmath>
 
 namespace colimit::core {
 namespace {
+
+[[nodiscard]] std::uint32_t lockout_tag() noexcept {
+    return state_tag(family_of(kind::lockout), "");
+}
 
 void check_range(const std::string& where, std::string_view what, std::int64_t value) {
     if (value < 1 || value > limits::max_exact_integer)
@@ -66,6 +71,10 @@ compiled_rule compile_rule(const std::string& where, kind k, const rule& r) {
     return made;
 }
 
+bool is_reserved_tag(std::uint32_t tag) noexcept {
+    return tag == 0 || tag == block_tag || tag == lockout_tag();
+}
+
 void append_rule(compiled_policy& to, const compiled_rule& l) noexcept {
     to.can_reserve = (to.size == 0 || to.can_reserve) && can_reserve(l.kind);
     to.limits[to.size++] = l;
@@ -78,7 +87,7 @@ void append_rule(compiled_policy& to, const compiled_rule& l) noexcept {
 
 void append_lockout(compiled_policy& to, const std::string& where, std::int64_t period) {
     auto l = compile_rule(where, kind::lockout, {algorithm{}, 1, period, 1});
-    l.tag = state_tag(family_of(kind::lockout), "");
+    l.tag = lockout_tag();
     l.shadow = to.shadow;
     to.limits[to.slots++] = l;
 }

@@ -56,6 +56,10 @@ void check_recovery(const std::string& where, std::int64_t steps, std::int64_t u
 /// @throws colimit::error errc::invalid_policy
 [[nodiscard]] compiled_rule compile_rule(const std::string& where, kind k, const rule& r);
 
+/// Returns whether no rule of a user can have the tag: 0, that of a key's block and that of the
+/// lockout of a policy.
+[[nodiscard]] bool is_reserved_tag(std::uint32_t tag) noexcept;
+
 /// Appends a rule to a policy, and updates the properties of all its rules.
 void append_rule(compiled_policy& to, const compiled_rule& l) noexcept;
 

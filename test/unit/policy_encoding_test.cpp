@@ -6,6 +6,7 @@
 #include <colimit/error.hpp>
 #include <colimit/policy.hpp>
 #include <core/policy_encoding.hpp>
+#include <core/state_encoding.hpp>
 #include <policy/policy_data.hpp>
 #include <support/random_rule.hpp>
 #include <support/rng.hpp>
@@ -179,12 +180,22 @@ BOOST_AUTO_TEST_CASE(a_head_that_no_policy_has_is_refused) {
     BOOST_TEST(reason_against(with_head(1, 1, 8)) == "policy: the flags are not valid (got 8)");
     BOOST_TEST(reason_against(with_head(0, 0, 1)) == "policy: the flags are not valid (got 1)");
     BOOST_TEST(reason_against(with_head(2, 2, 0)) ==
-               "policy: rule 2: its tag is 0 or that of another rule");
+               "policy: rule 2: its tag is reserved or that of another rule");
     BOOST_TEST(reason_against(with_head(1, 1, 1)) ==
                "policy: rule 1: it is not a shadow rule, but the policy is");
     BOOST_TEST(reason_against(with_head(1, 2, 0)) != "accepted"); // a bucket is no lockout
     const auto log = data_of(policy{"p", sliding_log(12, 7s)}).wire;
     BOOST_TEST(reason_against(with_head(1, 1, 2, log)) == "policy: rule 1: it cannot be packed");
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_with_the_tag_of_no_rule_is_refused) {
+    const auto with_lockout = data_of(policy{"p", gcra(12, 7s)}.prevent_duplicate(7s)).compiled;
+    for (const auto tag : {std::uint32_t{0}, core::block_tag, with_lockout.all().back().tag}) {
+        auto compiled = data_of(policy{"p", gcra(12, 7s)}).compiled;
+        compiled.limits[0].tag = tag;
+        BOOST_TEST(reason_against(core::encode_policy(compiled)) ==
+                   "policy: rule 1: its tag is reserved or that of another rule");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(places_are_not_combined_with_places_or_members) {

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <colimit/policy.hpp>
+#include <core/state_encoding.hpp>
 #include <policy/policy_data.hpp>
 #include <support/random_rule.hpp>
 #include <support/refusal.hpp>
@@ -257,6 +258,17 @@ BOOST_AUTO_TEST_CASE(names_that_happen_to_share_a_state_tag_are_refused_together
     BOOST_TEST(reason("p", a, b) ==
                "policy 'p', rule 2 'rule712382': its state cannot be told from that of rule "
                "'rule549599', whose name happens to have the same 32-bit tag; choose another name");
+}
+
+BOOST_AUTO_TEST_CASE(names_that_happen_to_have_the_tag_of_a_lockout_are_refused) {
+    BOOST_TEST_REQUIRE(core::state_tag('b', "clc8295") ==
+                       core::state_tag('h', "")); // a duplicate's
+    BOOST_TEST_REQUIRE(core::state_tag('b', "clc8296") == core::block_tag);
+    for (const auto* name : {"clc8295", "clc8296"})
+        BOOST_TEST(reason("p", gcra(1, 1s).named(name)) ==
+                   "policy 'p', rule 1 '" + std::string{name} +
+                       "': its name happens to have the 32-bit tag of a lockout; choose another "
+                       "name");
 }
 
 BOOST_AUTO_TEST_CASE(an_enumeration_has_only_its_enumerators) {
