@@ -41,8 +41,8 @@ using namespace std::chrono_literals;
 using namespace colimit;
 namespace asio = boost::asio;
 
-constexpr int warm_up = 150'000;
-constexpr int measured = 100'000;
+constexpr int warm_up = 60'000;
+constexpr int measured = 40'000;
 
 const auto rules = policy{"steady", gcra(100, 1s).burst(10), gcra(5'000, 1h).named("hour")};
 
