@@ -204,6 +204,19 @@ void patch(std::string& value, std::size_t slot, std::size_t field, double by) {
             .steps = {{.calls = {{0, {verb::allow, 1, 1, detail::store_clock}}}}}};
 }
 
+/// The key has come to its end when a call is made again, which then does not look for it.
+[[nodiscard]] history a_call_again_after_the_end_of_its_key() {
+    auto allow = core::call_request{verb::allow, 1, 1, detail::store_clock};
+    allow.has_id = true;
+    allow.id = "id";
+    const auto begins_with_debt = gcra(51, std::chrono::microseconds{673}).initially(49);
+    return {.server_clock = true,
+            .versions = {policy{"p", begins_with_debt}},
+            .steps = {{.calls = {{0, allow}}},
+                      {.kind = step_kind::pause, .milliseconds = 1'200},
+                      {.calls = {{0, allow}}}}};
+}
+
 /// Around every day on which the rule for leap years has a case of its own, and month 12 ends.
 [[nodiscard]] history turns_of_the_calendar() {
     using namespace std::chrono;
@@ -349,6 +362,7 @@ std::vector<history> known_histories() {
             the_last_unit_of_a_window(),
             buckets_that_begin_full_by_name(policy{"p", full}),
             buckets_that_begin_full_by_name(policy{"p", full.named("a"), full.named("b")}),
+            a_call_again_after_the_end_of_its_key(),
             a_wait_beside_a_large_debt(),
             turns_of_the_calendar(),
             a_wait_as_long_as_a_debt_can_be(0),

@@ -387,12 +387,12 @@ void trial::compare_value(const step& s, std::size_t key, const test::reply& val
             report(where + "the list that was there is gone");
         return;
     }
-    const auto has_ended = [&] {
-        const auto& rules = rules_for(s, key);
-        return told_.server_clock && now_ + model_.recovery_time(rules, key, now_) <= after_;
+    const auto may_end_at = [&] {
+        return written_[key] ? now_ + model_.recovery_time(rules_for(s, key), key, now_)
+                             : ends_[key] * 1000;
     };
     const auto found = value.value();
-    if (!found && known.value && has_ended()) {
+    if (!found && known.value && told_.server_clock && may_end_at() <= after_) {
         known.value.reset();
         return;
     }
