@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include <boost/assert.hpp>
+
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -32,8 +34,14 @@ class zeroed_array {
     }
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
-    [[nodiscard]] T& operator[](std::size_t i) noexcept { return first_[i]; }
-    [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return first_[i]; }
+    [[nodiscard]] T& operator[](std::size_t i) noexcept {
+        BOOST_ASSERT(i < size_);
+        return first_[i];
+    }
+    [[nodiscard]] const T& operator[](std::size_t i) const noexcept {
+        BOOST_ASSERT(i < size_);
+        return first_[i];
+    }
 
   private:
     struct release {
