@@ -27,7 +27,7 @@ namespace {
 
 /// Returns whether a slot is due, or is to be renewed so soon that it is renewed with others.
 [[nodiscard]] bool is_due(const held_slot& of, std::int64_t now) noexcept {
-    const auto may_be_early = of.state == slot_state::held && !of.renewal && of.due < of.ends;
+    const auto may_be_early = of.state == slot_state::held && of.due < of.ends;
     return of.due <= now || (may_be_early && of.due - pause_of(of) / 4 <= now);
 }
 
@@ -44,7 +44,7 @@ acquisition::~acquisition() {
 
 void give_back(held_slot& of) noexcept {
     const std::lock_guard guard{of.pool->lock};
-    if (of.state != slot_state::asking && of.state != slot_state::ended)
+    if (of.state != slot_state::ended)
         of.core->slots().release(of);
 }
 
@@ -226,14 +226,13 @@ void slot_keeper::serve(held_slot& of, std::int64_t now) noexcept {
     case slot_state::held:
         if (now >= of.ends)
             return lose(of);
-        if (!of.renewal) {
-            of.asked_at = now;
-            send(of, of.renewal, verb::renew);
-        }
+        BOOST_ASSERT(!of.renewal); // until its lease ends a slot is not due then
+        of.asked_at = now;
+        send(of, of.renewal, verb::renew);
         return schedule(of, of.ends);
     case slot_state::releasing:
-        if (!of.release)
-            send(of, of.release, verb::release);
+        BOOST_ASSERT(!of.release);
+        send(of, of.release, verb::release);
         return schedule(of, held_slot::never);
     default:
         BOOST_ASSERT(of.state == slot_state::lost);

@@ -9,10 +9,12 @@
 #include <support/coroutine_run.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <thread>
@@ -267,6 +269,21 @@ BOOST_AUTO_TEST_CASE(a_granted_slot_that_no_handler_takes_is_released) {
     });
     test::run_until(context, [&] { return is_over; });
     BOOST_TEST(holders(one) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_granted_slot_whose_handler_is_destroyed_with_its_own_context_is_released) {
+    auto settings = config{};
+    settings.thread_safe = true; // the slot is then taken where the handler runs
+    l.emplace(context.get_executor(), settings);
+    {
+        auto other = boost::asio::io_context{};
+        l->acquire("k", one, boost::asio::bind_executor(other, [](error_code, const slot&) {
+                       std::abort();
+                   }));
+        test::run_until(context, [&] { return l->statistics().slots_held == 1; });
+    }
+    BOOST_TEST(holders(one) == 0);
+    BOOST_TEST(l->statistics().slots_released == 1U);
 }
 
 /// They all ask at once then, and the places are given in the order of the line.

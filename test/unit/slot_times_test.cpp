@@ -7,10 +7,12 @@
 
 #include <base/clocks.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -27,7 +29,20 @@ constexpr auto second = std::int64_t{1'000'000};
     return time - length >= from && time - length <= steady_now();
 }
 
-BOOST_FIXTURE_TEST_SUITE(slot_times, world)
+struct several : world {
+    void take_several(int count) {
+        for (int i = 0; i < count; ++i) {
+            take(hour);
+            slots.push_back(std::move(got));
+            kept.push_back(s->asked_for);
+        }
+    }
+
+    std::vector<slot> slots;
+    std::vector<std::shared_ptr<held_slot>> kept;
+};
+
+BOOST_FIXTURE_TEST_SUITE(slot_times, several)
 
 BOOST_AUTO_TEST_CASE(
     a_lease_counts_from_its_question_and_ends_a_thousandth_before_that_of_the_store) {
@@ -64,27 +79,40 @@ BOOST_AUTO_TEST_CASE(a_renewal_begins_a_new_lease_from_its_question) {
     BOOST_TEST(!got.lost());
 }
 
-/// The second one usually is, and the last one is not.
-BOOST_AUTO_TEST_CASE(a_renewal_is_made_with_an_earlier_one_if_and_only_if_it_is_due_soon) {
-    constexpr auto soon = std::int64_t{250'000 / 4};
-    auto slots = std::vector<slot>{};
-    auto kept = std::vector<std::shared_ptr<held_slot>>{};
-    auto dues = std::vector<std::int64_t>{};
-    for (const auto gap : {std::int64_t{0}, soon / 8, soon - 6'000, soon + 6'000}) {
-        while (!kept.empty() && steady_now() < dues[0] - second + gap) {
-        }
-        take(seconds);
-        slots.push_back(std::move(got));
-        kept.push_back(s->asked_for);
-        dues.push_back(kept.back()->due);
-    }
-    until_asked(verb::renew, 4);
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-        BOOST_TEST(kept[i]->asked_at >= dues[i] - soon);
-        for (std::size_t j = 0; j < i; ++j)
-            if (dues[i] - soon <= kept[j]->asked_at)
-                BOOST_TEST(kept[i]->asked_at == kept[j]->asked_at);
-    }
+BOOST_AUTO_TEST_CASE(renewals_are_made_together_if_they_are_due_within_a_quarter_of_a_pause) {
+    constexpr auto early = second / 4;
+    take_several(4);
+    const auto now = steady_now();
+    const auto dues = std::array{now, now + early - 10'000, now + early + 10'000, now + 3 * early};
+    for (std::size_t i = 0; i < dues.size(); ++i)
+        kept[i]->due = dues[i];
+    take(hour); // sets the timer
+    until_asked(verb::renew);
+    for (std::size_t i = 0; i < dues.size(); ++i)
+        BOOST_TEST((kept[i]->asked_at == kept[0]->asked_at) ==
+                   (dues[i] - early <= kept[0]->asked_at));
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_is_not_released_again_before_its_time_with_renewals) {
+    take_several(2);
+    slots[1].release();
+    const auto now = steady_now();
+    kept[0]->due = now;
+    s->fail(lost_reply); // sets the timer, and the pause after which it is released again
+    until([this] { return kept[1]->due != held_slot::never; });
+    const auto soon = now + second / 5;
+    kept[1]->due = soon;
+    until_asked(verb::renew);
+    BOOST_TEST((s->count(verb::release) == 1 || steady_now() >= soon));
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_that_is_due_when_its_lease_ends_is_not_renewed_before) {
+    take_several(2);
+    kept[0]->due = steady_now();
+    kept[1]->due = kept[1]->ends = kept[0]->due + second / 5;
+    take(hour); // sets the timer
+    until_asked(verb::renew);
+    BOOST_TEST(s->count(verb::renew) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(
@@ -165,6 +193,17 @@ BOOST_AUTO_TEST_CASE(a_slot_of_a_closed_limiter_is_neither_held_nor_released) {
     BOOST_TEST(s->count(verb::release) == 0);
 }
 
+/// Leases end in every microsecond, so some end in the one in which the list is looked at.
+BOOST_AUTO_TEST_CASE(a_slot_is_not_renewed_in_the_microsecond_in_which_its_lease_ends) {
+    take_several(2'000);
+    const auto now = steady_now();
+    for (std::size_t i = 0; i < kept.size(); ++i)
+        kept[i]->due = kept[i]->ends = now + static_cast<std::int64_t>(i);
+    take(hour); // sets the timer
+    until([this] { return core->statistics().slots_lost == kept.size(); });
+    BOOST_TEST(s->count(verb::renew) == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_slot_whose_lease_has_ended_is_lost_though_its_renewal_is_granted) {
     take(seconds);
     auto& slot = *s->asked_for;
@@ -176,6 +215,34 @@ BOOST_AUTO_TEST_CASE(a_slot_whose_lease_has_ended_is_lost_though_its_renewal_is_
     BOOST_TEST(core->statistics().slots_renewed == 0U);
     BOOST_TEST(core->statistics().slots_held == 0U);
     until([&] { return slot.due == held_slot::never; });
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_is_emitted_as_soon_as_the_store_denies_a_renewal) {
+    take_several(1);
+    auto signal = boost::asio::cancellation_signal{};
+    auto is_emitted = false;
+    signal.slot().assign([&](boost::asio::cancellation_type) { is_emitted = true; });
+    slots[0].cancel_when_lost(signal);
+    kept[0]->due = steady_now();
+    take(hour); // sets the timer
+    until_asked(verb::renew);
+    s->decide(false);
+    until([&] { return is_emitted; });
+    BOOST_TEST(steady_now() < kept[0]->ends); // in an hour
+}
+
+BOOST_AUTO_TEST_CASE(other_slots_are_renewed_after_a_signal_has_thrown) {
+    take_several(1);
+    auto signal = boost::asio::cancellation_signal{};
+    signal.slot().assign(
+        [](boost::asio::cancellation_type) { throw std::runtime_error{"thrown"}; });
+    slots[0].cancel_when_lost(signal);
+    kept[0]->due = kept[0]->ends = steady_now();
+    take(hour); // sets the timer
+    BOOST_CHECK_THROW(until([] { return false; }), std::runtime_error);
+    context.restart();
+    context.poll();
+    BOOST_TEST(!context.stopped()); // a renewal is to come
 }
 
 BOOST_AUTO_TEST_SUITE_END()
