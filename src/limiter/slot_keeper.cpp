@@ -128,7 +128,6 @@ void slot_keeper::drop(held_slot& of) noexcept {
 }
 
 void slot_keeper::release(held_slot& of) noexcept {
-    of.signal = nullptr;
     if (of.state == slot_state::held) {
         --held_;
         ++released_;
@@ -139,7 +138,6 @@ void slot_keeper::release(held_slot& of) noexcept {
     of.ends = end_of_lease(of); // the last renewal may have been granted
     serve(of, steady_now());
     core_.wake_line(of.policy->digest(of.key));
-    set_timer();
 }
 
 void slot_keeper::watch(held_slot& of, asio::cancellation_signal& signal,

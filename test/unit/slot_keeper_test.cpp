@@ -5,6 +5,7 @@
 #include "slot_keeper_bench.hpp"
 
 #include <chrono>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -40,7 +41,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_asks_while_a_place_is_given_back_asks_again_at_
                      .max_wait = std::chrono::microseconds{1h}.count()});
     BOOST_TEST(s->count(verb::acquire) == 2);
     got.release();
-    s->held.front()->result.retry_after = 30min;
+    detail::access::append(s->held.front()->result.rules).retry_after = 30min;
     s->held.front()->result.reason = denial_reason::rule;
     s->decide(false);
     context.restart();
@@ -138,6 +139,18 @@ BOOST_AUTO_TEST_CASE(a_release_is_repeated_after_errors_until_its_lease_ends) {
         context.run_for(1s); // until it is repeated, or nothing is left
     }
     BOOST_TEST(context.stopped());
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_that_is_to_be_released_again_outlives_its_handle) {
+    take(hour);
+    const auto slot = std::weak_ptr{std::exchange(s->asked_for, nullptr)};
+    got.release();
+    s->fail(lost_reply);
+    context.restart();
+    context.poll();
+    BOOST_TEST(!slot.expired());
+    core->close();
+    BOOST_TEST(slot.expired());
 }
 
 BOOST_AUTO_TEST_CASE(a_renewal_is_repeated_after_errors_until_the_lease_ends) {
