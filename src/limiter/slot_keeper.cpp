@@ -224,7 +224,7 @@ void slot_keeper::serve(held_slot& of, std::int64_t now) noexcept {
     case slot_state::held:
         if (now >= of.ends)
             return lose(of);
-        BOOST_ASSERT(!of.renewal); // until its lease ends a slot is not due then
+        BOOST_ASSERT(!of.renewal); // while there is one, the slot is due only when its lease ends
         of.asked_at = now;
         send(of, of.renewal, verb::renew);
         return schedule(of, of.ends);

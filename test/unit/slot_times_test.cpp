@@ -191,6 +191,9 @@ BOOST_AUTO_TEST_CASE(a_slot_of_a_closed_limiter_is_neither_held_nor_released) {
     BOOST_TEST(core->statistics().slots_held == 0U);
     first.release();
     BOOST_TEST(s->count(verb::release) == 0);
+    context.restart();
+    context.poll();
+    BOOST_TEST(context.stopped()); // there is no renewal to come
 }
 
 /// Leases end in every microsecond, so some end in the one in which the list is looked at.
