@@ -249,7 +249,7 @@ void slot_keeper::wake() {
                 return set_timer();
             auto& first = *slots_.begin();
             serve(first, now);
-            if (first.state == slot_state::lost && first.due == held_slot::never)
+            if (first.state == slot_state::lost)
                 signal = std::exchange(first.signal, nullptr);
             if (signal == nullptr)
                 continue;

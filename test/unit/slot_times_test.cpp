@@ -234,6 +234,19 @@ BOOST_AUTO_TEST_CASE(a_signal_is_emitted_as_soon_as_the_store_denies_a_renewal) 
     BOOST_TEST(steady_now() < kept[0]->ends); // in an hour
 }
 
+BOOST_AUTO_TEST_CASE(no_signal_of_a_released_slot_is_emitted) {
+    take_several(1);
+    auto signal = boost::asio::cancellation_signal{};
+    signal.slot().assign([](boost::asio::cancellation_type) { BOOST_TEST(false); });
+    slots[0].cancel_when_lost(signal);
+    slots[0].release();
+    s->fail(lost_reply);
+    until([this] { return kept[0]->due != held_slot::never; });
+    kept[0]->due = steady_now();
+    take(hour); // sets the timer
+    until_asked(verb::release, 2);
+}
+
 BOOST_AUTO_TEST_CASE(other_slots_are_renewed_after_a_signal_has_thrown) {
     take_several(1);
     auto signal = boost::asio::cancellation_signal{};
