@@ -261,6 +261,16 @@ BOOST_AUTO_TEST_CASE(a_renewal_in_flight_outlives_slot_and_limiter) {
     context.run();
 }
 
+BOOST_AUTO_TEST_CASE(a_release_in_flight_ends_with_its_limiter) {
+    take(hour);
+    got.release();
+    core->close();
+    context.restart();
+    context.run();
+    BOOST_TEST(s->count(verb::release) == 1);
+    BOOST_TEST(!s->asked_for->release);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colimit::slot_keeper_test
