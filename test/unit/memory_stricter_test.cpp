@@ -82,13 +82,15 @@ class random_states {
     std::mt19937_64 random_;
 };
 
-/// Of a counter and what another version has left of one, only what is not above twice the limit is
-/// kept for that version, unless the counter has used nothing in this window.
+/// Of a counter and what another version has left of one, that version keeps only what a counter
+/// can hold, and for as long, unless the counter has used nothing in this window, and no more than
+/// the limit in the previous one.
 [[nodiscard]] bool may_be_lost(const core::compiled_rule& l, const rule_state& a,
                                const rule_state& b) {
+    const auto& own = a.num > core::steps_mark ? b : a;
     return l.kind == core::kind::counter &&
            (a.num > core::steps_mark) != (b.num > core::steps_mark) &&
-           (a.num > core::steps_mark ? b : a).debt != 0;
+           (own.debt != 0 || own.capacity > l.full);
 }
 
 [[nodiscard]] std::string text(const rule_state& s) {

@@ -148,7 +148,8 @@ struct counter : versioned<false> {
     /// Returns the stricter of a counter in its own form and a state of another version. The latter
     /// is repaid at the end of the window, so it can stand for a previous window within the limit.
     /// A count of the current window fades for a period after it. Then the counter takes over the
-    /// debt of the other version, for which debt above twice the limit is lost.
+    /// debt of the other version, for which it ends with the counter's windows, and what is above
+    /// twice the limit is lost.
     static rule_state stricter_of_both(const compiled_rule& l, rule_state own,
                                        rule_state other) noexcept {
         if (own.debt == 0 && own.capacity <= l.full) {
