@@ -249,7 +249,8 @@ void slot_keeper::wake() {
                 return set_timer();
             auto& first = *slots_.begin();
             serve(first, now);
-            if (first.state == slot_state::lost)
+            // After all that was due with it, as what the signal calls may take long.
+            if (first.state == slot_state::lost && first.due == held_slot::never)
                 signal = std::exchange(first.signal, nullptr);
             if (signal == nullptr)
                 continue;

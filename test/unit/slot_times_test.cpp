@@ -247,6 +247,20 @@ BOOST_AUTO_TEST_CASE(no_signal_of_a_released_slot_is_emitted) {
     until_asked(verb::release, 2);
 }
 
+BOOST_AUTO_TEST_CASE(other_slots_that_are_due_are_renewed_before_a_signal_is_emitted) {
+    take_several(2);
+    auto signal = boost::asio::cancellation_signal{};
+    auto renewals = std::vector<std::size_t>{}; // when the signal is emitted
+    signal.slot().assign([&](boost::asio::cancellation_type) {
+        renewals.push_back(static_cast<std::size_t>(s->count(verb::renew)));
+    });
+    slots[0].cancel_when_lost(signal);
+    kept[0]->due = kept[0]->ends = kept[1]->due = steady_now();
+    take(hour); // sets the timer
+    until([&] { return !renewals.empty(); });
+    BOOST_TEST(renewals == std::vector<std::size_t>{1}, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(other_slots_are_renewed_after_a_signal_has_thrown) {
     take_several(1);
     auto signal = boost::asio::cancellation_signal{};
