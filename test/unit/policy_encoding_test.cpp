@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_head_that_no_policy_has_is_refused) {
     BOOST_TEST(reason_against(with_head(1, 1, 2, log)) == "policy: rule 1: it cannot be packed");
 }
 
-BOOST_AUTO_TEST_CASE(a_rule_with_the_tag_of_no_rule_is_refused) {
+BOOST_AUTO_TEST_CASE(a_rule_with_a_reserved_tag_is_refused) {
     const auto with_lockout = data_of(policy{"p", gcra(12, 7s)}.prevent_duplicate(7s)).compiled;
     for (const auto tag : {std::uint32_t{0}, core::block_tag, with_lockout.all().back().tag}) {
         auto compiled = data_of(policy{"p", gcra(12, 7s)}).compiled;
