@@ -9,6 +9,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string>
 #include <string_view>
 
 namespace colimit::test {
@@ -26,6 +28,15 @@ constexpr std::size_t slack = 5;
 /// The server hears nothing on a connection. (One that is reset leaves nothing in the system.)
 constexpr auto before_handshake = fault{.kind = fault_kind::reset, .way = way::to_server};
 
+/// Messages that are not long are cut at one of so many bytes, COLIMIT_CUT_STEP or 1.
+[[nodiscard]] std::size_t cut_step() {
+    static const auto step = [] {
+        const auto* const asked = std::getenv("COLIMIT_CUT_STEP");
+        return asked != nullptr ? std::max(std::stoul(asked), 1UL) : 1UL;
+    }();
+    return step;
+}
+
 [[nodiscard]] config settings(const std::string& server, fault_kind kind, const cut_options& o) {
     auto made = config{};
     made.server = server;
@@ -41,9 +52,11 @@ constexpr auto before_handshake = fault{.kind = fault_kind::reset, .way = way::t
 } // namespace
 
 std::vector<std::size_t> cuts_of(std::size_t size, const long_message& l) {
+    const auto cut =
+        size > l.size ? l : long_message{.size = 0, .head = 4, .tail = 4, .step = cut_step()};
     auto all = std::vector<std::size_t>{};
     for (std::size_t byte = 0; byte <= size + slack; ++byte)
-        if (size <= l.size || byte < l.head || byte + l.tail > size || byte % l.step == 0)
+        if (byte < cut.head || byte + cut.tail > size || byte % cut.step == 0)
             all.push_back(byte);
     return all;
 }

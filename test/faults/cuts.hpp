@@ -25,7 +25,8 @@ struct long_message {
     std::size_t tail;
     std::size_t step;
 };
-/// A message that has the script is long, all others are cut at each byte.
+/// A message that has the script is long, all others are cut at each byte, or at fewer if
+/// COLIMIT_CUT_STEP says so.
 inline constexpr auto with_script =
     long_message{.size = 4096, .head = 64, .tail = 16, .step = 1'499};
 

@@ -10,6 +10,7 @@
 #include <support/live_limiter.hpp>
 
 #include <boost/asio/connect.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/write.hpp>
 
 #include <cstddef>

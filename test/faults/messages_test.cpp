@@ -32,15 +32,13 @@ constexpr auto lateness = 1500ms;
 
 /// A server behind a bad network, and its limiter.
 struct scene {
-    template<class Adjust>
-    scene(const fault& wrong, Adjust adjust)
+    scene(const fault& wrong, const test::live::adjustment& adjust)
         : server(), context(1),
           proxy(context, server.unix_address(),
                 [wrong](int connection) { return connection == 1 ? wrong : fault{}; }),
           limiter(context.get_executor(), settings(adjust)), look(server.unix_address()) {}
 
-    template<class Adjust>
-    [[nodiscard]] config settings(Adjust adjust) const {
+    [[nodiscard]] config settings(const test::live::adjustment& adjust) const {
         auto c = config{};
         c.server = proxy.address();
         c.timeout = 10s;

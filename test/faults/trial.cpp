@@ -8,6 +8,8 @@
 
 #include <support/on_failure.hpp>
 
+#include <boost/asio/redirect_error.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <deque>

@@ -9,6 +9,7 @@
 #include <support/tcp_responder.hpp>
 #include <support/tls_server.hpp>
 
+#include <boost/asio/redirect_error.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>

@@ -13,6 +13,8 @@
 #include <support/live_limiter.hpp>
 #include <support/tls_server.hpp>
 
+#include <boost/asio/redirect_error.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

@@ -24,12 +24,12 @@ struct scriptless {
     raw_client look = server.connect();
 
     [[nodiscard]] live open(int resp = 3) const {
-        return {server.address(), [resp](config& c) {
-                    c.mode = execution_mode::multi;
-                    c.timeout = std::chrono::seconds{10}; // deadlines are the subject of others
-                    c.min_key_ttl = for_supplied_clocks;
-                    c.resp_version = resp;
-                }};
+        return live{server.address(), [resp](config& c) {
+                        c.mode = execution_mode::multi;
+                        c.timeout = std::chrono::seconds{10}; // deadlines are the subject of others
+                        c.min_key_ttl = for_supplied_clocks;
+                        c.resp_version = resp;
+                    }};
     }
 
     /// Where the state of a key in a family is; its events by default.

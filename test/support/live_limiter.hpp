@@ -11,18 +11,14 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/redirect_error.hpp>
 
 #include <charconv>
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <utility>
 
 namespace colimit::test {
 
@@ -60,58 +56,27 @@ inline constexpr auto rethrow = [](const std::exception_ptr& failure) {
 
 struct live {
     using answer = std::tuple<error_code, decision>;
-
-    explicit live(const std::string& server) : live(server, [](config&) {}) {}
+    using adjustment = std::function<void(config&)>;
 
     /// Calls may take two seconds, so that a loaded machine is not taken for a dead server, and end
     /// with the error where there is one, and no PING is sent to an idle connection;
-    /// `adjust(config&)` says otherwise.
-    template<class Adjust>
-    live(const std::string& server, Adjust adjust)
-        : context(1), limiter(context.get_executor(), settings(server, adjust)) {}
+    /// `adjust` says otherwise.
+    explicit live(const std::string& server, const adjustment& adjust = {});
 
-    void run(std::function<asio::awaitable<void>()> body) { test::run(context, std::move(body)); }
+    void run(std::function<asio::awaitable<void>()> body);
 
     /// With the code as a value.
     auto allow(std::string_view key, const policy& p, const check_options& o = {}) {
         return limiter.allow(key, p, o, asio::as_tuple(asio::deferred));
     }
-    asio::awaitable<error_code> ready() {
-        auto ec = error_code{};
-        co_await limiter.ready(asio::redirect_error(asio::use_awaitable, ec));
-        co_return ec;
-    }
+    asio::awaitable<error_code> ready();
 
     /// Calls until a call ends with this code.
-    asio::awaitable<void> until_code(std::string key, policy p, error_code wanted) {
-        const auto end = std::chrono::steady_clock::now() + patience;
-        for (;;) {
-            const auto [ec, d] = co_await allow(key, p);
-            if (ec == wanted)
-                co_return;
-            if (std::chrono::steady_clock::now() > end)
-                throw std::runtime_error{"it stays at: " + ec.message()};
-            co_await pause_for(std::chrono::milliseconds{1});
-        }
-    }
-    asio::awaitable<void> until_it_works(std::string key, policy p) {
-        co_await until_code(std::move(key), std::move(p), {});
-    }
+    asio::awaitable<void> until_code(std::string key, policy p, error_code wanted);
+    asio::awaitable<void> until_it_works(std::string key, policy p);
 
     asio::io_context context;
     colimit::limiter limiter;
-
-  private:
-    template<class Adjust>
-    [[nodiscard]] static config settings(const std::string& server, Adjust adjust) {
-        auto c = config{};
-        c.server = server;
-        c.timeout = std::chrono::seconds{2};
-        c.on_failure = failure_mode::error;
-        c.ping_interval = std::chrono::milliseconds{0};
-        adjust(c);
-        return c;
-    }
 };
 
 } // namespace colimit::test

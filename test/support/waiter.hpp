@@ -20,9 +20,7 @@ namespace colimit::test {
 
 /// A limiter in this process, or on its own server.
 struct store_fixture {
-    explicit store_fixture(bool in_process) : store_fixture(in_process, [](config&) {}) {}
-    template<class Adjust>
-    store_fixture(bool in_process, Adjust adjust) {
+    explicit store_fixture(bool in_process, const live::adjustment& adjust = {}) {
         if (!in_process)
             server.emplace();
         l = std::make_unique<live>(address(), adjust);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A limiter on a real server, compiled once for all tests.
+
+#include <support/live_limiter.hpp>
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <stdexcept>
+#include <utility>
+
+namespace colimit::test {
+namespace {
+
+[[nodiscard]] config settings(const std::string& server, const live::adjustment& adjust) {
+    auto c = config{};
+    c.server = server;
+    c.timeout = std::chrono::seconds{2};
+    c.on_failure = failure_mode::error;
+    c.ping_interval = std::chrono::milliseconds{0};
+    if (adjust)
+        adjust(c);
+    return c;
+}
+
+} // namespace
+
+live::live(const std::string& server, const adjustment& adjust)
+    : context(1), limiter(context.get_executor(), settings(server, adjust)) {}
+
+void live::run(std::function<asio::awaitable<void>()> body) {
+    test::run(context, std::move(body));
+}
+
+asio::awaitable<error_code> live::ready() {
+    auto ec = error_code{};
+    co_await limiter.ready(asio::redirect_error(asio::use_awaitable, ec));
+    co_return ec;
+}
+
+asio::awaitable<void> live::until_code(std::string key, policy p, error_code wanted) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+        const auto [ec, d] = co_await allow(key, p);
+        if (ec == wanted)
+            co_return;
+        if (std::chrono::steady_clock::now() > end)
+            throw std::runtime_error{"it stays at: " + ec.message()};
+        co_await pause_for(std::chrono::milliseconds{1});
+    }
+}
+
+asio::awaitable<void> live::until_it_works(std::string key, policy p) {
+    co_await until_code(std::move(key), std::move(p), {});
+}
+
+} // namespace colimit::test
