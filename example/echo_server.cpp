@@ -174,7 +174,9 @@ int main(int argc, char** argv) {
     std::string rule = "5/s burst 10";
     CLI::App app{"Sends every line back, unless its sender's address sends too many.",
                  "echo_server"};
-    app.add_option("--port", port, "Where to listen; 0 for any free port")->capture_default_str();
+    app.add_option("--port", port, "Where to listen; 0 for any free port")
+        ->check(CLI::Range(0, 65535))
+        ->capture_default_str();
     app.add_option("--server", store, "Where to count: memory:, redis://host:port, unix:/path")
         ->type_name("ADDRESS")
         ->capture_default_str();

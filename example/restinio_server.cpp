@@ -77,7 +77,9 @@ int main(int argc, char** argv) {
     std::uint16_t port = 7080;
     std::string store = "memory:";
     CLI::App app{"Says hello to clients that do not ask too often.", "restinio_server"};
-    app.add_option("--port", port, "Where to listen; 0 for any free port")->capture_default_str();
+    app.add_option("--port", port, "Where to listen; 0 for any free port")
+        ->check(CLI::Range(0, 65535))
+        ->capture_default_str();
     app.add_option("--server", store, "Where to count: memory:, redis://host:port, unix:/path")
         ->type_name("ADDRESS")
         ->capture_default_str();
