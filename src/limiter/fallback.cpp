@@ -95,7 +95,7 @@ failure_mode fallback::mode_for(const operation& op, const policy_data& p) const
 }
 
 bool fallback::may_decide(error_code why) noexcept {
-    return why == condition::transient || why == condition::maybe_charged;
+    return why && (why == condition::transient || why == condition::maybe_charged);
 }
 
 memory::store& fallback::store() {
