@@ -140,4 +140,24 @@ BOOST_AUTO_TEST_CASE(one_state_of_two_is_at_no_time_less_strict_than_either) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_state_and_itself_are_as_strict_as_it_is) {
+    const auto small = test::rules_of_every_kind(5, 1h);
+    const auto brief = test::rules_of_every_kind(12, 10min);
+    auto states = random_states{2};
+    for (std::size_t kind = 0; kind < small.size(); ++kind) {
+        const auto make = [](const rule& r) { return policy{"p", r.named("r")}; };
+        const auto versions = std::vector{make(brief[kind]), make(small[kind])};
+        for (auto n = 0; n < test::rounds(1'000); ++n) {
+            const auto now = start + states.number(0, 30 * hour);
+            const auto a = states.next(versions, now);
+            const auto& own = versions.back();
+            const auto both = core::stricter(detail::access::data(own)->compiled.limits[0], a, a);
+            for (auto later = now; later < now + 40 * hour; later += states.number(1, 3 * hour))
+                BOOST_TEST_REQUIRE(fitting(own, both, later) == fitting(own, a, later),
+                                   "kind " << kind << ", run " << n << ", after " << later - now
+                                           << " us" << text(a) << text(both));
+        }
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
