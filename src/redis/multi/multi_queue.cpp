@@ -5,6 +5,7 @@
 #include <core/call_fault.hpp>
 #include <redis/multi/multi_queue.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace colimit::redis {
@@ -14,6 +15,7 @@ namespace {
 /// Calls give tokens back in a transaction each, and those of two batches may be waiting.
 constexpr std::size_t usual_removal_bytes = std::size_t{32} * 1024;
 constexpr std::size_t usual_give_back_bytes = 1'024;
+constexpr std::size_t usual_call_bytes = 1'024;
 
 } // namespace
 
@@ -85,6 +87,10 @@ void multi_queue::write_cleanup(std::string& out, std::uint64_t stream_position)
 void multi_queue::write(std::string& out, std::uint64_t stream_position, std::int64_t /*now*/) {
     const auto position_of_first = stream_position - out.size();
     context_.here = settings_.clock();
+    // How much cleanup precedes the calls of a write is a matter of chance: there is room for all.
+    const auto most_calls = std::min(calls_, settings_.batch_size * settings_.batches_in_flight);
+    out.reserve(most_calls * usual_call_bytes + context_.log_cleanup.bytes.capacity() +
+                context_.window_cleanup.bytes.capacity());
     if (may_clean_up())
         write_cleanup(out, stream_position);
     send_waiting(out, position_of_first, context_.here, cleanups_in_flight_, [&](multi_batch& b) {
