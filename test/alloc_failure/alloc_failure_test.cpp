@@ -11,6 +11,7 @@
 #include <alloc_failure/failing_new.hpp>
 #include <redis/protocol/hash_slot.hpp>
 #include <redis/protocol/key.hpp>
+#include <support/asked_number.hpp>
 #include <support/function_library.hpp>
 #include <support/live_limiter.hpp>
 #include <support/redis_cluster.hpp>
@@ -24,7 +25,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <initializer_list>
 #include <memory>
 #include <new>
@@ -373,8 +373,7 @@ BOOST_AUTO_TEST_CASE(every_allocation_of_a_conversation_behind_sentinel_may_fail
 /// One of how many allocations fails in a conversation with a cluster, of which each takes long.
 /// COLIMIT_ALLOCATION_STEP may ask for another number.
 [[nodiscard]] std::int64_t step_in_cluster() {
-    const auto* const asked = std::getenv("COLIMIT_ALLOCATION_STEP");
-    return asked != nullptr ? std::stoll(asked) : 11;
+    return test::asked_number("COLIMIT_ALLOCATION_STEP", 11);
 }
 
 /// Half of the slots are being moved, so that their calls are sent twice; and between the calls of

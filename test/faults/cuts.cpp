@@ -4,12 +4,12 @@
 
 #include <faults/cuts.hpp>
 
+#include <support/asked_number.hpp>
 #include <support/on_failure.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -30,11 +30,8 @@ constexpr auto before_handshake = fault{.kind = fault_kind::reset, .way = way::t
 
 /// Messages that are not long are cut at one of so many bytes, COLIMIT_CUT_STEP or 1.
 [[nodiscard]] std::size_t cut_step() {
-    static const auto step = [] {
-        const auto* const asked = std::getenv("COLIMIT_CUT_STEP");
-        return asked != nullptr ? std::max(std::stoul(asked), 1UL) : 1UL;
-    }();
-    return step;
+    static const auto step = test::asked_number("COLIMIT_CUT_STEP", 1);
+    return static_cast<std::size_t>(step);
 }
 
 [[nodiscard]] config settings(const std::string& server, fault_kind kind, const cut_options& o) {

@@ -7,6 +7,7 @@
 
 #include <colimit/local_limiter.hpp>
 #include <memory/index.hpp>
+#include <support/asked_number.hpp>
 #include <support/live_limiter.hpp>
 #include <support/on_failure.hpp>
 #include <support/peak_memory.hpp>
@@ -14,7 +15,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <utility>
@@ -176,8 +176,7 @@ BOOST_AUTO_TEST_CASE(a_million_calls_to_a_frozen_server_take_no_more_than_there_
 // COLIMIT_FLOOD_KEYS may ask for another number of keys.
 BOOST_AUTO_TEST_CASE(ten_million_keys_free_nobody_who_is_limited_and_take_no_more_memory) {
     constexpr auto capacity = 100'000;
-    const auto* const asked = std::getenv("COLIMIT_FLOOD_KEYS");
-    const auto keys = asked == nullptr ? 10'000'000 : std::stoi(asked);
+    const auto keys = test::asked_number("COLIMIT_FLOOD_KEYS", 10'000'000);
     constexpr auto victims = 100;
     const auto hourly = policy{"hourly", gcra(5, 1h)};
     auto now = time_point{1'700'000'000s};

@@ -8,6 +8,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <colimit/limiter.hpp>
+#include <support/asked_number.hpp>
 #include <support/redis_server.hpp>
 
 #include <boost/asio/as_tuple.hpp>
@@ -25,7 +26,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -41,8 +41,7 @@ constexpr std::size_t pool_threads = 4;
 constexpr int callers = 64;
 
 [[nodiscard]] std::int64_t checks_to_make() {
-    const auto* wanted = std::getenv("COLIMIT_THREAD_CHECKS");
-    return wanted == nullptr ? 100'000 : std::atoll(wanted);
+    return test::asked_number("COLIMIT_THREAD_CHECKS", 100'000);
 }
 
 [[nodiscard]] config shared(const std::string& server) {
