@@ -245,6 +245,13 @@ BOOST_FIXTURE_TEST_CASE(where_refused_calls_count_they_stay_and_the_oldest_go, f
     BOOST_TEST(!queue.wants_to_write());
 }
 
+BOOST_FIXTURE_TEST_CASE(where_refused_calls_count_the_oldest_go_after_a_charge, fixture) {
+    ask("k", {.verb = verb::charge, .cost = 30}, policy{"p", sliding_log(5, 1s).count_denied()});
+    const auto words = write();
+    BOOST_TEST(words.at(4).front() == "ZADD");
+    BOOST_TEST((words.at(5) == command{"ZREMRANGEBYRANK", name, "0", "-27"}));
+}
+
 BOOST_FIXTURE_TEST_CASE(an_aborted_transaction_was_not_run_and_the_error_before_it_says_why,
                         fixture) {
     auto& full = ask("k");
