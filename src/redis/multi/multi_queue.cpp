@@ -6,6 +6,7 @@
 #include <redis/multi/multi_queue.hpp>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace colimit::redis {
@@ -84,13 +85,21 @@ void multi_queue::write_cleanup(std::string& out, std::uint64_t stream_position)
     ++cleanups_in_flight_;
 }
 
+/// Reserves all that the write may need: how much cleanup precedes its calls is a matter of chance.
+void multi_queue::make_room(std::string& out) const noexcept {
+    const auto most_calls = std::min(calls_, settings_.batch_size * settings_.batches_in_flight);
+    try {
+        out.reserve(most_calls * usual_call_bytes + context_.log_cleanup.bytes.capacity() +
+                    context_.window_cleanup.bytes.capacity());
+    } catch (const std::bad_alloc&) { // what is written may need less
+        return;
+    }
+}
+
 void multi_queue::write(std::string& out, std::uint64_t stream_position, std::int64_t /*now*/) {
     const auto position_of_first = stream_position - out.size();
     context_.here = settings_.clock();
-    // How much cleanup precedes the calls of a write is a matter of chance: there is room for all.
-    const auto most_calls = std::min(calls_, settings_.batch_size * settings_.batches_in_flight);
-    out.reserve(most_calls * usual_call_bytes + context_.log_cleanup.bytes.capacity() +
-                context_.window_cleanup.bytes.capacity());
+    make_room(out);
     if (may_clean_up())
         write_cleanup(out, stream_position);
     send_waiting(out, position_of_first, context_.here, cleanups_in_flight_, [&](multi_batch& b) {

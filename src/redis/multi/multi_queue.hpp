@@ -45,6 +45,7 @@ class multi_queue final : public batch_queue<multi_batch> {
     read_reply_of(multi_batch& head, const resp::decoder& reply, std::string_view bytes) override;
     void retire(batches& from, batches::iterator which) override;
     [[nodiscard]] bool may_clean_up() const noexcept;
+    void make_room(std::string& out) const noexcept;
     void write_cleanup(std::string& out, std::uint64_t stream_position);
 
     multi_context context_;
