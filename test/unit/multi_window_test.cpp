@@ -92,17 +92,24 @@ struct fixture {
                            detail::call_request q = {}) {
         auto& op = ask(p, q);
         (void)write_call();
-        const auto digits = std::to_string(nonce);
-        auto bytes = "$" + std::to_string(digits.size()) + "\r\n" + digits +
-                     "\r\n*2\r\n$5\r\n37000\r\n$1\r\n0\r\n+OK\r\n";
+        BOOST_TEST(reply(head() + executed(elements)));
+        return op;
+    }
+    /// The replies to ECHO and TIME of the next batch.
+    std::string head() {
+        const auto digits = std::to_string(nonce++);
+        return "$" + std::to_string(digits.size()) + "\r\n" + digits +
+               "\r\n*2\r\n$5\r\n37000\r\n$1\r\n0\r\n";
+    }
+    /// The replies to a call, from MULTI to EXEC.
+    [[nodiscard]] static std::string executed(const std::vector<std::string>& elements) {
+        auto bytes = std::string{"+OK\r\n"};
         for (std::size_t i = 0; i < elements.size(); ++i)
             bytes += "+QUEUED\r\n";
         bytes += "*" + std::to_string(elements.size()) + "\r\n";
         for (const auto& e : elements)
             bytes += e + "\r\n";
-        BOOST_TEST(reply(bytes));
-        nonce += 1;
-        return op;
+        return bytes;
     }
 
     std::int64_t now = here;
@@ -233,6 +240,28 @@ BOOST_FIXTURE_TEST_CASE(the_rest_of_a_partial_grant_is_given_back_in_one_transac
                      "+QUEUED\r\n+QUEUED\r\n*8\r\n:1\r\n:1\r\n:0\r\n-WRONGTYPE Operation\r\n:5\r\n"
                      "-WRONGTYPE Operation\r\n:1\r\n-ERR no such key\r\n"));
     BOOST_TEST(!queue.expects_reply());
+}
+
+BOOST_FIXTURE_TEST_CASE(the_first_write_makes_room_for_all_that_a_later_one_gives_back, fixture) {
+    constexpr auto calls = 64;
+    auto out = std::string{};
+    const auto write_calls = [&] {
+        for (auto i = 0; i < calls; ++i)
+            ask(five);
+        out.clear();
+        queue.write(out, position, 0);
+        position += out.size();
+    };
+    write_calls();
+    const auto first = out.size();
+    const auto room = out.capacity();
+    auto denied = head();
+    for (auto i = 0; i < calls; ++i)
+        denied += executed({nil, ":6", ":400"});
+    BOOST_TEST(reply(denied));
+    write_calls();
+    BOOST_TEST(out.size() > 2 * first);
+    BOOST_TEST(out.capacity() == room);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_lost_connection_loses_what_would_be_given_back, fixture) {

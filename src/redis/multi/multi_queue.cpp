@@ -16,7 +16,7 @@ namespace {
 /// Calls give tokens back in a transaction each, and those of two batches may be waiting.
 constexpr std::size_t usual_removal_bytes = std::size_t{32} * 1024;
 constexpr std::size_t usual_give_back_bytes = 1'024;
-constexpr std::size_t usual_call_bytes = 1'024;
+constexpr std::size_t usual_call_bytes = 1'024; ///< of its own transaction
 
 } // namespace
 
