@@ -6,6 +6,7 @@
 #include <faults/trial.hpp>
 #include <faults/verdict.hpp>
 
+#include <support/loop_clock.hpp>
 #include <support/on_failure.hpp>
 
 #include <boost/asio/redirect_error.hpp>
@@ -114,9 +115,9 @@ class proxies {
 
 class one_trial {
   public:
-    one_trial(asio::io_context& context, const trial_servers& servers, const conversation& c,
-              const trial& t, bool records = false)
-        : conversation_(c), trial_(t), proxies_(context, servers, c, t, records),
+    one_trial(asio::io_context& context, const loop_clock& clock, const trial_servers& servers,
+              const conversation& c, const trial& t, bool records = false)
+        : clock_(clock), conversation_(c), trial_(t), proxies_(context, servers, c, t, records),
           settings_(trial_settings()), limiter_(context.get_executor(), settings_),
           outcomes_(std::make_shared<std::vector<outcome_of_call>>(c.calls.size())) {}
 
@@ -129,8 +130,8 @@ class one_trial {
         const auto begin = steady::now();
         for (std::size_t i = 0; i < outcomes_->size(); ++i)
             ask(i, begin);
-        const auto end = begin + settings_.timeout + lateness;
-        while (!all_done() && steady::now() < end)
+        const auto end = clock_.now() + settings_.timeout + lateness;
+        while (!all_done() && clock_.now() < end)
             co_await pause_for(3ms); // all trials look, so more often would take much time
         for (std::size_t i = 0; i < outcomes_->size(); ++i) {
             const auto executed = co_await executions(look, i);
@@ -178,11 +179,13 @@ class one_trial {
         const auto& c = conversation_.calls[i];
         const auto key = key_of(c, c.name, trial_.number);
         // A call that is too late for the trial ends after it.
-        const auto note = [all = outcomes_, i, begin](error_code ec) -> outcome_of_call& {
+        const auto note = [all = outcomes_, i, begin, &clock = clock_,
+                           begin_by_clock = clock_.now()](error_code ec) -> outcome_of_call& {
             auto& o = (*all)[i];
             ++o.completions;
             o.ec = ec;
             o.took = steady::now() - begin;
+            o.waited = clock.now() - begin_by_clock;
             return o;
         };
         if (conversation_.seen)
@@ -259,6 +262,7 @@ class one_trial {
             into.missed.push_back(trial_);
     }
 
+    const loop_clock& clock_;
     const conversation& conversation_;
     trial trial_;
     proxies proxies_;
@@ -276,10 +280,11 @@ std::array<std::vector<std::string>, 2> record(const trial_servers& servers, con
     auto look = limiter{context.get_executor(), made};
     auto unused = findings{};
     auto messages = std::array<std::vector<std::string>, 2>{};
+    const auto clock = loop_clock{context};
     for (const auto number : {99'998, 99'999}) { // the second time the servers know the scripts
         auto t = trial{.number = number, .connection = 0, .wrong = {}, .deadline = 10s};
         t.wrong.message = c.connections.front().handshake;
-        auto one = one_trial{context, servers, c, t, true};
+        auto one = one_trial{context, clock, servers, c, t, true};
         run(context, [&] { return one.run(look, unused); });
         messages = one.on(connection)->messages;
     }
@@ -291,8 +296,9 @@ void run_trials(const trial_servers& servers, const conversation& c, const std::
     auto context = asio::io_context{1};
     const auto made = settings(servers.direct, c);
     auto look = limiter{context.get_executor(), made};
+    const auto clock = loop_clock{context};
     run_trials_at_once(context, row.size(), [&](std::size_t i) -> asio::awaitable<void> {
-        auto one = std::make_unique<one_trial>(context, servers, c, row[i]);
+        auto one = std::make_unique<one_trial>(context, clock, servers, c, row[i]);
         co_await one->run(look, found);
     });
 }

@@ -50,7 +50,7 @@ class verdict {
             count(o);
             if (o.completions != 1)
                 note(i, "completed " + std::to_string(o.completions) + " times");
-            if (o.took > end_.timeout + lateness)
+            if (o.waited > end_.timeout + lateness)
                 note(i, "was late");
             if (is_flip())
                 judge_flip(i);

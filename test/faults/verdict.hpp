@@ -25,7 +25,8 @@ struct outcome_of_call {
     std::int64_t remaining = 0; ///< of a filter: 0 where the id was new, else 1
     bool allowed = false;
     std::chrono::steady_clock::duration took{};
-    std::int64_t executed = 0; ///< how often the server ran it
+    std::chrono::milliseconds waited{0}; ///< the same by a `loop_clock`
+    std::int64_t executed = 0;           ///< how often the server ran it
 };
 
 /// How a trial has ended.

@@ -9,6 +9,7 @@
 
 #include <redis/protocol/hash_slot.hpp>
 #include <support/live_limiter.hpp>
+#include <support/loop_clock.hpp>
 #include <support/scripted_node.hpp>
 #include <support/usual_tags.hpp>
 
@@ -33,7 +34,6 @@ namespace {
 using namespace std::chrono_literals;
 using namespace colimit;
 namespace asio = boost::asio;
-using steady = std::chrono::steady_clock;
 
 const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
 constexpr auto lateness = 1500ms;
@@ -114,19 +114,20 @@ class node {
 /// A limiter, and a call that needs the peer.
 struct route {
     route(asio::io_context& c, const config& settings, std::string key)
-        : limits(c.get_executor(), settings), key(std::move(key)) {}
+        : limits(c.get_executor(), settings), key(std::move(key)), clock(c) {}
 
     void start() {
-        limits.allow(key, rules, [this, begin = steady::now()](error_code ec, const decision&) {
+        limits.allow(key, rules, [this, begin = clock.now()](error_code ec, const decision&) {
             code = ec;
-            took = steady::now() - begin;
+            took = clock.now() - begin;
         });
     }
 
     limiter limits;
     std::string key;
     std::optional<error_code> code;
-    steady::duration took{};
+    test::loop_clock clock;
+    std::chrono::milliseconds took{0};
 };
 
 asio::awaitable<bool> is_decided_by_node(limiter& l, const std::string& key) {

@@ -8,6 +8,7 @@
 #include "deployment.hpp"
 
 #include <support/live_limiter.hpp>
+#include <support/loop_clock.hpp>
 #include <support/on_failure.hpp>
 #include <support/rng.hpp>
 
@@ -38,7 +39,7 @@ class slot_caller {
     void run() {
         auto& board = *task_.board;
         for (; running_ < callers; ++running_)
-            asio::co_spawn(limiter_.context, make_calls(calls_[running_]), test::rethrow);
+            asio::co_spawn(limiter_.context, make_calls(late_at_[running_]), test::rethrow);
         asio::co_spawn(limiter_.context, watch(), test::rethrow);
         auto end = steady_clock::time_point::max();
         while (running_ != 0) {
@@ -63,13 +64,6 @@ class slot_caller {
     /// that asks before it.
     static constexpr auto longest_after_wait = 2 * timeout + 50ms;
 
-    /// Its time is the number of timers of 1 ms that have ended one after another, with whatever is
-    /// due in the loop between them: it does not pass while the process is halted, and slower than
-    /// that of a clock on a busy machine.
-    struct pending_call {
-        std::chrono::milliseconds left{0}; ///< until it is late; 0: there is none
-    };
-
     void adjust(config& c) const {
         c.prefix = task_.prefix;
         c.timeout = timeout;
@@ -77,16 +71,17 @@ class slot_caller {
         test::errors_come_through(c);
     }
 
-    asio::awaitable<void> make_calls(pending_call& pending) {
+    /// @param late_at when the call that waits is late, by the loop's clock; 0: none waits
+    asio::awaitable<void> make_calls(std::chrono::milliseconds& late_at) {
         while (!task_.board->rest) {
             const auto limit = random_.below(slot_limits.size());
             const auto key = random_.below(slot_keys);
             const auto max_wait = 1ms * (random_.percent(50) ? random_.between(1, 300) : 0);
-            pending.left = max_wait + longest_after_wait;
+            late_at = clock_.now() + max_wait + longest_after_wait;
             auto [ec, got] = co_await limiter_.limiter.acquire(keys_[key], policies_[limit],
                                                                {.max_wait = max_wait},
                                                                asio::as_tuple(asio::deferred));
-            pending.left = 0ms;
+            late_at = 0ms;
             ++(ec ? task_.board->failed : task_.board->checks);
             task_.board->denied += !ec && !got ? 1 : 0;
             if (got)
@@ -125,9 +120,11 @@ class slot_caller {
     asio::awaitable<void> watch() {
         while (running_ != 0) {
             co_await test::pause_for(1ms);
-            for (auto& c : calls_)
-                if (c.left > 0ms && (c.left -= 1ms) == 0ms)
+            for (auto& late_at : late_at_)
+                if (late_at > 0ms && clock_.now() >= late_at) {
+                    late_at = 0ms;
                     ++task_.board->late;
+                }
         }
     }
 
@@ -143,8 +140,9 @@ class slot_caller {
     test::rng random_;
     std::vector<policy> policies_ = slot_policies();
     std::array<std::string, slot_keys> keys_ = slot_key_names();
-    std::array<pending_call, callers> calls_;
+    std::array<std::chrono::milliseconds, callers> late_at_{};
     test::live limiter_;
+    test::loop_clock clock_{limiter_.context};
     std::size_t running_ = 0;
     std::uint64_t acquired_ = 0;
 };
