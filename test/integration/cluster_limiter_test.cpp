@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_replica_that_becomes_the_master_is_followed) {
 BOOST_AUTO_TEST_CASE(a_killed_master_is_replaced_by_its_replica) {
     auto c = redis_cluster{
         {.masters = 3, .replicas = 1, .arguments = {"--cluster-require-full-coverage", "no"}}};
-    auto l = live{address_of(c), [](config& s) { s.timeout = 1s; }};
+    auto l = live{address_of(c)};
     const auto p = policy{"p", gcra(1'000'000, 1h)};
     for (const auto victim : {std::size_t{0}, std::size_t{1}}) {
         auto on_it = load{};

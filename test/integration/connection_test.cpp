@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(the_database_of_the_address_is_selected) {
 
 BOOST_AUTO_TEST_CASE(a_database_that_is_not_there_is_an_error_of_the_server) {
     auto server = test::redis_server{};
-    auto l = live{server.unix_address() + "?db=999"};
+    auto l = live{server.unix_address() + "?db=999", test::give_up_early};
     l.run(
         [&]() -> asio::awaitable<void> { co_await l.until_code("k", rules, errc::server_error); });
 }

@@ -120,6 +120,7 @@ BOOST_AUTO_TEST_CASE(a_server_on_which_a_needed_command_was_renamed_is_refused_b
         auto l = live{server.address(), [how](config& c) {
                           c.mode = how;
                           c.on_failure = failure_mode::local;
+                          test::give_up_early(c);
                       }};
         l.run([&]() -> asio::awaitable<void> {
             const auto ec = co_await l.ready();

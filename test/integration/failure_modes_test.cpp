@@ -340,6 +340,7 @@ BOOST_AUTO_TEST_CASE(what_was_counted_in_one_outage_still_counts_in_the_next) {
     auto l = live{server.address(), [](config& c) {
                       c.reconnect_delay_max = 20ms;
                       c.on_failure = failure_mode::local;
+                      test::give_up_early(c);
                   }};
     l.run([&]() -> asio::awaitable<void> {
         const auto until_from = [&](decision_source who) -> asio::awaitable<void> {
@@ -419,7 +420,10 @@ BOOST_AUTO_TEST_CASE(what_another_store_would_not_make_good_is_an_error_in_every
     auto look = server.connect();
     look.must({"ACL", "SETUSER", "nobody", "on", ">pw", "~*", "+@all", "-evalsha", "-eval"});
     for (const auto mode : {failure_mode::local, failure_mode::allow, failure_mode::deny}) {
-        const auto with_mode = [mode](config& c) { c.on_failure = mode; };
+        const auto with_mode = [mode](config& c) {
+            c.on_failure = mode;
+            test::give_up_early(c);
+        };
         auto l = live{server.address(), with_mode};
         l.run([&]() -> asio::awaitable<void> {
             const auto cost = co_await l.allow("k", rules, {.cost = -1});

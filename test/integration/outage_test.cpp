@@ -89,7 +89,10 @@ BOOST_AUTO_TEST_CASE(after_a_restart_of_the_server_calls_work_again_by_themselve
 BOOST_AUTO_TEST_CASE(ready_waits_for_a_server_that_comes_later) {
     auto server = test::redis_server{};
     server.kill();
-    auto l = live{server.address(), [](config& c) { c.reconnect_delay_max = 50ms; }};
+    auto l = live{server.address(), [](config& c) {
+                      c.reconnect_delay_max = 50ms;
+                      c.timeout = 100ms;
+                  }};
     l.run([&]() -> asio::awaitable<void> {
         const auto [ec, d] = co_await l.allow("k", rules);
         BOOST_TEST(ec.failed());

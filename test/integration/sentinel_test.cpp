@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(a_server_is_not_a_sentinel_and_a_sentinel_not_a_server) {
           wrong{"redis+sentinel://" + server + "/mymaster",
                 "Sentinel " + server +
                     ": not a Sentinel but a server, whose address is redis://host:port"}}) {
-        auto l = live{address};
+        auto l = live{address, test::give_up_early};
         l.run([&]() -> asio::awaitable<void> {
             const auto code = co_await l.ready();
             BOOST_TEST((code == errc::bad_reply), code.message());

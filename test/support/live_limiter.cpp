@@ -17,7 +17,7 @@ namespace {
 [[nodiscard]] config settings(const std::string& server, const live::adjustment& adjust) {
     auto c = config{};
     c.server = server;
-    c.timeout = std::chrono::seconds{2};
+    c.timeout = std::chrono::seconds{10};
     c.on_failure = failure_mode::error;
     c.ping_interval = std::chrono::milliseconds{0};
     if (adjust)

@@ -13,6 +13,7 @@
 #include <boost/asio/post.hpp>
 
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -54,11 +55,16 @@ inline constexpr auto rethrow = [](const std::exception_ptr& failure) {
         std::rethrow_exception(failure);
 };
 
+/// For `live`: calls that cannot succeed, and wait until they have to end.
+inline void give_up_early(config& c) {
+    c.timeout = std::chrono::seconds{2};
+}
+
 struct live {
     using answer = std::tuple<error_code, decision>;
     using adjustment = std::function<void(config&)>;
 
-    /// Calls may take two seconds, so that a loaded machine is not taken for a dead server, and end
+    /// Calls may take ten seconds, so that a loaded machine is not taken for a dead server, and end
     /// with the error where there is one, and no PING is sent to an idle connection;
     /// `adjust` says otherwise.
     explicit live(const std::string& server, const adjustment& adjust = {});
