@@ -100,6 +100,7 @@ class direct_client {
                     return queue_.read_reply(reply, bytes);
                 }) == redis::recovery::keep));
         }
+        BOOST_TEST_REQUIRE((queue_.done.pop_front() == &op)); // which ends here
         BOOST_TEST_REQUIRE(!op.ec);
         return op.result;
     }
