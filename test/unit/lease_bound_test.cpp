@@ -11,6 +11,7 @@
 #include <limiter/lease_table.hpp>
 #include <support/fake_operation.hpp>
 #include <support/rng.hpp>
+#include <support/rounds.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -291,9 +292,10 @@ struct summary {
     std::uint64_t spent = 0;
 };
 
+/// Tries histories; those with a defect until it is noticed.
 [[nodiscard]] summary try_all(int histories, defect d, bool in_windows) {
     auto s = summary{};
-    for (auto i = 0; i < histories; ++i) {
+    for (auto i = 0; i < histories && (d == defect::none || s.over == 0); ++i) {
         auto h = history{static_cast<std::uint64_t>(i), d, in_windows};
         h.run(200);
         const auto excess = h.excess();
@@ -310,15 +312,15 @@ struct summary {
 } // namespace
 
 BOOST_AUTO_TEST_CASE(no_interval_admits_more_than_a_bucket_without_leases) {
-    const auto s = try_all(150, defect::none, false);
+    const auto s = try_all(test::rounds(150), defect::none, false);
     BOOST_TEST(s.over == 0);
-    BOOST_TEST(s.spent > 10'000U);
+    BOOST_TEST(s.spent > test::rounds(10'000U));
 }
 
 BOOST_AUTO_TEST_CASE(no_window_admits_more_than_its_limit) {
-    const auto s = try_all(150, defect::none, true);
+    const auto s = try_all(test::rounds(150), defect::none, true);
     BOOST_TEST(s.over == 0);
-    BOOST_TEST(s.spent > 10'000U);
+    BOOST_TEST(s.spent > test::rounds(10'000U));
 }
 
 BOOST_AUTO_TEST_CASE(each_rule_that_is_left_out_is_noticed) {

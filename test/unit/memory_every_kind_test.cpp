@@ -9,6 +9,7 @@
 #include <core/hyperloglog.hpp>
 #include <core/log_counts.hpp>
 #include <core/rule_kind.hpp>
+#include <support/rounds.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -190,7 +191,7 @@ BOOST_AUTO_TEST_CASE(without_room_nothing_is_granted_that_the_reference_has_not)
         auto model = reference{};
         auto too_much = std::map<std::string_view, int>{};
         auto granted = std::int64_t{0};
-        for (int i = 0; i < 30'000; ++i) {
+        for (int i = 0; i < test::rounds(30'000); ++i) {
             store.advance(calls.pause() / 20);
             const auto request = calls.next(store.now());
             const auto& p = policies[static_cast<std::size_t>(calls.below(std::ssize(policies)))];
@@ -212,9 +213,9 @@ BOOST_AUTO_TEST_CASE(without_room_nothing_is_granted_that_the_reference_has_not)
         }
         for (const auto& [name, count] : too_much)
             BOOST_TEST(count == 0, name << ", seed " << seed);
-        BOOST_TEST(granted > 1'000);
+        BOOST_TEST(granted > test::rounds(1'000));
         BOOST_TEST(store.statistics().overflowed > 1'000U);
-        BOOST_TEST(store.statistics().evicted > 100U);
+        BOOST_TEST(store.statistics().evicted > test::rounds(100U));
     }
 }
 

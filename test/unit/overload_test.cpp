@@ -9,6 +9,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <support/rounds.hpp>
 #include <tool/overload/picture.hpp>
 #include <tool/overload/server.hpp>
 #include <tool/overload/table.hpp>
@@ -31,7 +32,7 @@ using simulation::scenario;
 enum phase : std::size_t { steady, slow_down, recovery, excess, end };
 enum server : std::size_t { no_limit, gradient2, brpc };
 
-constexpr std::uint64_t seeds = 8;
+constexpr auto seeds = 1 + colimit::test::rounds(std::uint64_t{7}); // two are compared
 
 struct run {
     scenario all;
