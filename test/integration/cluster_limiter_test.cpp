@@ -347,8 +347,11 @@ BOOST_AUTO_TEST_CASE(a_map_of_many_ranges_is_read) {
 BOOST_AUTO_TEST_CASE(a_server_that_is_in_no_cluster_is_refused_with_its_address) {
     auto server = test::redis_server{{.tcp = true}};
     for (const auto resp : {2, 3}) {
-        auto l = live{"redis+cluster://127.0.0.1:" + std::to_string(server.port()),
-                      [resp](config& s) { s.resp_version = resp; }};
+        auto l =
+            live{"redis+cluster://127.0.0.1:" + std::to_string(server.port()), [resp](config& s) {
+                     s.resp_version = resp;
+                     test::give_up_early(s);
+                 }};
         l.run([&]() -> asio::awaitable<void> {
             const auto code = co_await l.ready();
             BOOST_TEST((code == errc::bad_reply), code.message());

@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_context_runs_out_of_work_when_the_last_call_gave_up) {
         co_await until_over(all);
     });
     f.l->context.restart();
-    f.l->context.run_for(test::patience);
+    f.l->context.run_for(5s);
     BOOST_TEST(f.l->context.stopped());
 }
 

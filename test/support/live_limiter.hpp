@@ -55,7 +55,7 @@ inline constexpr auto rethrow = [](const std::exception_ptr& failure) {
         std::rethrow_exception(failure);
 };
 
-/// For `live`: calls that cannot succeed, and wait until they have to end.
+/// For `live`, where calls cannot succeed and wait for their deadline: it comes after two seconds.
 inline void give_up_early(config& c) {
     c.timeout = std::chrono::seconds{2};
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A clock for the deadlines that calls must keep. A process that is halted, or that waits for a
-// processor, hears of everything late, also of its deadlines; by the time of day a test would blame
-// the library for that.
+// processor, hears of everything late, also of its deadlines; a test that measures real time would
+// blame the library for that.
 
 #pragma once
 
@@ -14,8 +14,9 @@
 namespace colimit::test {
 
 /// Its time is the number of timers of 1 ms that have ended one after another, with whatever is due
-/// in the event loop between them. So it passes only while the loop runs, and never faster than the
-/// time of day.
+/// in the event loop between them. So it passes only while the loop runs, and never faster than
+/// real time. It cannot tell whether the process was halted or a handler kept the loop from
+/// running.
 class loop_clock {
   public:
     /// @param context of the event loop; must outlive the clock
