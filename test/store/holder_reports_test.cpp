@@ -104,7 +104,8 @@ class scripted_call {
     /// Returns at least what it was when the call was made, however long ago that is.
     [[nodiscard]] std::int64_t first_pttl() const {
         const auto left = look().pttl(set_);
-        return left + (std::chrono::steady_clock::now() - begin_) / 1ms;
+        const auto passed = std::chrono::steady_clock::now() - begin_;
+        return left + std::chrono::ceil<std::chrono::milliseconds>(passed).count();
     }
 
     fake_operation op;
