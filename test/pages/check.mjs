@@ -1,9 +1,9 @@
 // Checks the pages (README.md and the like) of this repository: their links, and the commands that
 // they show.
 //
-//     node check.mjs ROOT BUILD TOOL
+//     node check.mjs ROOT BUILD TOOL [--built]
 //
-// It first shows that it notices a page with mistakes (samples.mjs).
+// With --built nothing is said of programs that are not in BUILD. It first shows that it notices a page with mistakes (samples.mjs).
 
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,9 @@ import { complaintsAboutCommands } from "./commands.mjs";
 import { complaintsAboutLinks } from "./links.mjs";
 import { complaintsAboutSamples } from "./samples.mjs";
 
-const [root, build, tool] = process.argv.slice(2);
+const [root, build, tool, mode] = process.argv.slice(2);
+if (mode !== undefined && mode !== "--built") throw new Error(`${mode}: unknown (expected --built)`);
+const isPartial = mode !== undefined;
 
 function* filesBelow(folder) {
     for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
@@ -30,9 +32,9 @@ for (const path of [...files].filter((path) => path.endsWith(".patch")))
 const pages = new Map([...files].filter((path) => path.endsWith(".md"))
     .map((path) => [path, readFileSync(join(root, path), "utf8")]));
 const complaints = [
-    ...complaintsAboutSamples(root, files, build, tool),
+    ...complaintsAboutSamples(root, files, build, tool, isPartial),
     ...complaintsAboutLinks(root, pages),
-    ...complaintsAboutCommands(root, pages, files, build, tool),
+    ...complaintsAboutCommands(root, pages, files, build, tool, isPartial),
 ];
 for (const complaint of complaints) console.log(complaint);
 console.log(`${pages.size} pages, ${complaints.length} complaints`);

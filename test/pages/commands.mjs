@@ -12,8 +12,8 @@ import { parse } from "./markdown.mjs";
 const isFile = (path) => existsSync(path) && statSync(path).isFile();
 
 // files: the paths of all files of the repository; build: the folder of a complete build, in which
-// `tool` is the path of the command-line tool.
-export function complaintsAboutCommands(root, pages, files, build, tool) {
+// `tool` is the path of the command-line tool. If the build is partial, missing programs are ignored.
+export function complaintsAboutCommands(root, pages, files, build, tool, isPartial) {
     const helps = new Map();
     const complaints = [];
     for (const [path, text] of pages) {
@@ -39,7 +39,7 @@ export function complaintsAboutCommands(root, pages, files, build, tool) {
     function checkCommand(words) {
         const program = programOf(words[0] ?? "");
         if (program === null) return null;
-        if (!isFile(program)) return `${words[0]} does not exist`;
+        if (!isFile(program)) return isPartial ? null : `${words[0]} does not exist`;
         const command = program === tool ? words.slice(1, 2).filter((w) => /^[a-z]/.test(w)) : [];
         const options = words.filter((w) => /^--[a-z]/.test(w)).map((w) => w.split("=")[0]);
         if (command.length + options.length === 0) return null;

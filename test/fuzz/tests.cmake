@@ -1,0 +1,20 @@
+# Each fuzz/NAME.cpp has a LLVMFuzzerTestOneInput. With COLIMIT_FUZZ it becomes a fuzzer, else a
+# program that only replays inputs. Both replay fuzz/corpus/NAME as an ordinary test.
+file(GLOB sources CONFIGURE_DEPENDS fuzz/*.cpp)
+foreach(source IN LISTS sources)
+    get_filename_component(stem ${source} NAME_WE)
+    set(name fuzz_${stem})
+    add_program(${name} ${source})
+    colimit_fuzzed(${name})
+    set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${stem})
+    if(COLIMIT_FUZZ)
+        target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+        add_labelled_test(fuzz ${name} COMMAND ${name} -runs=0 ${corpus})
+    else()
+        target_sources(${name} PRIVATE fuzz/support/replay_main.cpp)
+        add_labelled_test(fuzz ${name} COMMAND ${name} ${corpus})
+    endif()
+endforeach()
+
+target_link_libraries(fuzz_access_log PRIVATE colimit_traffic)
+target_link_libraries(fuzz_module_commands PRIVATE colimit_test_fake_server)

@@ -1,0 +1,31 @@
+# The client in virtual time. It has one thread, so the thread sanitizer would find nothing.
+if(COLIMIT_SANITIZE MATCHES "thread")
+    return()
+endif()
+set(seeds 5000)
+if(COLIMIT_SANITIZE)
+    set(seeds 500)
+endif()
+file(GLOB sources CONFIGURE_DEPENDS simulation/*.cpp)
+add_program(simulation ${sources})
+# It defines functions that headers of the system declare.
+set_source_files_properties(
+    simulation/system_calls.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+target_compile_options(simulation PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O2>)
+target_link_libraries(simulation PRIVATE CLI11::CLI11)
+add_labelled_test(simulation simulation QUICK COMMAND simulation --seeds ${seeds})
+add_labelled_test(simulation simulation_storm QUICK COMMAND simulation --storm)
+add_labelled_test(simulation simulation_repeats QUICK
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/simulation/repeats $<TARGET_FILE:simulation>)
+# The checks must notice a world that is wrong.
+foreach(flaw IN ITEMS executes_twice forgets loses_timers loses_sockets never_elects
+        answers_another forgets_records varies)
+    add_labelled_test(simulation simulation_notices_${flaw}
+        COMMAND simulation --seeds 300 --break ${flaw})
+    set_tests_properties(simulation_notices_${flaw} PROPERTIES
+        PASS_REGULAR_EXPRESSION "seeds 300, .* failed [1-9]")
+endforeach()
+add_labelled_test(simulation simulation_notices_equal_jitter
+    COMMAND simulation --storm --break equal_jitter)
+set_tests_properties(simulation_notices_equal_jitter PROPERTIES
+    PASS_REGULAR_EXPRESSION "at most 100 % \\(60 are allowed\\)")
