@@ -8,8 +8,7 @@
 #include <redis/protocol/error_sink.hpp>
 #include <redis/protocol/script.hpp>
 #include <support/script_double.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstdint>
 #include <stdexcept>

@@ -2,9 +2,8 @@
 //
 // A session with a node of a cluster, and one whose server is not needed for a while.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <string>
 #include <string_view>

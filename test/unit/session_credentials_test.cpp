@@ -2,9 +2,8 @@
 //
 // The credentials that a session sends: fixed ones, and those of config::credentials.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <functional>
 #include <new>

@@ -3,9 +3,8 @@
 // The handshake where scripts are functions: it loads nothing, and checks that an administrator has
 // loaded the library of this version.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <string>
 #include <string_view>

@@ -2,9 +2,8 @@
 //
 // The handshake of a session: its commands, and what it does after each reply to them.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <string>
 #include <string_view>

@@ -2,11 +2,10 @@
 //
 // The handshake asks for the server module before it loads scripts, and goes on as the reply says.
 
-#include <boost/test/unit_test.hpp>
-
 #include <core/wire_version.hpp>
 #include <support/module_replies.hpp>
 #include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <initializer_list>
 #include <string>

@@ -2,9 +2,8 @@
 //
 // The permissions of a session's user: the reply to the test of permissions, and read-only servers.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <string>
 #include <string_view>

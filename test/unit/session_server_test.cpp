@@ -2,9 +2,8 @@
 //
 // Kinds of servers in a session: Redis, a cluster, one that uses TLS, or another program.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <string>
 #include <string_view>

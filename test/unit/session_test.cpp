@@ -2,9 +2,8 @@
 //
 // A session when time passes and connections are lost: timeouts, pauses, and its end.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstdint>
 #include <random>

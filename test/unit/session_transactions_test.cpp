@@ -3,9 +3,8 @@
 // The handshake for transactions: facts about the server, and a probe that names what the user may
 // not run.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <string>
 #include <string_view>
