@@ -3,11 +3,10 @@
 // If a server does not reply, calls are soon not sent any more, it is probed, and used again when
 // it has recovered: with real servers, and with one whose replies the test controls.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/connection/liveness.hpp>
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/deferred.hpp>

@@ -6,11 +6,11 @@
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <support/coroutine_run.hpp>
 #include <support/redis_server.hpp>
 #include <support/trial.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/post.hpp>
 

@@ -2,11 +2,10 @@
 //
 // Decisions without the server: each mode, each verb, each kind of rule.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/live_limiter.hpp>
 #include <support/rules_of_every_kind.hpp>
 #include <support/scripted_peer.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 

@@ -3,11 +3,10 @@
 // Idle connections: they are checked with a PING, and one that was dropped silently, so that bytes
 // go nowhere, is replaced early.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/fault_proxy.hpp>
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstddef>

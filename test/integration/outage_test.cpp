@@ -3,10 +3,9 @@
 // Servers that die, come back or freeze: every call ends by its deadline, with a code that says
 // whether it may have been charged, and everything works again afterwards.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/live_limiter.hpp>
 #include <support/loop_clock.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

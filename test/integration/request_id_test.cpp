@@ -3,11 +3,10 @@
 // Calls with ids on a real server: each is charged once, however often it is made and whatever
 // happens to its replies.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/fault_proxy.hpp>
 #include <support/function_library.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,9 +2,8 @@
 //
 // A server that forgets its scripts: no call fails, and nothing is charged twice.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -9,8 +9,7 @@
 #include <support/ordered_failover.hpp>
 #include <support/scripted_peer.hpp>
 #include <support/sentinel_group.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

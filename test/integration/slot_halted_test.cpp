@@ -3,9 +3,8 @@
 // A process that is halted for longer than its lease: another one gets the place, and the halted
 // one finds its slot lost at the first look, before its event loop has run a timer.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -2,9 +2,8 @@
 //
 // Slots on a server, which several limiters share as processes do.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <chrono>

@@ -14,9 +14,9 @@
 #include <support/function_library.hpp>
 #include <support/readme_acl.hpp>
 #include <support/redis_cluster.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <ostream>
 #include <stdexcept>

@@ -2,11 +2,10 @@
 //
 // The server of a session that a test plays.
 
+#include <support/unit_test.hpp>
 #include <unit/session_bench.hpp>
 
 #include <redis/protocol/script.hpp>
-
-#include <boost/test/unit_test.hpp>
 
 #include <array>
 #include <stdexcept>

@@ -2,8 +2,7 @@
 //
 // A session with a node of a cluster, and one whose server is not needed for a while.
 
-#include <boost/test/unit_test.hpp>
-
+#include <support/unit_test.hpp>
 #include <unit/session_bench.hpp>
 
 #include <string>

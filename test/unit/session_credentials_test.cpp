@@ -2,8 +2,7 @@
 //
 // The credentials that a session sends: fixed ones, and those of config::credentials.
 
-#include <boost/test/unit_test.hpp>
-
+#include <support/unit_test.hpp>
 #include <unit/session_bench.hpp>
 
 #include <functional>

@@ -3,9 +3,8 @@
 // The handshake where scripts are functions: it loads nothing, and checks that an administrator has
 // loaded the library of this version.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/protocol/script.hpp>
+#include <support/unit_test.hpp>
 #include <unit/session_bench.hpp>
 
 #include <string>

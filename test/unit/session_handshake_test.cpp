@@ -2,8 +2,7 @@
 //
 // The handshake of a session: its commands, and what it does after each reply to them.
 
-#include <boost/test/unit_test.hpp>
-
+#include <support/unit_test.hpp>
 #include <unit/session_bench.hpp>
 
 #include <string_view>

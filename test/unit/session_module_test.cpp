@@ -2,10 +2,9 @@
 //
 // The handshake asks for the server module before it loads scripts, and goes on as the reply says.
 
-#include <boost/test/unit_test.hpp>
-
 #include <core/wire_version.hpp>
 #include <support/module_replies.hpp>
+#include <support/unit_test.hpp>
 #include <unit/session_bench.hpp>
 
 #include <string>

@@ -2,8 +2,7 @@
 //
 // The permissions of a session's user: the reply to the test of permissions, and read-only servers.
 
-#include <boost/test/unit_test.hpp>
-
+#include <support/unit_test.hpp>
 #include <unit/session_bench.hpp>
 
 #include <string>

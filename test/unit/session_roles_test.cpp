@@ -3,8 +3,7 @@
 // What a session demands of its server: to be a master, a Sentinel, or no Sentinel; and a server
 // that moves to another address.
 
-#include <boost/test/unit_test.hpp>
-
+#include <support/unit_test.hpp>
 #include <unit/session_bench.hpp>
 
 #include <string>

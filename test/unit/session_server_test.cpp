@@ -2,8 +2,7 @@
 //
 // Kinds of servers in a session: Redis, a cluster, one that uses TLS, or another program.
 
-#include <boost/test/unit_test.hpp>
-
+#include <support/unit_test.hpp>
 #include <unit/session_bench.hpp>
 
 #include <string>

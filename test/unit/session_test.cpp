@@ -2,8 +2,7 @@
 //
 // A session when time passes and connections are lost: timeouts, pauses, and its end.
 
-#include <boost/test/unit_test.hpp>
-
+#include <support/unit_test.hpp>
 #include <unit/session_bench.hpp>
 
 #include <cstdint>

@@ -3,8 +3,7 @@
 // The handshake for transactions: facts about the server, and a probe that names what the user may
 // not run.
 
-#include <boost/test/unit_test.hpp>
-
+#include <support/unit_test.hpp>
 #include <unit/session_bench.hpp>
 
 #include <string>
