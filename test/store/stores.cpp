@@ -337,6 +337,17 @@ raw_client& look() {
     return one;
 }
 
+std::int64_t stored_keys(store_kind k) {
+    if (k == store_kind::local || k == store_kind::memory)
+        return 0;
+    if (k != store_kind::cluster)
+        return look().dbsize();
+    auto sum = std::int64_t{0};
+    for (std::size_t i = 0; i < cluster().size(); ++i)
+        sum += cluster().connect(i).dbsize();
+    return sum;
+}
+
 namespace {
 
 [[nodiscard]] std::string name_in_family(const policy& p, std::string_view key,

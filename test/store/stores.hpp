@@ -157,6 +157,8 @@ open_store(store_kind kind, std::chrono::milliseconds least_ttl = for_supplied_c
 
 /// A connection to it.
 [[nodiscard]] raw_client& look();
+/// Returns how many keys the servers of a store have; 0 if it has none.
+[[nodiscard]] std::int64_t stored_keys(store_kind k);
 
 /// Returns how the Redis stores of this suite call a key, its log, and the sketch of one of its
 /// rules.
