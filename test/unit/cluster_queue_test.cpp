@@ -112,6 +112,14 @@ struct two_nodes {
         return op;
     }
 
+    /// Makes a call that `a` sends, and that the server redirects to `b`.
+    fake_operation& send_moved(std::int64_t deadline = 1'000'000) {
+        return send({.queue = &b.queue}, moved, deadline);
+    }
+    fake_operation& send_asking() {
+        return send({.queue = &b.queue, .asking = true, .redirections = 1}, ask, 1'000'000);
+    }
+
     /// Sends the batches that wait, and replies to each as the script does.
     void serve(script_queue_bench& node) {
         for (auto sent = node.write_calls(); !sent.empty(); sent = node.write_calls())
@@ -133,6 +141,15 @@ struct two_nodes {
     script_double server{rules};
 
   private:
+    fake_operation& send(redis::batch_destination to, std::string_view error,
+                         std::int64_t deadline) {
+        auto& op = submit(a, "k", deadline);
+        (void)a.write();
+        router.to = to;
+        BOOST_TEST((a.reply(error) == recovery::keep));
+        return op;
+    }
+
     std::size_t batch_size_;
 
   public:
@@ -171,10 +188,7 @@ BOOST_FIXTURE_TEST_CASE(a_batch_that_was_moved_is_sent_by_the_other_queue, two_n
 }
 
 BOOST_FIXTURE_TEST_CASE(a_batch_that_moves_ends_at_its_deadline_in_the_other_queue, two_nodes) {
-    auto& op = submit(a, "k", 500);
-    (void)a.write();
-    router.to = {.queue = &b.queue};
-    (void)a.reply(moved);
+    auto& op = send_moved(500);
     BOOST_TEST(!a.queue.expire(500, errc::unavailable));
     BOOST_TEST(b.queue.expire(500, errc::unavailable));
     BOOST_TEST(op.ended(errc::unavailable)); // no node has executed it
@@ -183,11 +197,8 @@ BOOST_FIXTURE_TEST_CASE(a_batch_that_moves_ends_at_its_deadline_in_the_other_que
 }
 
 BOOST_FIXTURE_TEST_CASE(asking_comes_directly_before_the_batch_that_was_sent_with_ask, two_nodes) {
-    auto& op = submit(a, "k");
     auto& next = submit(b, "k2", 1'000'000, others);
-    (void)a.write();
-    router.to = {.queue = &b.queue, .asking = true, .redirections = 1};
-    BOOST_TEST((a.reply(ask) == recovery::keep));
+    auto& op = send_asking();
     const auto sent = test::commands_of(b.write());
     BOOST_REQUIRE(sent.size() == 3U);
     BOOST_TEST(sent[0] == test::command{"ASKING"}, boost::test_tools::per_element());
@@ -203,10 +214,7 @@ BOOST_FIXTURE_TEST_CASE(asking_comes_directly_before_the_batch_that_was_sent_wit
 }
 
 BOOST_FIXTURE_TEST_CASE(a_node_that_is_asked_and_has_no_script_gets_it_before_asking, two_nodes) {
-    auto& op = submit(a, "k");
-    (void)a.write();
-    router.to = {.queue = &b.queue, .asking = true, .redirections = 1};
-    (void)a.reply(ask);
+    auto& op = send_asking();
     (void)b.write();
     BOOST_TEST((b.reply(ok) == recovery::keep));
     BOOST_TEST((b.reply(noscript) == recovery::resend_with_script));
@@ -230,10 +238,7 @@ BOOST_FIXTURE_TEST_CASE(the_question_for_the_server_module_comes_before_asking, 
     b.queue.begin_connection({.server_module = redis::module_state::absent, .origin = {}});
     submit(b, "k2");
     serve(b);
-    auto& op = submit(a, "k");
-    (void)a.write();
-    router.to = {.queue = &b.queue, .asking = true, .redirections = 1};
-    (void)a.reply(ask);
+    auto& op = send_asking();
     auto out = std::string{};
     b.queue.write(out, b.position, redis::module_route::first_pause);
     const auto sent = test::commands_of(out);
@@ -250,10 +255,7 @@ BOOST_FIXTURE_TEST_CASE(the_question_for_the_server_module_comes_before_asking, 
 
 /// The reply to the script says whether that matters.
 BOOST_FIXTURE_TEST_CASE(an_error_reply_to_asking_ends_nothing, two_nodes) {
-    auto& op = submit(a, "k");
-    (void)a.write();
-    router.to = {.queue = &b.queue, .asking = true, .redirections = 1};
-    (void)a.reply(ask);
+    auto& op = send_asking();
     const auto sent = test::commands_of(b.write());
     BOOST_TEST((b.reply("-ERR This instance has cluster support disabled\r\n") == recovery::keep));
     BOOST_TEST(op.is_held);
@@ -262,10 +264,7 @@ BOOST_FIXTURE_TEST_CASE(an_error_reply_to_asking_ends_nothing, two_nodes) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_batch_is_not_asking_when_it_is_redirected_again, two_nodes) {
-    submit(a, "k");
-    (void)a.write();
-    router.to = {.queue = &b.queue, .asking = true, .redirections = 1};
-    (void)a.reply(ask);
+    send_asking();
     (void)b.write();
     (void)b.reply(ok);
     router.to = {.queue = &a.queue, .redirections = 2};
@@ -514,10 +513,7 @@ BOOST_FIXTURE_TEST_CASE(a_batch_that_all_have_left_is_sent_nowhere, two_nodes) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_call_can_be_withdrawn_from_the_queue_to_which_it_was_moved, two_nodes) {
-    auto& op = submit(a, "k");
-    (void)a.write();
-    router.to = {.queue = &b.queue};
-    (void)a.reply(moved);
+    auto& op = send_moved();
     BOOST_TEST(op.batch->queue == &b.queue);
     BOOST_TEST(!redis::call_queue::is_sent(op));
     b.queue.withdraw(op, errc::deadline_exceeded);
@@ -526,10 +522,7 @@ BOOST_FIXTURE_TEST_CASE(a_call_can_be_withdrawn_from_the_queue_to_which_it_was_m
 }
 
 BOOST_FIXTURE_TEST_CASE(a_lost_connection_ends_no_batch_that_has_moved_on, two_nodes) {
-    auto& op = submit(a, "k");
-    (void)a.write();
-    router.to = {.queue = &b.queue};
-    (void)a.reply(moved);
+    auto& op = send_moved();
     a.queue.lose_connection(a.position);
     BOOST_TEST(op.is_held);
     serve(b);

@@ -100,6 +100,21 @@ struct fixture : test::script_queue_bench {
         BOOST_TEST((forms() == std::vector<std::string>{"EVALSHA"}));
     }
 
+    /// Three times the server replies so to the question for the module that it lacked.
+    void find_module(std::string_view answer) {
+        lose_module();
+        (void)reply("-ERR gone\r\n");
+        errors.codes.clear();
+        for (auto i = 0; i < 3; ++i) {
+            now += redis::module_route::longest_pause;
+            ask("a");
+            const auto sent = write();
+            BOOST_REQUIRE(sent.size() == 2U);
+            (void)reply(answer);
+            (void)reply(server.answer(sent[1]));
+        }
+    }
+
     std::int64_t now = 1'000'000;
     error_log errors;
     std::deque<test::fake_operation> ops;
@@ -251,17 +266,7 @@ BOOST_FIXTURE_TEST_CASE(the_question_comes_before_the_script_and_asking, fixture
 }
 
 BOOST_FIXTURE_TEST_CASE(an_incompatible_module_is_reported_once_and_not_used, fixture) {
-    lose_module();
-    (void)reply("-ERR gone\r\n");
-    errors.codes.clear();
-    for (auto i = 0; i < 3; ++i) {
-        now += longest_pause;
-        ask("a");
-        const auto sent = write();
-        BOOST_REQUIRE(sent.size() == 2U);
-        (void)reply(module_reply(core::wire_version + 1));
-        (void)reply(server.answer(sent[1]));
-    }
+    find_module(module_reply(core::wire_version + 1));
     BOOST_TEST((errors.codes == std::vector{errc::invalid_config}));
     BOOST_TEST(errors.texts.back() ==
                "the server module has another wire version (got 2 of module 1.2.3, expected 1)");
@@ -288,17 +293,7 @@ BOOST_FIXTURE_TEST_CASE(a_user_without_the_permission_falls_back_and_gets_it_bac
 
 BOOST_FIXTURE_TEST_CASE(a_module_that_the_user_may_not_run_is_reported_once_when_it_appears,
                         fixture) {
-    lose_module();
-    (void)reply("-ERR gone\r\n");
-    errors.codes.clear();
-    for (auto i = 0; i < 3; ++i) {
-        now += longest_pause;
-        ask("a");
-        const auto sent = write();
-        BOOST_REQUIRE(sent.size() == 2U);
-        (void)reply(module_denied);
-        (void)reply(server.answer(sent[1]));
-    }
+    find_module(module_denied);
     BOOST_TEST((errors.codes == std::vector{errc::auth_failed}));
     BOOST_TEST(errors.texts.back() == module_denied.substr(1, module_denied.size() - 3));
 }
