@@ -137,7 +137,7 @@ class cluster_deployment final : public deployment {
     [[nodiscard]] key_set keys_on(std::size_t node) const {
         auto on = key_set{};
         for (std::size_t k = 0; k < keys_.size(); ++k)
-            for (std::size_t l = 0; l < limits.size(); ++l)
+            for (std::size_t l = 0; l < most_limits; ++l)
                 on.set(index(l, k), cluster_.owner(keys_[k].slot) == node);
         return on;
     }
@@ -162,7 +162,7 @@ class cluster_deployment final : public deployment {
         owners_ = current_owners();
         auto moved = key_set{};
         for (std::size_t k = 0; k < keys_.size(); ++k)
-            for (std::size_t l = 0; l < limits.size(); ++l)
+            for (std::size_t l = 0; l < most_limits; ++l)
                 moved.set(index(l, k), owners_[k] != before[k]);
         return moved;
     }
@@ -215,7 +215,7 @@ class cluster_deployment final : public deployment {
         const auto k = next_++ % keys_.size();
         const auto slot = keys_[k].slot;
         auto result = failover{.begin = microseconds_now(), .keys = {}};
-        for (std::size_t l = 0; l < limits.size(); ++l)
+        for (std::size_t l = 0; l < most_limits; ++l)
             result.keys.set(index(l, k));
         const auto from = cluster_.owner(slot);
         const auto to = other_master(from);
@@ -316,7 +316,7 @@ void cluster_deployment::place_keys() {
                                 .slot = slot});
         }
     }
-    for (std::size_t k = 0; k < keys_each; ++k)
+    for (std::size_t k = 0; k < most_keys; ++k)
         keys_.push_back(found[k % masters].at(k / masters));
 }
 

@@ -6,17 +6,15 @@
 #pragma once
 
 #include "caller.hpp"
+#include "clock.hpp"
 #include "record.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 namespace colimit::oracle {
@@ -67,23 +65,5 @@ class deployment {
 /// @param has_partitions whether they can be made; otherwise masters are frozen for as long
 [[nodiscard]] std::unique_ptr<deployment> make_sentinel_deployment(bool has_partitions);
 [[nodiscard]] std::unique_ptr<deployment> make_cluster_deployment(bool has_partitions);
-
-/// Microseconds of the clock that all servers of this machine have.
-[[nodiscard]] inline std::int64_t microseconds_now() {
-    using namespace std::chrono;
-    return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
-}
-
-/// Looks every millisecond.
-template<class Condition>
-void wait_until(const char* what, Condition holds) {
-    constexpr auto patience = std::chrono::seconds{60};
-    const auto end = std::chrono::steady_clock::now() + patience;
-    while (!holds()) {
-        if (std::chrono::steady_clock::now() > end)
-            throw std::runtime_error{std::string{"in vain: "} + what};
-        std::this_thread::sleep_for(std::chrono::milliseconds{1});
-    }
-}
 
 } // namespace colimit::oracle

@@ -19,7 +19,7 @@ using namespace colimit::oracle;
 
 /// 100 tokens per 100 ms.
 constexpr auto log_limit = std::uint8_t{0};
-static_assert(limits[log_limit].kind == kind::log);
+static_assert(call_limits[log_limit].kind == kind::log);
 
 [[nodiscard]] constexpr std::int64_t ms(std::int64_t n) {
     return n * 1'000;
@@ -45,7 +45,7 @@ struct calls {
                                    const std::vector<loss>& losses = {}) const {
         auto counted = totals{};
         counted[log_limit][0] = executed;
-        return judge(all, losses, counted);
+        return judge(mode::calls, all, losses, counted);
     }
 
     std::vector<record> all;

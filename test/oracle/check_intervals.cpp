@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
+// Calls whose time is known to within an interval, which leases decide.
+//
 // For buckets: of the intervals [a, b] only those matter that begin with a call and end with one.
 // With S(a, b) tokens that were spent in it for sure, the most of S(a, b) - tokens returned until b
 // + tokens returned until a must not exceed the capacity. `a` goes back in time, so that each step
 // adds tokens to all b from the end of a call on, and asks for the most.
 
-#include "lease_checker.hpp"
+#include "checker.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -90,12 +92,12 @@ class suffix_maximum {
 }
 
 /// A token is `period` ticks.
-[[nodiscard]] std::int64_t excess_of_bucket(const leased_limit& l, std::span<admission> all,
+[[nodiscard]] std::int64_t excess_of_bucket(const limit& l, std::span<admission> all,
                                             const std::vector<std::int64_t>& losses) {
     const auto capacity = l.tokens * l.period;
     const auto returned = [&l, start = all.front().begin](std::int64_t t) {
-        return l.kind == leased_kind::bucket ? l.refill * (t - start)
-                                             : l.refill * l.period * (t / l.period);
+        return l.kind == kind::bucket ? l.refill * (t - start)
+                                      : l.refill * l.period * (t / l.period);
     };
     auto ends = std::vector<std::int64_t>{};
     for (const auto& a : all)
@@ -135,9 +137,9 @@ using windows = std::map<std::int64_t, std::vector<std::pair<std::int64_t, std::
 
 /// At no call of the window more than its limit, of the calls so far and, for counters, the part of
 /// the previous window that still counts.
-[[nodiscard]] std::int64_t excess_of_windows(const leased_limit& l, std::span<const admission> all,
+[[nodiscard]] std::int64_t excess_of_windows(const limit& l, std::span<const admission> all,
                                              const std::vector<std::int64_t>& losses) {
-    const auto counts_previous = l.kind == leased_kind::counter;
+    const auto counts_previous = l.kind == kind::counter;
     auto calls = windows{};
     for (const auto& a : all)
         if (a.begin / l.period == a.end / l.period)
@@ -163,13 +165,12 @@ using windows = std::map<std::int64_t, std::vector<std::pair<std::int64_t, std::
 
 } // namespace
 
-std::int64_t excess(const leased_limit& l, std::span<admission> all,
+std::int64_t excess(const limit& l, std::span<admission> all,
                     const std::vector<std::int64_t>& losses) {
     if (all.empty())
         return 0;
-    return l.kind == leased_kind::bucket || l.kind == leased_kind::aligned
-               ? excess_of_bucket(l, all, losses)
-               : excess_of_windows(l, all, losses);
+    return l.kind == kind::bucket || l.kind == kind::aligned ? excess_of_bucket(l, all, losses)
+                                                             : excess_of_windows(l, all, losses);
 }
 
 } // namespace colimit::oracle
