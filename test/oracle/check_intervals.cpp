@@ -10,73 +10,49 @@
 #include "checker.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
-#include <limits>
 #include <map>
 #include <utility>
 
 namespace colimit::oracle {
 namespace {
 
-/// Numbers, to which one adds from a place on, and of which one asks the largest from a place on.
+/// Numbers, to which one adds from a place on, and of which one asks the largest from a place on:
+/// a tree over the differences of neighbours.
 class suffix_maximum {
   public:
-    explicit suffix_maximum(const std::vector<std::int64_t>& values) : size_(values.size()) {
-        nodes_.resize(4 * size_);
-        build(1, 0, size_, values);
+    explicit suffix_maximum(const std::vector<std::int64_t>& values)
+        : size_(std::bit_ceil(values.size())), nodes_(2 * size_) {
+        auto last = std::int64_t{0};
+        for (std::size_t i = 0; i < values.size(); ++i)
+            add(i, values[i] - std::exchange(last, values[i]));
     }
 
-    void add(std::size_t from, std::int64_t amount) { add(1, 0, size_, from, amount); }
+    void add(std::size_t from, std::int64_t amount) {
+        auto n = size_ + from;
+        nodes_[n] = {.sum = nodes_[n].sum + amount, .largest = nodes_[n].sum + amount};
+        while ((n /= 2) != 0)
+            nodes_[n] = joined(nodes_[2 * n], nodes_[2 * n + 1]);
+    }
     [[nodiscard]] std::int64_t largest(std::size_t from) const {
-        return largest(1, 0, size_, from);
+        auto before = std::int64_t{0};
+        auto found = nodes_[size_ + from];
+        for (auto n = size_ + from; n > 1; n /= 2)
+            if (n % 2 == 0)
+                found = joined(found, nodes_[n + 1]);
+            else
+                before += nodes_[n - 1].sum;
+        return before + found.largest;
     }
 
   private:
-    /// The largest of its places, with all that was added to the whole of them.
     struct node {
-        std::int64_t largest = 0;
-        std::int64_t added = 0;
+        std::int64_t sum = 0;
+        std::int64_t largest = 0; ///< sum from its first place to any of its places
     };
-
-    void gather(std::size_t n) {
-        nodes_[n].largest =
-            std::max(nodes_[2 * n].largest, nodes_[2 * n + 1].largest) + nodes_[n].added;
-    }
-    void build(std::size_t n, std::size_t begin, std::size_t end,
-               const std::vector<std::int64_t>& values) {
-        if (end - begin == 1) {
-            nodes_[n].largest = values[begin];
-            return;
-        }
-        const auto middle = begin + (end - begin) / 2;
-        build(2 * n, begin, middle, values);
-        build(2 * n + 1, middle, end, values);
-        gather(n);
-    }
-    void add(std::size_t n, std::size_t begin, std::size_t end, std::size_t from,
-             std::int64_t amount) {
-        if (from >= end)
-            return;
-        if (from <= begin) {
-            nodes_[n].largest += amount;
-            nodes_[n].added += amount;
-            return;
-        }
-        const auto middle = begin + (end - begin) / 2;
-        add(2 * n, begin, middle, from, amount);
-        add(2 * n + 1, middle, end, from, amount);
-        gather(n);
-    }
-    [[nodiscard]] std::int64_t largest(std::size_t n, std::size_t begin, std::size_t end,
-                                       std::size_t from) const {
-        if (from >= end)
-            return std::numeric_limits<std::int64_t>::min() / 2;
-        if (from <= begin)
-            return nodes_[n].largest;
-        const auto middle = begin + (end - begin) / 2;
-        return std::max(largest(2 * n, begin, middle, from),
-                        largest(2 * n + 1, middle, end, from)) +
-               nodes_[n].added;
+    [[nodiscard]] static node joined(const node& a, const node& b) {
+        return {.sum = a.sum + b.sum, .largest = std::max(a.largest, a.sum + b.largest)};
     }
 
     std::size_t size_;

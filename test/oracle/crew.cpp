@@ -25,18 +25,18 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-void halt(const processes& one, std::int64_t least, std::int64_t most, test::rng& random) {
+void halt(test::child_process& one, std::int64_t least, std::int64_t most, test::rng& random) {
     one.stop();
     std::this_thread::sleep_for(std::chrono::microseconds{random.between(least, most)});
     one.cont();
 }
 
 /// Ends the process when it has slots, or may have leases, if it has any in time.
-void disturb(processes& one, const task& t, test::rng& random) {
+void disturb(test::child_process& one, const task& t, test::rng& random) {
     auto& board = *t.board;
     const auto& held = t.own().held;
     const auto end = steady_clock::now() + std::chrono::milliseconds{random.between(200, 2'000)};
-    while (!board.rest && !one.have_ended()) {
+    while (!board.rest && !one.has_ended()) {
         const auto now = steady_clock::now();
         if (now > end && (held > 0 || now > end + 1s)) {
             board.kills += held > 0 ? 1 : 0;
@@ -56,15 +56,15 @@ void supervise(const task& t) {
     auto random = test::rng{t.seed};
     auto next = t;
     while (!t.board->rest) {
-        auto one = processes{};
+        auto one = test::child_process{};
         next.seed = random.bits();
-        one.start(t.process, [&] { call(next); });
+        one.start([&] { call(next); });
         disturb(one, t, random);
-        while (!one.have_ended())
+        while (one.is_running() && !one.has_ended())
             std::this_thread::sleep_for(5ms);
         t.own().held = 0;
-        if (one.failed() != 0)
-            throw std::runtime_error{"it has failed"};
+        if (one.has_failed())
+            throw std::runtime_error{"it is not replaced"};
     }
     t.own().rests = true; // it was killed just now, or has been told to stop
 }
@@ -73,7 +73,7 @@ void work(const task& t) {
     if (t.is_on_first_side) {
         if (::setegid(test::first_side_group) != 0)
             throw std::runtime_error{"setegid failed"};
-        end_with_parent(); // a change of the group has undone this
+        test::end_with_parent(); // a change of the group has undone this
     }
     t.mode == mode::leases || t.mode == mode::slots ? supervise(t) : call(t);
 }
@@ -85,11 +85,21 @@ void crew::start(task t) {
     t.process = static_cast<int>(records_.size());
     t.board = board_.get();
     t.records = records_.back().get();
-    running_.start(t.process, [&t] { work(t); });
+    running_.push_back(std::make_unique<test::child_process>());
+    running_.back()->start([&t] { work(t); });
+}
+
+bool crew::have_ended() {
+    auto running = 0;
+    for (const auto& one : running_) {
+        failed_ += one->has_ended() && one->has_failed() ? 1 : 0;
+        running += one->is_running() ? 1 : 0;
+    }
+    return running == 0;
 }
 
 bool crew::has_failed() {
-    return running_.have_ended() || running_.failed() != 0;
+    return have_ended() || failed_ != 0;
 }
 
 bool crew::rests() const {
@@ -113,8 +123,8 @@ void crew::make_rest() {
 
 void crew::end(outcome& to) {
     board_->stop = true;
-    wait_until("the processes end", [&] { return running_.have_ended(); });
-    to.failed += running_.failed();
+    wait_until("the processes end", [&] { return have_ended(); });
+    to.failed += failed_;
     to.lost += board_->lost;
     to.late += board_->late;
     to.wrong += board_->wrong;

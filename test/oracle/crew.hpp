@@ -8,9 +8,11 @@
 #include "board.hpp"
 #include "caller.hpp"
 #include "checker.hpp"
-#include "processes.hpp"
+
+#include <support/child_process.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace colimit::oracle {
@@ -45,6 +47,7 @@ class crew {
     /// it has some, and starts another one in its place.
     void start(task t);
 
+    /// Returns whether a process has ended with an error, or all have.
     [[nodiscard]] bool has_failed();
     /// Returns whether all have made their calls.
     [[nodiscard]] bool rests() const;
@@ -59,9 +62,12 @@ class crew {
     [[nodiscard]] std::vector<record> records_of(int process) const;
 
   private:
+    [[nodiscard]] bool have_ended();
+
     shared<oracle::board> board_;
     std::vector<shared<records>> records_;
-    processes running_;
+    std::vector<std::unique_ptr<test::child_process>> running_;
+    std::int64_t failed_ = 0;
 };
 
 } // namespace colimit::oracle

@@ -86,17 +86,16 @@ class run {
     void make_round(std::int64_t checks) {
         begin_round(checks);
         auto workers = crew{};
-        auto network = processes{};
-        auto observer = processes{};
+        auto network = test::child_process{};
+        auto observer = test::child_process{};
         if (order_.has_faults) {
-            network.start(0, [&] { serve_bad_network(workers.board(), order_.server, seed_); });
+            network.start([&] { serve_bad_network(workers.board(), order_.server, seed_); });
             wait_until("there is a network", [&] { return workers.board().port != 0; });
         }
         for (auto p = 1; p <= order_.processes; ++p)
             workers.start(task_of(p, checks, workers.board().port));
         if (order_.mode == mode::slots)
-            observer.start(0,
-                           [&] { look_at_holders(workers.board(), order_.server, each_.prefix); });
+            observer.start([&] { look_at_holders(workers.board(), order_.server, each_.prefix); });
         auto killed = totals{}; // what servers had granted before that, except in the last moments
         auto worse = fault_injector{own_ ? &*own_ : nullptr, order_.server, seed_, [&] {
                                         if (!keeps_state_)
