@@ -35,9 +35,8 @@ class history {
         case kind::log:
             return of_log(time, tokens);
         case kind::fixed:
-            return of_window(time, tokens);
         case kind::counter:
-            return of_counter(time, tokens);
+            return of_window(time, tokens);
         case kind::bucket:
             return of_bucket(time, tokens);
         case kind::aligned: // with leases only
@@ -61,24 +60,14 @@ class history {
         return over;
     }
 
-    void go_to_window(std::int64_t time) {
+    /// Of a counter, the part of the previous window that still counts, too.
+    std::int64_t of_window(std::int64_t time, std::int64_t tokens) {
         const auto window = time / limit_.period;
         if (window != window_)
             previous_ = std::exchange(used_, 0);
-        if (window > window_ + 1)
+        if (window > window_ + 1 || limit_.kind == kind::fixed)
             previous_ = 0;
         window_ = window;
-    }
-
-    std::int64_t of_window(std::int64_t time, std::int64_t tokens) {
-        go_to_window(time);
-        const auto over = std::clamp<std::int64_t>(used_ + tokens - tokens_, 0, tokens);
-        used_ += tokens - over;
-        return over;
-    }
-
-    std::int64_t of_counter(std::int64_t time, std::int64_t tokens) {
-        go_to_window(time);
         const auto left = limit_.period - time % limit_.period;
         const auto fits =
             previous_ * left + (used_ + tokens) * limit_.period <= tokens_ * limit_.period;
