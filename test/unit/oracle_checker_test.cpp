@@ -66,6 +66,7 @@ BOOST_AUTO_TEST_CASE(a_window_has_its_limit) {
     check(calls{}.grant(ms(1), 60, 60).grant(ms(50), 40, 100).grant(ms(101), 60, 160).judged(160),
           0, 0);
     check(calls{}.grant(ms(1), 60, 60).grant(ms(50), 43, 103).judged(103), 3, 0);
+    check(calls{}.grant(ms(1), 100, 100).grant(ms(101) - 1, 1, 101).judged(101), 1, 0);
 }
 
 BOOST_AUTO_TEST_CASE(windows_and_buckets_have_their_limit) {
