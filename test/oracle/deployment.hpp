@@ -8,6 +8,7 @@
 
 #include "caller.hpp"
 #include "clock.hpp"
+#include "first_decisions.hpp"
 #include "record.hpp"
 
 #include <support/redis_server.hpp>
@@ -22,20 +23,6 @@
 #include <vector>
 
 namespace colimit::oracle {
-
-/// Another server became responsible for some keys.
-struct failover {
-    std::int64_t begin = 0; ///< nothing had been done yet
-    /// When clients could know of the new server: its address was published, or it served the keys.
-    std::int64_t known = 0;
-    key_set keys = key_set{}.set();
-    std::optional<oracle::loss> loss = {}; ///< nothing if no state may be lost
-    /// From then until then the old server was back and no replica yet: decisions may be its own.
-    std::int64_t old_back = 0;
-    std::int64_t old_demoted = 0;
-    bool has_partition = false; ///< processes on the first side were cut off
-    bool had_others = false;    ///< servers replaced each other more often than ordered
-};
 
 /// A way to cause a failover.
 struct fault {
