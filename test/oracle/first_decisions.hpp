@@ -4,15 +4,29 @@
 
 #pragma once
 
-#include "deployment.hpp"
 #include "record.hpp"
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace colimit::oracle {
+
+/// Another server became responsible for some keys.
+struct failover {
+    std::int64_t begin = 0; ///< nothing had been done yet
+    /// When clients could know of the new server: its address was published, or it served the keys.
+    std::int64_t known = 0;
+    key_set keys = key_set{}.set();
+    std::optional<oracle::loss> loss = {}; ///< nothing if no state may be lost
+    /// From then until then the old server was back and no replica yet: decisions may be its own.
+    std::int64_t old_back = 0;
+    std::int64_t old_demoted = 0;
+    bool has_partition = false; ///< processes on the first side were cut off
+    bool had_others = false;    ///< servers replaced each other more often than ordered
+};
 
 struct first_decisions {
     std::vector<std::int64_t> times = {}; ///< microseconds

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Starting and ending programs.
+// Starting and ending programs and functions.
 
 #include <support/child_process.hpp>
 
@@ -13,20 +13,20 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <exception>
 #include <random>
 #include <stdexcept>
 
 namespace colimit::test {
 namespace {
 
-/// In the child: becomes the program, or ends. It gets no sockets of the test: Asio's would stay
+/// Becomes the program, or returns why not. It gets no sockets of the test: Asio's would stay
 /// open in it, so that no peer notices their end.
-[[noreturn]] void become(char* const* words, char* const* settings, pid_t parent) noexcept {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+[[nodiscard]] int become(char* const* words, char* const* settings) noexcept {
     ::close_range(STDERR_FILENO + 1, ~0U, 0);
-    if (::getppid() == parent)
-        ::execvpe(words[0], words, settings);
-    ::_exit(127);
+    ::execvpe(words[0], words, settings);
+    return 127;
 }
 
 /// As exec wants them.
@@ -53,6 +53,24 @@ namespace {
 
 } // namespace
 
+void end_with_parent() {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+template<class Work>
+void child_process::fork(Work work) {
+    const auto parent = ::getpid();
+    has_failed_ = false;
+    pid_ = ::fork();
+    if (pid_ < 0)
+        throw std::runtime_error{"fork failed"};
+    if (pid_ != 0)
+        return;
+    end_with_parent();
+    ::_exit(::getppid() == parent ? work()
+                                  : 1); // what the parent owns is not this process's to end
+}
+
 void child_process::start(std::vector<std::string> words,
                           const std::vector<std::string>& variables) {
     auto environment = std::vector<std::string>{};
@@ -61,18 +79,27 @@ void child_process::start(std::vector<std::string> words,
     environment.insert(environment.end(), variables.begin(), variables.end());
     const auto pointers = pointers_to(words);
     const auto settings = pointers_to(environment);
-    const auto parent = ::getpid();
-    pid_ = ::fork();
-    if (pid_ < 0)
-        throw std::runtime_error{"fork failed"};
-    if (pid_ == 0)
-        become(pointers.data(), settings.data(), parent);
+    fork([&] { return become(pointers.data(), settings.data()); });
+}
+
+void child_process::start(const std::function<void()>& work) {
+    fork([&] {
+        try {
+            work();
+            return 0;
+        } catch (const std::exception& e) {
+            std::fprintf(stderr, "a process has failed: %s\n", e.what());
+            return 1;
+        }
+    });
 }
 
 bool child_process::has_ended() {
-    if (!is_running() || ::waitpid(pid_, nullptr, WNOHANG) != pid_)
+    auto status = 0;
+    if (!is_running() || ::waitpid(pid_, &status, WNOHANG) != pid_)
         return false;
     pid_ = -1;
+    has_failed_ = status != 0;
     return true;
 }
 
@@ -87,8 +114,11 @@ void child_process::kill() {
 
 void child_process::stop() {
     ::kill(pid_, SIGSTOP);
-    // The signal takes effect at some later moment; a test wants to know that it has.
-    while (::waitpid(pid_, nullptr, WUNTRACED) < 0 && errno == EINTR) {
+    // The signal takes effect at some later moment; a test wants to know that it has. A process
+    // that ends meanwhile remains to be noticed.
+    auto state = siginfo_t{};
+    while (::waitid(P_PID, static_cast<id_t>(pid_), &state, WSTOPPED | WEXITED | WNOWAIT) < 0 &&
+           errno == EINTR) {
     }
 }
 

@@ -19,7 +19,7 @@ using namespace colimit::oracle;
 
 /// 100 tokens per 100 ms.
 constexpr auto log_limit = std::uint8_t{0};
-static_assert(limits[log_limit].kind == kind::log);
+static_assert(call_limits[log_limit].kind == kind::log);
 
 [[nodiscard]] constexpr std::int64_t ms(std::int64_t n) {
     return n * 1'000;
@@ -45,7 +45,7 @@ struct calls {
                                    const std::vector<loss>& losses = {}) const {
         auto counted = totals{};
         counted[log_limit][0] = executed;
-        return judge(all, losses, counted);
+        return judge(mode::calls, all, losses, counted);
     }
 
     std::vector<record> all;
@@ -66,6 +66,29 @@ BOOST_AUTO_TEST_CASE(a_window_has_its_limit) {
     check(calls{}.grant(ms(1), 60, 60).grant(ms(50), 40, 100).grant(ms(101), 60, 160).judged(160),
           0, 0);
     check(calls{}.grant(ms(1), 60, 60).grant(ms(50), 43, 103).judged(103), 3, 0);
+    check(calls{}.grant(ms(1), 100, 100).grant(ms(101) - 1, 1, 101).judged(101), 1, 0);
+}
+
+BOOST_AUTO_TEST_CASE(windows_and_buckets_have_their_limit) {
+    const auto over = [](kind of, const calls& made) {
+        auto all = made.all;
+        auto counted = totals{};
+        for (auto& r : all) {
+            while (call_limits[r.limit].kind != of)
+                ++r.limit;
+            counted[r.limit][0] += r.granted;
+        }
+        return judge(mode::calls, all, {}, counted).over_admitted;
+    };
+    const auto window = calls{}.grant(ms(110), 60, 60).grant(ms(199), 40, 100);
+    BOOST_TEST(over(kind::fixed, calls{window}.grant(ms(200), 100, 200)) == 0);
+    BOOST_TEST(over(kind::fixed, calls{window}.grant(ms(199), 2, 102)) == 2);
+    BOOST_TEST(over(kind::counter, calls{window}.grant(ms(250), 50, 150)) == 0);
+    BOOST_TEST(over(kind::counter, calls{window}.grant(ms(250), 51, 151)) == 51);
+    BOOST_TEST(over(kind::counter, calls{window}.grant(ms(300), 100, 200)) == 0);
+    const auto bucket = calls{}.grant(ms(110), 100, 100);
+    BOOST_TEST(over(kind::bucket, calls{bucket}.grant(ms(120), 10, 110)) == 0);
+    BOOST_TEST(over(kind::bucket, calls{bucket}.grant(ms(120), 11, 111)) == 11);
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_allows_one_more_capacity_and_no_more) {

@@ -4,7 +4,8 @@
 // that keep all rules are never blamed, and those that leave one out are found; and that the
 // checker, which is fast, finds what comparing all intervals finds.
 
-#include <oracle/lease_checker.hpp>
+#include <oracle/caller.hpp>
+#include <oracle/checker.hpp>
 #include <support/rng.hpp>
 #include <support/unit_test.hpp>
 
@@ -26,22 +27,26 @@ using colimit::test::rng;
 /// The server's counter of one key. A token is `period` ticks.
 class store {
   public:
-    explicit store(const leased_limit& l) : limit_(l) {}
+    explicit store(const limit& l) : limit_(l) {}
 
     void go_to(std::int64_t t) {
         const auto window = t / limit_.period;
         switch (limit_.kind) {
-        case leased_kind::bucket:
+        case kind::bucket:
             used_ -= limit_.refill * (t - time_);
             break;
-        case leased_kind::aligned:
+        case kind::aligned:
             used_ -= limit_.refill * limit_.period * (window - time_ / limit_.period);
             break;
-        case leased_kind::fixed:
-        case leased_kind::counter:
+        case kind::fixed:
+        case kind::counter:
             if (window != time_ / limit_.period)
                 previous_ = window == time_ / limit_.period + 1 ? used_ : 0;
             used_ = window == time_ / limit_.period ? used_ : 0;
+            break;
+        case kind::log: // has no leases
+        case kind::slots:
+            break;
         }
         used_ = std::max<std::int64_t>(used_, 0);
         time_ = t;
@@ -50,7 +55,7 @@ class store {
     /// Returns how many of these tokens it grants with this capacity.
     [[nodiscard]] std::int64_t take(std::int64_t tokens, std::int64_t capacity) {
         auto room = capacity * limit_.period - used_;
-        if (limit_.kind == leased_kind::counter)
+        if (limit_.kind == kind::counter)
             room -= (previous_ / limit_.period) * (limit_.period - time_ % limit_.period);
         const auto granted = std::clamp<std::int64_t>(room / limit_.period, 0, tokens);
         used_ += granted * limit_.period;
@@ -61,7 +66,7 @@ class store {
     }
 
   private:
-    leased_limit limit_;
+    limit limit_;
     std::int64_t time_ = 0;
     std::int64_t used_ = 0;     ///< of a bucket the debt, of a window what it has admitted
     std::int64_t previous_ = 0; ///< the same of the window before
@@ -75,7 +80,7 @@ struct lease {
 /// Some clients with leases of one key, and how they spend them.
 class history {
   public:
-    history(const leased_limit& l, lease_flaw f, std::uint64_t seed)
+    history(const limit& l, flaw f, std::uint64_t seed)
         : limit_(l), flaw_(f), random_(seed), store_(l), holds_until_late_(random_.percent(50)) {}
 
     [[nodiscard]] std::vector<admission> made() {
@@ -94,7 +99,7 @@ class history {
 
   private:
     void advance() {
-        const auto full = limit_.kind == leased_kind::bucket
+        const auto full = limit_.kind == kind::bucket
                               ? limit_.tokens * limit_.period / limit_.refill
                               : 2 * limit_.period;
         const std::int64_t steps[] = {0,
@@ -113,21 +118,21 @@ class history {
 
     void take_lease() {
         const auto wanted = random_.between(1, limit_.tokens);
-        const auto granted = store_.take(wanted, capacity(flaw_ == lease_flaw::no_reserve));
+        const auto granted = store_.take(wanted, capacity(flaw_ == flaw::no_reserve));
         if (granted == 0)
             return;
         const auto sent = now_ - random_.between(0, limit_.lease / 20);
         const auto arrival = now_ + random_.between(0, limit_.lease);
-        const auto begin = flaw_ == lease_flaw::from_arrival ? arrival : sent;
+        const auto begin = flaw_ == flaw::from_arrival ? arrival : sent;
         auto length = limit_.lease - limit_.lease / 1'000;
-        if (limit_.kind != leased_kind::bucket && flaw_ != lease_flaw::past_end)
+        if (limit_.kind != kind::bucket && flaw_ != flaw::past_end)
             length = std::min(length, limit_.period - now_ % limit_.period);
-        leases_.push_back({.tokens = flaw_ == lease_flaw::ignores_grant ? wanted : granted,
-                           .end = begin + length});
+        leases_.push_back(
+            {.tokens = flaw_ == flaw::ignores_grant ? wanted : granted, .end = begin + length});
     }
 
     void call() {
-        const auto is_full = flaw_ == lease_flaw::no_reserve || flaw_ == lease_flaw::direct_full;
+        const auto is_full = flaw_ == flaw::no_reserve || flaw_ == flaw::direct_full;
         if (const auto granted = store_.take(random_.between(1, 3), capacity(is_full)); granted > 0)
             admitted_.push_back({.begin = now_, .end = now_, .tokens = granted});
     }
@@ -135,7 +140,7 @@ class history {
     void use(std::size_t place) {
         auto& l = leases_[place];
         if (now_ >= l.end) {
-            if (flaw_ == lease_flaw::returns_lapsed)
+            if (flaw_ == flaw::returns_lapsed)
                 store_.give_back(l.tokens);
             l.tokens = 0;
         } else if (!holds_until_late_ || l.end - now_ < limit_.lease / 3) {
@@ -147,8 +152,8 @@ class history {
             leases_.erase(leases_.begin() + static_cast<std::ptrdiff_t>(place));
     }
 
-    leased_limit limit_;
-    lease_flaw flaw_;
+    limit limit_;
+    flaw flaw_;
     rng random_;
     store store_;
     bool holds_until_late_;
@@ -157,22 +162,21 @@ class history {
     std::vector<admission> admitted_;
 };
 
-[[nodiscard]] leased_limit random_limit(leased_kind kind, rng& random) {
-    auto l = leased_limit{
-        .name = "random", .kind = kind, .tokens = 0, .period = 0, .refill = 0, .lease = 0};
+[[nodiscard]] limit random_limit(kind of, rng& random) {
+    auto l = limit{.name = "random", .kind = of, .tokens = 0, .period = 0, .refill = 0, .lease = 0};
     l.tokens = random.pick({5, 8, 20, 100});
     l.period = l.tokens * random.pick({1'000, 10'000, 100'000});
-    l.refill = kind == leased_kind::bucket ? l.tokens : l.tokens / 4;
+    l.refill = of == kind::bucket ? l.tokens : l.tokens / 4;
     l.lease = l.period / random.pick({3, 5, 20});
     return l;
 }
 
 /// Returns how many of these histories have an excess.
-[[nodiscard]] int blamed(leased_kind kind, lease_flaw f, int histories) {
+[[nodiscard]] int blamed(kind of, flaw f, int histories) {
     auto n = 0;
     for (auto i = 0; i < histories; ++i) {
         auto random = rng{static_cast<std::uint64_t>(i)};
-        const auto l = random_limit(kind, random);
+        const auto l = random_limit(of, random);
         auto made = history{l, f, random.bits()}.made();
         n += excess(l, made, {}) > 0 ? 1 : 0;
     }
@@ -180,10 +184,10 @@ class history {
 }
 
 /// As `excess` without losses, by comparing all intervals.
-[[nodiscard]] std::int64_t plain_excess(const leased_limit& l, const std::vector<admission>& all) {
+[[nodiscard]] std::int64_t plain_excess(const limit& l, const std::vector<admission>& all) {
     const auto returned = [&](std::int64_t a, std::int64_t b) {
-        return l.kind == leased_kind::bucket ? l.refill * (b - a)
-                                             : l.refill * l.period * (b / l.period - a / l.period);
+        return l.kind == kind::bucket ? l.refill * (b - a)
+                                      : l.refill * l.period * (b / l.period - a / l.period);
     };
     auto worst = std::int64_t{0};
     for (const auto& first : all)
@@ -202,10 +206,10 @@ class history {
 constexpr auto bucket_limit = leased_limits[0];
 constexpr auto fixed_limit = leased_limits[3];
 constexpr auto counter_limit = leased_limits[4];
-static_assert(bucket_limit.kind == leased_kind::bucket && fixed_limit.kind == leased_kind::fixed &&
-              counter_limit.kind == leased_kind::counter);
+static_assert(bucket_limit.kind == kind::bucket && fixed_limit.kind == kind::fixed &&
+              counter_limit.kind == kind::counter);
 
-[[nodiscard]] std::int64_t excess_of(const leased_limit& l, std::vector<admission> all,
+[[nodiscard]] std::int64_t excess_of(const limit& l, std::vector<admission> all,
                                      const std::vector<std::int64_t>& losses = {}) {
     return excess(l, all, losses);
 }
@@ -213,22 +217,21 @@ static_assert(bucket_limit.kind == leased_kind::bucket && fixed_limit.kind == le
 } // namespace
 
 BOOST_AUTO_TEST_CASE(histories_that_keep_all_rules_are_not_blamed) {
-    for (const auto kind :
-         {leased_kind::bucket, leased_kind::aligned, leased_kind::fixed, leased_kind::counter})
-        BOOST_TEST(blamed(kind, lease_flaw::none, 1'000) == 0);
+    for (const auto of : {kind::bucket, kind::aligned, kind::fixed, kind::counter})
+        BOOST_TEST(blamed(of, flaw::nothing, 1'000) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(each_rule_that_is_left_out_is_found) {
-    for (const auto& [kind, flaw, name] :
-         {std::tuple{leased_kind::bucket, lease_flaw::no_reserve, "no_reserve"},
-          std::tuple{leased_kind::bucket, lease_flaw::direct_full, "direct_full"},
-          std::tuple{leased_kind::bucket, lease_flaw::from_arrival, "from_arrival"},
-          std::tuple{leased_kind::bucket, lease_flaw::returns_lapsed, "returns_lapsed"},
-          std::tuple{leased_kind::bucket, lease_flaw::ignores_grant, "ignores_grant"},
-          std::tuple{leased_kind::aligned, lease_flaw::past_end, "past_end, aligned"},
-          std::tuple{leased_kind::fixed, lease_flaw::past_end, "past_end, fixed"},
-          std::tuple{leased_kind::counter, lease_flaw::past_end, "past_end, counter"}}) {
-        const auto found = blamed(kind, flaw, 1'000);
+    for (const auto& [of, without, name] :
+         {std::tuple{kind::bucket, flaw::no_reserve, "no_reserve"},
+          std::tuple{kind::bucket, flaw::direct_full, "direct_full"},
+          std::tuple{kind::bucket, flaw::from_arrival, "from_arrival"},
+          std::tuple{kind::bucket, flaw::returns_lapsed, "returns_lapsed"},
+          std::tuple{kind::bucket, flaw::ignores_grant, "ignores_grant"},
+          std::tuple{kind::aligned, flaw::past_end, "past_end, aligned"},
+          std::tuple{kind::fixed, flaw::past_end, "past_end, fixed"},
+          std::tuple{kind::counter, flaw::past_end, "past_end, counter"}}) {
+        const auto found = blamed(of, without, 1'000);
         BOOST_TEST_MESSAGE(std::string{name} + ": " + std::to_string(found));
         BOOST_TEST(found >= 3, std::string{name} + " is not found");
     }
@@ -237,8 +240,7 @@ BOOST_AUTO_TEST_CASE(each_rule_that_is_left_out_is_found) {
 BOOST_AUTO_TEST_CASE(the_fast_way_finds_what_all_intervals_find) {
     for (auto seed = std::uint64_t{1}; seed <= 300; ++seed) {
         auto random = rng{seed};
-        const auto l =
-            random_limit(random.percent(50) ? leased_kind::bucket : leased_kind::aligned, random);
+        const auto l = random_limit(random.percent(50) ? kind::bucket : kind::aligned, random);
         auto all = std::vector<admission>{};
         for (auto n = random.between(1, 40); n > 0; --n) {
             const auto begin = 1'000'000 + random.between(0, l.period);
@@ -254,8 +256,8 @@ BOOST_AUTO_TEST_CASE(the_fast_way_finds_what_all_intervals_find) {
 BOOST_AUTO_TEST_CASE(longer_calls_are_never_more_to_blame) {
     for (auto seed = std::uint64_t{1}; seed <= 100; ++seed) {
         auto random = rng{seed};
-        const auto l = random_limit(leased_kind::bucket, random);
-        auto exact = history{l, lease_flaw::no_reserve, seed}.made();
+        const auto l = random_limit(kind::bucket, random);
+        auto exact = history{l, flaw::no_reserve, seed}.made();
         auto longer = exact;
         for (auto& a : longer) {
             a.begin -= random.between(0, l.lease / 10);
@@ -299,6 +301,28 @@ BOOST_AUTO_TEST_CASE(a_counter_counts_what_is_left_of_the_previous_window) {
     BOOST_TEST(excess_of(counter_limit, {{9 * p, 9 * p, n}, {middle, middle, n / 2 + 3}}) == 3);
     BOOST_TEST(
         excess_of(counter_limit, {{9 * p, 9 * p, n}, {middle, middle, n / 2 + 3}}, {9 * p}) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(calls_of_all_processes_with_one_key_are_judged_together) {
+    const auto full = static_cast<std::uint16_t>(bucket_limit.tokens);
+    const auto at = std::int64_t{10'000'000};
+    const auto grant = [&](std::int64_t end, std::uint16_t tokens) {
+        return record{.time = at, .end = end, .granted = tokens, .key = 1, .cost = tokens};
+    };
+    auto all = std::vector{grant(at, full), grant(at + 1, 3), // of which one was spent by a lease
+                           record{.time = at, .key = 1, .verdict = verdict::refused}};
+    auto counted = totals{};
+    counted[0][1] = full + 100; // some were leased, and have lapsed
+    auto j = judge(mode::leases, all, {}, counted);
+    BOOST_TEST(j.over_admitted == 3);
+    BOOST_TEST(j.double_counted == 0);
+    BOOST_TEST(j.leased == 1);
+    BOOST_TEST(j.findings.at(0).key == 1U);
+    const auto lost = std::vector<loss>{{.begin = at, .end = at}};
+    BOOST_TEST(judge(mode::leases, all, lost, {}).over_admitted == 0);
+    all[1].key = 0;
+    counted[0][0] = 1;
+    BOOST_TEST(judge(mode::leases, all, {}, counted).over_admitted == 2); // no server granted them
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -2,7 +2,7 @@
 //
 // What the checker of calls with request ids notices.
 
-#include <oracle/request_checker.hpp>
+#include <oracle/checker.hpp>
 #include <support/unit_test.hpp>
 
 #include <cstdint>
@@ -15,30 +15,29 @@ namespace {
 using namespace colimit::oracle;
 
 struct calls {
-    calls& grant(std::uint32_t id, std::uint64_t answer, std::int64_t time = 1'000) {
+    calls& grant(std::uint32_t id, std::uint32_t answer, std::int64_t time = 1'000) {
         return add(id, verdict::granted, answer, time);
     }
-    calls& add(std::uint32_t id, verdict v, std::uint64_t answer = 0, std::int64_t time = 1'000) {
-        auto r = record{.time = time, .verdict = v, .cost = 40};
-        r.granted = v == verdict::granted ? r.cost : 0;
-        all.push_back({.what = r, .answer = answer, .id = id});
+    calls& add(std::uint32_t id, verdict v, std::uint32_t answer = 0, std::int64_t time = 1'000) {
+        all.push_back({.time = time, .id = id, .answer = answer, .verdict = v, .cost = 40});
+        all.back().granted = v == verdict::granted ? 40 : 0;
         return *this;
     }
     /// @param executed what the server has counted
-    [[nodiscard]] request_judgement judged(std::int64_t executed) const {
+    [[nodiscard]] judgement judged(std::int64_t executed) const {
         auto counted = totals{};
         counted[0][0] = executed;
-        return judge(all, counted);
+        return judge(mode::requests, all, {}, counted);
     }
 
-    std::vector<sent_request> all = {};
+    std::vector<record> all = {};
 };
 
-void check(const request_judgement& j, std::int64_t different, std::int64_t over_admitted,
+void check(const judgement& j, std::int64_t different, std::int64_t over_admitted,
            std::int64_t double_counted) {
     BOOST_TEST(j.different == different);
-    BOOST_TEST(j.ids.over_admitted == over_admitted);
-    BOOST_TEST(j.ids.double_counted == double_counted);
+    BOOST_TEST(j.over_admitted == over_admitted);
+    BOOST_TEST(j.double_counted == double_counted);
 }
 
 } // namespace
@@ -52,8 +51,8 @@ BOOST_AUTO_TEST_CASE(an_id_counts_once) {
     const auto j = c.judged(80);
     BOOST_TEST(j.sent == 4);
     BOOST_TEST(j.answered == 4);
-    BOOST_TEST(j.ids.checks == 2);
-    BOOST_TEST(j.ids.granted == 2);
+    BOOST_TEST(j.checks == 2);
+    BOOST_TEST(j.granted == 2);
 }
 
 BOOST_AUTO_TEST_CASE(answers_that_differ_are_found_wherever_they_are) {
@@ -75,6 +74,15 @@ BOOST_AUTO_TEST_CASE(ids_together_have_their_limit) {
     auto c = calls{};
     c.grant(1, 7, 1'000).grant(2, 8, 2'000).grant(3, 9, 3'000).grant(3, 9, 3'000);
     check(c.judged(120), 0, 20, 0);
+}
+
+BOOST_AUTO_TEST_CASE(calls_that_have_not_ended_are_counted_beside_the_ids) {
+    const auto j =
+        calls{}.add(0, verdict::unfinished).add(0, verdict::connected).grant(7, 1).judged(40);
+    BOOST_TEST(j.unfinished == 1);
+    BOOST_TEST(j.sent == 1);
+    BOOST_TEST(j.granted == 1);
+    check(j, 0, 0, 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -2,7 +2,7 @@
 //
 // What the checker of slots notices.
 
-#include <oracle/slot_checker.hpp>
+#include <oracle/checker.hpp>
 #include <support/rng.hpp>
 #include <support/unit_test.hpp>
 
@@ -68,6 +68,22 @@ BOOST_AUTO_TEST_CASE(tokens_grow_with_the_time_of_the_grant) {
     BOOST_TEST(wrong_tokens({{10, 0, 3}, {10, 0, 3}}) == 1);
     // Two grants in one batch have one time.
     BOOST_TEST(wrong_tokens({{10, 0, 4}, {10, 0, 3}}) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(each_key_under_each_limit_is_judged_by_its_own_places) {
+    const auto slot = [](std::int64_t granted, std::int64_t token, std::uint8_t limit) {
+        return record{.time = granted, .end = granted + 10, .total = token, .limit = limit};
+    };
+    static_assert(slot_limits[0].tokens == 1 && slot_limits[1].tokens == 2);
+    auto all = std::vector{slot(10, 1, 1), slot(11, 2, 1), slot(12, 1, 0)};
+    BOOST_TEST(judge(mode::slots, all, {}, {}).is_well());
+    all.push_back(slot(13, 2, 0));
+    BOOST_TEST(judge(mode::slots, all, {}, {}).crowded == 1);
+    all.back() = slot(30, 1, 0);
+    const auto j = judge(mode::slots, all, {}, {});
+    BOOST_TEST(j.crowded == 0);
+    BOOST_TEST(j.wrong_tokens == 1);
+    BOOST_TEST(!j.is_well());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

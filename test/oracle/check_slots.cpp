@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Sorting.
+// Slots: at each grant, how many believe to have a place.
 
-#include "slot_checker.hpp"
+#include "checker.hpp"
 
 #include <algorithm>
 #include <limits>

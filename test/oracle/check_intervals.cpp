@@ -1,80 +1,58 @@
 // SPDX-License-Identifier: BSL-1.0
 //
+// Calls whose time is known to within an interval, which leases decide.
+//
 // For buckets: of the intervals [a, b] only those matter that begin with a call and end with one.
 // With S(a, b) tokens that were spent in it for sure, the most of S(a, b) - tokens returned until b
 // + tokens returned until a must not exceed the capacity. `a` goes back in time, so that each step
 // adds tokens to all b from the end of a call on, and asks for the most.
 
-#include "lease_checker.hpp"
+#include "checker.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
-#include <limits>
 #include <map>
 #include <utility>
 
 namespace colimit::oracle {
 namespace {
 
-/// Numbers, to which one adds from a place on, and of which one asks the largest from a place on.
+/// Numbers, to which one adds from a place on, and of which one asks the largest from a place on:
+/// a tree over the differences of neighbours.
 class suffix_maximum {
   public:
-    explicit suffix_maximum(const std::vector<std::int64_t>& values) : size_(values.size()) {
-        nodes_.resize(4 * size_);
-        build(1, 0, size_, values);
+    explicit suffix_maximum(const std::vector<std::int64_t>& values)
+        : size_(std::bit_ceil(values.size())), nodes_(2 * size_) {
+        auto last = std::int64_t{0};
+        for (std::size_t i = 0; i < values.size(); ++i)
+            add(i, values[i] - std::exchange(last, values[i]));
     }
 
-    void add(std::size_t from, std::int64_t amount) { add(1, 0, size_, from, amount); }
+    void add(std::size_t from, std::int64_t amount) {
+        auto n = size_ + from;
+        nodes_[n] = {.sum = nodes_[n].sum + amount, .largest = nodes_[n].sum + amount};
+        while ((n /= 2) != 0)
+            nodes_[n] = joined(nodes_[2 * n], nodes_[2 * n + 1]);
+    }
     [[nodiscard]] std::int64_t largest(std::size_t from) const {
-        return largest(1, 0, size_, from);
+        auto before = std::int64_t{0};
+        auto found = nodes_[size_ + from];
+        for (auto n = size_ + from; n > 1; n /= 2)
+            if (n % 2 == 0)
+                found = joined(found, nodes_[n + 1]);
+            else
+                before += nodes_[n - 1].sum;
+        return before + found.largest;
     }
 
   private:
-    /// The largest of its places, with all that was added to the whole of them.
     struct node {
-        std::int64_t largest = 0;
-        std::int64_t added = 0;
+        std::int64_t sum = 0;
+        std::int64_t largest = 0; ///< sum from its first place to any of its places
     };
-
-    void gather(std::size_t n) {
-        nodes_[n].largest =
-            std::max(nodes_[2 * n].largest, nodes_[2 * n + 1].largest) + nodes_[n].added;
-    }
-    void build(std::size_t n, std::size_t begin, std::size_t end,
-               const std::vector<std::int64_t>& values) {
-        if (end - begin == 1) {
-            nodes_[n].largest = values[begin];
-            return;
-        }
-        const auto middle = begin + (end - begin) / 2;
-        build(2 * n, begin, middle, values);
-        build(2 * n + 1, middle, end, values);
-        gather(n);
-    }
-    void add(std::size_t n, std::size_t begin, std::size_t end, std::size_t from,
-             std::int64_t amount) {
-        if (from >= end)
-            return;
-        if (from <= begin) {
-            nodes_[n].largest += amount;
-            nodes_[n].added += amount;
-            return;
-        }
-        const auto middle = begin + (end - begin) / 2;
-        add(2 * n, begin, middle, from, amount);
-        add(2 * n + 1, middle, end, from, amount);
-        gather(n);
-    }
-    [[nodiscard]] std::int64_t largest(std::size_t n, std::size_t begin, std::size_t end,
-                                       std::size_t from) const {
-        if (from >= end)
-            return std::numeric_limits<std::int64_t>::min() / 2;
-        if (from <= begin)
-            return nodes_[n].largest;
-        const auto middle = begin + (end - begin) / 2;
-        return std::max(largest(2 * n, begin, middle, from),
-                        largest(2 * n + 1, middle, end, from)) +
-               nodes_[n].added;
+    [[nodiscard]] static node joined(const node& a, const node& b) {
+        return {.sum = a.sum + b.sum, .largest = std::max(a.largest, a.sum + b.largest)};
     }
 
     std::size_t size_;
@@ -90,12 +68,12 @@ class suffix_maximum {
 }
 
 /// A token is `period` ticks.
-[[nodiscard]] std::int64_t excess_of_bucket(const leased_limit& l, std::span<admission> all,
+[[nodiscard]] std::int64_t excess_of_bucket(const limit& l, std::span<admission> all,
                                             const std::vector<std::int64_t>& losses) {
     const auto capacity = l.tokens * l.period;
     const auto returned = [&l, start = all.front().begin](std::int64_t t) {
-        return l.kind == leased_kind::bucket ? l.refill * (t - start)
-                                             : l.refill * l.period * (t / l.period);
+        return l.kind == kind::bucket ? l.refill * (t - start)
+                                      : l.refill * l.period * (t / l.period);
     };
     auto ends = std::vector<std::int64_t>{};
     for (const auto& a : all)
@@ -135,9 +113,9 @@ using windows = std::map<std::int64_t, std::vector<std::pair<std::int64_t, std::
 
 /// At no call of the window more than its limit, of the calls so far and, for counters, the part of
 /// the previous window that still counts.
-[[nodiscard]] std::int64_t excess_of_windows(const leased_limit& l, std::span<const admission> all,
+[[nodiscard]] std::int64_t excess_of_windows(const limit& l, std::span<const admission> all,
                                              const std::vector<std::int64_t>& losses) {
-    const auto counts_previous = l.kind == leased_kind::counter;
+    const auto counts_previous = l.kind == kind::counter;
     auto calls = windows{};
     for (const auto& a : all)
         if (a.begin / l.period == a.end / l.period)
@@ -163,13 +141,12 @@ using windows = std::map<std::int64_t, std::vector<std::pair<std::int64_t, std::
 
 } // namespace
 
-std::int64_t excess(const leased_limit& l, std::span<admission> all,
+std::int64_t excess(const limit& l, std::span<admission> all,
                     const std::vector<std::int64_t>& losses) {
     if (all.empty())
         return 0;
-    return l.kind == leased_kind::bucket || l.kind == leased_kind::aligned
-               ? excess_of_bucket(l, all, losses)
-               : excess_of_windows(l, all, losses);
+    return l.kind == kind::bucket || l.kind == kind::aligned ? excess_of_bucket(l, all, losses)
+                                                             : excess_of_windows(l, all, losses);
 }
 
 } // namespace colimit::oracle
