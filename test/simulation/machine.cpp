@@ -130,7 +130,17 @@ void machine::happen() {
     }
 }
 
+void machine::stand_still(std::int64_t duration) {
+    const auto end = now_ + duration;
+    while (!events_.empty() && events_.top().time <= end) {
+        now_ = std::max(now_, events_.top().time);
+        happen();
+    }
+    now_ = std::max(now_, end);
+}
+
 int machine::wait(epoll_event* into, int most, int timeout) {
+    const auto end = timeout < 0 ? never : now_ + timeout * millisecond;
     waits_ = std::exchange(waited_at_, now_) == now_ ? waits_ + 1 : 0;
     if (waits_ > most_waits_at_once)
         throw violation{"the process runs in a circle"};
@@ -139,9 +149,9 @@ int machine::wait(epoll_event* into, int most, int timeout) {
         auto count = report(into, most - 1);
         if (timer_ <= now_)
             into[count++] = {EPOLLIN, timer_descriptor_->data_};
-        if (count != 0 || timeout == 0)
+        if (count != 0 || now_ >= end)
             return count;
-        const auto next = std::min(timer_, events_.empty() ? never : events_.top().time);
+        const auto next = std::min({end, timer_, events_.empty() ? never : events_.top().time});
         if (next == never)
             throw violation{"the process waits forever"};
         now_ = std::max(now_, next);

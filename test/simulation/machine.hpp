@@ -86,8 +86,8 @@ class machine {
     [[nodiscard]] std::int64_t system_now() const noexcept { return now_ + epoch + stepped_; }
     void step_system_clock(std::int64_t by) noexcept { stepped_ += by; }
     [[nodiscard]] bool has_stepped() const noexcept { return stepped_ != 0; }
-    /// The process does not run for so long.
-    void stand_still(std::int64_t duration) noexcept { now_ += duration; }
+    /// The process does not run for so long, while the world outside does.
+    void stand_still(std::int64_t duration);
 
     [[nodiscard]] simulation::flaw flaw() const noexcept { return flaw_; }
     [[nodiscard]] test::rng& random() noexcept { return random_; }
