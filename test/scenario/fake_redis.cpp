@@ -131,6 +131,7 @@ std::int64_t fake_redis::calls_of(std::string_view command) const {
 
 void fake_redis::on_connect() {
     connections_ += is_up ? 1 : 0;
+    attempts.emplace_back(os().now());
 }
 
 /// As Redis 7 does: some commands are executed whatever its condition.

@@ -13,6 +13,7 @@
 #include <server_module/fake_server.hpp>
 #include <simulation/server.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -74,6 +75,8 @@ class fake_redis final : public simulation::server {
     void on_connect() override;
 
     std::vector<std::string> log; ///< the commands, in lower case, with those of handshakes
+    /// When clients tried to connect, by the steady clock.
+    std::vector<std::chrono::microseconds> attempts;
 
   protected:
     std::int64_t execute(simulation::session& of, simulation::words command,
