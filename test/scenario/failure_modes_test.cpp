@@ -4,9 +4,10 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <scenario/fake_redis.hpp>
+#include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
 #include <support/rules_of_every_kind.hpp>
-#include <support/scripted_peer.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 
@@ -16,13 +17,14 @@
 #include <string_view>
 #include <vector>
 
-BOOST_AUTO_TEST_SUITE(failure_modes)
+BOOST_FIXTURE_TEST_SUITE(failure_modes, colimit::scenario::world)
 
 namespace {
 
 using namespace std::chrono_literals;
 using namespace colimit;
 namespace asio = boost::asio;
+using scenario::fake_redis;
 using test::live;
 
 const auto rules = policy{"p", gcra(5, 1h)};
@@ -30,8 +32,8 @@ const auto ids = bloom_filter{"ids", {.capacity = 1'000, .error_rate = 0.001, .t
 
 /// Nothing listens there, and it is tried once.
 struct away : live {
-    explicit away(failure_mode mode, fraction part = {})
-        : live("unix:/nonexistent/colimit.sock", [=](config& c) {
+    away(asio::io_context& context, failure_mode mode, fraction part = {})
+        : live(context, "redis://10.0.9.9", [=](config& c) {
               c.timeout = 20s;
               c.reconnect_delay_min = 60s;
               c.reconnect_delay_max = 60s;
@@ -55,7 +57,7 @@ asio::awaitable<int> allowed_of(live& l, int asked, std::string key, policy p,
 
 BOOST_AUTO_TEST_CASE(by_default_a_store_in_the_process_enforces_the_limit) {
     BOOST_TEST((config{}.on_failure == failure_mode::local));
-    auto l = away{failure_mode::local};
+    auto l = away{context, failure_mode::local};
     l.run([&]() -> asio::awaitable<void> {
         for (auto left = 4; left >= 0; --left) {
             const auto d = co_await l.limiter.allow("k", rules);
@@ -75,7 +77,7 @@ BOOST_AUTO_TEST_CASE(by_default_a_store_in_the_process_enforces_the_limit) {
 BOOST_AUTO_TEST_CASE(every_kind_of_rule_is_enforced_in_the_process) {
     auto kinds = test::rules_of_every_kind(5, 24h);
     kinds.push_back(sliding_log(5, 24h));
-    auto l = away{failure_mode::local};
+    auto l = away{context, failure_mode::local};
     l.run([&]() -> asio::awaitable<void> {
         const auto now = time_point{std::chrono::sys_days{std::chrono::year{2026} / 6 / 10} + 12h};
         for (const auto& one : kinds)
@@ -88,7 +90,7 @@ BOOST_AUTO_TEST_CASE(every_kind_of_rule_is_enforced_in_the_process) {
 
 BOOST_AUTO_TEST_CASE(members_are_told_apart_in_the_process) {
     const auto addresses = policy{"addresses", distinct(2, 24h * 365)};
-    auto l = away{failure_mode::local};
+    auto l = away{context, failure_mode::local};
     auto answers = std::string{};
     auto left = 6;
     for (const std::string_view member : {"a", "b", "a", "c", "b", "d"}) {
@@ -100,12 +102,12 @@ BOOST_AUTO_TEST_CASE(members_are_told_apart_in_the_process) {
         });
         key = text = "gone"; // arguments live no longer than that
     }
-    test::run_until(l.context, [&] { return left == 0; });
+    run_until([&] { return left == 0; });
     BOOST_TEST(answers == "yyynyn");
 }
 
 BOOST_AUTO_TEST_CASE(every_verb_that_moves_quota_is_answered_in_the_process) {
-    auto l = away{failure_mode::local};
+    auto l = away{context, failure_mode::local};
     l.run([&]() -> asio::awaitable<void> {
         auto d = co_await l.limiter.charge("k", rules, {.cost = 3});
         BOOST_TEST(d.remaining == 2);
@@ -141,7 +143,7 @@ BOOST_AUTO_TEST_CASE(every_verb_that_moves_quota_is_answered_in_the_process) {
 }
 
 BOOST_AUTO_TEST_CASE(many_checks_are_answered_in_the_process_each_and_all_or_nothing) {
-    auto l = away{failure_mode::local};
+    auto l = away{context, failure_mode::local};
     l.run([&]() -> asio::awaitable<void> {
         auto checks = std::vector<check_item>{{.key = "a", .policy = rules, .options = {.cost = 4}},
                                               {.key = "b", .policy = rules}};
@@ -166,7 +168,7 @@ BOOST_AUTO_TEST_CASE(many_checks_are_answered_in_the_process_each_and_all_or_not
 
 BOOST_AUTO_TEST_CASE(waiting_goes_on_in_the_process_and_a_place_that_is_given_up_is_given_back) {
     const auto fast = policy{"fast", gcra(50, 1s).burst(1)}.with_failure_mode(failure_mode::local);
-    auto l = away{failure_mode::local};
+    auto l = away{context, failure_mode::local};
     l.run([&]() -> asio::awaitable<void> {
         auto served = std::string{};
         for (const auto name : {'a', 'b', 'c'})
@@ -197,8 +199,8 @@ BOOST_AUTO_TEST_CASE(waiting_goes_on_in_the_process_and_a_place_that_is_given_up
 
 BOOST_AUTO_TEST_CASE(waiting_uses_the_local_store_only_where_that_was_chosen) {
     const auto window = policy{"w", fixed_window(5, 1h)};
-    auto whole = away{failure_mode::local};
-    auto part = away{failure_mode::local, {1, 5}};
+    auto whole = away{context, failure_mode::local};
+    auto part = away{context, failure_mode::local, {1, 5}};
     for (auto* l : {&whole, &part})
         l->run([&]() -> asio::awaitable<void> {
             for (const auto& p : {rules, window}) {
@@ -214,7 +216,7 @@ BOOST_AUTO_TEST_CASE(waiting_uses_the_local_store_only_where_that_was_chosen) {
 
 BOOST_AUTO_TEST_CASE(what_only_the_server_can_do_is_an_error_in_every_mode) {
     for (const auto mode : {failure_mode::local, failure_mode::allow, failure_mode::deny}) {
-        auto l = away{mode};
+        auto l = away{context, mode};
         l.run([&]() -> asio::awaitable<void> {
             const auto [reset, d] =
                 co_await l.limiter.reset("k", rules, asio::as_tuple(asio::deferred));
@@ -237,7 +239,7 @@ BOOST_AUTO_TEST_CASE(what_only_the_server_can_do_is_an_error_in_every_mode) {
 BOOST_AUTO_TEST_CASE(allowing_and_denying_ask_nobody_and_say_so) {
     for (const auto mode : {failure_mode::allow, failure_mode::deny}) {
         const auto allows = mode == failure_mode::allow;
-        auto l = away{mode};
+        auto l = away{context, mode};
         l.run([&]() -> asio::awaitable<void> {
             for (int i = 0; i < 10; ++i) {
                 const auto d = co_await l.limiter.allow("k", rules, {.cost = 3});
@@ -280,7 +282,7 @@ BOOST_AUTO_TEST_CASE(allowing_and_denying_ask_nobody_and_say_so) {
 }
 
 BOOST_AUTO_TEST_CASE(with_errors_the_caller_decides) {
-    auto l = away{failure_mode::error};
+    auto l = away{context, failure_mode::error};
     l.run([&]() -> asio::awaitable<void> {
         const auto [ec, d] = co_await l.allow("k", rules);
         BOOST_TEST((ec == errc::unavailable));
@@ -288,7 +290,7 @@ BOOST_AUTO_TEST_CASE(with_errors_the_caller_decides) {
 }
 
 BOOST_AUTO_TEST_CASE(a_policy_has_its_own_mode_before_that_of_the_limiter) {
-    auto l = away{failure_mode::error};
+    auto l = away{context, failure_mode::error};
     l.run([&]() -> asio::awaitable<void> {
         auto d = co_await l.limiter.allow("k", rules.with_failure_mode(failure_mode::allow));
         BOOST_TEST((d.source == decision_source::fail_open));
@@ -314,7 +316,7 @@ BOOST_AUTO_TEST_CASE(a_policy_has_its_own_mode_before_that_of_the_limiter) {
 }
 
 BOOST_AUTO_TEST_CASE(a_process_enforces_its_share) {
-    auto l = away{failure_mode::local, {1, 4}};
+    auto l = away{context, failure_mode::local, {1, 4}};
     l.run([&]() -> asio::awaitable<void> {
         const auto n = co_await allowed_of(l, 50, "k", policy{"s", sliding_log(40, 1h)});
         BOOST_TEST(n == 10);
@@ -336,22 +338,18 @@ BOOST_AUTO_TEST_CASE(a_process_enforces_its_share) {
 }
 
 BOOST_AUTO_TEST_CASE(what_was_counted_in_one_outage_still_counts_in_the_next) {
-    auto server = test::redis_server{};
-    auto l = live{server.address(), [](config& c) {
+    auto server = fake_redis{net};
+    auto l = live{context, server.url(), [](config& c) {
                       c.reconnect_delay_max = 20ms;
                       c.on_failure = failure_mode::local;
                       test::give_up_early(c);
                   }};
     l.run([&]() -> asio::awaitable<void> {
         const auto until_from = [&](decision_source who) -> asio::awaitable<void> {
-            const auto end = std::chrono::steady_clock::now() + test::patience;
-            for (;;) {
-                const auto d = co_await l.limiter.peek("other", rules);
-                if (d.source == who)
-                    co_return;
-                if (std::chrono::steady_clock::now() > end)
-                    throw std::runtime_error{"it stays elsewhere"};
+            auto d = co_await l.limiter.peek("other", rules);
+            while (d.source != who) {
                 co_await test::pause_for(1ms);
+                d = co_await l.limiter.peek("other", rules);
             }
         };
         auto left = std::int64_t{4};
@@ -371,30 +369,29 @@ BOOST_AUTO_TEST_CASE(what_was_counted_in_one_outage_still_counts_in_the_next) {
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_reply_is_decided_here_and_not_asked_again) {
-    auto context = asio::io_context{1};
-    auto seen = 0;
-    auto peer =
-        test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
-                                co_await c.greet();
-                                (void)co_await c.next();
-                                ++seen;
-                                c.close();
-                            }};
-    auto settings = config{};
-    settings.server = peer.address();
-    settings.timeout = 20s;
-    auto limiter = colimit::limiter{context.get_executor(), settings};
-    test::run(context, [&]() -> asio::awaitable<void> {
-        const auto d = co_await limiter.allow("k", rules);
+    auto server = fake_redis{net};
+    auto calls = 0;
+    server.refuses = [&](simulation::words command) {
+        const auto is_call = command[0] == "EVALSHA" && command[2] != "0";
+        calls += is_call ? 1 : 0;
+        if (is_call)
+            after(0us, [&] { server.drop_connections(); });
+        return std::string{};
+    };
+    auto l = live{context, server.url(), [](config& c) { c.on_failure = failure_mode::local; }};
+    run([&]() -> asio::awaitable<void> {
+        const auto d = co_await l.limiter.allow("k", rules);
         BOOST_TEST((d.source == decision_source::fallback));
         BOOST_TEST(d.remaining == 4);
+        BOOST_TEST((now() < 1s));
+        co_await test::pause_for(10s);
     });
-    BOOST_TEST(seen == 1);
+    BOOST_TEST(calls == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_frozen_server_and_too_many_calls_are_decided_here) {
-    auto server = test::redis_server{};
-    auto l = live{server.address(), [](config& c) {
+    auto server = fake_redis{net};
+    auto l = live{context, server.url(), [](config& c) {
                       c.timeout = 100ms;
                       c.max_in_flight = 3;
                       c.on_failure = failure_mode::local;
@@ -411,42 +408,37 @@ BOOST_AUTO_TEST_CASE(a_frozen_server_and_too_many_calls_are_decided_here) {
             });
         co_await test::until([&] { return here == 10; });
         BOOST_TEST(allowed == 5);
-        server.cont();
+        server.thaw();
     });
 }
 
 BOOST_AUTO_TEST_CASE(what_another_store_would_not_make_good_is_an_error_in_every_mode) {
-    auto server = test::redis_server{};
-    auto look = server.connect();
-    look.must({"ACL", "SETUSER", "nobody", "on", ">pw", "~*", "+@all", "-evalsha", "-eval"});
     for (const auto mode : {failure_mode::local, failure_mode::allow, failure_mode::deny}) {
-        const auto with_mode = [mode](config& c) {
-            c.on_failure = mode;
-            test::give_up_early(c);
-        };
-        auto l = live{server.address(), with_mode};
-        l.run([&]() -> asio::awaitable<void> {
+        auto server = fake_redis{net};
+        const auto with_mode = [mode](config& c) { c.on_failure = mode; };
+        auto l = live{context, server.url(), with_mode};
+        run([&]() -> asio::awaitable<void> {
             const auto cost = co_await l.allow("k", rules, {.cost = -1});
             BOOST_TEST((std::get<0>(cost) == errc::invalid_argument));
             const auto key = co_await l.allow(std::string(70'000, 'k'), rules);
             BOOST_TEST((std::get<0>(key) == errc::invalid_key));
             (void)co_await l.allow("list", rules);
-            for (const auto& name : look.keys()) {
-                look.must({"DEL", name});
-                look.must({"RPUSH", name, "x"});
-            }
+            const auto name = server.keys().keys().begin()->first;
+            (void)server.run({"DEL", name});
+            (void)server.run({"RPUSH", name, "x"});
             const auto foreign = co_await l.allow("list", rules);
             BOOST_TEST((std::get<0>(foreign) == errc::key_conflict));
-            look.must({"FLUSHALL"});
             l.limiter.close();
             const auto closed = co_await l.allow("k", rules);
             BOOST_TEST((std::get<0>(closed) == errc::closed));
         });
-        for (const std::string user : {"nobody:pw", "nobody:wrong"}) {
-            auto refused = live{"unix://" + user + "@" + server.socket(), with_mode};
-            refused.run([&]() -> asio::awaitable<void> {
+        server.password = "pw";
+        server.denied = {"evalsha", "eval"};
+        for (const std::string user : {"nobody:pw@", "nobody:wrong@"}) {
+            auto refused = live{context, server.url(user), with_mode};
+            run([&]() -> asio::awaitable<void> {
                 const auto [ec, d] = co_await refused.allow("k", rules);
-                BOOST_TEST((ec == errc::auth_failed));
+                BOOST_TEST((ec == errc::auth_failed), ec.message());
             });
         }
     }
