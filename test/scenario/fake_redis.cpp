@@ -105,9 +105,13 @@ void fake_redis::kill() {
     forget_scripts();
 }
 
-void fake_redis::fall_silent() {
+void fake_redis::lose_connections() {
     for (const auto& c : net().connections_of(*this))
         c->fall_silent();
+}
+
+void fake_redis::fall_silent() {
+    lose_connections();
     cut_until = simulation::never / 4;
 }
 

@@ -44,7 +44,9 @@ class fake_redis final : public simulation::server {
     /// It takes connections and bytes, as the system does for a stopped process, and replies
     /// nothing until `thaw`.
     void stop() { freeze(simulation::never / 4); }
-    /// Bytes and connections get lost on the way from now on, without a sign of it.
+    /// On its connections nothing passes any more, without a sign of it; new ones are made.
+    void lose_connections();
+    /// From now on nothing passes on new connections either.
     void fall_silent();
 
     bool has_module = false;

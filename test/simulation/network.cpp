@@ -26,6 +26,13 @@ std::vector<std::shared_ptr<connection>> network::connections_of(const host& of)
     return found;
 }
 
+void network::remove(const host& what) {
+    std::erase_if(hosts_, [&](const auto& h) { return h.second == &what; });
+    for (const auto& weak : connections_)
+        if (const auto c = weak.lock())
+            c->forget(what);
+}
+
 void network::connect(socket& from, place to) {
     auto made = std::make_shared<connection>(*this, from, find(to), ++count_);
     if (machine_.random().percent(weather.lost_connects))

@@ -70,6 +70,8 @@ class network {
     explicit network(machine& of) : machine_(of) {}
 
     void add(place at, host& what) { hosts_[at] = &what; }
+    /// The host is destroyed. Its connections end without a sign of it.
+    void remove(const host& what);
     [[nodiscard]] host* find(place at) const {
         const auto found = hosts_.find(at);
         return found == hosts_.end() ? nullptr : found->second;
@@ -107,6 +109,10 @@ class connection : public std::enable_shared_from_this<connection> {
     /// From now on nothing passes, without a sign of it.
     void fall_silent();
     void delay_until(std::int64_t time) noexcept { stalled_until_ = time; }
+    void forget(const simulation::host& h) noexcept {
+        if (host_ == &h)
+            host_ = server_ = nullptr;
+    }
 
     [[nodiscard]] bool is_open() const noexcept { return server_ != nullptr && is_accepted_; }
     [[nodiscard]] bool is_of(const simulation::host& h) const noexcept { return server_ == &h; }

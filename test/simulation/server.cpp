@@ -91,7 +91,10 @@ void server::enqueue(const std::shared_ptr<connection>& from) {
 }
 
 void server::work_at(std::int64_t time) {
-    os().at(time, [this] { work(); });
+    os().at(time, [self = std::weak_ptr{self_}] {
+        if (const auto alive = self.lock())
+            (*alive)->work();
+    });
 }
 
 /// Executes what one client has sent.

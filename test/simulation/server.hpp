@@ -33,7 +33,7 @@ struct session final : server_side {
     bool is_subscribed = false;
     bool is_authenticated = false;
     bool is_in_transaction = false;
-    bool is_aborted = false; ///< a command of the transaction was refused
+    bool is_aborted = false;                        ///< a command of the transaction was refused
     std::vector<std::vector<std::string>> queued{}; ///< by MULTI
 };
 
@@ -46,6 +46,7 @@ struct session final : server_side {
 class server : public host {
   public:
     server(network& of, place where);
+    ~server() override { network_.remove(*this); }
 
     [[nodiscard]] const redis::host_port& address() const noexcept { return address_; }
     /// Returns its clock in microseconds since 1970.
@@ -86,6 +87,7 @@ class server : public host {
     std::int64_t clock_offset_ = 0;
     std::int64_t elapsed_ = 0; ///< within the commands that are being executed
     std::int64_t slowness_ = 1;
+    std::shared_ptr<server*> self_ = std::make_shared<server*>(this); ///< for its events
 };
 
 [[nodiscard]] std::string text_of(place p);
