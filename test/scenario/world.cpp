@@ -24,14 +24,14 @@ namespace {
 } // namespace
 
 /// All bytes take the same time, so that tests can say when something happens.
-world::world(std::uint64_t seed)
-    : os(with_secret(seed), simulation::flaw::none), net(os), context(1), began_(os.now()) {
+bare_world::bare_world(std::uint64_t seed)
+    : os(with_secret(seed), simulation::flaw::none), net(os), began_(os.now()) {
     os.attached = &net;
     net.weather.latency = 100;
     net.weather.jitter = 0;
 }
 
-std::chrono::microseconds world::now() const noexcept {
+std::chrono::microseconds bare_world::now() const noexcept {
     return std::chrono::microseconds{os.now() - began_};
 }
 
@@ -59,7 +59,7 @@ void world::run_for(std::chrono::microseconds time) {
     run([time]() -> asio::awaitable<void> { co_await test::pause_for(time); });
 }
 
-void world::after(std::chrono::microseconds time, std::function<void()> what) {
+void bare_world::after(std::chrono::microseconds time, std::function<void()> what) {
     os.at(os.now() + time.count(), std::move(what));
 }
 

@@ -31,18 +31,12 @@ namespace colimit::scenario {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-struct world {
-    explicit world(std::uint64_t seed = 1);
+/// A machine and its network; the test has its own context, one at a time.
+struct bare_world {
+    explicit bare_world(std::uint64_t seed = 1);
 
     /// Returns the virtual time since the case began.
     [[nodiscard]] std::chrono::microseconds now() const noexcept;
-
-    /// Runs the coroutine, and whatever else the context has, until it ends; what it throws is
-    /// thrown here.
-    void run(std::function<asio::awaitable<void>()> body);
-    void run_for(std::chrono::microseconds time);
-    void run_until(test::predicate holds);
-
     /// Something happens outside of the process, after this time.
     void after(std::chrono::microseconds time, std::function<void()> what);
     /// To be called by a handler, as one that works for long: the world goes on meanwhile.
@@ -50,10 +44,21 @@ struct world {
 
     simulation::machine os;
     simulation::network net;
-    asio::io_context context; ///< a machine has one
 
   private:
     std::int64_t began_;
+};
+
+struct world : bare_world {
+    using bare_world::bare_world;
+
+    /// Runs the coroutine, and whatever else the context has, until it ends; what it throws is
+    /// thrown here.
+    void run(std::function<asio::awaitable<void>()> body);
+    void run_for(std::chrono::microseconds time);
+    void run_until(test::predicate holds);
+
+    asio::io_context context{1};
 };
 
 } // namespace colimit::scenario

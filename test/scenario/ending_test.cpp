@@ -8,8 +8,9 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <scenario/fake_redis.hpp>
+#include <scenario/world.hpp>
 #include <support/coroutine_run.hpp>
-#include <support/redis_server.hpp>
 #include <support/trial.hpp>
 
 #include <boost/asio/post.hpp>
@@ -59,11 +60,11 @@ const auto modes = {execution_mode::script, execution_mode::multi};
     return m == execution_mode::script ? "by a script" : "by MULTI";
 }
 
-struct scene {
+struct scene : scenario::bare_world {
     scene(moment m, execution_mode how) : when(m), by(how) {
         context = std::make_unique<asio::io_context>();
         if (m != moment::answered)
-            server.emplace();
+            server.emplace(net);
         if (m == moment::connecting)
             server->stop();
         limiter = std::make_unique<colimit::limiter>(context->get_executor(), settings());
@@ -72,13 +73,6 @@ struct scene {
             prepare();
         go_to_moment();
     }
-    ~scene() {
-        if (server)
-            server->cont();
-    }
-    scene(const scene&) = delete;
-    scene& operator=(const scene&) = delete;
-
     [[nodiscard]] bool all_have_ended() const {
         return std::ranges::all_of(trials, [](const auto& t) { return t->ended() != 0; });
     }
@@ -93,7 +87,7 @@ struct scene {
 
     const moment when;
     const execution_mode by;
-    std::optional<test::redis_server> server;
+    std::optional<scenario::fake_redis> server;
     std::vector<std::unique_ptr<trial>> trials; // their slots outlive the context's handlers
     std::unique_ptr<asio::io_context> context;
     std::unique_ptr<colimit::limiter> limiter;
@@ -101,7 +95,7 @@ struct scene {
   private:
     [[nodiscard]] config settings() const {
         auto c = config{};
-        c.server = server ? server->address() : "memory:";
+        c.server = server ? server->url() : "memory:";
         c.timeout = c.connect_timeout = 60s;
         c.batches_in_flight = when == moment::queued ? 1 : 64;
         c.mode = by;

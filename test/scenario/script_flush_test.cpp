@@ -4,37 +4,62 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <scenario/fake_redis.hpp>
+#include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <thread>
 
-BOOST_AUTO_TEST_SUITE(script_flush)
+BOOST_FIXTURE_TEST_SUITE(script_flush, colimit::scenario::world)
 
 namespace {
 
 using namespace std::chrono_literals;
 using namespace colimit;
 namespace asio = boost::asio;
+using scenario::fake_redis;
 using test::live;
 
 /// So slow that no token comes back while a test runs.
 const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
 
+/// Makes a server forget its scripts every 50 to 500 microseconds, until it is destroyed.
+class flusher {
+  public:
+    flusher(scenario::world& w, fake_redis& of) : world_(w), of_(of) { next(); }
+
+    int flushes = 0;
+
+  private:
+    void next() {
+        world_.after(std::chrono::microseconds{world_.os.random().between(50, 500)},
+                     [this, alive = std::weak_ptr{alive_}] {
+                         if (alive.expired())
+                             return;
+                         of_.forget_scripts();
+                         ++flushes;
+                         next();
+                     });
+    }
+
+    scenario::world& world_;
+    fake_redis& of_;
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>();
+};
+
 } // namespace
 
 BOOST_AUTO_TEST_CASE(a_flush_between_calls_goes_unnoticed) {
-    auto server = test::redis_server{};
-    auto look = server.connect();
-    auto l = live{server.address()};
+    auto server = fake_redis{net};
+    auto l = live{context, server.url()};
     l.run([&]() -> asio::awaitable<void> {
         for (auto left = std::int64_t{999'999}; left > 999'989; --left) {
             const auto d = co_await l.limiter.allow("k", rules);
             BOOST_TEST(d.remaining == left);
-            look.must({"SCRIPT", "FLUSH"});
+            server.forget_scripts();
         }
     });
 }
@@ -42,20 +67,12 @@ BOOST_AUTO_TEST_CASE(a_flush_between_calls_goes_unnoticed) {
 BOOST_AUTO_TEST_CASE(flushes_at_any_moment_cost_no_call_and_charge_none_twice) {
     constexpr auto callers = 64;
     constexpr auto least = 200; // of each, and until the script was forgotten often enough
-    auto server = test::redis_server{};
-    auto l = live{server.address(), [](config& c) {
+    auto server = fake_redis{net};
+    auto l = live{context, server.url(), [](config& c) {
                       c.timeout = 20s;
                       c.batch_size = 8; // many batches, so that flushes fall between them
                   }};
-    auto stop = std::atomic<bool>{false};
-    auto flushes = std::atomic<int>{0};
-    auto flusher = std::thread{[&] {
-        auto other = server.connect();
-        while (!stop) {
-            other.must({"SCRIPT", "FLUSH"});
-            ++flushes;
-        }
-    }};
+    auto flushing = flusher{*this, server};
     auto running = callers;
     auto errors = 0;
     auto calls = 0;
@@ -67,7 +84,7 @@ BOOST_AUTO_TEST_CASE(flushes_at_any_moment_cost_no_call_and_charge_none_twice) {
             l.context,
             [&, i]() -> asio::awaitable<void> {
                 const auto own = "own " + std::to_string(i);
-                for (int n = 0; n < least || flushes <= 50; ++n) {
+                for (int n = 0; n < least || flushing.flushes <= 50; ++n) {
                     ++calls;
                     const auto [ec, d] = co_await l.allow("shared", rules);
                     errors += ec ? 1 : 0;
@@ -82,10 +99,9 @@ BOOST_AUTO_TEST_CASE(flushes_at_any_moment_cost_no_call_and_charge_none_twice) {
                 --running;
             },
             test::rethrow);
-    test::run_until(l.context, [&] { return running == 0; });
-    stop = true;
-    flusher.join();
+    run_until([&] { return running == 0; });
     BOOST_TEST(errors == 0);
+    BOOST_TEST(server.calls_of("eval") > 10);
     BOOST_TEST(granted == calls);
     BOOST_TEST(order == 0);
     l.run([&]() -> asio::awaitable<void> {
@@ -101,20 +117,12 @@ BOOST_AUTO_TEST_CASE(P9_flushes_double_no_event_and_no_member) {
     constexpr auto least = 60;
     const auto all = policy{"all", sliding_log(100'000, 24h * 365), distinct(100'000, 24h * 36'500),
                             fixed_window(1'000'000, 24h * 36'500)};
-    auto server = test::redis_server{};
-    auto l = live{server.address(), [](config& c) {
+    auto server = fake_redis{net};
+    auto l = live{context, server.url(), [](config& c) {
                       c.timeout = 20s;
                       c.batch_size = 4;
                   }};
-    auto stop = std::atomic<bool>{false};
-    auto flushes = std::atomic<int>{0};
-    auto flusher = std::thread{[&] {
-        auto other = server.connect();
-        while (!stop) {
-            other.must({"SCRIPT", "FLUSH"});
-            ++flushes;
-        }
-    }};
+    auto flushing = flusher{*this, server};
     auto running = callers;
     auto errors = 0;
     auto calls = 0;
@@ -123,7 +131,7 @@ BOOST_AUTO_TEST_CASE(P9_flushes_double_no_event_and_no_member) {
             l.context,
             [&, i]() -> asio::awaitable<void> {
                 const auto member = std::to_string(i);
-                for (int n = 0; n < least || flushes <= 50; ++n) {
+                for (int n = 0; n < least || flushing.flushes <= 50; ++n) {
                     ++calls;
                     const auto [ec, d] = co_await l.allow("k", all, {.member = member});
                     errors += ec || !d.allowed() ? 1 : 0;
@@ -131,9 +139,7 @@ BOOST_AUTO_TEST_CASE(P9_flushes_double_no_event_and_no_member) {
                 --running;
             },
             test::rethrow);
-    test::run_until(l.context, [&] { return running == 0; });
-    stop = true;
-    flusher.join();
+    run_until([&] { return running == 0; });
     BOOST_TEST(errors == 0);
     l.run([&]() -> asio::awaitable<void> {
         const auto d = co_await l.limiter.peek("k", all, {.member = "0"});
