@@ -4,6 +4,7 @@
 
 #include <scenario/fake_redis.hpp>
 
+#include <redis/protocol/hash_slot.hpp>
 #include <redis/protocol/script.hpp>
 
 #include <algorithm>
@@ -83,26 +84,83 @@ void append_reply(std::string& out, const fake::reply& r) {
     return made;
 }
 
+/// The rules of a cluster of one node.
+class whole_cluster final : public simulation::slot_rules {
+    std::string refusal(const simulation::redis_node&, words keys, bool) override {
+        const auto slot = redis::hash_slot(keys.front());
+        const auto is_one =
+            std::ranges::all_of(keys, [slot](auto key) { return redis::hash_slot(key) == slot; });
+        return is_one ? "" : "CROSSSLOT Keys in request don't hash to the same slot";
+    }
+    std::string info(const simulation::redis_node&) override {
+        return "cluster_state:ok\r\ncluster_current_epoch:1\r\n";
+    }
+    std::string slots(const simulation::redis_node& at) override {
+        auto out = std::string{"*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n"};
+        resp::append_bulk(out, at.address().host);
+        simulation::append_integer(out, at.address().port);
+        return out;
+    }
+};
+
 constexpr std::string_view read_only = "READONLY You can't write against a read only replica.";
 
 } // namespace
 
-fake_redis::fake_redis(simulation::network& of, simulation::place where) : server(of, where) {
+fake_redis::fake_redis(simulation::network& of, simulation::place where,
+                       simulation::slot_rules* rules)
+    : redis_node(of, where, rules) {
     module_.has_backlog = true;
     if (!module_.load())
         throw simulation::violation{"the module was not loaded: " + module_.log};
 }
 
-std::string fake_redis::url(std::string_view credentials) const {
-    return "redis://" + std::string{credentials} + address().host + ':' +
+std::string fake_redis::url(std::string_view credentials, std::string_view scheme) const {
+    return std::string{scheme}.append(credentials) + address().host + ':' +
            std::to_string(address().port);
 }
 
-void fake_redis::kill() {
-    server::kill();
+void fake_redis::serve_all_slots() {
+    own_rules_ = std::make_unique<whole_cluster>();
+    rules_ = own_rules_.get();
+}
+
+void fake_redis::clear() {
     if (!keeps_data)
-        keys().clear();
-    forget_scripts();
+        module_.keys.clear();
+}
+
+void fake_redis::copy_data(const redis_node& master) {
+    module_.keys.copy_from(static_cast<const fake_redis&>(master).module_.keys);
+}
+
+bool fake_redis::has(std::string_view key) const {
+    return module_.keys.keys().contains(std::string{key});
+}
+
+std::vector<std::string> fake_redis::keys_in(std::size_t slot) const {
+    auto found = std::vector<std::string>{};
+    for (const auto& [name, value] : module_.keys.keys())
+        if (redis::hash_slot(name) == slot)
+            found.push_back(name);
+    return found;
+}
+
+void fake_redis::hand_over(const std::string& key, redis_node& to) {
+    module_.keys.move(key, static_cast<fake_redis&>(to).module_.keys);
+}
+
+void fake_redis::send_to_replicas(const fake::words& command) {
+    replicate([&](redis_node& r) -> write {
+        return [at = static_cast<fake_redis*>(&r), command](bool is_lost) {
+            if (is_lost)
+                return;
+            at->module_.now_us = at->clock();
+            at->module_.flags = fake::is_replica | fake::from_master;
+            at->module_.keys.begin(at->module_.now_ms(), true);
+            at->module_.repeat(command);
+        };
+    });
 }
 
 void fake_redis::lose_connections() {
@@ -177,9 +235,9 @@ std::int64_t fake_redis::perform(simulation::session& of, const std::string& nam
         run_transaction(of, name, command, out);
         return per_command;
     }
-    if (greet(of, name, command, out))
+    if (greet_client(of, name, command, out))
         return per_command;
-    if (run_script(name, command, out))
+    if (run_script(of, name, command, out))
         return per_script;
     run_data(name, command, out);
     return per_command;
@@ -192,9 +250,8 @@ void fake_redis::authenticate(simulation::session& of, std::string_view given, s
                                  "WRONGPASS invalid username-password pair or user is disabled.");
 }
 
-bool fake_redis::greet(simulation::session& of, const std::string& name, words command,
-                       std::string& out) {
-    const auto now = clock();
+bool fake_redis::greet_client(simulation::session& of, const std::string& name, words command,
+                              std::string& out) {
     if (name == "hello") {
         if (command.size() > 4)
             authenticate(of, command[4], out);
@@ -203,29 +260,21 @@ bool fake_redis::greet(simulation::session& of, const std::string& name, words c
                                           "authenticated, otherwise the HELLO <proto> AUTH "
                                           "<user> <pass> option can be used");
         if (out.empty())
-            simulation::append_hello(out, "standalone");
+            simulation::append_hello(out, mode());
     } else if (name == "auth") {
         authenticate(of, command.back(), out);
         if (of.is_authenticated)
             out.append("+OK\r\n");
-    } else if (name == "ping") {
-        out.append("+PONG\r\n");
-    } else if (name == "select") {
-        out.append("+OK\r\n");
-    } else if (name == "info") {
-        resp::append_bulk(out, "redis_version:7.0.15\r\nredis_mode:standalone\r\n"
-                               "run_id:0123456789abcdef0123456789abcdef01234567\r\n");
-    } else if (name == "role") {
-        out.append("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n");
     } else if (name == "echo") {
         resp::append_bulk(out, command[1]);
     } else if (name == "client") {
         simulation::append_integer(out, connections_);
     } else if (name == "time") {
+        const auto now = clock();
         simulation::append_texts(out, {std::to_string(now / simulation::second),
                                        std::to_string(now % simulation::second)});
     } else {
-        return false;
+        return greet(of, command, out);
     }
     return true;
 }
@@ -240,7 +289,8 @@ void fake_redis::load_script(std::string_view body, std::string& out) {
 }
 
 /// Returns false if the command is of another kind.
-bool fake_redis::run_script(const std::string& name, words command, std::string& out) {
+bool fake_redis::run_script(simulation::session& of, const std::string& name, words command,
+                            std::string& out) {
     if (name == "script") {
         if (lower(command[1]) != "flush")
             load_script(command[2], out);
@@ -252,7 +302,7 @@ bool fake_redis::run_script(const std::string& name, words command, std::string&
     }
     if (name.starts_with("colimit.")) {
         has_module
-            ? run_module(command, false, out)
+            ? run_module(of, command, false, out)
             : simulation::append_error(out, "ERR unknown command '" + std::string{command[0]} +
                                                 "', with args beginning with: ");
         return true;
@@ -274,28 +324,40 @@ bool fake_redis::run_script(const std::string& name, words command, std::string&
     else if (name == "evalsha" && !scripts_.contains(command[1]))
         simulation::append_error(out, "NOSCRIPT No matching script. Please use EVAL.");
     else if (*found == &redis::permissions_script)
-        simulation::append_texts(out, {"", "", is_replica ? read_only : std::string_view{}});
+        simulation::append_texts(out, {"", "", refuses_writes() ? read_only : std::string_view{}});
     else {
         auto as_module = std::vector<std::string_view>{(*found)->module_command};
         as_module.insert(as_module.end(), command.begin() + 2, command.end());
-        run_module(as_module, true, out);
+        run_module(of, as_module, true, out);
     }
     return true;
 }
 
 /// A script may begin on a replica, where its writes fail.
-void fake_redis::run_module(words command, bool is_script, std::string& out) {
+void fake_redis::run_module(simulation::session& of, words command, bool is_script,
+                            std::string& out) {
+    auto count = std::size_t{0};
+    std::from_chars(command[1].data(), command[1].data() + command[1].size(), count);
+    const auto is_asking = std::exchange(of.is_asking, false);
+    if (count != 0)
+        if (const auto error = refusal_of_cluster(command.subspan(2, count), is_asking);
+            !error.empty())
+            return simulation::append_error(out, error);
+    apply_writes(os().now());
     module_.now_us = clock();
     module_.is_full = is_full;
-    module_.flags =
-        (is_full ? fake::is_over_maxmemory : 0) | (is_replica && !is_script ? fake::is_replica : 0);
+    module_.flags = (is_full ? fake::is_over_maxmemory : 0) |
+                    (refuses_writes() && !is_script ? fake::is_replica : 0);
     auto before = std::optional<fake::data>{};
-    if (is_replica && is_script)
+    if (refuses_writes() && is_script)
         before.emplace().copy_from(module_.keys);
     auto reply = module_.run(owned(command));
     if (before && !module_.signalled.empty()) {
         module_.keys.copy_from(*before);
         reply = with_refused_keys(reply, read_only);
+    } else {
+        for (const auto& p : module_.propagated)
+            send_to_replicas(p);
     }
     out.append(reply);
 }
@@ -337,7 +399,7 @@ std::string fake_redis::refusal_of_data(const std::string& name) const {
     constexpr auto reading =
         std::array<std::string_view, 5>{"get", "pttl", "zcount", "zrevrange", "zcard"};
     constexpr auto growing = std::array<std::string_view, 4>{"set", "incrby", "decrby", "zadd"};
-    if (is_replica && !is_one_of(name, reading))
+    if (refuses_writes() && !is_one_of(name, reading))
         return std::string{read_only};
     if (is_full && is_one_of(name, growing))
         return "OOM command not allowed when used memory > 'maxmemory'.";
@@ -347,9 +409,13 @@ std::string fake_redis::refusal_of_data(const std::string& name) const {
 void fake_redis::run_data(const std::string& name, words command, std::string& out) {
     if (const auto error = refusal_of_data(name); !error.empty())
         return simulation::append_error(out, error);
-    const auto done = keys().execute(owned(command));
-    if (done)
+    const auto words = owned(command);
+    apply_writes(os().now());
+    if (const auto done = keys().execute(words)) {
+        if (done->kind != fake::reply_kind::error)
+            send_to_replicas(words);
         return append_reply(out, *done);
+    }
     simulation::append_error(out, "ERR unknown command '" + std::string{command[0]} +
                                       "', with args beginning with: ");
 }

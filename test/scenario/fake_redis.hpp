@@ -11,13 +11,14 @@
 #pragma once
 
 #include <server_module/fake_server.hpp>
-#include <simulation/server.hpp>
+#include <simulation/redis_node.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -25,18 +26,18 @@
 
 namespace colimit::scenario {
 
-class fake_redis final : public simulation::server {
+class fake_redis final : public simulation::redis_node {
   public:
     explicit fake_redis(simulation::network& of,
-                        simulation::place where = {0x0a000001, 6379}); // 10.0.0.1
+                        simulation::place where = {0x0a000001, 6379}, // 10.0.0.1
+                        simulation::slot_rules* rules = nullptr);
 
     /// Returns the address for config::server.
-    [[nodiscard]] std::string url(std::string_view credentials = {}) const;
+    [[nodiscard]] std::string url(std::string_view credentials = {},
+                                  std::string_view scheme = "redis://") const;
+    /// It is the only node of a cluster from now on.
+    void serve_all_slots();
 
-    /// Ends it as a crash would: connections are reset, and refused until `start`.
-    void kill() override;
-    /// Starts it again, empty.
-    void start() override { is_up = true; }
     void restart() {
         kill();
         start();
@@ -49,10 +50,9 @@ class fake_redis final : public simulation::server {
     /// From now on nothing passes on new connections either.
     void fall_silent();
 
-    bool has_module = false;
     bool has_functions = false; ///< the library of this build
     bool is_full = false;       ///< over its `maxmemory`
-    bool is_replica = false;    ///< refuses writes
+    bool is_read_only = false;  ///< refuses writes, as a replica does
     bool keeps_data = false;    ///< over its end, as with an AOF
     /// An error reply to all commands that a server refuses then; LOADING, BUSY, MASTERDOWN.
     std::string condition;
@@ -61,7 +61,10 @@ class fake_redis final : public simulation::server {
     /// Called before each command; returns the error reply to it, or nothing. May be empty.
     std::function<std::string(simulation::words)> refuses;
 
-    void forget_scripts() { scripts_.clear(); }
+    void forget_scripts() override { scripts_.clear(); }
+    [[nodiscard]] bool has(std::string_view key) const override;
+    [[nodiscard]] std::vector<std::string> keys_in(std::size_t slot) const override;
+    void hand_over(const std::string& key, simulation::redis_node& to) override;
 
     /// Executes a command at once, as for a client of its own, and returns the bytes of its reply.
     std::string run(std::initializer_list<std::string_view> command);
@@ -83,24 +86,32 @@ class fake_redis final : public simulation::server {
   protected:
     std::int64_t execute(simulation::session& of, simulation::words command,
                          std::string& out) override;
+    void copy_data(const simulation::redis_node& master) override;
+    void clear() override;
 
   private:
     [[nodiscard]] std::string refusal(const simulation::session& of, const std::string& name,
                                       simulation::words command) const;
     std::int64_t perform(simulation::session& of, const std::string& name,
                          simulation::words command, std::string& out);
-    bool greet(simulation::session& of, const std::string& name, simulation::words command,
-               std::string& out);
+    bool greet_client(simulation::session& of, const std::string& name, simulation::words command,
+                      std::string& out);
     void authenticate(simulation::session& of, std::string_view given, std::string& out);
     void load_script(std::string_view body, std::string& out);
-    bool run_script(const std::string& name, simulation::words command, std::string& out);
-    void run_module(simulation::words command, bool is_script, std::string& out);
+    bool run_script(simulation::session& of, const std::string& name, simulation::words command,
+                    std::string& out);
+    void run_module(simulation::session& of, simulation::words command, bool is_script,
+                    std::string& out);
     void run_transaction(simulation::session& of, const std::string& name,
                          simulation::words command, std::string& out);
     [[nodiscard]] std::string refusal_of_data(const std::string& name) const;
     void run_data(const std::string& name, simulation::words command, std::string& out);
 
+    [[nodiscard]] bool refuses_writes() const noexcept { return is_read_only || !is_master(); }
+    void send_to_replicas(const test::fake::words& command);
+
     test::fake::server module_;
+    std::unique_ptr<simulation::slot_rules> own_rules_;
     std::set<std::string, std::less<>> scripts_; ///< their digests
     std::map<std::string, std::int64_t, std::less<>> calls_;
     std::int64_t refusals_ = 0;
