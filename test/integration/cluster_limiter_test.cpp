@@ -4,7 +4,7 @@
 // freeze; and addresses that are wrong.
 
 #include "cluster_load.hpp"
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <support/certificates.hpp>
 #include <support/live_limiter.hpp>

@@ -2,7 +2,7 @@
 //
 // Credentials from a function: passwords that rotate, tokens that expire, and a source that fails.
 
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>

@@ -2,7 +2,7 @@
 //
 // last_error for servers that are not Redis, or do not use TLS, and for certificates.
 
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>

@@ -4,7 +4,7 @@
 // server is away, and servers of every kind.
 
 #include "observed_source.hpp"
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <colimit/limits.hpp>
 #include <redis/protocol/hash_slot.hpp>

@@ -5,7 +5,7 @@
 // empty only if the user was denied nothing.
 
 #include "observed_source.hpp"
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <colimit/bloom_filter.hpp>
 #include <redis/protocol/hash_slot.hpp>

@@ -3,7 +3,7 @@
 // A master behind three Sentinels: which server is used, failovers of every kind, Sentinels that
 // are dead, late or of another kind, and addresses and names that are wrong.
 
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <support/live_limiter.hpp>
 #include <support/ordered_failover.hpp>

@@ -3,7 +3,7 @@
 // Servers over TLS with wrong certificates, or that stop; networks that corrupt data. Calls end by
 // their deadlines, no call gets a wrong result, and a server that becomes trusted is used again.
 
-#include "problems.hpp"
+#include <support/problems.hpp>
 #include "tls_peers.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(a_read_only_server_opens_it_without_scripts_too) {
     auto l = live{context, server.url(), [](config& c) { c.mode = execution_mode::multi; }};
     run([&]() -> asio::awaitable<void> {
         co_await call(l, {}, log);
-        server.is_replica = true;
+        server.is_read_only = true;
         const auto begin = now();
         while (now() - begin < 30s) {
             co_await call(l, errc::unavailable, log);
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_read_only_server_opens_it_without_scripts_too) {
         const auto most = 2 * (30s / config{}.reconnect_delay_max) + 10;
         BOOST_TEST(server.connections() - 1 <= most);
         BOOST_TEST(server.connections() - 1 >= 30s / config{}.reconnect_delay_max);
-        server.is_replica = false;
+        server.is_read_only = false;
         co_await l.until_it_works("k", log);
     });
 }
