@@ -265,6 +265,8 @@ bool fake_redis::greet_client(simulation::session& of, const std::string& name, 
         authenticate(of, command.back(), out);
         if (of.is_authenticated)
             out.append("+OK\r\n");
+    } else if (name == "role" && is_read_only) {
+        simulation::append_texts(out, {"slave", "10.0.9.9", "6379", "connect", "0"});
     } else if (name == "echo") {
         resp::append_bulk(out, command[1]);
     } else if (name == "client") {

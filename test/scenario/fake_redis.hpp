@@ -52,7 +52,7 @@ class fake_redis final : public simulation::redis_node {
 
     bool has_functions = false; ///< the library of this build
     bool is_full = false;       ///< over its `maxmemory`
-    bool is_read_only = false;  ///< refuses writes, as a replica does
+    bool is_read_only = false;  ///< a replica, which refuses writes
     bool keeps_data = false;    ///< over its end, as with an AOF
     /// An error reply to all commands that a server refuses then; LOADING, BUSY, MASTERDOWN.
     std::string condition;

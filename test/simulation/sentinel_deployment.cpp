@@ -123,7 +123,7 @@ void sentinel_deployment::publish() {
 void sentinel_deployment::rejoin(redis_node& old, std::int64_t delay) {
     later(delay, [this, &old] {
         old.follow(*master_, os().random().magnitude(50 * millisecond));
-        if (os().random().percent(30))
+        if (drops_connections && os().random().percent(30))
             old.drop_connections();
         is_changing_ = false;
     });

@@ -33,6 +33,7 @@ class sentinel_deployment final : public deployment {
     void cut_off();
     /// The same without losses.
     void order_failover();
+    bool drops_connections = true; ///< some Sentinels end those of a former master
 
   private:
     void elect(bool is_orderly);
