@@ -5,13 +5,12 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <scenario/callers.hpp>
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
 
-#include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <string>
 
 BOOST_FIXTURE_TEST_SUITE(outages, colimit::scenario::world)
@@ -21,54 +20,16 @@ namespace {
 using namespace std::chrono_literals;
 using namespace colimit;
 namespace asio = boost::asio;
+using scenario::callers;
 using scenario::fake_redis;
 using test::live;
 
 /// So slow that no token comes back while a test runs.
 const auto rules = policy{"p", gcra(1'000'000, 24h * 36'500)};
 
-/// 32 callers that call until they are stopped, and what became of their calls.
-struct load {
-    load(live& l, scenario::world& w) : target(l), in(w) {
-        for (int i = 0; i < 32; ++i)
-            asio::co_spawn(target.context, call(), test::rethrow);
-    }
-
-    asio::awaitable<void> call() {
-        ++running;
-        while (!stop) {
-            const auto begin = in.now();
-            const auto [ec, d] = co_await target.allow("k", rules);
-            longest = std::max(longest, in.now() - begin);
-            granted += !ec && d.allowed() ? 1 : 0;
-            unknown += ec == errc::outcome_unknown ? 1 : 0;
-            unavailable += ec == errc::unavailable ? 1 : 0;
-            others += ec && ec != errc::outcome_unknown && ec != errc::unavailable ? 1 : 0;
-            if (ec)
-                co_await test::pause_for(1ms);
-        }
-        --running;
-    }
-
-    asio::awaitable<void> until_granted(int more) {
-        const auto enough = granted + more;
-        co_await test::until([this, enough] { return granted >= enough; });
-    }
-    asio::awaitable<void> finish() {
-        stop = true;
-        co_await test::until([this] { return running == 0; });
-    }
-
-    live& target;
-    scenario::world& in;
-    bool stop = false;
-    int running = 0;
-    std::int64_t granted = 0;
-    std::int64_t unknown = 0;
-    std::int64_t unavailable = 0;
-    std::int64_t others = 0;
-    std::chrono::microseconds longest{0};
-};
+[[nodiscard]] callers::order without_pauses() {
+    return {.rules = rules, .count = 32, .pause = 0us};
+}
 
 } // namespace
 
@@ -113,40 +74,40 @@ BOOST_AUTO_TEST_CASE(a_call_waits_for_its_deadline_where_there_is_no_server_yet)
 BOOST_AUTO_TEST_CASE(when_the_server_dies_calls_in_flight_are_unknown_and_later_ones_unavailable) {
     auto server = fake_redis{net};
     auto l = live{context, server.url(), [](config& c) { c.timeout = 300ms; }};
-    auto callers = load{l, *this};
+    auto all = callers{l, without_pauses()};
     run([&]() -> asio::awaitable<void> {
-        co_await callers.until_granted(1'000);
+        co_await all.until_decided(1'000);
         server.kill();
-        co_await test::until([&] { return callers.unavailable > 32; });
-        BOOST_TEST(callers.unknown > 0);
-        BOOST_TEST(callers.unknown <= 32);
+        co_await test::until([&] { return all.unavailable > 32; });
+        BOOST_TEST(all.unknown > 0);
+        BOOST_TEST(all.unknown <= 32);
         server.start();
-        co_await callers.until_granted(1'000);
-        co_await callers.finish();
+        co_await all.until_decided(1'000);
+        co_await all.finish();
     });
-    BOOST_TEST(callers.others == 0);
-    BOOST_TEST((callers.longest <= 300ms), callers.longest.count());
+    BOOST_TEST(all.others == 0);
+    BOOST_TEST((all.longest <= 300ms), all.longest.count());
 }
 
 BOOST_AUTO_TEST_CASE(connections_that_are_killed_again_and_again_never_charge_twice) {
     auto server = fake_redis{net};
     auto l = live{context, server.url()};
-    auto callers = load{l, *this};
+    auto all = callers{l, without_pauses()};
     run([&]() -> asio::awaitable<void> {
         for (int i = 0; i < 100; ++i) {
-            co_await callers.until_granted(100);
+            co_await all.until_decided(100);
             co_await test::pause_for(std::chrono::microseconds{os.random().between(0, 400)});
             server.drop_connections();
         }
-        co_await callers.finish();
+        co_await all.finish();
         co_await l.until_it_works("k", rules);
         const auto d = co_await l.limiter.peek("k", rules);
         const auto charged = 1'000'000 - d.remaining - 1;
-        BOOST_TEST(charged >= callers.granted);
-        BOOST_TEST(charged <= callers.granted + callers.unknown);
+        BOOST_TEST(charged >= all.decided);
+        BOOST_TEST(charged <= all.decided + all.unknown);
     });
-    BOOST_TEST(callers.unknown > 0);
-    BOOST_TEST(callers.others == 0);
+    BOOST_TEST(all.unknown > 0);
+    BOOST_TEST(all.others == 0);
     BOOST_TEST(server.connections() > 100);
 }
 

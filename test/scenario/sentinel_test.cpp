@@ -5,6 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <scenario/callers.hpp>
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <simulation/sentinel_deployment.hpp>
@@ -22,6 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace colimit;
 namespace asio = boost::asio;
+using scenario::callers;
 using scenario::fake_redis;
 using test::live;
 
@@ -36,45 +38,6 @@ struct watched : scenario::world {
         net, [this](simulation::place where, simulation::slot_rules* rules_of_cluster) {
             return std::make_unique<fake_redis>(net, where, rules_of_cluster);
         }};
-};
-
-/// Callers that make one call after the other until told to stop, and what they have got.
-struct results {
-    results(live& l, policy p) : target(l) {
-        constexpr auto callers = 20;
-        for (auto i = 0; i < callers; ++i)
-            asio::co_spawn(l.context, call(p), test::rethrow);
-    }
-    asio::awaitable<void> end() {
-        ends = true;
-        co_await test::until([this] { return running == 0; });
-    }
-    /// Calls until the store has decided so many more.
-    asio::awaitable<void> until_decided(int more) {
-        const auto enough = decided + more;
-        co_await test::until([this, enough] { return decided >= enough; });
-    }
-
-    int decided = 0;
-    int unknown = 0;
-    int other = 0;
-
-  private:
-    asio::awaitable<void> call(policy p) {
-        ++running;
-        while (!ends) {
-            const auto [ec, d] = co_await target.allow("k", p);
-            decided += ec ? 0 : 1;
-            unknown += ec == errc::outcome_unknown ? 1 : 0;
-            other += ec && ec != errc::outcome_unknown ? 1 : 0;
-            co_await test::pause_for(10ms);
-        }
-        --running;
-    }
-
-    live& target;
-    bool ends = false;
-    int running = 0;
 };
 
 } // namespace
@@ -151,7 +114,7 @@ BOOST_FIXTURE_TEST_CASE(a_dead_sentinel_hides_no_problem_of_the_master, watched)
 /// Sentinels name another master within a second; the next decision comes from it, without help.
 BOOST_FIXTURE_TEST_CASE(a_killed_master_is_replaced_by_the_one_that_sentinel_names, watched) {
     auto l = live{context, group.address(), [](config& c) { c.timeout = 100ms; }};
-    auto all = results{l, rules};
+    auto all = callers{l, {.rules = rules}};
     run([&]() -> asio::awaitable<void> {
         for (auto round = 0; round < 10; ++round) {
             co_await all.until_decided(100);
@@ -163,7 +126,7 @@ BOOST_FIXTURE_TEST_CASE(a_killed_master_is_replaced_by_the_one_that_sentinel_nam
             BOOST_TEST((now() - begin <= 3s), (now() - begin).count());
             co_await test::pause_for(3s); // until the old one is a replica
         }
-        co_await all.end();
+        co_await all.finish();
     });
     BOOST_TEST(all.unknown <= 10 * 20); // a call of each caller was in flight
 }
@@ -174,7 +137,7 @@ BOOST_FIXTURE_TEST_CASE(an_ordered_failover_ends_no_call_with_an_error, watched)
         const auto p = policy{how == execution_mode::script ? "script" : "multi",
                               fixed_window(1'000'000, 24h)};
         auto l = live{context, group.address(), [&](config& c) { c.mode = how; }};
-        auto all = results{l, p};
+        auto all = callers{l, {.rules = p}};
         run([&]() -> asio::awaitable<void> {
             for (auto round = 0; round < 5; ++round) {
                 co_await all.until_decided(100);
@@ -187,10 +150,11 @@ BOOST_FIXTURE_TEST_CASE(an_ordered_failover_ends_no_call_with_an_error, watched)
                 BOOST_TEST((now() - begin <= 3s), (now() - begin).count());
                 co_await test::pause_for(1s);
             }
-            co_await all.end();
+            co_await all.finish();
         });
         BOOST_TEST(all.unknown == 0);
-        BOOST_TEST(all.other == 0);
+        BOOST_TEST(all.unavailable == 0);
+        BOOST_TEST(all.others == 0);
     }
 }
 
@@ -201,7 +165,7 @@ BOOST_FIXTURE_TEST_CASE(calls_that_a_demoted_master_rejects_wait_for_the_new_one
         const auto p = policy{how == execution_mode::script ? "script" : "multi",
                               fixed_window(1'000'000, 24h)};
         auto l = live{context, group.address(), [&](config& c) { c.mode = how; }};
-        auto all = results{l, p};
+        auto all = callers{l, {.rules = p}};
         run([&]() -> asio::awaitable<void> {
             co_await all.until_decided(100);
             auto& old = master();
@@ -213,12 +177,13 @@ BOOST_FIXTURE_TEST_CASE(calls_that_a_demoted_master_rejects_wait_for_the_new_one
             BOOST_TEST(all.decided == before);
             group.order_failover();
             co_await all.until_decided(100);
-            co_await all.end();
+            co_await all.finish();
             old.is_read_only = false;
             co_await test::pause_for(3s);
         });
         BOOST_TEST(all.unknown == 0);
-        BOOST_TEST(all.other == 0);
+        BOOST_TEST(all.unavailable == 0);
+        BOOST_TEST(all.others == 0);
         BOOST_TEST((l.limiter.last_error()->code == errc::unavailable));
     }
 }
