@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Boost.Test itself and main(), compiled once for all test programs: the header-only form needs no
-// library to be installed, but takes seconds to compile.
+// Boost.Test itself, the checks of support/unit_test.hpp and main(), compiled once for all test
+// programs: the header-only form needs no library to be installed, but takes seconds to compile.
 //
 //     PROGRAM [options of Boost.Test] [-- --part=K/N]
 //
@@ -11,6 +11,7 @@
 #define BOOST_TEST_NO_MAIN
 #define BOOST_TEST_ALTERNATIVE_INIT_API
 #include <boost/test/included/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstddef>
 #include <cstdio>
@@ -66,6 +67,46 @@ void keep_part(std::size_t part, std::size_t parts) {
 }
 
 } // namespace
+
+namespace colimit::test::checking {
+namespace {
+
+[[nodiscard]] boost::test_tools::assertion_result shown(const comparison& c) {
+    auto result = boost::test_tools::assertion_result{c.holds};
+    if (!c.holds) {
+        auto& out = result.message().stream();
+        out << " [";
+        c.print_left(out, c.left);
+        out << c.negated;
+        c.print_right(out, c.right);
+        out << ']';
+    }
+    return result;
+}
+
+void report(const boost::test_tools::assertion_result& result, const char* text, const char* file,
+            std::size_t line, bool is_required) {
+    namespace tt = boost::test_tools::tt_detail;
+    tt::report_assertion(result, ut::lazy_ostream::instance() << text, file, line,
+                         is_required ? tt::REQUIRE : tt::CHECK, tt::CHECK_BUILT_ASSERTION, 0);
+}
+
+} // namespace
+
+site::site(const char* file, std::size_t line, const char* text, bool is_required)
+    : file_(file), line_(line), text_(text), is_required_(is_required) {
+    ut::unit_test_log.set_checkpoint(file, line);
+}
+
+void site::check(const comparison& result) const {
+    report(shown(result), text_, file_, line_, is_required_);
+}
+
+void site::check(bool holds) const {
+    report(boost::test_tools::assertion_result{holds}, text_, file_, line_, is_required_);
+}
+
+} // namespace colimit::test::checking
 
 int main(int argc, char** argv) {
     return ut::unit_test_main(&prepare, argc, argv);

@@ -6,8 +6,6 @@
 // What it says of its charge is true, nothing leaves run(), every handler runs once, and when there
 // is memory again the same limiter answers, and counts right.
 
-#include <boost/test/unit_test.hpp>
-
 #include <alloc_failure/failing_new.hpp>
 #include <redis/protocol/hash_slot.hpp>
 #include <redis/protocol/key.hpp>
@@ -18,6 +16,7 @@
 #include <support/sentinel_group.hpp>
 #include <support/tls_server.hpp>
 #include <support/trial.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
 
 #include <algorithm>

@@ -3,10 +3,9 @@
 // A call for several keys, without memory for a log, a sketch or the copies of shared states: all
 // are charged or none.
 
-#include <boost/test/unit_test.hpp>
-
 #include <alloc_failure/failing_new.hpp>
 #include <support/all_or_nothing.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

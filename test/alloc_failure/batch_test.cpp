@@ -2,11 +2,10 @@
 //
 // Batches whose bytes find no memory.
 
-#include <boost/test/unit_test.hpp>
-
 #include <alloc_failure/failing_new.hpp>
 #include <redis/multi/multi_queue.hpp>
 #include <support/script_queue_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/error.hpp>
 

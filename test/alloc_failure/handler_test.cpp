@@ -3,11 +3,10 @@
 // An initiating function that runs out of memory destroys its handler, and the handler's own memory
 // is not used afterwards.
 
-#include <boost/test/unit_test.hpp>
-
 #include <alloc_failure/failing_new.hpp>
 #include <colimit/limiter.hpp>
 #include <support/handler_shapes.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/strand.hpp>

@@ -3,11 +3,10 @@
 // Files of policies that change while memory runs out: nothing leaves the context, and the change
 // is not lost. (What strands of Asio allocate does not fail: they do not survive that.)
 
-#include <boost/test/unit_test.hpp>
-
 #include <alloc_failure/failing_new.hpp>
 #include <integration/observed_source.hpp>
 #include <policy_source/document_file.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstdint>
 #include <new>

@@ -4,8 +4,7 @@
 
 #include <alloc_failure/failing_new.hpp>
 #include <core/hyperloglog.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstdint>
 

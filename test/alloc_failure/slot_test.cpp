@@ -4,10 +4,9 @@
 // few. The limiter lives on: so the place gets free long before its lease ends, whatever has
 // failed. (Renewals and releases allocate nothing: test/allocation.)
 
-#include <boost/test/unit_test.hpp>
-
 #include <alloc_failure/failing_new.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -3,8 +3,6 @@
 // No allocation for a call in the steady state: after a warm-up, a hundred thousand calls ask the
 // system's allocator for nothing, whichever store and token they use.
 
-#include <boost/test/unit_test.hpp>
-
 #include <allocation/counted_allocations.hpp>
 #include <base/bytes.hpp>
 #include <colimit/adaptive_limit.hpp>
@@ -13,6 +11,7 @@
 #include <support/function_library.hpp>
 #include <support/redis_server.hpp>
 #include <support/tls_server.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -3,10 +3,9 @@
 // Batches are made with the limiter, and how many of them are in use at once is a matter of chance.
 // So the first use of one, however late, takes no memory either.
 
-#include <boost/test/unit_test.hpp>
-
 #include <allocation/counted_allocations.hpp>
 #include <support/script_queue_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <chrono>

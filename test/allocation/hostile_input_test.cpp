@@ -3,8 +3,6 @@
 // Hostile configuration and replies are rejected, in little time and memory. Time is what this
 // thread computed, so a busy machine does not count; what is not optimised is slower.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/json.hpp>
 #include <colimit/limits.hpp>
 #include <colimit/policy_document.hpp>
@@ -14,6 +12,7 @@
 #include <support/peak_memory.hpp>
 #include <support/refusal.hpp>
 #include <support/scripted_peer.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

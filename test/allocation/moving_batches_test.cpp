@@ -4,11 +4,10 @@
 // that they leave gets a spare one for each, so it makes no new ones, and the other does not hoard
 // them.
 
-#include <boost/test/unit_test.hpp>
-
 #include <allocation/counted_allocations.hpp>
 #include <redis/script/script_queue.hpp>
 #include <support/fake_operation.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <chrono>

@@ -4,5 +4,5 @@ if(NOT COLIMIT_BUILD_EXAMPLES)
 endif()
 add_labelled_test(example example_smoke QUICK NEEDS quickstart
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/example/smoke ${PROJECT_BINARY_DIR}/example)
-add_labelled_test(example example_programs NEEDS examples restinio_server
+add_labelled_test(example example_programs NEEDS all_examples
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/example/programs ${PROJECT_BINARY_DIR}/example)

@@ -4,10 +4,9 @@
 // leases, and of their replies: with the script, where the server has forgotten it, and with the
 // server module.
 
-#include <boost/test/unit_test.hpp>
-
 #include <faults/lease_trial.hpp>
 #include <support/server_module.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstddef>
 #include <string>

@@ -5,8 +5,7 @@
 #include <faults/cut_matrix.hpp>
 #include <faults/cuts.hpp>
 #include <faults/verdict.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

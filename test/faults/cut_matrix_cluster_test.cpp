@@ -4,10 +4,9 @@
 // its batches, and batches that a node sends to the other one with MOVED, and with ASK, where the
 // script is not known the first time.
 
-#include <boost/test/unit_test.hpp>
-
 #include <faults/cut_matrix.hpp>
 #include <support/redis_cluster.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
 
 #include <cstddef>

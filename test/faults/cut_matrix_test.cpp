@@ -3,9 +3,8 @@
 // The cut matrix on one server: every byte of the recorded conversations, in both directions. The
 // script itself, 67 KB that SCRIPT LOAD sends, is cut at both ends of it and every 1,499 bytes.
 
-#include <boost/test/unit_test.hpp>
-
 #include <faults/cut_matrix.hpp>
+#include <support/unit_test.hpp>
 
 #include <support/fault_proxy.hpp>
 #include <support/server_module.hpp>

@@ -4,9 +4,8 @@
 // its reply. The caller gets a slot or an error, the place has a holder only if that slot lives,
 // and the limiter gives back what it was not told of: leases are so long that none ends here.
 
-#include <boost/test/unit_test.hpp>
-
 #include <faults/cuts.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -3,11 +3,10 @@
 // Places of cuts, and trials that run at the same time.
 
 #include <faults/cuts.hpp>
+#include <support/unit_test.hpp>
 
 #include <support/asked_number.hpp>
 #include <support/on_failure.hpp>
-
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <string>

@@ -3,11 +3,10 @@
 // The bad network is as bad as it is told to be, and no worse: each kind of fault, seen by a client
 // that asks PING, ECHO and INCR.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/child_process.hpp>
 #include <support/fault_proxy.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/redirect_error.hpp>

@@ -3,11 +3,10 @@
 // Keys are data. MONITOR shows the commands that reach a server while clients choose keys that look
 // like commands, line ends and tags: the script, what the script calls, and nothing else.
 
-#include <boost/test/unit_test.hpp>
-
 #include <base/bytes.hpp>
 #include <support/live_limiter.hpp>
 #include <support/server_version.hpp>
+#include <support/unit_test.hpp>
 
 #include <colimit/bloom_filter.hpp>
 

@@ -2,10 +2,9 @@
 //
 // The clock of an event loop.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/coroutine_run.hpp>
 #include <support/loop_clock.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
 

@@ -3,12 +3,11 @@
 // Lost, duplicated and swapped messages, and networks that are slow or blocked: no call gets
 // another call's result, nothing is executed twice, and each call ends by its deadline.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/fault_proxy.hpp>
 #include <support/live_limiter.hpp>
 #include <support/loop_clock.hpp>
 #include <support/on_failure.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

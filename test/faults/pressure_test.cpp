@@ -3,14 +3,13 @@
 // More calls than a server answers, and more keys than there is memory for: what is bounded stays
 // so, and what it was before comes back.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/local_limiter.hpp>
 #include <memory/index.hpp>
 #include <support/asked_number.hpp>
 #include <support/live_limiter.hpp>
 #include <support/on_failure.hpp>
 #include <support/peak_memory.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

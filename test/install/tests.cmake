@@ -1,7 +1,7 @@
 # The consumers are built without sanitizers, and could not link a library that has them.
 if(NOT COLIMIT_SANITIZE)
-    find_package(PkgConfig REQUIRED)
-    find_package(Python3 REQUIRED)
+    find_tool(pkg_config pkg-config pkg-config)
+    find_tool(python python3 python3)
     # Registry compiles the library, so it starts early.
     foreach(way IN ITEMS registry installed subproject debian)
         add_labelled_test(install install_${way} COMMAND ${CMAKE_COMMAND}
@@ -15,8 +15,8 @@ if(NOT COLIMIT_SANITIZE)
             -D tool=$<TARGET_EXISTS:colimit_tool>
             -D cpack=${CMAKE_CPACK_COMMAND}
             -D ctest=${CMAKE_CTEST_COMMAND}
-            -D pkg_config=${PKG_CONFIG_EXECUTABLE}
-            -D python=${Python3_EXECUTABLE}
+            -D pkg_config=${pkg_config}
+            -D python=${python}
             -P ${CMAKE_CURRENT_SOURCE_DIR}/install/${way}.cmake)
     endforeach()
     set_tests_properties(install_registry PROPERTIES COST 900)

@@ -3,9 +3,8 @@
 // One adaptive limit and several threads: never more calls at a time than the limit, and each one
 // is given back. ThreadSanitizer finds undefined behaviour.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/adaptive_limit.hpp>
+#include <support/unit_test.hpp>
 
 #include <atomic>
 #include <chrono>

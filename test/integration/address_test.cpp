@@ -4,10 +4,9 @@
 // and stay silent, or stop working later. The limiter connects to one that works. The names are
 // those of this program: `getaddrinfo` is replaced in it.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/certificates.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/ip/tcp.hpp>
 

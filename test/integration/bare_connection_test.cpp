@@ -6,9 +6,9 @@
 #include <base/thread_lock.hpp>
 #include <redis/connection/connection.hpp>
 #include <support/scripted_peer.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <cstddef>

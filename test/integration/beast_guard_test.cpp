@@ -3,12 +3,11 @@
 // The middleware in a server on Boost.Beast, with clients that send any bytes: over memory and over
 // Redis, while documents are replaced and while the server fails.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/beast.hpp>
 #include <colimit/http_guard.hpp>
 #include <support/coroutine_run.hpp>
 #include <support/redis_server.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -7,8 +7,7 @@
 #include <support/problems.hpp>
 
 #include <support/live_limiter.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstdint>
 #include <string_view>

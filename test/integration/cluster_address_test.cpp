@@ -10,8 +10,7 @@
 #include <support/redis_cluster.hpp>
 #include <support/scripted_node.hpp>
 #include <support/sentinel_group.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -9,9 +9,8 @@
 #include <support/certificates.hpp>
 #include <support/live_limiter.hpp>
 #include <support/redis_cluster.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
-
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -6,10 +6,10 @@
 
 #include <support/live_limiter.hpp>
 #include <support/redis_cluster.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

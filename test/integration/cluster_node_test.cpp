@@ -3,10 +3,9 @@
 // A cluster of one node works as a server on its own, for every storage and verb; a node that does
 // not serve a key's hash slot is an error in every failure mode.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/protocol/key.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>

@@ -9,8 +9,7 @@
 
 #include <support/live_limiter.hpp>
 #include <support/redis_cluster.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

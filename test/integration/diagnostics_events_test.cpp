@@ -5,8 +5,7 @@
 #include <support/problems.hpp>
 
 #include <support/live_limiter.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <functional>

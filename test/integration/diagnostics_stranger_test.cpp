@@ -8,9 +8,9 @@
 #include <support/scripted_peer.hpp>
 #include <support/tcp_responder.hpp>
 #include <support/tls_server.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/redirect_error.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <string>

@@ -8,8 +8,7 @@
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>
 #include <support/tcp_responder.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

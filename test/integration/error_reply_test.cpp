@@ -3,10 +3,9 @@
 // Error replies that a single real server does not send: the error of the call, and that nothing is
 // sent twice.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

@@ -4,9 +4,8 @@
 // nothing runs twice. Others are in refusal_test, script_flush_test and connection_test; those that
 // no server here can be brought to say are in error_reply_test.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <charconv>
 #include <chrono>

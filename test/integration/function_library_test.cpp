@@ -13,9 +13,9 @@
 #include <support/ordered_failover.hpp>
 #include <support/redis_cluster.hpp>
 #include <support/sentinel_group.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -4,11 +4,10 @@
 // completes, the limiter is destroyed, or the context is. The handler is called once or not at all,
 // nothing of it stays, and its allocator is used as long as what it refers to is there.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/handler_shapes.hpp>
 #include <support/live_limiter.hpp>
 #include <support/trial.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/strand.hpp>
 

@@ -8,10 +8,10 @@
 #include <support/loop_clock.hpp>
 #include <support/script_double.hpp>
 #include <support/scripted_node.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
 
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -3,9 +3,8 @@
 // P13: eight processes on one server. Each is this program again, told by its arguments to make
 // calls and to add what it was granted to a number on the server; the sum is exact.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>

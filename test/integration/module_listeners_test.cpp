@@ -8,8 +8,7 @@
 #include <support/redis_replica.hpp>
 #include <support/redis_server.hpp>
 #include <support/server_module.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <atomic>
 #include <chrono>

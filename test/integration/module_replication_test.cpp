@@ -6,9 +6,9 @@
 #include <support/live_limiter.hpp>
 #include <support/redis_replica.hpp>
 #include <support/server_module.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <string>

@@ -13,8 +13,7 @@
 #include <support/raw_client.hpp>
 #include <support/redis_server.hpp>
 #include <support/server_module.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

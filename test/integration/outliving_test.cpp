@@ -4,10 +4,9 @@
 // executor when these are destroyed. There they are called, or destroyed, and use no destroyed
 // object, which the address sanitizer sees.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/handler_shapes.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/co_spawn.hpp>

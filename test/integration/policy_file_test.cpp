@@ -8,9 +8,9 @@
 #include <colimit/limits.hpp>
 #include <support/live_limiter.hpp>
 #include <support/refusal.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/detached.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <atomic>
 #include <chrono>

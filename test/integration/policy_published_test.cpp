@@ -14,8 +14,7 @@
 #include <support/refusal.hpp>
 #include <support/sentinel_group.hpp>
 #include <support/tls_server.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -6,8 +6,7 @@
 
 #include <redis/protocol/hash_slot.hpp>
 #include <support/scripted_node.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstddef>

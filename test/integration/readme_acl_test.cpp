@@ -16,9 +16,8 @@
 #include <support/rules_of_every_kind.hpp>
 #include <support/sentinel_group.hpp>
 #include <support/server_module.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
-
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,6 @@
 // Slots, maps and redirections of a real cluster: what the library reads is what CLUSTER NODES
 // says, while masters fail and slots move.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/cluster/cluster_info.hpp>
 #include <redis/cluster/map_refresh.hpp>
 #include <redis/cluster/redirection.hpp>
@@ -14,6 +12,7 @@
 #include <support/certificates.hpp>
 #include <support/redis_cluster.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
 
 #include <boost/asio/buffer.hpp>

@@ -2,10 +2,9 @@
 //
 // Servers that refuse commands: foreign values, out of memory, no permission.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/protocol/key.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

@@ -3,10 +3,9 @@
 // Calls with ids on a real server: each is charged once, however often it is made. What happens to
 // their replies: see test/scenario/request_id_test.cpp.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/function_library.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

@@ -4,12 +4,10 @@
 // names that are wrong. Other failovers, and Sentinels that are dead or silent: see
 // test/scenario/sentinel_test.cpp.
 
-
 #include <support/live_limiter.hpp>
 #include <support/ordered_failover.hpp>
 #include <support/sentinel_group.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

@@ -17,10 +17,10 @@
 #include <support/sentinel_group.hpp>
 #include <support/server_module.hpp>
 #include <support/server_version.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <atomic>
 #include <chrono>

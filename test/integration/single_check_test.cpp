@@ -11,8 +11,7 @@
 #include <support/live_limiter.hpp>
 #include <support/redis_replica.hpp>
 #include <support/server_module.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

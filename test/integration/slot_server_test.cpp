@@ -3,9 +3,8 @@
 // Slots on a real server, which several limiters share as processes do. Their leases: see
 // test/scenario/slot_lease_test.cpp.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <utility>

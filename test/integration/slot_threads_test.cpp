@@ -4,10 +4,9 @@
 // so that ThreadSanitizer notices two holders of one place. Slots are also released, destroyed and
 // lost in other threads than those that have acquired them.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limiter.hpp>
 #include <support/redis_server.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -8,10 +8,10 @@
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <support/live_limiter.hpp>
 #include <support/rules_of_every_kind.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

@@ -2,10 +2,9 @@
 //
 // A stream whose attempt to connect is over before the address of its host is known.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/connection/address.hpp>
 #include <redis/connection/stream.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>

@@ -5,11 +5,10 @@
 //
 //     COLIMIT_THREAD_CHECKS=10000000 build/test/integration --run_test=threads
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limiter.hpp>
 #include <support/asked_number.hpp>
 #include <support/redis_server.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>

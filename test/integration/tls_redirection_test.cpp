@@ -11,9 +11,8 @@
 #include <support/live_limiter.hpp>
 #include <support/loop_clock.hpp>
 #include <support/scripted_node.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
-
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,12 +2,11 @@
 //
 // A stream over TLS, and a server that sends data while much is being written to it.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/connection/address.hpp>
 #include <redis/connection/stream.hpp>
 #include <redis/connection/tls_context.hpp>
 #include <support/certificates.hpp>
+#include <support/unit_test.hpp>
 
 #include <openssl/ssl.h>
 

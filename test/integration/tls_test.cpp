@@ -3,11 +3,10 @@
 // Servers over TLS that work: every verb, names and addresses, client certificates, threads, and
 // connections that end and are made again.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/bloom_filter.hpp>
 #include <support/live_limiter.hpp>
 #include <support/tls_server.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/thread_pool.hpp>

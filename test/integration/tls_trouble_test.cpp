@@ -6,13 +6,12 @@
 #include <support/problems.hpp>
 #include "tls_peers.hpp"
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/protocol/script.hpp>
 #include <support/fault_proxy.hpp>
 #include <support/live_limiter.hpp>
 #include <support/loop_clock.hpp>
 #include <support/tls_server.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/redirect_error.hpp>
 

@@ -6,9 +6,9 @@
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -5,10 +5,10 @@
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <support/decision_text.hpp>
 #include <support/rules_of_every_kind.hpp>
+#include <support/unit_test.hpp>
 #include <support/waiter.hpp>
 
 #include <algorithm>

@@ -5,9 +5,9 @@
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <support/decision_text.hpp>
+#include <support/unit_test.hpp>
 #include <support/waiter.hpp>
 
 #include <algorithm>

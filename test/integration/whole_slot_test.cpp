@@ -6,8 +6,7 @@
 #include "cluster_load.hpp"
 
 #include <support/server_version.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -3,9 +3,8 @@
 // A limiter without `config::thread_safe` that another thread uses ends in an assertion, not in
 // corrupted memory some time later.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>

@@ -15,6 +15,10 @@ class Mutant:
     before: str
     after: str
 
+    def text(self):
+        """A line that identifies the change, also when the lines around it are others."""
+        return f"{self.file}\t{self.before.strip()}\t{self.after.strip()}"
+
     def __str__(self):
         return f"{self.file}:{self.line + 1}\n- {self.before.strip()}\n+ {self.after.strip()}"
 

@@ -42,7 +42,8 @@ math(EXPR leased_with_faults "${checks_with_faults} / 10")
 add_labelled_test(oracle oracle_leases COMMAND oracle --leases --checks ${leased_checks})
 add_labelled_test(oracle oracle_leases_faults
     COMMAND oracle --leases --checks ${leased_with_faults} --faults)
-add_labelled_test(oracle oracle_leases_by_hand COMMAND oracle --leases --checks 20000 --break nothing)
+add_labelled_test(oracle oracle_leases_by_hand
+    COMMAND oracle --leases --checks 20000 --break nothing)
 foreach(rule IN ITEMS no_reserve direct_full ignores_grant from_arrival returns_lapsed past_end)
     add_labelled_test(oracle oracle_notices_${rule}
         COMMAND oracle --leases --checks 1000000 --break ${rule})

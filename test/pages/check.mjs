@@ -25,10 +25,6 @@ function* filesBelow(folder) {
 }
 
 const files = new Set(filesBelow(""));
-// Pages also name files that a patch adds.
-for (const path of [...files].filter((path) => path.endsWith(".patch")))
-    for (const [, added] of readFileSync(join(root, path), "utf8").matchAll(/^\+\+\+ b\/(\S+)$/gm))
-        files.add(added);
 const pages = new Map([...files].filter((path) => path.endsWith(".md"))
     .map((path) => [path, readFileSync(join(root, path), "utf8")]));
 const complaints = [

@@ -27,6 +27,3 @@ if(TARGET colimit_tool AND COLIMIT_BUILD_EXAMPLES AND COLIMIT_BUILD_BENCHMARKS)
     endfunction()
     cmake_language(DEFER DIRECTORY ${PROJECT_SOURCE_DIR} CALL let_pages_need_all_programs)
 endif()
-
-# The walk of src/README.md, which `test/run --thorough` performs, still begins where this tree is.
-add_labelled_test(pages walk COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/walk/run --check)

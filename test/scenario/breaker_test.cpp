@@ -3,11 +3,10 @@
 // If a server does not reply, calls are soon not sent any more, it is probed at its times, and used
 // again when it has recovered.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/deferred.hpp>

@@ -7,12 +7,12 @@
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
 #include <support/trial.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

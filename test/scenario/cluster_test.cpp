@@ -3,13 +3,12 @@
 // A limiter on a cluster: which node decides a call, while slots move, masters fail and nodes
 // freeze.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/callers.hpp>
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <simulation/cluster_deployment.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
 
 #include <algorithm>

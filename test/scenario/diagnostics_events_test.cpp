@@ -7,8 +7,7 @@
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
 #include <support/problems.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

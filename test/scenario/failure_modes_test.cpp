@@ -2,12 +2,11 @@
 //
 // Decisions without the server: each mode, each verb, each kind of rule.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
 #include <support/rules_of_every_kind.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 

@@ -2,12 +2,11 @@
 //
 // The simulated server decides as real ones do, in every execution mode, for every kind of rule.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
 #include <support/rules_of_every_kind.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

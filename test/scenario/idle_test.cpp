@@ -3,11 +3,10 @@
 // Idle connections: they are checked with a PING, and one that was dropped silently, so that bytes
 // go nowhere, is replaced early.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

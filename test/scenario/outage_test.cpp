@@ -3,12 +3,11 @@
 // Servers that die, come back or freeze: every call ends by its deadline, with a code that says
 // whether it may have been charged, and everything works again afterwards.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/callers.hpp>
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

@@ -3,11 +3,10 @@
 // Servers that execute nothing for a while, or no writes: the error of the calls, whether their
 // connection is kept, and that everything works again afterwards.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

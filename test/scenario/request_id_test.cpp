@@ -3,11 +3,10 @@
 // Calls with ids whose replies are lost or late: they are sent again until their deadline, and
 // charged once.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

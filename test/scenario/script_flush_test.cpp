@@ -2,11 +2,10 @@
 //
 // A server that forgets its scripts: no call fails, and nothing is charged twice.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

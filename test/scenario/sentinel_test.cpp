@@ -3,14 +3,13 @@
 // A master behind three Sentinels: failovers of every kind, and Sentinels that are dead, silent or
 // late.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/callers.hpp>
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <simulation/sentinel_deployment.hpp>
 #include <support/live_limiter.hpp>
 #include <support/problems.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

@@ -3,11 +3,10 @@
 // Leases of slots on a server: when they are renewed, end and are lost, and what becomes of the
 // places of a limiter or a process that has ended or is halted.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <chrono>

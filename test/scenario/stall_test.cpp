@@ -4,11 +4,10 @@
 // outage of the server: replies that have arrived count, late calls are not sent, and the breaker
 // stays closed.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <chrono>

@@ -2,9 +2,8 @@
 //
 // The world itself: time passes exactly, and only while the process waits or works.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/world.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>

@@ -5,9 +5,10 @@
 
 #include "stores.hpp"
 
+#include <support/unit_test.hpp>
+
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <string>

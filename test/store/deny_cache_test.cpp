@@ -6,8 +6,7 @@
 
 #include <support/decision_text.hpp>
 #include <support/live_limiter.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 BOOST_AUTO_TEST_SUITE(deny_cache_on_redis)
 

@@ -9,8 +9,7 @@
 #include <support/live_limiter.hpp>
 #include <support/script_only.hpp>
 #include <support/server_version.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -9,11 +9,11 @@
 #include <policy/policy_data.hpp>
 #include <redis/protocol/key.hpp>
 #include <redis/script/wire.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <cmath>

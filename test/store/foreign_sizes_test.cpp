@@ -4,10 +4,9 @@
 // affected: those for other keys in the same batch succeed, and the connection stays.
 
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <colimit/bloom_filter.hpp>
-
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -8,12 +8,12 @@
 #include <support/live_limiter.hpp>
 #include <support/rules_of_every_kind.hpp>
 #include <support/server_module.hpp>
+#include <support/unit_test.hpp>
 
 #include <colimit/bloom_filter.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -14,8 +14,7 @@
 #include <support/fake_operation.hpp>
 #include <support/rng.hpp>
 #include <support/script_double.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <chrono>

@@ -8,10 +8,10 @@
 #include <support/function_library.hpp>
 #include <support/raw_client.hpp>
 #include <support/redis_server.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -7,8 +7,7 @@
 
 #include <core/hyperloglog.hpp>
 #include <redis/protocol/resp.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstddef>
 #include <cstdint>

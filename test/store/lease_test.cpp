@@ -7,8 +7,7 @@
 
 #include <colimit/local_limiter.hpp>
 #include <support/live_limiter.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstdint>
 #include <functional>

@@ -8,8 +8,7 @@
 
 #include <support/live_limiter.hpp>
 #include <support/server_version.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -8,8 +8,7 @@
 #include <support/decision_text.hpp>
 #include <support/live_limiter.hpp>
 #include <support/rules_of_every_kind.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <string>
 #include <vector>

@@ -7,9 +7,9 @@
 
 #include <colimit/metrics.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

@@ -9,12 +9,12 @@
 #include <hash/sha256.hpp>
 #include <redis/protocol/key.hpp>
 #include <support/script_only.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <cstddef>
 #include <cstdint>

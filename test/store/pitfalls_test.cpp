@@ -8,9 +8,9 @@
 
 #include <colimit/limiter.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <array>
 #include <chrono>

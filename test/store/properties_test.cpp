@@ -8,10 +8,10 @@
 #include <support/decision_text.hpp>
 #include <support/random_rule.hpp>
 #include <support/refusal.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <limits>
 #include <random>

@@ -11,10 +11,10 @@
 #include <redis/script/script_batch.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <array>
 #include <chrono>

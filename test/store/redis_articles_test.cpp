@@ -12,9 +12,9 @@
 #include <colimit/rule_text.hpp>
 #include <colimit/rules.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <array>
 #include <chrono>

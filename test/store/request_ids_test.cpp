@@ -8,10 +8,10 @@
 #include <support/decision_text.hpp>
 #include <support/rng.hpp>
 #include <support/rules_of_every_kind.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <map>

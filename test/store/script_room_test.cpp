@@ -7,10 +7,9 @@
 #include <support/function_library.hpp>
 #include <support/raw_client.hpp>
 #include <support/redis_server.hpp>
+#include <support/unit_test.hpp>
 
 #include <redis/protocol/script.hpp>
-
-#include <boost/test/unit_test.hpp>
 
 #include <string>
 #include <string_view>

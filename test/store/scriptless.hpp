@@ -7,8 +7,7 @@
 #include "stores.hpp"
 
 #include <support/live_limiter.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

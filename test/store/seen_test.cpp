@@ -14,9 +14,9 @@
 #include <redis/protocol/key.hpp>
 #include <redis/script/wire.hpp>
 #include <support/script_only.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <array>
 #include <chrono>

@@ -6,10 +6,10 @@
 #include "stores.hpp"
 
 #include <support/decision_text.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 BOOST_AUTO_TEST_SUITE(several_rules)
 

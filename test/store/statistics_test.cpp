@@ -6,11 +6,11 @@
 
 #include <support/live_limiter.hpp>
 #include <support/script_only.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/test/unit_test.hpp>
 
 BOOST_AUTO_TEST_SUITE(statistics_on_redis)
 

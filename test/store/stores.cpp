@@ -14,11 +14,15 @@
 #include <support/function_library.hpp>
 #include <support/readme_acl.hpp>
 #include <support/redis_cluster.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/test/unit_test.hpp>
 
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <ostream>
+#include <ranges>
 #include <stdexcept>
 
 namespace colimit::test {
@@ -248,6 +252,29 @@ class asked_limiter final : public open_limiter {
     return settings;
 }
 
+[[nodiscard]] store_kind store_named(std::string_view name) {
+    constexpr std::string_view names[] = {"local",       "memory",    "redis_resp3",
+                                          "redis_resp2", "redis_tcp", "redis_function",
+                                          "packed",      "cluster"};
+    const auto* const found = std::ranges::find(names, name);
+    if (found == std::end(names))
+        throw std::invalid_argument{"COLIMIT_TEST_STORES: no store is named '" + std::string{name} +
+                                    "' (see store_kind in test/store/stores.hpp)"};
+    return static_cast<store_kind>(found - std::begin(names));
+}
+
+/// Returns those that the environment chooses; all if it does not.
+[[nodiscard]] std::vector<store_kind> chosen_of(std::vector<store_kind> kinds) {
+    const auto* const text = std::getenv("COLIMIT_TEST_STORES");
+    if (text == nullptr)
+        return kinds;
+    auto chosen = std::vector<store_kind>{};
+    for (const auto name : std::views::split(std::string_view{text}, ','))
+        chosen.push_back(store_named({name.begin(), name.end()}));
+    std::erase_if(kinds, [&](auto k) { return std::ranges::find(chosen, k) == chosen.end(); });
+    return kinds;
+}
+
 } // namespace
 
 std::ostream& operator<<(std::ostream& out, store_kind k) {
@@ -258,9 +285,9 @@ std::ostream& operator<<(std::ostream& out, store_kind k) {
 }
 
 std::vector<store_kind> every_store() {
-    return {store_kind::local,       store_kind::memory,    store_kind::redis_resp3,
-            store_kind::redis_resp2, store_kind::redis_tcp, store_kind::redis_function,
-            store_kind::packed,      store_kind::cluster};
+    return chosen_of({store_kind::local, store_kind::memory, store_kind::redis_resp3,
+                      store_kind::redis_resp2, store_kind::redis_tcp, store_kind::redis_function,
+                      store_kind::packed, store_kind::cluster});
 }
 
 std::vector<store_kind> every_unpacked() {
@@ -270,13 +297,13 @@ std::vector<store_kind> every_unpacked() {
 }
 
 std::vector<store_kind> every_redis() {
-    return {store_kind::redis_resp3, store_kind::redis_resp2, store_kind::redis_tcp,
-            store_kind::redis_function};
+    return chosen_of({store_kind::redis_resp3, store_kind::redis_resp2, store_kind::redis_tcp,
+                      store_kind::redis_function});
 }
 
 std::vector<store_kind> every_limiter() {
-    return {store_kind::memory, store_kind::redis_resp3, store_kind::redis_resp2,
-            store_kind::redis_tcp, store_kind::redis_function};
+    return chosen_of({store_kind::memory, store_kind::redis_resp3, store_kind::redis_resp2,
+                      store_kind::redis_tcp, store_kind::redis_function});
 }
 
 decision open_limiter::must(const answer& got) {

@@ -49,6 +49,9 @@ enum class store_kind : std::uint8_t {
 
 std::ostream& operator<<(std::ostream& out, store_kind k);
 
+/// All, or those that `COLIMIT_TEST_STORES` in the environment names, such as
+/// `memory,redis_resp3,cluster`; so do the other lists.
+///
 /// `redis_function` calls functions, as a user with only the permissions in src/tool/README.md.
 /// `packed` is Redis by RESP3, asked by policies whose states are packed wherever their rules can
 /// be.

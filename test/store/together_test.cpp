@@ -6,10 +6,10 @@
 
 #include <support/decision_text.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <cstdint>

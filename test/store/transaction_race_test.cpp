@@ -10,8 +10,7 @@
 #include <support/fake_operation.hpp>
 #include <support/live_limiter.hpp>
 #include <support/rng.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -5,8 +5,7 @@
 #include "scriptless.hpp"
 
 #include <support/decision_text.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <optional>

@@ -8,8 +8,7 @@
 #include <redis/multi/window_commands.hpp>
 #include <support/decision_text.hpp>
 #include <support/rng.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

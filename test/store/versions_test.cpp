@@ -7,10 +7,10 @@
 
 #include <core/integers.hpp>
 #include <support/decision_text.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

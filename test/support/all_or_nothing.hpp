@@ -7,8 +7,7 @@
 
 #include <memory/store.hpp>
 #include <support/decision_text.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -6,8 +6,7 @@
 
 #include <colimit/limiter.hpp>
 #include <support/coroutine_run.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <string_view>

@@ -4,10 +4,9 @@
 
 #pragma once
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/connection/requests.hpp>
 #include <support/script_double.hpp>
+#include <support/unit_test.hpp>
 
 #include <optional>
 #include <string>

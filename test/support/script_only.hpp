@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstdlib>
 

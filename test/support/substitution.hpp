@@ -7,8 +7,7 @@
 #include <colimit/error.hpp>
 #include <redis/queue/call_queue.hpp>
 #include <support/fake_operation.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 namespace colimit::test {
 

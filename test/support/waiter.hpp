@@ -5,10 +5,10 @@
 #pragma once
 
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <memory>

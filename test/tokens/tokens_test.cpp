@@ -3,9 +3,8 @@
 // Every verb with every completion token that this version of Boost has. A program of its own, so
 // that it can be built with the newest Boost besides the oldest that the library supports.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/append.hpp>

@@ -3,10 +3,9 @@
 // brpc's limiter against sequences that are computed by hand from the formulas of its source, and
 // against a reference that shares no code with it, on random calls.
 
-#include <boost/test/unit_test.hpp>
-
 #include <adaptive/brpc.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -3,10 +3,9 @@
 // Gradient2 against sequences that are computed by hand from the formulas of its source, and
 // against a reference that shares no code with it, on random windows.
 
-#include <boost/test/unit_test.hpp>
-
 #include <adaptive/gradient2.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -2,11 +2,10 @@
 //
 // The adaptive limit around its algorithms: permits, times that no clock has, and bad options.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/adaptive_limit.hpp>
 #include <colimit/error.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -2,13 +2,12 @@
 //
 // Server addresses: valid ones, errors and their messages, and that no secret is shown.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limits.hpp>
 #include <redis/connection/address.hpp>
 #include <support/address_text.hpp>
 #include <support/refusal.hpp>
 #include <support/rounds.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <random>

@@ -3,9 +3,8 @@
 // The function for audit logs, with the store in process: one record per decision, or the exact
 // part of them that was asked for.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

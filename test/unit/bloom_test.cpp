@@ -9,8 +9,7 @@
 #include <policy/filter_state.hpp>
 #include <policy/policy_data.hpp>
 #include <support/refusal.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <bit>
 #include <cmath>

@@ -2,9 +2,8 @@
 //
 // The circuit breaker with times and random numbers that the tests choose.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/connection/breaker.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstdint>
 #include <random>

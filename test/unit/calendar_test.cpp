@@ -2,10 +2,9 @@
 //
 // Calendar windows against days that are counted one by one, over every day there is.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limits.hpp>
 #include <core/kinds/windows.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -3,8 +3,8 @@
 // Each fault of a call's arguments has its code, with a message that names the argument or rule,
 // the problem and the allowed values.
 
-#include <boost/test/unit_test.hpp>
 #include <core/rule_kind.hpp>
+#include <support/unit_test.hpp>
 
 #include <colimit/bloom_filter.hpp>
 #include <colimit/limiter.hpp>

@@ -3,10 +3,9 @@
 // Cancelling a call: before its bytes are sent it is not made, afterwards its reply is ignored; and
 // a call that has ended is not cancelled any more.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limiter.hpp>
 #include <support/scripted_peer.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>

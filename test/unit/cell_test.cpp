@@ -2,10 +2,9 @@
 //
 // CL.THROTTLE's five numbers, as redis-cell itself and its tests publish them.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/redis_cell.hpp>
 #include <support/key_history.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <chrono>

@@ -3,14 +3,13 @@
 // The client behind proxies: header fields are believed as far as trusted proxies wrote them, and
 // no text of a client changes what these wrote.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/client_address.hpp>
 #include <colimit/error.hpp>
 #include <colimit/limits.hpp>
 #include <support/http_message.hpp>
 #include <support/refusal.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <string>
 #include <string_view>

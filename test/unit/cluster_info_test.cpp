@@ -2,9 +2,8 @@
 //
 // The facts in the reply of CLUSTER INFO.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/cluster/cluster_info.hpp>
+#include <support/unit_test.hpp>
 
 #include <string>
 

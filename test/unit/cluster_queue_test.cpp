@@ -4,11 +4,10 @@
 // another node, in which order, and what remains in the queue that they leave. The router is the
 // test's: it says what it is told to say.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/protocol/key.hpp>
 #include <support/module_replies.hpp>
 #include <support/script_queue_bench.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
 
 #include <boost/asio/error.hpp>

@@ -8,8 +8,7 @@
 #include <support/fake_operation.hpp>
 #include <support/refusal.hpp>
 #include <support/script_queue_bench.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <chrono>

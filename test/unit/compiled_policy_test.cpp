@@ -3,12 +3,11 @@
 // The numbers that rules become: which values are errors, in which unit they are counted, where a
 // charge stops, and how long they take to recover.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/policy.hpp>
 #include <core/rule_kind.hpp>
 #include <policy/policy_data.hpp>
 #include <support/refusal.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -3,8 +3,6 @@
 // A `concurrent` rule: its numbers, its text and JSON, what excludes it, its verbs, and its
 // decisions in order.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/json.hpp>
 #include <colimit/policy.hpp>
 #include <colimit/rule_text.hpp>
@@ -12,6 +10,7 @@
 #include <policy/policy_data.hpp>
 #include <policy/request_check.hpp>
 #include <support/refusal.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

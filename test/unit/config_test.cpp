@@ -2,12 +2,11 @@
 //
 // Every range that <colimit/config.hpp> documents is checked at both of its ends.
 
-#include <boost/test/unit_test.hpp>
-
 #include <api/config_check.hpp>
 #include <colimit/limiter.hpp>
 #include <redis/protocol/key_tags.hpp>
 #include <support/refusal.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
 

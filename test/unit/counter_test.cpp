@@ -2,9 +2,8 @@
 //
 // The sliding window counter: the previous window's share is exact, not rounded down.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/key_history.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

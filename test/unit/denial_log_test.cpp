@@ -3,9 +3,8 @@
 // Denials: reported once per incident, never more often than once per second with the same message,
 // and never lost.
 
-#include <boost/test/unit_test.hpp>
-
 #include <limiter/denial_log.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstddef>
 #include <cstdint>

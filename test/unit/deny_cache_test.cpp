@@ -2,11 +2,10 @@
 //
 // Cached denials, with a clock that the test controls.
 
-#include <boost/test/unit_test.hpp>
-
 #include <limiter/deny_cache.hpp>
 #include <support/decision_text.hpp>
 #include <support/fake_operation.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

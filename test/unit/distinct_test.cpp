@@ -3,11 +3,10 @@
 // The arithmetic on the facts of a sketch: the number of members, and the number with the one of
 // the call.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/policy.hpp>
 #include <core/evaluate.hpp>
 #include <policy/policy_data.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

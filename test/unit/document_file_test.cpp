@@ -2,11 +2,10 @@
 //
 // Files with documents: what cannot be read, when a change is noticed, and how a file is replaced.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limits.hpp>
 #include <policy_source/document_file.hpp>
 #include <support/fresh_folder.hpp>
+#include <support/unit_test.hpp>
 
 #include <sys/resource.h>
 #include <sys/stat.h>

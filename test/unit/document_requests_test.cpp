@@ -2,10 +2,9 @@
 //
 // The conversation about a published document with a server that the test plays.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/document/document_requests.hpp>
 #include <support/requests_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <optional>
 #include <string>

@@ -3,9 +3,8 @@
 // The arithmetic with unusual times: coarse units, clocks that step, numbers that changed, invalid
 // states.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/key_history.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -2,9 +2,8 @@
 //
 // The arithmetic of one call: the grant, the rest, when to retry, and the limiting rule.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/key_history.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -4,8 +4,7 @@
 
 #include <colimit/limits.hpp>
 #include <core/event_log.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <deque>

@@ -2,9 +2,8 @@
 //
 // Events are posted, and lost where that is impossible: sending one never ends the process.
 
-#include <boost/test/unit_test.hpp>
-
 #include <limiter/event_sender.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/execution/context.hpp>

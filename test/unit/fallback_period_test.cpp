@@ -3,9 +3,8 @@
 // The period in which the failure mode decides calls: it begins with the first one, and ends only
 // when the server decides calls again and the failure mode has decided none for a while.
 
-#include <boost/test/unit_test.hpp>
-
 #include <limiter/fallback_period.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstdint>
 

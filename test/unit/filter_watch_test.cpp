@@ -3,9 +3,8 @@
 // When a limiter inspects a filter by itself, in process: after how many calls, and what is
 // reported once.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
 

@@ -2,11 +2,10 @@
 //
 // The middleware without a framework: which calls a request makes, and what becomes of it.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/http_guard.hpp>
 #include <support/coroutine_run.hpp>
 #include <support/http_message.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>

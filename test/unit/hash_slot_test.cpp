@@ -3,10 +3,9 @@
 // Hash slots: the values that the cluster specification gives, the rule of braces, and a second
 // computation bit by bit. test/integration/redis_cluster_test.cpp compares them with a server's.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/protocol/hash_slot.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,13 +2,12 @@
 //
 // Keys of requests: what a template accepts, and that keys are equal only for equal values.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/error.hpp>
 #include <colimit/http_key.hpp>
 #include <support/http_message.hpp>
 #include <support/refusal.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <map>
 #include <optional>

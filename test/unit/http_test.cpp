@@ -2,12 +2,11 @@
 //
 // Decisions in the form of HTTP. test/http parses the fields with the parser of another project.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/http.hpp>
 #include <colimit/local_limiter.hpp>
 #include <support/rng.hpp>
 #include <support/rules_of_every_kind.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/json.hpp>
 

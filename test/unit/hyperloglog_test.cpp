@@ -4,8 +4,7 @@
 
 #include <core/hyperloglog.hpp>
 #include <hash/murmur_hash.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <cmath>
 #include <cstddef>

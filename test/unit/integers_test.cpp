@@ -2,9 +2,8 @@
 //
 // Divisions against their definition, on both sides of each multiple.
 
-#include <boost/test/unit_test.hpp>
-
 #include <core/integers.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstdint>
 

@@ -2,12 +2,11 @@
 //
 // Policies as JSON: the meaning of each field, and round trips.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/error.hpp>
 #include <colimit/json.hpp>
 #include <colimit/limits.hpp>
 #include <support/random_rule.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

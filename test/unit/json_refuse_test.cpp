@@ -2,11 +2,10 @@
 //
 // Policies as JSON: errors, their positions and messages.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/json.hpp>
 #include <colimit/limits.hpp>
 #include <support/refusal.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <string>

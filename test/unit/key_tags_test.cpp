@@ -3,11 +3,10 @@
 // The tags of keys, for each number of them: where their slots are, which keys have which tag, and
 // that they never change, since servers hold keys with them.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/key.hpp>
 #include <colimit/limits.hpp>
 #include <redis/protocol/key_tags.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

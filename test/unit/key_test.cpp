@@ -2,9 +2,9 @@
 //
 // Names of keys: digests of long keys, and that no bytes of a key can be taken for something else.
 
-#include <boost/test/unit_test.hpp>
 #include <hash/fnv1a.hpp>
 #include <hash/sha256.hpp>
+#include <support/unit_test.hpp>
 
 #include <redis/protocol/hash_slot.hpp>
 #include <redis/protocol/key.hpp>

@@ -2,14 +2,13 @@
 //
 // Calls that a batch makes for leases: further calls equal to the one that asks.
 
-#include <boost/test/unit_test.hpp>
-
 #include <core/allow_times.hpp>
 #include <redis/protocol/resp.hpp>
 #include <redis/script/script_batch.hpp>
 #include <support/fake_operation.hpp>
 #include <support/rng.hpp>
 #include <support/script_double.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -5,13 +5,12 @@
 // and of the table of leases, as a store and its clients, with the time of a test. Each rule that
 // the claim needs is left out once, and that is noticed.
 
-#include <boost/test/unit_test.hpp>
-
 #include <core/allow_times.hpp>
 #include <limiter/lease_table.hpp>
 #include <support/fake_operation.hpp>
 #include <support/rng.hpp>
 #include <support/rounds.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

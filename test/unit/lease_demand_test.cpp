@@ -2,11 +2,10 @@
 //
 // How many tokens a call asks a lease for: against a list of all calls that is obviously correct.
 
-#include <boost/test/unit_test.hpp>
-
 #include <limiter/lease_table.hpp>
 #include <support/fake_operation.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

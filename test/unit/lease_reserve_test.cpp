@@ -3,14 +3,13 @@
 // What leases cost a policy: the capacity that they leave, against a reference, and which rules may
 // have leases of which length.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/policy.hpp>
 #include <core/lease_reserve.hpp>
 #include <core/rule_kind.hpp>
 #include <policy/policy_data.hpp>
 #include <policy/scaled_policy.hpp>
 #include <support/refusal.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -6,8 +6,7 @@
 
 #include <limiter/lease_table.hpp>
 #include <support/fake_operation.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstddef>

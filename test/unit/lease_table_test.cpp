@@ -2,11 +2,10 @@
 //
 // The table of leases, with a clock that the test controls and a store that grants what is asked.
 
-#include <boost/test/unit_test.hpp>
-
 #include <limiter/lease_table.hpp>
 #include <support/decision_text.hpp>
 #include <support/fake_operation.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

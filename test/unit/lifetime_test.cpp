@@ -3,10 +3,9 @@
 // Moves and ends: limiters that are moved, closed or destroyed while calls are in flight, and
 // contexts that go first. Run with a sanitizer, these tests find what leaks or is used too late.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limiter.hpp>
 #include <support/scripted_peer.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>

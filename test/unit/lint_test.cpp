@@ -2,13 +2,13 @@
 //
 // Findings about documents of policies; and that a rule which is reported as unreachable never
 // denies anything, under traffic that tries.
+#include <support/unit_test.hpp>
 #include <tool/lint/findings.hpp>
 #include <tool/lint/rate_bounds.hpp>
 
 #include <colimit/local_limiter.hpp>
 #include <colimit/rule_text.hpp>
 
-#include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <cstddef>
 #include <random>

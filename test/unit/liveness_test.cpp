@@ -3,8 +3,7 @@
 // When a connection counts as lost, and when it is checked.
 
 #include <redis/connection/liveness.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 BOOST_AUTO_TEST_SUITE(connections_that_live)
 

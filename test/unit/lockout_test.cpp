@@ -2,9 +2,8 @@
 //
 // Denials for a time regardless of rules: prevent_duplicate, block, once.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/key_history.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

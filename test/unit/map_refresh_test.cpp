@@ -3,10 +3,9 @@
 // When a cluster's map is asked for, and whom: single cases, and random schedules in which nodes
 // answer, fail, stay silent, or have an old map.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/cluster/map_refresh.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <cstddef>

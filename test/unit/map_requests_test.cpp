@@ -2,10 +2,9 @@
 //
 // The conversation with a node that is asked for the map, and that the test plays.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/cluster/map_requests.hpp>
 #include <support/requests_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <optional>
 #include <string>

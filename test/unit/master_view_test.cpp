@@ -2,9 +2,8 @@
 //
 // Which of several Sentinels is believed.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/sentinel/master_view.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <cstddef>

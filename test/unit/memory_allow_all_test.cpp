@@ -3,11 +3,10 @@
 // Calls for several keys in a full store: all are charged or none, and after a denial everything is
 // as it was.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/all_or_nothing.hpp>
 #include <support/live_limiter.hpp>
 #include <support/rules_of_every_kind.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

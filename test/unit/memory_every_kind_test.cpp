@@ -10,8 +10,7 @@
 #include <core/log_counts.hpp>
 #include <core/rule_kind.hpp>
 #include <support/rounds.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,7 @@
 // local_limiter: the verbs, the clock, and its errors.
 
 #include <colimit/local_limiter.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <support/refusal.hpp>
 

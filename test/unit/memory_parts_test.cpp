@@ -6,8 +6,7 @@
 #include <memory/index.hpp>
 #include <memory/shared_states.hpp>
 #include <memory/slab.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <map>

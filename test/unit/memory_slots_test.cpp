@@ -5,9 +5,8 @@
 
 #include "memory_clocked_store.hpp"
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <map>

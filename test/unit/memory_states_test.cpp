@@ -4,7 +4,7 @@
 
 #include "memory_clocked_store.hpp"
 
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <string>
 #include <vector>

@@ -3,12 +3,11 @@
 // Merging two states of one rule: whichever versions of the policy wrote them, the result is never
 // less strict than either.
 
-#include <boost/test/unit_test.hpp>
-
 #include <core/rule_kind.hpp>
 #include <support/key_history.hpp>
 #include <support/rounds.hpp>
 #include <support/rules_of_every_kind.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

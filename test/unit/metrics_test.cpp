@@ -2,9 +2,8 @@
 //
 // The text for Prometheus: which number is in which line, labels, and errors.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/metrics.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>

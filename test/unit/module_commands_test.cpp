@@ -6,8 +6,7 @@
 #include <core/state_encoding.hpp>
 #include <server_module/check_words.hpp>
 #include <server_module/fake_server.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

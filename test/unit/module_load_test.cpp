@@ -4,8 +4,7 @@
 
 #include <server_module/api.hpp>
 #include <server_module/fake_server.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <string>
 

@@ -5,8 +5,7 @@
 #include <core/request_record.hpp>
 #include <server_module/check_words.hpp>
 #include <server_module/fake_server.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

@@ -2,13 +2,12 @@
 //
 // Calls as transactions: the bytes they become, what is made of the replies, and what follows.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/multi/multi_queue.hpp>
 #include <redis/protocol/key.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
 #include <support/substitution.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/error.hpp>
 

@@ -3,12 +3,11 @@
 // Fixed windows as transactions: the bytes they become, what is made of the replies, and what is
 // given back.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/multi/multi_queue.hpp>
 #include <redis/protocol/key.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <cstdint>

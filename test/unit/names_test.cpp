@@ -2,13 +2,12 @@
 //
 // The names of enumerators are those that the headers document.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/decision.hpp>
 #include <colimit/diagnostics.hpp>
 #include <colimit/failure_mode.hpp>
 #include <colimit/rule.hpp>
 #include <colimit/storage.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <initializer_list>

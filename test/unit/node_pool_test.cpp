@@ -2,9 +2,8 @@
 //
 // The memory of calls: distinct blocks, aligned, and used again.
 
-#include <boost/test/unit_test.hpp>
-
 #include <async/node_pool.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstddef>
 #include <cstdint>

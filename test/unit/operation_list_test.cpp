@@ -2,10 +2,9 @@
 //
 // The list of calls: first in, first out, and any of them can be removed.
 
-#include <boost/test/unit_test.hpp>
-
 #include <async/operation_list.hpp>
 #include <support/fake_operation.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <utility>

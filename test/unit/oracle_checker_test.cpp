@@ -5,8 +5,7 @@
 
 #include <oracle/checker.hpp>
 #include <oracle/first_decisions.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstdint>
 #include <string>

@@ -6,8 +6,7 @@
 
 #include <oracle/lease_checker.hpp>
 #include <support/rng.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,8 +3,7 @@
 // What the checker of calls with request ids notices.
 
 #include <oracle/request_checker.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstdint>
 #include <vector>

@@ -4,8 +4,7 @@
 
 #include <oracle/slot_checker.hpp>
 #include <support/rng.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <cstdint>

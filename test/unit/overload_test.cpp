@@ -7,9 +7,8 @@
 // load 0.6 * 64 = 38 requests are inside on average. Their number varies as that of a Poisson
 // process, with a deviation of 6.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/rounds.hpp>
+#include <support/unit_test.hpp>
 #include <tool/overload/picture.hpp>
 #include <tool/overload/server.hpp>
 #include <tool/overload/table.hpp>

@@ -2,8 +2,6 @@
 //
 // Policies whose states are packed, and the bytes of their batches.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/error.hpp>
 #include <colimit/policy.hpp>
 #include <policy/policy_data.hpp>
@@ -13,6 +11,7 @@
 #include <support/fake_operation.hpp>
 #include <support/refusal.hpp>
 #include <support/script_double.hpp>
+#include <support/unit_test.hpp>
 #include <support/usual_tags.hpp>
 
 #include <algorithm>

@@ -2,13 +2,12 @@
 //
 // Documents of policies with routes: the meaning of each field, and the position of each mistake.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/json.hpp>
 #include <colimit/limits.hpp>
 #include <colimit/policy_document.hpp>
 #include <policy_json/document.hpp>
 #include <support/refusal.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

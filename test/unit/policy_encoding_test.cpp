@@ -11,8 +11,7 @@
 #include <support/random_rule.hpp>
 #include <support/rng.hpp>
 #include <support/rules_of_every_kind.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cmath>

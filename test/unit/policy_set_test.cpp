@@ -2,11 +2,10 @@
 //
 // Sets of policies: lookups, and which policies make a valid set.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limits.hpp>
 #include <colimit/policy_set.hpp>
 #include <support/refusal.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

@@ -3,9 +3,8 @@
 // Counters per policy, with the store in process: what is counted where, and that their number is
 // bounded.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>

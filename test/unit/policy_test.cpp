@@ -2,14 +2,13 @@
 //
 // Policies: which rules make one, in which unit they run, and errors and their messages.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/policy.hpp>
 #include <core/state_encoding.hpp>
 #include <policy/policy_data.hpp>
 #include <support/random_rule.hpp>
 #include <support/refusal.hpp>
 #include <support/rounds.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -2,9 +2,8 @@
 //
 // The last problem: bounded, printable, without the password, and counted while it is the same.
 
-#include <boost/test/unit_test.hpp>
-
 #include <limiter/problem_log.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -2,12 +2,11 @@
 //
 // Properties of every kind of rule whose state is numbers, after any history.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/decision_text.hpp>
 #include <support/key_history.hpp>
 #include <support/rng.hpp>
 #include <support/rules_of_every_kind.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

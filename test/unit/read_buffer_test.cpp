@@ -3,8 +3,7 @@
 // The buffer of a connection against a string that holds the same bytes.
 
 #include <redis/connection/read_buffer.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,10 +2,9 @@
 //
 // MOVED and ASK: all forms of addresses that servers send, and nothing that only resembles them.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/cluster/redirection.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,10 +3,9 @@
 // Which problem an event names as its cause: one that explains it and is not older than what the
 // server did since, else the error of the call itself, or nothing.
 
-#include <boost/test/unit_test.hpp>
-
 #include <limiter/limiter_core.hpp>
 #include <limiter/redis_reports.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
 

@@ -2,9 +2,8 @@
 //
 // From the configuration to the settings of a connection: the pauses between probes.
 
-#include <boost/test/unit_test.hpp>
-
 #include <limiter/redis_settings.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Lines of access logs as servers write them, and as they should not be.
+#include <support/unit_test.hpp>
 #include <tool/replay/access_log.hpp>
 
-#include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <string>
 #include <string_view>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Files of lines, plain and gzip, whole and broken; and logs put in the order of time.
+#include <support/unit_test.hpp>
 #include <tool/replay/history.hpp>
 #include <tool/replay/lines.hpp>
 #include <tool/replay/progress.hpp>
@@ -9,7 +10,6 @@
 #include <colimit/policy_document.hpp>
 #include <support/fresh_folder.hpp>
 
-#include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <fstream>
 #include <optional>

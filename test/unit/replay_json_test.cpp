@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Logs of JSON lines, the forms of their times, and requests that the routes of a document limit.
+#include <support/unit_test.hpp>
 #include <tool/replay/json_log.hpp>
 #include <tool/replay/limits.hpp>
 #include <tool/replay/times.hpp>
 
 #include <colimit/policy_document.hpp>
 
-#include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <string>
 #include <string_view>

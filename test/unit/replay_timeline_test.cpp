@@ -2,13 +2,13 @@
 //
 // Requests over time: no request is lost in a bucket, the steps are round, and what is drawn of
 // them fits.
+#include <support/unit_test.hpp>
 #include <tool/frame/format.hpp>
 #include <tool/replay/chart.hpp>
 #include <tool/replay/svg.hpp>
 #include <tool/replay/timeline.hpp>
 
 #include <algorithm>
-#include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <numeric>
 #include <sstream>

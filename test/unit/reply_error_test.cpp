@@ -3,9 +3,8 @@
 // Error replies: for every one that a server is known to give, what its callers are told and what
 // becomes of the connection.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/protocol/reply_error.hpp>
+#include <support/unit_test.hpp>
 
 #include <string>
 #include <string_view>

@@ -2,8 +2,6 @@
 //
 // Calls whose id is not valid, or that take none, end with the reason.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
 #include <core/call_fault.hpp>
@@ -11,6 +9,7 @@
 #include <redis/multi/transaction.hpp>
 #include <support/coroutine_run.hpp>
 #include <support/refusal.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 

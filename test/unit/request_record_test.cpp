@@ -2,13 +2,12 @@
 //
 // Records of calls with ids: their bytes, what is refused, and which calls are the same.
 
-#include <boost/test/unit_test.hpp>
-
 #include <base/bytes.hpp>
 #include <colimit/policy.hpp>
 #include <core/request_record.hpp>
 #include <core/verb_traits.hpp>
 #include <policy/request_digest.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstddef>

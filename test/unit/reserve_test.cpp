@@ -2,9 +2,8 @@
 //
 // Places in the future: what `wait` reserves, and gives back when it is cancelled.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/key_history.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -4,8 +4,7 @@
 // decoder says the same of it: same nodes, same violation at the same byte.
 
 #include <support/resp_text.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <cstddef>

@@ -3,8 +3,7 @@
 // The nodes of each kind of reply, and how the decoder continues with the next reply.
 
 #include <support/resp_text.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <string>
 #include <string_view>

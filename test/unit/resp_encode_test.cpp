@@ -3,8 +3,7 @@
 // Requests: the bytes are those of the protocol, and the decoder reads back what was given.
 
 #include <support/resp_text.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstddef>
 #include <limits>

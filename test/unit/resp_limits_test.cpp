@@ -4,8 +4,7 @@
 // error, and no later than with the byte that shows it.
 
 #include <support/resp_text.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstddef>
 #include <string>

@@ -4,8 +4,7 @@
 // their bytes out as they arrive, and however they are cut the reply is the same.
 
 #include <redis/protocol/resp.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,8 +4,7 @@
 // wrong.
 
 #include <support/resp_text.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <string_view>
 

@@ -2,13 +2,12 @@
 //
 // Routes: the normal form of paths, which route a request has, and which one hides another.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/error.hpp>
 #include <colimit/limits.hpp>
 #include <colimit/routes.hpp>
 #include <support/refusal.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <optional>
 #include <string>

@@ -2,9 +2,8 @@
 //
 // Rules as values: what the factories make of their arguments, and the texts of rules.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/rule.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

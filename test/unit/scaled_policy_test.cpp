@@ -2,11 +2,10 @@
 //
 // A policy's share for one of several processes.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/rule_text.hpp>
 #include <policy/policy_data.hpp>
 #include <policy/scaled_policy.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -3,14 +3,13 @@
 // Keys by scope: different ones never give the same bytes, and one address has one key, in whatever
 // way it is written.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/error.hpp>
 #include <colimit/key.hpp>
 #include <colimit/limiter.hpp>
 #include <support/coroutine_run.hpp>
 #include <support/refusal.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <map>
 #include <string>

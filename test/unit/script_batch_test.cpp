@@ -2,8 +2,6 @@
 //
 // One batch: its encoding, and the decisions that it makes from a reply.
 
-#include <boost/test/unit_test.hpp>
-
 #include <core/evaluate.hpp>
 #include <redis/protocol/script.hpp>
 #include <redis/script/script_batch.hpp>
@@ -11,6 +9,7 @@
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
 #include <support/stored_value.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -3,13 +3,12 @@
 // Calls with ids in the queue: which batch they join, that they are made again after a lost
 // connection, and how they end then.
 
-#include <boost/test/unit_test.hpp>
-
 #include <base/bytes.hpp>
 #include <core/call_fault.hpp>
 #include <core/request_record.hpp>
 #include <support/resp_text.hpp>
 #include <support/script_queue_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/error.hpp>
 

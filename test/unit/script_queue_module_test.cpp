@@ -3,12 +3,11 @@
 // The queue and the server module: batches in the form that the server takes, batches that it has
 // not executed, and the question that brings the module back.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/bloom_filter.hpp>
 #include <core/wire_version.hpp>
 #include <support/module_replies.hpp>
 #include <support/script_queue_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

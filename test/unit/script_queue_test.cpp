@@ -3,10 +3,9 @@
 // The queue of scripts on a connection that works: which batch a call joins, how many are in
 // flight, which are sent early.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/script_queue_bench.hpp>
 #include <support/substitution.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/error.hpp>
 

@@ -3,9 +3,8 @@
 // The queue when things go wrong: forgotten scripts, error replies, replies to other requests,
 // and lost connections, after which nothing that may have run is sent again.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/script_queue_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/error.hpp>
 

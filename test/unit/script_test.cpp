@@ -4,8 +4,9 @@
 // of exactly the bytes of SCRIPT LOAD.
 #include "redis/protocol/script.hpp"
 
+#include <support/unit_test.hpp>
+
 #include <array>
-#include <boost/test/unit_test.hpp>
 #include <openssl/sha.h>
 #include <string>
 #include <string_view>

@@ -11,8 +11,7 @@
 #include <redis/script/wire.hpp>
 #include <support/fake_operation.hpp>
 #include <support/script_double.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <cstdint>

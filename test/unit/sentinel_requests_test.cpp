@@ -2,10 +2,9 @@
 //
 // The conversation with a Sentinel that the test plays.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/sentinel/sentinel_requests.hpp>
 #include <support/requests_bench.hpp>
+#include <support/unit_test.hpp>
 
 #include <optional>
 #include <string>

@@ -2,9 +2,8 @@
 //
 // The bounds of a server's clock: it is always between them, however wrong this process's is.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/multi/server_clock.hpp>
+#include <support/unit_test.hpp>
 
 #include <cstdint>
 #include <random>

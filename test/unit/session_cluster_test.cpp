@@ -2,13 +2,11 @@
 //
 // A session with a node of a cluster, and one whose server is not needed for a while.
 
-#include <boost/test/unit_test.hpp>
-
-#include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
+#include <unit/session_bench.hpp>
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 BOOST_AUTO_TEST_SUITE(session_clusters)
 
@@ -17,23 +15,12 @@ namespace {
 using namespace colimit;
 using redis::action;
 using redis::session_state;
-using test::command;
-using test::hello_reply;
-using test::reports;
+using test::info;
+using test::mode;
 using test::session_bench;
 
 [[nodiscard]] redis::session_settings settings(int protocol = 3) {
-    return {.role = redis::server_role::node, .user = "", .password = "", .protocol = protocol};
-}
-
-[[nodiscard]] std::string mode(std::string_view name) {
-    return "%1\r\n$4\r\nmode\r\n$" + std::to_string(name.size()) + "\r\n" + std::string{name} +
-           "\r\n";
-}
-
-[[nodiscard]] std::string info(std::string_view name) {
-    const auto text = "# Server\r\nredis_version:5\r\nredis_mode:" + std::string{name} + "\r\n";
-    return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+    return {.role = redis::server_role::node, .protocol = protocol};
 }
 
 constexpr std::string_view in_no_cluster =
@@ -43,11 +30,8 @@ constexpr std::string_view in_no_cluster =
 
 BOOST_AUTO_TEST_CASE(a_node_of_a_cluster_is_accepted) {
     auto c = session_bench{settings()};
-    BOOST_TEST((c.session.start(c.now) == action::connect));
-    BOOST_TEST((c.session.connected() == action::send));
-    BOOST_TEST((c.handshake() == std::vector<command>{{"HELLO", "3"}}));
-    c.introduce(mode("cluster"));
-    BOOST_TEST((c.load() == action::serve));
+    c.open("HELLO 3");
+    c.serve(mode("cluster"));
     BOOST_TEST(c.session.facts().is_cluster);
 }
 
@@ -60,45 +44,33 @@ BOOST_AUTO_TEST_CASE(a_node_that_reports_no_mode_is_accepted) {
 
 BOOST_AUTO_TEST_CASE(a_server_that_is_in_no_cluster_is_refused) {
     auto c = session_bench{settings()};
-    auto heard = reports{};
-    c.session.report_to(heard);
     c.open();
-    BOOST_TEST((c.reply(mode("standalone")) == action::disconnect));
-    BOOST_TEST((heard.codes == std::vector{errc::bad_reply}));
-    BOOST_TEST(heard.text == in_no_cluster);
-    BOOST_TEST(c.session.is_refused());
+    c.fail({mode("standalone")}, errc::bad_reply, in_no_cluster);
+    BOOST_TEST(c.errors.codes.size() == 1U);
     BOOST_TEST(c.session.script_loads() == 0U);
-    // It is tried again, though later: it may join a cluster.
-    BOOST_TEST(c.session.wake_at().value() >= c.now + 500'000);
-    BOOST_TEST((c.session.wake(c.now + 1'000'000) == action::connect));
+    BOOST_TEST((c.wait() == action::connect)); // it may join a cluster
 }
 
 BOOST_AUTO_TEST_CASE(a_sentinel_is_not_a_node) {
     auto c = session_bench{settings()};
-    auto heard = reports{};
-    c.session.report_to(heard);
     c.open();
-    BOOST_TEST((c.reply(mode("sentinel")) == action::disconnect));
-    BOOST_TEST(heard.text == "a Sentinel, whose address is redis+sentinel://host:port/master");
+    c.fail({mode("sentinel")}, errc::bad_reply,
+           "a Sentinel, whose address is redis+sentinel://host:port/master");
 }
 
 /// Where HELLO is not known, INFO has the mode.
 BOOST_AUTO_TEST_CASE(the_mode_is_that_of_info_in_resp2) {
     for (const std::string_view name : {"cluster", "standalone", ""}) {
         auto c = session_bench{settings()};
-        auto heard = reports{};
-        c.session.report_to(heard);
         c.open();
-        BOOST_TEST((c.reply("-ERR unknown command 'HELLO'\r\n") == action::send));
-        BOOST_TEST((c.handshake() == std::vector<command>{{"PING"}, {"INFO", "server"}}));
-        BOOST_TEST((c.reply("+PONG\r\n") == action::nothing));
+        c.hear({test::no_hello}, action::send);
+        BOOST_TEST(c.sent() == "PING; INFO server");
+        c.hear({test::pong});
         if (name == "standalone") {
-            BOOST_TEST((c.reply(info(name)) == action::disconnect));
-            BOOST_TEST(heard.text == in_no_cluster);
+            c.fail({info(name)}, errc::bad_reply, in_no_cluster);
             continue;
         }
-        c.introduce(info(name));
-        BOOST_TEST((c.load() == action::serve));
+        c.serve(info(name));
         BOOST_TEST(c.session.facts().is_cluster == (name == "cluster"));
     }
 }
@@ -106,9 +78,8 @@ BOOST_AUTO_TEST_CASE(the_mode_is_that_of_info_in_resp2) {
 BOOST_AUTO_TEST_CASE(a_node_of_which_info_is_denied_is_accepted_in_resp2) {
     auto c = session_bench{settings(2)};
     c.open();
-    BOOST_TEST((c.reply("+PONG\r\n") == action::nothing));
-    c.introduce("-NOPERM this user has no permissions to run the 'info' command\r\n");
-    BOOST_TEST((c.load() == action::serve));
+    c.hear({test::pong});
+    c.serve("-NOPERM this user has no permissions to run the 'info' command\r\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_that_executes_no_calls_loads_no_script) {
@@ -118,34 +89,23 @@ BOOST_AUTO_TEST_CASE(a_connection_that_executes_no_calls_loads_no_script) {
         auto c = session_bench{s};
         c.open();
         if (protocol == 2)
-            BOOST_TEST((c.reply("+PONG\r\n") == action::nothing));
-        BOOST_TEST((c.reply(protocol == 2 ? info("cluster") : mode("cluster")) == action::serve));
+            c.hear({test::pong});
+        c.hear({protocol == 2 ? info("cluster") : mode("cluster")}, action::serve);
         BOOST_TEST((c.session.state() == session_state::ready));
         BOOST_TEST(c.session.script_loads() == 0U);
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_cluster_that_has_no_other_database_is_refused) {
-    for (const std::string error : {"ERR SELECT is not allowed in cluster mode",
-                                    "ERR DB index is out of range"}) { // Valkey 9
+    for (const auto* const error : {"-ERR SELECT is not allowed in cluster mode\r\n",
+                                    "-ERR DB index is out of range\r\n"}) // Valkey 9
         for (const auto role : {redis::server_role::node, redis::server_role::any}) {
-            auto s = settings();
-            s.role = role;
-            s.database = 2;
-            auto c = session_bench{s};
-            auto heard = reports{};
-            c.session.report_to(heard);
-            BOOST_TEST((c.session.start(c.now) == action::connect));
-            BOOST_TEST((c.session.connected() == action::send));
-            BOOST_TEST((c.handshake() == std::vector<command>{{"HELLO", "3"}, {"SELECT", "2"}}));
-            BOOST_TEST((c.reply(mode("cluster")) == action::nothing));
-            BOOST_TEST((c.reply("-" + error + "\r\n") == action::disconnect));
-            BOOST_TEST((c.session.error() == errc::bad_reply));
-            BOOST_TEST(heard.text == "a cluster that does not have the database of the address; "
-                                     "its address is redis+cluster://host:port without /db");
-            BOOST_TEST(c.session.wake_at().value() >= c.now + 500'000);
+            auto c = session_bench{{.role = role, .database = 2}};
+            c.open("HELLO 3; SELECT 2");
+            c.fail({mode("cluster"), error}, errc::bad_reply,
+                   "a cluster that does not have the database of the address; "
+                   "its address is redis+cluster://host:port without /db");
         }
-    }
 }
 
 // A server that is not needed
@@ -162,13 +122,10 @@ void check_rest(session_bench& c, action expected) {
     BOOST_TEST((c.session.wake(c.now + 3'600'000'000) == action::nothing));
     BOOST_TEST((c.session.rest() == action::nothing));
     BOOST_TEST((c.session.moved(c.now) == action::nothing));
-    BOOST_TEST((c.session.start(c.now) == action::connect));
-    BOOST_TEST((c.session.connected() == action::send));
-    BOOST_TEST((c.handshake() == std::vector<command>{{"HELLO", "3"}}));
-    c.introduce(hello_reply);
-    BOOST_TEST((c.load() == action::serve));
+    c.open("HELLO 3");
+    c.serve();
     // The pauses begin again.
-    (void)c.session.lost(c.now);
+    c.lose();
     BOOST_TEST(c.session.wake_at().value() <= c.now + 10'000);
 }
 
@@ -190,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_handshake_is_given_up_in_both_parts) {
         auto c = session_bench{settings()};
         c.open();
         if (is_second)
-            c.introduce(hello_reply);
+            c.introduce();
         check_rest(c, action::disconnect);
     }
 }
@@ -198,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_handshake_is_given_up_in_both_parts) {
 BOOST_AUTO_TEST_CASE(a_handshake_that_began_in_resp2_begins_in_resp3_elsewhere) {
     auto c = session_bench{settings()};
     c.open();
-    BOOST_TEST((c.reply("-ERR unknown command 'HELLO'\r\n") == action::send));
+    c.hear({test::no_hello}, action::send);
     check_rest(c, action::disconnect);
 }
 
@@ -212,11 +169,10 @@ BOOST_AUTO_TEST_CASE(a_session_that_waits_after_losses_does_not_wait_on) {
     auto c = session_bench{settings()};
     BOOST_TEST((c.session.start(c.now) == action::connect));
     for (auto i = 0; i < 10; ++i) {
-        (void)c.session.lost(c.now);
-        c.now = c.session.wake_at().value();
-        (void)c.session.wake(c.now);
+        c.lose();
+        BOOST_TEST((c.wait() == action::connect));
     }
-    (void)c.session.lost(c.now);
+    c.lose();
     check_rest(c, action::nothing);
 }
 
@@ -224,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_waits_after_losses_does_not_wait_on) {
 BOOST_AUTO_TEST_CASE(a_connection_to_a_server_that_loads_its_dataset_is_closed) {
     auto c = session_bench{settings()};
     c.open();
-    BOOST_TEST((c.reply(test::loading) == action::nothing));
+    c.hear({test::loading});
     BOOST_TEST((c.session.state() == session_state::waiting));
     check_rest(c, action::disconnect);
 }
@@ -232,8 +188,7 @@ BOOST_AUTO_TEST_CASE(a_connection_to_a_server_that_loads_its_dataset_is_closed) 
 BOOST_AUTO_TEST_CASE(a_refusal_is_not_kept) {
     auto c = session_bench{settings()};
     c.open();
-    BOOST_TEST((c.reply("-WRONGPASS invalid username-password pair\r\n") == action::disconnect));
-    BOOST_TEST(c.session.is_refused());
+    c.fail({test::wrong_password}, errc::auth_failed);
     check_rest(c, action::nothing);
 }
 

@@ -2,9 +2,8 @@
 //
 // The credentials that a session sends: fixed ones, and those of config::credentials.
 
-#include <boost/test/unit_test.hpp>
-
-#include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
+#include <unit/session_bench.hpp>
 
 #include <functional>
 #include <new>
@@ -18,18 +17,16 @@ namespace {
 
 using namespace colimit;
 using redis::action;
-using test::command;
 using test::session_bench;
 
 /// A session that asks for credentials, which are numbered, and may fail.
 struct fixture {
-    session_bench bench{{.user = "", .password = "", .credentials_source = [this] {
-                             ++asked;
-                             if (fail)
-                                 fail();
-                             return credentials{.user = "ann",
-                                                .password = "token" + std::to_string(asked)};
-                         }}};
+    session_bench bench{{.credentials_source = [this] {
+        ++asked;
+        if (fail)
+            fail();
+        return credentials{.user = "ann", .password = "token" + std::to_string(asked)};
+    }}};
     int asked = 0;
     std::function<void()> fail{};
 
@@ -37,47 +34,35 @@ struct fixture {
         bench.now = bench.session.wake_at().value_or(bench.now);
         return asked == 0 ? bench.session.start(bench.now) : bench.session.wake(bench.now);
     }
-    [[nodiscard]] command first_command() {
+    [[nodiscard]] std::string commands() {
         BOOST_TEST((start() == action::connect));
         BOOST_TEST((bench.session.connected() == action::send));
-        return bench.handshake().at(0);
+        return bench.sent();
     }
 };
-
-[[nodiscard]] command hello_with(const std::string& password) {
-    return {"HELLO", "3", "AUTH", "ann", password};
-}
 
 } // namespace
 
 BOOST_AUTO_TEST_CASE(each_attempt_asks_for_its_own) {
     auto f = fixture{};
-    BOOST_TEST((f.first_command() == hello_with("token1")));
-    (void)f.bench.session.lost(f.bench.now);
-    BOOST_TEST((f.first_command() == hello_with("token2")));
-    BOOST_TEST((f.bench.reply("-NOPROTO unsupported protocol version\r\n") == action::send));
-    BOOST_TEST((f.bench.handshake().at(0) == command{"AUTH", "ann", "token2"})); // the same attempt
+    BOOST_TEST(f.commands() == "HELLO 3 AUTH ann token1");
+    f.bench.lose();
+    BOOST_TEST(f.commands() == "HELLO 3 AUTH ann token2");
+    f.bench.hear({"-NOPROTO unsupported protocol version\r\n"}, action::send);
+    BOOST_TEST(f.bench.sent() == "AUTH ann token2; INFO server"); // the same attempt
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_is_loading_is_sent_the_same_again) {
     auto f = fixture{};
-    (void)f.first_command();
-    (void)f.bench.reply(test::loading);
+    (void)f.commands();
+    f.bench.hear({test::loading});
     BOOST_TEST((f.start() == action::send));
-    BOOST_TEST((f.bench.handshake().at(0) == hello_with("token1")));
-}
-
-BOOST_AUTO_TEST_CASE(without_a_user_it_is_the_default_one) {
-    auto c = session_bench{{.user = "", .password = "secret"}};
-    BOOST_TEST((c.session.start(c.now) == action::connect));
-    BOOST_TEST((c.session.connected() == action::send));
-    BOOST_TEST((c.handshake().at(0) == command{"HELLO", "3", "AUTH", "default", "secret"}));
+    BOOST_TEST(f.bench.sent() == "HELLO 3 AUTH ann token1");
 }
 
 BOOST_AUTO_TEST_CASE(an_attempt_whose_source_throws_fails_and_the_next_one_asks_again) {
     auto f = fixture{};
-    auto reported = test::reports{};
-    f.bench.session.report_to(reported);
+    const auto& reported = f.bench.errors;
     f.fail = [] { throw std::runtime_error{"no token"}; };
     BOOST_TEST((f.start() == action::disconnect));
     BOOST_TEST(f.bench.session.is_refused());
@@ -89,9 +74,8 @@ BOOST_AUTO_TEST_CASE(an_attempt_whose_source_throws_fails_and_the_next_one_asks_
     BOOST_TEST(reported.text ==
                "config::credentials failed: it threw something else than a std::exception");
     f.fail = nullptr;
-    BOOST_TEST((f.first_command() == hello_with("token3")));
-    f.bench.introduce(test::hello_reply);
-    BOOST_TEST((f.bench.load() == action::serve));
+    BOOST_TEST(f.commands() == "HELLO 3 AUTH ann token3");
+    f.bench.serve();
     BOOST_TEST(!f.bench.session.is_refused());
 }
 
@@ -103,15 +87,11 @@ BOOST_AUTO_TEST_CASE(a_source_may_close_the_session) {
 }
 
 BOOST_AUTO_TEST_CASE(a_report_names_the_option_for_sentinels) {
-    auto reported = test::reports{};
     auto c = session_bench{
         {.role = redis::server_role::sentinel,
-         .user = "",
-         .password = "",
          .credentials_source = []() -> credentials { throw std::runtime_error{"no token"}; }}};
-    c.session.report_to(reported);
     BOOST_TEST((c.session.start(c.now) == action::disconnect));
-    BOOST_TEST(reported.text == "config::sentinel_credentials failed: no token");
+    BOOST_TEST(c.errors.text == "config::sentinel_credentials failed: no token");
 }
 
 BOOST_AUTO_TEST_CASE(without_memory_the_attempt_fails_like_any_other) {
@@ -122,10 +102,8 @@ BOOST_AUTO_TEST_CASE(without_memory_the_attempt_fails_like_any_other) {
 
 BOOST_AUTO_TEST_CASE(the_reports_are_told_which_password_to_hide) {
     auto f = fixture{};
-    auto reported = test::reports{};
-    f.bench.session.report_to(reported);
-    (void)f.first_command();
-    BOOST_TEST(reported.hidden == "token1");
+    (void)f.commands();
+    BOOST_TEST(f.bench.errors.hidden == "token1");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,9 +3,8 @@
 // What a session demands of its server: to be a master, a Sentinel, or no Sentinel; and a server
 // that moves to another address.
 
-#include <boost/test/unit_test.hpp>
-
-#include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
+#include <unit/session_bench.hpp>
 
 #include <string>
 #include <string_view>
@@ -19,32 +18,12 @@ using namespace colimit;
 using redis::action;
 using redis::server_role;
 using redis::session_state;
-using test::command;
 using test::hello_reply;
+using test::mode;
 using test::session_bench;
 
-struct reports final : redis::error_sink {
-    void note(const redis::error_report& what) noexcept override {
-        code = what.code;
-        text = what.text;
-        ++count;
-    }
-    errc code{};
-    std::string text;
-    int count = 0;
-};
-
 [[nodiscard]] redis::session_settings settings(server_role role, int protocol = 3) {
-    return {.role = role,
-            .user = "",
-            .password = "",
-            .protocol = protocol,
-            .executes_calls = role != server_role::sentinel};
-}
-
-[[nodiscard]] std::string mode(std::string_view name) {
-    return "%1\r\n$4\r\nmode\r\n$" + std::to_string(name.size()) + "\r\n" + std::string{name} +
-           "\r\n";
+    return {.role = role, .protocol = protocol, .executes_calls = role != server_role::sentinel};
 }
 
 constexpr std::string_view master = "*3\r\n$6\r\nmaster\r\n:1\r\n*0\r\n";
@@ -55,107 +34,73 @@ constexpr std::string_view replica =
 
 BOOST_AUTO_TEST_CASE(a_server_that_sentinel_has_named_is_used_if_it_says_that_it_is_a_master) {
     auto c = session_bench{settings(server_role::master)};
-    BOOST_TEST((c.session.start(c.now) == action::connect));
-    BOOST_TEST((c.session.connected() == action::send));
-    BOOST_TEST((c.handshake() == std::vector<command>{{"HELLO", "3"}, {"ROLE"}}));
-    BOOST_TEST((c.reply(hello_reply) == action::nothing));
-    c.introduce(master);
-    BOOST_TEST((c.load() == action::serve));
+    c.open("HELLO 3; ROLE");
+    c.hear({hello_reply});
+    c.serve(master);
 }
 
 BOOST_AUTO_TEST_CASE(a_replica_is_left_after_the_shortest_pause_and_never_sees_a_script) {
     auto c = session_bench{settings(server_role::master)};
-    auto heard = reports{};
-    c.session.report_to(heard);
     c.open();
-    BOOST_TEST((c.reply(hello_reply) == action::nothing));
-    BOOST_TEST((c.reply(replica) == action::disconnect));
-    BOOST_TEST((c.session.error() == errc::unavailable));
+    c.fail({hello_reply, replica}, errc::unavailable,
+           "the server is not a master, although Sentinel has named it");
     BOOST_TEST(c.session.wake_at().value() <= c.now + 10'000);
-    BOOST_TEST(heard.text == "the server is not a master, although Sentinel has named it");
-    BOOST_TEST(heard.count == 1);
+    BOOST_TEST(c.errors.codes.size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_user_who_may_not_run_role_is_a_refusal) {
     auto c = session_bench{settings(server_role::master)};
     c.open();
-    (void)c.reply(hello_reply);
-    BOOST_TEST((c.reply("-NOPERM this user has no permissions to run the 'role' command\r\n") ==
-                action::disconnect));
-    BOOST_TEST((c.session.error() == errc::auth_failed));
+    c.fail({hello_reply, "-NOPERM this user has no permissions to run the 'role' command\r\n"},
+           errc::auth_failed);
 }
 
 BOOST_AUTO_TEST_CASE(a_sentinel_gets_hello_and_nothing_else) {
     auto c = session_bench{settings(server_role::sentinel)};
-    BOOST_TEST((c.session.start(c.now) == action::connect));
-    BOOST_TEST((c.session.connected() == action::send));
-    BOOST_TEST((c.handshake() == std::vector<command>{{"HELLO", "3"}}));
-    BOOST_TEST((c.reply(mode("sentinel")) == action::serve));
+    c.open("HELLO 3");
+    c.hear({mode("sentinel")}, action::serve);
     BOOST_TEST(c.session.script_loads() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_of_the_other_kind_is_refused_with_the_address_that_would_be_right) {
-    for (const auto role : {server_role::any, server_role::master}) {
-        for (const auto protocol : {2, 3}) {
-            auto c = session_bench{settings(role, protocol)};
-            auto heard = reports{};
-            c.session.report_to(heard);
-            c.open();
-            const auto info = std::string{"$46\r\n# Server\r\nredis_version:7\r\n"
-                                          "redis_mode:sentinel\r\n\r\n"};
-            const auto its_role = "*2\r\n$8\r\nsentinel\r\n*1\r\n$4\r\nmine\r\n";
-            if (protocol == 3)
-                (void)c.reply(mode("sentinel"));
-            else
-                BOOST_TEST((c.reply(role == server_role::master ? master : "+PONG\r\n") ==
-                            action::nothing));
-            if (protocol == 2)
-                BOOST_TEST((c.reply(info) == action::disconnect));
-            else if (role == server_role::master)
-                BOOST_TEST((c.reply(its_role) == action::disconnect));
-            BOOST_TEST((c.session.error() == errc::bad_reply));
-            BOOST_TEST(c.session.wake_at().value() >= c.now + 500'000);
-            BOOST_TEST(heard.text ==
-                       "a Sentinel, whose address is redis+sentinel://host:port/master");
-            BOOST_TEST(heard.count == 1);
-        }
-    }
-    for (const std::string other : {"standalone", "cluster"}) {
-        auto c = session_bench{settings(server_role::sentinel)};
-        auto heard = reports{};
-        c.session.report_to(heard);
+    constexpr std::string_view its_role = "*2\r\n$8\r\nsentinel\r\n*1\r\n$4\r\nmine\r\n";
+    const auto refuses = [](const redis::session_settings& s, session_bench::texts replies,
+                            std::string_view report) {
+        auto c = session_bench{s};
         c.open();
-        BOOST_TEST((c.reply(mode(other)) == action::disconnect));
-        BOOST_TEST((c.session.error() == errc::bad_reply));
-        BOOST_TEST(heard.text ==
-                   (other == "cluster"
-                        ? "not a Sentinel but a node of a cluster, whose address is "
-                          "redis+cluster://host:port"
-                        : "not a Sentinel but a server, whose address is redis://host:port"));
-    }
+        c.fail(replies, errc::bad_reply, report);
+        BOOST_TEST(c.errors.codes.size() == 1U);
+    };
+    const auto as_sentinel = mode("sentinel");
+    constexpr std::string_view right =
+        "a Sentinel, whose address is redis+sentinel://host:port/master";
+    refuses(settings(server_role::any), {as_sentinel}, right);
+    refuses(settings(server_role::master), {as_sentinel, its_role}, right);
+    refuses(settings(server_role::any, 2), {test::pong, test::info("sentinel")}, right);
+    refuses(settings(server_role::master, 2), {master, test::info("sentinel")}, right);
+    refuses(settings(server_role::sentinel), {mode("standalone")},
+            "not a Sentinel but a server, whose address is redis://host:port");
+    refuses(settings(server_role::sentinel), {mode("cluster")},
+            "not a Sentinel but a node of a cluster, whose address is redis+cluster://host:port");
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_is_reported_once_if_the_server_lacks_the_other_commands) {
     auto c = session_bench{settings(server_role::master)};
-    auto heard = reports{};
-    c.session.report_to(heard);
     c.open();
-    (void)c.reply(mode("sentinel"));
-    BOOST_TEST((c.reply("-ERR unknown command 'ROLE'\r\n") == action::disconnect));
-    BOOST_TEST((c.session.error() == errc::bad_reply));
-    BOOST_TEST(heard.count == 1);
+    c.fail({mode("sentinel"), "-ERR unknown command 'ROLE'\r\n"}, errc::bad_reply);
+    BOOST_TEST(c.errors.codes.size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_sentinel_must_know_hello) {
     auto c = session_bench{settings(server_role::sentinel)};
     c.open();
-    BOOST_TEST((c.reply("-ERR unknown command 'HELLO'\r\n") == action::disconnect));
+    c.hear({test::no_hello}, action::disconnect);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_without_a_mode_may_be_of_any_kind) {
     auto c = session_bench{settings(server_role::sentinel)};
     c.open();
-    BOOST_TEST((c.reply(hello_reply) == action::serve));
+    c.hear({hello_reply}, action::serve);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_moves_is_connected_to_at_once) {
@@ -163,18 +108,16 @@ BOOST_AUTO_TEST_CASE(a_server_that_moves_is_connected_to_at_once) {
     BOOST_TEST((c.session.moved(c.now) == action::nothing)); // it is not open yet
     BOOST_TEST((c.session.state() == session_state::idle));
     c.open();
-    (void)c.reply(hello_reply);
-    c.introduce(master);
-    (void)c.load();
+    c.hear({hello_reply});
+    c.serve(master);
     BOOST_TEST((c.session.moved(c.now) == action::disconnect));
     BOOST_TEST(c.session.wake_at().value() == c.now);
     BOOST_TEST((c.session.wake(c.now) == action::connect));
     BOOST_TEST((c.session.moved(c.now) == action::disconnect)); // while connecting
     (void)c.session.wake(c.now);
     for (auto i = 0; i < 10; ++i) { // the pauses grow
-        (void)c.session.lost(c.now);
-        c.now = c.session.wake_at().value();
-        (void)c.session.wake(c.now);
+        c.lose();
+        (void)c.wait();
     }
     (void)c.session.lost(c.now);
     BOOST_TEST((c.session.moved(c.now) == action::nothing)); // there is no connection
@@ -188,13 +131,11 @@ BOOST_AUTO_TEST_CASE(a_server_that_moves_is_connected_to_at_once) {
 BOOST_AUTO_TEST_CASE(nothing_that_is_known_of_a_server_is_expected_of_the_next_one) {
     auto old = session_bench{settings(server_role::master)};
     old.open();
-    BOOST_TEST((old.reply("-NOPROTO unsupported protocol version\r\n") == action::nothing));
-    BOOST_TEST((old.reply(master) == action::send));
-    (void)old.handshake();
+    old.hear({"-NOPROTO unsupported protocol version\r\n", master}, action::send);
+    (void)old.sent();
     BOOST_TEST((old.session.moved(old.now) == action::disconnect));
-    BOOST_TEST((old.session.wake(old.now) == action::connect));
-    BOOST_TEST((old.session.connected() == action::send));
-    BOOST_TEST((old.handshake() == std::vector<command>{{"HELLO", "3"}, {"ROLE"}}));
+    BOOST_TEST(old.session.wake_at().value() == old.now);
+    old.open_again("HELLO 3; ROLE");
 
     auto refused = session_bench{settings(server_role::master)};
     refused.open();
@@ -206,23 +147,17 @@ BOOST_AUTO_TEST_CASE(nothing_that_is_known_of_a_server_is_expected_of_the_next_o
 
     auto demoted = session_bench{};
     demoted.make_ready();
-    (void)demoted.session.lost(demoted.now, redis::recovery::leave_read_only);
+    demoted.lose(redis::recovery::leave_read_only);
     BOOST_TEST((demoted.session.moved(demoted.now) == action::nothing));
-    BOOST_TEST((demoted.session.wake(demoted.now) == action::connect));
-    BOOST_TEST((demoted.session.connected() == action::send));
-    (void)demoted.handshake();
-    demoted.introduce(hello_reply);
-    BOOST_TEST((demoted.load("*3\r\n$0\r\n\r\n$0\r\n\r\n$22\r\nREADONLY You can't wri\r\n") ==
-                action::serve));
+    demoted.open_again();
+    demoted.introduce();
+    demoted.load(test::permissions("", "", "READONLY You can't wri"));
 }
 
 BOOST_AUTO_TEST_CASE(a_server_at_another_address_is_asked_for_tls_like_any_new_one) {
-    const auto reset =
-        error_code{boost::system::errc::connection_reset, boost::system::generic_category()};
     const auto asks_for_tls = [](session_bench& c) {
         auto out = std::string{};
-        c.now = c.session.wake_at().value();
-        BOOST_TEST((c.session.wake(c.now) == action::connect));
+        BOOST_TEST((c.wait() == action::connect));
         BOOST_TEST((c.session.connected() == action::send));
         c.session.append_handshake(out);
         return out.starts_with("\x16\x03\x01");
@@ -230,12 +165,12 @@ BOOST_AUTO_TEST_CASE(a_server_at_another_address_is_asked_for_tls_like_any_new_o
     const auto silence_until_asked = [&](session_bench& c) {
         auto losses = 0;
         do {
-            (void)c.session.lost(c.now, reset);
+            c.lose(test::connection_reset);
             ++losses;
         } while (losses < 10 && !asks_for_tls(c));
         return losses;
     };
-    const auto plain = redis::session_settings{.user = "", .password = "", .plain_tcp = true};
+    const auto plain = redis::session_settings{.plain_tcp = true};
     auto ready = session_bench{plain}; // which then cannot be a TLS server
     ready.make_ready();
     (void)ready.session.moved(ready.now);
@@ -252,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_server_at_another_address_is_asked_for_tls_like_any_new_o
     auto silent = session_bench{plain};
     silent.open();
     for (auto i = 0; i < 2; ++i) {
-        (void)silent.session.lost(silent.now, reset);
+        silent.lose(test::connection_reset);
         BOOST_TEST(!asks_for_tls(silent));
     }
     (void)silent.session.moved(silent.now);
@@ -263,18 +198,14 @@ BOOST_AUTO_TEST_CASE(a_server_at_another_address_is_asked_for_tls_like_any_new_o
 BOOST_AUTO_TEST_CASE(a_cluster_is_known_from_one_of_two_replies_and_for_one_connection) {
     auto c = session_bench{settings(server_role::any)};
     c.open();
-    c.introduce(mode("cluster"));
-    BOOST_TEST((c.load() == action::serve));
+    c.serve(mode("cluster"));
     BOOST_TEST(c.session.facts().is_cluster);
-    (void)c.session.lost(c.now);
-    c.now = c.session.wake_at().value();
-    BOOST_TEST((c.session.wake(c.now) == action::connect));
-    BOOST_TEST((c.session.connected() == action::send));
-    (void)c.handshake();
+    c.lose();
+    c.open_again();
     c.introduce(mode("standalone"));
     BOOST_TEST(!c.session.facts().is_cluster);
 
-    auto both = session_bench{{.user = "", .password = "", .transactions = true}};
+    auto both = session_bench{{.transactions = true}};
     both.open();
     (void)both.reply(mode("cluster"));
     both.reply_facts(); // INFO is empty
@@ -286,8 +217,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_is_known_from_one_of_two_replies_and_for_one_conn
 BOOST_AUTO_TEST_CASE(a_loading_server_that_moves_is_disconnected) {
     auto c = session_bench{settings(server_role::master)};
     c.open();
-    (void)c.reply(hello_reply);
-    BOOST_TEST((c.reply(test::loading) == action::nothing));
+    c.hear({hello_reply, test::loading});
     BOOST_TEST((c.session.moved(c.now) == action::disconnect));
     BOOST_TEST((c.session.wake(c.now) == action::connect));
 }

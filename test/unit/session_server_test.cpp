@@ -2,9 +2,8 @@
 //
 // Kinds of servers in a session: Redis, a cluster, one that uses TLS, or another program.
 
-#include <boost/test/unit_test.hpp>
-
-#include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
+#include <unit/session_bench.hpp>
 
 #include <string>
 #include <string_view>
@@ -15,7 +14,7 @@ namespace {
 
 using namespace colimit;
 using redis::action;
-using test::hello_reply;
+using test::connection_reset;
 using test::session_bench;
 
 } // namespace
@@ -30,12 +29,11 @@ BOOST_AUTO_TEST_CASE(the_first_reply_tells_a_stranger_and_a_later_one_does_not) 
     }
     auto popular = session_bench{};
     popular.open();
-    BOOST_TEST((popular.reply("+OK POP3 ready\r\n") == action::disconnect));
-    BOOST_TEST((popular.session.error() == errc::bad_reply));
+    popular.fail({"+OK POP3 ready\r\n"}, errc::bad_reply);
 
     auto known = session_bench{};
     known.open();
-    known.introduce(hello_reply);
+    known.introduce();
     BOOST_TEST((known.session.read_garbage(known.now, "HTTP/1.1 400\r\n") == action::disconnect));
     BOOST_TEST((known.session.error() == errc::unavailable));
 }
@@ -44,35 +42,32 @@ BOOST_AUTO_TEST_CASE(a_port_that_closes_silently_is_asked_for_tls_until_it_has_b
     const auto is_hello = [](std::string_view sent) { return sent.starts_with("\x16\x03\x01"); };
     const auto next = [](session_bench& c) {
         auto out = std::string{};
-        c.now = c.session.wake_at().value();
-        BOOST_TEST((c.session.wake(c.now) == action::connect));
+        BOOST_TEST((c.wait() == action::connect));
         BOOST_TEST((c.session.connected() == action::send));
         c.session.append_handshake(out);
         return out;
     };
-    const auto reset =
-        error_code{boost::system::errc::connection_reset, boost::system::generic_category()};
-    auto c = session_bench{{.user = "", .password = "", .plain_tcp = true}};
+    const auto next_after_loss = [&](session_bench& c) {
+        c.lose(connection_reset);
+        return next(c);
+    };
+    auto c = session_bench{{.plain_tcp = true}};
     c.open();
-    for (auto i = 0; i < 2; ++i) { // as a server does that is starting
-        BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
-        BOOST_TEST(!is_hello(next(c)));
-    }
-    BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
-    BOOST_TEST(is_hello(next(c)));
+    for (auto i = 0; i < 2; ++i) // as a server does that is starting
+        BOOST_TEST(!is_hello(next_after_loss(c)));
+    BOOST_TEST(is_hello(next_after_loss(c)));
     // It speaks TLS, and is asked in this way until that ends.
     BOOST_TEST((c.session.read_garbage(c.now, "\x15\x03\x01") == action::disconnect));
     BOOST_TEST((c.session.error() == errc::bad_reply));
     BOOST_TEST(is_hello(next(c)));
-    BOOST_TEST((c.session.lost(c.now, reset) == action::disconnect));
+    c.lose(connection_reset);
     BOOST_TEST((c.session.error() == errc::unavailable));
 
     // A plain server does not reply, which is no problem to report and is not tried again soon.
-    auto plain = session_bench{{.user = "", .password = "", .plain_tcp = true}};
+    auto plain = session_bench{{.plain_tcp = true}};
     plain.open();
     for (auto questions = 0, losses = 1; losses <= 19; ++losses) {
-        BOOST_TEST((plain.session.lost(plain.now, reset) == action::disconnect));
-        if (is_hello(next(plain))) {
+        if (is_hello(next_after_loss(plain))) {
             BOOST_TEST(losses == (questions++ == 0 ? 3 : 18));
             BOOST_TEST(plain.session.wake_at().value() == plain.now + 250'000);
             plain.now += 250'000;
@@ -83,46 +78,36 @@ BOOST_AUTO_TEST_CASE(a_port_that_closes_silently_is_asked_for_tls_until_it_has_b
         BOOST_TEST(questions == (losses < 3 ? 0 : losses < 18 ? 1 : 2));
     }
 
-    auto silent =
-        session_bench{{.user = "", .password = "", .plain_tcp = true}}; // a timeout is no reason
+    auto silent = session_bench{{.plain_tcp = true}}; // a timeout is no reason
     silent.open();
     silent.now += 1'000'000;
     BOOST_TEST((silent.session.wake(silent.now) == action::disconnect));
     BOOST_TEST(!is_hello(next(silent)));
 
     // An attempt that came too late to connect asked nothing.
-    auto slow = session_bench{{.user = "", .password = "", .plain_tcp = true}};
+    auto slow = session_bench{{.plain_tcp = true}};
     slow.open();
-    for (auto i = 0; i < 2; ++i) {
-        BOOST_TEST((slow.session.lost(slow.now, reset) == action::disconnect));
-        BOOST_TEST(!is_hello(next(slow)));
-    }
-    BOOST_TEST((slow.session.lost(slow.now, reset) == action::disconnect));
-    slow.now = slow.session.wake_at().value();
-    BOOST_TEST((slow.session.wake(slow.now) == action::connect));
-    slow.now = slow.session.wake_at().value();
-    BOOST_TEST((slow.session.wake(slow.now) == action::disconnect));
-    for (auto i = 0; i < 3; ++i) {
-        BOOST_TEST(!is_hello(next(slow)));
-        BOOST_TEST((slow.session.lost(slow.now, reset) == action::disconnect));
-    }
-    BOOST_TEST(is_hello(next(slow)));
+    for (auto i = 0; i < 2; ++i)
+        BOOST_TEST(!is_hello(next_after_loss(slow)));
+    slow.lose(connection_reset);
+    BOOST_TEST((slow.wait() == action::connect));
+    BOOST_TEST((slow.wait() == action::disconnect));
+    BOOST_TEST(!is_hello(next(slow)));
+    for (auto i = 0; i < 2; ++i)
+        BOOST_TEST(!is_hello(next_after_loss(slow)));
+    BOOST_TEST(is_hello(next_after_loss(slow)));
 
-    auto known = session_bench{{.user = "", .password = "", .plain_tcp = true}};
+    auto known = session_bench{{.plain_tcp = true}};
     known.make_ready();
-    BOOST_TEST((known.session.lost(known.now, reset) == action::disconnect));
-    (void)next(known);
-    BOOST_TEST((known.session.lost(known.now, reset) == action::disconnect));
-    BOOST_TEST(!is_hello(next(known)));
+    (void)next_after_loss(known);
+    BOOST_TEST(!is_hello(next_after_loss(known)));
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_is_kept_when_the_server_closes_before_its_other_replies) {
-    auto c = session_bench{{.user = "", .password = "", .database = 3}};
+    auto c = session_bench{{.database = 3}};
     c.open();
-    BOOST_TEST((c.reply("-DENIED Redis is running in protected mode\r\n") == action::nothing));
-    const auto end =
-        error_code{boost::system::errc::connection_reset, boost::system::generic_category()};
-    BOOST_TEST((c.session.lost(c.now, end) == action::disconnect));
+    c.hear({"-DENIED Redis is running in protected mode\r\n"});
+    c.lose(connection_reset);
     BOOST_TEST((c.session.error() == errc::auth_failed));
 }
 
@@ -137,9 +122,9 @@ BOOST_AUTO_TEST_CASE(a_cluster_is_told_by_hello_or_by_info) {
     BOOST_TEST(!alone.session.facts().is_cluster);
     for (const auto* const info : {"$30\r\n# Server\r\nredis_mode:cluster\r\n\r\n",
                                    "$31\r\n# Server\r\nserver_mode:cluster\r\n\r\n"}) { // Valkey
-        auto old = session_bench{{.user = "", .password = "", .protocol = 2}};
+        auto old = session_bench{{.protocol = 2}};
         old.open();
-        BOOST_TEST((old.reply("+PONG\r\n") == action::nothing));
+        old.hear({test::pong});
         old.introduce(info);
         BOOST_TEST(old.session.facts().is_cluster);
     }

@@ -2,9 +2,8 @@
 //
 // A session when time passes and connections are lost: timeouts, pauses, and its end.
 
-#include <boost/test/unit_test.hpp>
-
-#include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
+#include <unit/session_bench.hpp>
 
 #include <cstdint>
 #include <random>
@@ -19,7 +18,6 @@ namespace {
 using namespace colimit;
 using redis::action;
 using redis::session_state;
-using test::hello_reply;
 using test::loading;
 using test::session_bench;
 
@@ -37,31 +35,30 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_came_further_has_time_for_the_next_step) {
     BOOST_TEST((c.session.connected() == action::send));
     BOOST_TEST(!c.session.is_too_late(c.now));
     BOOST_TEST(c.session.wake_at().value() == c.now + 250'000);
-    (void)c.handshake();
+    (void)c.sent();
     c.now += 200'000;
-    c.introduce(hello_reply);
+    c.introduce();
     BOOST_TEST(c.session.wake_at().value() == c.now + 250'000);
 }
 
 BOOST_AUTO_TEST_CASE(a_full_server_is_left_alone_for_the_longest_pause) {
-    auto c = session_bench{
-        {.user = "", .password = "", .reconnect_delay_min = 10, .reconnect_delay_max = 1'000'000}};
+    auto c = session_bench{{.reconnect_delay_min = 10, .reconnect_delay_max = 1'000'000}};
     c.open();
     (void)c.reply("-ERR max number of clients reached\r\n");
-    BOOST_TEST((c.session.lost(c.now, redis::recovery::reconnect_late) == action::disconnect));
+    c.lose(redis::recovery::reconnect_late);
     BOOST_TEST((c.session.error() == errc::unavailable));
     BOOST_TEST(c.session.earliest_ready_at() >= c.now + 500'000);
 }
 
 BOOST_AUTO_TEST_CASE(connecting_and_handshake_share_one_time_out) {
-    auto connecting = session_bench{{.user = "", .password = "", .connect_timeout = 5'000}};
+    auto connecting = session_bench{{.connect_timeout = 5'000}};
     (void)connecting.session.start(connecting.now);
     BOOST_TEST((connecting.session.wake(connecting.now + 4'999) == action::nothing));
     BOOST_TEST((connecting.session.wake(connecting.now + 5'000) == action::disconnect));
 
-    auto handshake = session_bench{{.user = "", .password = "", .connect_timeout = 5'000}};
+    auto handshake = session_bench{{.connect_timeout = 5'000}};
     handshake.open();
-    (void)handshake.reply(hello_reply);
+    handshake.introduce();
     BOOST_TEST(handshake.session.wake_at().value() == handshake.now + 5'000);
     BOOST_TEST((handshake.session.wake(handshake.now + 5'000) == action::disconnect));
     BOOST_TEST((handshake.session.state() == session_state::waiting));
@@ -69,12 +66,11 @@ BOOST_AUTO_TEST_CASE(connecting_and_handshake_share_one_time_out) {
 }
 
 BOOST_AUTO_TEST_CASE(a_new_handshake_on_the_same_connection_has_a_time_out_of_its_own) {
-    auto c = session_bench{{.user = "", .password = "", .connect_timeout = 5'000}};
+    auto c = session_bench{{.connect_timeout = 5'000}};
     c.open();
-    c.introduce(hello_reply);
-    (void)c.load(loading);
-    c.now = c.session.wake_at().value();
-    BOOST_TEST((c.session.wake(c.now) == action::send));
+    c.introduce();
+    c.load(loading, action::nothing);
+    BOOST_TEST((c.wait() == action::send));
     BOOST_TEST(c.session.wake_at().value() == c.now + 5'000);
 }
 
@@ -83,14 +79,11 @@ BOOST_AUTO_TEST_CASE(pauses_double_up_to_the_longest_and_are_jittered_between_ha
     auto random = std::mt19937{1};
     for (int client = 0; client < 200; ++client) {
         const auto seed = static_cast<std::uint32_t>(random());
-        auto c = session_bench{{.user = "",
-                                .password = "",
-                                .reconnect_delay_min = 1'000,
-                                .reconnect_delay_max = 6'000,
-                                .seed = seed}};
+        auto c = session_bench{
+            {.reconnect_delay_min = 1'000, .reconnect_delay_max = 6'000, .seed = seed}};
         (void)c.session.start(c.now);
         for (const auto length : {1'000, 2'000, 4'000, 6'000, 6'000}) {
-            BOOST_TEST((c.session.lost(c.now) == action::disconnect));
+            c.lose();
             const auto pause = c.session.wake_at().value() - c.now;
             BOOST_TEST(pause >= length / 2);
             BOOST_TEST(pause <= length);
@@ -106,19 +99,15 @@ BOOST_AUTO_TEST_CASE(pauses_double_up_to_the_longest_and_are_jittered_between_ha
 }
 
 BOOST_AUTO_TEST_CASE(a_call_that_was_served_ends_the_growth_of_pauses_and_a_handshake_does_not) {
-    auto c = session_bench{{.user = "",
-                            .password = "",
-                            .reconnect_delay_min = 1'000,
-                            .reconnect_delay_max = 1'000'000}};
+    auto c = session_bench{{.reconnect_delay_min = 1'000, .reconnect_delay_max = 1'000'000}};
     (void)c.session.start(c.now);
     const auto greet_and_lose = [&c](bool serves) {
         (void)c.session.connected();
-        (void)c.handshake();
-        c.introduce(hello_reply);
-        BOOST_TEST((c.load() == action::serve));
+        (void)c.sent();
+        c.serve();
         if (serves)
             c.session.served();
-        (void)c.session.lost(c.now);
+        c.lose();
         const auto pause = c.session.wake_at().value() - c.now;
         c.now += pause;
         (void)c.session.wake(c.now);
@@ -134,10 +123,9 @@ BOOST_AUTO_TEST_CASE(a_call_that_was_served_ends_the_growth_of_pauses_and_a_hand
 BOOST_AUTO_TEST_CASE(a_ready_connection_that_is_lost_is_made_again) {
     auto c = session_bench{};
     c.make_ready();
-    BOOST_TEST((c.session.lost(c.now) == action::disconnect));
+    c.lose();
     BOOST_TEST((c.session.state() == session_state::waiting));
-    c.now = c.session.wake_at().value();
-    BOOST_TEST((c.session.wake(c.now) == action::connect));
+    BOOST_TEST((c.wait() == action::connect));
     BOOST_TEST(c.session.earliest_ready_at() <= c.now);
 }
 
@@ -156,15 +144,14 @@ BOOST_AUTO_TEST_CASE(who_is_refused_by_tls_waits_long_and_says_why) {
     for (const auto refusal : {errc::untrusted_server, errc::auth_failed}) {
         auto c = session_bench{};
         BOOST_TEST((c.session.start(c.now) == action::connect));
-        BOOST_TEST((c.session.lost(c.now, make_error_code(refusal)) == action::disconnect));
+        c.lose(make_error_code(refusal));
         BOOST_TEST((c.session.error() == refusal));
         BOOST_TEST(c.session.is_refused());
         BOOST_TEST(c.session.earliest_ready_at() >= c.now + 500'000);
         // The result of the next attempt counts.
         c.now = c.session.earliest_ready_at();
         BOOST_TEST((c.session.wake(c.now) == action::connect));
-        BOOST_TEST(
-            (c.session.lost(c.now, make_error_code(errc::unavailable)) == action::disconnect));
+        c.lose(make_error_code(errc::unavailable));
         BOOST_TEST(!c.session.is_refused());
     }
 }

@@ -3,9 +3,8 @@
 // The handshake for transactions: facts about the server, and a probe that names what the user may
 // not run.
 
-#include <boost/test/unit_test.hpp>
-
-#include <support/session_bench.hpp>
+#include <support/unit_test.hpp>
+#include <unit/session_bench.hpp>
 
 #include <string>
 #include <string_view>
@@ -17,31 +16,24 @@ namespace {
 
 using namespace colimit;
 using redis::action;
-using test::commands_of_probe;
 using test::hello_reply;
-using test::reports;
-using test::session_bench;
 using test::time_of_2023;
 
-const auto transactions =
-    redis::session_settings{.user = "", .password = "", .protocol = 2, .transactions = true};
+constexpr std::string_view echo = "$7\r\ncolimit\r\n";
+
+struct session_bench : test::session_bench {
+    session_bench() : test::session_bench({.protocol = 2, .transactions = true}) { open(); }
+};
 
 } // namespace
 
 BOOST_AUTO_TEST_CASE(for_transactions_no_script_is_loaded_and_the_facts_of_the_server_are_asked) {
-    auto c = session_bench{{.user = "", .password = "", .transactions = true}};
-    (void)c.session.start(c.now);
-    (void)c.session.connected();
-    auto expected = std::vector<test::command>{
-        {"HELLO", "3"}, {"ECHO", "colimit"}, {"CLIENT", "ID"}, {"INFO", "server"}, {"TIME"}};
-    expected.insert(expected.end(), commands_of_probe.begin(), commands_of_probe.end());
-    BOOST_TEST((c.handshake() == expected));
-    for (const std::string_view answer :
-         {hello_reply, std::string_view{"$7\r\ncolimit\r\n"}, std::string_view{":17\r\n"},
-          std::string_view{"$53\r\n# Server\r\nrun_id:0123456789abcdef0123456789abcdef01\r\n\r\n"}})
-        BOOST_TEST((c.reply(answer) == action::nothing));
+    auto c = test::session_bench{{.transactions = true}};
+    c.open("HELLO 3; ECHO colimit; CLIENT ID; INFO server; TIME; " + c.commands_of_probe);
+    c.hear({hello_reply, echo, ":17\r\n",
+            "$53\r\n# Server\r\nrun_id:0123456789abcdef0123456789abcdef01\r\n\r\n"});
     c.now += 250;
-    BOOST_TEST((c.reply(time_of_2023) == action::nothing));
+    c.hear({time_of_2023});
     c.now += 10;
     BOOST_TEST((c.probe() == action::serve));
     BOOST_TEST(c.session.facts().origin == "0123456789abcdef.17.");
@@ -51,37 +43,30 @@ BOOST_AUTO_TEST_CASE(for_transactions_no_script_is_loaded_and_the_facts_of_the_s
 }
 
 BOOST_AUTO_TEST_CASE(the_longest_handshake_is_read_to_its_end) {
-    auto c = session_bench{{.user = "", .password = "secret", .database = 3, .transactions = true}};
+    auto c = test::session_bench{{.password = "secret", .database = 3, .transactions = true}};
     c.open();
-    (void)c.reply(hello_reply);
-    (void)c.reply(test::ok);
+    c.hear({hello_reply, test::ok});
     c.reply_facts();
     BOOST_TEST((c.probe() == action::serve));
 }
 
 BOOST_AUTO_TEST_CASE(where_info_is_not_allowed_the_time_stands_for_the_run) {
-    auto c = session_bench{transactions};
-    c.open();
-    for (const std::string_view answer :
-         {"$7\r\ncolimit\r\n", ":3\r\n", "-NOPERM this user has no permissions to run INFO\r\n"})
-        BOOST_TEST((c.reply(answer) == action::nothing));
-    BOOST_TEST((c.reply("*2\r\n$4\r\n1700\r\n$2\r\n12\r\n") == action::nothing));
+    auto c = session_bench{};
+    c.reply_facts({echo, ":3\r\n", "-NOPERM this user has no permissions to run INFO\r\n",
+                   "*2\r\n$4\r\n1700\r\n$2\r\n12\r\n"});
     BOOST_TEST((c.probe() == action::serve));
     BOOST_TEST(c.session.facts().origin == "t1700000012.3.");
 }
 
 BOOST_AUTO_TEST_CASE(a_command_that_transactions_need_and_the_user_may_not_run_is_named) {
     const auto probe = [](std::string_view command, std::string_view answer) {
-        auto c = session_bench{transactions};
-        auto errors = reports{};
-        c.session.report_to(errors);
-        c.open();
+        auto c = session_bench{};
         c.reply_facts();
         const auto end = c.probe(command, answer);
-        BOOST_TEST((end == (errors.text.empty() ? action::serve : action::disconnect)));
-        BOOST_TEST(
-            (c.session.error() == (errors.text.empty() ? errc::unavailable : errc::auth_failed)));
-        return errors.text + '|' + c.session.denied_commands();
+        const auto is_refused = !c.errors.text.empty();
+        BOOST_TEST((end == (is_refused ? action::disconnect : action::serve)));
+        BOOST_TEST((c.session.error() == (is_refused ? errc::auth_failed : errc::unavailable)));
+        return c.errors.text + '|' + c.session.denied_commands();
     };
     BOOST_TEST(probe("PEXPIRE", "-NOPERM no 'pexpire'\r\n") ==
                "NOPERM no 'pexpire'; denied commands: PEXPIRE|");
@@ -96,22 +81,15 @@ BOOST_AUTO_TEST_CASE(a_command_that_transactions_need_and_the_user_may_not_run_i
 }
 
 BOOST_AUTO_TEST_CASE(of_several_denied_commands_the_first_is_quoted_and_all_are_named) {
-    auto c = session_bench{transactions};
-    auto errors = reports{};
-    c.session.report_to(errors);
-    c.open();
+    constexpr std::string_view queued = "+QUEUED\r\n";
+    auto c = session_bench{};
     c.reply_facts();
-    auto end = c.reply(test::ok);
-    for (const auto* reply :
-         {"+QUEUED\r\n", "-NOPERM no 'zrevrange'\r\n", "-NOPERM no 'zadd'\r\n", "+QUEUED\r\n",
-          "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "-NOPERM no 'zremrangebyrank'\r\n",
-          "+QUEUED\r\n", "-NOPERM no 'set'\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n",
-          "+QUEUED\r\n", "+QUEUED\r\n", "-NOPERM no 'getdel'\r\n",
-          "-ERR wrong number of arguments for 'zadd' command\r\n",
-          "-EXECABORT Transaction discarded because of previous errors.\r\n"})
-        end = c.reply(reply);
-    BOOST_TEST((end == action::disconnect));
-    BOOST_TEST(errors.text == "NOPERM no 'zrevrange'; denied commands: ZREVRANGE ZADD");
+    c.fail({test::ok, queued, "-NOPERM no 'zrevrange'\r\n", "-NOPERM no 'zadd'\r\n", queued, queued,
+            queued, queued, "-NOPERM no 'zremrangebyrank'\r\n", queued, "-NOPERM no 'set'\r\n",
+            queued, queued, queued, queued, queued, "-NOPERM no 'getdel'\r\n",
+            "-ERR wrong number of arguments for 'zadd' command\r\n",
+            "-EXECABORT Transaction discarded because of previous errors.\r\n"},
+           errc::auth_failed, "NOPERM no 'zrevrange'; denied commands: ZREVRANGE ZADD");
     BOOST_TEST(c.session.denied_commands() == "ZREMRANGEBYRANK SET GETDEL");
 }
 
@@ -119,41 +97,28 @@ BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_access_is_reported_and_the_serv
     for (const std::string why : {"this user has no permissions to access one of the keys used as "
                                   "arguments",
                                   "No permissions to access a key"}) {
-        auto c = session_bench{transactions};
-        auto errors = reports{};
-        c.session.report_to(errors);
-        c.open();
+        auto c = session_bench{};
         c.reply_facts();
         BOOST_TEST((c.probe("ZADD", "-NOPERM " + why + "\r\n") == action::serve));
-        for (const auto code : errors.codes)
+        for (const auto code : c.errors.codes)
             BOOST_TEST((code == errc::auth_failed));
-        BOOST_TEST(errors.text.starts_with("the user may not access the key"), errors.text);
+        BOOST_TEST(c.errors.text.starts_with("the user may not access the key"), c.errors.text);
         BOOST_TEST(c.session.denied_commands().empty());
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_probe_after_a_handshake_that_failed_says_nothing) {
-    auto c = session_bench{transactions};
-    auto errors = reports{};
-    c.session.report_to(errors);
-    c.open();
-    (void)c.reply("$7\r\ncolimit\r\n");
-    (void)c.reply("-NOPERM no 'client|id'\r\n");
-    (void)c.reply("$0\r\n\r\n");
-    (void)c.reply(time_of_2023);
+    auto c = session_bench{};
+    c.reply_facts({echo, "-NOPERM no 'client|id'\r\n", "$0\r\n\r\n", time_of_2023});
     BOOST_TEST((c.probe("PEXPIRE", "-NOPERM no 'pexpire'\r\n") == action::disconnect));
-    BOOST_TEST((errors.codes == std::vector{errc::auth_failed}));
-    BOOST_TEST(errors.text == "NOPERM no 'client|id'");
+    BOOST_TEST((c.errors.codes == std::vector{errc::auth_failed}));
+    BOOST_TEST(c.errors.text == "NOPERM no 'client|id'");
 }
 
 BOOST_AUTO_TEST_CASE(without_an_id_or_a_time_there_are_no_transactions) {
     for (const std::string_view id : {"-NOPERM no\r\n", "+OK\r\n", ":3\r\n"}) {
-        auto c = session_bench{transactions};
-        c.open();
-        (void)c.reply("$7\r\ncolimit\r\n");
-        (void)c.reply(id);
-        (void)c.reply("$0\r\n\r\n");
-        (void)c.reply(id == ":3\r\n" ? "*0\r\n" : time_of_2023);
+        auto c = session_bench{};
+        c.reply_facts({echo, id, "$0\r\n\r\n", id == ":3\r\n" ? "*0\r\n" : time_of_2023});
         BOOST_TEST((c.probe() == action::disconnect));
         const auto expected = id.starts_with("-NOPERM") ? errc::auth_failed : errc::bad_reply;
         BOOST_TEST((c.session.error() == expected));

@@ -3,8 +3,7 @@
 // SipHash against the published vectors: key 00..0f, messages 00, 00 01, 00 01 02, ...
 
 #include <hash/siphash.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <set>

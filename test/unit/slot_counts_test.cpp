@@ -5,8 +5,7 @@
 #include <colimit/policy.hpp>
 #include <core/slot_counts.hpp>
 #include <policy/policy_data.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <chrono>

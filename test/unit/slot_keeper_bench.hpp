@@ -4,11 +4,10 @@
 
 #pragma once
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limiter.hpp>
 #include <limiter/limiter_core.hpp>
 #include <support/coroutine_run.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

@@ -3,10 +3,9 @@
 // Replies of CLUSTER SLOTS: those of all versions of servers, the largest that a cluster can send,
 // and those that are not a map: each is an error that says why.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/cluster/slot_map_reader.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

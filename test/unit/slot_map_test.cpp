@@ -3,10 +3,9 @@
 // The map of a cluster: one representation for one meaning, and changes of single slots compared
 // with an array that has an entry for each slot.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/cluster/slot_map.hpp>
 #include <support/rng.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

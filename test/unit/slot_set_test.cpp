@@ -4,8 +4,7 @@
 
 #include <core/slot_set.hpp>
 #include <support/rng.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <cstddef>

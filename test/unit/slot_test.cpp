@@ -3,10 +3,9 @@
 // `acquire` in process: places are taken, given back, renewed and lost. Leases that must not end
 // meanwhile are long; of those that end, nothing is expected before.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limiter.hpp>
 #include <support/coroutine_run.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>

@@ -2,10 +2,9 @@
 //
 // The statistics of a limiter: the histogram of latencies, and decisions in process.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limiter.hpp>
 #include <colimit/local_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>

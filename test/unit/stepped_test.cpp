@@ -2,9 +2,8 @@
 //
 // Buckets whose count comes back all at once, and what a key that is not there starts with.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/key_history.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

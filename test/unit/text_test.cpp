@@ -2,11 +2,10 @@
 //
 // Rules as text: valid ones, errors and their messages.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/rule_text.hpp>
 #include <support/random_rule.hpp>
 #include <support/refusal.hpp>
+#include <support/unit_test.hpp>
 
 #include <array>
 #include <string>

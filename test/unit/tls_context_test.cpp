@@ -2,11 +2,10 @@
 //
 // The files that config::tls names: which are accepted, and what is said of the others.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/connection/tls_context.hpp>
 #include <support/certificates.hpp>
 #include <support/refusal.hpp>
+#include <support/unit_test.hpp>
 
 #include <openssl/err.h>
 

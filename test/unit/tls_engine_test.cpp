@@ -3,10 +3,9 @@
 // TLS without a socket: a link and a server of OpenSSL's in the same thread, and the bytes between
 // them in the test's hands.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/connection/tls_engine.hpp>
 #include <support/certificates.hpp>
+#include <support/unit_test.hpp>
 
 #include <openssl/bio.h>
 #include <openssl/err.h>

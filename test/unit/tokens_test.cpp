@@ -3,10 +3,9 @@
 // The verbs as Asio initiating functions: every kind of completion token, the handler's executor
 // and allocator, and the manners that handlers may rely on.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/limiter.hpp>
 #include <support/coroutine_run.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_allocator.hpp>

@@ -2,8 +2,6 @@
 //
 // Policies of rules without a name: their names, and the cache that makes a call with rules cheap.
 
-#include <boost/test/unit_test.hpp>
-
 #include <colimit/check_item.hpp>
 #include <colimit/local_limiter.hpp>
 #include <colimit/policy.hpp>
@@ -12,6 +10,7 @@
 #include <policy/policy_data.hpp>
 #include <support/random_rule.hpp>
 #include <support/refusal.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

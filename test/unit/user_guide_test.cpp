@@ -6,11 +6,11 @@
 #include <colimit.hpp>
 
 #include <colimit/beast.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

@@ -9,8 +9,7 @@
 #include <colimit/policy.hpp>
 #include <colimit/rule.hpp>
 #include <support/rounds.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

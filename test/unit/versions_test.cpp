@@ -3,10 +3,9 @@
 // States that another version of the policy has stored: converted to the tick, shown up to the
 // rule's capacity, and changed without losing what the other version still counts.
 
-#include <boost/test/unit_test.hpp>
-
 #include <core/versions.hpp>
 #include <support/key_history.hpp>
+#include <support/unit_test.hpp>
 
 #include <algorithm>
 #include <chrono>

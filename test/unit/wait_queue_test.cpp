@@ -3,10 +3,9 @@
 // The queue of `wait` by itself, with clocks that the test sets: when a call is due, in which order
 // calls are served, and what a step of the store's clock does to that.
 
-#include <boost/test/unit_test.hpp>
-
 #include <limiter/wait_queue.hpp>
 #include <support/fake_operation.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
 

@@ -2,9 +2,8 @@
 //
 // Counts that start anew with each window: aligned, from the first charge, of a calendar.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/key_history.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -2,9 +2,9 @@
 //
 // The bytes that this process and the script exchange.
 
-#include <boost/test/unit_test.hpp>
 #include <core/policy_encoding.hpp>
 #include <core/state_encoding.hpp>
+#include <support/unit_test.hpp>
 
 #include <colimit/policy.hpp>
 #include <policy/policy_data.hpp>

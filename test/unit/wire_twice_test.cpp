@@ -6,8 +6,7 @@
 #include <core/state_encoding.hpp>
 #include <policy/policy_data.hpp>
 #include <support/stored_value.hpp>
-
-#include <boost/test/unit_test.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <string>

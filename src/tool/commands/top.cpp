@@ -8,7 +8,6 @@
 #include <tool/frame/format.hpp>
 #include <tool/frame/policy_options.hpp>
 #include <tool/frame/server_options.hpp>
-#include <tool/top/hot_keys.hpp>
 #include <tool/top/ranking.hpp>
 #include <tool/top/reader.hpp>
 
@@ -101,45 +100,23 @@ struct top_options {
         ranking known{policies};
         servers at{server.config()};
         state_reader reader{at, std::move(prefixes), budget};
-        hot_keys hot{at};
         try {
-            show(out, at, reader, hot, known);
-        } catch (const interrupted&) { // the usual end
-            end_quietly(hot);
-        } catch (...) {
-            end_quietly(hot);
-            throw;
+            show(out, at, reader, known);
+        } catch (const interrupted&) { // NOLINT(bugprone-empty-catch): the usual end
         }
         return exit_allowed;
     }
 
-    /// Ends sessions after an error, which may be that a server is gone.
-    static void end_quietly(hot_keys& hot) {
-        try {
-            (void)hot.stop();
-        } catch (const std::exception&) { // NOLINT(bugprone-empty-catch): they end by themselves
-        }
-    }
-
-    void show(output& out, servers& at, state_reader& reader, hot_keys& hot, ranking& known) const {
+    void show(output& out, servers& at, state_reader& reader, ranking& known) const {
         const auto pause = std::chrono::milliseconds{std::llround(interval * 1000)};
-        const auto longest = std::chrono::ceil<std::chrono::seconds>(2 * pause) + server_time();
         reader.read_next(known);
         for (std::uint64_t round = 0; rounds == 0 || round < rounds; ++round) {
-            hot.start(longest);
             at.pause(pause);
-            auto names = known.names();
-            for (auto& name : hot.stop())
-                names.push_back(std::move(name));
-            reader.read(names, known);
+            reader.read(known.names(), known);
             const auto states = known.size(); // before those that are least limited are forgotten
             print(out, at, states, known.most(count));
             reader.read_next(known);
         }
-    }
-
-    [[nodiscard]] std::chrono::seconds server_time() const {
-        return std::chrono::ceil<std::chrono::seconds>(server.config().timeout);
     }
 
     static void print(output& out, const servers& at, std::size_t states,
@@ -168,9 +145,7 @@ command top_command() {
         .summary = "Show the most limited keys and how fast they use their limit, live",
         .text = {"Reads stored states, at most --scan keys of each server per round, by SCAN in "
                  "pages of 1,000, and those that it shows again in each round. Keys that use most "
-                 "of their limit come first, then those that use it fastest. From Redis 8.6 on, "
-                 "HOTKEYS also finds the keys that the server spends most time on, if the user may "
-                 "run it and no other session of it is in progress.",
+                 "of their limit come first, then those that use it fastest.",
                  "A denied call writes nothing, so the rate is that of granted tokens. With "
                  "--policies or --rule, what is left is exact, and keys that would be denied now "
                  "are marked. Without, only stored numbers are known: `used` is as of the last "

@@ -21,7 +21,7 @@ namespace tool {
 /// for each rule if there are several.
 [[nodiscard]] std::string decision_text(const colimit::policy& p, const colimit::decision& d);
 
-/// Returns the members `outcome`, `policy`, `key`, `limit` and so on of output.schema.json.
+/// Returns a decision for --json: the members `outcome`, `policy`, `key`, `limit` and so on.
 [[nodiscard]] boost::json::object decision_object(std::string_view key, const colimit::policy& p,
                                                   const colimit::decision& d);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Standard output: text for people or, with --json, one object per line, as output.schema.json
-// describes them.
+// Standard output: text for people or, with --json, one object per line, as README.md
+// documents them.
 
 #pragma once
 

@@ -12,7 +12,7 @@
 
 namespace tool::replay {
 
-/// Returns the members of `replay` in output.schema.json.
+/// Returns the members of the object that `replay` prints with --json.
 /// @param top clients to list
 [[nodiscard]] boost::json::object report_object(const subject& what, const history& log,
                                                 const statistics& found, std::size_t top);

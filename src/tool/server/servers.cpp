@@ -177,17 +177,12 @@ std::int64_t servers::time(std::size_t server) {
     return std::stoll(parts[0].text) * 1'000'000 + std::stoll(parts[1].text);
 }
 
-std::vector<reply> servers::ask_to_end(std::size_t server, const std::vector<words>& commands) {
-    return ask(*links_[server], names_[server], commands, true);
-}
-
 std::vector<reply> servers::ask(link& to, const std::string& name,
-                                const std::vector<words>& commands, bool until_replied) {
+                                const std::vector<words>& commands) {
     to.send(commands);
     const auto end = std::chrono::steady_clock::now() + settings_.timeout;
-    run_until(end, [&] { return to.has_ended() || (signal_ != 0 && !until_replied); });
-    if (!until_replied)
-        throw_if_interrupted();
+    run_until(end, [&] { return to.has_ended() || signal_ != 0; });
+    throw_if_interrupted();
     if (to.is_lost())
         throw std::runtime_error{name + ": " + to.problem()};
     if (!to.has_ended())

@@ -40,10 +40,6 @@ class servers {
 
     /// Sends commands to one server and waits for all replies, which may be errors.
     [[nodiscard]] std::vector<reply> ask(std::size_t server, const std::vector<words>& commands);
-    /// The same for commands that begin or end something: waits for their replies, also after a
-    /// signal, which then ends the next wait.
-    [[nodiscard]] std::vector<reply> ask_to_end(std::size_t server,
-                                                const std::vector<words>& commands);
     /// Sends one command; an error reply is thrown.
     [[nodiscard]] reply ask_one(std::size_t server, const words& command);
 
@@ -57,8 +53,7 @@ class servers {
   private:
     void find(const colimit::redis::address& where);
     [[nodiscard]] std::vector<reply> ask(link& to, const std::string& name,
-                                         const std::vector<words>& commands,
-                                         bool until_replied = false);
+                                         const std::vector<words>& commands);
     template<std::predicate Ends>
     void run_until(std::chrono::steady_clock::time_point latest, Ends ends);
     void throw_if_interrupted() const;

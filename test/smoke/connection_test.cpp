@@ -3,9 +3,8 @@
 // A limiter and a real server: connecting, the handshake, sharing one connection and one script
 // call.
 
-#include <boost/test/unit_test.hpp>
-
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/detached.hpp>
 
