@@ -4,8 +4,8 @@
 // and by its map. Nothing is said to the peer before it is trusted, calls that need it end by their
 // deadline with the reason, and calls on the node go on.
 
-#include <support/problems.hpp>
 #include "tls_peers.hpp"
+#include <support/problems.hpp>
 
 #include <redis/protocol/hash_slot.hpp>
 #include <support/live_limiter.hpp>

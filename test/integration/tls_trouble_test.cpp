@@ -3,8 +3,8 @@
 // Servers over TLS with wrong certificates, or that stop; networks that corrupt data. Calls end by
 // their deadlines, no call gets a wrong result, and a server that becomes trusted is used again.
 
-#include <support/problems.hpp>
 #include "tls_peers.hpp"
+#include <support/problems.hpp>
 
 #include <redis/protocol/script.hpp>
 #include <support/fault_proxy.hpp>

@@ -34,7 +34,7 @@ struct session final : server_side {
     bool is_authenticated = false;
     bool is_in_transaction = false;
     bool is_aborted = false;                        ///< a command of the transaction was refused
-    std::vector<std::vector<std::string>> queued{}; ///< by MULTI
+    std::vector<std::vector<std::string>> queued{}; ///< after MULTI
 };
 
 [[nodiscard]] inline session& session_of(connection& c) {
