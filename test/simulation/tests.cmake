@@ -7,8 +7,8 @@ if(COLIMIT_SANITIZE)
     set(seeds 500)
 endif()
 # The world: as objects, since an archive would not replace functions of the system.
-set(world machine network server redis_node sentinel_server deployment sentinel_deployment
-    cluster_deployment system_calls)
+set(world loopback machine network resolver_threads socket server redis_node sentinel_server
+    deployment sentinel_deployment cluster_deployment system_calls)
 list(TRANSFORM world PREPEND simulation/)
 list(TRANSFORM world APPEND .cpp)
 add_library(colimit_test_world OBJECT ${world})
