@@ -3,7 +3,7 @@
 // Policies that are published in Redis: which versions are taken, what a source does while the
 // server is away, and servers of every kind.
 
-#include "observed_source.hpp"
+#include <support/observed_source.hpp>
 #include <support/problems.hpp>
 
 #include <colimit/limits.hpp>

@@ -4,7 +4,7 @@
 // do works, and without any one of them something does not. Of that, a server keeps a log, which is
 // empty only if the user was denied nothing.
 
-#include "observed_source.hpp"
+#include <support/observed_source.hpp>
 #include <support/problems.hpp>
 
 #include <colimit/bloom_filter.hpp>

@@ -3,6 +3,7 @@
 // Error replies that a single real server does not send: the error of the call, and that nothing is
 // sent twice.
 
+#include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>
 #include <support/unit_test.hpp>
@@ -11,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-BOOST_AUTO_TEST_SUITE(error_replies)
+BOOST_FIXTURE_TEST_SUITE(error_replies, colimit::scenario::world)
 
 namespace {
 

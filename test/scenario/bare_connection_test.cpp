@@ -5,6 +5,7 @@
 
 #include <base/thread_lock.hpp>
 #include <redis/connection/connection.hpp>
+#include <scenario/world.hpp>
 #include <support/scripted_peer.hpp>
 #include <support/unit_test.hpp>
 
@@ -21,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-BOOST_AUTO_TEST_SUITE(bare_connections)
+BOOST_FIXTURE_TEST_SUITE(bare_connections, colimit::scenario::world)
 
 namespace {
 

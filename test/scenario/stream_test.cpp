@@ -4,6 +4,7 @@
 
 #include <redis/connection/address.hpp>
 #include <redis/connection/stream.hpp>
+#include <scenario/world.hpp>
 #include <support/unit_test.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -38,8 +39,11 @@ class listener final : public redis::stream_events {
     std::uint64_t last = 0;
 };
 
-struct fixture {
-    fixture() { acceptor.non_blocking(true); }
+struct fixture : scenario::world {
+    fixture() {
+        os.names = {{"localhost", {0x7f000001}}};
+        acceptor.non_blocking(true);
+    }
 
     void connect() { stream.connect(to, std::chrono::steady_clock::now() + 10s); }
     /// Until nothing is outstanding any more.
@@ -53,7 +57,6 @@ struct fixture {
         return !ec;
     }
 
-    asio::io_context context;
     tcp::acceptor acceptor{context, {asio::ip::address_v4::loopback(), 0}};
     redis::stream stream{context.get_executor(),
                          redis::parse_address("redis://localhost:" +
@@ -76,6 +79,7 @@ BOOST_FIXTURE_TEST_CASE(an_address_that_is_found_when_the_attempt_is_over_serves
     BOOST_TEST(to->connects == 1);
     BOOST_TEST(to->last == stream.connection());
     BOOST_TEST(was_connected());
+    BOOST_TEST((now() == 0us));
 }
 
 BOOST_FIXTURE_TEST_CASE(after_the_end_of_a_stream_nobody_hears_of_an_address, fixture) {

@@ -2,7 +2,8 @@
 //
 // Policies in Redis, on a cluster whose nodes do not agree who serves the key.
 
-#include "observed_source.hpp"
+#include <scenario/world.hpp>
+#include <support/observed_source.hpp>
 
 #include <redis/protocol/hash_slot.hpp>
 #include <support/scripted_node.hpp>
@@ -16,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-BOOST_AUTO_TEST_SUITE(policies_of_a_cluster_that_redirects)
+BOOST_FIXTURE_TEST_SUITE(policies_of_a_cluster_that_redirects, colimit::scenario::world)
 
 namespace {
 
@@ -26,7 +27,7 @@ namespace asio = boost::asio;
 
 /// Nodes of which each redirects to the next one, and that a source asks.
 struct circle {
-    explicit circle(std::size_t count) {
+    circle(asio::io_context& on, std::size_t count) : context(on) {
         for (std::size_t i = 0; i < count; ++i)
             nodes.emplace_back(context, test::scripted_node::behaviour{
                                             .map = [this] { return std::vector{all_slots()}; },
@@ -58,7 +59,7 @@ struct circle {
         return to_string(*source.status().problem);
     }
 
-    asio::io_context context{1};
+    asio::io_context& context;
     std::deque<test::scripted_node> nodes;
     std::uint16_t stranger = 0; ///< the port to which they redirect, if not to each other
     int redirections = 0;
@@ -68,17 +69,16 @@ struct circle {
 } // namespace
 
 BOOST_AUTO_TEST_CASE(nodes_that_redirect_to_each_other_are_reported_and_asked_with_pauses) {
-    auto c = circle{2};
-    const auto start = std::chrono::steady_clock::now();
+    auto c = circle{context, 2};
     const auto problem = c.first_problem();
-    const auto polls = (std::chrono::steady_clock::now() - start) / 10ms;
+    const auto polls = now() / 10ms;
     BOOST_TEST(problem.starts_with("unavailable: "), problem);
     BOOST_TEST(c.redirections > 2);
     BOOST_TEST(c.redirections <= 2 * polls + 10); // a connection asks once, and in each poll
 }
 
 BOOST_AUTO_TEST_CASE(a_redirection_that_may_not_be_followed_is_reported) {
-    auto c = circle{1};
+    auto c = circle{context, 1};
     c.stranger = 1;
     c.settings.may_connect = [](std::string_view /*host*/, std::uint16_t port) { return port > 1; };
     const auto problem = c.first_problem();
