@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <scenario/fake_redis.hpp>
+#include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
 #include <support/unit_test.hpp>
 
@@ -16,20 +18,20 @@
 #include <string>
 #include <string_view>
 
-namespace colimit::test {
+namespace colimit::scenario {
 
-/// A limiter in this process, or on its own server.
-struct store_fixture {
-    explicit store_fixture(bool in_process, const live::adjustment& adjust = {}) {
+/// A world with a limiter, in its process or on its own server.
+struct store_fixture : world {
+    explicit store_fixture(bool in_process, const test::live::adjustment& adjust = {}) {
         if (!in_process)
-            server.emplace();
-        l = std::make_unique<live>(address(), adjust);
+            server.emplace(net);
+        l = std::make_unique<test::live>(context, address(), adjust);
     }
 
-    [[nodiscard]] std::string address() const { return server ? server->address() : "memory:"; }
+    [[nodiscard]] std::string address() const { return server ? server->url() : "memory:"; }
 
-    std::optional<redis_server> server;
-    std::unique_ptr<live> l;
+    std::optional<fake_redis> server;
+    std::unique_ptr<test::live> l;
 };
 
 /// A call of `wait` with a way to give it up.
@@ -57,4 +59,4 @@ struct waiter {
     std::chrono::steady_clock::time_point ended;
 };
 
-} // namespace colimit::test
+} // namespace colimit::scenario

@@ -4,6 +4,8 @@
 // completes, the limiter is destroyed, or the context is. The handler is called once or not at all,
 // nothing of it stays, and its allocator is used as long as what it refers to is there.
 
+#include <scenario/fake_redis.hpp>
+#include <scenario/world.hpp>
 #include <support/handler_shapes.hpp>
 #include <support/live_limiter.hpp>
 #include <support/trial.hpp>
@@ -117,7 +119,6 @@ void play(const std::string& server, kind_of_call kind, finale end, bool thread_
         e.executor = asio::make_strand(context);
         auto settings = config{};
         settings.server = server;
-        settings.timeout = 30s;
         settings.thread_safe = thread_safe;
         auto l = std::make_unique<limiter>(context.get_executor(), settings);
         start<Shape>(*l, kind, several, e);
@@ -155,8 +156,9 @@ void play(const std::string& server, kind_of_call kind, finale end, bool thread_
 } // namespace
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(every_verb_and_end_leaves_nothing_of_a_handler, Shape, shapes) {
-    const auto redis = test::redis_server{};
-    for (const auto& server : {std::string{"memory:"}, redis.address()})
+    auto world = scenario::world{};
+    const auto redis = scenario::fake_redis{world.net};
+    for (const auto& server : {std::string{"memory:"}, redis.url()})
         for (const auto kind : test::every_kind)
             for (const auto end : finales)
                 for (const auto thread_safe : {false, true})
