@@ -7,9 +7,8 @@
 
 #include <colimit/config.hpp>
 #include <colimit/error.hpp>
+#include <scenario/world.hpp>
 #include <support/certificates.hpp>
-
-#include <boost/asio/io_context.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -18,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colimit::test {
+namespace colimit::scenario {
 
 /// A peer that runs until it is destroyed.
 class tls_peer {
@@ -34,7 +33,7 @@ class tls_peer {
 /// A row of the table.
 struct misbehaving_peer {
     std::string_view name;
-    std::function<std::unique_ptr<tls_peer>(boost::asio::io_context&, certificate_authority&)> open;
+    std::function<std::unique_ptr<tls_peer>(world&, test::certificate_authority&)> open;
     errc expected;          ///< of calls
     std::string_view words; ///< in last_error
     /// If only its silence shows what it is, an attempt must end in time.
@@ -44,4 +43,4 @@ struct misbehaving_peer {
 /// Limiters trust the CA with which peers are opened.
 [[nodiscard]] const std::vector<misbehaving_peer>& misbehaving_peers();
 
-} // namespace colimit::test
+} // namespace colimit::scenario
