@@ -41,7 +41,7 @@ class listener final : public redis::stream_events {
 
 struct fixture : scenario::world {
     fixture() {
-        os.names = {{"localhost", {0x7f000001}}};
+        os.names["localhost"] = {{0x7f000001}};
         acceptor.non_blocking(true);
     }
 

@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_misbehaving_peer_decides_no_call_and_is_told_nothing) {
 
 BOOST_AUTO_TEST_CASE(a_server_is_trusted_only_by_the_CA_and_the_name_that_are_configured) {
     auto in = world{};
-    in.os.names = {{"localhost", {0x7f000001}}};
+    in.os.names["localhost"] = {{0x7f000001}};
     const auto right = tls_server{in};
     const auto stranger = test::certificate_authority{};
     const auto refused = errc::untrusted_server;

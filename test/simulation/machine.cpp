@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <future>
 #include <utility>
 
 namespace colimit::simulation {
@@ -86,6 +87,12 @@ void machine::happen() {
 void machine::from_thread(std::function<void()> what) {
     const auto lock = std::lock_guard{mutex_};
     from_threads_.push_back(std::move(what));
+}
+
+void machine::sleep_in_thread(std::int64_t duration) {
+    auto is_over = std::promise<void>{};
+    from_thread([&] { at(now_ + duration, [&] { is_over.set_value(); }); });
+    is_over.get_future().wait();
 }
 
 bool machine::await_threads() {

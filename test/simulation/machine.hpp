@@ -150,8 +150,14 @@ class machine {
     bool wait(const descriptor& of, std::uint32_t events, int timeout);
     void set_timer(timer& which, std::int64_t at) noexcept;
     network* attached = nullptr; ///< the sockets of the process are in it
-    /// Addresses of hosts. A machine that knows no names has no threads that resolve them.
-    std::map<std::string, std::vector<std::uint32_t>, std::less<>> names;
+    struct named_host {
+        std::vector<std::uint32_t> addresses{};
+        std::int64_t time = 0; ///< that it takes to find them
+    };
+    /// A machine that knows no names has no threads that resolve them.
+    std::map<std::string, named_host, std::less<>> names;
+    /// Lets another thread sleep.
+    void sleep_in_thread(std::int64_t duration);
     /// To be called by another thread: `wait` calls the function.
     void from_thread(std::function<void()> what);
     [[nodiscard]] bool is_own_thread() const noexcept {

@@ -198,11 +198,14 @@ int eventfd(unsigned count, int flags) noexcept {
 
 /// Finds the names that the machine knows. Asio calls it with the port as a number.
 int getaddrinfo(const char* host, const char* port, const addrinfo* /*wanted*/, addrinfo** result) {
-    const auto* m = sim::machine::current();
+    auto* m = sim::machine::current();
     const auto found = m == nullptr ? decltype(m->names.end()){} : m->names.find(host);
     if (m == nullptr || found == m->names.end())
         return EAI_NONAME;
-    for (*result = nullptr; const auto ip : found->second | std::views::reverse) {
+    if (found->second.time != 0)
+        m->sleep_in_thread(found->second.time);
+    *result = nullptr;
+    for (const auto ip : found->second.addresses | std::views::reverse) {
         auto* const made = new found_address;
         made->address.sin_family = AF_INET;
         made->address.sin_addr.s_addr = htonl(ip);
