@@ -12,6 +12,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -26,6 +27,7 @@ BOOST_FIXTURE_TEST_SUITE(bare_connections, colimit::scenario::world)
 
 namespace {
 
+using namespace std::chrono_literals;
 using namespace colimit;
 namespace asio = boost::asio;
 
@@ -165,7 +167,6 @@ asio::awaitable<void> greet_and_echo(test::peer_connection& c) {
 } // namespace
 
 BOOST_AUTO_TEST_CASE(several_of_them_serve_one_owner_each) {
-    auto context = asio::io_context{1};
     auto peer = test::scripted_peer{context, greet_and_echo};
     auto clients = std::vector<std::shared_ptr<echo_client>>{};
     for (int i = 0; i < 3; ++i) {
@@ -173,12 +174,12 @@ BOOST_AUTO_TEST_CASE(several_of_them_serve_one_owner_each) {
         made->connection.open();
         made->ask("before " + std::to_string(i));
     }
-    test::run_until(context, [&] {
+    run_until([&] {
         return std::ranges::all_of(clients, [](const auto& c) { return c->answers == 1; });
     });
     for (int i = 0; i < 3; ++i)
         clients[static_cast<std::size_t>(i)]->ask("after " + std::to_string(i));
-    test::run_until(context, [&] {
+    run_until([&] {
         return std::ranges::all_of(clients, [](const auto& c) { return c->answers == 2; });
     });
     BOOST_TEST(peer.connections() == 3);
@@ -193,7 +194,6 @@ BOOST_AUTO_TEST_CASE(several_of_them_serve_one_owner_each) {
 }
 
 BOOST_AUTO_TEST_CASE(what_had_left_is_unknown_and_what_had_not_is_sent_on_the_next) {
-    auto context = asio::io_context{1};
     auto peer = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
                                         co_await c.greet();
                                         if (c.number == 1) {
@@ -206,11 +206,11 @@ BOOST_AUTO_TEST_CASE(what_had_left_is_unknown_and_what_had_not_is_sent_on_the_ne
     auto client = std::make_shared<echo_client>(context, peer.address());
     client->connection.open();
     client->ask("first");
-    test::run_until(context, [&] { return client->lost_ready == 1; });
+    run_until([&] { return client->lost_ready == 1; });
     BOOST_TEST(!client->connection.is_ready());
     BOOST_TEST(client->calls.unknown.size() == 1U);
     client->ask("second");
-    test::run_until(context, [&] { return client->answers == 1; });
+    run_until([&] { return client->answers == 1; });
     BOOST_TEST(client->ready == 2);
     BOOST_TEST(client->calls.replies.at(0) == "second");
     BOOST_TEST(client->connection.connections() == 2U);
@@ -218,7 +218,6 @@ BOOST_AUTO_TEST_CASE(what_had_left_is_unknown_and_what_had_not_is_sent_on_the_ne
 }
 
 BOOST_AUTO_TEST_CASE(a_reply_to_another_request_ends_the_connection) {
-    auto context = asio::io_context{1};
     auto peer = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
                                         co_await c.greet();
                                         if (c.number == 1) {
@@ -230,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_reply_to_another_request_ends_the_connection) {
     auto client = std::make_shared<echo_client>(context, peer.address());
     client->connection.open();
     client->ask("first");
-    test::run_until(context, [&] { return client->ready == 2; });
+    run_until([&] { return client->ready == 2; });
     BOOST_TEST(client->lost_ready == 1);
     BOOST_TEST(client->calls.unknown.at(0) == "first");
     BOOST_TEST(client->answers == 0);
@@ -238,7 +237,6 @@ BOOST_AUTO_TEST_CASE(a_reply_to_another_request_ends_the_connection) {
 }
 
 BOOST_AUTO_TEST_CASE(a_message_between_replies_is_not_one) {
-    auto context = asio::io_context{1};
     auto peer = test::scripted_peer{context, [](test::peer_connection& c) -> asio::awaitable<void> {
                                         co_await c.greet();
                                         const auto answer = reply_to(co_await c.next());
@@ -249,14 +247,13 @@ BOOST_AUTO_TEST_CASE(a_message_between_replies_is_not_one) {
     auto client = std::make_shared<echo_client>(context, peer.address());
     client->connection.open();
     client->ask("first");
-    test::run_until(context, [&] { return client->answers == 1; });
+    run_until([&] { return client->answers == 1; });
     BOOST_TEST(client->calls.pushes.at(0) == "news");
     BOOST_TEST(client->calls.replies.at(0) == "first");
     client->connection.close(true);
 }
 
 BOOST_AUTO_TEST_CASE(a_move_waits_for_the_replies_that_the_server_owes) {
-    auto context = asio::io_context{1};
     auto is_moved = false;
     auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
                                        co_await c.greet();
@@ -269,12 +266,12 @@ BOOST_AUTO_TEST_CASE(a_move_waits_for_the_replies_that_the_server_owes) {
     auto client = std::make_shared<echo_client>(context, old.address());
     client->connection.open();
     client->ask("first");
-    test::run_until(context, [&] { return !client->calls.waiting.empty() || client->ready == 1; });
-    test::run_until(context, [&] { return client->calls.waiting.empty(); });
+    run_until([&] { return !client->calls.waiting.empty() || client->ready == 1; });
+    run_until([&] { return client->calls.waiting.empty(); });
     client->connection.move_to(redis::parse_address(next.address()));
     client->ask("second");
     is_moved = true;
-    test::run_until(context, [&] { return client->answers == 2; });
+    run_until([&] { return client->answers == 2; });
     BOOST_TEST(client->calls.replies.at(0) == "first");
     BOOST_TEST(client->calls.replies.at(1) == "second");
     BOOST_TEST(client->calls.unknown.empty());
@@ -284,7 +281,6 @@ BOOST_AUTO_TEST_CASE(a_move_waits_for_the_replies_that_the_server_owes) {
 }
 
 BOOST_AUTO_TEST_CASE(a_move_does_not_wait_for_a_server_that_is_silent) {
-    auto context = asio::io_context{1};
     auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
                                        co_await c.greet();
                                        for (;;)
@@ -294,29 +290,29 @@ BOOST_AUTO_TEST_CASE(a_move_does_not_wait_for_a_server_that_is_silent) {
     auto client = std::make_shared<echo_client>(context, old.address());
     client->connection.open();
     client->ask("first");
-    test::run_until(context, [&] { return client->ready == 1 && client->calls.waiting.empty(); });
+    run_until([&] { return client->ready == 1 && client->calls.waiting.empty(); });
     client->connection.move_to(redis::parse_address(next.address()));
     client->ask("second");
-    test::run_until(context, [&] { return client->answers == 1; });
+    run_until([&] { return client->answers == 1; });
     // It was left, not lost because it was silent for too long.
     BOOST_TEST(client->sink.last == "");
+    BOOST_TEST((now() <= 1s)); // connection_settings::timeout
     BOOST_TEST(client->calls.replies.at(0) == "second");
     BOOST_TEST(client->calls.unknown.at(0) == "first");
     client->connection.close(true);
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_that_has_no_address_yet_is_opened_by_the_first) {
-    auto context = asio::io_context{1};
     auto peer = test::scripted_peer{context, greet_and_echo};
     auto client = std::make_shared<echo_client>(context, "redis+sentinel://127.0.0.1/m");
     client->ask("first");
     client->connection.move_to(redis::parse_address(peer.address()));
-    test::run_until(context, [&] { return client->answers == 1; });
+    run_until([&] { return client->answers == 1; });
+    BOOST_TEST(client->calls.replies.at(0) == "first");
     client->connection.close(true);
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_that_rests_is_closed_and_is_opened_by_a_move) {
-    auto context = asio::io_context{1};
     auto is_left = false;
     auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
                                        co_await c.greet();
@@ -330,17 +326,17 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_is_closed_and_is_opened_by_a_move) 
     auto client = std::make_shared<echo_client>(context, old.address());
     client->connection.open();
     client->ask("first");
-    test::run_until(context, [&] { return client->answers == 1; });
+    run_until([&] { return client->answers == 1; });
     client->connection.rest();
     BOOST_TEST(!client->connection.is_ready());
     BOOST_TEST(client->lost_ready == 1);
     client->connection.rest(); // nothing is left to be done
     BOOST_TEST(client->lost_ready == 1);
     client->ask("second");
-    test::run_until(context, [&] { return is_left; });
+    run_until([&] { return is_left; });
     BOOST_TEST(client->calls.waiting.size() == 1U);
     client->connection.move_to(redis::parse_address(next.address()));
-    test::run_until(context, [&] { return client->answers == 2; });
+    run_until([&] { return client->answers == 2; });
     BOOST_TEST(client->calls.replies.at(1) == "second");
     BOOST_TEST(client->calls.unknown.empty());
     BOOST_TEST(client->connection.breaker_openings() == 0U);
@@ -349,14 +345,13 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_is_closed_and_is_opened_by_a_move) 
     BOOST_TEST(next.connections() == 1);
     client->connection.move_to(redis::parse_address(old.address())); // and it moves as before
     client->ask("third");
-    test::run_until(context, [&] { return client->answers == 3; });
+    run_until([&] { return client->answers == 3; });
     BOOST_TEST(old.connections() == 2);
     client->connection.close(true);
     client->connection.rest();
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_that_rests_does_not_await_the_replies_that_the_server_owes) {
-    auto context = asio::io_context{1};
     auto heard = 0;
     auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
                                        co_await c.greet();
@@ -367,7 +362,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_does_not_await_the_replies_that_the
     auto client = std::make_shared<echo_client>(context, old.address());
     client->connection.open();
     client->ask("first");
-    test::run_until(context, [&] { return heard == 1; });
+    run_until([&] { return heard == 1; });
     client->connection.rest();
     BOOST_TEST(client->calls.unknown.size() == 1U);
     BOOST_TEST(client->lost_ready == 1);
@@ -375,14 +370,13 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_does_not_await_the_replies_that_the
     BOOST_TEST(client->connection.breaker_openings() == 0U);
     client->connection.move_to(redis::parse_address(next.address()));
     client->ask("second");
-    test::run_until(context, [&] { return client->answers == 1; });
+    run_until([&] { return client->answers == 1; });
     BOOST_TEST(client->calls.replies.at(0) == "second");
     BOOST_TEST(client->calls.unknown.size() == 1U);
     client->connection.close(true);
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_rests_while_it_writes) {
-    auto context = asio::io_context{1};
     auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
                                        co_await c.greet(); // and reads nothing more
                                        co_await test::until([] { return false; });
@@ -390,13 +384,13 @@ BOOST_AUTO_TEST_CASE(a_connection_rests_while_it_writes) {
     auto next = test::scripted_peer{context, greet_and_echo};
     auto client = std::make_shared<echo_client>(context, old.address());
     client->connection.open();
-    test::run_until(context, [&] { return client->ready == 1; });
+    run_until([&] { return client->ready == 1; });
     client->ask(std::string(16'000'000, 'x'));
     BOOST_TEST(client->calls.waiting.empty());
     client->connection.rest();
     client->ask("second");
     client->connection.move_to(redis::parse_address(next.address()));
-    test::run_until(context, [&] { return client->answers == 1; });
+    run_until([&] { return client->answers == 1; });
     BOOST_TEST(client->calls.replies.at(0) == "second");
     BOOST_TEST(client->calls.unknown.size() == 1U);
     client->connection.close(true);
@@ -404,7 +398,6 @@ BOOST_AUTO_TEST_CASE(a_connection_rests_while_it_writes) {
 
 BOOST_AUTO_TEST_CASE(a_connection_rests_during_the_handshake_and_before) {
     for (const auto is_connected : {false, true}) {
-        auto context = asio::io_context{1};
         auto has_hello = false;
         auto old =
             test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
@@ -416,11 +409,11 @@ BOOST_AUTO_TEST_CASE(a_connection_rests_during_the_handshake_and_before) {
         auto client = std::make_shared<echo_client>(context, old.address());
         client->connection.open();
         if (is_connected)
-            test::run_until(context, [&] { return has_hello; });
+            run_until([&] { return has_hello; });
         client->connection.rest();
         client->ask("first");
         client->connection.move_to(redis::parse_address(next.address()));
-        test::run_until(context, [&] { return client->answers == 1; });
+        run_until([&] { return client->answers == 1; });
         BOOST_TEST(client->ready == 1);
         BOOST_TEST(client->lost_ready == 0);
         BOOST_TEST(client->connection.breaker_openings() == 0U);
@@ -429,7 +422,6 @@ BOOST_AUTO_TEST_CASE(a_connection_rests_during_the_handshake_and_before) {
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_that_rests_forgets_where_it_was_to_move) {
-    auto context = asio::io_context{1};
     auto heard = 0;
     auto old = test::scripted_peer{context, [&](test::peer_connection& c) -> asio::awaitable<void> {
                                        co_await c.greet();
@@ -441,14 +433,14 @@ BOOST_AUTO_TEST_CASE(a_connection_that_rests_forgets_where_it_was_to_move) {
     auto client = std::make_shared<echo_client>(context, old.address());
     client->connection.open();
     client->ask("first");
-    test::run_until(context, [&] { return heard == 1; });
+    run_until([&] { return heard == 1; });
     client->connection.move_to(redis::parse_address(next.address())); // it awaits the reply
     BOOST_TEST(client->connection.is_ready());
     client->connection.rest();
     BOOST_TEST(!client->connection.is_ready());
     client->connection.move_to(redis::parse_address(last.address()));
     client->ask("second");
-    test::run_until(context, [&] { return client->answers == 1; });
+    run_until([&] { return client->answers == 1; });
     BOOST_TEST(next.connections() == 0);
     BOOST_TEST(last.connections() == 1);
     client->connection.close(true);
