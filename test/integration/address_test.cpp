@@ -2,7 +2,6 @@
 //
 // The options of TCP that a limiter sets.
 
-#include <support/certificates.hpp>
 #include <support/live_limiter.hpp>
 #include <support/unit_test.hpp>
 

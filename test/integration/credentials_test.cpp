@@ -5,7 +5,6 @@
 #include <support/problems.hpp>
 
 #include <support/live_limiter.hpp>
-#include <support/scripted_peer.hpp>
 #include <support/unit_test.hpp>
 
 #include <chrono>

@@ -4,12 +4,11 @@
 // and stay silent, or stop working later. The limiter connects to one that works, in the share of
 // the time that each has.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/fake_redis.hpp>
 #include <scenario/tls_server.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -2,13 +2,12 @@
 //
 // Credentials from a function: one that fails, and a server that repeats them.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/fake_redis.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
 #include <support/problems.hpp>
 #include <support/scripted_peer.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <stdexcept>

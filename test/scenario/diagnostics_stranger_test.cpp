@@ -2,11 +2,10 @@
 //
 // last_error for servers that are not Redis, or do not use TLS.
 
-#include <boost/test/unit_test.hpp>
-
 #include <scenario/world.hpp>
 #include <support/problems.hpp>
 #include <support/tcp_responder.hpp>
+#include <support/unit_test.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/deferred.hpp>

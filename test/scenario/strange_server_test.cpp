@@ -3,12 +3,11 @@
 // Servers with behaviour that no real one shows on request: replies in single bytes, replies of
 // other requests, garbage, silence, old versions.
 
-#include <boost/test/unit_test.hpp>
-
 #include <redis/protocol/resp.hpp>
 #include <scenario/world.hpp>
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>
+#include <support/unit_test.hpp>
 
 #include <chrono>
 #include <functional>

@@ -5,7 +5,6 @@
 // deadline with the reason, and calls on the node go on.
 
 #include "tls_peers.hpp"
-#include <support/problems.hpp>
 
 #include <redis/protocol/hash_slot.hpp>
 #include <support/live_limiter.hpp>

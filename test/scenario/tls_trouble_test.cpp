@@ -4,16 +4,13 @@
 // their deadlines, no call gets a wrong result, and a server that becomes trusted is used again.
 
 #include "tls_peers.hpp"
-#include <support/problems.hpp>
 
 #include <redis/protocol/script.hpp>
 #include <scenario/tls_server.hpp>
 #include <scenario/world.hpp>
 #include <support/fault_proxy.hpp>
 #include <support/live_limiter.hpp>
-#include <support/loop_clock.hpp>
 #include <support/problems.hpp>
-#include <support/tls_server.hpp>
 #include <support/unit_test.hpp>
 
 #include <boost/asio/redirect_error.hpp>

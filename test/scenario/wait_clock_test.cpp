@@ -8,7 +8,6 @@
 #include <boost/test/data/test_case.hpp>
 
 #include <scenario/waiter.hpp>
-#include <support/live_limiter.hpp>
 #include <support/unit_test.hpp>
 
 #include <chrono>

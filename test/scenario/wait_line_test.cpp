@@ -10,7 +10,6 @@
 #include <support/decision_text.hpp>
 #include <support/rules_of_every_kind.hpp>
 #include <support/unit_test.hpp>
-#include <support/waiter.hpp>
 
 #include <algorithm>
 #include <chrono>

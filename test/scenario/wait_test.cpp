@@ -8,7 +8,6 @@
 #include <scenario/waiter.hpp>
 #include <support/decision_text.hpp>
 #include <support/unit_test.hpp>
-#include <support/waiter.hpp>
 
 #include <algorithm>
 #include <chrono>
