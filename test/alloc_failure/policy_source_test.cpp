@@ -4,8 +4,8 @@
 // is not lost. (What strands of Asio allocate does not fail: they do not survive that.)
 
 #include <alloc_failure/failing_new.hpp>
-#include <integration/observed_source.hpp>
 #include <policy_source/document_file.hpp>
+#include <support/observed_source.hpp>
 #include <support/unit_test.hpp>
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <support/live_limiter.hpp>
 #include <support/unit_test.hpp>

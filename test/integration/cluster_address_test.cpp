@@ -3,7 +3,7 @@
 // Addresses of another kind of server than the one that they lead to, and nodes that cannot be
 // reached under the address that the cluster names.
 
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <support/child_process.hpp>
 #include <support/live_limiter.hpp>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A limiter on a real cluster: which node decides a call, while slots move, masters fail and nodes
-// freeze; and addresses that are wrong.
+// A limiter on a real cluster: which node decides a call, also after slots have moved and masters
+// failed, and addresses that are wrong. What becomes of calls meanwhile: see
+// test/scenario/cluster_test.cpp.
 
 #include "cluster_load.hpp"
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <support/certificates.hpp>
 #include <support/live_limiter.hpp>
@@ -78,159 +79,37 @@ BOOST_AUTO_TEST_CASE(a_node_is_connected_to_when_a_call_needs_it) {
     }
 }
 
-void check_migration(const rule& r, int limit, bool calls_while_moving, bool has_ids = false) {
+BOOST_AUTO_TEST_CASE(slots_move_under_load_and_every_call_is_decided_exactly_once) {
     auto c = redis_cluster{};
     auto l = live{address_of(c), [](config& s) { s.timeout = 10s; }};
     const auto keys = keys_on(c, 0, 6);
     const auto move = [&](std::uint16_t slot, auto decide) {
         c.begin_migration(slot, 0, 1);
         while (c.move_keys(slot, 0, 1, 1) != 0)
-            if (calls_while_moving)
-                decide(50);
-        if (calls_while_moving)
             decide(50);
+        decide(50);
         c.end_migration(slot, 0, 1);
     };
-    test::check_moving_slots(c, l, r, limit, move, has_ids);
+    test::check_moving_slots(c, l, fixed_window(400, 1h).from_first(), 400, move);
     for (const auto& key : keys)
         BOOST_TEST(c.owner(slot_of(key)) == 1U);
-}
-
-BOOST_AUTO_TEST_CASE(slots_move_under_load_and_every_call_is_decided_exactly_once) {
-    check_migration(fixed_window(400, 1h).from_first(), 400, true);
-}
-
-/// A log has two keys. Redis replies TRYAGAIN as long as one of them is there and one is not.
-BOOST_AUTO_TEST_CASE(calls_on_several_keys_wait_until_their_slot_has_moved) {
-    check_migration(sliding_log(400, 1h), 400, false);
-}
-
-/// So has a call with an id: its record, which moves with the key.
-BOOST_AUTO_TEST_CASE(calls_with_ids_wait_until_their_slot_has_moved_and_are_known_then) {
-    check_migration(fixed_window(400, 1h).from_first(), 400, false, true);
-}
-
-BOOST_AUTO_TEST_CASE(calls_with_ids_survive_lost_connections_to_any_node) {
-    auto c = redis_cluster{};
-    auto l = live{address_of(c), [](config& s) { s.timeout = 10s; }};
-    auto keys = keys_on(c, 0, 2);
-    for (const auto node : {std::size_t{1}, std::size_t{2}})
-        for (auto& key : keys_on(c, node, 2))
-            keys.push_back(std::move(key));
-    auto all = load{};
-    all.has_ids = true;
-    all.start(l, 12, keys, policy{"p", fixed_window(1'000'000, 24h).from_first()});
-    auto lost = std::int64_t{0};
-    l.run([&]() -> asio::awaitable<void> {
-        for (auto round = 0; round < 20; ++round) {
-            co_await all.until_decided(20);
-            for (std::size_t node = 0; node < 3; ++node)
-                lost += c.connect(node).must({"CLIENT", "KILL", "TYPE", "normal"}).integer;
-        }
-        co_await all.until_decided(20);
-        co_await all.end();
-        for (std::size_t i = 0; i < keys.size(); ++i) {
-            const auto d = co_await l.limiter.peek(
-                keys[i], policy{"p", fixed_window(1'000'000, 24h).from_first()}, {.cost = 0});
-            BOOST_TEST(d.remaining == 1'000'000 - all.admitted[i]);
-        }
-    });
-    BOOST_TEST(lost > 0);
-    BOOST_TEST(all.unknown == 0);
-    BOOST_TEST(all.others == std::vector<std::string>{}, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_replica_that_becomes_the_master_is_followed) {
     auto c = redis_cluster{{.masters = 3, .replicas = 1}};
     auto l = live{address_of(c)};
     const auto keys = keys_on(c, 0, 3);
-    const auto p = policy{"p", gcra(1'000'000, 1h)};
     auto all = load{};
-    all.start(l, 10, keys, p);
+    all.start(l, 10, keys, policy{"p", gcra(1'000'000, 1h)});
     l.run([&]() -> asio::awaitable<void> { co_await all.until_decided(200); });
     c.failover(c.replica(0)); // the old master stays, as a replica
     l.run([&]() -> asio::awaitable<void> { co_await all.until_decided(200); });
-    BOOST_TEST(all.unknown == 0);
-    BOOST_TEST(all.others == std::vector<std::string>{}, boost::test_tools::per_element());
     c.await_agreement();
     c.kill(c.replica(0));
     c.failover(0, redis_cluster::takeover);
     l.run([&]() -> asio::awaitable<void> {
         co_await all.until_decided(200);
         co_await all.end();
-    });
-}
-
-/// The limiter finds the new master without help, and other nodes decide meanwhile.
-BOOST_AUTO_TEST_CASE(a_killed_master_is_replaced_by_its_replica) {
-    auto c = redis_cluster{
-        {.masters = 3, .replicas = 1, .arguments = {"--cluster-require-full-coverage", "no"}}};
-    auto l = live{address_of(c)};
-    const auto p = policy{"p", gcra(1'000'000, 1h)};
-    for (const auto victim : {std::size_t{0}, std::size_t{1}}) {
-        auto on_it = load{};
-        auto elsewhere = load{};
-        on_it.start(l, 5, keys_on(c, victim, 3), p);
-        elsewhere.start(l, 5, keys_on(c, 2, 3), p);
-        l.run([&]() -> asio::awaitable<void> {
-            co_await on_it.until_decided(100);
-            c.kill(victim);
-            co_await elsewhere.until_decided(100);
-        });
-        while (c.owner(slot_of(on_it.keys.front())) == victim)
-            l.run([&]() -> asio::awaitable<void> { co_await elsewhere.until_decided(20); });
-        l.run([&]() -> asio::awaitable<void> {
-            co_await on_it.until_decided(100);
-            co_await on_it.end();
-            co_await elsewhere.end();
-        });
-        BOOST_TEST(elsewhere.unknown == 0);
-        BOOST_TEST(elsewhere.others == std::vector<std::string>{},
-                   boost::test_tools::per_element());
-        BOOST_TEST(on_it.unknown <= 5); // one call of each caller was in flight
-    }
-}
-
-BOOST_AUTO_TEST_CASE(calls_on_other_nodes_do_not_wait_for_one_that_is_frozen) {
-    auto c = redis_cluster{{.arguments = {"--cluster-require-full-coverage", "no"}}};
-    auto l = live{address_of(c), [](config& s) { s.timeout = 1s; }};
-    const auto p = policy{"p", gcra(1'000'000, 1h)};
-    const auto frozen = keys_on(c, 0, 1).front();
-    auto lively = keys_on(c, 1, 2);
-    for (auto& key : keys_on(c, 2, 2))
-        lively.push_back(std::move(key));
-    auto on_it = load{};
-    auto elsewhere = load{};
-    l.run([&]() -> asio::awaitable<void> {
-        BOOST_TEST((co_await l.limiter.allow(frozen, p)).allowed());
-        c.stop(0);
-        auto got = error_code{};
-        auto ended = false;
-        l.limiter.allow(frozen, p, [&](error_code ec, const decision&) {
-            got = ec;
-            ended = true;
-        });
-        for (auto i = 0; i < 10; ++i)
-            for (const auto& key : lively) {
-                const auto d = co_await l.limiter.allow(key, p);
-                BOOST_TEST((d.source == decision_source::store));
-            }
-        BOOST_TEST(!ended); // all of them came first
-        co_await test::until([&] { return ended; });
-        BOOST_TEST((got == errc::outcome_unknown), got.message());
-        // Meanwhile it is probed, left and connected to in vain, and asked for the map.
-        on_it.start(l, 5, {frozen}, p);
-        elsewhere.start(l, 5, lively, p);
-        co_await test::until([&] { return l.limiter.statistics().breaker_openings != 0; });
-        co_await elsewhere.until_decided(200);
-        co_await elsewhere.end();
-        BOOST_TEST(elsewhere.unknown == 0);
-        BOOST_TEST(elsewhere.others == std::vector<std::string>{},
-                   boost::test_tools::per_element());
-        BOOST_TEST(on_it.decided == 0);
-        c.cont(0);
-        co_await on_it.until_decided(1);
-        co_await on_it.end();
     });
 }
 

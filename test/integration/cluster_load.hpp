@@ -62,7 +62,6 @@ struct cluster_load {
     }
 
     std::vector<std::string> keys;
-    bool has_ids = false;      ///< each call has one, and is made twice
     std::vector<int> admitted; ///< of each key
     int decided = 0;
     int unknown = 0;
@@ -73,16 +72,7 @@ struct cluster_load {
         ++running;
         while (!ends) {
             const auto i = next++ % keys.size();
-            const auto id = std::to_string(made++);
-            auto options = check_options{};
-            if (has_ids)
-                options.request = id;
-            const auto [ec, d] = co_await l.allow(keys[i], p, options);
-            if (!ec && has_ids) {
-                const auto [failure, again] = co_await l.allow(keys[i], p, options);
-                if (failure || again != d)
-                    others.push_back("the call was another one the second time");
-            }
+            const auto [ec, d] = co_await l.allow(keys[i], p);
             if (!ec) {
                 ++decided;
                 admitted[i] += d.allowed() ? 1 : 0;
@@ -98,7 +88,6 @@ struct cluster_load {
 
     bool ends = false;
     int running = 0;
-    int made = 0; ///< calls
 };
 
 /// Calls for six keys of node 0 while their slots move to node 1. Nothing may be admitted twice,
@@ -106,11 +95,9 @@ struct cluster_load {
 /// @param move moves a slot, and may let calls be decided meanwhile: move(slot, decide), and
 ///             decide(n) returns when n more are
 template<class Move>
-void check_moving_slots(const redis_cluster& c, live& l, const rule& r, int limit, Move move,
-                        bool has_ids = false) {
+void check_moving_slots(const redis_cluster& c, live& l, const rule& r, int limit, Move move) {
     const auto keys = keys_on(c, 0, 6);
     auto all = cluster_load{};
-    all.has_ids = has_ids;
     all.start(l, 12, keys, policy{"p", r});
     const auto decide = [&](int more) {
         l.run([&]() -> asio::awaitable<void> { co_await all.until_decided(more); });

@@ -5,7 +5,7 @@
 // slot has moved: one of the two is here, and one is there or nowhere.
 
 #include "cluster_load.hpp"
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <support/live_limiter.hpp>
 #include <support/redis_cluster.hpp>

@@ -2,7 +2,7 @@
 //
 // last_error for commands and keys that the user may not use, and for read-only servers.
 
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <support/live_limiter.hpp>
 #include <support/unit_test.hpp>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// last_error for servers that are not Redis, or do not use TLS, and for certificates.
+// last_error for servers over TLS, and for certificates.
 
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>
-#include <support/tcp_responder.hpp>
 #include <support/tls_server.hpp>
 #include <support/unit_test.hpp>
 
@@ -31,43 +30,7 @@ using test::until_reported;
 
 const auto rules = policy{"p", gcra(100, 1h)};
 
-void check_stranger(const std::string& sentence, bool greets, const std::string& scheme,
-                    phase where, std::string_view words) {
-    auto context = asio::io_context{1};
-    auto stranger = test::tcp_responder{context, sentence, greets};
-    for (const auto instead : {failure_mode::local, failure_mode::allow, failure_mode::error}) {
-        auto settings = config{};
-        settings.server = stranger.address(scheme);
-        settings.on_failure = instead;
-        settings.timeout = 10s;
-        settings.connect_timeout = 10s;
-        settings.reconnect_delay_max = 1h; // the call does not wait for the next attempt
-        auto l = limiter{context.get_executor(), settings};
-        test::run(context, [&]() -> asio::awaitable<void> {
-            auto ec = error_code{};
-            co_await l.ready(asio::redirect_error(asio::use_awaitable, ec));
-            BOOST_TEST((ec == errc::bad_reply), ec.message());
-            const auto [call, d] = co_await l.allow("k", rules, asio::as_tuple(asio::deferred));
-            BOOST_TEST((call == errc::bad_reply), call.message());
-            BOOST_TEST((call == condition::permanent));
-        });
-        check_last(l, errc::bad_reply, where, words);
-        BOOST_TEST(l.health().state == health_state::refused);
-    }
-}
-
 } // namespace
-
-BOOST_AUTO_TEST_CASE(a_server_that_is_not_redis_is_a_bad_reply_in_every_failure_mode) {
-    const auto http = std::string{"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"};
-    check_stranger(http, false, "redis", phase::handshake, "HTTP/1.1 400 Bad Request");
-    check_stranger("<!DOCTYPE HTML>\r\n", false, "redis", phase::handshake, "<!DOCTYPE HTML>");
-    check_stranger("220 mail.example.org ESMTP\r\n", true, "redis", phase::handshake, "220 mail");
-    check_stranger("SSH-2.0-OpenSSH_9.2\r\n", true, "redis", phase::handshake, "SSH-2.0");
-    check_stranger("+OK POP3 ready\r\n", true, "redis", phase::handshake, "+OK POP3");
-    check_stranger(http, false, "rediss", phase::tls, "HTTP/1.1 400 Bad Request");
-    check_stranger("SSH-2.0-OpenSSH_9.2\r\n", true, "rediss", phase::tls, "does not speak TLS");
-}
 
 BOOST_AUTO_TEST_CASE(a_plain_connection_to_a_tls_server_is_a_bad_reply) {
     auto server = test::tls_server{};

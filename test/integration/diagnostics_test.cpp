@@ -3,7 +3,7 @@
 // last_error and health for servers that cannot be reached or reply with errors: the phase, and a
 // text that shows the cause. No text contains a password.
 
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <support/live_limiter.hpp>
 #include <support/scripted_peer.hpp>
@@ -74,17 +74,6 @@ BOOST_AUTO_TEST_CASE(a_password_that_stands_where_the_port_would_is_not_shown) {
     auto l = live{"redis://no-such-user.invalid:31415"}; // @host was forgotten
     l.run([&]() -> asio::awaitable<void> { co_await until_reported(l.limiter, "not found"); });
     BOOST_TEST(!has(last_of(l.limiter).text, "31415"), last_of(l.limiter));
-}
-
-BOOST_AUTO_TEST_CASE(a_port_without_a_server_is_named_and_attempts_are_counted) {
-    auto l = live{"redis://127.0.0.1:1", [](config& c) { c.reconnect_delay_max = 20ms; }};
-    BOOST_TEST(l.limiter.health().state == health_state::connecting);
-    l.run([&]() -> asio::awaitable<void> {
-        co_await test::until([&] { return last_of(l.limiter).count >= 6; });
-        co_await test::until([&] { return l.limiter.health().state == health_state::degraded; });
-    });
-    check_last(l.limiter, errc::unavailable, phase::connect, "127.0.0.1:1: Connection refused");
-    BOOST_TEST((l.limiter.health().last_problem.value().first < last_of(l.limiter).last));
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_password_is_reported_without_the_password) {
@@ -183,22 +172,6 @@ BOOST_AUTO_TEST_CASE(a_foreign_value_is_reported) {
         BOOST_TEST((ec == errc::key_conflict));
     });
     check_last(l.limiter, errc::key_conflict, phase::script, "another type");
-}
-
-BOOST_AUTO_TEST_CASE(a_lost_connection_and_a_silent_server_are_reported) {
-    auto server = test::redis_server{};
-    auto l = live{server.address(), [](config& c) { c.timeout = 50ms; }};
-    l.run([&]() -> asio::awaitable<void> {
-        co_await l.until_it_works("k", rules);
-        server.stop();
-        (void)co_await l.allow("k", rules);
-        check_last(l.limiter, errc::unavailable, phase::reply, "did not reply within");
-        server.cont();
-        co_await l.until_it_works("k", rules);
-        server.kill();
-        co_await until_reported(l.limiter, "the connection was lost");
-        co_await until_reported(l.limiter, server.socket() + ": Connection refused");
-    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

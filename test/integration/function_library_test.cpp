@@ -5,7 +5,7 @@
 // again.
 
 #include "calls_that_wait.hpp"
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <redis/protocol/script.hpp>
 #include <support/function_library.hpp>

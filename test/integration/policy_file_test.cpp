@@ -3,7 +3,7 @@
 // Policies from a file: which changes are taken, which mistakes leave the old document in force,
 // and calls that are made meanwhile.
 
-#include "observed_source.hpp"
+#include <support/observed_source.hpp>
 
 #include <colimit/limits.hpp>
 #include <support/live_limiter.hpp>

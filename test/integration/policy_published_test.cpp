@@ -3,8 +3,8 @@
 // Policies that are published in Redis: which versions are taken, what a source does while the
 // server is away, and servers of every kind.
 
-#include "observed_source.hpp"
-#include "problems.hpp"
+#include <support/observed_source.hpp>
+#include <support/problems.hpp>
 
 #include <colimit/limits.hpp>
 #include <redis/protocol/hash_slot.hpp>

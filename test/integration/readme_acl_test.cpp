@@ -4,8 +4,8 @@
 // do works, and without any one of them something does not. Of that, a server keeps a log, which is
 // empty only if the user was denied nothing.
 
-#include "observed_source.hpp"
-#include "problems.hpp"
+#include <support/observed_source.hpp>
+#include <support/problems.hpp>
 
 #include <colimit/bloom_filter.hpp>
 #include <redis/protocol/hash_slot.hpp>

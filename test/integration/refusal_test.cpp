@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Servers that refuse commands: foreign values, out of memory, read-only, no permission.
+// Servers that refuse commands: foreign values, out of memory, no permission.
 
 #include <redis/protocol/key.hpp>
 #include <support/live_limiter.hpp>
@@ -91,24 +91,6 @@ BOOST_AUTO_TEST_CASE(a_server_without_memory_is_an_error_of_the_server_until_it_
     });
 }
 
-BOOST_AUTO_TEST_CASE(a_demoted_server_is_unavailable_and_connected_to_anew) {
-    auto server = test::redis_server{};
-    auto look = server.connect();
-    auto l = live{server.address(), [](config& c) { c.reconnect_delay_max = 50ms; }};
-    l.run([&]() -> asio::awaitable<void> {
-        co_await l.until_it_works("k", rules);
-        look.must({"REPLICAOF", "127.0.0.1", "1"});
-        const auto [ec, d] = co_await l.allow("k", rules);
-        BOOST_TEST((ec == errc::unavailable));
-        look.must({"REPLICAOF", "NO", "ONE"});
-        co_await l.until_it_works("k", rules);
-    });
-    // The limiter's first connection, the one that looks on, and at least one more.
-    const auto stats = look.must({"INFO", "stats"}).text;
-    const auto at = stats.find("total_connections_received:");
-    BOOST_TEST(std::stoi(stats.substr(at + 27)) >= 3);
-}
-
 BOOST_AUTO_TEST_CASE(a_user_who_may_not_run_scripts_or_touch_the_keys_is_told_so) {
     auto server = test::redis_server{};
     auto look = server.connect();
@@ -122,20 +104,6 @@ BOOST_AUTO_TEST_CASE(a_user_who_may_not_run_scripts_or_touch_the_keys_is_told_so
         });
     }
     BOOST_TEST(look.dbsize() == 0);
-}
-
-BOOST_AUTO_TEST_CASE(a_busy_server_is_unavailable_and_works_again_afterwards) {
-    auto server = test::redis_server{{.arguments = {"--busy-reply-threshold", "10"}}};
-    auto look = server.connect();
-    auto busy = server.connect();
-    auto l = live{server.address(), [](config& c) { c.timeout = 5s; }};
-    l.run([&]() -> asio::awaitable<void> {
-        co_await l.until_it_works("k", rules);
-        busy.send("*3\r\n$4\r\nEVAL\r\n$18\r\nwhile true do end \r\n$1\r\n0\r\n");
-        co_await l.until_code("busy", gcra(1'000'000, 1h), errc::unavailable);
-        look.must({"SCRIPT", "KILL"});
-        co_await l.until_it_works("k", rules);
-    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls with ids on a real server: each is charged once, however often it is made and whatever
-// happens to its replies.
+// Calls with ids on a real server: each is charged once, however often it is made. What happens to
+// their replies: see test/scenario/request_id_test.cpp.
 
-#include <support/fault_proxy.hpp>
 #include <support/function_library.hpp>
 #include <support/live_limiter.hpp>
 #include <support/unit_test.hpp>
@@ -24,10 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace colimit;
 namespace asio = boost::asio;
-using test::fault;
-using test::fault_kind;
 using test::live;
-using test::way;
 
 /// So slow that no token comes back while a test runs.
 const auto rules = policy{"p", gcra(100, 24h * 36'500)};
@@ -177,57 +173,6 @@ BOOST_AUTO_TEST_CASE(concurrent_calls_of_one_key_are_decided_in_order_and_each_i
         });
     }
     BOOST_TEST(l.limiter.statistics().batches < 20 * std::size(of_every_form));
-}
-
-BOOST_AUTO_TEST_CASE(a_lost_reply_is_asked_for_again) {
-    auto server = test::redis_server{};
-    for (const auto& p : of_every_form) {
-        auto look = server.connect();
-        look.must({"FLUSHALL"});
-        auto l = live{server.address()};
-        auto proxy = test::fault_proxy{l.context, server.address(), [](int connection) {
-                                           return connection <= 3
-                                                      ? fault{.kind = fault_kind::reset,
-                                                              .way = way::to_client,
-                                                              .message = test::script_handshake}
-                                                      : fault{};
-                                       }};
-        auto settings = config{.server = proxy.address(), .timeout = 20s};
-        settings.on_failure = failure_mode::error;
-        auto through = limiter{l.context.get_executor(), settings};
-        l.run([&]() -> asio::awaitable<void> {
-            const auto [ec, d] = co_await through.allow(
-                "k", p, {.cost = 3, .member = "m", .request = "1"}, asio::as_tuple(asio::deferred));
-            BOOST_TEST(!ec, ec.message());
-            BOOST_TEST(d.allowed());
-            BOOST_TEST(proxy.connections() == 4);
-            const auto now = co_await l.limiter.peek("k", p, {.cost = 0});
-            BOOST_TEST((now.remaining == 97 || now.remaining == 99)); // members
-        });
-    }
-}
-
-BOOST_AUTO_TEST_CASE(without_an_answer_until_the_deadline_the_outcome_is_unknown_and_harmless) {
-    auto server = test::redis_server{};
-    auto l = live{server.address()};
-    auto proxy = test::fault_proxy{l.context, server.address(), [](int /*connection*/) {
-                                       return fault{.kind = fault_kind::reset,
-                                                    .way = way::to_client,
-                                                    .message = test::script_handshake};
-                                   }};
-    auto settings = config{.server = proxy.address(), .timeout = 1s};
-    settings.on_failure = failure_mode::error;
-    auto through = limiter{l.context.get_executor(), settings};
-    l.run([&]() -> asio::awaitable<void> {
-        const auto [ec, d] =
-            co_await through.allow("k", rules, {.request = "1"}, asio::as_tuple(asio::deferred));
-        BOOST_TEST((ec == errc::outcome_unknown), ec.message());
-        BOOST_TEST(proxy.connections() > 1);
-        const auto first = co_await l.limiter.allow("k", rules, {.request = "1"});
-        BOOST_TEST(first.remaining == 99);
-        const auto now = co_await l.limiter.peek("k", rules, {.cost = 0});
-        BOOST_TEST(now.remaining == 99);
-    });
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_a_record_is_a_conflict_and_charges_nothing) {

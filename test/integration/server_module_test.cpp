@@ -4,7 +4,7 @@
 // servers that lose it and get it while calls are made; and on servers that replace each other.
 
 #include "calls_that_wait.hpp"
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <core/policy_encoding.hpp>
 #include <policy/policy_data.hpp>

@@ -2,7 +2,7 @@
 //
 // The server that the tests run on, and what only some servers can do: Valkey 9.1 can unload Lua.
 
-#include "problems.hpp"
+#include <support/problems.hpp>
 
 #include <support/live_limiter.hpp>
 #include <support/server_version.hpp>

@@ -208,6 +208,57 @@ struct commands {
     reply pexpireat() { return expire(0); }
     reply pexpire() { return expire(d.now_ms_); }
 
+    reply pttl() {
+        need(2);
+        const auto* found = d.find(w[1]);
+        if (found == nullptr)
+            return number_reply(-2);
+        const auto end = found->expires_ms;
+        return number_reply(end == value::no_expiry ? -1 : end - d.now_ms_);
+    }
+
+    reply persist() {
+        need(2);
+        auto* found = d.find(w[1]);
+        const auto had_end = found != nullptr && found->expires_ms != value::no_expiry;
+        if (had_end)
+            found->expires_ms = value::no_expiry;
+        return number_reply(had_end ? 1 : 0);
+    }
+
+    reply get_string() {
+        need(2);
+        const auto* found = get<bytes>(w[1]);
+        return found == nullptr ? reply{} : text_reply(found->view());
+    }
+
+    reply getdel() {
+        auto was = get_string();
+        d.erase(w[1]);
+        return was;
+    }
+
+    reply add(std::int64_t sign) {
+        need(3);
+        auto* found = get<bytes>(w[1]);
+        const auto more = integer_in(w[2]);
+        const auto was = found == nullptr ? 0 : integer_in(std::string{found->view()});
+        if (found == nullptr)
+            found = &get_or_create<bytes>(w[1]);
+        found->assign(std::to_string(was + sign * more));
+        return number_reply(was + sign * more);
+    }
+    reply incrby() { return add(1); }
+    reply decrby() { return add(-1); }
+
+    reply renamenx() {
+        need(3);
+        if (d.find(w[1]) != nullptr && d.find(w[2]) != nullptr)
+            return number_reply(0);
+        (void)rename();
+        return number_reply(1);
+    }
+
     reply rename() {
         need(3);
         auto* from = d.find(w[1]);
@@ -259,30 +310,41 @@ struct commands {
         return std::ranges::find(in, member, &sorted_set::value_type::second);
     }
 
+    /// One entry or several, and with XX only those that exist.
     reply zadd() {
         need(4);
-        const auto score = score_in(w[2], "ERR value is not a valid float");
+        const auto only_old = upper(w[2]) == "XX";
+        if (only_old && get<sorted_set>(w[1]) == nullptr)
+            return number_reply(0);
         auto& to = get_or_create<sorted_set>(w[1]);
-        const auto old = place_of(to, w[3]);
-        const auto is_new = old == to.end();
-        if (!is_new)
-            to.erase(old);
-        auto entry = sorted_set::value_type{score, w[3]};
-        to.insert(std::ranges::upper_bound(to, entry), std::move(entry));
-        return number_reply(is_new ? 1 : 0);
+        auto added = std::int64_t{0};
+        for (std::size_t i = only_old ? 3 : 2; i + 1 < w.size(); i += 2) {
+            const auto score = score_in(w[i], "ERR value is not a valid float");
+            const auto old = place_of(to, w[i + 1]);
+            const auto is_new = old == to.end();
+            if (is_new && only_old)
+                continue;
+            if (!is_new)
+                to.erase(old);
+            auto entry = sorted_set::value_type{score, w[i + 1]};
+            to.insert(std::ranges::upper_bound(to, entry), std::move(entry));
+            added += is_new ? 1 : 0;
+        }
+        return number_reply(added);
     }
 
     reply zrem() {
         need(3);
         auto* from = get<sorted_set>(w[1]);
-        if (from == nullptr)
-            return number_reply(0);
-        const auto place = place_of(*from, w[2]);
-        if (place == from->end())
-            return number_reply(0);
-        from->erase(place);
-        erase_if_empty(w[1], *from);
-        return number_reply(1);
+        auto gone = std::int64_t{0};
+        for (std::size_t i = 2; from != nullptr && i < w.size(); ++i)
+            if (const auto place = place_of(*from, w[i]); place != from->end()) {
+                from->erase(place);
+                ++gone;
+            }
+        if (from != nullptr)
+            erase_if_empty(w[1], *from);
+        return number_reply(gone);
     }
 
     using entries = std::pair<sorted_set::iterator, sorted_set::iterator>;
@@ -376,6 +438,15 @@ struct commands {
                       w.size() == 5 && upper(w[4]) == "WITHSCORES");
     }
 
+    reply zrevrange() {
+        need(4);
+        auto newest_first = sorted_set{};
+        if (const auto* found = get<sorted_set>(w[1]))
+            newest_first.assign(found->rbegin(), found->rend());
+        return listed(by_rank(newest_first, w[2], w[3]),
+                      w.size() == 5 && upper(w[4]) == "WITHSCORES");
+    }
+
     /// Perhaps with `LIMIT 0 count`.
     reply zrangebyscore() {
         need(4);
@@ -466,7 +537,14 @@ std::optional<reply> data::execute(const words& command) {
         {"UNLINK", &commands::del},
         {"PEXPIREAT", &commands::pexpireat},
         {"PEXPIRE", &commands::pexpire},
+        {"PTTL", &commands::pttl},
+        {"PERSIST", &commands::persist},
+        {"GET", &commands::get_string},
+        {"GETDEL", &commands::getdel},
+        {"INCRBY", &commands::incrby},
+        {"DECRBY", &commands::decrby},
         {"RENAME", &commands::rename},
+        {"RENAMENX", &commands::renamenx},
         {"HSET", &commands::hset},
         {"HDEL", &commands::hdel},
         {"HMGET", &commands::hmget},
@@ -478,6 +556,7 @@ std::optional<reply> data::execute(const words& command) {
         {"ZCARD", &commands::zcard},
         {"ZCOUNT", &commands::zcount},
         {"ZRANGE", &commands::zrange},
+        {"ZREVRANGE", &commands::zrevrange},
         {"ZRANGEBYSCORE", &commands::zrangebyscore},
         {"PFADD", &commands::pfadd},
         {"PFCOUNT", &commands::pfcount},

@@ -75,6 +75,8 @@ class data {
     value& put(const std::string& key, value with);
     void erase(const std::string& key) { keys_.erase(key); }
     void clear() { keys_.clear(); }
+    /// Moves a key to another server.
+    void move(const std::string& key, data& to) { to.keys_.insert(keys_.extract(key)); }
 
     [[nodiscard]] const std::map<std::string, std::unique_ptr<value>>& keys() const noexcept {
         return keys_;

@@ -41,11 +41,15 @@ std::vector<limit> catalogue::limits() const {
     return all;
 }
 
-std::size_t catalogue::state_of(std::string_view name) const {
+std::optional<std::size_t> catalogue::find(std::string_view name) const {
     const auto found = index_.find(name);
-    if (found == index_.end())
-        throw violation{"a command has an unknown key: " + std::string{name}};
-    return found->second;
+    return found == index_.end() ? std::nullopt : std::optional{found->second};
+}
+
+std::size_t catalogue::state_of(std::string_view name) const {
+    if (const auto found = find(name))
+        return *found;
+    throw violation{"a command has an unknown key: " + std::string{name}};
 }
 
 std::vector<const detail::policy_data*> catalogue::policies_in(std::string_view wire) const {

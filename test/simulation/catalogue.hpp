@@ -35,7 +35,8 @@ class catalogue {
     [[nodiscard]] const std::vector<std::string>& keys() const noexcept { return keys_; }
     [[nodiscard]] const std::vector<state_name>& states() const noexcept { return states_; }
     [[nodiscard]] std::vector<limit> limits() const;
-    /// Returns the index of the state.
+    /// Returns the index of the state, if it is one.
+    [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
     [[nodiscard]] std::size_t state_of(std::string_view name) const;
     /// Returns the policies whose encodings the text consists of.
     [[nodiscard]] std::vector<const detail::policy_data*> policies_in(std::string_view wire) const;

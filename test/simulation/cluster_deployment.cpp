@@ -35,11 +35,11 @@ void slot_view::give(std::size_t slot, std::size_t to) {
     ranges.insert(ranges.erase(r), parts.begin(), parts.end());
 }
 
-cluster_deployment::cluster_deployment(network& net, const catalogue& names, ledger& records)
-    : net_(net), names_(names) {
+cluster_deployment::cluster_deployment(network& net, const node_factory& make,
+                                       std::vector<std::size_t> slots)
+    : net_(net), slots_(std::move(slots)) {
     for (std::uint32_t i = 0; i < 2 * masters; ++i)
-        servers_.push_back(std::make_unique<data_server>(net, place{first_node + i, 6379}, names,
-                                                         records, static_cast<slot_rules*>(this)));
+        servers_.push_back(make(place{first_node + i, 6379}, this));
     for (std::size_t i = 0; i < masters; ++i) {
         truth_.ranges.push_back(
             {redis::slot_count * i / masters, redis::slot_count * (i + 1) / masters - 1, i});
@@ -57,18 +57,18 @@ std::string cluster_deployment::address_of(std::size_t node) const {
     return servers_[node]->address().host + ':' + std::to_string(servers_[node]->address().port);
 }
 
-std::size_t cluster_deployment::index_of(const data_server& s) const {
+std::size_t cluster_deployment::index_of(const redis_node& s) const {
     return static_cast<std::size_t>(
         std::ranges::find(servers_, &s, [](const auto& p) { return p.get(); }) - servers_.begin());
 }
 
-std::string cluster_deployment::info(const data_server& at) {
+std::string cluster_deployment::info(const redis_node& at) {
     const auto& view = views_[index_of(at)];
     return "cluster_state:" + std::string{view.is_ok ? "ok" : "fail"} +
            "\r\ncluster_current_epoch:" + std::to_string(view.epoch) + "\r\n";
 }
 
-std::string cluster_deployment::slots(const data_server& at) {
+std::string cluster_deployment::slots(const redis_node& at) {
     const auto& view = views_[index_of(at)];
     auto out = std::string{};
     resp::append_array(out, view.ranges.size());
@@ -83,19 +83,17 @@ std::string cluster_deployment::slots(const data_server& at) {
     return out;
 }
 
-std::string cluster_deployment::refusal(const data_server& at, const batch& b, bool is_asking) {
-    const auto& states = b.states;
+std::string cluster_deployment::refusal(const redis_node& at, words keys, bool is_asking) {
     const auto node = index_of(at);
     const auto& view = views_[node];
-    const auto slot = names_.states()[states.front()].slot;
-    if (std::ranges::any_of(states, [&](auto s) { return names_.states()[s].slot != slot; }) ||
-        std::ranges::any_of(b.record_names, [&](auto& r) { return redis::hash_slot(r) != slot; }))
+    const auto slot = std::size_t{redis::hash_slot(keys.front())};
+    if (std::ranges::any_of(keys, [&](auto k) { return redis::hash_slot(k) != slot; }))
         return "CROSSSLOT Keys in request don't hash to the same slot";
     if (!view.is_ok)
         return "CLUSTERDOWN The cluster is down";
     if (migration_ && migration_->slot == slot) {
         auto serves = false;
-        auto error = refusal_while_migrating(node, b, is_asking, serves);
+        auto error = refusal_while_migrating(node, keys, is_asking, serves);
         if (serves || !error.empty())
             return error;
     }
@@ -107,18 +105,18 @@ std::string cluster_deployment::refusal(const data_server& at, const batch& b, b
 }
 
 /// @param serves set if the node executes the command
-std::string cluster_deployment::refusal_while_migrating(std::size_t node, const batch& b,
+std::string cluster_deployment::refusal_while_migrating(std::size_t node, words keys,
                                                         bool is_asking, bool& serves) const {
-    const auto keys = b.states.size() + b.record_names.size();
-    const auto found = servers_[node]->keys_of(b);
-    const auto has_all = found == keys;
+    const auto found =
+        std::ranges::count_if(keys, [&](std::string_view key) { return servers_[node]->has(key); });
+    const auto has_all = static_cast<std::size_t>(found) == keys.size();
     if (node == migration_->from && !has_all) {
         if (found != 0)
             return "TRYAGAIN Multiple keys request during rehashing of slot";
         return "ASK " + std::to_string(migration_->slot) + ' ' + address_of(migration_->to);
     }
     if (node == migration_->to && is_asking) {
-        if (keys > 1 && !has_all)
+        if (keys.size() > 1 && !has_all)
             return "TRYAGAIN Multiple keys request during rehashing of slot";
         serves = true;
     }
@@ -137,21 +135,19 @@ std::size_t cluster_deployment::replica_of(std::size_t master) const {
 }
 
 void cluster_deployment::disturb() {
-    if (std::exchange(is_changing_, true))
+    if (is_changing_)
         return;
-    switch (os().random().below(4)) {
-    case 0:
-        return fail_over(true);
-    case 1:
-        return fail_over(false);
-    default:
-        return migrate();
-    }
+    auto& random = os().random();
+    const auto kind = random.below(4);
+    if (kind < 2)
+        return fail_over(truth_.ranges[random.below(truth_.ranges.size())].node, kind == 0);
+    const auto slot = slots_[random.below(slots_.size())];
+    migrate(slot, truth_.ranges[random.below(truth_.ranges.size())].node);
 }
 
-/// Either by order, or after its end: meanwhile the whole cluster may refuse to serve.
-void cluster_deployment::fail_over(bool is_orderly) {
-    const auto old = truth_.ranges[os().random().below(truth_.ranges.size())].node;
+/// After the end of a master the whole cluster may refuse to serve.
+void cluster_deployment::fail_over(std::size_t old, bool is_orderly) {
+    is_changing_ = true;
     const auto chosen = replica_of(old);
     if (is_orderly)
         return replace(old, chosen, true);
@@ -206,28 +202,23 @@ void cluster_deployment::set_ok(bool is_ok) {
         view.is_ok = is_ok;
 }
 
-/// Moves the slot of some state to another master.
-void cluster_deployment::migrate() {
-    const auto& states = names_.states();
-    const auto slot = states[os().random().below(states.size())].slot;
+void cluster_deployment::migrate(std::size_t slot, std::size_t to) {
     const auto from = truth_.owner(slot);
-    const auto to = truth_.ranges[os().random().below(truth_.ranges.size())].node;
-    if (from == to) {
-        is_changing_ = false;
+    if (from == to)
         return;
-    }
+    is_changing_ = true;
     os().trace("migration", from, to);
     migration_ = {slot, from, to};
     later(os().random().magnitude(100 * millisecond), [this] { move_states(); });
 }
 
-/// One state after the other.
+/// One key after the other.
 void cluster_deployment::move_states() {
-    for (std::size_t s = 0; s < names_.states().size(); ++s)
-        if (names_.states()[s].slot == migration_->slot && servers_[migration_->from]->has_any(s)) {
-            servers_[migration_->from]->hand_over(s, *servers_[migration_->to]);
-            return later(os().random().between(0, 150 * millisecond), [this] { move_states(); });
-        }
+    const auto [slot, from, to] = *migration_;
+    if (const auto keys = servers_[from]->keys_in(slot); !keys.empty()) {
+        servers_[from]->hand_over(keys.front(), *servers_[to]);
+        return later(os().random().between(0, 150 * millisecond), [this] { move_states(); });
+    }
     if (os().random().percent(50))
         return end_migration();
     later(os().random().magnitude(100 * millisecond), [this] { move_states(); });

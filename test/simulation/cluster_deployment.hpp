@@ -36,17 +36,27 @@ struct slot_view {
 
 class cluster_deployment final : public deployment, private slot_rules {
   public:
-    cluster_deployment(network& net, const catalogue& names, ledger& records);
+    cluster_deployment(network& net, const node_factory& make, std::vector<std::size_t> slots);
 
     [[nodiscard]] std::string address() const override;
     void disturb() override;
     void heal() override;
 
+    static constexpr std::size_t masters = 3;
+
+    /// Returns the master that serves a slot.
+    [[nodiscard]] std::size_t owner(std::size_t slot) const { return truth_.owner(slot); }
+    /// A replica takes over from a master, by order or after its end.
+    void fail_over(std::size_t old, bool is_orderly);
+    /// Moves a slot, key by key; each node hears of it at another time.
+    void migrate(std::size_t slot, std::size_t to);
+    /// Returns whether a failover or a migration has not ended.
+    [[nodiscard]] bool is_changing() const noexcept { return is_changing_; }
+
   private:
-    [[nodiscard]] std::string refusal(const data_server& at, const batch& b,
-                                      bool is_asking) override;
-    [[nodiscard]] std::string info(const data_server& at) override;
-    [[nodiscard]] std::string slots(const data_server& at) override;
+    [[nodiscard]] std::string refusal(const redis_node& at, words keys, bool is_asking) override;
+    [[nodiscard]] std::string info(const redis_node& at) override;
+    [[nodiscard]] std::string slots(const redis_node& at) override;
 
     struct migration {
         std::size_t slot;
@@ -54,26 +64,22 @@ class cluster_deployment final : public deployment, private slot_rules {
         std::size_t to;
     };
 
-    void fail_over(bool is_orderly);
     void replace(std::size_t old, std::size_t chosen, bool is_orderly);
     void rejoin(std::size_t old, std::size_t master);
-    void migrate();
     void move_states();
     void end_migration();
     void publish();
     void set_ok(bool is_ok);
-    [[nodiscard]] std::size_t index_of(const data_server& s) const;
-    [[nodiscard]] std::string refusal_while_migrating(std::size_t node, const batch& b,
-                                                      bool is_asking, bool& serves) const;
+    [[nodiscard]] std::size_t index_of(const redis_node& s) const;
+    [[nodiscard]] std::string refusal_while_migrating(std::size_t node, words keys, bool is_asking,
+                                                      bool& serves) const;
     [[nodiscard]] std::size_t replica_of(std::size_t master) const;
     [[nodiscard]] std::string address_of(std::size_t node) const;
     [[nodiscard]] machine& os() noexcept { return net_.os(); }
     void later(std::int64_t delay, std::function<void()> what);
 
-    static constexpr std::size_t masters = 3;
-
     network& net_;
-    const catalogue& names_;
+    std::vector<std::size_t> slots_; ///< of which some migrate
     slot_view truth_;
     std::array<slot_view, 2 * masters> views_;
     std::array<std::size_t, 2 * masters> followed_{}; ///< the master of each node, or itself

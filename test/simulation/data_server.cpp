@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <utility>
 
 namespace colimit::simulation {
 
@@ -27,49 +29,50 @@ constexpr std::string_view read_only = "READONLY You can't write against a read 
 
 data_server::data_server(network& of, place where, const catalogue& names, ledger& records,
                          slot_rules* rules)
-    : server(of, where), has_module(of.os().random().percent(50)), names_(names), records_(records),
-      rules_(rules), states_(names.states().size()) {}
-
-void data_server::follow(data_server& master, std::int64_t lag) {
-    if (master_ != nullptr)
-        std::erase(master_->replicas_, this);
-    master_ = &master;
-    master.replicas_.push_back(this);
-    incoming_.clear();
-    states_ = master.states_;
-    remembered_ = master.remembered_;
-    lag_ = lag;
-    for (auto* r : std::exchange(replicas_, {}))
-        r->follow(master, lag);
+    : redis_node(of, where, rules), names_(names), records_(records),
+      states_(names.states().size()) {
+    has_module = of.os().random().percent(50);
 }
 
-void data_server::take_over(bool is_orderly) {
-    apply_writes(is_orderly ? never : os().now());
-    for (const auto& lost : std::exchange(incoming_, {}))
-        if (lost.record.empty())
-            states_[lost.state].account = no_account;
-    auto* old = std::exchange(master_, nullptr);
-    std::erase(old->replicas_, this);
-    for (auto& s : old->states_)
+void data_server::copy_data(const redis_node& master) {
+    const auto& from = static_cast<const data_server&>(master);
+    states_ = from.states_;
+    remembered_ = from.remembered_;
+}
+
+void data_server::be_left() {
+    for (auto& s : states_)
         s.is_left_behind = true;
-    for (auto* r : std::exchange(old->replicas_, {}))
-        r->follow(*this, lag_);
 }
 
-void data_server::kill() {
-    server::kill();
+void data_server::clear() {
     states_.assign(states_.size(), {});
     remembered_.clear();
-    incoming_.clear();
-    forget_scripts();
 }
 
-void data_server::start_empty(std::int64_t loading) {
-    start();
-    loading_until_ = os().now() + loading;
+bool data_server::has(std::string_view key) const {
+    const auto state = names_.find(key);
+    return state ? states_[*state].value.has_value() : remembered_.contains(key);
 }
 
-void data_server::hand_over(std::size_t state, data_server& to) {
+/// Returns whether it has the state or a record of its calls.
+bool data_server::has_any(std::size_t state) const {
+    return states_[state].value.has_value() ||
+           std::ranges::any_of(remembered_,
+                               [state](const auto& r) { return r.second.state == state; });
+}
+
+std::vector<std::string> data_server::keys_in(std::size_t slot) const {
+    auto found = std::vector<std::string>{};
+    for (std::size_t s = 0; s < names_.states().size(); ++s)
+        if (names_.states()[s].slot == slot && has_any(s))
+            found.push_back(names_.states()[s].text);
+    return found;
+}
+
+void data_server::hand_over(const std::string& key, redis_node& to_node) {
+    auto& to = static_cast<data_server&>(to_node);
+    const auto state = names_.state_of(key);
     to.states_[state] = std::exchange(states_[state], {});
     on_write(state);
     to.on_write(state);
@@ -86,104 +89,49 @@ void data_server::hand_over(std::size_t state, data_server& to) {
     }
 }
 
-bool data_server::has_any(std::size_t state) const {
-    return has(state) || std::ranges::any_of(remembered_, [state](const auto& r) {
-               return r.second.state == state;
-           });
-}
-
-std::size_t data_server::keys_of(const batch& b) const {
-    const auto states = std::ranges::count_if(b.states, [this](auto s) { return has(s); });
-    const auto records = std::ranges::count_if(
-        b.record_names, [this](const auto& name) { return remembered_.contains(name); });
-    return static_cast<std::size_t>(states + records);
-}
-
 void data_server::on_write(std::size_t state) {
-    auto w = write{};
-    w.state = state;
-    w.value = states_[state];
-    replicate(w);
+    replicate([this, state](redis_node& r) -> write {
+        auto* at = static_cast<data_server*>(&r);
+        return [at, state, value = states_[state]](bool is_lost) {
+            if (is_lost)
+                at->states_[state].account = no_account;
+            else
+                at->states_[state] = value;
+        };
+    });
 }
 
-void data_server::on_record(const std::string& record) {
-    auto w = write{};
-    w.record = record;
-    if (const auto found = remembered_.find(record); found != remembered_.end())
-        w.remembered = found->second;
-    replicate(w);
-}
-
-void data_server::replicate(write& w) {
-    for (auto* r : replicas_) {
-        r->apply_writes(os().now());
-        w.at = os().now() + r->lag_;
-        r->incoming_.push_back(w);
-    }
-}
-
-void data_server::apply_writes(std::int64_t until) {
-    for (; !incoming_.empty() && incoming_.front().at <= until; incoming_.pop_front()) {
-        auto& next = incoming_.front();
-        if (next.record.empty())
-            states_[next.state] = std::move(next.value);
-        else if (!next.remembered)
-            remembered_.erase(next.record);
-        else
-            remembered_.insert_or_assign(std::move(next.record), std::move(*next.remembered));
-    }
+/// It was written, or removed.
+void data_server::on_record(const std::string& name) {
+    auto now = std::optional<stored_record>{};
+    if (const auto found = remembered_.find(name); found != remembered_.end())
+        now = found->second;
+    replicate([&](redis_node& r) -> write {
+        auto* at = static_cast<data_server*>(&r);
+        return [at, name, now](bool is_lost) {
+            if (!is_lost && now)
+                at->remembered_.insert_or_assign(name, *now);
+            else if (!is_lost)
+                at->remembered_.erase(name);
+        };
+    });
 }
 
 std::int64_t data_server::execute(session& of, words command, std::string& out) {
     if (is_word(command[0], "HELLO")) {
-        append_hello(out, rules_ != nullptr ? "cluster" : "standalone");
+        append_hello(out, mode());
         return per_command;
     }
     if (is_loading()) {
         append_error(out, "LOADING Redis is loading the dataset in memory");
         return per_command;
     }
-    if (greet(command, out) || tell_about_cluster(command, out))
+    if (greet(of, command, out))
         return per_command;
-    if (is_word(command[0], "ASKING")) {
-        of.is_asking = true;
-        out.append("+OK\r\n");
-        return per_command;
-    }
     const auto took = is_word(command[0], "COLIMIT.CHECK") ? run_module(of, command, out)
                                                            : run_script(of, command, out);
     of.is_asking = false;
     return took;
-}
-
-bool data_server::greet(words command, std::string& out) {
-    const auto name = command[0];
-    if (is_word(name, "PING"))
-        out.append("+PONG\r\n");
-    else if (is_word(name, "SELECT") || is_word(name, "AUTH"))
-        out.append("+OK\r\n");
-    else if (is_word(name, "INFO"))
-        resp::append_bulk(out, rules_ != nullptr ? "redis_mode:cluster\r\n"
-                                                 : "redis_mode:standalone\r\n");
-    else if (is_word(name, "ROLE") && is_master())
-        out.append("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n");
-    else if (is_word(name, "ROLE"))
-        append_texts(out, {"slave", master_->address().host, "6379", "connected", "0"});
-    else
-        return false;
-    return true;
-}
-
-bool data_server::tell_about_cluster(words command, std::string& out) {
-    if (!is_word(command[0], "CLUSTER"))
-        return false;
-    if (rules_ == nullptr)
-        append_error(out, "ERR This instance has cluster support disabled");
-    else if (is_word(command[1], "INFO"))
-        resp::append_bulk(out, rules_->info(*this));
-    else
-        out.append(rules_->slots(*this));
-    return true;
 }
 
 void data_server::load(std::string_view body, std::string& out) {
@@ -231,7 +179,11 @@ std::int64_t data_server::run_module(session& of, words command, std::string& ou
 
 std::int64_t data_server::run_batch(session& of, words command, std::string& out) {
     const auto b = read_batch(names_, command);
-    const auto refusal = rules_ != nullptr ? rules_->refusal(*this, b, of.is_asking) : "";
+    auto keys = std::vector<std::string_view>{};
+    for (const auto state : b.states)
+        keys.push_back(names_.states()[state].text);
+    keys.insert(keys.end(), b.record_names.begin(), b.record_names.end());
+    const auto refusal = refusal_of_cluster(keys, of.is_asking);
     if (!refusal.empty()) {
         append_error(out, refusal);
         return per_command;

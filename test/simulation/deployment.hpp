@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Servers that belong together: one, those behind Sentinels, or a cluster; and what happens to
-// them.
+// Servers that belong together, and what happens to them: topology.hpp has the kinds.
 
 #pragma once
 
-#include "catalogue.hpp"
-#include "data_server.hpp"
-#include "ledger.hpp"
 #include "network.hpp"
+#include "redis_node.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -16,8 +13,6 @@
 #include <vector>
 
 namespace colimit::simulation {
-
-enum class topology : std::uint8_t { single, sentinel, cluster };
 
 class deployment {
   public:
@@ -33,17 +28,14 @@ class deployment {
     /// Ends what has not ended.
     virtual void heal();
 
-    [[nodiscard]] const std::vector<std::unique_ptr<data_server>>& servers() const noexcept {
+    [[nodiscard]] const std::vector<std::unique_ptr<redis_node>>& servers() const noexcept {
         return servers_;
     }
     /// All servers, also those without data.
     [[nodiscard]] virtual std::vector<server*> all() const;
 
   protected:
-    std::vector<std::unique_ptr<data_server>> servers_;
+    std::vector<std::unique_ptr<redis_node>> servers_;
 };
-
-[[nodiscard]] std::unique_ptr<deployment> make_deployment(topology t, network& net,
-                                                          const catalogue& names, ledger& records);
 
 } // namespace colimit::simulation

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// epoll, edge-triggered as Asio uses it for all descriptors but its timer, and the time.
+// epoll, and the time.
 
 #include "machine.hpp"
 
+#include "resolver_threads.hpp"
+
 #include <hash/fnv1a.hpp>
 
+#include <sched.h>
+
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
+#include <future>
 #include <utility>
 
 namespace colimit::simulation {
 namespace {
 
 machine* the_machine = nullptr;
-
-/// Has no events of its own.
-struct idle_descriptor final : descriptor {
-    [[nodiscard]] std::uint32_t ready() const noexcept override { return 0; }
-};
 
 } // namespace
 
@@ -59,12 +58,6 @@ int machine::open(std::shared_ptr<descriptor> what) {
     return first_descriptor + static_cast<int>(descriptors_.size()) - 1;
 }
 
-/// The only one, as a context has one.
-int machine::open_timer() {
-    timer_descriptor_ = std::make_shared<idle_descriptor>();
-    return open(timer_descriptor_);
-}
-
 std::shared_ptr<descriptor> machine::find(int fd) const noexcept {
     const auto at = static_cast<std::size_t>(fd - first_descriptor);
     return at < descriptors_.size() ? descriptors_[at] : nullptr;
@@ -76,49 +69,10 @@ void machine::close(int fd) {
         closed->on_close();
 }
 
-int machine::control(int operation, int fd, const epoll_event* event) {
-    const auto of = find(fd);
-    if (!of) {
-        errno = EBADF;
-        return -1;
-    }
-    of->interest_ = operation == EPOLL_CTL_DEL ? 0 : event->events;
-    if (operation == EPOLL_CTL_DEL)
-        return 0;
-    of->data_ = event->data;
-    raise(*of, of->ready());
-    return 0;
-}
-
-void machine::raise(descriptor& of, std::uint32_t events) {
-    events &= of.interest_ | EPOLLERR | EPOLLHUP;
-    if (of.interest_ == 0 || events == 0)
-        return;
-    of.raised_ |= events;
-    if (std::exchange(of.is_queued_, true))
-        return;
-    ready_.push_back(of.weak_from_this());
-}
-
-void machine::set_timer(std::int64_t at) noexcept {
+void machine::set_timer(timer& which, std::int64_t at) noexcept {
     if (flaw_ == flaw::loses_timers && at != never && at > now_ && device_.percent(2))
         at += 10 * second;
-    timer_ = at;
-}
-
-int machine::report(epoll_event* into, int most) {
-    auto count = 0;
-    while (!ready_.empty() && count < most) {
-        const auto of = ready_.front().lock();
-        ready_.pop_front();
-        if (!of)
-            continue;
-        of->is_queued_ = false;
-        const auto events = std::exchange(of->raised_, 0U);
-        if (of->interest_ != 0)
-            into[count++] = {events, of->data_};
-    }
-    return count;
+    which.at = at;
 }
 
 /// Everything that is due.
@@ -130,22 +84,106 @@ void machine::happen() {
     }
 }
 
-int machine::wait(epoll_event* into, int most, int timeout) {
+void machine::from_thread(std::function<void()> what) {
+    const auto lock = std::lock_guard{mutex_};
+    from_threads_.push_back(std::move(what));
+}
+
+void machine::sleep_in_thread(std::int64_t duration) {
+    auto is_over = std::promise<void>{};
+    from_thread([&] { at(now_ + duration, [&] { is_over.set_value(); }); });
+    is_over.get_future().wait();
+}
+
+bool machine::await_threads() {
+    if (names.empty())
+        return false;
+    while (!other_threads_sleep())
+        ::sched_yield();
+    const auto lock = std::lock_guard{mutex_};
+    for (const auto& f : from_threads_)
+        f();
+    return !std::exchange(from_threads_, {}).empty();
+}
+
+void machine::advance(std::int64_t until) {
+    const auto next = std::min(until, events_.empty() ? never : events_.top().time);
+    if (next == never)
+        throw violation{"the process waits forever"};
+    now_ = std::max(now_, next);
+}
+
+int machine::wait(epoll& of, epoll_event* into, int most, int timeout) {
     waits_ = std::exchange(waited_at_, now_) == now_ ? waits_ + 1 : 0;
     if (waits_ > most_waits_at_once)
         throw violation{"the process runs in a circle"};
+    const auto end = end_of(timeout);
     for (;;) {
         happen();
-        auto count = report(into, most - 1);
-        if (timer_ <= now_)
-            into[count++] = {EPOLLIN, timer_descriptor_->data_};
-        if (count != 0 || timeout == 0)
+        const auto count = of.report(into, most, now_);
+        if (count != 0 || now_ >= end)
             return count;
-        const auto next = std::min(timer_, events_.empty() ? never : events_.top().time);
-        if (next == never)
-            throw violation{"the process waits forever"};
-        now_ = std::max(now_, next);
+        if (!await_threads())
+            advance(std::min(of.next_timer(), end));
     }
+}
+
+bool machine::wait(const descriptor& of, std::uint32_t events, int timeout) {
+    for (const auto end = end_of(timeout);;) {
+        const auto is_ready = (of.ready() & events) != 0;
+        if (is_ready || now_ >= end)
+            return is_ready;
+        advance(end);
+        happen();
+    }
+}
+
+void machine::stand_still(std::int64_t duration) {
+    for (const auto end = now_ + duration; now_ < end; advance(end))
+        happen();
+}
+
+void descriptor::raise(std::uint32_t events) {
+    events &= interest_ | EPOLLERR | EPOLLHUP;
+    const auto by = epoll_.lock();
+    if (!by || interest_ == 0 || events == 0)
+        return;
+    raised_ |= events;
+    if (!std::exchange(is_queued_, true))
+        by->ready_.push_back(weak_from_this());
+}
+
+void epoll::add(descriptor& what, const epoll_event& event) {
+    what.epoll_ = std::static_pointer_cast<epoll>(shared_from_this());
+    what.interest_ = event.events;
+    what.data_ = event.data;
+    what.raise(what.ready());
+}
+
+void epoll::add(std::shared_ptr<timer> what, const epoll_event& event) {
+    timer_ = std::move(what);
+    add(*timer_, event);
+}
+
+int epoll::report(epoll_event* into, int most, std::int64_t now) {
+    auto count = 0;
+    while (!ready_.empty() && count < most - 1) { // the last is that of the timer
+        const auto of = ready_.front().lock();
+        ready_.pop_front();
+        if (!of)
+            continue;
+        of->is_queued_ = false;
+        const auto events = std::exchange(of->raised_, 0U);
+        if (of->interest_ != 0)
+            into[count++] = {events, of->data_};
+    }
+    if (next_timer() <= now)
+        into[count++] = {EPOLLIN, timer_->data_};
+    return count;
+}
+
+std::int64_t epoll::next_timer() const noexcept {
+    return timer_ ? timer_->at : never;
 }
 
 } // namespace colimit::simulation

@@ -15,11 +15,14 @@
 #include <deque>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <queue>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace colimit::simulation {
@@ -47,6 +50,7 @@ enum class flaw : std::uint8_t {
     forgets_records, ///< a server loses what it remembers of calls with ids
 };
 
+class epoll;
 class network;
 
 class descriptor : public std::enable_shared_from_this<descriptor> {
@@ -61,12 +65,44 @@ class descriptor : public std::enable_shared_from_this<descriptor> {
     /// Called when the process closes it.
     virtual void on_close() {}
 
+    /// Reports these events, if the process waits for them.
+    void raise(std::uint32_t events);
+
   private:
-    friend class machine;
+    friend class epoll;
+    std::weak_ptr<epoll> epoll_;
     std::uint32_t interest_ = 0; ///< 0: not registered with epoll
     std::uint32_t raised_ = 0;   ///< to be reported
     epoll_data_t data_{};
     bool is_queued_ = false;
+};
+
+/// A timerfd.
+class timer final : public descriptor {
+  public:
+    /// Only the time at which it rings counts.
+    [[nodiscard]] std::uint32_t ready() const noexcept override { return 0; }
+
+    std::int64_t at = never;
+};
+
+/// An epoll instance: edge-triggered, as Asio uses it for all descriptors except its timer.
+class epoll final : public descriptor {
+  public:
+    [[nodiscard]] std::uint32_t ready() const noexcept override { return 0; }
+
+    void add(descriptor& what, const epoll_event& event);
+    void add(std::shared_ptr<timer> what, const epoll_event& event);
+    static void remove(descriptor& what) noexcept { what.interest_ = 0; }
+    /// Returns how many events were written.
+    int report(epoll_event* into, int most, std::int64_t now);
+    /// Returns when its timer rings.
+    [[nodiscard]] std::int64_t next_timer() const noexcept;
+
+  private:
+    friend class descriptor;
+    std::deque<std::weak_ptr<descriptor>> ready_;
+    std::shared_ptr<timer> timer_; ///< a context has one
 };
 
 class machine {
@@ -86,8 +122,8 @@ class machine {
     [[nodiscard]] std::int64_t system_now() const noexcept { return now_ + epoch + stepped_; }
     void step_system_clock(std::int64_t by) noexcept { stepped_ += by; }
     [[nodiscard]] bool has_stepped() const noexcept { return stepped_ != 0; }
-    /// The process does not run for so long.
-    void stand_still(std::int64_t duration) noexcept { now_ += duration; }
+    /// The process does not run for so long, while the world outside does.
+    void stand_still(std::int64_t duration);
 
     [[nodiscard]] simulation::flaw flaw() const noexcept { return flaw_; }
     [[nodiscard]] test::rng& random() noexcept { return random_; }
@@ -104,17 +140,29 @@ class machine {
 
     // System calls
     [[nodiscard]] int open(std::shared_ptr<descriptor> what);
-    [[nodiscard]] int open_timer();
     /// Returns null if it is not open.
     [[nodiscard]] std::shared_ptr<descriptor> find(int fd) const noexcept;
     [[nodiscard]] static bool is_simulated(int fd) noexcept { return fd >= first_descriptor; }
     void close(int fd);
-    int control(int operation, int fd, const epoll_event* event);
-    int wait(epoll_event* into, int most, int timeout);
-    void set_timer(std::int64_t at) noexcept;
+    /// @param timeout in milliseconds; -1: none
+    int wait(epoll& of, epoll_event* into, int most, int timeout);
+    /// Returns whether the descriptor has one of these events within the time.
+    bool wait(const descriptor& of, std::uint32_t events, int timeout);
+    void set_timer(timer& which, std::int64_t at) noexcept;
     network* attached = nullptr; ///< the sockets of the process are in it
-    /// Called when these events of a descriptor occur.
-    void raise(descriptor& of, std::uint32_t events);
+    struct named_host {
+        std::vector<std::uint32_t> addresses{};
+        std::int64_t time = 0; ///< that it takes to find them
+    };
+    /// A machine that knows no names has no threads that resolve them.
+    std::map<std::string, named_host, std::less<>> names;
+    /// Lets another thread sleep.
+    void sleep_in_thread(std::int64_t duration);
+    /// To be called by another thread: `wait` calls the function.
+    void from_thread(std::function<void()> what);
+    [[nodiscard]] bool is_own_thread() const noexcept {
+        return thread_ == std::this_thread::get_id();
+    }
 
     /// What `system_now` is at the beginning: in 2023.
     static constexpr std::int64_t epoch = 1'700'000'000'000'000;
@@ -134,7 +182,14 @@ class machine {
     };
 
     void happen();
-    int report(epoll_event* into, int most);
+    /// Lets other threads finish what they have to do.
+    /// @return whether a function of another thread was called
+    bool await_threads();
+    /// Lets time pass until the next event, or until then.
+    void advance(std::int64_t until);
+    [[nodiscard]] std::int64_t end_of(int timeout) const noexcept {
+        return timeout < 0 ? never : now_ + timeout * millisecond;
+    }
 
     simulation::flaw flaw_;
     std::int64_t now_ = second;
@@ -144,12 +199,12 @@ class machine {
     std::priority_queue<event> events_;
     std::uint64_t event_count_ = 0;
     std::vector<std::shared_ptr<descriptor>> descriptors_;
-    std::deque<std::weak_ptr<descriptor>> ready_;
-    std::int64_t timer_ = never;
-    std::shared_ptr<descriptor> timer_descriptor_;
     std::int64_t waited_at_ = 0;
     int waits_ = 0;
     std::uint64_t trace_hash_ = 0;
+    std::thread::id thread_ = std::this_thread::get_id();
+    std::mutex mutex_;
+    std::vector<std::function<void()>> from_threads_; ///< guarded by the mutex
 };
 
 } // namespace colimit::simulation

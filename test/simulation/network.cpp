@@ -26,16 +26,26 @@ std::vector<std::shared_ptr<connection>> network::connections_of(const host& of)
     return found;
 }
 
-void network::connect(socket& from, place to) {
-    auto made = std::make_shared<connection>(*this, from, find(to), ++count_);
+void network::remove(const host& what) {
+    std::erase_if(hosts_, [&](const auto& h) { return h.second == &what; });
+    for (const auto& weak : connections_)
+        if (const auto c = weak.lock())
+            c->forget(what);
+}
+
+int network::connect(socket& from, const socket_name& to) {
+    auto* const at = from.is_unix() ? nullptr : find(to.place);
+    if (from.is_unix() || (at == nullptr && loopback::has(to.place)))
+        return local_.connect(from, to);
+    auto made = std::make_shared<connection>(*this, from, at, ++count_);
     if (machine_.random().percent(weather.lost_connects))
         made->fall_silent();
     if (machine_.random().percent(weather.slow_connects))
         made->delay_until(machine_.now() + machine_.random().magnitude(second));
     connections_.push_back(made);
-    from.connection_ = made;
-    from.state_ = socket::state::connecting;
+    from.begin_connecting(made);
     made->open();
+    return -EINPROGRESS;
 }
 
 connection::connection(network& of, socket& client, simulation::host* server, std::uint64_t number)
@@ -49,22 +59,22 @@ bool connection::has_room() const noexcept {
     return in_flight_ < network_.weather.buffer;
 }
 
-std::size_t connection::send(std::string_view bytes) {
+long connection::send(std::string_view bytes) {
     const auto room = network_.weather.buffer - std::min(in_flight_, network_.weather.buffer);
     const auto taken = std::min(bytes.size(), room);
     if (taken == 0)
-        return 0;
+        return -EAGAIN;
     in_flight_ += taken;
     push(to_server, {kind::data, std::string{bytes.substr(0, taken)}});
-    if (is_silent_ && !is_acknowledged_ && user_timeout != 0)
-        network_.os().at(network_.os().now() + user_timeout, [self = shared_from_this()] {
+    if (is_silent_ && !is_acknowledged_ && user_timeout_ != 0)
+        network_.os().at(network_.os().now() + user_timeout_, [self = shared_from_this()] {
             if (self->client_ != nullptr)
                 self->client_->on_failure(ETIMEDOUT);
         });
-    return taken;
+    return static_cast<long>(taken);
 }
 
-void connection::leave() {
+void connection::leave(bool /*is_reset*/) {
     client_ = nullptr;
     push(to_server, {kind::end, {}});
 }
@@ -160,83 +170,6 @@ void connection::deliver_to_client(segment s) {
     default:
         return client_->on_failure(ECONNRESET);
     }
-}
-
-std::uint32_t socket::ready() const noexcept {
-    switch (state_) {
-    case state::fresh:
-        return EPOLLOUT | EPOLLHUP;
-    case state::connecting:
-        return 0;
-    case state::connected:
-        return (connection_->has_room() ? EPOLLOUT : 0U) | (available() != 0 ? EPOLLIN : 0U);
-    default:
-        return EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP;
-    }
-}
-
-void socket::on_close() {
-    if (connection_)
-        connection_->leave();
-    connection_.reset();
-    state_ = state::ended;
-}
-
-long socket::send(std::string_view bytes) {
-    if (state_ != state::connected)
-        return -EPIPE;
-    const auto taken = connection_->send(bytes);
-    return taken == 0 ? -EAGAIN : static_cast<long>(taken);
-}
-
-long socket::receive(char* into, std::size_t most) {
-    if (available() == 0) {
-        if (state_ == state::failed)
-            return error_ != 0 ? -take_error() : 0;
-        return state_ == state::connected ? -EAGAIN : 0;
-    }
-    auto size = std::min(most, static_cast<std::size_t>(available()));
-    auto& random = network_.os().random();
-    if (random.percent(network_.weather.short_reads))
-        size = 1 + random.below(size);
-    std::memcpy(into, in_.data() + read_, size);
-    read_ += size;
-    if (read_ == in_.size()) {
-        in_.clear();
-        read_ = 0;
-    }
-    return static_cast<long>(size);
-}
-
-void socket::set_user_timeout(std::int64_t ms) noexcept {
-    if (connection_)
-        connection_->user_timeout = ms * millisecond;
-}
-
-void socket::on_connected() {
-    state_ = state::connected;
-    network_.os().raise(*this, ready());
-}
-
-void socket::on_data(std::string_view bytes) {
-    in_.append(bytes);
-    auto& m = network_.os();
-    if (m.flaw() == flaw::loses_sockets && m.random().percent(1))
-        return;
-    m.raise(*this, EPOLLIN);
-}
-
-void socket::on_failure(int error) {
-    state_ = state::failed;
-    error_ = error;
-    in_.clear();
-    read_ = 0;
-    network_.os().raise(*this, ready());
-}
-
-void socket::on_room() {
-    if (state_ == state::connected)
-        network_.os().raise(*this, EPOLLOUT);
 }
 
 } // namespace colimit::simulation

@@ -5,7 +5,9 @@
 
 #pragma once
 
+#include "loopback.hpp"
 #include "machine.hpp"
+#include "socket.hpp"
 
 #include <array>
 #include <cstddef>
@@ -15,21 +17,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace colimit::simulation {
 
-/// An IPv4 address and a port.
-struct place {
-    std::uint32_t ip = 0;
-    std::uint16_t port = 0;
-
-    auto operator<=>(const place&) const = default;
-};
-
 class connection;
-class socket;
 
 /// What a host keeps of a connection.
 struct server_side {
@@ -70,6 +62,8 @@ class network {
     explicit network(machine& of) : machine_(of) {}
 
     void add(place at, host& what) { hosts_[at] = &what; }
+    /// The host is destroyed. Its connections end without a sign of it.
+    void remove(const host& what);
     [[nodiscard]] host* find(place at) const {
         const auto found = hosts_.find(at);
         return found == hosts_.end() ? nullptr : found->second;
@@ -79,26 +73,30 @@ class network {
 
     /// Returns the open connections of a host, in the order in which they were made.
     [[nodiscard]] std::vector<std::shared_ptr<connection>> connections_of(const host& of);
-    void connect(socket& from, place to);
+    [[nodiscard]] loopback& local() noexcept { return local_; }
+    /// As the system call.
+    [[nodiscard]] int connect(socket& from, const socket_name& to);
 
     simulation::weather weather;
 
   private:
     machine& machine_;
+    loopback local_;
     std::map<place, host*> hosts_;
     std::vector<std::weak_ptr<connection>> connections_;
     std::uint64_t count_ = 0;
 };
 
-class connection : public std::enable_shared_from_this<connection> {
+class connection final : public link, public std::enable_shared_from_this<connection> {
   public:
     connection(network& of, socket& client, simulation::host* server, std::uint64_t number);
 
     // The client
     void open() { push(to_server, {kind::connect, {}}); }
-    /// Returns how many bytes were taken; 0 if the buffers are full.
-    std::size_t send(std::string_view bytes);
-    void leave();
+    long send(std::string_view bytes) override;
+    [[nodiscard]] bool has_room() const noexcept override;
+    void leave(bool is_reset) override;
+    void set_user_timeout(std::int64_t time) noexcept override { user_timeout_ = time; }
 
     // The server
     void reply(std::string bytes, std::int64_t at);
@@ -107,14 +105,16 @@ class connection : public std::enable_shared_from_this<connection> {
     /// From now on nothing passes, without a sign of it.
     void fall_silent();
     void delay_until(std::int64_t time) noexcept { stalled_until_ = time; }
+    void forget(const simulation::host& h) noexcept {
+        if (host_ == &h)
+            host_ = server_ = nullptr;
+    }
 
     [[nodiscard]] bool is_open() const noexcept { return server_ != nullptr && is_accepted_; }
     [[nodiscard]] bool is_of(const simulation::host& h) const noexcept { return server_ == &h; }
-    [[nodiscard]] bool has_room() const noexcept;
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
 
     std::unique_ptr<server_side> state;
-    std::int64_t user_timeout = 0; ///< in microseconds, TCP_USER_TIMEOUT
 
   private:
     enum class kind : std::uint8_t { connect, accept, refuse, data, end, reset };
@@ -145,43 +145,10 @@ class connection : public std::enable_shared_from_this<connection> {
     std::array<pipe, 2> pipes_;
     std::size_t in_flight_ = 0;
     std::int64_t stalled_until_ = 0;
+    std::int64_t user_timeout_ = 0; ///< in microseconds, TCP_USER_TIMEOUT
     bool is_accepted_ = false;
     bool is_silent_ = false;
     bool is_acknowledged_ = false; ///< something on the way takes what is sent, and drops it
-};
-
-/// A TCP socket of the process.
-class socket final : public descriptor {
-  public:
-    explicit socket(network& of) : network_(of) {}
-
-    [[nodiscard]] std::uint32_t ready() const noexcept override;
-    void on_close() override;
-
-    void connect(place to) { network_.connect(*this, to); }
-    /// As the system calls of these names, with -errno for errors.
-    [[nodiscard]] long send(std::string_view bytes);
-    [[nodiscard]] long receive(char* into, std::size_t most);
-    [[nodiscard]] int available() const noexcept { return static_cast<int>(in_.size() - read_); }
-    [[nodiscard]] int take_error() noexcept { return std::exchange(error_, 0); }
-    void set_user_timeout(std::int64_t ms) noexcept;
-
-  private:
-    friend class network;
-    friend class connection;
-    enum class state : std::uint8_t { fresh, connecting, connected, ended, failed };
-
-    void on_connected();
-    void on_data(std::string_view bytes);
-    void on_failure(int error);
-    void on_room();
-
-    network& network_;
-    std::shared_ptr<connection> connection_;
-    state state_ = state::fresh;
-    std::string in_;
-    std::size_t read_ = 0;
-    int error_ = 0;
 };
 
 } // namespace colimit::simulation

@@ -4,8 +4,8 @@
 
 #include "run.hpp"
 
-#include "deployment.hpp"
 #include "faults.hpp"
+#include "topology.hpp"
 #include "workload.hpp"
 
 #include <boost/asio/io_context.hpp>

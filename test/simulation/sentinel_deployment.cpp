@@ -15,11 +15,9 @@ constexpr std::uint16_t sentinel_port = 26'379;
 
 } // namespace
 
-sentinel_deployment::sentinel_deployment(network& net, const catalogue& names, ledger& records)
-    : net_(net) {
+sentinel_deployment::sentinel_deployment(network& net, const node_factory& make) : net_(net) {
     for (std::uint32_t i = 0; i < 3; ++i)
-        servers_.push_back(
-            std::make_unique<data_server>(net, place{first_server + i, 6379}, names, records));
+        servers_.push_back(make(place{first_server + i, 6379}, nullptr));
     master_ = servers_.front().get();
     const auto lag = os().random().magnitude(50 * millisecond);
     for (const auto i : {1U, 2U})
@@ -44,7 +42,7 @@ void sentinel_deployment::later(std::int64_t delay, std::function<void()> what) 
     os().at(os().now() + delay, std::move(what));
 }
 
-data_server& sentinel_deployment::replica() {
+redis_node& sentinel_deployment::replica() {
     const auto first = os().random().below(servers_.size());
     for (std::size_t i = 0; i < servers_.size(); ++i)
         if (auto& s = *servers_[(first + i) % servers_.size()]; !s.is_master() && s.is_up)
@@ -122,10 +120,10 @@ void sentinel_deployment::publish() {
 }
 
 /// It becomes a replica of the new master, whose state it takes.
-void sentinel_deployment::rejoin(data_server& old, std::int64_t delay) {
+void sentinel_deployment::rejoin(redis_node& old, std::int64_t delay) {
     later(delay, [this, &old] {
         old.follow(*master_, os().random().magnitude(50 * millisecond));
-        if (os().random().percent(30))
+        if (drops_connections && os().random().percent(30))
             old.drop_connections();
         is_changing_ = false;
     });

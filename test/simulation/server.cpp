@@ -59,6 +59,12 @@ void server::freeze(std::int64_t duration) {
     busy_until_ = std::max(busy_until_, os().now() + duration);
 }
 
+void server::thaw() {
+    busy_until_ = os().now();
+    if (is_working_)
+        work_at(busy_until_);
+}
+
 void server::drop_connections() {
     for (const auto& c : network_.connections_of(*this))
         c->reset();
@@ -85,7 +91,10 @@ void server::enqueue(const std::shared_ptr<connection>& from) {
 }
 
 void server::work_at(std::int64_t time) {
-    os().at(time, [this] { work(); });
+    os().at(time, [self = std::weak_ptr{self_}] {
+        if (const auto alive = self.lock())
+            (*alive)->work();
+    });
 }
 
 /// Executes what one client has sent.

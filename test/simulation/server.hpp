@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace colimit::simulation {
 
@@ -30,6 +31,10 @@ struct session final : server_side {
     bool is_queued = false;
     bool is_asking = false; ///< the previous command was ASKING
     bool is_subscribed = false;
+    bool is_authenticated = false;
+    bool is_in_transaction = false;
+    bool is_aborted = false;                        ///< a command of the transaction was refused
+    std::vector<std::vector<std::string>> queued{}; ///< after MULTI
 };
 
 [[nodiscard]] inline session& session_of(connection& c) {
@@ -41,6 +46,7 @@ struct session final : server_side {
 class server : public host {
   public:
     server(network& of, place where);
+    ~server() override { network_.remove(*this); }
 
     [[nodiscard]] const redis::host_port& address() const noexcept { return address_; }
     /// Returns its clock in microseconds since 1970.
@@ -48,6 +54,8 @@ class server : public host {
     void step_clock(std::int64_t by) noexcept { clock_offset_ += by; }
     /// Executes nothing for so long.
     void freeze(std::int64_t duration);
+    /// Goes on, however long it was to be frozen.
+    void thaw();
     /// How many times as long as usual it needs for each command.
     void set_slowness(std::int64_t factor) noexcept { slowness_ = factor; }
     /// Ends all its connections.
@@ -79,6 +87,7 @@ class server : public host {
     std::int64_t clock_offset_ = 0;
     std::int64_t elapsed_ = 0; ///< within the commands that are being executed
     std::int64_t slowness_ = 1;
+    std::shared_ptr<server*> self_ = std::make_shared<server*>(this); ///< for its events
 };
 
 [[nodiscard]] std::string text_of(place p);

@@ -6,13 +6,23 @@ set(seeds 5000)
 if(COLIMIT_SANITIZE)
     set(seeds 500)
 endif()
-file(GLOB sources CONFIGURE_DEPENDS simulation/*.cpp)
-add_program(simulation ${sources})
+# The world: as objects, since an archive would not replace functions of the system.
+set(world loopback machine network resolver_threads socket server redis_node sentinel_server
+    deployment sentinel_deployment cluster_deployment system_calls)
+list(TRANSFORM world PREPEND simulation/)
+list(TRANSFORM world APPEND .cpp)
+add_library(colimit_test_world OBJECT ${world})
+target_link_libraries(colimit_test_world PUBLIC colimit_test_support)
+target_compile_options(colimit_test_world PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O2>)
+colimit_warnings(colimit_test_world)
 # It defines functions that headers of the system declare.
 set_source_files_properties(
     simulation/system_calls.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} simulation/*.cpp)
+list(REMOVE_ITEM sources ${world})
+add_program(simulation ${sources})
 target_compile_options(simulation PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O2>)
-target_link_libraries(simulation PRIVATE CLI11::CLI11)
+target_link_libraries(simulation PRIVATE colimit_test_world CLI11::CLI11)
 add_labelled_test(simulation simulation QUICK COMMAND simulation --seeds ${seeds})
 add_labelled_test(simulation simulation_storm QUICK COMMAND simulation --storm)
 add_labelled_test(simulation simulation_repeats QUICK

@@ -28,7 +28,11 @@ namespace {
 } // namespace
 
 live::live(const std::string& server, const adjustment& adjust)
-    : context(1), limiter(context.get_executor(), settings(server, adjust)) {}
+    : own_context_(std::make_unique<asio::io_context>(1)), context(*own_context_),
+      limiter(context.get_executor(), settings(server, adjust)) {}
+
+live::live(asio::io_context& on, const std::string& server, const adjustment& adjust)
+    : context(on), limiter(context.get_executor(), settings(server, adjust)) {}
 
 void live::run(std::function<asio::awaitable<void>()> body) {
     test::run(context, std::move(body));

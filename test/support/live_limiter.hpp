@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -68,6 +69,8 @@ struct live {
     /// with the error where there is one, and no PING is sent to an idle connection;
     /// `adjust` says otherwise.
     explicit live(const std::string& server, const adjustment& adjust = {});
+    /// On a context of the test's, such as that of a simulated machine.
+    live(asio::io_context& on, const std::string& server, const adjustment& adjust = {});
 
     void run(std::function<asio::awaitable<void>()> body);
 
@@ -81,7 +84,11 @@ struct live {
     asio::awaitable<void> until_code(std::string key, policy p, error_code wanted);
     asio::awaitable<void> until_it_works(std::string key, policy p);
 
-    asio::io_context context;
+  private:
+    std::unique_ptr<asio::io_context> own_context_;
+
+  public:
+    asio::io_context& context;
     colimit::limiter limiter;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A server on a free port of 127.0.0.1 that sends one text to each client that has sent something
-// (or at once) and closes the connection. For servers that are not Redis.
+// (or a line, or at once) and closes the connection. For servers that are not Redis.
 
 #pragma once
 
@@ -24,9 +24,11 @@ namespace colimit::test {
 
 class tcp_responder {
   public:
-    /// @param greets whether it speaks first
-    tcp_responder(asio::io_context& context, std::string sentence, bool greets = false)
-        : sentence_(std::move(sentence)), greets_(greets),
+    enum class moment : std::uint8_t { at_once, after_bytes, after_line };
+
+    tcp_responder(asio::io_context& context, std::string sentence,
+                  moment when = moment::after_bytes)
+        : sentence_(std::move(sentence)), when_(when),
           acceptor_(context, {asio::ip::address_v4::loopback(), 0}) {
         asio::co_spawn(context, accept(), [](const std::exception_ptr&) {});
     }
@@ -58,7 +60,9 @@ class tcp_responder {
                 co_await socket.async_read_some(asio::buffer(bytes), asio::use_awaitable);
             heard_ = all.append(bytes, n);
         };
-        if (!greets_)
+        if (when_ == moment::after_bytes)
+            co_await hear();
+        while (when_ == moment::after_line && !all.ends_with('\n'))
             co_await hear();
         co_await asio::async_write(socket, asio::buffer(sentence_), asio::use_awaitable);
         socket.shutdown(tcp::socket::shutdown_send);
@@ -68,7 +72,7 @@ class tcp_responder {
 
     std::string sentence_;
     std::string heard_;
-    bool greets_;
+    moment when_;
     tcp::acceptor acceptor_;
 };
 

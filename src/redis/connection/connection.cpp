@@ -368,7 +368,7 @@ recovery connection::read_answer(std::string_view bytes) {
     }
     if (needs == recovery::server_busy)
         breaker_.on_failure(now_);
-    if (breaker_.is_open())
+    else if (breaker_.is_open())
         breaker_.on_late_reply(now_);
     return needs.value_or(recovery::reconnect);
 }

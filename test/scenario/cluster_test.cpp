@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A limiter on a cluster: which node decides a call, while slots move, masters fail and nodes
+// freeze.
+
+#include <scenario/callers.hpp>
+#include <scenario/fake_redis.hpp>
+#include <scenario/world.hpp>
+#include <simulation/cluster_deployment.hpp>
+#include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
+#include <support/usual_tags.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colimit::cluster_scenarios {
+
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+using scenario::callers;
+using scenario::fake_redis;
+using test::live;
+
+const auto many = policy{"p", gcra(1'000'000, 24h * 36'500)};
+
+struct clustered : scenario::world {
+    [[nodiscard]] fake_redis& node(std::size_t i) {
+        return static_cast<fake_redis&>(*cluster.servers()[i]);
+    }
+
+    /// Keys in the slots of one node, each in another slot.
+    [[nodiscard]] std::vector<std::string> keys_on(std::size_t of, std::size_t count) const {
+        auto found = std::vector<std::string>{};
+        auto slots = std::vector<std::size_t>{};
+        for (auto i = 0; found.size() < count; ++i) {
+            auto key = "key" + std::to_string(i);
+            const auto slot = std::size_t{test::slot_of(key)};
+            if (cluster.owner(slot) == of && std::ranges::find(slots, slot) == slots.end()) {
+                slots.push_back(slot);
+                found.push_back(std::move(key));
+            }
+        }
+        return found;
+    }
+
+    asio::awaitable<void> until_it_has_changed() {
+        co_await test::until([this] { return !cluster.is_changing(); });
+    }
+
+    /// Moves the slots of six keys of node 0 to node 1 under load: nothing may be admitted twice,
+    /// and no call may fail.
+    void check_migration(const rule& r, std::int64_t limit, bool has_ids = false) {
+        auto l = live{context, cluster.address()};
+        auto keys = keys_on(0, 6);
+        auto all = callers{
+            l,
+            {.rules = policy{"p", r}, .count = 12, .keys = keys, .pause = 1ms, .has_ids = has_ids}};
+        run([&]() -> asio::awaitable<void> {
+            co_await all.until_decided(200);
+            for (const auto& key : keys) {
+                cluster.migrate(test::slot_of(key), 1);
+                co_await until_it_has_changed();
+                co_await all.until_decided(50);
+            }
+            for (const auto& n : all.admitted)
+                co_await test::until([&] { return n >= limit; });
+            co_await all.until_decided(200);
+            co_await all.finish();
+        });
+        for (const auto n : all.admitted)
+            BOOST_TEST(n == limit);
+        BOOST_TEST(all.unknown == 0);
+        BOOST_TEST(all.unavailable == 0);
+        BOOST_TEST(all.others == 0);
+        for (const auto& key : keys)
+            BOOST_TEST(cluster.owner(test::slot_of(key)) == 1U);
+    }
+
+    simulation::cluster_deployment cluster{
+        net,
+        [this](simulation::place where, simulation::slot_rules* rules) {
+            return std::make_unique<fake_redis>(net, where, rules);
+        },
+        {}};
+};
+
+BOOST_AUTO_TEST_SUITE(changing_clusters)
+
+BOOST_FIXTURE_TEST_CASE(slots_move_under_load_and_every_call_is_decided_once, clustered) {
+    check_migration(fixed_window(400, 24h).from_first(), 400);
+}
+
+/// A log has two keys. Redis replies TRYAGAIN as long as one of them is there and one is not.
+BOOST_FIXTURE_TEST_CASE(calls_on_several_keys_wait_until_their_slot_has_moved, clustered) {
+    check_migration(sliding_log(400, 24h), 400);
+}
+
+/// So has a call with an id: its record, which moves with the key.
+BOOST_FIXTURE_TEST_CASE(calls_with_ids_wait_until_their_slot_has_moved, clustered) {
+    check_migration(fixed_window(400, 24h).from_first(), 400, true);
+}
+
+BOOST_FIXTURE_TEST_CASE(calls_with_ids_survive_lost_connections_to_any_node, clustered) {
+    auto l = live{context, cluster.address()};
+    auto keys = std::vector<std::string>{};
+    for (std::size_t i = 0; i < cluster.masters; ++i)
+        for (auto& key : keys_on(i, 2))
+            keys.push_back(std::move(key));
+    auto all =
+        callers{l, {.rules = many, .count = 12, .keys = keys, .pause = 0us, .has_ids = true}};
+    run([&]() -> asio::awaitable<void> {
+        for (auto round = 0; round < 50; ++round) {
+            co_await all.until_decided(20);
+            co_await test::pause_for(std::chrono::microseconds{os.random().between(0, 400)});
+            for (std::size_t i = 0; i < cluster.masters; ++i)
+                node(i).drop_connections();
+        }
+        co_await all.until_decided(20);
+        co_await all.finish();
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            const auto d = co_await l.limiter.peek(keys[i], many, {.cost = 0});
+            BOOST_TEST(d.remaining == 1'000'000 - all.admitted[i]);
+        }
+    });
+    BOOST_TEST(l.limiter.statistics().reconnects > 50U);
+    BOOST_TEST(all.unknown == 0);
+    BOOST_TEST(all.unavailable == 0);
+    BOOST_TEST(all.others == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_replica_that_becomes_the_master_by_order_is_followed, clustered) {
+    auto l = live{context, cluster.address()};
+    auto all = callers{l, {.rules = many, .keys = keys_on(0, 3)}};
+    run([&]() -> asio::awaitable<void> {
+        for (auto round = 0; round < 5; ++round) {
+            co_await all.until_decided(200);
+            const auto old = cluster.owner(test::slot_of(all.what.keys.front()));
+            cluster.fail_over(old, true); // the old master stays, as a replica
+            co_await all.until_decided(200);
+            co_await until_it_has_changed();
+            const auto now = cluster.owner(test::slot_of(all.what.keys.front()));
+            BOOST_TEST(now != old);
+        }
+        co_await all.finish();
+    });
+    BOOST_TEST(all.unknown == 0);
+    BOOST_TEST(all.unavailable == 0);
+    BOOST_TEST(all.others == 0);
+    BOOST_TEST((all.longest <= 1s), all.longest.count());
+}
+
+/// The limiter finds the new master without help.
+BOOST_FIXTURE_TEST_CASE(a_killed_master_is_replaced_by_its_replica, clustered) {
+    auto l = live{context, cluster.address()};
+    run([&]() -> asio::awaitable<void> {
+        for (const auto victim : {std::size_t{0}, std::size_t{1}}) {
+            auto on_it = callers{l, {.rules = many, .count = 5, .keys = keys_on(victim, 3)}};
+            co_await on_it.until_decided(100);
+            const auto begin = now();
+            cluster.fail_over(victim, false);
+            co_await until_it_has_changed();
+            co_await on_it.until_decided(100);
+            BOOST_TEST((now() - begin <= 3s), (now() - begin).count());
+            co_await on_it.finish();
+            BOOST_TEST(on_it.unknown <= 5); // one call of each caller was in flight
+            BOOST_TEST(on_it.others == 0);
+        }
+    });
+}
+
+BOOST_FIXTURE_TEST_CASE(calls_on_other_nodes_do_not_wait_for_one_that_is_frozen, clustered) {
+    auto l = live{context, cluster.address(), [](config& c) { c.timeout = 1s; }};
+    const auto frozen = keys_on(0, 1).front();
+    auto lively = keys_on(1, 2);
+    for (auto& key : keys_on(2, 2))
+        lively.push_back(std::move(key));
+    run([&]() -> asio::awaitable<void> {
+        (void)co_await l.limiter.allow(frozen, many);
+        for (const auto& key : lively)
+            (void)co_await l.limiter.allow(key, many);
+        node(0).stop();
+        auto got = error_code{};
+        auto ended = std::chrono::microseconds{0};
+        const auto begin = now();
+        l.limiter.allow(frozen, many, [&](error_code ec, const decision&) {
+            got = ec;
+            ended = now();
+        });
+        for (const auto& key : lively) {
+            const auto before = now();
+            const auto d = co_await l.limiter.allow(key, many);
+            BOOST_TEST((d.source == decision_source::store));
+            BOOST_TEST((now() - before < 1ms));
+        }
+        co_await test::pause_for(2s);
+        BOOST_TEST((got == errc::outcome_unknown), got.message());
+        BOOST_TEST((ended - begin == 1s));
+        // Meanwhile it is probed, left and connected to in vain, and asked for the map.
+        auto on_it = callers{l, {.rules = many, .count = 5, .keys = {frozen}}};
+        auto elsewhere = callers{l, {.rules = many, .count = 5, .keys = lively}};
+        co_await test::pause_for(20s);
+        BOOST_TEST(l.limiter.statistics().breaker_openings != 0U);
+        BOOST_TEST(elsewhere.decided >= 5 * 1'900);
+        BOOST_TEST(elsewhere.unknown + elsewhere.unavailable + elsewhere.others == 0);
+        BOOST_TEST((elsewhere.longest < 1ms), elsewhere.longest.count());
+        BOOST_TEST(on_it.decided == 0);
+        co_await elsewhere.finish();
+        node(0).thaw();
+        const auto thawed = now();
+        co_await on_it.until_decided(1);
+        BOOST_TEST((now() - thawed <= 2s));
+        co_await on_it.finish();
+    });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colimit::cluster_scenarios

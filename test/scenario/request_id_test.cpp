@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Calls with ids whose replies are lost or late: they are sent again until their deadline, and
+// charged once.
+
+#include <scenario/fake_redis.hpp>
+#include <scenario/world.hpp>
+#include <support/live_limiter.hpp>
+#include <support/unit_test.hpp>
+
+#include <chrono>
+#include <string>
+
+BOOST_FIXTURE_TEST_SUITE(request_ids_without_replies, colimit::scenario::world)
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colimit;
+namespace asio = boost::asio;
+using scenario::fake_redis;
+using test::live;
+
+/// So slow that no token comes back while a test runs.
+const auto rules = policy{"p", gcra(100, 24h * 36'500)};
+
+const policy of_every_form[] = {
+    rules,
+    policy{"packed", gcra(100, 24h * 7)}.with_storage(storage::shared_hash),
+    policy{"log", sliding_log(100, 24h * 365)},
+    policy{"members", distinct(100, 24h * 365)},
+    policy{"all", sliding_log(100, 24h * 365), distinct(100, 24h * 365),
+           fixed_window(100, 24h * 365), gcra(100, 24h * 36'500)},
+};
+
+/// The replies to calls on so many connections are lost with the connection.
+void lose_replies(fake_redis& server, scenario::world& w, std::int64_t connections) {
+    const auto last = server.connections() + connections;
+    server.refuses = [&server, &w, last](simulation::words command) {
+        if (command[0] == "EVALSHA" && command[2] != "0" && server.connections() <= last)
+            w.after(0us, [&server] { server.drop_connections(); });
+        return std::string{};
+    };
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_lost_reply_is_asked_for_again) {
+    for (const auto& p : of_every_form) {
+        auto server = fake_redis{net};
+        auto l = live{context, server.url()};
+        lose_replies(server, *this, 3);
+        run([&]() -> asio::awaitable<void> {
+            const auto options = check_options{.cost = 3, .member = "m", .request = "1"};
+            const auto d = co_await l.limiter.allow("k", p, options);
+            BOOST_TEST(d.allowed());
+            BOOST_TEST(server.connections() == 4);
+            const auto now = co_await l.limiter.peek("k", p, {.cost = 0});
+            BOOST_TEST((now.remaining == 97 || now.remaining == 99)); // members
+        });
+    }
+}
+
+BOOST_AUTO_TEST_CASE(without_an_answer_until_the_deadline_the_outcome_is_unknown_and_harmless) {
+    auto server = fake_redis{net};
+    auto l = live{context, server.url(), [](config& c) { c.timeout = 100ms; }};
+    lose_replies(server, *this, 1'000);
+    run([&]() -> asio::awaitable<void> {
+        const auto options = check_options{.request = "1"};
+        const auto [ec, d] = co_await l.allow("k", rules, options);
+        BOOST_TEST((ec == errc::outcome_unknown), ec.message());
+        const auto attempts = server.attempts.size();
+        BOOST_TEST(attempts >= 3U);
+        BOOST_TEST((now() <= 100ms));
+        // It ends as soon as the next attempt would come too late.
+        co_await test::pause_for(1s);
+        BOOST_TEST((server.attempts.at(attempts) - server.attempts.front() >= 99ms));
+        server.refuses = nullptr;
+        auto other = live{context, server.url()};
+        const auto first = co_await other.limiter.allow("k", rules, options);
+        BOOST_TEST(first.remaining == 99);
+        const auto left = co_await other.limiter.peek("k", rules, {.cost = 0});
+        BOOST_TEST(left.remaining == 99);
+    });
+}
+
+/// It executes the call after its caller has heard of the deadline.
+BOOST_AUTO_TEST_CASE(a_call_that_a_frozen_server_makes_late_is_made_once) {
+    auto server = fake_redis{net};
+    auto l = live{context, server.url(), [](config& c) { c.timeout = 100ms; }};
+    run([&]() -> asio::awaitable<void> {
+        const auto options = check_options{.cost = 3, .request = "1"};
+        co_await l.limiter.ready();
+        server.stop();
+        const auto begin = now();
+        const auto [ec, d] = co_await l.allow("k", rules, options);
+        BOOST_TEST((ec == errc::outcome_unknown), ec.message());
+        BOOST_TEST((now() - begin == 100ms));
+        server.thaw();
+        const auto again = co_await l.limiter.allow("k", rules, options);
+        BOOST_TEST(again.remaining == 97);
+        const auto left = co_await l.limiter.peek("k", rules, {.cost = 0});
+        BOOST_TEST(left.remaining == 97);
+    });
+}
+
+/// The record of a call ends with request_ttl, to the millisecond.
+BOOST_AUTO_TEST_CASE(a_call_is_another_one_after_request_ttl) {
+    auto server = fake_redis{net};
+    auto l = live{context, server.url(), [](config& c) { c.request_ttl = 1h; }};
+    run([&]() -> asio::awaitable<void> {
+        const auto options = check_options{.request = "1"};
+        (void)co_await l.limiter.allow("k", rules, options);
+        co_await test::pause_for(1h - 5ms);
+        const auto same = co_await l.limiter.allow("k", rules, options);
+        BOOST_TEST(same.remaining == 99);
+        co_await test::pause_for(10ms);
+        const auto other = co_await l.limiter.allow("k", rules, options);
+        BOOST_TEST(other.remaining == 98);
+    });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
