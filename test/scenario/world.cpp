@@ -47,12 +47,16 @@ void world::run(std::function<asio::awaitable<void>()> body) {
         std::rethrow_exception(failure);
 }
 
-/// There is no limit: the machine knows when nothing can happen any more.
+/// The machine knows when nothing can happen any more; but timers may go on forever.
 void world::run_until(test::predicate holds) {
+    const auto end = now() + 3h;
     context.restart();
-    while (!holds())
+    while (!holds()) {
         if (context.run_one() == 0)
             throw std::runtime_error{"the event loop has run out of work"};
+        if (now() > end)
+            throw std::runtime_error{"still waiting after three hours"};
+    }
 }
 
 void world::run_for(std::chrono::microseconds time) {
