@@ -63,7 +63,6 @@ class caller {
         task_.own().rests = true;
         while (!task_.board->stop)
             limiter_.context.run_one_for(10ms);
-        limiter_.limiter.close();
         check_statistics();
     }
 
@@ -279,13 +278,15 @@ class caller {
         }
     }
 
-    /// When all slots have been given back, and all leases have ended.
-    void check_statistics() const {
+    /// All slots have been given back before the limiter is closed; leases end when it is.
+    void check_statistics() {
+        const auto before = limiter_.limiter.statistics();
+        limiter_.limiter.close();
         const auto s = limiter_.limiter.statistics();
         if (s.lease_tokens_spent != spent_ ||
             s.lease_tokens_taken != s.lease_tokens_spent + s.lease_tokens_lapsed ||
-            s.slots_acquired != acquired_ || s.slots_held != 0 ||
-            s.slots_acquired != s.slots_released + s.slots_lost)
+            before.slots_acquired != acquired_ || before.slots_held != 0 ||
+            before.slots_acquired != before.slots_released + before.slots_lost)
             ++task_.board->wrong;
     }
 
