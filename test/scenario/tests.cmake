@@ -1,5 +1,5 @@
-#Scripted scenarios in the world of the simulation.
-if (NOT TARGET colimit_test_world)
+# Scripted scenarios in the world of the simulation.
+if(NOT TARGET colimit_test_world)
     return()
 endif()
 file(GLOB sources CONFIGURE_DEPENDS scenario/*.cpp)
