@@ -310,10 +310,12 @@ struct commands {
         return std::ranges::find(in, member, &sorted_set::value_type::second);
     }
 
-    /// One entry or several, and with XX only those that exist.
+    /// One entry or several, and with XX only those that exist. An error changes nothing.
     reply zadd() {
         need(4);
         const auto only_old = upper(w[2]) == "XX";
+        for (std::size_t i = only_old ? 3 : 2; i + 1 < w.size(); i += 2)
+            (void)score_in(w[i], "ERR value is not a valid float");
         if (only_old && get<sorted_set>(w[1]) == nullptr)
             return number_reply(0);
         auto& to = get_or_create<sorted_set>(w[1]);
