@@ -22,7 +22,7 @@ class loopback {
     [[nodiscard]] int bind(socket& what, socket_name to);
     [[nodiscard]] int listen(socket& what, std::size_t backlog);
     [[nodiscard]] int connect(socket& from, const socket_name& to);
-    /// Called when a bound socket is closed.
+    /// Called when a socket is closed, whether it was bound or not.
     void close(socket& what);
 
     [[nodiscard]] static bool has(place at) noexcept { return at.ip == any || at.ip >> 24U == 127; }

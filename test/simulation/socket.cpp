@@ -69,8 +69,7 @@ std::shared_ptr<socket> socket::accept() {
 }
 
 void socket::on_close() {
-    if (state_ == state::listening)
-        network_.local().close(*this);
+    network_.local().close(*this);
     if (link_)
         link_->leave(available() != 0 || (resets_on_close && !is_unix_));
     link_.reset();
