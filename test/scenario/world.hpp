@@ -31,7 +31,7 @@ namespace colimit::scenario {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-/// A machine and its network; the test has its own context, one at a time.
+/// A machine and its network; the test has contexts of its own.
 struct bare_world {
     explicit bare_world(std::uint64_t seed = 1);
 
