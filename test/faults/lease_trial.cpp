@@ -73,6 +73,7 @@ class trial_of_lease {
         co_await take_again(one_for_first);
         co_await take_again(one_for_second);
         co_await spend_all(look);
+        compare_with_bytes();
         if (!is_disturbed_)
             judge(usual, into);
         if (!wrong_.empty())
@@ -123,22 +124,26 @@ class trial_of_lease {
     asio::awaitable<void> call_and_strike(of_keys costs, limiter& look) {
         co_await calls_.make(costs);
         (void)co_await calls_.charged(look); // whatever has arrived at the server is executed then
-        const auto& on = cut_.proxy.on(1);
-        const auto has_arrived = on.passed[0] > command_.last_message();
-        const auto was_replied = on.passed[1] > command_.last_message();
-        check_unless_late(on.struck, "the fault did not strike");
+        check_unless_late(cut_.proxy.on(1).struck, "the fault did not strike");
         was_heard_ = calls_.last(0).was_decided_by(decision_source::store);
-        is_lost_ = !was_heard_ && has_arrived;
-        may_be_dropped_ = is_lost_ && !is_executed_if_arrived();
         for (std::size_t key = 0; key < costs.size(); ++key)
             if (costs[key] != 0 && !is_disturbed_)
                 judge_cut_call(calls_.last(key));
-        // A reset may take along a reply that has arrived.
-        if (trial_.wrong.kind != fault_kind::reset)
-            check_unless_late(was_heard_ || !was_replied, "a reply was not heard");
         if (trial_.wrong.kind == fault_kind::stall) // else the limiter knows that it has ended
             cut_.end_connection();
         co_await until([&] { return cut_.proxy.connections() > 1; });
+    }
+
+    /// What the proxy has passed on says what has become of the command. It counts a message after
+    /// the receiver may have replied to it, so it is asked when the connection has long ended.
+    void compare_with_bytes() {
+        const auto& on = cut_.proxy.on(1);
+        is_lost_ = !was_heard_ && on.passed[0] > command_.last_message();
+        may_be_dropped_ = is_lost_ && !is_executed_if_arrived();
+        // A reset may take along a reply that has arrived.
+        if (trial_.wrong.kind != fault_kind::reset)
+            check_unless_late(was_heard_ || on.passed[1] <= command_.last_message(),
+                              "a reply was not heard");
     }
 
     /// A server that cannot write a reply reads no further: so it may drop a long command, of which
