@@ -182,4 +182,8 @@ elseif allows_one then
 else
     make_calls()
 end
+for key, us in pairs(ttls) do
+    local option, at = lifetime(us)
+    call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
+end
 return reply()

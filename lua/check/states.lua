@@ -122,10 +122,9 @@ do
     -- grow, but later writes may, and must be prevented here.
     local function replace(key, kept)
         find_oom()
+        accept_growth(key)
         local option, at, ends = lifetime(kept)
-        local done = guarded(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
-        if type(done) == 'table' then return done end
-        return guarded('SET', key, encoded(ends), 'KEEPTTL')
+        return guarded('SET', key, encoded(ends), option, at)
     end
 
     -- Writes the state of key k.

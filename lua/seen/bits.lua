@@ -26,11 +26,16 @@ local function try(...)
     return type(done) == 'table' and done.err or nil
 end
 
--- Sets the TTL of a bitmap, which is needed until the end of the next generation. Returns an error.
+-- Sets the TTL of a bitmap, which is needed until the end of the next generation.
 local function keep(key, number)
     local option, at = lifetime((number + 2) * age - now)
-    return try(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
+    redis.call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, at)
 end
+
+-- The generations of the bitmaps whose TTL must be set. This happens at the end: if the server was
+-- halted for long after TIME, a TTL may have passed when it is set, which deletes the bitmap at
+-- once, and a later id would find nothing.
+local kept = {}
 
 -- Returns whether the bitmap of generation `number` must be read, or an error, and whether it is of
 -- a later generation: then it was written before the clock was set back.
@@ -46,7 +51,8 @@ end
 
 -- Makes a bitmap that of generation `number`. Returns an error.
 local function set_generation(key, number)
-    return try('SETRANGE', key, 0, pack('<d', number + 1)) or keep(key, number)
+    kept[key] = number
+    return try('SETRANGE', key, 0, pack('<d', number + 1))
 end
 
 -- Makes the bitmap of the current generation, in its full size at once: growing it bit by bit would
@@ -164,6 +170,7 @@ while at <= #ids do
     end
 end
 
+for key, number in pairs(kept) do keep(key, number) end
 if #facts > 0 then values[blocks + 1] = table.concat(facts) end
 values[#values + 1] = ARGV[2] .. ' ' .. stamp .. ' ' .. new .. ' '
     .. (statuses and table.concat(statuses) or '-')

@@ -112,6 +112,7 @@ class check {
             make_together();
         else
             make_all(pass::make);
+        set_ttls(run_);
         if (packed_ != nullptr)
             packed_->write();
         if (records_)

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace colimit::server_module {
 
@@ -60,6 +61,12 @@ struct expiry {
     std::int64_t promised_us; ///< the key does not expire before, for its value; 0: unknown
 };
 
+/// A key that is kept for so many microseconds and a second.
+struct kept_key {
+    api::string* name;
+    double us;
+};
+
 class command_run {
   public:
     /// Chooses what is propagated. Set when the module is loaded.
@@ -82,6 +89,16 @@ class command_run {
 
     /// Returns when a key expires that is kept for exactly so many milliseconds.
     [[nodiscard]] expiry expiry_in(std::int64_t ms) const noexcept { return {clock_ms_ + ms, 0}; }
+
+    /// Notes for how long a log, a sketch or a set of holders is kept. It is set after all calls of
+    /// the command (`set_ttls`): if the server was halted for long after the clock was read, the
+    /// TTL has passed by then, which deletes the key at once, and a later call would find nothing.
+    void keep(api::string* name, double us) {
+        if (kept_.empty() || kept_.back().name != name)
+            kept_.push_back({name, us});
+        kept_.back().us = us;
+    }
+    [[nodiscard]] std::span<const kept_key> kept() const noexcept { return kept_; }
 
     /// Returns whether the server refuses what needs memory.
     [[nodiscard]] bool is_full() const noexcept { return is_full_; }
@@ -114,6 +131,7 @@ class command_run {
     bool propagates_effects_;
     bool is_heard_; ///< by replicas or an AOF
     bool has_changed_ = false;
+    std::vector<kept_key> kept_{};
 };
 
 } // namespace colimit::server_module

@@ -81,7 +81,7 @@ void event_set::open(api::string* name) {
 
 /// Keeps the log until its newest event expires.
 void event_set::keep_log() {
-    keep(run_, name_, static_cast<double>(longest_ - (run_.now() - newest_)));
+    run_.keep(name_, static_cast<double>(longest_ - (run_.now() - newest_)));
 }
 
 void event_set::add(std::string_view time, const event& what) {
@@ -133,7 +133,6 @@ std::int64_t event_set::weight_before(std::int64_t us) const {
     return first.sum == 0 ? total_ : first.sum - first.own;
 }
 
-/// The TTL is set last: one that has passed deletes the key, which must not come back without it.
 void event_set::move_to_now() {
     if (!is_ahead())
         return;

@@ -72,7 +72,7 @@ void holder_set::report(const detail::call_request& request, std::span<core::rul
 
 /// Keeps the set until one lease after now: no lease ends later then.
 void holder_set::keep_set() {
-    keep(run_, name_, static_cast<double>(lease_));
+    run_.keep(name_, static_cast<double>(lease_));
 }
 
 void holder_set::add_with(std::int64_t score, std::string_view member) {
@@ -82,7 +82,6 @@ void holder_set::add_with(std::int64_t score, std::string_view member) {
                  member.size());
 }
 
-/// The TTL is set first: a full server accepts that.
 void holder_set::shorten() {
     const auto latest = run_.now() + lease_;
     const auto from = after(latest);

@@ -136,14 +136,14 @@ void member_sketches::keep_trial(std::string_view member,
         }
     for (std::size_t i = 0; i < sketches_.size(); ++i)
         if (const auto& s = sketches_[i]; s.has_grown)
-            keep(run_, name_of(i), static_cast<double>(states[s.rule].t - run_.now()));
+            run_.keep(name_of(i), static_cast<double>(states[s.rule].t - run_.now()));
 }
 
 void member_sketches::keep_all(std::span<const core::rule_state> states) {
     for (std::size_t i = 0; i < sketches_.size(); ++i) {
         const auto& state = states[sketches_[i].rule];
         if (state.debt > 0 && error_in(name_of(i)).empty())
-            keep(run_, name_of(i), static_cast<double>(state.t - run_.now()));
+            run_.keep(name_of(i), static_cast<double>(state.t - run_.now()));
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Reads replies of the server's commands.
+// Reads replies of the server's commands, and sets TTLs.
 
 #include <server_module/server_call.hpp>
 
@@ -21,6 +21,12 @@ std::optional<std::string_view> server_reply::operator[](std::size_t index) cons
     std::size_t size = 0;
     const char* text = api::reply_data(element, &size);
     return std::string_view{text, size};
+}
+
+void set_ttls(command_run& run) {
+    for (const auto& k : run.kept())
+        (void)change(run, "PEXPIREAT", "!sl", k.name,
+                     static_cast<long long>(run.expiry_after(k.us).at_ms));
 }
 
 } // namespace colimit::server_module

@@ -79,10 +79,7 @@ server_reply change(command_run& run, const char* command, const char* format,
     return checked(try_change(run, command, format, arguments...));
 }
 
-/// Sets when a key expires. @throws call_failure
-inline void keep(command_run& run, api::string* name, double us) {
-    const auto at = run.expiry_after(us).at_ms;
-    (void)change(run, "PEXPIREAT", "!sl", name, static_cast<long long>(at));
-}
+/// Sets the TTLs of the keys that the command keeps. @throws call_failure
+void set_ttls(command_run& run);
 
 } // namespace colimit::server_module

@@ -58,20 +58,17 @@ do
         function slots.has_token() return own_num[slot] > 0 end
 
         -- Keeps the set until one lease after now: no lease ends later then.
-        local function keep()
-            local option, at = lifetime(lease)
-            call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', slot_key, at)
-        end
+        local function keep_set() keep(slot_key, lease) end
 
         local function end_at(...) call('ZADD', slot_key, ...) end
 
-        -- Makes leases end at most one lease after now. The TTL is set first, because a full server
-        -- accepts that, and then also the rest.
+        -- Makes leases end at most one lease after now.
         function slots.shorten()
             local latest = text_of('%d', now + lease)
             local longer = call('ZRANGEBYSCORE', slot_key, '(' .. latest, '+inf')
             if #longer == 0 then return end
-            keep()
+            keep_set()
+            accept_growth(slot_key)
             for first = 1, #longer, 1000 do
                 local changes = {}
                 for k = first, min(first + 999, #longer) do
@@ -85,12 +82,13 @@ do
         function slots.add(id)
             call('ZREMRANGEBYSCORE', slot_key, '0', now_text)
             end_at(text_of('%d', -own_num[slot]), TOKEN, text_of('%d', now + lease), id)
-            keep()
+            keep_set()
         end
 
         function slots.renew(id)
             if not holds(id) then return end
-            keep() -- first, as in slots.shorten
+            keep_set()
+            accept_growth(slot_key)
             end_at(text_of('%d', now + lease), id)
         end
 

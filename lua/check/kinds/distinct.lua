@@ -55,8 +55,7 @@ do
 
     -- Keeps the sketch until its window ends.
     function sketches.keep(k, j)
-        local option, at = lifetime(t[sketched[j]] - now)
-        call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', sketches.key(k, j), at)
+        keep(sketches.key(k, j), t[sketched[j]] - now)
     end
 
     -- Keeps the changes of the trial: the member counts.

@@ -87,16 +87,12 @@ do
     end
 
     -- Keeps the log until its newest event expires.
-    local function keep_log()
-        local option, at = lifetime(log_longest - (now - newest))
-        call(option == 'PX' and 'PEXPIRE' or 'PEXPIREAT', log_key, at)
-    end
+    local function keep_log() keep(log_key, log_longest - (now - newest)) end
 
     function logs.is_ahead() return newest > now end
 
     -- Events after now count as at now, and the first call that may write replaces them by one
-    -- event there, as there may be very many. The TTL is set first, because a full server accepts
-    -- that, and then also the rest.
+    -- event there, as there may be very many.
     function logs.move_to_now()
         if newest <= now then return end
         local from = '(' .. now_text
@@ -104,6 +100,7 @@ do
             weights(call('ZRANGEBYSCORE', log_key, from, '+inf', 'LIMIT', '0', '1'))
         newest = now
         keep_log()
+        accept_growth(log_key)
         if total > 0 then
             local weight = whole(total - (up_to_first - own), MOST_WEIGHT)
             call('ZADD', log_key, now_text, pack(EVENT, total, weight, found_span))
