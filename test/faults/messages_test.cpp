@@ -111,8 +111,10 @@ void check_astray(fault_kind kind, way w, std::size_t message) {
             const auto executed = 1'000'000 - 100 * (i + 1) - d.remaining;
             const auto doubled = kind == fault_kind::duplicate && w == way::to_server;
             BOOST_TEST(executed <= (doubled ? 2 : 1));
-            if (codes[at]) {
-                BOOST_TEST((codes[at] == errc::outcome_unknown));
+            if (codes[at]) { // a call that the machine held up was not sent
+                const auto is_unsent = codes[at] == errc::deadline_exceeded;
+                BOOST_TEST((is_unsent || codes[at] == errc::outcome_unknown));
+                BOOST_TEST((!is_unsent || executed == 0));
                 ++unknown;
                 continue;
             }
@@ -176,6 +178,7 @@ BOOST_AUTO_TEST_CASE(a_write_that_is_stuck_keeps_no_call_beyond_its_deadline) {
         auto ended = 0;
         auto unknown = 0;
         auto unsent = 0;
+        auto decided = 0; // on the next connection
         auto longest = std::chrono::milliseconds{0};
         const auto padding = std::string(200, 'x');
         const auto clock = test::loop_clock{s.context};
@@ -185,11 +188,12 @@ BOOST_AUTO_TEST_CASE(a_write_that_is_stuck_keeps_no_call_beyond_its_deadline) {
                 ++ended;
                 unknown += ec == errc::outcome_unknown ? 1 : 0;
                 unsent += ec == errc::deadline_exceeded || ec == errc::unavailable ? 1 : 0;
+                decided += ec ? 0 : 1;
                 longest = std::max(longest, clock.now() - asked);
             });
         }
         co_await test::until([&] { return ended == calls; });
-        BOOST_TEST(unknown + unsent == calls);
+        BOOST_TEST(unknown + unsent + decided == calls);
         BOOST_TEST(unknown > 0);
         BOOST_TEST((longest < 300ms + lateness));
     });
@@ -214,14 +218,13 @@ BOOST_AUTO_TEST_CASE(where_connections_are_refused_calls_are_told_at_once_until_
         }
         BOOST_TEST(told == 100);
         s.proxy.accept();
-        for (;;) {
+        auto works = false;
+        while (!works && steady::now() < end + test::patience) {
             const auto [ec, d] = co_await s.allow("k");
-            if (!ec || steady::now() > end)
-                break;
+            works = !ec;
             co_await test::pause_for(1ms);
         }
-        const auto [ec, d] = co_await s.allow("k");
-        BOOST_TEST(!ec);
+        BOOST_TEST(works);
     });
 }
 

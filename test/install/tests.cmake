@@ -2,9 +2,16 @@
 if(NOT COLIMIT_SANITIZE)
     find_tool(pkg_config pkg-config pkg-config)
     find_tool(python python3 python3)
+    # What `installed` and `debian` install; they find it in the build folder.
+    set(installed colimit)
+    foreach(target IN ITEMS colimit_tool colimit_server_module)
+        if(TARGET ${target})
+            list(APPEND installed ${target})
+        endif()
+    endforeach()
     # Registry compiles the library, so it starts early.
     foreach(way IN ITEMS registry installed subproject debian)
-        add_labelled_test(install install_${way} COMMAND ${CMAKE_COMMAND}
+        add_labelled_test(install install_${way} NEEDS ${installed} COMMAND ${CMAKE_COMMAND}
             -D test=${way}
             -D build=${PROJECT_BINARY_DIR}
             -D generator=${CMAKE_GENERATOR}

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(all_processes_take_a_version_within_a_second) {
     publish(look, "1", document_with("2/s"));
     run_until_all_have("2/s");
     auto best = std::chrono::milliseconds::max(); // of some versions: a busy machine may delay one
-    for (auto version = 2; version < 6; ++version) {
+    for (auto version = 2; version < 20 && best >= 1s; ++version) {
         const auto rules = std::to_string(version + 1) + "/s";
         publish(look, std::to_string(version), document_with(rules));
         const auto start = std::chrono::system_clock::now();

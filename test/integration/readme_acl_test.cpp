@@ -249,9 +249,10 @@ BOOST_AUTO_TEST_CASE(slots_are_renewed_with_the_rules_of_each_execution_mode) {
                           c.server_module = how.server_module;
                       }};
         l.run([&]() -> asio::awaitable<void> {
-            const auto held = co_await l.limiter.acquire("k", policy{"p", concurrent(1).lease(3s)});
+            const auto held =
+                co_await l.limiter.acquire("k", policy{"p", concurrent(1).lease(10s)});
             BOOST_TEST_REQUIRE(static_cast<bool>(held));
-            co_await test::until([&] { return l.limiter.statistics().slots_renewed == 1; });
+            co_await test::until([&] { return l.limiter.statistics().slots_renewed != 0; });
         });
         BOOST_TEST(is_log_empty(look));
     }

@@ -214,4 +214,20 @@ BOOST_AUTO_TEST_CASE(the_server_is_told_of_the_end) {
     BOOST_TEST(test::count_of(s.server.log(), "unexpected eof") == 0);
 }
 
+/// A server without TLS waits for the end of a command that never ends, until it is made to reply.
+BOOST_AUTO_TEST_CASE(a_server_without_tls_is_named_by_its_reply) {
+    using words = std::vector<std::string>;
+    for (const auto& password : {words{}, words{"--requirepass", "s3cret"}}) {
+        const auto server = test::redis_server{{.tcp = true, .arguments = password}};
+        auto l = live{"rediss" + server.address().substr(5), [](config& c) {
+                          c.connect_timeout = 400ms;
+                          c.timeout = 1s;
+                      }};
+        l.run(
+            [&]() -> asio::awaitable<void> { co_await l.until_code("k", rules, errc::bad_reply); });
+        const auto text = l.limiter.last_error().value().text;
+        BOOST_TEST(text.find("does not speak TLS; it replied: -") != text.npos, text);
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

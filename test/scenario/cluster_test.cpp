@@ -161,6 +161,7 @@ BOOST_FIXTURE_TEST_CASE(a_killed_master_is_replaced_by_its_replica, clustered) {
     run([&]() -> asio::awaitable<void> {
         for (const auto victim : {std::size_t{0}, std::size_t{1}}) {
             auto on_it = callers{l, {.rules = many, .count = 5, .keys = keys_on(victim, 3)}};
+            auto elsewhere = callers{l, {.rules = many, .count = 5, .keys = keys_on(2, 3)}};
             co_await on_it.until_decided(100);
             const auto begin = now();
             cluster.fail_over(victim, false);
@@ -170,6 +171,9 @@ BOOST_FIXTURE_TEST_CASE(a_killed_master_is_replaced_by_its_replica, clustered) {
             co_await on_it.finish();
             BOOST_TEST(on_it.unknown <= 5); // one call of each caller was in flight
             BOOST_TEST(on_it.others == 0);
+            co_await elsewhere.finish();
+            BOOST_TEST(elsewhere.unknown == 0);
+            BOOST_TEST(elsewhere.others == 0);
         }
     });
 }
