@@ -196,9 +196,10 @@ BOOST_AUTO_TEST_CASE(equal_checks_of_routes_are_kept_once) {
 
 BOOST_AUTO_TEST_CASE(a_client_is_known_again) {
     const auto log = load(line("192.0.2.1", "10:00:00") + line("2001:db8::1", "10:00:00") +
-                          line("192.0.2.1", "10:00:01"));
+                          line("::ffff:192.0.2.1", "10:00:01") + line("2001:db8::2", "10:00:02"));
     BOOST_TEST_REQUIRE(log.clients.size() == 2U);
-    BOOST_TEST(log.clients[1] == "2001:db8::1");
+    BOOST_TEST(log.clients[1] == "2001:db8::/64");
+    BOOST_TEST(log.requests[3].client == 1U);
     BOOST_TEST(log.requests[0].client == 0U);
     BOOST_TEST(log.requests[1].client == 1U);
     BOOST_TEST(log.requests[2].client == 0U);

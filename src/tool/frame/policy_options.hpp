@@ -58,9 +58,11 @@ struct policy_options {
     [[nodiscard]] limited_key limited(const std::string& key) const;
     /// As `limited`; without `--policy` for all policies of the file that have keys of this form.
     [[nodiscard]] std::vector<limited_key> all_limited(const std::string& key) const;
+    /// Returns the document of the file; nullopt if there are rules instead.
+    /// @throws std::runtime_error if there is neither, or both
+    [[nodiscard]] std::optional<colimit::policy_document> document() const;
 
   private:
-    [[nodiscard]] std::optional<colimit::policy_document> document() const;
     [[nodiscard]] std::vector<colimit::policy>
     policies_of(const std::optional<colimit::policy_document>& read, bool is_one) const;
 };
