@@ -106,6 +106,19 @@ BOOST_AUTO_TEST_CASE(plain_and_gzip_files_give_the_same_lines) {
     BOOST_TEST(lines_of(compressed("a\n") + compressed("b\n")).size() == 2U); // logs joined by cat
 }
 
+BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_not_part_of_the_first_line) {
+    const std::string mark = "\xef\xbb\xbf";
+    for (const std::string_view text : {"", "a", "a\nb", "\n"}) {
+        BOOST_TEST(lines_of(mark + std::string{text}) == lines_of(text),
+                   boost::test_tools::per_element());
+        BOOST_TEST(lines_of(compressed(mark + std::string{text})) == lines_of(text),
+                   boost::test_tools::per_element());
+    }
+    BOOST_TEST(lines_of("a\n" + mark + "b").at(1) == mark + "b");
+    BOOST_TEST(lines_of(mark + mark).at(0) == mark);
+    BOOST_TEST(lines_of("\xef\xbb").at(0) == "\xef\xbb");
+}
+
 BOOST_AUTO_TEST_CASE(of_a_line_that_is_too_long_only_the_beginning_is_kept) {
     constexpr auto longest = line_source::longest;
     for (const std::size_t size :

@@ -41,8 +41,7 @@ struct replay_options {
     screen_options screen;
 
     void declare(CLI::App& app) {
-        app.add_option("LOG", log, "The log, plain or gzip; /dev/stdin reads standard input")
-            ->required();
+        app.add_option("LOG", log, "The log, plain or gzip; - reads standard input")->required();
         what.declare(app);
         app.add_option("--format", format, "Common and combined format, or JSON lines")
             ->type_name("NAME")

@@ -5,8 +5,8 @@
 #include <colimit/error.hpp>
 #include <colimit/policy_document.hpp>
 #include <colimit/rule_text.hpp>
-#include <policy_source/document_file.hpp>
 #include <tool/frame/format.hpp>
+#include <tool/frame/input.hpp>
 #include <tool/frame/policy_options.hpp>
 #include <tool/frame/service_key.hpp>
 
@@ -46,11 +46,9 @@ namespace {
 } // namespace
 
 colimit::policy_document read_document(const std::string& path) {
-    const auto found = colimit::detail::read_file(path);
-    if (!found.problem.empty())
-        throw std::runtime_error{escaped(path) + " " + found.problem};
+    const auto text = read_input(path);
     try {
-        return colimit::parse_policy_document(found.text);
+        return colimit::parse_policy_document(text);
     } catch (const colimit::error& e) {
         throw std::runtime_error{escaped(path) + ": " + e.what()};
     }
@@ -70,7 +68,8 @@ void policy_options::declare(CLI::App& app) {
                    "rules that must all allow")
         ->type_name("TEXT")
         ->allow_extra_args(false);
-    app.add_option("--policies", file, "A document of policies, instead of rules")
+    app.add_option("--policies", file,
+                   "A document of policies, instead of rules; - reads standard input")
         ->type_name("FILE");
     app.add_option("--policy", name,
                    "The name of the policy in the document; with --rule the name under which the "
