@@ -107,6 +107,30 @@ BOOST_AUTO_TEST_CASE(lines_without_the_fields_are_reported_with_the_reason) {
     BOOST_TEST(key_in("id", R"({"id": 1,)").starts_with("! is not valid: JSON"));
 }
 
+BOOST_AUTO_TEST_CASE(a_line_counts_whatever_bytes_a_client_has_sent) {
+    const auto with_agent = [](std::string_view agent) {
+        return R"({"ts": 1, "id": "anna", "agent": ")" + std::string{agent} + R"("})";
+    };
+    for (const std::string_view agent :
+         {R"(\x22)", R"(\x5Cx\xff)", R"(a\x0Ab)", "\xff\xfe", "\xc3", "\xe2\x82", "\xed\xa0\x80",
+          R"(\\\x22)", "\xc3\xab\xff", R"(\x00)", "\xc0\x80\\n"})
+        BOOST_TEST(key_in("id", with_agent(agent)) == "anna", agent);
+    const auto as_key = [](std::string_view key) {
+        return key_in("id", R"({"ts": 1, "id": ")" + std::string{key} + R"("})");
+    };
+    BOOST_TEST(as_key(R"(a\x22b)") == "a\"b");
+    BOOST_TEST(as_key(R"(a\x5cb)") == "a\\b");
+    BOOST_TEST(as_key("a\xff"
+                      "b") == "a\\xffb");
+    BOOST_TEST(as_key("\xc3\xab\xfe") == "\xc3\xab\\xfe");
+    BOOST_TEST(as_key(R"(\\x22)") == R"(\x22)"); // valid as it is
+    BOOST_TEST(as_key(R"(\\x22\xff)") == "\\x22\xc3\xbf");
+    for (const std::string_view key : {R"(\x)", R"(\x2)", R"(\xzz)", R"(\q)", R"(\)"})
+        BOOST_TEST(as_key(key).starts_with("! is not valid: JSON, line 1, column"), key);
+    for (const std::string_view line : {"\xff", "{\xff}", "{\"ts\": 1, \"id\": \xff}", "\\x22"})
+        BOOST_TEST(key_in("id", line).starts_with("! is not valid: JSON, line 1, column"), line);
+}
+
 BOOST_AUTO_TEST_CASE(routes_decide_which_policies_limit_a_request) {
     const replay::limits tried{colimit::parse_policy_document(R"({
         "policies": {"api": "10/s; 100/h named hour", "login": {"rules": "5/m", "key": "user|ip"}},

@@ -32,7 +32,7 @@ namespace {
 constexpr std::size_t holders_in_text = 20;
 
 [[nodiscard]] std::string place_text(const found_place& f, std::int64_t now) {
-    auto text = "  " + std::string{to_string(f.where.holds)} + " in " + escaped(f.where.redis_key);
+    auto text = "  " + std::string{to_string(f.where.holds)} + " in " + shown(f.where.redis_key);
     text += f.ttl_ms < 0 ? ", does not expire"
                          : ", expires in " + time_text(std::chrono::milliseconds{f.ttl_ms});
     if (f.bytes && f.where.holds != holding::shard)
@@ -141,7 +141,7 @@ struct inspect_options {
             return out.object(object);
         }
         auto text =
-            escaped(key) + " under policy " + std::string{p.name()} + ": " + recovery_text(p, r);
+            shown(key) + " under policy " + std::string{p.name()} + ": " + recovery_text(p, r);
         for (const auto& f : found)
             text += place_text(f, 0);
         out.text(found.empty() ? text + "  nothing is stored, so all of the limit is left\n"
@@ -160,10 +160,10 @@ struct inspect_options {
         }
         std::string text;
         for (const auto& f : result.found)
-            text += "policy " + escaped(f.policy) + ":\n" +
+            text += "policy " + shown(f.policy) + ":\n" +
                     place_text(f, at.time(at.of(f.where.redis_key)));
         if (result.found.empty())
-            text = "nothing is stored for " + escaped(own) + " with prefix " + server.prefix +
+            text = "nothing is stored for " + shown(own) + " with prefix " + server.prefix +
                    ", so all of its limits are left\n";
         if (!result.is_complete)
             text += "not all keys were examined: a larger --scan, or --policies, finds more\n";

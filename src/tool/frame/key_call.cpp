@@ -46,7 +46,7 @@ colimit::decision key_call::call(output& out, const std::string& begin, const ve
     if (out.is_json())
         out.object(decision_object(limited.key, limited.limit, d));
     else
-        out.text((limited.key == key ? "" : escaped(limited.key) + ": ") + begin +
+        out.text((limited.key == key ? "" : shown(limited.key) + ": ") + begin +
                  decision_text(limited.limit, d));
     return d;
 }
