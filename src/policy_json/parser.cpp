@@ -158,6 +158,10 @@ document parse(std::string_view text) {
         throw error{errc::invalid_policy,
                     "JSON: document too long (got " + std::to_string(text.size()) +
                         " bytes, expected at most " + std::to_string(limits::max_json_bytes) + ")"};
+    if (text.starts_with("\xef\xbb\xbf"))
+        throw error{
+            errc::invalid_policy,
+            "JSON: the document begins with a byte order mark (expected UTF-8 without one)"};
     boost_json::parse_options options;
     options.max_depth = limits::max_json_depth;
     boost_json::basic_parser<builder> parser{options};

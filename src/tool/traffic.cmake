@@ -3,7 +3,7 @@
 find_package(ZLIB REQUIRED)
 
 add_library(colimit_traffic STATIC
-    frame/drawing.cpp frame/format.cpp
+    frame/drawing.cpp frame/format.cpp frame/service_key.cpp
     lint/findings.cpp lint/rate_bounds.cpp
     overload/picture.cpp overload/server.cpp overload/table.cpp
     replay/access_log.cpp replay/chart.cpp replay/history.cpp replay/json_log.cpp replay/limits.cpp

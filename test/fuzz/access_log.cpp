@@ -2,6 +2,7 @@
 //
 // Any bytes as a log: a line is parsed or an error with a reason, and what was read can be printed
 // on a terminal and given to a limiter as a clock.
+#include <http/address_text.hpp>
 #include <tool/replay/access_log.hpp>
 
 #include <cstddef>
@@ -24,6 +25,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const char c : line->client)
         if (c <= ' ' || c > '~')
             std::abort();
+    // The client is the first word, and nothing else may be it.
+    const auto rest = text.substr(line->client.size());
+    if (!rest.starts_with(" [") && !rest.starts_with(" - "))
+        std::abort();
+    if (line->client.find(':') != std::string_view::npos &&
+        !colimit::http::parse_address(line->client))
+        std::abort();
     if (line->time < sys_days{year{1970} / 1 / 1} || line->time >= sys_days{year{2112} / 1 / 1})
         std::abort();
     return 0;

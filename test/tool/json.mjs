@@ -79,7 +79,7 @@ async function testKeys() {
     await objects(0, "check", "ann", "--rule", "2/h", "--packed");
     const [all] = await objects(0, "inspect", "ann");
     assert.deepEqual(all.stored.map((s) => s.holds).sort(), ["log", "packed state", "state"]);
-    assert((await objects(0, "inspect", "ann", "--policies", policies)).length > 1);
+    assert((await objects(0, "inspect", "ip=192.0.2.7", "--policies", policies)).length > 1);
     const slots = ["--rule", "2/h concurrent", "--policy", "slots"];
     const state = all.stored.find((s) => s.holds === "state");
     const holders = state.redis_key.replace(`:${state.policy}:k:`, ":slots:sk:");

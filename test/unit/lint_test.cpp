@@ -32,6 +32,14 @@ std::string problems(std::string_view rules) {
     return names;
 }
 
+/// The problems of a document with their positions.
+std::string document_problems(std::string_view document) {
+    std::string all;
+    for (const auto& f : tool::lint::findings_of(document))
+        all += (all.empty() ? "" : "; ") + std::string{to_string(f.problem)} + ' ' + f.path;
+    return all;
+}
+
 bool implied(std::string_view stricter, std::string_view r) {
     return tool::lint::is_implied_by(colimit::parse_rules(r).at(0),
                                      colimit::parse_rules(stricter).at(0));
@@ -80,8 +88,9 @@ bool second_denies(const colimit::policy& both, std::mt19937& random) {
 BOOST_AUTO_TEST_CASE(ordinary_policies_have_no_findings) {
     for (const std::string_view rules :
          {"100/s", "5/s burst 10", "100/s; 5000/h named hour",
-          "10/s burst 20; 1000 per day named day", "20/m sliding_log; 100/h sliding_log named hour",
-          "3 per month", "5/m fixed_window", "3/s distinct; 3/m", "1 per day burst 1"})
+          "10/s burst 20; 1000 per day calendar named day",
+          "20/m sliding_log; 100/h sliding_log named hour", "3 per month", "5/m fixed_window",
+          "3/s distinct; 3/m", "1 per day burst 1"})
         BOOST_TEST(problems(rules) == "", rules);
 }
 
@@ -136,7 +145,7 @@ BOOST_AUTO_TEST_CASE(an_unreachable_rule_denies_nothing) {
 BOOST_AUTO_TEST_CASE(a_burst_of_a_day_is_a_warning_unless_another_rule_prevents_it) {
     BOOST_TEST(problems("1000/24h burst 1000") == "daily_quota_in_a_second");
     BOOST_TEST(problems("1000/24h burst 999") == "");
-    BOOST_TEST(problems("1000/24h; 10/s named second") == "");
+    BOOST_TEST(problems("1000/24h; 10/s named second") == "day_bucket");
     BOOST_TEST(problems("1000/24h; 500/s named second burst 500") == "daily_quota_in_a_second");
     BOOST_TEST(problems("1/24h burst 1") == "");
 }
@@ -144,6 +153,80 @@ BOOST_AUTO_TEST_CASE(a_burst_of_a_day_is_a_warning_unless_another_rule_prevents_
 BOOST_AUTO_TEST_CASE(a_burst_that_takes_days_to_recover_is_a_warning) {
     BOOST_TEST(problems("10/h burst 480; 9/s named second") == "slow_recovery");
     BOOST_TEST(problems("10/h burst 479; 9/s named second") == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_bucket_of_a_calendar_unit_names_the_calendar) {
+    for (const std::string_view rules : {"1000/d; 10/s named second", "1000/7d; 10/m named minute",
+                                         "99/30d; 3/d named day burst 2", "99/31d; 3/h named hour"})
+        BOOST_TEST(problems(rules).find("day_bucket") != std::string::npos, rules);
+    for (const std::string_view rules :
+         {"1000 per day calendar", "1000/d fixed_window", "1000/d sliding_window", "1/d",
+          "1000/d burst 5; 10/m named minute", "100/48h burst 3", "100/23h; 10/s named second"})
+        BOOST_TEST(problems(rules).find("day_bucket") == std::string::npos, rules);
+    for (const auto* const rules : {"100/d", "100/d; 10/s named second"}) {
+        const auto found =
+            tool::lint::findings_of(R"({"policies": {"a": ")" + std::string{rules} + R"("}})");
+        BOOST_TEST_REQUIRE(found.size() == 1U);
+        BOOST_TEST(found[0].message.ends_with(
+            "; '100 per day calendar' is a quota that begins anew each day"));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_document_that_limits_nothing_is_a_warning) {
+    const auto all = R"(, {"path": "/*", "policies": []}])";
+    const auto routes = [&](std::string_view some) {
+        return document_problems(R"({"policies": {"a": "5/s", "b": "5/s"}, "routes": [)" +
+                                 std::string{some} + all + "}");
+    };
+    BOOST_TEST(document_problems(R"({"policies": {}})") == "no_policies policies");
+    BOOST_TEST(document_problems(R"({"policies": {"a": "5/s"}})") == "");
+    BOOST_TEST(document_problems(R"({"policies": {"a": "5/s"}, "routes": []})") ==
+               "no_routes routes");
+    BOOST_TEST(document_problems(R"({"policies": {}, "routes": []})") ==
+               "no_policies policies; no_routes routes");
+    BOOST_TEST(routes(R"({"path": "/x", "policies": []})") ==
+               "unused_policy policies.a; unused_policy policies.b");
+    BOOST_TEST(routes(R"({"path": "/x", "policy": "a"})") == "unused_policy policies.b");
+    BOOST_TEST(routes(R"({"path": "/x", "policies": ["a", "b"]})") == "");
+}
+
+BOOST_AUTO_TEST_CASE(routes_without_a_last_one_are_a_warning) {
+    const auto routes = [](const std::string& last) {
+        return document_problems(R"({"policies": {"a": "5/s"}, "routes": [)"
+                                 R"({"path": "/x", "policy": "a"}, )" +
+                                 last + "]}");
+    };
+    BOOST_TEST(routes(R"({"path": "/*", "policies": []})") == "");
+    BOOST_TEST(routes(R"({"path": "/*/", "policy": "a"})") == "");
+    for (const auto* const last :
+         {R"({"path": "/x/*", "policy": "a"})", R"({"path": "/{a}", "policy": "a"})",
+          R"({"path": "/*", "methods": ["GET"], "policy": "a"})"})
+        BOOST_TEST(routes(last) == "no_last_route routes", last);
+}
+
+BOOST_AUTO_TEST_CASE(a_path_in_the_syntax_of_another_router_is_a_warning) {
+    const auto path = [](const std::string& text) {
+        return document_problems(R"({"policies": {"a": "5/s"}, "routes": [)"
+                                 R"({"path": ")" +
+                                 text + R"(", "policy": "a"}, {"path": "/*", "policies": []}]})");
+    };
+    for (const auto* const text : {"/:id",       "/api/:id/x",    "/api/:id.json", "/user-:id",
+                                   "/a/v.:id",   "/<id>",         "/<int:id>",     "/a/<path:rest>",
+                                   "/[id]",      "/[...slug]",    "/[[...slug]]",  "/(group)/a",
+                                   "/{path...}", "/[0-9]+",       "/\\\\d+",       "/(a|b)",
+                                   "/a|b",       "/^a",           "/a$",           "/$id",
+                                   "/.+",        "/a/(?P<id>x)/b"}) {
+        const auto is_refused = path(text).starts_with("invalid_document");
+        BOOST_TEST((path(text) == "foreign_path routes[0].path" || is_refused),
+                   text << ": " << path(text));
+        BOOST_TEST(is_refused == (std::string_view{text}.find('?') != std::string_view::npos));
+    }
+    for (const auto* const text :
+         {"/api/{id}", "/api/*", "/*/x", "/v1/users:batch", "/@user", "/a.b", "/~x", "/c++", "/a=b",
+          "/%3Aid", "/%5Bid%5D", "/a,b", "/it's", "/a!", "/{user.id}", "/x_y-z"})
+        BOOST_TEST(path(text) == "", text);
+    for (const auto* const text : {"/*name", "/{id:[0-9]+}", "/{*path}", "/**", "/{id}?", "/a*"})
+        BOOST_TEST(path(text).starts_with("invalid_document"), text);
 }
 
 BOOST_AUTO_TEST_CASE(findings_say_where_and_what) {

@@ -107,6 +107,77 @@ BOOST_AUTO_TEST_CASE(a_virtual_host_in_front_is_not_taken_for_the_client) {
                "starts with HOST:PORT, where the address of the client should be");
 }
 
+BOOST_AUTO_TEST_CASE(whatever_programs_write_in_front_of_a_line_is_not_taken_for_the_client) {
+    for (const std::string_view front : {"shop.example ",
+                                         "shop.example - ",
+                                         "10.0.0.5 ",
+                                         "10.0.0.5 - ",
+                                         "10.0.0.5 - - ",
+                                         "May 24 14:17:00 web1 nginx: ",
+                                         "May 24 14:17:00 web1 nginx[12]: ",
+                                         "<134>1 2026-05-24T14:17:00Z web1 nginx - - - ",
+                                         "2026-05-24T14:17:00.123Z ",
+                                         "2026-05-24T14:17:00.123456789Z ",
+                                         "2026-05-24 14:17:00 ",
+                                         "1779632220 ",
+                                         "1779632220.250 ",
+                                         "web-1  | ",
+                                         "web-1 | ",
+                                         "web_1     | ",
+                                         "[pod/web-0/nginx] ",
+                                         "pod/web-0 ",
+                                         "2026-05-24T14:17:00.123Z app[web.1]: ",
+                                         "access.log:",
+                                         "access.log.1:",
+
+                                         "access.log:12:",
+                                         "12 ",
+                                         "   12 ",
+                                         "12\t",
+                                         "- ",
+                                         "-",
+                                         " ",
+                                         "\t",
+                                         "[",
+                                         "\"",
+                                         "INFO ",
+                                         "stdout F ",
+                                         "2026-05-24T14:17:00.123456789+00:00 stdout F ",
+                                         "::1 - ",
+                                         "198.51.100.7, ",
+                                         "for=",
+                                         "client=",
+                                         "0 ",
+                                         "a - b - "})
+        for (const std::string_view client : {"192.0.2.7", "2001:db8::7"}) {
+            const auto text = std::string{front} + by(client);
+            BOOST_TEST(!is_read(text), text);
+        }
+    const std::string_view in_front = "has no - after its first word, so that may not be the "
+                                      "client: remove what stands in front of the client, such as "
+                                      "a virtual host, a time, or the name of a program or "
+                                      "container";
+    BOOST_TEST(problem("shop.example " + by("192.0.2.7")) == in_front);
+    BOOST_TEST(problem("web-1  | " + by("192.0.2.7")) == in_front);
+    BOOST_TEST(problem("10.0.0.5 - " + by("192.0.2.7")) ==
+               "has a second address, so the first one may not be that of the client");
+    for (const std::string_view client : {"unix:", "access.log:192.0.2.7", "1:192.0.2.7", "192.0.2",
+                                          "192.0.2.256", "1779632220.250"})
+        BOOST_TEST(problem(by(client)) ==
+                       "starts with a text that is neither an address nor a host name",
+                   client);
+}
+
+BOOST_AUTO_TEST_CASE(a_format_without_users_is_read) {
+    for (const std::string_view middle : {"", " -"}) {
+        const auto text =
+            "192.0.2.7" + std::string{middle} + " [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\"";
+        const auto read = read_log_line(text);
+        BOOST_TEST_REQUIRE(read.line.has_value(), text << ": " << read.problem);
+        BOOST_TEST(read.line->user == "");
+    }
+}
+
 BOOST_AUTO_TEST_CASE(time_zones_become_utc) {
     expect_time("17/May/2015:10:05:03 +0200", utc(2015, 5, 17, 8, 5, 3));
     expect_time("17/May/2015:10:05:03 -0330", utc(2015, 5, 17, 13, 35, 3));

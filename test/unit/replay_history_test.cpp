@@ -106,6 +106,19 @@ BOOST_AUTO_TEST_CASE(plain_and_gzip_files_give_the_same_lines) {
     BOOST_TEST(lines_of(compressed("a\n") + compressed("b\n")).size() == 2U); // logs joined by cat
 }
 
+BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_not_part_of_the_first_line) {
+    const std::string mark = "\xef\xbb\xbf";
+    for (const std::string_view text : {"", "a", "a\nb", "\n"}) {
+        BOOST_TEST(lines_of(mark + std::string{text}) == lines_of(text),
+                   boost::test_tools::per_element());
+        BOOST_TEST(lines_of(compressed(mark + std::string{text})) == lines_of(text),
+                   boost::test_tools::per_element());
+    }
+    BOOST_TEST(lines_of("a\n" + mark + "b").at(1) == mark + "b");
+    BOOST_TEST(lines_of(mark + mark).at(0) == mark);
+    BOOST_TEST(lines_of("\xef\xbb").at(0) == "\xef\xbb");
+}
+
 BOOST_AUTO_TEST_CASE(of_a_line_that_is_too_long_only_the_beginning_is_kept) {
     constexpr auto longest = line_source::longest;
     for (const std::size_t size :
@@ -196,9 +209,10 @@ BOOST_AUTO_TEST_CASE(equal_checks_of_routes_are_kept_once) {
 
 BOOST_AUTO_TEST_CASE(a_client_is_known_again) {
     const auto log = load(line("192.0.2.1", "10:00:00") + line("2001:db8::1", "10:00:00") +
-                          line("192.0.2.1", "10:00:01"));
+                          line("::ffff:192.0.2.1", "10:00:01") + line("2001:db8::2", "10:00:02"));
     BOOST_TEST_REQUIRE(log.clients.size() == 2U);
-    BOOST_TEST(log.clients[1] == "2001:db8::1");
+    BOOST_TEST(log.clients[1] == "2001:db8::/64");
+    BOOST_TEST(log.requests[3].client == 1U);
     BOOST_TEST(log.requests[0].client == 0U);
     BOOST_TEST(log.requests[1].client == 1U);
     BOOST_TEST(log.requests[2].client == 0U);

@@ -107,13 +107,37 @@ BOOST_AUTO_TEST_CASE(lines_without_the_fields_are_reported_with_the_reason) {
     BOOST_TEST(key_in("id", R"({"id": 1,)").starts_with("! is not valid: JSON"));
 }
 
+BOOST_AUTO_TEST_CASE(a_line_counts_whatever_bytes_a_client_has_sent) {
+    const auto with_agent = [](std::string_view agent) {
+        return R"({"ts": 1, "id": "anna", "agent": ")" + std::string{agent} + R"("})";
+    };
+    for (const std::string_view agent :
+         {R"(\x22)", R"(\x5Cx\xff)", R"(a\x0Ab)", "\xff\xfe", "\xc3", "\xe2\x82", "\xed\xa0\x80",
+          R"(\\\x22)", "\xc3\xab\xff", R"(\x00)", "\xc0\x80\\n"})
+        BOOST_TEST(key_in("id", with_agent(agent)) == "anna", agent);
+    const auto as_key = [](std::string_view key) {
+        return key_in("id", R"({"ts": 1, "id": ")" + std::string{key} + R"("})");
+    };
+    BOOST_TEST(as_key(R"(a\x22b)") == "a\"b");
+    BOOST_TEST(as_key(R"(a\x5cb)") == "a\\b");
+    BOOST_TEST(as_key("a\xff"
+                      "b") == "a\\xffb");
+    BOOST_TEST(as_key("\xc3\xab\xfe") == "\xc3\xab\\xfe");
+    BOOST_TEST(as_key(R"(\\x22)") == R"(\x22)"); // valid as it is
+    BOOST_TEST(as_key(R"(\\x22\xff)") == "\\x22\xc3\xbf");
+    for (const std::string_view key : {R"(\x)", R"(\x2)", R"(\xzz)", R"(\q)", R"(\)"})
+        BOOST_TEST(as_key(key).starts_with("! is not valid: JSON, line 1, column"), key);
+    for (const std::string_view line : {"\xff", "{\xff}", "{\"ts\": 1, \"id\": \xff}", "\\x22"})
+        BOOST_TEST(key_in("id", line).starts_with("! is not valid: JSON, line 1, column"), line);
+}
+
 BOOST_AUTO_TEST_CASE(routes_decide_which_policies_limit_a_request) {
     const replay::limits tried{colimit::parse_policy_document(R"({
         "policies": {"api": "10/s; 100/h named hour", "login": {"rules": "5/m", "key": "user|ip"}},
         "routes": [{"path": "/health", "policies": []},
                    {"path": "/login", "methods": ["POST"], "policies": ["login", "api"]},
                    {"path": "/api/*", "policy": "api"}]})")};
-    BOOST_TEST(tried.has_routes());
+    BOOST_TEST(tried.has_keys());
     BOOST_TEST(tried.rules().size() == 3U);
     BOOST_TEST(tried.rules().at(1) == "api: 100/h named hour");
     BOOST_TEST(tried.first_rule(1) == 2U);
@@ -127,6 +151,49 @@ BOOST_AUTO_TEST_CASE(routes_decide_which_policies_limit_a_request) {
                "login user=anna; api ip=2001:db8::/64");
     BOOST_TEST(checks(tried, "GET", "/api/x", "host.example") ==
                "the client is not an address, which the routes need");
+}
+
+BOOST_AUTO_TEST_CASE(one_policy_of_a_document_has_its_own_keys) {
+    const auto document = colimit::parse_policy_document(R"({
+        "policies": {"net": {"rules": "5/m", "key": "ip"}, "all": {"rules": "5/m", "key": "global"},
+                     "one": {"rules": "5/m", "key": "global+tag:x"},
+                     "login": {"rules": "5/m", "key": "user|ip+route"}},
+        "routes": [{"path": "/login", "policy": "login"}, {"path": "/*", "policy": "net"}],
+        "ipv6_prefix": 48})");
+    const auto of = [&](std::string_view name, bool has_requests = true) {
+        return replay::limits{document, name, has_requests};
+    };
+    BOOST_TEST(of("net").rules().at(0) == "5/m");
+    BOOST_TEST(checks(of("net"), "GET", "/login", "2001:db8:0:ff::1") == "net ip=2001:db8::/48");
+    BOOST_TEST(checks(of("net"), "", "", "::ffff:192.0.2.7") == "net ip=192.0.2.7");
+    BOOST_TEST(checks(of("login"), "GET", "/login", "192.0.2.7", "anna") ==
+               "login user=anna;route=/login");
+    BOOST_TEST(checks(of("login"), "GET", "/x", "192.0.2.7") == "login ip=192.0.2.7;route=/*");
+    BOOST_TEST(checks(of("net"), "GET", "/", "host.example") ==
+               "the client is not an address, which the keys need");
+    for (const std::string_view name : {"all", "one"})
+        for (const std::string_view client : {"192.0.2.7", "2001:db8::1", "host.example"})
+            for (const auto has_requests : {true, false})
+                BOOST_TEST(checks(of(name, has_requests), "GET", "/", client) ==
+                           std::string{name} + " global");
+    BOOST_TEST(checks(of("net", false), "", "", "2001:db8:0:ff::1") == "net 2001:db8::/48");
+    BOOST_TEST(checks(of("login", false), "", "", "anna") == "login anna");
+}
+
+BOOST_AUTO_TEST_CASE(the_spellings_of_an_address_are_one_client) {
+    const replay::limits tried{colimit::policy{colimit::gcra(1, seconds{1})}};
+    BOOST_TEST(!tried.has_keys());
+    for (const std::string_view text : {"192.0.2.7", "::ffff:192.0.2.7", "::FFFF:c000:207",
+                                        "192.0.2.7:1", "192.0.2.7:65535", "[::ffff:192.0.2.7]:443"})
+        BOOST_TEST(tried.client_of(text) == "192.0.2.7", text);
+    for (const std::string_view text :
+         {"2001:db8:0:1::7", "2001:DB8::1:0:0:0:8", "2001:db8:0:1:ffff:ffff:ffff:ffff",
+          "[2001:db8:0:1::7]:443"})
+        BOOST_TEST(tried.client_of(text) == "2001:db8:0:1::/64", text);
+    for (const std::string_view text :
+         {"anna", "host.example", "host.example:443", "tenant:42", "192.0.2.7:", "192.0.2.7:x",
+          "[2001:db8::7]:", "[]:1", "[:1", "]:1", ":1", ":", "", "a:b:c", "192.0.2:80"})
+        BOOST_TEST(tried.client_of(text) == text);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -25,8 +25,8 @@ struct block_options : key_call {
                                      ", expected 1us to 100 years); colimit reset lifts a block"};
         return change(out, "blocked for " + length,
                       [&](colimit::limiter& l,
-                          const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
-                          co_return co_await l.block(key, p, time);
+                          const limited_key& k) -> boost::asio::awaitable<colimit::decision> {
+                          co_return co_await l.block(k.key, k.limit, time);
                       });
     }
 
@@ -41,7 +41,10 @@ command block_command() {
         .summary = "Deny all calls for a key for a time",
         .text = {"Denies every call for the key under the policy, whatever its rules say. A block "
                  "that lasts longer stays; colimit reset lifts it. Not with packed storage."},
-        .examples = {{"block ip=192.0.2.7 --rule 100/m --for 1h", "denies an address for an hour"}},
+        .examples = {{"block ip=2001:db8::7 --policies policies.json --policy api --for 1h",
+                      "denies a client for an hour: the network that the document counts by"},
+                     {"block ip=192.0.2.7 --rule 100/m --for 1h",
+                      "under a rule, with the key that the application has"}},
         .declare = declaration_of<block_options>()};
 }
 

@@ -20,9 +20,9 @@ struct charge_command_options : key_call {
             colimit::charge_options{.cost = cost, .member = member, .request = request};
         return change(out, "charged " + std::to_string(cost),
                       [&](colimit::limiter& l,
-                          const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
-                          require_no_places(p.rules());
-                          co_return co_await l.charge(key, p, options);
+                          const limited_key& k) -> boost::asio::awaitable<colimit::decision> {
+                          require_no_places(k.limit.rules());
+                          co_return co_await l.charge(k.key, k.limit, options);
                       });
     }
 

@@ -16,11 +16,11 @@ struct check_options : check_call {
     int run(output& out) {
         return ask(out,
                    [this](colimit::limiter& l,
-                          const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
-                       require_no_places(p.rules());
+                          const limited_key& k) -> boost::asio::awaitable<colimit::decision> {
+                       require_no_places(k.limit.rules());
                        auto all = options();
                        all.request = request;
-                       co_return co_await l.allow(key, p, all);
+                       co_return co_await l.allow(k.key, k.limit, all);
                    });
     }
 

@@ -7,8 +7,10 @@
 #include <tool/commands/table.hpp>
 #include <tool/frame/decision_text.hpp>
 #include <tool/frame/format.hpp>
+#include <tool/frame/key_call.hpp>
 #include <tool/frame/policy_options.hpp>
 #include <tool/frame/server_options.hpp>
+#include <tool/frame/service_key.hpp>
 #include <tool/frame/time_text.hpp>
 #include <tool/frame/with_limiter.hpp>
 #include <tool/server/servers.hpp>
@@ -30,7 +32,7 @@ namespace {
 constexpr std::size_t holders_in_text = 20;
 
 [[nodiscard]] std::string place_text(const found_place& f, std::int64_t now) {
-    auto text = "  " + std::string{to_string(f.where.holds)} + " in " + escaped(f.where.redis_key);
+    auto text = "  " + std::string{to_string(f.where.holds)} + " in " + shown(f.where.redis_key);
     text += f.ttl_ms < 0 ? ", does not expire"
                          : ", expires in " + time_text(std::chrono::milliseconds{f.ttl_ms});
     if (f.bytes && f.where.holds != holding::shard)
@@ -93,8 +95,7 @@ struct inspect_options {
     std::uint64_t budget = 1'000'000;
 
     void declare(CLI::App& app) {
-        app.add_option("KEY", key, "The key, as the application passes it to the limiter")
-            ->required();
+        app.add_option("KEY", key, key_meaning)->required();
         what.declare(app);
         what.declare_packed(app);
         server.declare(app);
@@ -114,24 +115,25 @@ struct inspect_options {
     }
 
     int inspect_policies(output& out) const {
-        const auto policies = what.policies();
-        const auto recoveries = recoveries_of(server.config(), key, policies);
+        const auto limited = what.all_limited(key);
+        const auto recoveries = recoveries_of(server.config(), limited);
         servers at{server.config()};
         auto code = exit_allowed;
-        for (std::size_t i = 0; i < policies.size(); ++i) {
-            const auto& p = policies[i];
+        for (std::size_t i = 0; i < limited.size(); ++i) {
+            const auto& [p, own] = limited[i];
             const auto found =
                 look_up(at, std::string{p.name()},
-                        places_of(p, key, server.prefix, tags(), server.mode == "multi"));
+                        places_of(p, own, server.prefix, tags(), server.mode == "multi"));
             if (!recoveries[i].now.allowed())
                 code = exit_denied;
-            print(out, p, recoveries[i], found);
+            print(out, limited[i], recoveries[i], found);
         }
         return code;
     }
 
-    void print(output& out, const colimit::policy& p, const recovery& r,
-               const std::vector<found_place>& found) const {
+    static void print(output& out, const limited_key& limited, const recovery& r,
+                      const std::vector<found_place>& found) {
+        const auto& [p, key] = limited;
         if (out.is_json()) {
             auto object = decision_object(key, p, r.now);
             add_returns(object, r);
@@ -139,7 +141,7 @@ struct inspect_options {
             return out.object(object);
         }
         auto text =
-            escaped(key) + " under policy " + std::string{p.name()} + ": " + recovery_text(p, r);
+            shown(key) + " under policy " + std::string{p.name()} + ": " + recovery_text(p, r);
         for (const auto& f : found)
             text += place_text(f, 0);
         out.text(found.empty() ? text + "  nothing is stored, so all of the limit is left\n"
@@ -147,20 +149,21 @@ struct inspect_options {
     }
 
     int inspect_all(output& out) const {
+        const auto own = service_key(key);
         servers at{server.config()};
-        const auto result = search(at, key, server.prefix, tags(), budget);
+        const auto result = search(at, own, server.prefix, tags(), budget);
         if (out.is_json()) {
-            out.object({{"key", json_text(key)},
+            out.object({{"key", json_text(own)},
                         {"is_complete", result.is_complete},
                         {"stored", places_value(result.found)}});
             return exit_allowed;
         }
         std::string text;
         for (const auto& f : result.found)
-            text += "policy " + escaped(f.policy) + ":\n" +
+            text += "policy " + shown(f.policy) + ":\n" +
                     place_text(f, at.time(at.of(f.where.redis_key)));
         if (result.found.empty())
-            text = "nothing is stored for " + escaped(key) + " with prefix " + server.prefix +
+            text = "nothing is stored for " + shown(own) + " with prefix " + server.prefix +
                    ", so all of its limits are left\n";
         if (!result.is_complete)
             text += "not all keys were examined: a larger --scan, or --policies, finds more\n";

@@ -4,9 +4,8 @@
 
 #include <tool/commands/table.hpp>
 #include <tool/frame/format.hpp>
+#include <tool/frame/input.hpp>
 #include <tool/lint/findings.hpp>
-
-#include <policy_source/document_file.hpp>
 
 #include <boost/json/array.hpp>
 
@@ -47,17 +46,29 @@ boost::json::object object_of(const std::string& file, const std::vector<finding
 }
 
 struct lint_options {
-    std::string file;
+    std::vector<std::string> files;
 
     void declare(CLI::App& app) {
-        app.add_option("FILE", file, "A document of policies")->required();
+        app.add_option("FILE", files, "Documents of policies; - reads standard input")->required();
     }
 
     int run(output& out) const {
-        const auto content = colimit::detail::read_file(file);
-        if (!content.problem.empty())
-            throw std::runtime_error{escaped(file) + " " + content.problem};
-        const auto found = lint::findings_of(content.text);
+        auto code = exit_allowed;
+        std::string unreadable;
+        for (const auto& file : files) {
+            try {
+                code = std::max(code, lint_file(out, file, read_input(file)));
+            } catch (const unreadable_input& e) {
+                unreadable.append(unreadable.empty() ? "" : "; ").append(e.what());
+            }
+        }
+        if (!unreadable.empty())
+            throw std::runtime_error{unreadable};
+        return code;
+    }
+
+    static int lint_file(output& out, const std::string& file, const std::string& text) {
+        const auto found = lint::findings_of(text);
         if (out.is_json())
             out.object(object_of(file, found));
         else
@@ -78,9 +89,16 @@ command lint_command() {
                      "first that this one would deny. daily_quota_in_a_second: a full bucket has "
                      "at least the tokens that return in a day, and no other rule of the policy "
                      "keeps a client from taking them within a second. slow_recovery: an empty "
-                     "bucket takes two days or longer to be full.",
+                     "bucket takes two days or longer to be full. day_bucket: a bucket per day, "
+                     "week, month or year, where a calendar may be meant.",
+                     "About routes: no_policies, no_routes: nothing is limited. unused_policy: no "
+                     "route uses the policy. foreign_path: a segment such as :id or <id>, which is "
+                     "a literal text here. no_last_route: requests that no route matches are not "
+                     "limited. A document without the field routes has none of these warnings, as "
+                     "the application chooses policies.",
                      "The exit code is 0 without findings, 1 with warnings and 2 with an error."},
-            .examples = {{"lint policies.json", "before it is deployed"}},
+            .examples = {{"lint policies.json", "before it is deployed"},
+                         {"lint - < policies.json", "from standard input"}},
             .declare = declaration_of<lint_options>()};
 }
 

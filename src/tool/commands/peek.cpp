@@ -12,8 +12,8 @@ struct peek_options : check_call {
     int run(output& out) {
         return ask(out,
                    [this](colimit::limiter& l,
-                          const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
-                       co_return co_await l.peek(key, p, options());
+                          const limited_key& k) -> boost::asio::awaitable<colimit::decision> {
+                       co_return co_await l.peek(k.key, k.limit, options());
                    });
     }
 };

@@ -17,9 +17,10 @@ struct refund_options : key_call {
     int run(output& out) {
         return change(out, "refunded " + std::to_string(cost),
                       [&](colimit::limiter& l,
-                          const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
-                          require_no_places(p.rules());
-                          co_return co_await l.refund(key, p, {.cost = cost, .request = request});
+                          const limited_key& k) -> boost::asio::awaitable<colimit::decision> {
+                          require_no_places(k.limit.rules());
+                          co_return co_await l.refund(k.key, k.limit,
+                                                      {.cost = cost, .request = request});
                       });
     }
 

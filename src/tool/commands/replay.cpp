@@ -41,8 +41,7 @@ struct replay_options {
     screen_options screen;
 
     void declare(CLI::App& app) {
-        app.add_option("LOG", log, "The log, plain or gzip; /dev/stdin reads standard input")
-            ->required();
+        app.add_option("LOG", log, "The log, plain or gzip; - reads standard input")->required();
         what.declare(app);
         app.add_option("--format", format, "Common and combined format, or JSON lines")
             ->type_name("NAME")
@@ -70,13 +69,18 @@ struct replay_options {
     }
 
     [[nodiscard]] replay::limits limits() const {
-        if (!what.file.empty() && what.rules.empty() && what.name.empty())
-            if (const auto document = read_document(what.file); !document.routes().empty())
-                return replay::limits{document};
         auto chosen = what;
         if (!what.is_given())
             chosen.rules = {usual_replay_rule};
-        return replay::limits{chosen.policy()};
+        const auto document = chosen.document();
+        if (!document)
+            return replay::limits{chosen.policy()};
+        const auto is_json = format == "json";
+        if (!what.name.empty() || document->routes().empty())
+            return {*document, chosen.policy().name(), !is_json};
+        if (is_json)
+            throw std::runtime_error{"--policy: missing, as a log of JSON lines has no routes"};
+        return replay::limits{*document};
     }
 
     int run(output& out) const {
@@ -88,13 +92,9 @@ struct replay_options {
                     throw std::runtime_error{
                         "a distinct rule counts members, which a log does not name"};
         }
-        const auto is_json = format == "json";
-        if (is_json && tried.has_routes())
-            throw std::runtime_error{"--policy: missing, as a log of JSON lines has no routes"};
-
         replay::progress shown{isatty(STDERR_FILENO) == 1};
-        const auto log =
-            replay::load(this->log, tried, is_json ? std::optional{fields} : std::nullopt, shown);
+        const auto log = replay::load(
+            this->log, tried, format == "json" ? std::optional{fields} : std::nullopt, shown);
         const auto verdicts = replay::run(log, tried, server, shown);
         const replay::subject what_was_tried{escaped(this->log), tried.rules(),
                                              without_password(server)};
@@ -127,8 +127,9 @@ command replay_command() {
     return {.name = "replay",
             .summary = "Show which clients of an access log a limit would have denied",
             .text = {"Reads a log and passes each request to a limiter, with the time of the log "
-                     "as its clock. By default the key is the client's address, and the rule is "
-                     "'5/s burst 10'. With --policies alone, the routes of the document decide "
+                     "as its clock. By default the key is the client's address, of IPv6 its /64, "
+                     "and the rule is '5/s burst 10'. With --policy the keys are those of the "
+                     "policy. With --policies alone, the routes of the document decide "
                      "which policies limit a request of an access log, and under which keys.",
                      "On a server it counts under a prefix of its own, and removes what it wrote."},
             .examples = {{"replay access.log --rule '5/s burst 10; 100/m' --svg picture.svg",

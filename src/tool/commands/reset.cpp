@@ -12,8 +12,8 @@ struct reset_command_options : key_call {
     int run(output& out) {
         return change(out, "reset",
                       [&](colimit::limiter& l,
-                          const colimit::policy& p) -> boost::asio::awaitable<colimit::decision> {
-                          co_return co_await l.reset(key, p);
+                          const limited_key& k) -> boost::asio::awaitable<colimit::decision> {
+                          co_return co_await l.reset(k.key, k.limit);
                       });
     }
 };

@@ -43,7 +43,7 @@ constexpr auto clear_screen = "\x1b[H\x1b[2J";
     const auto limit = r.limit ? std::to_string(*r.limit) : "?";
     return cell(r.is_denied ? "denied" : "", 6) + cell(left, 8) + cell(limit, 8) +
            cell(number_text(r.used), 10) + cell(r.rate ? number_text(*r.rate) : "", 10) +
-           escaped(r.policy) + "  " + escaped(r.key) + '\n';
+           shown(r.policy) + "  " + shown(r.key) + '\n';
 }
 
 [[nodiscard]] boost::json::object line_value(const ranked& r) {

@@ -4,14 +4,62 @@
 
 #include <tool/frame/format.hpp>
 
+#include <langinfo.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cwchar>
 #include <utility>
 
 namespace tool {
 
 using namespace std::chrono;
+
+namespace {
+
+/// Returns the size of the UTF-8 sequence that begins with this byte; 0 if none does.
+[[nodiscard]] std::size_t sequence_size(unsigned char first) noexcept {
+    if (first < 0x80)
+        return 1;
+    if (first >= 0xc2 && first < 0xe0)
+        return 2;
+    if (first >= 0xe0 && first < 0xf0)
+        return 3;
+    return first >= 0xf0 && first < 0xf5 ? 4 : 0;
+}
+
+/// Returns whether the second byte of a sequence rules out surrogates, overlong forms and numbers
+/// above those of Unicode.
+[[nodiscard]] bool may_follow(unsigned char first, unsigned char second) noexcept {
+    switch (first) {
+    case 0xe0:
+        return second >= 0xa0;
+    case 0xed:
+        return second < 0xa0;
+    case 0xf0:
+        return second >= 0x90;
+    case 0xf4:
+        return second < 0x90;
+    default:
+        return true;
+    }
+}
+
+/// Returns the code point of a valid sequence.
+[[nodiscard]] wchar_t code_point(std::string_view sequence) noexcept {
+    constexpr std::array<unsigned, 5> masks{0, 0x7f, 0x1f, 0x0f, 0x07};
+    auto code = static_cast<unsigned char>(sequence[0]) & masks[sequence.size()];
+    for (const char c : sequence.substr(1))
+        code = (code << 6U) | (static_cast<unsigned char>(c) & 0x3fU);
+    return static_cast<wchar_t>(code);
+}
+
+[[nodiscard]] bool is_utf8_locale() noexcept {
+    return std::string_view{nl_langinfo(CODESET)} == "UTF-8"; // NOLINT(concurrency-mt-unsafe)
+}
+
+} // namespace
 
 std::string grouped(std::size_t number) {
     auto text = std::to_string(number);
@@ -78,6 +126,45 @@ std::string escaped(std::string_view bytes) {
         text += digits[byte & 15U];
     }
     return text;
+}
+
+std::size_t utf8_size(std::string_view bytes) noexcept {
+    if (bytes.empty())
+        return 0;
+    const auto first = static_cast<unsigned char>(bytes[0]);
+    const auto size = sequence_size(first);
+    if (size == 0 || bytes.size() < size)
+        return 0;
+    for (std::size_t k = 1; k < size; ++k) {
+        const auto next = static_cast<unsigned char>(bytes[k]);
+        if ((next & 0xc0U) != 0x80 || (k == 1 && !may_follow(first, next)))
+            return 0;
+    }
+    return size;
+}
+
+std::string shown(std::string_view bytes) {
+    if (!is_utf8_locale())
+        return escaped(bytes);
+    std::string text;
+    while (!bytes.empty()) {
+        const auto size = utf8_size(bytes);
+        const auto one = bytes.substr(0, std::max(size, std::size_t{1}));
+        text += size > 1 && ::wcwidth(code_point(one)) > 0 ? std::string{one} : escaped(one);
+        bytes.remove_prefix(one.size());
+    }
+    return text;
+}
+
+std::size_t columns_of(std::string_view text) {
+    std::size_t columns = 0;
+    while (!text.empty()) {
+        const auto one = text.substr(0, std::max(utf8_size(text), std::size_t{1}));
+        columns +=
+            one.size() > 1 ? static_cast<std::size_t>(std::max(::wcwidth(code_point(one)), 0)) : 1;
+        text.remove_prefix(one.size());
+    }
+    return columns;
 }
 
 std::string without_password(std::string_view address) {

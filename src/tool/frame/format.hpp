@@ -30,6 +30,17 @@ namespace tool {
 /// control characters.
 [[nodiscard]] std::string escaped(std::string_view bytes);
 
+/// As `escaped`, except that in a UTF-8 locale characters stay that take a column or two, so not
+/// those that change the direction of text or are invisible.
+[[nodiscard]] std::string shown(std::string_view bytes);
+
+/// Returns the columns that a text of `shown` takes.
+[[nodiscard]] std::size_t columns_of(std::string_view text);
+
+/// Returns the size of the UTF-8 sequence at the beginning of the bytes, 1 to 4; 0 if it is not
+/// valid.
+[[nodiscard]] std::size_t utf8_size(std::string_view bytes) noexcept;
+
 /// Returns the address without its password, for messages.
 [[nodiscard]] std::string without_password(std::string_view address);
 

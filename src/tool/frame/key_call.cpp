@@ -5,6 +5,7 @@
 #include <colimit/limits.hpp>
 #include <tool/frame/command.hpp>
 #include <tool/frame/decision_text.hpp>
+#include <tool/frame/format.hpp>
 #include <tool/frame/key_call.hpp>
 #include <tool/frame/with_limiter.hpp>
 
@@ -30,37 +31,32 @@ void declare_request(CLI::App& app, std::optional<std::string>& request) {
 }
 
 void key_call::declare(CLI::App& app) {
-    app.add_option("KEY", key, "The key, as the application passes it to the limiter")->required();
+    app.add_option("KEY", key, key_meaning)->required();
     what.declare(app);
     what.declare_packed(app);
     server.declare(app);
 }
 
-colimit::decision key_call::call(const colimit::policy& p, const verb& make) const {
+colimit::decision key_call::call(output& out, const std::string& begin, const verb& make) const {
+    const auto limited = what.limited(key);
     colimit::decision d;
     with_limiter(server.config(), [&](colimit::limiter& l) -> boost::asio::awaitable<void> {
-        d = co_await make(l, p);
+        d = co_await make(l, limited);
     });
+    if (out.is_json())
+        out.object(decision_object(limited.key, limited.limit, d));
+    else
+        out.text((limited.key == key ? "" : shown(limited.key) + ": ") + begin +
+                 decision_text(limited.limit, d));
     return d;
 }
 
 int key_call::ask(output& out, const verb& make) const {
-    const auto p = what.policy();
-    const auto d = call(p, make);
-    if (out.is_json())
-        out.object(decision_object(key, p, d));
-    else
-        out.text(decision_text(p, d));
-    return d.allowed() ? exit_allowed : exit_denied;
+    return call(out, "", make).allowed() ? exit_allowed : exit_denied;
 }
 
 int key_call::change(output& out, const std::string& done, const verb& make) const {
-    const auto p = what.policy();
-    const auto d = call(p, make);
-    if (out.is_json())
-        out.object(decision_object(key, p, d));
-    else
-        out.text(done + "; now " + decision_text(p, d));
+    (void)call(out, done + "; now ", make);
     return exit_allowed;
 }
 

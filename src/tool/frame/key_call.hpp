@@ -20,6 +20,12 @@
 
 namespace tool {
 
+/// The help of KEY.
+inline constexpr auto key_meaning =
+    "The key, as the application passes it to the limiter: user=42, ip=192.0.2.7. With --policies "
+    "the address of a client becomes that of its key: ip=2001:db8::7 of the network "
+    "ip=2001:db8::/64. Without, an IPv6 address needs the length of its prefix";
+
 struct key_call {
     std::string key;
     server_options server;
@@ -29,15 +35,17 @@ struct key_call {
     void declare(CLI::App& app);
 
     using verb = std::function<boost::asio::awaitable<colimit::decision>(colimit::limiter&,
-                                                                         const colimit::policy&)>;
-    /// Makes the call, prints the decision, and returns whether it is allowed as an exit code.
+                                                                         const limited_key&)>;
+    /// Makes the call, prints the decision, and returns whether it is allowed as an exit code. If
+    /// the service has the key in another form than it was given in, that is printed, too.
     int ask(output& out, const verb& make) const;
     /// Makes the call and prints what is left. Returns 0.
     /// @param done what the call has done: `charged 5`
     int change(output& out, const std::string& done, const verb& make) const;
 
   private:
-    [[nodiscard]] colimit::decision call(const colimit::policy& p, const verb& make) const;
+    /// @param begin of the text
+    colimit::decision call(output& out, const std::string& begin, const verb& make) const;
 };
 
 /// The options of `check` and `peek`.

@@ -13,7 +13,6 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <stdexcept>
 #include <system_error>
 
@@ -23,46 +22,12 @@ namespace {
 constexpr std::size_t usual_width = 80;
 constexpr std::size_t least_width = 20;
 
-/// Returns the size of the UTF-8 sequence that begins with this byte; 0 if none does.
-[[nodiscard]] std::size_t sequence_size(unsigned char first) noexcept {
-    if (first < 0x80)
-        return 1;
-    if (first >= 0xc2 && first < 0xe0)
-        return 2;
-    if (first >= 0xe0 && first < 0xf0)
-        return 3;
-    return first >= 0xf0 && first < 0xf5 ? 4 : 0;
-}
-
-/// Returns whether the second byte of a sequence rules out surrogates, overlong forms and numbers
-/// above those of Unicode.
-[[nodiscard]] bool may_follow(unsigned char first, unsigned char second) noexcept {
-    switch (first) {
-    case 0xe0:
-        return second >= 0xa0;
-    case 0xed:
-        return second < 0xa0;
-    case 0xf0:
-        return second >= 0x90;
-    case 0xf4:
-        return second < 0x90;
-    default:
-        return true;
-    }
-}
-
 [[nodiscard]] bool is_utf8(std::string_view bytes) noexcept {
-    for (std::size_t i = 0; i < bytes.size();) {
-        const auto first = static_cast<unsigned char>(bytes[i]);
-        const auto size = sequence_size(first);
-        if (size == 0 || bytes.size() - i < size)
+    while (!bytes.empty()) {
+        const auto size = utf8_size(bytes);
+        if (size == 0)
             return false;
-        for (std::size_t k = 1; k < size; ++k) {
-            const auto next = static_cast<unsigned char>(bytes[i + k]);
-            if ((next & 0xc0U) != 0x80 || (k == 1 && !may_follow(first, next)))
-                return false;
-        }
-        i += size;
+        bytes.remove_prefix(size);
     }
     return true;
 }

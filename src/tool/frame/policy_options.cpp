@@ -5,10 +5,12 @@
 #include <colimit/error.hpp>
 #include <colimit/policy_document.hpp>
 #include <colimit/rule_text.hpp>
-#include <policy_source/document_file.hpp>
 #include <tool/frame/format.hpp>
+#include <tool/frame/input.hpp>
 #include <tool/frame/policy_options.hpp>
+#include <tool/frame/service_key.hpp>
 
+#include <exception>
 #include <stdexcept>
 
 namespace tool {
@@ -21,8 +23,9 @@ namespace {
     return names;
 }
 
-[[nodiscard]] colimit::policy find_policy(const std::string& path, const std::string& name) {
-    const auto document = read_document(path);
+/// @param path of the document, for messages
+[[nodiscard]] colimit::policy find_policy(const colimit::policy_document& document,
+                                          const std::string& path, const std::string& name) {
     const auto& policies = document.policies();
     if (name.empty() && policies.size() == 1)
         return *policies.begin();
@@ -35,14 +38,17 @@ namespace {
     return *found;
 }
 
+[[nodiscard]] std::string key_under(const std::optional<colimit::policy_document>& document,
+                                    const colimit::policy& p, const std::string& key) {
+    return document ? service_key(key, *document, p.name()) : service_key(key);
+}
+
 } // namespace
 
 colimit::policy_document read_document(const std::string& path) {
-    const auto found = colimit::detail::read_file(path);
-    if (!found.problem.empty())
-        throw std::runtime_error{escaped(path) + " " + found.problem};
+    const auto text = read_input(path);
     try {
-        return colimit::parse_policy_document(found.text);
+        return colimit::parse_policy_document(text);
     } catch (const colimit::error& e) {
         throw std::runtime_error{escaped(path) + ": " + e.what()};
     }
@@ -62,7 +68,8 @@ void policy_options::declare(CLI::App& app) {
                    "rules that must all allow")
         ->type_name("TEXT")
         ->allow_extra_args(false);
-    app.add_option("--policies", file, "A document of policies, instead of rules")
+    app.add_option("--policies", file,
+                   "A document of policies, instead of rules; - reads standard input")
         ->type_name("FILE");
     app.add_option("--policy", name,
                    "The name of the policy in the document; with --rule the name under which the "
@@ -83,29 +90,52 @@ std::vector<colimit::rule> policy_options::parsed_rules() const {
     return all;
 }
 
-colimit::policy policy_options::policy() const {
+std::optional<colimit::policy_document> policy_options::document() const {
     if (rules.empty() == file.empty())
         throw std::runtime_error{rules.empty() ? "--rule or --policies is required"
                                                : "--rule and --policies exclude each other"};
     if (is_packed && rules.empty())
         throw std::runtime_error{"--packed: only with --rule, as the document says it"};
-    const auto make = [this] {
-        if (!file.empty())
-            return find_policy(file, name);
-        const auto all = parsed_rules();
-        const auto p = name.empty() ? colimit::policy{all} : colimit::policy{name, all};
-        return is_packed ? p.with_storage(colimit::storage::shared_hash) : p;
-    };
-    return make().with_failure_mode(colimit::failure_mode::error);
+    return file.empty() ? std::nullopt : std::optional{read_document(file)};
 }
 
-std::vector<colimit::policy> policy_options::policies() const {
-    if (file.empty() || !name.empty() || !rules.empty() || is_packed)
-        return {policy()};
+std::vector<colimit::policy>
+policy_options::policies_of(const std::optional<colimit::policy_document>& read,
+                            bool is_one) const {
     std::vector<colimit::policy> all;
-    const auto document = read_document(file);
-    for (const auto& p : document.policies())
-        all.push_back(p.with_failure_mode(colimit::failure_mode::error));
+    if (!read) {
+        const auto texts = parsed_rules();
+        const auto p = name.empty() ? colimit::policy{texts} : colimit::policy{name, texts};
+        all.push_back(is_packed ? p.with_storage(colimit::storage::shared_hash) : p);
+    } else if (is_one || !name.empty()) {
+        all.push_back(find_policy(*read, file, name));
+    } else {
+        all.assign(read->policies().begin(), read->policies().end());
+    }
+    for (auto& p : all)
+        p = p.with_failure_mode(colimit::failure_mode::error);
+    return all;
+}
+
+limited_key policy_options::limited(const std::string& key) const {
+    const auto read = document();
+    const auto p = policies_of(read, true).front();
+    return {p, key_under(read, p, key)};
+}
+
+std::vector<limited_key> policy_options::all_limited(const std::string& key) const {
+    const auto read = document();
+    std::vector<limited_key> all;
+    std::exception_ptr first;
+    for (const auto& p : policies_of(read, false)) {
+        try {
+            all.push_back({p, key_under(read, p, key)});
+        } catch (const other_form&) {
+            first = first ? first : std::current_exception();
+        }
+    }
+    if (all.empty() && first)
+        std::rethrow_exception(first);
     return all;
 }
 

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +23,12 @@ namespace tool {
 
 /// @throws std::runtime_error if a rule is `concurrent`: its places are held, not charged
 void require_no_places(std::span<const colimit::rule> rules);
+
+/// A key, and the policy that limits it.
+struct limited_key {
+    colimit::policy limit;
+    std::string key;
+};
 
 struct policy_options {
     std::vector<std::string> rules; ///< texts of `parse_rules`
@@ -42,9 +49,22 @@ struct policy_options {
     [[nodiscard]] std::vector<colimit::rule> parsed_rules() const;
     /// Returns the policy, which ends with an error if the server does not answer.
     /// @throws std::runtime_error with one sentence if there is none, or it is not valid
-    [[nodiscard]] colimit::policy policy() const;
+    [[nodiscard]] colimit::policy policy() const { return policies_of(document(), true).front(); }
     /// As `policy`; without `--policy` all policies of the file.
-    [[nodiscard]] std::vector<colimit::policy> policies() const;
+    [[nodiscard]] std::vector<colimit::policy> policies() const {
+        return policies_of(document(), false);
+    }
+    /// Returns the policy, and the key under which a service counts it: `service_key`.
+    [[nodiscard]] limited_key limited(const std::string& key) const;
+    /// As `limited`; without `--policy` for all policies of the file that have keys of this form.
+    [[nodiscard]] std::vector<limited_key> all_limited(const std::string& key) const;
+    /// Returns the document of the file; nullopt if there are rules instead.
+    /// @throws std::runtime_error if there is neither, or both
+    [[nodiscard]] std::optional<colimit::policy_document> document() const;
+
+  private:
+    [[nodiscard]] std::vector<colimit::policy>
+    policies_of(const std::optional<colimit::policy_document>& read, bool is_one) const;
 };
 
 } // namespace tool

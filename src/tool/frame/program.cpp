@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <clocale>
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -105,6 +106,7 @@ CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
 }
 
 int run_program(int argc, const char* const* argv, std::span<const command> commands) {
+    std::setlocale(LC_CTYPE, "");  // for `shown`; numbers and times do not depend on it
     std::signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of the write that meets it
     return guarded("colimit", [&] {
         return run_program(std::vector<std::string>(argv + std::min(argc, 1), argv + argc),

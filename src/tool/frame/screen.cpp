@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The locale is that of the environment; nothing else of the tool depends on it.
+// Charts have the characters of the locale.
 
 #include <tool/frame/command.hpp>
 #include <tool/frame/format.hpp>
@@ -9,7 +9,6 @@
 
 #include <langinfo.h>
 
-#include <clocale>
 #include <fstream>
 #include <stdexcept>
 
@@ -27,7 +26,6 @@ std::size_t screen_options::columns() const noexcept {
 }
 
 bool screen_options::is_unicode() const {
-    std::setlocale(LC_CTYPE, ""); // NOLINT(concurrency-mt-unsafe): before any thread is started
     return !is_ascii && std::string_view{nl_langinfo(CODESET)} == "UTF-8";
 }
 

@@ -53,14 +53,22 @@ CLI::Validator address_of_variable() {
 
 void server_options::declare(CLI::App& app) {
     server = usual_server();
-    app.add_option("--server", server,
-                   "Where the counters are: redis://[user:password@]host[:port][/db], rediss://, "
-                   "redis+sentinel://, redis+cluster://, unix:/path, or env:NAME: the address in "
-                   "an environment variable, which keeps a password out of the list of processes. "
-                   "The variable COLIMIT_SERVER replaces the default (default: "
-                   "redis://127.0.0.1:6379)")
-        ->type_name("ADDRESS")
-        ->transform(address_of_variable());
+    const auto* const option =
+        app.add_option(
+               "--server", server,
+               "Where the counters are: redis://[user:password@]host[:port][/db], rediss://, "
+               "redis+sentinel://, redis+cluster://, unix:/path, or env:NAME: the address in "
+               "an environment variable, which keeps a password out of the list of processes. "
+               "The variable COLIMIT_SERVER replaces the default in the same forms (default: "
+               "redis://127.0.0.1:6379)")
+            ->type_name("ADDRESS")
+            ->transform(address_of_variable());
+    app.parse_complete_callback([this, option] {
+        if (option->count() != 0)
+            return;
+        if (const auto problem = address_of_variable()(server); !problem.empty())
+            throw CLI::ValidationError("COLIMIT_SERVER", problem);
+    });
     app.add_option("--prefix", prefix, "The first part of all keys, as in config::prefix")
         ->type_name("NAME")
         ->capture_default_str();

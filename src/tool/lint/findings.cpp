@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One function for each warning, which reads one policy.
+// One function for each warning: about the rules of one policy, and about routes, whose paths are
+// read as they are written.
 
 #include <tool/frame/format.hpp>
 #include <tool/lint/findings.hpp>
@@ -8,12 +9,16 @@
 
 #include <colimit/error.hpp>
 #include <colimit/policy_document.hpp>
+#include <core/compiled_policy.hpp>
+#include <policy_json/value.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <set>
+#include <utility>
 
 namespace tool::lint {
 
@@ -64,19 +69,48 @@ class reader {
     }
 
     void look_at_burst(const policy& p, std::size_t i) {
+        if (has_daily_burst(p, i))
+            warn(problem::daily_quota_in_a_second, p,
+                 rule_text(p, i) + " allows a day's quota in a second: a burst of " +
+                     grouped(static_cast<std::size_t>(p[i].capacity())) + ", and " +
+                     grouped(static_cast<std::size_t>(std::floor(tokens_per_day(p[i])))) +
+                     " per day" + calendar_hint(p[i]));
+        else if (const auto hint = calendar_hint(p[i]); !hint.empty())
+            warn(problem::day_bucket, p,
+                 rule_text(p, i) + " is a bucket: a client may take " +
+                     grouped(static_cast<std::size_t>(p[i].capacity())) +
+                     " at once, and nearly as many again before the period has passed" + hint);
+    }
+
+    /// Returns the rule that counts per calendar unit; empty if the rule is not a bucket of one, or
+    /// has another burst than that of a plain `100/d`.
+    [[nodiscard]] static std::string calendar_hint(const rule& r) {
+        if (!colimit::is_bucket(r.kind()) || r.capacity() != r.count() || r.count() == 1 ||
+            r.refill() != colimit::refill::continuous)
+            return {};
+        const auto length = r.period();
+        const auto is_month = length >= days{28} && length <= days{31};
+        const auto is_year = length == days{365} || length == days{366};
+        const auto* const unit = length == days{1}   ? "day"
+                                 : length == days{7} ? "week"
+                                 : is_month          ? "month"
+                                 : is_year           ? "year"
+                                                     : nullptr;
+        if (unit == nullptr)
+            return {};
+        return "; '" + std::to_string(r.count()) + " per " + unit +
+               " calendar' is a quota that begins anew each " + unit;
+    }
+
+    static bool has_daily_burst(const policy& p, std::size_t i) {
         const auto daily = tokens_per_day(p[i]);
         const auto is_bounded = [&](const rule& other) {
             return !other.is_shadow() && limits_tokens(other) &&
                    most_within(other, seconds{1}) < daily;
         };
-        if (!colimit::is_bucket(p[i].kind()) || p[i].capacity() == 1 ||
-            static_cast<double>(p[i].capacity()) < daily ||
-            std::ranges::any_of(p.rules(), is_bounded))
-            return;
-        warn(problem::daily_quota_in_a_second, p,
-             rule_text(p, i) + " allows a day's quota in a second: a burst of " +
-                 grouped(static_cast<std::size_t>(p[i].capacity())) + ", and " +
-                 grouped(static_cast<std::size_t>(std::floor(daily))) + " per day");
+        return colimit::is_bucket(p[i].kind()) && p[i].capacity() != 1 &&
+               static_cast<double>(p[i].capacity()) >= daily &&
+               std::ranges::none_of(p.rules(), is_bounded);
     }
 
     void look_at_recovery(const policy& p, std::size_t i) {
@@ -87,6 +121,99 @@ class reader {
                      grouped(static_cast<std::size_t>(p[i].capacity())));
     }
 
+    std::vector<finding>* found_;
+};
+
+/// Returns the segment of a path that is not a literal text in other routers: `:id`, `<id>`,
+/// `[id]`, `{path...}`, and regular expressions; empty if there is none. Paths with `*` are checked
+/// by the parser.
+std::string_view foreign_segment(std::string_view path) {
+    const auto is_foreign = [](std::string_view segment) {
+        const auto colon = segment.find(':');
+        return segment.find_first_of("<>[]()^$|\\") != std::string_view::npos ||
+               (colon != std::string_view::npos &&
+                (colon == 0 || !colimit::core::is_name_character(segment[colon - 1]) ||
+                 segment[colon - 1] == '-' || segment[colon - 1] == '.')) ||
+               (segment.starts_with('{') && segment.find("...") != std::string_view::npos) ||
+               segment.find(".+") != std::string_view::npos;
+    };
+    while (!path.empty()) {
+        const auto segment = path.substr(0, path.find('/'));
+        if (is_foreign(segment))
+            return segment;
+        path.remove_prefix(std::min(segment.size() + 1, path.size()));
+    }
+    return {};
+}
+
+/// Reads the routes of a valid document, as they are written.
+class route_reader {
+  public:
+    route_reader(std::string_view text, std::vector<finding>& found)
+        : written_(colimit::json::parse(text)), found_(&found) {}
+
+    void read(const colimit::policy_document& parsed) {
+        if (parsed.policies().empty())
+            warn(problem::no_policies, "policies",
+                 "the document has no policies: nothing is limited");
+        const auto* const routes = member(written_.root, "routes");
+        if (routes == nullptr)
+            return; // the application chooses policies
+        if (parsed.routes().empty())
+            return warn(problem::no_routes, "routes",
+                        "no request has a route: nothing is limited (leave the field out if the "
+                        "application chooses policies itself)");
+        look_for_unused_policies(parsed);
+        for (std::size_t i = 0; i < routes->content.size; ++i)
+            look_at_path(i, *member(written_.inside(*routes, i), "path"));
+        look_for_last_route(parsed.routes());
+    }
+
+  private:
+    [[nodiscard]] const colimit::json::value* member(const colimit::json::value& object,
+                                                     std::string_view name) const {
+        for (std::size_t i = 0; i < object.content.size; ++i)
+            if (const auto& m = written_.inside(object, i); written_.text(m.name) == name)
+                return &m;
+        return nullptr;
+    }
+
+    void warn(lint::problem problem, std::string path, std::string message) {
+        found_->push_back({problem, std::move(path), std::move(message)});
+    }
+
+    void look_for_unused_policies(const colimit::policy_document& parsed) {
+        std::set<std::string_view> used;
+        for (std::size_t i = 0; i < parsed.routes().size(); ++i)
+            for (const auto& p : parsed.policies_of(i))
+                used.insert(p.limit.name());
+        for (const auto& p : parsed.policies())
+            if (!used.contains(p.name()))
+                warn(problem::unused_policy, "policies." + std::string{p.name()},
+                     "no route uses the policy");
+    }
+
+    void look_at_path(std::size_t i, const colimit::json::value& path) {
+        if (const auto segment = foreign_segment(written_.text(path.content)); !segment.empty())
+            warn(problem::foreign_path, "routes[" + std::to_string(i) + "].path",
+                 "the segment " + std::string{segment} +
+                     " is a literal text here, but a parameter or a pattern in other routers "
+                     "(expected {name} "
+                     "or * for any segment, /* at the end for any number; or the characters "
+                     "percent-encoded, if they are meant)");
+    }
+
+    void look_for_last_route(const colimit::http::route_table& routes) {
+        const colimit::http::route all{"/*"};
+        for (std::size_t i = 0; i < routes.size(); ++i)
+            if (routes[i].covers(all))
+                return;
+        warn(problem::no_last_route, "routes",
+             "a request that no route matches is not limited, such as another spelling of a path "
+             "(expected a last route with the path /*, with policies [] if that is meant)");
+    }
+
+    colimit::json::document written_;
     std::vector<finding>* found_;
 };
 
@@ -110,9 +237,21 @@ std::string_view to_string(problem p) noexcept {
     case problem::daily_quota_in_a_second:
         return "daily_quota_in_a_second";
     case problem::slow_recovery:
+        return "slow_recovery";
+    case problem::day_bucket:
+        return "day_bucket";
+    case problem::no_policies:
+        return "no_policies";
+    case problem::no_routes:
+        return "no_routes";
+    case problem::unused_policy:
+        return "unused_policy";
+    case problem::foreign_path:
+        return "foreign_path";
+    case problem::no_last_route:
         break;
     }
-    return "slow_recovery";
+    return "no_last_route";
 }
 
 std::vector<finding> findings_of(std::string_view document) {
@@ -122,6 +261,7 @@ std::vector<finding> findings_of(std::string_view document) {
         reader look{found};
         for (const auto& p : parsed.policies())
             look.read(p);
+        route_reader{document, found}.read(parsed);
     } catch (const colimit::error& e) {
         found.push_back(error_in(e.what()));
     }

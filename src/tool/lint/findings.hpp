@@ -22,6 +22,19 @@ enum class problem : unsigned char {
     daily_quota_in_a_second,
     /// An empty bucket takes two days or longer to be full.
     slow_recovery,
+    /// A bucket per day, week, month or year: hardly the quota of a calendar day that it looks
+    /// like.
+    day_bucket,
+    /// The document has no policies.
+    no_policies,
+    /// The document has an empty list of routes.
+    no_routes,
+    /// There are routes, and none has the policy.
+    unused_policy,
+    /// A segment of a path is written as parameters or patterns of another router are.
+    foreign_path,
+    /// Requests that no route matches are not limited.
+    no_last_route,
 };
 
 [[nodiscard]] std::string_view to_string(problem p) noexcept;
@@ -35,7 +48,7 @@ struct finding {
 };
 
 /// Returns the findings about a document for `parse_policy_document`, in the order of the names of
-/// policies and then that of rules; empty if there are none.
+/// policies and then that of rules, then that of routes; empty if there are none.
 [[nodiscard]] std::vector<finding> findings_of(std::string_view document);
 
 } // namespace tool::lint

@@ -3,6 +3,7 @@
 // Parses from left to right, and stops at the quote that begins the request.
 
 #include <base/bytes.hpp>
+#include <http/address_text.hpp>
 #include <tool/replay/access_log.hpp>
 #include <tool/replay/times.hpp>
 
@@ -38,14 +39,43 @@ std::string_view client_problem(std::string_view client) noexcept {
     const auto port = client.find(':') + 1;
     if (port != 0 && port != client.size() && std::ranges::all_of(client.substr(port), is_digit))
         return "starts with HOST:PORT, where the address of the client should be";
+    // A file's name or a number before the address, as grep writes it, would divide clients.
+    const auto is_number = client.find_first_not_of("0123456789.") == std::string_view::npos;
+    if ((port != 0 || is_number || client.front() == '-') && !colimit::http::parse_address(client))
+        return "starts with a text that is neither an address nor a host name";
     return {};
 }
 
-/// Returns the user of ` - anna`, which stands between client and time; empty if there is none.
-std::string_view user_in(std::string_view text) noexcept {
-    const auto begin = text.find(' ', 1);
-    const auto user = begin == std::string_view::npos ? text : text.substr(begin + 1);
-    return user == "-" ? std::string_view{} : user;
+/// Returns whether a user's name has an address, as the rest of `10.0.0.5 - 192.0.2.7 - anna` has.
+bool has_address(std::string_view user) noexcept {
+    while (!user.empty()) {
+        const auto word = user.substr(0, user.find(' '));
+        if (colimit::http::parse_address(word))
+            return true;
+        user.remove_prefix(std::min(word.size() + 1, user.size()));
+    }
+    return false;
+}
+
+struct user_reading {
+    std::string_view user; ///< empty: none
+    std::string_view problem;
+};
+
+/// Reads ` - anna`, which is between client and time; a format without users may end earlier.
+user_reading read_user(std::string_view text) noexcept {
+    constexpr std::string_view identity = " -";
+    if (text.empty() || text == identity)
+        return {};
+    if (!text.starts_with(identity) || text[identity.size()] != ' ')
+        return {{},
+                "has no - after its first word, so that may not be the client: remove what stands "
+                "in front of the client, such as a virtual host, a time, or the name of a program "
+                "or container"};
+    const auto user = text.substr(identity.size() + 1);
+    if (has_address(user))
+        return {{}, "has a second address, so the first one may not be that of the client"};
+    return {user == "-" ? std::string_view{} : user, {}};
 }
 
 /// Adds method and target of `GET /path HTTP/1.1" 200 ...`.
@@ -78,7 +108,10 @@ log_reading read_log_line(std::string_view text) noexcept {
         const auto [time, problem] = read_log_time(rest.substr(0, time_size));
         if (!problem.empty())
             return {{}, problem};
-        log_line line{client, time, user_in(text.substr(space, at - space))};
+        const auto [user, user_problem] = read_user(text.substr(space, at - space));
+        if (!user_problem.empty())
+            return {{}, user_problem};
+        log_line line{client, time, user};
         read_request(rest.substr(time_size + end.size()), line);
         return {line, {}};
     }

@@ -5,8 +5,10 @@
 //     192.0.2.7 - anna [17/May/2015:10:05:03 +0200] "GET / HTTP/1.1" 200 512 "-" "Mozilla/5.0"
 //     ^ client    ^ user  ^ time                     ^ method and target       ^ ignored
 //
-// Client and time are parsed strictly: a guess would charge the wrong client. The request, which
-// only routes need, comes from clients and may be any text.
+// Client and time are parsed strictly: a guess would charge the wrong client. So nothing may stand
+// in front of the client, such as a virtual host, a time or the name of a container: after the
+// client comes the `-` of the identity that no server asks for. The request, which only routes
+// need, comes from clients and may be any text.
 
 #pragma once
 

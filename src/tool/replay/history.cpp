@@ -64,13 +64,13 @@ class reader {
         if (!read)
             return problem;
         std::uint32_t checks = 0;
-        if (tried_->has_routes()) {
+        if (tried_->has_keys()) {
             auto [call, call_problem] = tried_->call_of(*read);
             if (!call_problem.empty())
                 return call_problem;
             checks = place_of(std::move(call));
         }
-        result_.requests.push_back({read->time, client(read->client), checks});
+        result_.requests.push_back({read->time, client(tried_->client_of(read->client)), checks});
         return {};
     }
 

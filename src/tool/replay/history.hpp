@@ -23,7 +23,7 @@ namespace tool::replay {
 struct request {
     colimit::time_point time;
     std::uint32_t client;   ///< its index in `history::clients`
-    std::uint32_t call = 0; ///< with routes: its index in `history::calls`
+    std::uint32_t call = 0; ///< with keys: its index in `history::calls`
 
     friend bool operator==(const request&, const request&) = default;
 };
@@ -38,7 +38,7 @@ struct history {
     static constexpr std::size_t unreadable_kept = 5;
 
     std::deque<std::string> clients; ///< each once, in the order of appearance
-    std::deque<call> calls;          ///< with routes: each once
+    std::deque<call> calls;          ///< with keys: each once
     std::vector<request> requests;
     std::size_t unreadable = 0;
     std::vector<unreadable_line> first_unreadable; ///< at most `unreadable_kept`

@@ -5,8 +5,11 @@
 #include <tool/replay/json_log.hpp>
 #include <tool/replay/times.hpp>
 
+#include <base/bytes.hpp>
 #include <colimit/error.hpp>
+#include <tool/frame/format.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 
@@ -50,15 +53,46 @@ std::optional<std::string_view> text_at(const json::document& d, std::string_vie
     return d.text(found->content);
 }
 
+/// Returns the line as JSON, if only its escapes `\x22` and bytes that are not UTF-8 are not.
+std::string repaired(std::string_view line) {
+    using colimit::detail::hex_digits;
+    const auto is_hex = [](char c) {
+        return hex_digits.find(colimit::detail::lower(c)) != std::string_view::npos;
+    };
+    std::string text;
+    while (!line.empty()) {
+        auto size = std::max(utf8_size(line), std::size_t{1});
+        if (line[0] == '\\')
+            size = std::min(line.size(), std::size_t{2});
+        const auto one = line.substr(0, size);
+        if (one == "\\x" && line.size() >= 4 && is_hex(line[2]) && is_hex(line[3]))
+            text += "\\u00";
+        else if (utf8_size(one) == 0)
+            text += '\\' + escaped(one); // a backslash and xNN, in a text
+        else
+            text += one;
+        line.remove_prefix(size);
+    }
+    return text;
+}
+
 } // namespace
 
-log_reading json_reader::read(std::string_view text) {
+bool json_reader::parse(std::string_view text) {
     try {
         last_ = json::parse(text);
+        return true;
     } catch (const colimit::error& e) {
-        problem_ = "is not valid: " + e.reason();
-        return {{}, problem_};
+        if (problem_.empty())
+            problem_ = "is not valid: " + e.reason();
+        return false;
     }
+}
+
+log_reading json_reader::read(std::string_view text) {
+    problem_.clear();
+    if (!parse(text) && !parse(repaired(text)))
+        return {{}, problem_};
     const auto key = text_at(last_, fields_.key);
     const auto time = text_at(last_, fields_.time);
     if (!key || !time) {

@@ -5,6 +5,9 @@
 //     {"ts": "2015-05-17T10:05:03.25Z", "user": {"id": 42}, "path": "/"}
 //
 // A field is named by its path, `user.id`; a member whose own name has the dots comes first.
+//
+// Servers write what clients send, which need not be JSON: nginx has `\x22` for a quote, or the
+// bytes as they came. Such a line counts, or a client could hide by its user agent.
 
 #pragma once
 
@@ -27,11 +30,15 @@ class json_reader {
   public:
     explicit json_reader(json_fields fields) : fields_(std::move(fields)) {}
 
-    /// Returns the key as `client`; valid until the next call. The time is a text or a number, see
+    /// Returns the key as `client`; valid until the next call. Bytes that are not UTF-8 are read as
+    /// the text `\xNN`. The time is a text or a number, see
     /// `read_any_time`, and the key a text or a number of 1 to 255 bytes.
     [[nodiscard]] log_reading read(std::string_view text);
 
   private:
+    /// Notes the first problem.
+    bool parse(std::string_view text);
+
     json_fields fields_;
     colimit::json::document last_;
     std::string problem_;

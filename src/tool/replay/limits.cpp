@@ -5,6 +5,7 @@
 
 #include <tool/replay/limits.hpp>
 
+#include <base/bytes.hpp>
 #include <colimit/http_request.hpp>
 #include <colimit/key.hpp>
 #include <http/address_text.hpp>
@@ -13,6 +14,26 @@
 #include <utility>
 
 namespace tool::replay {
+
+namespace {
+
+/// Returns the address of `192.0.2.7:443` or `[2001:db8::7]:443`, and other texts unchanged.
+[[nodiscard]] std::string_view without_port(std::string_view text) noexcept {
+    const auto is_bracketed = text.starts_with('[');
+    const auto colon = is_bracketed ? text.rfind("]:") + 1 : text.find(':');
+    const auto port = text.substr(std::min(colon + 1, text.size()));
+    if (port.empty() || !std::ranges::all_of(port, colimit::detail::is_digit))
+        return text;
+    return is_bracketed ? text.substr(1, colon - 2) : text.substr(0, colon);
+}
+
+/// Returns whether all requests have one key.
+[[nodiscard]] bool is_for_all(const colimit::http::key_template& key) {
+    const auto text = to_string(key);
+    return text == "global" || text.starts_with("global+tag:");
+}
+
+} // namespace
 
 void limits::add(const colimit::policy& p) {
     // Packed states could not be removed from a server.
@@ -26,37 +47,69 @@ limits::limits(const colimit::policy& each) {
     add(each);
 }
 
-limits::limits(colimit::policy_document document) : document_(std::move(document)) {
+limits::limits(colimit::policy_document document)
+    : prefixes_(document.prefixes()), document_(std::move(document)) {
     for (const auto& p : document_->policies())
         add(p);
 }
 
+limits::limits(colimit::policy_document document, std::string_view policy, bool has_requests)
+    : prefixes_(document.prefixes()), document_(std::move(document)),
+      chosen_(document_->find(policy)), has_requests_(has_requests) {
+    add(chosen_->limit);
+}
+
 std::vector<std::string> limits::rules() const {
+    const auto is_named = document_ && chosen_ == nullptr;
     std::vector<std::string> texts;
     for (const auto& p : policies_)
         for (const auto& rule : p.rules())
-            texts.push_back(has_routes() ? std::string{p.name()} + ": " + to_string(rule)
-                                         : to_string(rule));
+            texts.push_back(is_named ? std::string{p.name()} + ": " + to_string(rule)
+                                     : to_string(rule));
     return texts;
+}
+
+std::string limits::client_of(std::string_view written) const {
+    if (written.find(':') == std::string_view::npos) // an address of IPv4 has one form
+        return std::string{written};
+    const auto address = colimit::http::parse_address(without_port(written));
+    if (!address)
+        return std::string{written};
+    constexpr auto scope = std::string_view{"ip="}.size();
+    return std::string{colimit::key::address(*address, prefixes_).view().substr(scope)};
+}
+
+std::span<const colimit::keyed_policy> limits::policies_of(std::optional<std::size_t> route) const {
+    if (chosen_ != nullptr)
+        return {chosen_, 1};
+    return route ? document_->policies_of(*route) : std::span<const colimit::keyed_policy>{};
 }
 
 limits::call_reading limits::call_of(const log_line& line) const {
     const auto& routes = document_->routes();
     const auto route = line.target.empty() ? std::nullopt : routes.find(line.method, line.target);
-    if (!route)
+    const auto limiting = policies_of(route);
+    if (limiting.empty())
         return {};
+    if (chosen_ != nullptr && is_for_all(chosen_->key))
+        return {{{0, "global"}}, {}};
+    if (!has_requests_)
+        return {{{0, client_of(line.client)}}, {}};
     const auto client = colimit::http::parse_address(line.client);
     if (!client)
-        return {{}, "the client is not an address, which the routes need"};
+        return {{},
+                chosen_ != nullptr ? "the client is not an address, which the keys need"
+                                   : "the client is not an address, which the routes need"};
     const auto user = line.user.empty() ? std::nullopt : std::optional{line.user};
     const colimit::http::request request{
         .method = line.method, .target = line.target, .peer = *client, .user = user};
-    const colimit::http::key_context context{.client = *client,
-                                             .prefixes = document_->prefixes(),
-                                             .route = routes[*route].path(),
-                                             .user = user};
+    const colimit::http::key_context context{
+        .client = *client,
+        .prefixes = prefixes_,
+        .route = route ? std::string_view{routes[*route].path()} : std::string_view{},
+        .user = user};
     call_reading result;
-    for (const auto& each : document_->policies_of(*route)) {
+    for (const auto& each : limiting) {
         const auto place = std::ranges::find(policies_, each.limit.name(), &colimit::policy::name);
         result.checks.push_back({static_cast<std::size_t>(place - policies_.begin()),
                                  std::string{each.key.key_of(request, context).view()}});

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a log is replayed against: one policy for the client of each request, or a document of
-// policies whose routes decide which policies limit a request, and under which keys.
+// What a log is replayed against: rules for the client of each request; one policy of a document,
+// with its keys; or a document whose routes decide which policies limit a request, and under which
+// keys. Clients and keys are those of a service: an IPv6 client is a network.
 
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -32,13 +34,22 @@ using call = std::vector<check>;
 class limits {
   public:
     explicit limits(const colimit::policy& each);
+    /// Applies the routes of the document.
     explicit limits(colimit::policy_document document);
+    /// Applies one policy of a document to each request.
+    /// @param has_requests false: the log has only clients, so the key is the client, unless the
+    /// policy has one for all
+    limits(colimit::policy_document document, std::string_view policy, bool has_requests);
 
     [[nodiscard]] const std::vector<colimit::policy>& policies() const noexcept {
         return policies_;
     }
     /// Returns false if the key of each request is its client.
-    [[nodiscard]] bool has_routes() const noexcept { return document_.has_value(); }
+    [[nodiscard]] bool has_keys() const noexcept { return document_.has_value(); }
+
+    /// Returns the client of a request as keys have it: an address without its port, of IPv6 by its
+    /// prefix. What is not an address is returned as it is.
+    [[nodiscard]] std::string client_of(std::string_view written) const;
 
     /// Returns the rules of all policies, one after another, as text.
     [[nodiscard]] std::vector<std::string> rules() const;
@@ -47,7 +58,7 @@ class limits {
         return first_rule_[policy];
     }
 
-    /// With routes: returns the checks of a request, or the reason why its key is not known.
+    /// With keys: returns the checks of a request, or the reason why its key is not known.
     struct call_reading {
         call checks;
         std::string_view problem;
@@ -56,11 +67,17 @@ class limits {
 
   private:
     void add(const colimit::policy& p);
+    /// Returns the policies of a request; the one that was chosen, or those of its route.
+    [[nodiscard]] std::span<const colimit::keyed_policy>
+    policies_of(std::optional<std::size_t> route) const;
 
     std::vector<colimit::policy> policies_; ///< in the order of names
     std::vector<std::size_t> first_rule_;
     std::size_t rule_count_ = 0;
-    std::optional<colimit::policy_document> document_;
+    colimit::address_prefixes prefixes_;
+    std::optional<colimit::policy_document> document_; ///< that makes the keys
+    const colimit::keyed_policy* chosen_ = nullptr;    ///< of the document; nullptr: the routes
+    bool has_requests_ = true;
 };
 
 } // namespace tool::replay

@@ -6,12 +6,16 @@
 #include <tool/replay/lines.hpp>
 
 #include <tool/frame/format.hpp>
+#include <tool/frame/input.hpp>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 #include <zlib.h>
 
 namespace tool::replay {
@@ -30,7 +34,8 @@ void line_source::closer::operator()(gzFile_s* file) const noexcept {
 
 line_source::line_source(const std::string& path) : path_(path), buffer_(2 * longest) {
     errno = 0;
-    file_.reset(gzopen(path.c_str(), "rb"));
+    file_.reset(path == standard_input ? gzdopen(dup(STDIN_FILENO), "rb")
+                                       : gzopen(path.c_str(), "rb"));
     if (!file_)
         fail(path, errno != 0 ? std::strerror(errno) : "out of memory");
     std::error_code ec;
@@ -74,7 +79,18 @@ void line_source::skip_rest_of_line() {
     }
 }
 
+/// Editors of Windows begin a file with this mark.
+void line_source::skip_byte_order_mark() {
+    constexpr std::string_view mark = "\xef\xbb\xbf";
+    while (unread().size() < mark.size() && fill()) {
+    }
+    if (unread().starts_with(mark))
+        begin_ += mark.size();
+}
+
 std::optional<text_line> line_source::next() {
+    if (!std::exchange(has_begun_, true))
+        skip_byte_order_mark();
     skip_rest_of_line();
     auto at = unread().find('\n');
     while (at == std::string_view::npos && unread().size() <= longest && fill())

@@ -50,6 +50,7 @@ class line_source {
     /// Reads more; returns false at the end of the file.
     bool fill();
     void skip_rest_of_line();
+    void skip_byte_order_mark();
     [[nodiscard]] std::string_view unread() const noexcept {
         return {buffer_.data() + begin_, end_ - begin_};
     }
@@ -60,6 +61,7 @@ class line_source {
     std::vector<char> buffer_;
     std::size_t begin_ = 0; // of the data that was read and not returned yet
     std::size_t end_ = 0;
+    bool has_begun_ = false;
     bool is_in_cut_line_ = false;
 };
 

@@ -71,16 +71,23 @@ void print_sums(std::ostream& out, const subject& what, const statistics& found)
 }
 
 void print_clients(std::ostream& out, const history& log, const statistics& found,
-                   std::size_t top) {
+                   const layout& form) {
     if (found.limited == 0) {
         out << "No client would have been limited.\n";
         return;
     }
-    const auto shown = std::min(top, found.clients_limited.size());
-    std::size_t widest = std::string_view{"limited most"}.size();
-    for (std::size_t i = 0; i < shown; ++i)
-        widest = std::max(widest, escaped(log.clients[found.clients_limited[i].client]).size());
-    const auto name_width = static_cast<int>(widest);
+    const auto count = std::min(form.top, found.clients_limited.size());
+    constexpr std::string_view title = "limited most";
+    auto widest = title.size();
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto& name = log.clients[found.clients_limited[i].client];
+        names.push_back(form.unicode ? shown(name) : escaped(name));
+        widest = std::max(widest, columns_of(names.back()));
+    }
+    const auto padding = [&](std::string_view name) {
+        return std::string(widest - columns_of(name), ' ');
+    };
 
     // Within one day the date would be the same in every line; the year usually is.
     const auto same_day =
@@ -88,20 +95,19 @@ void print_clients(std::ostream& out, const history& log, const statistics& foun
     const auto time = [same_day](sys_seconds t) { return utc(t).substr(same_day ? 11 : 5); };
     const auto time_width = same_day ? 10 : 16;
 
-    out << std::left << std::setw(name_width) << "limited most" << std::right << std::setw(10)
-        << "requests" << std::setw(10) << "limited" << std::setw(11) << "share"
-        << std::setw(time_width) << "first" << std::setw(time_width) << "last" << '\n';
-    for (std::size_t i = 0; i < shown; ++i) {
+    out << title << padding(title) << std::right << std::setw(10) << "requests" << std::setw(10)
+        << "limited" << std::setw(11) << "share" << std::setw(time_width) << "first"
+        << std::setw(time_width) << "last" << '\n';
+    for (std::size_t i = 0; i < count; ++i) {
         const auto& client = found.clients_limited[i];
-        out << std::left << std::setw(name_width) << escaped(log.clients[client.client])
-            << std::right << std::setw(10) << grouped(client.requests) << std::setw(10)
-            << grouped(client.limited) << std::setw(11)
+        out << names[i] << padding(names[i]) << std::right << std::setw(10)
+            << grouped(client.requests) << std::setw(10) << grouped(client.limited) << std::setw(11)
             << percentage(client.limited, client.requests) << std::setw(time_width)
             << time(client.first_limited) << std::setw(time_width) << time(client.last_limited)
             << '\n';
     }
-    if (shown < found.clients_limited.size())
-        out << "and " << counted(found.clients_limited.size() - shown, "more client") << '\n';
+    if (count < found.clients_limited.size())
+        out << "and " << counted(found.clients_limited.size() - count, "more client") << '\n';
 }
 
 } // namespace
@@ -121,7 +127,7 @@ std::string report(const subject& what, const history& log, const statistics& fo
     out << '\n';
     print_sums(out, what, found);
     out << '\n' << chart(line, form.width, form.unicode) << '\n';
-    print_clients(out, log, found, form.top);
+    print_clients(out, log, found, form);
     return std::move(out).str();
 }
 

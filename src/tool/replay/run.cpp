@@ -48,7 +48,7 @@ colimit::config configuration(const history& log, const limits& tried, const std
 /// Returns all keys of the log, each at least once.
 std::vector<check> keys_of(const history& log, const limits& tried) {
     std::vector<check> keys;
-    if (!tried.has_routes())
+    if (!tried.has_keys())
         for (const auto& client : log.clients)
             keys.push_back({0, client});
     for (const auto& call : log.calls)
@@ -88,7 +88,7 @@ class player {
                !callers_.has_failed()) {
             const auto at = next_request_++;
             const auto& request = log_.requests[at];
-            if (tried_.has_routes()) {
+            if (tried_.has_keys()) {
                 co_await play_call(log_.calls[request.call], at);
             } else {
                 const auto d = co_await callers_.limiter().allow(

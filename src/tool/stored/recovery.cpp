@@ -78,12 +78,12 @@ boost::asio::awaitable<recovery> ask(colimit::limiter& l, std::string_view key,
 
 } // namespace
 
-std::vector<recovery> recoveries_of(const colimit::config& settings, std::string_view key,
-                                    const std::vector<colimit::policy>& policies) {
+std::vector<recovery> recoveries_of(const colimit::config& settings,
+                                    const std::vector<limited_key>& keys) {
     std::vector<recovery> all;
     with_limiter(settings, [&](colimit::limiter& l) -> boost::asio::awaitable<void> {
-        for (const auto& p : policies)
-            all.push_back(co_await ask(l, key, p));
+        for (const auto& k : keys)
+            all.push_back(co_await ask(l, k.key, k.limit));
     });
     return all;
 }

@@ -7,6 +7,7 @@
 #include <colimit/config.hpp>
 #include <colimit/decision.hpp>
 #include <colimit/policy.hpp>
+#include <tool/frame/policy_options.hpp>
 
 #include <boost/json/object.hpp>
 
@@ -14,7 +15,6 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace tool {
@@ -32,10 +32,9 @@ struct recovery {
     std::vector<std::vector<return_time>> returns;
 };
 
-/// Asks about a key under each policy.
+/// Asks about each key under its policy.
 [[nodiscard]] std::vector<recovery> recoveries_of(const colimit::config& settings,
-                                                  std::string_view key,
-                                                  const std::vector<colimit::policy>& policies);
+                                                  const std::vector<limited_key>& keys);
 
 /// Returns the decision and one line for each rule.
 [[nodiscard]] std::string recovery_text(const colimit::policy& p, const recovery& r);

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Divides a key into its fields, and makes it again as the library would. Fields and templates have
+// the forms that key.hpp and http_key.hpp describe; a digest, `user#0123...`, stays as it is.
+
+#include <tool/frame/format.hpp>
+#include <tool/frame/service_key.hpp>
+
+#include <base/bytes.hpp>
+#include <colimit/detail/access.hpp>
+#include <colimit/key.hpp>
+#include <http/address_text.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace tool {
+namespace {
+
+using colimit::scoped_key;
+using colimit::detail::access;
+using colimit::http::canonical;
+
+/// A field of a key: `ip=192.0.2.1`, `user#0123...`, or a name alone.
+struct field {
+    std::string_view whole;
+    std::string name;
+    std::string_view value; ///< as it is written; empty if the field is no `name=value`
+    bool has_value = false;
+};
+
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    for (auto end = text.find(separator); end != std::string_view::npos;
+         end = text.find(separator)) {
+        parts.push_back(text.substr(0, end));
+        text.remove_prefix(end + 1);
+    }
+    parts.push_back(text);
+    return parts;
+}
+
+[[nodiscard]] field read_field(std::string_view text) {
+    const auto end = std::min(text.find_first_of("=#"), text.size());
+    auto name = std::string{text.substr(0, end)};
+    if (name.starts_with("header:"))
+        std::ranges::transform(name, name.begin(), colimit::detail::lower);
+    if (end == text.size() || text[end] == '#')
+        return {text, std::move(name), {}, false};
+    return {text, std::move(name), text.substr(end + 1), true};
+}
+
+[[noreturn]] void refuse(std::string_view got, const std::string& problem,
+                         const std::string& expected) {
+    throw std::runtime_error{"KEY: " + problem + " (got " + escaped(got) + ", expected " +
+                             expected + ")"};
+}
+
+/// Returns the prefix length after a slash.
+/// @param usual the only one of the document's keys; nullopt without a document
+[[nodiscard]] int read_length(const field& f, std::string_view digits, bool is_v4,
+                              std::optional<int> usual) {
+    const auto most = is_v4 ? 32 : 128;
+    const auto read = colimit::detail::read_decimal(digits, static_cast<std::uint64_t>(most));
+    const auto length = read ? static_cast<int>(*read) : -1;
+    if (length < 0 || length != usual.value_or(length))
+        refuse(f.whole, "not a prefix length of these keys",
+               usual ? "/" + std::to_string(*usual) + ", as in the document"
+                     : "/0 to /" + std::to_string(most));
+    return length;
+}
+
+/// Returns the field of an address or a network, `ip=2001:db8::/64`.
+/// @param bits those of the document; nullopt if there is none
+[[nodiscard]] scoped_key address_key(const field& f,
+                                     const std::optional<colimit::address_prefixes>& bits) {
+    const auto slash = f.value.find('/');
+    const auto address = colimit::http::parse_address(f.value.substr(0, slash));
+    if (!address || (slash != std::string_view::npos && canonical(*address) != *address))
+        refuse(f.whole, "not the address of a client",
+               "an address or a network of IPv4 or IPv6, without port, brackets and host name");
+    const auto is_v4 = canonical(*address).is_v4();
+    auto used = bits.value_or(colimit::address_prefixes{});
+    if (slash != std::string_view::npos)
+        (is_v4 ? used.v4 : used.v6) =
+            read_length(f, f.value.substr(slash + 1), is_v4,
+                        bits ? std::optional{is_v4 ? bits->v4 : bits->v6} : std::nullopt);
+    else if (!bits && !is_v4)
+        refuse(f.whole, "services count IPv6 clients by network, so this is not the key of one",
+               std::string{colimit::key::address(*address)} +
+                   ", or another length if the service has one; --policies FILE reads it there");
+    return colimit::key::address(*address, used);
+}
+
+/// Returns a value without its escapes, which are those of `;` and `%`.
+[[nodiscard]] std::string unescaped(const field& f) {
+    std::string value;
+    for (std::size_t i = 0; i < f.value.size(); ++i) {
+        if (f.value[i] != '%') {
+            value += f.value[i];
+            continue;
+        }
+        const auto code = f.value.substr(i + 1, 2);
+        if (code != "25" && code != "3B")
+            refuse(f.whole, "no key has this text", "% and ; in values written as %25 and %3B");
+        value += code == "25" ? '%' : ';';
+        i += 2;
+    }
+    if (value.empty())
+        refuse(f.whole, "no key has a field without a value", f.name + "=VALUE");
+    return value;
+}
+
+void check_method(const field& f) {
+    const auto method = unescaped(f);
+    const colimit::http::request made{.method = method, .target = "/", .peer = {}};
+    const auto counted = std::string{colimit::http::key_template{"method"}.key_of(made, {})};
+    if (counted != "method=" + method)
+        refuse(f.whole, "no key has this method", counted);
+}
+
+/// Returns whether the document has a route that uses the policy; with a path, one of this path.
+[[nodiscard]] bool has_route(const colimit::policy_document& document, std::string_view policy,
+                             std::optional<std::string_view> path = std::nullopt) {
+    for (std::size_t i = 0; i < document.routes().size(); ++i)
+        if ((!path || document.routes()[i].path() == *path) &&
+            std::ranges::any_of(document.policies_of(i),
+                                [&](const auto& p) { return p.limit.name() == policy; }))
+            return true;
+    return false;
+}
+
+/// Makes a key of the form of a policy's template.
+class key_maker {
+  public:
+    key_maker(std::string_view given, const colimit::policy_document& document,
+              std::string_view policy)
+        : given_(given), document_(document), policy_(policy),
+          template_(to_string(document.find(policy)->key)) {
+        constexpr std::string_view mark = "tag:";
+        for (const auto part : split(template_, '+'))
+            if (part.starts_with(mark))
+                tag_ = part.substr(mark.size());
+            else
+                parts_.push_back(part);
+    }
+
+    [[nodiscard]] std::string key() {
+        auto fields = split(given_, ';');
+        const auto has_tag = read_field(fields.front()).name == "tag";
+        if (has_tag && (!tag_ || fields.front() != "tag=" + std::string{*tag_}))
+            refuse_form();
+        if (has_tag)
+            fields.erase(fields.begin());
+        if (!fields.empty() && fields.front().starts_with("all#"))
+            return std::string{given_}; // a digest of some of the fields
+        if (fields.size() != parts_.size())
+            refuse_form();
+        for (std::size_t i = 0; i < fields.size(); ++i)
+            add(read_field(fields[i]), parts_[i]);
+        return std::string{tag_ ? made_.tagged(*tag_) : made_};
+    }
+
+  private:
+    void add(const field& f, std::string_view part) {
+        const auto sources = split(part, '|');
+        const auto always_has_value = [](std::string_view source) {
+            return source == "ip" || source == "route" || source == "method" || source == "global";
+        };
+        const auto is_known = f.whole == "none"
+                                  ? !always_has_value(sources.back())
+                                  : std::ranges::find(sources, f.name) != sources.end();
+        const auto is_whole = f.whole == "global" || f.whole == "none" || f.has_value ||
+                              (f.whole.find('#') != std::string_view::npos && f.name != "ip");
+        if (!is_known || !is_whole || (f.has_value && f.name == "global"))
+            refuse_form();
+        if (!f.has_value)
+            made_ = access::with_name(made_, f.whole);
+        else if (f.name == "ip")
+            made_ = access::with_name(made_, address_key(f, document_.prefixes()));
+        else
+            add_text(f);
+    }
+
+    void add_text(const field& f) {
+        const auto value = unescaped(f);
+        if (f.name == "route" && !has_route(document_, policy_, value))
+            throw other_form{"KEY: no route of policy '" + policy_ + "' has this path (got " +
+                             escaped(f.whole) + ")"};
+        if (f.name == "method")
+            check_method(f);
+        made_ = access::with_field(made_, f.name, value);
+    }
+
+    [[noreturn]] void refuse_form() const {
+        std::string expected;
+        for (const auto part : parts_) {
+            expected += expected.empty() ? "" : ";";
+            for (const auto source : split(part, '|'))
+                expected += (source == split(part, '|').front() ? "" : "|") + example_of(source);
+        }
+        throw other_form{"KEY: policy '" + policy_ + "' has keys of another form (got " +
+                         escaped(given_) + ", expected " + expected + ")"};
+    }
+
+    [[nodiscard]] static std::string example_of(std::string_view source) {
+        if (source == "global")
+            return "global";
+        return std::string{source} + (source == "ip"      ? "=ADDRESS"
+                                      : source == "route" ? "=PATH"
+                                                          : "=VALUE");
+    }
+
+    std::string_view given_;
+    const colimit::policy_document& document_; // NOLINT(*-ref-data-members): of one call
+    std::string policy_;
+    std::string template_;
+    std::vector<std::string_view> parts_;
+    std::optional<std::string_view> tag_;
+    scoped_key made_ = access::empty_key<scoped_key>();
+};
+
+[[nodiscard]] std::string with_networks(std::string_view given,
+                                        const std::optional<colimit::address_prefixes>& bits) {
+    std::string key;
+    for (const auto text : split(given, ';')) {
+        const auto f = read_field(text);
+        key += key.empty() ? "" : ";";
+        key +=
+            f.name == "ip" && f.has_value ? std::string{address_key(f, bits)} : std::string{text};
+    }
+    return key;
+}
+
+} // namespace
+
+std::string service_key(std::string_view given) {
+    return with_networks(given, std::nullopt);
+}
+
+std::string service_key(std::string_view given, const colimit::policy_document& document,
+                        std::string_view policy) {
+    return has_route(document, policy) ? key_maker{given, document, policy}.key()
+                                       : with_networks(given, document.prefixes());
+}
+
+} // namespace tool

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Keys as operators write them, and as a service has them: whatever the guard counts under, and
+// each spelling of it, leads to the same key, and no other text passes as a key.
+#include <support/unit_test.hpp>
+#include <tool/frame/service_key.hpp>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(service_keys)
+
+namespace {
+
+namespace http = colimit::http;
+using tool::service_key;
+
+/// A document whose policy `t` has keys of this template, on the routes `/login` and `/a/*`.
+colimit::policy_document document_of(std::string_view key, std::string_view more = "") {
+    return colimit::parse_policy_document(
+        R"({"policies": {"t": {"rules": "2/h", "key": ")" + std::string{key} +
+        R"("}, "o": "2/h"}, "routes": [{"path": "/login", "policy": "t"},
+            {"path": "/a/*", "policy": "t"}, {"path": "/o", "policy": "o"}])" +
+        std::string{more} + "}");
+}
+
+std::string problem(const auto& make) {
+    try {
+        return "no problem: " + make();
+    } catch (const std::runtime_error& e) {
+        return e.what();
+    }
+}
+
+std::string problem_without_document(std::string_view key) {
+    return problem([&] { return service_key(key); });
+}
+
+/// What a client may send.
+struct message {
+    std::vector<std::pair<std::string, std::string>> fields;
+};
+
+std::string guard_key(const colimit::policy_document& d, std::string_view client,
+                      const http::request& r, std::string_view route) {
+    const http::key_context context{.client = boost::asio::ip::make_address(client),
+                                    .prefixes = d.prefixes(),
+                                    .route = route,
+                                    .user = r.user};
+    return std::string{d.find("t")->key.key_of(r, context)};
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(the_keys_of_the_guard_are_keys_under_every_template) {
+    for (const std::string_view key :
+         {"ip", "user", "global", "user|ip", "ip+route", "method+ip", "user|ip+route+tag:x",
+          "header:X-Api-Key|ip", "header:X-Api-Key", "query:account+ip", "global+user"})
+        for (const std::string_view prefixes : {"", R"(, "ipv6_prefix": 128)"}) {
+            const auto d = document_of(key, prefixes);
+            for (const std::string_view client : {"192.0.2.7", "2001:db8::bad", "::ffff:192.0.2.7"})
+                for (const auto& user : {std::string{}, std::string{"anna"}, std::string{"a;b%c=d"},
+                                         std::string(500, 'x'), std::string(128, ';')})
+                    for (const std::string_view route : {"/login", "/a/*"}) {
+                        const message m{{{"X-Api-Key", user}}};
+                        auto r = http::request{.method = "HEAD",
+                                               .target = "/login?account=%3B",
+                                               .peer = {},
+                                               .user = user};
+                        r.fields = {m, [](const message& of, std::string_view, auto visit) {
+                                        for (const auto& f : of.fields)
+                                            visit(f.second);
+                                    }};
+                        const auto made = guard_key(d, client, r, route);
+                        BOOST_TEST(service_key(made, d, "t") == made, key);
+                    }
+        }
+}
+
+BOOST_AUTO_TEST_CASE(an_address_becomes_that_of_the_documents_keys) {
+    const auto usual = document_of("ip");
+    const auto wide = document_of("ip", R"(, "ipv6_prefix": 48)");
+    for (const std::string_view text :
+         {"2001:db8::bad", "2001:DB8:0:0:0::0bad", "2001:db8::/64", "2001:db8::1/64"})
+        BOOST_TEST(service_key("ip=" + std::string{text}, usual, "t") == "ip=2001:db8::/64", text);
+    for (const std::string_view text : {"192.0.2.7", "::ffff:192.0.2.7", "192.0.2.7/32"})
+        BOOST_TEST(service_key("ip=" + std::string{text}, usual, "t") == "ip=192.0.2.7", text);
+    BOOST_TEST(service_key("ip=2001:db8::bad", wide, "t") == "ip=2001:db8::/48");
+    BOOST_TEST(service_key("ip=192.0.2.7", document_of("ip+tag:x"), "t") == "tag=x;ip=192.0.2.7");
+    BOOST_TEST(service_key("header:X-Api-Key=A", document_of("header:x-API-key"), "t") ==
+               "header:x-api-key=A");
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_no_request_has_is_refused_with_the_form) {
+    const auto refused = [](std::string_view given, std::string_view key) {
+        const auto d = document_of(key);
+        return problem([&] { return service_key(given, d, "t"); });
+    };
+    const std::string other = "KEY: policy 't' has keys of another form (got ";
+    for (const std::string_view given :
+         {"2001:db8::bad", "192.0.2.7", "user=42", "ip", "none", "ip=192.0.2.7;route=/login",
+          "tag=x;ip=192.0.2.7", "", "ip#0123456789abcdef0123456789abcdef", "global"})
+        BOOST_TEST(refused(given, "ip") == other + std::string{given} + ", expected ip=ADDRESS)");
+    BOOST_TEST(refused("ip=192.0.2.7", "user|ip+route") ==
+               other + "ip=192.0.2.7, expected user=VALUE|ip=ADDRESS;route=PATH)");
+    BOOST_TEST(refused("global=1", "global") == other + "global=1, expected global)");
+    BOOST_TEST(refused("tag=y;ip=192.0.2.7", "ip+tag:x").starts_with(other));
+    BOOST_TEST(refused("ip=192.0.2.7;route=/o", "ip+route") ==
+               "KEY: no route of policy 't' has this path (got route=/o)");
+    for (const std::string_view method : {"HEAD", "get", "X"})
+        BOOST_TEST(refused("method=" + std::string{method}, "method")
+                       .starts_with("KEY: no key has this method"),
+                   method);
+    for (const std::string_view user : {"50%", "a%3bb", "a%20b"})
+        BOOST_TEST(
+            refused("user=" + std::string{user}, "user").starts_with("KEY: no key has this text"),
+            user);
+    BOOST_TEST(refused("user=", "user") ==
+               "KEY: no key has a field without a value (got user=, expected user=VALUE)");
+    BOOST_TEST(refused("ip=2001:db8::1/48", "ip") ==
+               "KEY: not a prefix length of these keys (got ip=2001:db8::1/48, expected /64, as in "
+               "the document)");
+}
+
+BOOST_AUTO_TEST_CASE(without_a_route_an_application_has_keys_of_its_own) {
+    const auto d =
+        colimit::parse_policy_document(R"({"policies": {"t": "2/h"}, "ipv6_prefix": 56})");
+    for (const std::string_view key : {"ann", "user=50%", "a;b", "", "ip", "zip=1", "all#x"}) {
+        BOOST_TEST(service_key(key, d, "t") == key);
+        BOOST_TEST(service_key(key) == key);
+    }
+    BOOST_TEST(service_key("user=1;ip=2001:db8:0:ff::1", d, "t") == "user=1;ip=2001:db8::/56");
+}
+
+BOOST_AUTO_TEST_CASE(without_a_document_an_address_must_be_one_of_a_key) {
+    for (const std::string_view key :
+         {"ip=192.0.2.7", "ip=192.0.2.0/24", "ip=2001:db8::/64", "ip=2001:db8::/56;route=/x",
+          "tag=t;ip=192.0.2.7", "user=1;ip=192.0.2.7"})
+        BOOST_TEST(service_key(key) == key);
+    BOOST_TEST(service_key("ip=2001:DB8::7/64") == "ip=2001:db8::/64");
+    BOOST_TEST(service_key("ip=2001:db8::7/128") == "ip=2001:db8::7");
+    BOOST_TEST(service_key("ip=::ffff:192.0.2.7;route=/x") == "ip=192.0.2.7;route=/x");
+    BOOST_TEST(problem_without_document("ip=2001:db8::bad") ==
+               "KEY: services count IPv6 clients by network, so this is not the key of one (got "
+               "ip=2001:db8::bad, expected ip=2001:db8::/64, or another length if "
+               "the service has one; --policies FILE reads it there)");
+    for (const std::string_view text :
+         {"", "192.0.2", "192.0.2.7:443", "[2001:db8::1]", "host.example", "192.0.2.07",
+          " 192.0.2.7", "192.0.2.7,192.0.2.8", "::ffff:192.0.2.7/96", "\x1b[31m"})
+        BOOST_TEST(problem_without_document("ip=" + std::string{text})
+                       .starts_with("KEY: not the address of a client"),
+                   text);
+    for (const std::string_view length : {"", "129", "064", "-1", "x", "64/1"})
+        BOOST_TEST(problem_without_document("ip=2001:db8::/" + std::string{length})
+                       .starts_with("KEY: not a prefix length of these keys"),
+                   length);
+    BOOST_TEST(problem_without_document("ip=192.0.2.7/33").ends_with("expected /0 to /32)"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
