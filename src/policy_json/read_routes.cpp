@@ -32,11 +32,19 @@ using detail::document_data;
     return "one of " + text::listed(names) + (policies.size() > most ? ", ..." : "");
 }
 
+/// Checks that a request, which names neither members nor places, can be decided. The limiter would
+/// end the call with an error, and not only this policy would limit nothing.
+void check_decidable(const core::compiled_policy& rules, const node_ref& p) {
+    if (rules.has_slots)
+        p.refuse("has a concurrent rule, whose places a route does not hold");
+    if (rules.has_distinct)
+        p.refuse("has a distinct rule, whose members a route does not name");
+}
+
 [[nodiscard]] const keyed_policy& read_reference(const document_data& document, const node_ref& p) {
     const auto name = p.text("the name of a policy");
     if (const auto* const found = find_policy(document, name)) {
-        if (detail::access::data(found->limit)->compiled.has_slots)
-            p.refuse("has a concurrent rule, whose places a route does not hold");
+        check_decidable(detail::access::data(found->limit)->compiled, p);
         return *found;
     }
     p.refuse("no such policy (got " + text::quoted(name) + ", expected " +
