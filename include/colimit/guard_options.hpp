@@ -16,14 +16,15 @@ namespace colimit::http {
 
 /// Options of a `guard`.
 struct guard_options {
-    /// Whether a request is let through if the limiter ends its call with an error; otherwise it is
-    /// denied with status 503. While the server is unavailable, the failure mode decides, so the
-    /// error is one that this does not mask (such as a wrong password, or on a cluster several
-    /// policies without a common tag), or the mode is `failure_mode::error`.
+    /// Whether a policy lets requests through if the limiter ends its call with an error; otherwise
+    /// they are denied with status 503. Other policies of the route that can decide stay in force.
+    /// While the server is unavailable, the failure mode decides, so the error is one that this
+    /// does not mask (such as a wrong password, or a key with a foreign value), or the mode is
+    /// `failure_mode::error`.
     bool allow_on_error = true;
 
-    /// Called with each request that the limiter could not decide, and the verdict, whose `error`
-    /// says why; empty by default.
+    /// Called with each request that the limiter could not decide under all of its policies, and
+    /// the verdict, whose `error` says why; empty by default.
     std::function<void(const request&, const verdict&)> on_error{};
 
     /// Returns the user of a request for keys with the part `user`; nullopt or an empty text if it

@@ -15,6 +15,7 @@
 #include <boost/asio/use_future.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -289,6 +290,82 @@ BOOST_AUTO_TEST_CASE(a_failure_mode_that_denies_is_also_a_503) {
     BOOST_TEST(!v.allowed);
     BOOST_TEST(v.status == 503U);
     BOOST_TEST(!v.error);
+}
+
+/// Whatever the failure modes are, no policy lets a request through that another would deny alone.
+BOOST_AUTO_TEST_CASE(no_failure_mode_of_a_policy_opens_another_one) {
+    using enum failure_mode;
+    constexpr auto modes = std::array{local, allow, deny, failure_mode::error};
+    auto denied = 0;
+    for (const auto first : modes)
+        for (const auto second : modes)
+            for (const auto allow_on_error : {true, false}) {
+                const auto mode = [](failure_mode m) { return std::string{to_string(m)}; };
+                auto b = bench{R"({"policies": {
+                    "a": {"rules": "2/h fixed_window named a", "key": "ip+route", "on_failure": ")" +
+                                   mode(first) + R"("},
+                    "b": {"rules": "3/h fixed_window named b", "key": "ip+route", "on_failure": ")" +
+                                   mode(second) + R"("}},
+                    "routes": [{"path": "/a", "policy": "a"}, {"path": "/b", "policy": "b"},
+                               {"path": "/both", "policies": ["a", "b"]}]})",
+                               {.allow_on_error = allow_on_error},
+                               failing()};
+                BOOST_TEST_CONTEXT(mode(first) << ", " << mode(second) << ", " << allow_on_error)
+                for (int i = 0; i < 5; ++i) {
+                    const auto v = b({.target = "/both"});
+                    const auto alone = b({.target = "/a"}).allowed && b({.target = "/b"}).allowed;
+                    BOOST_TEST((alone || !v.allowed));
+                    BOOST_TEST((v.allowed || v.status == 429U || v.status == 503U));
+                    // A deterministic mode needs no store, so it decides the two as it does each.
+                    if (first == second)
+                        BOOST_TEST(v.allowed == alone);
+                    denied += v.allowed ? 0 : 1;
+                }
+            }
+    BOOST_TEST(denied > 0);
+}
+
+BOOST_AUTO_TEST_CASE(policies_that_decide_stay_in_force_beside_one_that_fails) {
+    auto reports = 0;
+    auto b = bench{R"({"policies": {
+        "a": {"rules": "2/h fixed_window named a", "on_failure": "local"},
+        "b": {"rules": "3/h fixed_window named b", "on_failure": "error"}},
+        "routes": [{"path": "/*", "policies": ["b", "a"]}]})",
+                   {.on_error = [&](const http::request&, const verdict&) { ++reports; }},
+                   failing()};
+    auto v = b({});
+    BOOST_TEST(v.allowed);
+    BOOST_TEST((v.error == condition::transient));
+    BOOST_TEST(v.policies[v.limiting].limit.name() == "a");
+    BOOST_TEST((v.decision.value().source == decision_source::fallback));
+    BOOST_TEST(field(v, "RateLimit-Policy") == R"("a";q=2;w=3600)");
+    BOOST_TEST(b({}).allowed);
+    v = b({});
+    BOOST_TEST(!v.allowed);
+    BOOST_TEST(v.status == 429U);
+    BOOST_TEST(v.policies[v.limiting].limit.name() == "a");
+    BOOST_TEST(reports == 3);
+}
+
+/// The second calls begin where the limiter is, whatever the executor of the handler.
+BOOST_AUTO_TEST_CASE(policies_are_asked_apart_on_the_executor_of_the_limiter) {
+    auto elsewhere = asio::io_context{1};
+    auto b = bench{R"({"policies": {"a": {"rules": "1/h", "on_failure": "local"},
+                                    "b": {"rules": "1/h", "on_failure": "error"}},
+                       "routes": [{"path": "/*", "policies": ["a", "b"]}]})",
+                   {},
+                   failing()};
+    const auto m = http_message{};
+    auto allowed = std::optional<bool>{};
+    b.guard.check(m.view(),
+                  asio::bind_executor(elsewhere.get_executor(), [&](error_code, const verdict& v) {
+                      BOOST_TEST(elsewhere.get_executor().running_in_this_thread());
+                      allowed = v.allowed;
+                  }));
+    auto runner = std::thread{[&] { elsewhere.run(); }};
+    test::run_until(b.context, [&] { return elsewhere.stopped(); });
+    runner.join();
+    BOOST_TEST((allowed == true));
 }
 
 BOOST_AUTO_TEST_CASE(denials_can_be_changed) {
