@@ -65,6 +65,9 @@ class policy_document {
     [[nodiscard]] const http::trusted_proxies& trusted_proxies() const noexcept;
     [[nodiscard]] address_prefixes prefixes() const noexcept;
 
+    /// Returns whether they have equal content, the version included, however they were written.
+    friend bool operator==(const policy_document& a, const policy_document& b);
+
   private:
     friend struct detail::access;
 
@@ -99,7 +102,8 @@ class policy_document {
 /// | `ipv6_prefix` | the bits of an IPv6 address that identify a client, 1 to 128 (default: 64) |
 /// | `routes` | which requests are limited, see below (default: none) |
 ///
-/// A route has a `path` and, optionally, `methods`, see `http::route`; and either `policy` with the
+/// A route has a `path` and, optionally, up to `limits::max_route_methods` `methods`, see
+/// `http::route`; and either `policy` with the
 /// name of one, or `policies` with an array of up to `limits::max_route_policies`, which may be
 /// empty. The first route that matches a request counts, and a request that none matches is not
 /// limited. It is an error if an earlier route matches every request that a later one matches. A

@@ -73,9 +73,15 @@ void read_policies(document_data& document, const node_ref& all) {
     return made;
 }
 
-[[nodiscard]] document_data parse_document(std::string_view text) {
-    const auto parsed = parse(text);
+[[nodiscard]] document_data parse_document(std::string_view text,
+                                           std::size_t most = limits::max_json_bytes) {
+    const auto parsed = parse(text, most);
     return read_document(fields{node_ref{parsed, parsed.root, ""}});
+}
+
+[[nodiscard]] policy_document made_of(document_data data) {
+    return detail::access::make<policy_document>(
+        std::make_shared<const document_data>(std::move(data)));
 }
 
 } // namespace
@@ -87,8 +93,11 @@ policy_document parse_published(std::string_view document, std::int64_t version)
                                               std::to_string(*made.version) + ", expected " +
                                               std::to_string(version) + ")"};
     made.version = version;
-    return detail::access::make<policy_document>(
-        std::make_shared<const document_data>(std::move(made)));
+    return made_of(std::move(made));
+}
+
+policy_document parse_copy(std::string_view document) {
+    return made_of(parse_document(document, max_copy_bytes));
 }
 
 std::string with_version(std::string_view document, std::int64_t version) {
@@ -103,8 +112,11 @@ std::string with_version(std::string_view document, std::int64_t version) {
 namespace colimit {
 
 policy_document parse_policy_document(std::string_view document) {
-    return detail::access::make<policy_document>(
-        std::make_shared<const detail::document_data>(json::parse_document(document)));
+    return json::made_of(json::parse_document(document));
+}
+
+bool operator==(const policy_document& a, const policy_document& b) {
+    return a.data_ == b.data_ || *a.data_ == *b.data_;
 }
 
 std::optional<std::int64_t> policy_document::version() const noexcept {

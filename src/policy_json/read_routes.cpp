@@ -90,6 +90,10 @@ void check_together(const std::vector<keyed_policy>& several, const node_ref& al
         all.unexpected("an array of methods");
     if (all.size() == 0)
         all.refuse("no methods (leave the field out for all methods)");
+    if (all.size() > limits::max_route_methods)
+        all.refuse("too many (got " + std::to_string(all.size()) + ", expected at most " +
+                   std::to_string(limits::max_route_methods) +
+                   "; leave the field out for all methods)");
     std::vector<std::string> methods;
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto one = all.element(i);

@@ -302,9 +302,11 @@ BOOST_AUTO_TEST_CASE(no_failure_mode_of_a_policy_opens_another_one) {
             for (const auto allow_on_error : {true, false}) {
                 const auto mode = [](failure_mode m) { return std::string{to_string(m)}; };
                 auto b = bench{R"({"policies": {
-                    "a": {"rules": "2/h fixed_window named a", "key": "ip+route", "on_failure": ")" +
+                    "a": {"rules": "2/h fixed_window named a", "key": "ip+route",
+                          "on_failure": ")" +
                                    mode(first) + R"("},
-                    "b": {"rules": "3/h fixed_window named b", "key": "ip+route", "on_failure": ")" +
+                    "b": {"rules": "3/h fixed_window named b", "key": "ip+route",
+                          "on_failure": ")" +
                                    mode(second) + R"("}},
                     "routes": [{"path": "/a", "policy": "a"}, {"path": "/b", "policy": "b"},
                                {"path": "/both", "policies": ["a", "b"]}]})",

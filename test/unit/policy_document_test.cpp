@@ -196,6 +196,13 @@ BOOST_AUTO_TEST_CASE(routes_are_checked) {
                  "routes[0].methods[1]: invalid value (got 5, expected a method such as \"GET\")");
     check_routes(R"([{"path": "/", "policy": "api", "methods": ["GET", "PUT", "GET"]}])",
                  "routes[0].methods[2]: is given twice");
+    auto methods = std::string{"\"M\""};
+    for (auto i = 0; i < 64; ++i)
+        methods += ", \"M" + std::to_string(i) + "\"";
+    check_routes(
+        R"([{"path": "/", "policy": "api", "methods": [)" + methods + "]}]",
+        "routes[0].methods: too many (got 65, expected at most 64; leave the field out for "
+        "all methods)");
     BOOST_TEST(reason(R"({"policies": {}, "routes": [{"path": "/", "policies": [], "methods":
                       ["GET", "G ET"]}]})")
                    .starts_with("routes[0].methods[1]: "));
