@@ -40,9 +40,19 @@ void read_policies(document_data& document, const node_ref& all) {
         document.keyed.emplace_back(p, read_key(keys[p.name()]));
 }
 
-[[nodiscard]] http::trusted_proxies read_proxies(const node_ref& p) {
+[[nodiscard]] http::forwarding_field read_proxy_field(const node_ref& p) {
+    constexpr std::string_view expected = "X-Forwarded-For or Forwarded";
+    const auto name = p.text(expected);
+    if (name == "X-Forwarded-For")
+        return http::forwarding_field::x_forwarded_for;
+    if (name != "Forwarded")
+        p.unexpected(expected);
+    return http::forwarding_field::forwarded;
+}
+
+[[nodiscard]] http::trusted_proxies read_proxies(const node_ref& p, http::forwarding_field field) {
     if (p.is(kind::number))
-        return http::trusted_proxies{static_cast<int>(p.integer(0, limits::max_proxies))};
+        return http::trusted_proxies{static_cast<int>(p.integer(0, limits::max_proxies)), field};
     if (!p.is(kind::array))
         p.unexpected("a number of proxies or an array of networks");
     std::vector<http::network> networks;
@@ -51,20 +61,25 @@ void read_policies(document_data& document, const node_ref& all) {
         const auto text = one.text("a network such as \"10.0.0.0/8\"");
         networks.push_back(one.with_path([&] { return http::network{text}; }));
     }
-    return p.with_path([&] { return http::trusted_proxies{std::move(networks)}; });
+    return p.with_path([&] { return http::trusted_proxies{std::move(networks), field}; });
 }
 
 [[nodiscard]] document_data read_document(const fields& f) {
-    constexpr std::array<std::string_view, 6> known{"$schema",     "version",  "trusted_proxies",
-                                                    "ipv6_prefix", "policies", "routes"};
+    constexpr std::array<std::string_view, 7> known{"$schema",     "version",     "trusted_proxies",
+                                                    "proxy_field", "ipv6_prefix", "policies",
+                                                    "routes"};
     f.allow_only(known);
     auto made = document_data{};
     if (f.has("$schema"))
         (void)f["$schema"].text("the address of a schema");
     if (f.has("version"))
         made.version = f["version"].integer(1, limits::max_exact_integer);
+    const auto field =
+        f.has("proxy_field") ? read_proxy_field(f["proxy_field"]) : http::forwarding_field::either;
     if (f.has("trusted_proxies"))
-        made.proxies = read_proxies(f["trusted_proxies"]);
+        made.proxies = read_proxies(f["trusted_proxies"], field);
+    else if (f.has("proxy_field"))
+        f["proxy_field"].refuse("has no effect without trusted_proxies");
     if (f.has("ipv6_prefix"))
         made.prefixes.v6 = static_cast<int>(f["ipv6_prefix"].integer(1, 128));
     read_policies(made, policies_in(f));

@@ -135,8 +135,8 @@ BOOST_AUTO_TEST_CASE(fields_of_the_document_are_checked) {
     check("{\"policies\": {", "JSON, line 1, column 15: the document ends too early");
     check(R"({"routes": []})", "the document: policies is missing");
     check(R"({"policies": {}, "route": []})",
-          "route: unknown field (expected one of $schema, version, trusted_proxies, ipv6_prefix, "
-          "policies, routes)");
+          "route: unknown field (expected one of $schema, version, trusted_proxies, proxy_field, "
+          "ipv6_prefix, policies, routes)");
     check(R"({"policies": {}, "policies": {}})", "policies: is given twice");
     check(R"({"policies": {}, "$schema": 1})",
           "['$schema']: invalid value (got 1, expected the address of a schema)");
@@ -174,6 +174,26 @@ BOOST_AUTO_TEST_CASE(trusted_proxies_are_a_number_or_networks) {
         many += ", \"::1\"";
     BOOST_TEST(reason(R"({"policies": {}, "trusted_proxies": [)" + many + "]}")
                    .starts_with("trusted_proxies: "));
+}
+
+BOOST_AUTO_TEST_CASE(the_field_of_proxies_may_be_named) {
+    using enum http::forwarding_field;
+    const auto field_of = [](const std::string& fields) {
+        return parse_policy_document(R"({"policies": {}, "trusted_proxies": )" + fields + "}")
+            .trusted_proxies()
+            .field();
+    };
+    BOOST_TEST((field_of("1") == either));
+    BOOST_TEST((field_of(R"(1, "proxy_field": "X-Forwarded-For")") == x_forwarded_for));
+    BOOST_TEST((field_of(R"(["::1"], "proxy_field": "Forwarded")") == forwarded));
+    check(R"({"policies": {}, "trusted_proxies": 1, "proxy_field": "X-Real-IP"})",
+          "proxy_field: invalid value (got the text 'X-Real-IP', expected X-Forwarded-For or "
+          "Forwarded)");
+    check(R"({"policies": {}, "proxy_field": "Forwarded"})",
+          "proxy_field: has no effect without trusted_proxies");
+    check(R"({"policies": {}, "trusted_proxies": ["0.0.0.0/1", "128.0.0.0/1"]})",
+          "trusted_proxies: networks of trusted proxies: too large (expected less than half of the "
+          "IPv4 addresses)");
 }
 
 BOOST_AUTO_TEST_CASE(routes_are_checked) {

@@ -350,7 +350,7 @@ void follow_published_policies(asio::io_context& context, const colimit::config&
 BOOST_AUTO_TEST_CASE(documents) {
     const auto document = parse_policy_document(R"(
     {"version": 7,
-     "trusted_proxies": ["10.0.0.0/8"],
+     "trusted_proxies": ["10.0.0.0/8"], "proxy_field": "X-Forwarded-For",
      "policies": {
        "api": {"rules": "100/s burst 200", "key": "user|ip"},
        "login": {"rules": "5/m", "key": "ip+route"}
