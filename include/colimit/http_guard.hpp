@@ -57,8 +57,9 @@ class guard {
     /// and a denial of one of them denies the request. If all of them failed, or one did and none
     /// denies, `guard_options::allow_on_error` decides. The error is in the verdict in any case.
     ///
-    /// If several policies apply, the fields list the rules of all of them, so these rules should
-    /// have different names; other fields and the body are about the most restrictive policy.
+    /// If several policies apply, the fields list the rules of all of them, as `POLICY/RULE` if
+    /// rules of two policies have equal names; other fields and the body are about the most
+    /// restrictive policy.
     ///
     /// @par Errors Only `boost::asio::error::operation_aborted`, if the call was cancelled; all
     /// others are in the verdict, which `guard_options::allow_on_error` decided. `on_error` and

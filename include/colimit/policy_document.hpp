@@ -39,6 +39,10 @@ struct keyed_policy {
     http::key_template key;
     /// The value of `RateLimit-Policy`, which is the same for all decisions.
     std::string field;
+    /// `http::field_options::prefix` for responses: `NAME/` of the policy on a route where several
+    /// policies have rules of equal names (rules without names have that of their algorithm);
+    /// otherwise empty.
+    std::string prefix{};
 
     friend bool operator==(const keyed_policy&, const keyed_policy&) = default;
 };

@@ -139,12 +139,14 @@ void guard_call::set_fields(const decision& d) {
     verdict_.limiting = d.limiting_check;
     verdict_.decision = d;
     const auto& p = verdict_.policies[verdict_.limiting];
-    verdict_.fields = http::draft_11::fields(p.limit, p.field, d, settings_->options.fields);
+    auto options = settings_->options.fields;
+    options.prefix = p.prefix;
+    verdict_.fields = http::draft_11::fields(p.limit, p.field, d, options);
     for (std::size_t i = 0; i < checks_.size(); ++i)
         if (i != verdict_.limiting && !checks_[i].ec)
             add_items(verdict_.policies[i], checks_[i].result, d.allowed());
     if (!d.allowed())
-        deny(p.limit, d);
+        deny(p, d);
 }
 
 /// Asks `on_denied`. An allowed response must not have the fields of a denial.
@@ -165,13 +167,13 @@ void guard_call::add_items(const keyed_policy& p, decision d, bool allowed) {
     if (!allowed && d.allowed())
         d.outcome = outcome::denied;
     append_items(verdict_.fields, "RateLimit-Policy", p.field);
-    append_items(verdict_.fields, "RateLimit", http::draft_11::limit_field(p.limit, d));
+    append_items(verdict_.fields, "RateLimit", http::draft_11::limit_field(p.limit, d, p.prefix));
 }
 
-void guard_call::deny(const policy& p, const decision& d) {
+void guard_call::deny(const keyed_policy& p, const decision& d) {
     verdict_.allowed = false;
     verdict_.status = http::status_of(d);
-    verdict_.body = http::problem_body(p, d);
+    verdict_.body = http::problem_body(p.limit, d, p.prefix);
     verdict_.fields.push_back({"Content-Type", std::string{http::problem_type}});
 }
 
@@ -184,7 +186,7 @@ void guard_call::fail(error_code ec) {
     d.source = decision_source::fail_closed;
     const auto& p = verdict_.policies.front();
     verdict_.fields = http::draft_11::fields(p.limit, p.field, d);
-    deny(p.limit, d);
+    deny(p, d);
 }
 
 } // namespace colimit::detail

@@ -63,6 +63,29 @@ void check_together(const std::vector<keyed_policy>& several, const node_ref& al
     }
 }
 
+/// Returns whether items of header fields would have equal names.
+[[nodiscard]] bool has_equal_names(const std::vector<keyed_policy>& several) {
+    auto names = std::vector<std::string_view>{};
+    for (const auto& k : several) {
+        for (const auto& r : k.limit.rules())
+            names.push_back(r.name());
+        if (detail::access::options(k.limit).prevent_duplicate != 0)
+            names.emplace_back("prevent_duplicate");
+    }
+    std::ranges::sort(names);
+    return std::ranges::adjacent_find(names) != names.end();
+}
+
+/// Names the items of policies that are answered together.
+void set_prefixes(std::vector<keyed_policy>& several) {
+    if (several.size() < 2 || !has_equal_names(several))
+        return;
+    for (auto& k : several) {
+        k.prefix = std::string{k.limit.name()} + '/';
+        k.field = http::draft_11::policy_field(k.limit, k.prefix);
+    }
+}
+
 [[nodiscard]] std::vector<keyed_policy> read_policies(const document_data& document,
                                                       const fields& f) {
     if (f.has("policy") && f.has("policies"))
@@ -82,6 +105,7 @@ void check_together(const std::vector<keyed_policy>& several, const node_ref& al
     for (std::size_t i = 0; i < all.size(); ++i)
         several.push_back(read_reference(document, all.element(i)));
     check_together(several, all);
+    set_prefixes(several);
     return several;
 }
 

@@ -45,7 +45,8 @@ void check(const colimit::policy_document& d, const std::string& text) {
     for (std::size_t i = 0; i < d.routes().size(); ++i) {
         demand(!d.routes().hidden_by(i));
         for (const auto& k : d.policies_of(i))
-            demand(k == *d.find(k.limit.name()));
+            demand(k.limit == d.find(k.limit.name())->limit &&
+                   k.key == d.find(k.limit.name())->key);
     }
     demand(!colimit::test::undecided_route(d));
     const auto version = d.version().value_or(7);

@@ -264,6 +264,29 @@ BOOST_AUTO_TEST_CASE(a_request_that_the_limiter_cannot_decide_is_let_through_and
     BOOST_TEST(reports[0].starts_with("/both/1 "));
 }
 
+/// An item with the name of another one would be about the other limit.
+BOOST_AUTO_TEST_CASE(items_of_several_policies_have_different_names) {
+    auto b = bench{R"({"policies": {
+        "login": {"rules": "1/m", "prevent_duplicate": "5s", "key": "ip+route"},
+        "api": {"rules": "100/s burst 200", "prevent_duplicate": "7s", "key": "ip+route"},
+        "other": "7/h named other"},
+        "routes": [{"path": "/both", "policies": ["login", "api"]},
+                   {"path": "/named", "policies": ["login", "other"]},
+                   {"path": "/*", "policy": "login"}]})"};
+    BOOST_TEST(field(b({.target = "/both"}), "RateLimit-Policy") ==
+               R"("login/gcra";q=1;w=60, "login/prevent_duplicate";q=1;w=5, )"
+               R"("api/gcra";q=200;w=2, "api/prevent_duplicate";q=1;w=7)");
+    const auto v = b({.target = "/both"});
+    BOOST_TEST(!v.allowed);
+    BOOST_TEST(field(v, "RateLimit").starts_with(R"("login/gcra";r=0;t=60)"),
+               field(v, "RateLimit"));
+    BOOST_TEST(v.body.find(R"("violated-policies":["login/gcra")") != std::string::npos, v.body);
+    BOOST_TEST(field(b({.target = "/named"}), "RateLimit-Policy") ==
+               R"("gcra";q=1;w=60, "prevent_duplicate";q=1;w=5, "other";q=7;w=3600)");
+    BOOST_TEST(field(b({.target = "/x"}), "RateLimit-Policy") ==
+               R"("gcra";q=1;w=60, "prevent_duplicate";q=1;w=5)");
+}
+
 BOOST_AUTO_TEST_CASE(or_it_is_denied_as_a_temporary_lack_of_capacity) {
     auto reports = 0;
     auto b = bench{two_policies,

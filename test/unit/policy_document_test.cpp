@@ -85,7 +85,10 @@ BOOST_AUTO_TEST_CASE(the_example_of_the_header_is_read) {
     BOOST_TEST((d.routes()[1] == http::route{"/login", {"POST"}}));
     BOOST_TEST(d.policies_of(0).empty());
     BOOST_TEST((names(d.policies_of(1)) == std::vector<std::string>{"login", "api"}));
-    BOOST_TEST((d.policies_of(1)[0] == *d.find("login")));
+    BOOST_TEST((d.policies_of(1)[0].limit == login));
+    BOOST_TEST((d.policies_of(1)[0].key == http::key_template{"ip+route"}));
+    BOOST_TEST(d.policies_of(1)[0].prefix == "login/"); // both have a rule `gcra`
+    BOOST_TEST((d.policies_of(2)[0] == *d.find("api")));
     BOOST_TEST((names(d.policies_of(2)) == std::vector<std::string>{"api"}));
     BOOST_TEST((d.routes().find("GET", "/login") == 2U));
     BOOST_TEST((d.routes().find("POST", "/login") == 1U));

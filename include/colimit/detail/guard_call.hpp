@@ -76,7 +76,7 @@ class guard_call {
     http::verdict end();
     void set_fields(const decision& d);
     void add_items(const keyed_policy& p, decision d, bool allowed);
-    void deny(const policy& p, const decision& d);
+    void deny(const keyed_policy& p, const decision& d);
     void deny_or_allow();
     void fail(error_code ec);
 
