@@ -5,6 +5,7 @@
 #pragma once
 
 #include <colimit/http.hpp>
+#include <colimit/http_key.hpp>
 #include <colimit/http_request.hpp>
 #include <colimit/http_verdict.hpp>
 
@@ -32,6 +33,12 @@ struct guard_options {
     /// per request, before the limiter is. It must not block. If it throws, the request has no
     /// user.
     std::function<std::optional<std::string>(const request&)> user{};
+
+    /// Returns whether the server knows the value of a part with `verified:` in the key of a
+    /// policy, such as an API key; a value that it does not know is as a missing one. Empty by
+    /// default: it knows none. Called once per such part, before the limiter is. It must not block.
+    /// If it throws, the value is not known.
+    value_verifier verifier{};
 
     /// Called with each denied request, to change the verdict: another status, other fields or
     /// another body, or to allow it after all, which charges nothing, and removes `Retry-After`,

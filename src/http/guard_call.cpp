@@ -58,7 +58,8 @@ guard_call::guard_call(std::shared_ptr<const guard_settings> settings, const htt
     context_ = {.client = client_address(r, document.trusted_proxies()),
                 .prefixes = document.prefixes(),
                 .route = document.routes()[*route].path(),
-                .user = r.user};
+                .user = r.user,
+                .verifier = &settings_->options.verifier};
     const auto uses_user = [](const keyed_policy& p) { return p.key.uses_user(); };
     if (settings_->options.user && std::ranges::any_of(verdict_.policies, uses_user)) {
         user_ = user_of(settings_->options, r);

@@ -264,6 +264,39 @@ BOOST_AUTO_TEST_CASE(a_request_that_the_limiter_cannot_decide_is_let_through_and
     BOOST_TEST(reports[0].starts_with("/both/1 "));
 }
 
+/// Otherwise each request could have a key of its own.
+BOOST_AUTO_TEST_CASE(an_invented_value_of_a_verified_part_is_a_missing_one) {
+    auto asked = std::vector<std::string>{};
+    auto options = guard_options{};
+    options.verifier = [&asked](const http::request& r, std::string_view part,
+                                std::string_view value) {
+        asked.push_back(std::string{r.target} + " " + std::string{part});
+        if (value == "throw")
+            throw std::runtime_error{"x"};
+        return value == "known";
+    };
+    const std::string_view document = R"({"policies": {
+        "a": {"rules": "2/h", "key": "verified:header:X-Api-Key|ip"}},
+        "routes": [{"path": "/*", "policy": "a"}]})";
+    auto b = bench{document, std::move(options)};
+    const auto with = [](std::string value) {
+        return http_message{.target = "/x", .fields = {{"X-Api-Key", std::move(value)}}};
+    };
+    auto allowed = 0;
+    for (int i = 0; i < 20; ++i)
+        allowed += b(with("k" + std::to_string(i))).allowed ? 1 : 0;
+    BOOST_TEST(allowed == 2);
+    BOOST_TEST(asked.front() == "/x header:x-api-key");
+    BOOST_TEST(!b(with("throw")).allowed);
+    BOOST_TEST(b(with("known")).allowed); // its own key
+
+    auto without = bench{document}; // knows none
+    allowed = 0;
+    for (int i = 0; i < 20; ++i)
+        allowed += without(with("known")).allowed ? 1 : 0;
+    BOOST_TEST(allowed == 2);
+}
+
 /// An item with the name of another one would be about the other limit.
 BOOST_AUTO_TEST_CASE(items_of_several_policies_have_different_names) {
     auto b = bench{R"({"policies": {

@@ -78,7 +78,9 @@ command lint_command() {
                      "first that this one would deny. daily_quota_in_a_second: a full bucket has "
                      "at least the tokens that return in a day, and no other rule of the policy "
                      "keeps a client from taking them within a second. slow_recovery: an empty "
-                     "bucket takes two days or longer to be full.",
+                     "bucket takes two days or longer to be full. invented_key: every policy of a "
+                     "route has a key that a client can choose. no_proxy_field: there are trusted "
+                     "proxies, and not the field that they write.",
                      "The exit code is 0 without findings, 1 with warnings and 2 with an error."},
             .examples = {{"lint policies.json", "before it is deployed"}},
             .declare = declaration_of<lint_options>()};

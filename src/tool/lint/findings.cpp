@@ -5,6 +5,7 @@
 #include <tool/frame/format.hpp>
 #include <tool/lint/findings.hpp>
 #include <tool/lint/rate_bounds.hpp>
+#include <tool/lint/trust.hpp>
 
 #include <colimit/error.hpp>
 #include <colimit/policy_document.hpp>
@@ -110,9 +111,13 @@ std::string_view to_string(problem p) noexcept {
     case problem::daily_quota_in_a_second:
         return "daily_quota_in_a_second";
     case problem::slow_recovery:
+        return "slow_recovery";
+    case problem::invented_key:
+        return "invented_key";
+    case problem::no_proxy_field:
         break;
     }
-    return "slow_recovery";
+    return "no_proxy_field";
 }
 
 std::vector<finding> findings_of(std::string_view document) {
@@ -122,6 +127,7 @@ std::vector<finding> findings_of(std::string_view document) {
         reader look{found};
         for (const auto& p : parsed.policies())
             look.read(p);
+        look_at_trust(parsed, found);
     } catch (const colimit::error& e) {
         found.push_back(error_in(e.what()));
     }

@@ -22,6 +22,10 @@ enum class problem : unsigned char {
     daily_quota_in_a_second,
     /// An empty bucket takes two days or longer to be full.
     slow_recovery,
+    /// Every policy of a route has a key that a client can choose.
+    invented_key,
+    /// There are trusted proxies, and not the field that they write.
+    no_proxy_field,
 };
 
 [[nodiscard]] std::string_view to_string(problem p) noexcept;
