@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace colimit {
@@ -27,7 +28,7 @@ struct audit_sampling {
 /// returns.
 struct audit_record {
     /// The key of the call, or the id of `once` and `seen`, as the caller stated it: any bytes, at
-    /// most the first `limits::plain_key_bytes` of them.
+    /// most the first `limits::plain_key_bytes` of them. For logs: `log_text`.
     std::string_view key;
     /// The length of the key, in bytes.
     std::size_t key_size;
@@ -48,5 +49,10 @@ struct audit_record {
     /// The number of calls that this one stands for: as in `audit_sampling`.
     std::uint32_t weight;
 };
+
+/// Returns bytes for a line of a log: in double quotes, with `\"` and `\\`, and with `\x0a` for all
+/// that is not visible ASCII or a blank. So a client whose key it is can neither end the line, nor
+/// forge another field, nor send commands to a terminal.
+[[nodiscard]] std::string log_text(std::string_view bytes);
 
 } // namespace colimit

@@ -10,6 +10,7 @@
 #include <boost/asio/ip/address.hpp>
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -29,8 +30,22 @@ class network {
     friend bool operator==(const network&, const network&) = default;
 
   private:
+    friend class trusted_proxies;
+
+    [[nodiscard]] bool contains(const network& n) const noexcept;
+
     std::array<unsigned char, 16> bytes_{}; ///< in IPv6 form
     int bits_ = 128;
+};
+
+/// The header field in which proxies say who connects to them.
+enum class forwarding_field : std::uint8_t {
+    /// Not known: the one that a request has, or both if they lead to the same address. The
+    /// requests
+    /// of clients that add the other one share a limit, see `client_address`.
+    either,
+    x_forwarded_for, ///< `X-Forwarded-For`
+    forwarded,       ///< `Forwarded`, RFC 7239
 };
 
 /// The proxies between clients and the server that are trusted to say who connects to them.
@@ -42,24 +57,31 @@ class trusted_proxies {
     /// A number of proxies in a row through which every request comes. Clients must not be able to
     /// reach the server past one of them.
     /// @param count 0 to `limits::max_proxies`
+    /// @param written the field that the proxies write; the other one is not read
     /// @throws colimit::error with `errc::invalid_config`
-    explicit trusted_proxies(int count);
+    explicit trusted_proxies(int count, forwarding_field written = forwarding_field::either);
 
     /// Proxies by their addresses; the client is the first one, seen from the server, that is not
     /// in one of these networks.
     /// @throws colimit::error with `errc::invalid_config` for more than
-    /// `limits::max_proxy_networks`
-    explicit trusted_proxies(std::vector<network> networks);
+    /// `limits::max_proxy_networks`, and if the networks together have half of the IPv4 addresses
+    /// or of the global IPv6 addresses (`2000::/3`), or more
+    explicit trusted_proxies(std::vector<network> networks,
+                             forwarding_field written = forwarding_field::either);
 
     /// Returns whether the host at this address is a proxy.
     /// @param hop 0 for the server's peer, 1 for the peer of that proxy, and so on
     [[nodiscard]] bool trusts(const boost::asio::ip::address& a, int hop) const noexcept;
+    [[nodiscard]] forwarding_field field() const noexcept { return field_; }
 
     friend bool operator==(const trusted_proxies&, const trusted_proxies&) = default;
 
   private:
+    void check_size(const char* all, std::string_view name) const;
+
     int count_ = 0;
     std::vector<network> networks_;
+    forwarding_field field_ = forwarding_field::either;
 };
 
 /// Returns the address of the client that sent a request.
@@ -70,9 +92,10 @@ class trusted_proxies {
 /// `limits::max_proxies` proxies are passed.
 ///
 /// Proxies must write one of the two fields, in either way: a list in one field, or several fields.
-/// If a request has both, they must lead to the same address, as a proxy that writes one lets the
-/// client's other one pass; otherwise the address of the peer is returned. An address may be
-/// followed by a port.
+/// An address may be followed by a port. A proxy that writes one field lets the other one of a
+/// client pass, so say which one it writes. If that is not known and a request has both, they must
+/// lead to the same address; otherwise the unspecified address, `0.0.0.0`, is returned, which no
+/// client has: such requests share one key, which is neither that of a client nor that of a proxy.
 [[nodiscard]] boost::asio::ip::address client_address(const request& r, const trusted_proxies& p);
 
 } // namespace colimit::http

@@ -35,6 +35,10 @@ struct field_options {
     /// fully recovered, rounded up. Left out if all rules shadow, or if no store has made the
     /// decision.
     bool x_ratelimit = false;
+    /// A text before the name of each item, up to `limits::max_name_length` characters of
+    /// `[A-Za-z0-9_.-]` and `/`: for a response about several policies whose rules have equal
+    /// names.
+    std::string_view prefix{};
 };
 
 /// Returns the status code for a decision: 200 if it is allowed, 429 if a rule, a duplicate or a
@@ -50,8 +54,10 @@ struct field_options {
 /// type, title, status and `violated-policies`, the names of the rules that denied. The type is
 /// `quota-exceeded`, or for a decision with status 503 `temporary-reduced-capacity`, or for a block
 /// `abnormal-usage-detected`, all as the draft below registers them.
+/// @param prefix as `field_options::prefix`
 /// @pre the decision is not allowed, and was made under the policy
-[[nodiscard]] std::string problem_body(const policy& p, const decision& d);
+[[nodiscard]] std::string problem_body(const policy& p, const decision& d,
+                                       std::string_view prefix = {});
 
 inline constexpr std::string_view problem_type = "application/problem+json";
 
@@ -72,23 +78,27 @@ namespace draft_11 {
 /// Returns the value of `RateLimit-Policy`: for each rule its capacity as `q`, and as `w` the
 /// seconds that it takes to recover from all of it, rounded up. It is the same for all decisions,
 /// so a server may keep it. Empty, and not a field, if all rules shadow.
-[[nodiscard]] std::string policy_field(const policy& p);
+/// @param prefix as `field_options::prefix`
+[[nodiscard]] std::string policy_field(const policy& p, std::string_view prefix = {});
 
 /// Returns the value of `RateLimit`: for each rule the remaining tokens as `r`, and as `t` the
 /// seconds, rounded up, until it allows the call if it denied it, otherwise until it has fully
 /// recovered. `t` is omitted if the rule has recovered, if it never allows the call, and for rules
 /// that allow a call that another rule denies: so no `t` is later than `Retry-After`. After a grant
 /// `prevent_duplicate` has `r=0` and as `t` its whole time, also for `peek`, which has not started
-/// it. Empty, and not a field, if no store has made the decision.
+/// it. While the key is blocked, nothing remains of any rule. Empty, and not a field, if no store
+/// has made the decision.
+/// @param prefix as `field_options::prefix`
 /// @pre the decision was made under the policy
-[[nodiscard]] std::string limit_field(const policy& p, const decision& d);
+[[nodiscard]] std::string limit_field(const policy& p, const decision& d,
+                                      std::string_view prefix = {});
 
 /// Returns the fields of a response: `RateLimit-Policy`, `RateLimit`, and for a denied call
 /// `Retry-After` and `Cache-Control: no-store`, because a cache must not repeat a denial.
 /// @pre the decision was made under the policy
 [[nodiscard]] std::vector<field> fields(const policy& p, const decision& d,
                                         const field_options& options = {});
-/// The same, for a server that has kept the result of `policy_field` for the policy.
+/// The same, for a server that has kept the result of `policy_field` for the policy and the prefix.
 [[nodiscard]] std::vector<field> fields(const policy& p, std::string kept_field, const decision& d,
                                         const field_options& options = {});
 

@@ -46,13 +46,20 @@ class guard {
 
     /// Finds the route of a request, and its keys under the policies of the route, and checks them:
     /// one policy with `allow`, several with one `allow_all`, so that all or none are charged. On a
-    /// cluster their keys need a common tag then (`tag:NAME`), otherwise the limiter ends the call
-    /// with `errc::invalid_argument`. A request without a route is allowed, with an empty verdict.
+    /// cluster their keys need a common tag then (`tag:NAME`), otherwise each request ends with
+    /// `errc::invalid_argument`. A request without a route is allowed, with an empty verdict.
     /// Completes with the verdict, on the handler's associated executor, never from within this
     /// function.
     ///
-    /// If several policies apply, the fields list the rules of all of them, so these rules should
-    /// have different names; other fields and the body are about the most restrictive policy.
+    /// If `allow_all` ends with an error that may be about some of the policies only (a foreign
+    /// value at one key, keys without a common tag, failure modes that differ), the guard asks each
+    /// policy once more, on its own: those that decide stay in force, also by their failure mode,
+    /// and a denial of one of them denies the request. If all of them failed, or one did and none
+    /// denies, `guard_options::allow_on_error` decides. The error is in the verdict in any case.
+    ///
+    /// If several policies apply, the fields list the rules of all of them, as `POLICY/RULE` if
+    /// rules of two policies have equal names; other fields and the body are about the most
+    /// restrictive policy.
     ///
     /// @par Errors Only `boost::asio::error::operation_aborted`, if the call was cancelled; all
     /// others are in the verdict, which `guard_options::allow_on_error` decided. `on_error` and
@@ -62,7 +69,9 @@ class guard {
     /// completes; the guard until it is initiated. With the default token a call is initiated when
     /// it is awaited.
     ///
-    /// @par Charges As `allow` and `allow_all`, with a cost of 1.
+    /// @par Charges As `allow` and `allow_all`, with a cost of 1. Policies that are asked on their
+    /// own are charged one by one, so one may be charged for a request that another denies, and
+    /// charged twice if `allow_all` ended with `condition::maybe_charged`.
     template<boost::asio::completion_token_for<signature> Token = boost::asio::deferred_t>
     auto check(const request& r, Token&& token = Token{}) const {
         return boost::asio::async_initiate<Token, signature>(detail::guard_initiation{settings_},

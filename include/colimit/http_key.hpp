@@ -10,12 +10,18 @@
 #include <boost/asio/ip/address.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace colimit::http {
+
+/// Returns whether the server knows the value that a client sends, such as an API key.
+/// @param part as in the template, in lower case: `header:x-api-key`, `query:account`
+using value_verifier =
+    std::function<bool(const request&, std::string_view part, std::string_view value)>;
 
 /// The input of a key, besides the request.
 struct key_context {
@@ -27,6 +33,8 @@ struct key_context {
     std::string_view route{};
     /// As `request::user`.
     std::optional<std::string_view> user = std::nullopt;
+    /// For parts with `verified:`, which have no value without it.
+    const value_verifier* verifier = nullptr;
 };
 
 /// A template for keys of requests: parts, joined by `+`.
@@ -39,8 +47,9 @@ struct key_context {
 /// | `user` | the user |
 /// | `header:X-Api-Key` | the value of the header field, without blanks around it |
 /// | `query:account` | the value of the parameter in the query, decoded as that of a form |
-/// | `global` | one and the same for all requests |
-/// | `tag:NAME` | no part, but the common tag of `scoped_key::tagged` |
+/// | `verified:header:X-Api-Key` | the same, or `verified:query:account`, if the server knows the
+/// value: `guard_options::verifier` | | `global` | one and the same for all requests | | `tag:NAME`
+/// | no part, but the common tag of `scoped_key::tagged` |
 ///
 /// A part may have alternatives, separated by `|`, of which the first one with a value counts:
 /// `user|ip+route` is the user, or without one the address, for each route.
@@ -49,7 +58,12 @@ struct key_context {
 /// given more than once, even with equal values: the server might read one of them and colimit
 /// another, and a client could choose a new key for each request. All requests without a value
 /// share one key, so leaving it out escapes no limit. If these clients should not share a limit,
-/// write `header:X-Api-Key|ip`.
+/// write `verified:header:X-Api-Key|ip`.
+///
+/// A client may send any value in a field or parameter, and so gets a new key, with a whole limit,
+/// for each request: `header:X-Api-Key` and `header:X-Api-Key|ip` alone limit no one who invents
+/// values, and fill a store in process. Use `verified:`, or `user`, which the server sets; or add a
+/// policy with the key `ip` to the route.
 ///
 /// So that clients cannot invent methods for new keys, HEAD is GET, and all methods except those of
 /// RFC 9110 and PATCH have one value.
@@ -69,6 +83,9 @@ class key_template {
     /// @throws colimit::error with `errc::invalid_argument` for prefixes out of range
     [[nodiscard]] scoped_key key_of(const request& r, const key_context& context) const;
 
+    /// Returns whether a client can choose the key: by a field or parameter that is not verified.
+    [[nodiscard]] bool is_chosen_by_client() const noexcept;
+
     /// Returns whether it has the part `user`.
     [[nodiscard]] bool uses_user() const noexcept;
 
@@ -80,6 +97,7 @@ class key_template {
     enum class kind : std::uint8_t { ip, route, method, user, global, header, query };
     struct source {
         http::key_template::kind kind;
+        bool is_verified = false;
         /// `header:x-api-key`: the name of its field in keys.
         std::string name;
         friend bool operator==(const source&, const source&) = default;

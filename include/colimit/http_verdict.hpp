@@ -34,7 +34,8 @@ struct verdict {
     std::size_t limiting = 0;
     /// The decision under that policy; nullopt if there is none, or the limiter failed.
     std::optional<colimit::decision> decision{};
-    /// Why the limiter could not decide; then `guard_options::allow_on_error` did.
+    /// Why the limiter could not decide, or not under all policies at once. Without a decision
+    /// `guard_options::allow_on_error` decided; otherwise the policies did that could.
     error_code error{};
     /// The document that was in force, which has the policies.
     std::shared_ptr<const policy_document> document{};

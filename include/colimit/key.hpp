@@ -26,6 +26,8 @@ struct address_prefixes {
     /// Bits of an IPv6 address: 0 to 128. Networks and homes are assigned 64 bits or more, so a
     /// limit per single address would be easy to bypass.
     int v6 = 64;
+
+    friend bool operator==(const address_prefixes&, const address_prefixes&) = default;
 };
 
 class scoped_key;

@@ -144,6 +144,8 @@ inline constexpr std::size_t max_json_values = max_policies * 128;
 /// Routes per table: as `max_policies`.
 inline constexpr std::size_t max_routes = 1'000;
 
+/// The methods of a route; to match more, it leaves them out and matches all.
+inline constexpr std::size_t max_route_methods = 64;
 /// The longest path of a route, in bytes, and its segments: routes are compared segment by segment.
 inline constexpr std::size_t max_route_bytes = 1'024;
 inline constexpr std::size_t max_route_segments = 32;

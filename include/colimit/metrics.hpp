@@ -93,7 +93,8 @@ struct policy_source_metrics {
 ///   - `colimit_policies_version`: that of the document in force; missing if it has none.
 ///     `colimit_policies_loaded_timestamp_seconds`: since when it is in force.
 ///   - `colimit_policies_problem{problem}`: 1 for the kind of `policy_status::problem`, `refused`,
-///     `older` or `unavailable`, while it lasts; 0 for the others.
+///     `older` or `unavailable`, while it lasts, and for `copy failed` while there is a
+///     `copy_problem`; 0 for the others.
 ///
 /// @throws colimit::error with `errc::invalid_argument` as above
 [[nodiscard]] std::string to_prometheus(std::span<const policy_source_metrics> sources);

@@ -39,6 +39,10 @@ struct keyed_policy {
     http::key_template key;
     /// The value of `RateLimit-Policy`, which is the same for all decisions.
     std::string field;
+    /// `http::field_options::prefix` for responses: `NAME/` of the policy on a route where several
+    /// policies have rules of equal names (rules without names have that of their algorithm);
+    /// otherwise empty.
+    std::string prefix{};
 
     friend bool operator==(const keyed_policy&, const keyed_policy&) = default;
 };
@@ -65,6 +69,9 @@ class policy_document {
     [[nodiscard]] const http::trusted_proxies& trusted_proxies() const noexcept;
     [[nodiscard]] address_prefixes prefixes() const noexcept;
 
+    /// Returns whether they have equal content, the version included, however they were written.
+    friend bool operator==(const policy_document& a, const policy_document& b);
+
   private:
     friend struct detail::access;
 
@@ -78,6 +85,7 @@ class policy_document {
 ///
 ///     {"version": 7,
 ///      "trusted_proxies": ["10.0.0.0/8", "::1"],
+///      "proxy_field": "X-Forwarded-For",
 ///      "ipv6_prefix": 64,
 ///      "policies": {
 ///        "api": "100/s; 5000/h named hour",
@@ -96,14 +104,19 @@ class policy_document {
 /// |---|---|
 /// | `version` | a whole number from 1; changes count up |
 /// | `trusted_proxies` | their number or networks, see `http::trusted_proxies` (default: none) |
-/// | `ipv6_prefix` | the bits of an IPv6 address that identify a client, 1 to 128 (default: 64) |
+/// | `proxy_field` | the field that they write, `X-Forwarded-For` or `Forwarded`; the other one,
+/// which they let pass from clients, is not read then (default: either, see `http::client_address`)
+/// | | `ipv6_prefix` | the bits of an IPv6 address that identify a client, 1 to 128 (default: 64) |
 /// | `routes` | which requests are limited, see below (default: none) |
 ///
-/// A route has a `path` and, optionally, `methods`, see `http::route`; and either `policy` with the
+/// A route has a `path` and, optionally, up to `limits::max_route_methods` `methods`, see
+/// `http::route`; and either `policy` with the
 /// name of one, or `policies` with an array of up to `limits::max_route_policies`, which may be
 /// empty. The first route that matches a request counts, and a request that none matches is not
 /// limited. It is an error if an earlier route matches every request that a later one matches. A
-/// policy with `storage::shared_hash` must be alone, as `allow_all` does not support it.
+/// policy with `storage::shared_hash` must be alone, as `allow_all` does not support it, and one
+/// with a `concurrent` or `distinct` rule cannot be used on a route, which neither holds places nor
+/// names members. So every request that a route matches can be decided.
 ///
 /// A JSON schema for editors is `share/colimit/policies.schema.json`: name it in `$schema`, which
 /// is ignored here.

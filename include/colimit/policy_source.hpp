@@ -29,9 +29,11 @@ class source_core;
 
 /// The kinds of events of a source. A problem is reported once, when it begins.
 enum class policy_event_kind : std::uint8_t {
-    loaded,  ///< a document is in force; the text says where it is from
-    refused, ///< a document is not valid; the text has the path in it and the reason
-    older,   ///< Redis has a lower version than the one in force, which stays
+    loaded, ///< a document is in force; the text says where it is from
+    /// A document is not valid, or Redis has another one under the version in force; the text has
+    /// the path in it and the reason.
+    refused,
+    older, ///< Redis has a lower version than the one in force, which stays
     /// There is no document: the file cannot be read, the server cannot be reached or denies the
     /// command, or the key does not exist; the text says why.
     unavailable,
@@ -70,6 +72,8 @@ struct policy_status {
     /// The last event `refused`, `older` or `unavailable`, while its cause lasts: the reason why
     /// the document in force may not be the one that operators want.
     std::optional<policy_event> problem;
+    /// The last event `copy_failed`, until a document is written to the copy.
+    std::optional<policy_event> copy_problem;
 };
 
 /// If a value is out of range, the constructor of the source throws.
@@ -121,10 +125,17 @@ class policy_source {
     ///
     ///     redis-cli -x HSET colimit:policies version 8 document < policies.json
     ///
-    /// Every process takes it with its next poll. A document whose version is not higher than the
-    /// one in force is not read; so publish each change with a higher version, and an earlier
-    /// document under a new version, too. If the document has a `version` itself, it must be the
-    /// same. One that is not valid is refused by every process.
+    /// Every process takes it with its next poll. A lower version than the one in force is not
+    /// taken, and another document under the same version is refused, since processes that start
+    /// later would have it; so publish each change with a higher version, and an earlier document
+    /// under a new version, too. If the document has a `version` itself, it must be the same. One
+    /// that is not valid is refused by every process.
+    ///
+    /// Whether a version still has the document that was read is looked at about once a second, and
+    /// for large documents less often, so that a process reads 64 KiB per second on average. One
+    /// that was refused is read again after the poll interval, then after twice that, up to a
+    /// minute: a correction under the same version is taken then, one under a higher version with
+    /// the next poll, and both at once by `reload`.
     ///
     /// Until Redis has replied, the document of `policy_source_options::copy` is in force, or, if
     /// there is no such file or it is not valid, that of `file`, which is not watched.

@@ -36,17 +36,19 @@ class route {
     /// @param path segments after slashes, each a text or, for any text, `*` or `{name}`; a last
     /// segment `*` stands for any number of segments, or none: `/api/*` also matches `/api`, and
     /// `/*` every path. At most `limits::max_route_bytes` and `max_route_segments`
-    /// @param methods empty: all methods; `GET` also matches HEAD, which servers handle alike
+    /// @param methods up to `limits::max_route_methods`, in any order; empty: all methods; `GET`
+    /// also matches HEAD, which servers handle alike
     /// @throws colimit::error with `errc::invalid_config`
     explicit route(std::string_view path, std::vector<std::string> methods = {});
 
     /// Returns the path in its normal form, without a slash at the end.
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
+    /// Returns the methods in the order of their names.
     [[nodiscard]] const std::vector<std::string>& methods() const noexcept { return methods_; }
     [[nodiscard]] bool has_method(std::string_view method) const noexcept;
 
-    /// Returns whether it matches every request that the other route matches.
-    [[nodiscard]] bool covers(const route& other) const noexcept;
+    /// Returns whether it has every method of the other route.
+    [[nodiscard]] bool has_methods_of(const route& other) const noexcept;
 
     friend bool operator==(const route&, const route&) = default;
 
@@ -89,6 +91,7 @@ class route_table {
         std::vector<std::size_t> ends; ///< routes that end here, in their order
         std::vector<std::size_t> rest; ///< routes that end here with `*`
     };
+    template<class HasMethods>
     struct search;
 
     [[nodiscard]] std::size_t child_of(std::size_t parent, std::string_view segment);

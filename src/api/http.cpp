@@ -53,15 +53,27 @@ constexpr std::string_view problem_types = "https://iana.org/assignments/http-pr
     return d.source != decision_source::fail_open && d.source != decision_source::fail_closed;
 }
 
+/// Returns whether a block has denied the call: its rules may have tokens, which are not given.
+[[nodiscard]] bool is_blocked(const decision& d) noexcept {
+    return !d.allowed() && d.reason == denial_reason::block;
+}
+
 /// A list of structured fields, written into a buffer that has room for all items of any policy.
 class list {
   public:
+    explicit list(std::string_view prefix) noexcept : prefix_(prefix) {
+        BOOST_ASSERT(prefix.size() <= limits::max_name_length + 1);
+        BOOST_ASSERT(std::ranges::all_of(
+            prefix, [](char c) { return core::is_name_character(c) || c == '/'; }));
+    }
+
     /// Begins an item. Policies accept only names that need no escaping.
     void item(std::string_view name) noexcept {
         BOOST_ASSERT(std::ranges::all_of(name, core::is_name_character));
         if (end_ != text_.data())
             add(", ");
         add("\"");
+        add(prefix_);
         add(name);
         add("\"");
     }
@@ -79,19 +91,23 @@ class list {
   private:
     /// An item with its separator, two parameters of one character, and their numbers.
     static constexpr std::size_t item_bytes =
-        limits::max_name_length + 4 + std::size_t{2} * (3 + 15);
+        2 * limits::max_name_length + 5 + std::size_t{2} * (3 + 15);
 
     void add(std::string_view text) noexcept { end_ = std::ranges::copy(text, end_).out; }
 
     std::array<char, (limits::max_rules_per_policy + 1) * item_bytes>
         text_; // NOLINT: written first
     char* end_ = text_.data();
+    std::string_view prefix_;
 };
 
 /// Returns the seconds after which a rule has more tokens; nullopt if they are not told.
 [[nodiscard]] std::optional<std::int64_t> recovery(const decision& d, const rule_status& s) {
-    if (s.retry_after == never_again)
+    const auto is_permanent = is_blocked(d) && d.outcome == outcome::never;
+    if (s.retry_after == never_again || is_permanent)
         return std::nullopt;
+    if (is_blocked(d))
+        return seconds(d.retry_after);
     if (s.retry_after.count() > 0)
         return seconds(s.retry_after);
     if (!d.allowed() || s.reset_after.count() == 0)
@@ -136,15 +152,15 @@ std::optional<std::int64_t> retry_after(const decision& d) noexcept {
     return std::clamp<std::int64_t>(seconds(d.retry_after), 1, max_integer);
 }
 
-std::string problem_body(const policy& p, const decision& d) {
+std::string problem_body(const policy& p, const decision& d, std::string_view prefix) {
     BOOST_ASSERT(!d.allowed());
     const auto& rules = compiled(p);
     auto violated = boost::json::array{};
     for (std::size_t i = 0; i < d.rules.size() && is_counted(d); ++i)
         if (can_deny(rules, i) && d.rules[i].retry_after.count() > 0)
-            violated.emplace_back(p[i].name());
+            violated.emplace_back(std::string{prefix}.append(p[i].name()));
     if (d.reason == denial_reason::duplicate)
-        violated.emplace_back(duplicate_name);
+        violated.emplace_back(std::string{prefix}.append(duplicate_name));
     const auto [type, title] = problem_of(d);
     return boost::json::serialize(boost::json::object{{"type", std::string{problem_types} += type},
                                                       {"title", title},
@@ -154,9 +170,9 @@ std::string problem_body(const policy& p, const decision& d) {
 
 namespace draft_11 {
 
-std::string policy_field(const policy& p) {
+std::string policy_field(const policy& p, std::string_view prefix) {
     const auto& rules = compiled(p);
-    auto items = list{};
+    auto items = list{prefix};
     const auto add = [&items](std::string_view name, std::int64_t quota, std::int64_t recovery) {
         items.item(name);
         items.parameter("q", quota);
@@ -170,9 +186,9 @@ std::string policy_field(const policy& p) {
     return items.text();
 }
 
-std::string limit_field(const policy& p, const decision& d) {
+std::string limit_field(const policy& p, const decision& d, std::string_view prefix) {
     const auto& rules = compiled(p);
-    auto items = list{};
+    auto items = list{prefix};
     if (!is_counted(d))
         return {};
     const auto add = [&items](std::string_view name, std::int64_t remaining,
@@ -184,7 +200,7 @@ std::string limit_field(const policy& p, const decision& d) {
     };
     for (std::size_t i = 0; i < d.rules.size(); ++i)
         if (can_deny(rules, i))
-            add(p[i].name(), d.rules[i].remaining(), recovery(d, d.rules[i]));
+            add(p[i].name(), is_blocked(d) ? 0 : d.rules[i].remaining(), recovery(d, d.rules[i]));
     if (const auto* l = lockout_of(rules))
         if (const auto time = lockout_time(*l, d))
             add(duplicate_name, 0, time);
@@ -192,7 +208,7 @@ std::string limit_field(const policy& p, const decision& d) {
 }
 
 std::vector<field> fields(const policy& p, const decision& d, const field_options& options) {
-    return fields(p, policy_field(p), d, options);
+    return fields(p, policy_field(p, options.prefix), d, options);
 }
 
 std::vector<field> fields(const policy& p, std::string kept_field, const decision& d,
@@ -204,7 +220,7 @@ std::vector<field> fields(const policy& p, std::string kept_field, const decisio
             made.push_back({name, std::move(value)});
     };
     add("RateLimit-Policy", std::move(kept_field));
-    add("RateLimit", limit_field(p, d));
+    add("RateLimit", limit_field(p, d, options.prefix));
     if (const auto time = retry_after(d))
         add("Retry-After", std::to_string(*time));
     if (!d.allowed())

@@ -46,6 +46,8 @@ class writer_of_sources {
                   for (const auto kind : {refused, older, unavailable})
                       to.add(joined(labels, "problem", to_string(kind)),
                              std::uint64_t{s.problem && s.problem->kind == kind});
+                  to.add(joined(labels, "problem", to_string(copy_failed)),
+                         std::uint64_t{s.copy_problem.has_value()});
               });
         return std::move(out_);
     }

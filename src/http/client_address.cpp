@@ -12,6 +12,7 @@
 #include <rule_text/cursor.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -56,6 +57,13 @@ constexpr int mapped_bits = 96;
     return current;
 }
 
+/// Returns the share of the addresses of a kind that a network has, in units of 2^-60, given the
+/// bits before the addresses of that kind.
+[[nodiscard]] std::uint64_t share(int bits, int kind_bits) noexcept {
+    const auto own = std::max(bits - kind_bits, 0);
+    return own > 60 ? 0 : std::uint64_t{1} << static_cast<unsigned>(60 - own);
+}
+
 } // namespace
 
 network::network(std::string_view text) {
@@ -89,15 +97,44 @@ bool network::contains(const ip::address& a) const noexcept {
     return true;
 }
 
-trusted_proxies::trusted_proxies(int count) : count_(count) {
+bool network::contains(const network& n) const noexcept {
+    return bits_ <= n.bits_ && contains(ip::address_v6{n.bytes_});
+}
+
+trusted_proxies::trusted_proxies(int count, forwarding_field written)
+    : count_(count), field_(written) {
     if (count < 0 || count > limits::max_proxies)
         refuse_count("trusted proxies", std::to_string(count), limits::max_proxies);
 }
 
-trusted_proxies::trusted_proxies(std::vector<network> networks) : networks_(std::move(networks)) {
+trusted_proxies::trusted_proxies(std::vector<network> networks, forwarding_field written)
+    : networks_(std::move(networks)), field_(written) {
     if (networks_.size() > limits::max_proxy_networks)
         refuse_count("networks of trusted proxies", std::to_string(networks_.size()),
                      limits::max_proxy_networks);
+    check_size("::ffff:0.0.0.0/96", "IPv4");
+    check_size("2000::/3", "global IPv6");
+}
+
+/// Checks that the networks together have less than half of these addresses. Otherwise most clients
+/// would be proxies, and could claim to have any address.
+void trusted_proxies::check_size(const char* all, std::string_view name) const {
+    const auto whole = network{all};
+    auto sum = std::uint64_t{0};
+    for (auto n = networks_.begin(); n != networks_.end(); ++n) {
+        const auto is_other_in = [n](const network& other) {
+            return other.contains(*n) && other != *n;
+        };
+        if (n->contains(whole))
+            sum = share(0, 0);
+        else if (whole.contains(*n) && std::ranges::none_of(networks_, is_other_in) &&
+                 std::find(networks_.begin(), n, *n) == n)
+            sum += share(n->bits_, whole.bits_);
+    }
+    if (sum >= share(1, 0))
+        throw error{errc::invalid_config, "networks of trusted proxies: too large (expected less "
+                                          "than half of the " +
+                                              std::string{name} + " addresses)"};
 }
 
 bool trusted_proxies::trusts(const ip::address& a, int hop) const noexcept {
@@ -106,17 +143,18 @@ bool trusted_proxies::trusts(const ip::address& a, int hop) const noexcept {
 }
 
 ip::address client_address(const request& r, const trusted_proxies& proxies) {
-    auto peer = canonical(r.peer);
+    const auto peer = canonical(r.peer);
     if (!proxies.trusts(peer, 0))
         return peer;
+    using enum forwarding_field;
     auto addresses = forwarding_list{r.fields, forwarding_list::syntax::addresses};
     auto pairs = forwarding_list{r.fields, forwarding_list::syntax::pairs};
-    if (pairs.is_empty())
+    if (proxies.field() == x_forwarded_for || (proxies.field() == either && pairs.is_empty()))
         return walk(peer, proxies, addresses);
-    if (addresses.is_empty())
+    if (proxies.field() == forwarded || addresses.is_empty())
         return walk(peer, proxies, pairs);
     const auto client = walk(peer, proxies, addresses);
-    return client == walk(peer, proxies, pairs) ? client : peer;
+    return client == walk(peer, proxies, pairs) ? client : ip::address{};
 }
 
 } // namespace colimit::http

@@ -5,6 +5,7 @@
 #include <http/forwarding_fields.hpp>
 
 #include <base/bytes.hpp>
+#include <core/compiled_policy.hpp>
 #include <http/address_text.hpp>
 #include <http/blanks.hpp>
 #include <rule_text/cursor.hpp>
@@ -39,8 +40,12 @@ constexpr auto npos = std::string_view::npos;
     return npos;
 }
 
+/// Returns whether it is a port, or an obfuscated one: `80`, `_secret` (RFC 7239, section 6.3).
 [[nodiscard]] bool is_port(std::string_view text) noexcept {
-    return !text.empty() && text.size() <= 5 && std::ranges::all_of(text, detail::is_digit);
+    const auto is_number = text.size() <= 5 && std::ranges::all_of(text, detail::is_digit);
+    const auto is_obfuscated =
+        text.starts_with('_') && std::ranges::all_of(text, core::is_name_character);
+    return is_obfuscated ? text.size() > 1 : !text.empty() && is_number;
 }
 
 /// Parses an address, perhaps with a port: `192.0.2.1:80`, `[2001:db8::1]:80`.
@@ -64,10 +69,15 @@ constexpr auto npos = std::string_view::npos;
     return text::is_word_character(c) || std::string_view{"!#$%&'*+-.^`|~"}.find(c) != npos;
 }
 
+/// A value without quotes. Some proxies write `for=[2001:db8::1]:80`, which needs them.
+[[nodiscard]] bool is_value_character(char c) noexcept {
+    return is_token_character(c) || c == '[' || c == ']' || c == ':';
+}
+
 /// A value in a `Forwarded` element, with its escapes: no address has any.
 [[nodiscard]] std::optional<std::string_view> take_value(std::string_view& text) noexcept {
     if (!text.starts_with('"')) {
-        const auto end = std::ranges::find_if_not(text, is_token_character) - text.begin();
+        const auto end = std::ranges::find_if_not(text, is_value_character) - text.begin();
         const auto value = text.substr(0, static_cast<std::size_t>(end));
         text.remove_prefix(value.size());
         return value.empty() ? std::nullopt : std::optional{value};

@@ -27,8 +27,10 @@ namespace {
 constexpr std::array<std::string_view, 7> kind_names = {"ip",     "route",  "method", "user",
                                                         "global", "header", "query"};
 constexpr std::string_view tag_name = "tag";
+constexpr std::string_view verified_name = "verified";
 constexpr std::string_view expected_part =
-    "a part: ip, route, method, user, global, header:NAME, query:NAME, tag:NAME";
+    "a part: ip, route, method, user, global, header:NAME, query:NAME, verified:header:NAME, "
+    "verified:query:NAME, tag:NAME";
 
 /// The field of a part without a value; no scope has this name.
 constexpr std::string_view no_value = "none";
@@ -55,6 +57,17 @@ constexpr std::string_view no_value = "none";
 }
 
 /// Returns the name in a field of a key such as `header:x-api-key`.
+/// Asks the server; if it throws, it does not know the value.
+[[nodiscard]] bool is_known(const request& r, const key_context& context, std::string_view part,
+                            std::string_view value) noexcept {
+    try {
+        return context.verifier != nullptr && *context.verifier &&
+               (*context.verifier)(r, part, value);
+    } catch (...) {
+        return false;
+    }
+}
+
 [[nodiscard]] std::string_view name_in(std::string_view field) noexcept {
     return field.substr(field.find(':') + 1);
 }
@@ -95,6 +108,8 @@ struct key_template::parser {
     }
 
     [[nodiscard]] source parse_source(std::size_t start, std::string_view word) {
+        if (word == verified_name)
+            return parse_verified();
         const auto known = std::ranges::find(kind_names, word);
         if (known == kind_names.end())
             at.unexpected(start, std::string{expected_part});
@@ -105,7 +120,20 @@ struct key_template::parser {
         auto name = std::string{word};
         if (k == kind::header || k == kind::query)
             name.append(":").append(parse_name(k == kind::header));
-        return {k, std::move(name)};
+        return {.kind = k, .name = std::move(name)};
+    }
+
+    [[nodiscard]] source parse_verified() {
+        const auto colon = at.at();
+        if (!at.take(':'))
+            at.unexpected(colon, "a colon and header:NAME or query:NAME");
+        const auto start = at.at();
+        const auto word = at.take_all(core::is_name_character);
+        if (word != "header" && word != "query")
+            at.unexpected(start, "header:NAME or query:NAME");
+        auto made = parse_source(start, word);
+        made.is_verified = true;
+        return made;
     }
 
     void parse_tag(std::size_t start, const alternatives& before) {
@@ -156,6 +184,8 @@ scoped_key key_template::key_of(const request& r, const key_context& context) co
     auto key = access::empty_key<scoped_key>();
     auto buffer = std::string{};
     const auto add = [&](const source& s, std::optional<std::string_view> value) {
+        if (value && s.is_verified && !is_known(r, context, s.name, *value))
+            return false;
         if (value)
             key = access::with_field(key, s.name, *value);
         return value.has_value();
@@ -187,6 +217,14 @@ scoped_key key_template::key_of(const request& r, const key_context& context) co
     return tag_ ? key.tagged(*tag_) : key;
 }
 
+bool key_template::is_chosen_by_client() const noexcept {
+    return std::ranges::any_of(parts_, [](const alternatives& part) {
+        return std::ranges::any_of(part, [](const source& s) {
+            return !s.is_verified && (s.kind == kind::header || s.kind == kind::query);
+        });
+    });
+}
+
 bool key_template::uses_user() const noexcept {
     return std::ranges::any_of(parts_, [](const alternatives& part) {
         return std::ranges::find(part, kind::user, &source::kind) != part.end();
@@ -199,6 +237,8 @@ std::string to_string(const key_template& t) {
         for (const auto& s : part) {
             if (!out.empty())
                 out += &s == &part.front() ? '+' : '|';
+            if (s.is_verified)
+                out.append(verified_name).append(":");
             out += s.name;
         }
     return t.tag_ ? out + "+tag:" + *t.tag_ : out;

@@ -24,15 +24,4 @@ namespace colimit::http {
     return segment == "*" || segment.starts_with('{');
 }
 
-/// Returns whether every path that `b` matches also matches `a`.
-[[nodiscard]] inline bool covers_pattern(std::string_view a, std::string_view b) noexcept {
-    while (!is_rest(a) && !is_rest(b) && !a.empty() && !b.empty()) {
-        const auto of_a = take_segment(a);
-        const auto of_b = take_segment(b);
-        if (!is_any(of_a) && of_a != of_b)
-            return false;
-    }
-    return is_rest(a) || (a.empty() && b.empty());
-}
-
 } // namespace colimit::http

@@ -71,26 +71,28 @@ route::route(std::string_view path, std::vector<std::string> methods)
                ", expected at most " + std::to_string(limits::max_route_segments) + ")");
     for (auto rest = pattern_of(path_); !rest.empty();)
         check_segment(take_segment(rest));
-    for (auto m = methods_.begin(); m != methods_.end(); ++m) {
-        check_method(*m);
-        if (std::find(methods_.begin(), m, *m) != m)
-            refuse("method " + *m + " is given twice");
-    }
+    if (methods_.size() > limits::max_route_methods)
+        refuse("too many methods (got " + std::to_string(methods_.size()) + ", expected at most " +
+               std::to_string(limits::max_route_methods) + ")");
+    std::ranges::for_each(methods_, check_method);
+    std::ranges::sort(methods_);
+    if (const auto twice = std::ranges::adjacent_find(methods_); twice != methods_.end())
+        refuse("method " + *twice + " is given twice");
 }
 
 bool route::has_method(std::string_view method) const noexcept {
     const auto is_listed = [this](std::string_view m) {
-        return std::ranges::find(methods_, m) != methods_.end();
+        return std::ranges::binary_search(methods_, m);
     };
     return methods_.empty() || is_listed(method) || (method == "HEAD" && is_listed("GET"));
 }
 
-bool route::covers(const route& other) const noexcept {
-    if (!covers_pattern(pattern_of(path_), pattern_of(other.path_)))
-        return false;
-    return methods_.empty() ||
-           (!other.methods_.empty() &&
-            std::ranges::all_of(other.methods_, [this](const auto& m) { return has_method(m); }));
+bool route::has_methods_of(const route& other) const noexcept {
+    if (methods_.empty() || other.methods_.empty())
+        return methods_.empty();
+    if (std::ranges::includes(methods_, other.methods_))
+        return true;
+    return std::ranges::all_of(other.methods_, [this](const auto& m) { return has_method(m); });
 }
 
 } // namespace colimit::http

@@ -28,18 +28,22 @@ template<class Texts>
 
 } // namespace
 
-/// Visits the nodes that match a path. There are no more of them than routes have segments, as
-/// each is reached in one way.
+/// Visits the nodes that match a path, or every path of a pattern. There are no more of them than
+/// routes have segments, as each is reached in one way.
+template<class HasMethods>
 struct route_table::search {
-    const route_table& table; // NOLINT(cppcoreguidelines-avoid-const-or-ref-data-members)
-    std::string_view method;
-    std::size_t best = none;
+    const route_table& table;      // NOLINT(cppcoreguidelines-avoid-const-or-ref-data-members)
+    const HasMethods& has_methods; // NOLINT(cppcoreguidelines-avoid-const-or-ref-data-members)
+    bool is_pattern = false;       ///< the path is one
+    std::size_t best = none;       ///< routes before it are searched, and then the first one
 
-    /// @param rest of the path, after the segments that led to the node
+    /// @param rest of the path or pattern, after the segments that led to the node
     void visit(const node& n, std::string_view rest) {
         consider(n.rest);
         if (rest.empty())
             return consider(n.ends);
+        if (is_pattern && is_rest(rest))
+            return;
         const auto segment = take_segment(rest);
         const auto text = find_text(n.texts, segment);
         if (text != n.texts.end() && text->first == segment)
@@ -48,10 +52,14 @@ struct route_table::search {
             visit(table.nodes_[n.any], rest);
     }
 
+    /// The routes are in their order.
     void consider(const std::vector<std::size_t>& routes) {
-        for (const auto i : routes)
-            if (i < best && table.routes_[i].has_method(method))
+        for (const auto i : routes) {
+            if (i >= best)
+                return;
+            if (has_methods(table.routes_[i]))
                 best = i;
+        }
     }
 };
 
@@ -92,7 +100,8 @@ std::size_t route_table::child_of(std::size_t parent, std::string_view segment) 
 std::optional<std::size_t> route_table::find(std::string_view method,
                                              std::string_view target) const {
     const auto path = split_target(target).path;
-    auto s = search{*this, method};
+    const auto has_method = [method](const route& r) { return r.has_method(method); };
+    auto s = search<decltype(has_method)>{*this, has_method};
     if (is_normal(path))
         s.visit(nodes_[0], pattern_of(path));
     else
@@ -101,10 +110,11 @@ std::optional<std::size_t> route_table::find(std::string_view method,
 }
 
 std::optional<std::size_t> route_table::hidden_by(std::size_t i) const noexcept {
-    for (std::size_t earlier = 0; earlier < i; ++earlier)
-        if (routes_[earlier].covers(routes_[i]))
-            return earlier;
-    return std::nullopt;
+    const auto& hidden = routes_[i];
+    const auto has_all = [&hidden](const route& r) { return r.has_methods_of(hidden); };
+    auto s = search<decltype(has_all)>{*this, has_all, true, i};
+    s.visit(nodes_[0], pattern_of(hidden.path()));
+    return s.best == i ? std::nullopt : std::optional{s.best};
 }
 
 } // namespace colimit::http

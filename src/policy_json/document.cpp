@@ -40,9 +40,19 @@ void read_policies(document_data& document, const node_ref& all) {
         document.keyed.emplace_back(p, read_key(keys[p.name()]));
 }
 
-[[nodiscard]] http::trusted_proxies read_proxies(const node_ref& p) {
+[[nodiscard]] http::forwarding_field read_proxy_field(const node_ref& p) {
+    constexpr std::string_view expected = "X-Forwarded-For or Forwarded";
+    const auto name = p.text(expected);
+    if (name == "X-Forwarded-For")
+        return http::forwarding_field::x_forwarded_for;
+    if (name != "Forwarded")
+        p.unexpected(expected);
+    return http::forwarding_field::forwarded;
+}
+
+[[nodiscard]] http::trusted_proxies read_proxies(const node_ref& p, http::forwarding_field field) {
     if (p.is(kind::number))
-        return http::trusted_proxies{static_cast<int>(p.integer(0, limits::max_proxies))};
+        return http::trusted_proxies{static_cast<int>(p.integer(0, limits::max_proxies)), field};
     if (!p.is(kind::array))
         p.unexpected("a number of proxies or an array of networks");
     std::vector<http::network> networks;
@@ -51,20 +61,25 @@ void read_policies(document_data& document, const node_ref& all) {
         const auto text = one.text("a network such as \"10.0.0.0/8\"");
         networks.push_back(one.with_path([&] { return http::network{text}; }));
     }
-    return p.with_path([&] { return http::trusted_proxies{std::move(networks)}; });
+    return p.with_path([&] { return http::trusted_proxies{std::move(networks), field}; });
 }
 
 [[nodiscard]] document_data read_document(const fields& f) {
-    constexpr std::array<std::string_view, 6> known{"$schema",     "version",  "trusted_proxies",
-                                                    "ipv6_prefix", "policies", "routes"};
+    constexpr std::array<std::string_view, 7> known{"$schema",     "version",     "trusted_proxies",
+                                                    "proxy_field", "ipv6_prefix", "policies",
+                                                    "routes"};
     f.allow_only(known);
     auto made = document_data{};
     if (f.has("$schema"))
         (void)f["$schema"].text("the address of a schema");
     if (f.has("version"))
         made.version = f["version"].integer(1, limits::max_exact_integer);
+    const auto field =
+        f.has("proxy_field") ? read_proxy_field(f["proxy_field"]) : http::forwarding_field::either;
     if (f.has("trusted_proxies"))
-        made.proxies = read_proxies(f["trusted_proxies"]);
+        made.proxies = read_proxies(f["trusted_proxies"], field);
+    else if (f.has("proxy_field"))
+        f["proxy_field"].refuse("has no effect without trusted_proxies");
     if (f.has("ipv6_prefix"))
         made.prefixes.v6 = static_cast<int>(f["ipv6_prefix"].integer(1, 128));
     read_policies(made, policies_in(f));
@@ -73,9 +88,15 @@ void read_policies(document_data& document, const node_ref& all) {
     return made;
 }
 
-[[nodiscard]] document_data parse_document(std::string_view text) {
-    const auto parsed = parse(text);
+[[nodiscard]] document_data parse_document(std::string_view text,
+                                           std::size_t most = limits::max_json_bytes) {
+    const auto parsed = parse(text, most);
     return read_document(fields{node_ref{parsed, parsed.root, ""}});
+}
+
+[[nodiscard]] policy_document made_of(document_data data) {
+    return detail::access::make<policy_document>(
+        std::make_shared<const document_data>(std::move(data)));
 }
 
 } // namespace
@@ -87,8 +108,11 @@ policy_document parse_published(std::string_view document, std::int64_t version)
                                               std::to_string(*made.version) + ", expected " +
                                               std::to_string(version) + ")"};
     made.version = version;
-    return detail::access::make<policy_document>(
-        std::make_shared<const document_data>(std::move(made)));
+    return made_of(std::move(made));
+}
+
+policy_document parse_copy(std::string_view document) {
+    return made_of(parse_document(document, max_copy_bytes));
 }
 
 std::string with_version(std::string_view document, std::int64_t version) {
@@ -103,8 +127,11 @@ std::string with_version(std::string_view document, std::int64_t version) {
 namespace colimit {
 
 policy_document parse_policy_document(std::string_view document) {
-    return detail::access::make<policy_document>(
-        std::make_shared<const detail::document_data>(json::parse_document(document)));
+    return json::made_of(json::parse_document(document));
+}
+
+bool operator==(const policy_document& a, const policy_document& b) {
+    return a.data_ == b.data_ || *a.data_ == *b.data_;
 }
 
 std::optional<std::int64_t> policy_document::version() const noexcept {

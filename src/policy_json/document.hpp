@@ -4,8 +4,10 @@
 
 #pragma once
 
+#include <colimit/limits.hpp>
 #include <colimit/policy_document.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,7 +18,15 @@ namespace colimit::json {
 /// @throws colimit::error as `parse_policy_document`, also if the document has another version
 [[nodiscard]] policy_document parse_published(std::string_view document, std::int64_t version);
 
-/// Returns the text of a valid document, with this version if it has none.
+/// Returns the text of a valid document, with this version if it has none: at most
+/// `max_copy_bytes`.
 [[nodiscard]] std::string with_version(std::string_view document, std::int64_t version);
+
+/// A document of the longest text with a version that it did not have.
+inline constexpr std::size_t max_copy_bytes = limits::max_json_bytes + 32;
+
+/// Parses what `with_version` has made.
+/// @throws colimit::error as `parse_policy_document`
+[[nodiscard]] policy_document parse_copy(std::string_view document);
 
 } // namespace colimit::json

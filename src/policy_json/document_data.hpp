@@ -20,6 +20,8 @@ struct document_data {
     std::vector<std::vector<keyed_policy>> policies_of; ///< each route
     http::trusted_proxies proxies;
     address_prefixes prefixes;
+
+    friend bool operator==(const document_data&, const document_data&) = default;
 };
 
 } // namespace colimit::detail

@@ -153,11 +153,11 @@ class builder {
 
 } // namespace
 
-document parse(std::string_view text) {
-    if (text.size() > limits::max_json_bytes)
+document parse(std::string_view text, std::size_t most) {
+    if (text.size() > most)
         throw error{errc::invalid_policy,
                     "JSON: document too long (got " + std::to_string(text.size()) +
-                        " bytes, expected at most " + std::to_string(limits::max_json_bytes) + ")"};
+                        " bytes, expected at most " + std::to_string(most) + ")"};
     if (text.starts_with("\xef\xbb\xbf"))
         throw error{
             errc::invalid_policy,

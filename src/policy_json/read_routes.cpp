@@ -32,11 +32,19 @@ using detail::document_data;
     return "one of " + text::listed(names) + (policies.size() > most ? ", ..." : "");
 }
 
+/// Checks that a request, which names neither members nor places, can be decided. The limiter would
+/// end the call with an error, and not only this policy would limit nothing.
+void check_decidable(const core::compiled_policy& rules, const node_ref& p) {
+    if (rules.has_slots)
+        p.refuse("has a concurrent rule, whose places a route does not hold");
+    if (rules.has_distinct)
+        p.refuse("has a distinct rule, whose members a route does not name");
+}
+
 [[nodiscard]] const keyed_policy& read_reference(const document_data& document, const node_ref& p) {
     const auto name = p.text("the name of a policy");
     if (const auto* const found = find_policy(document, name)) {
-        if (detail::access::data(found->limit)->compiled.has_slots)
-            p.refuse("has a concurrent rule, whose places a route does not hold");
+        check_decidable(detail::access::data(found->limit)->compiled, p);
         return *found;
     }
     p.refuse("no such policy (got " + text::quoted(name) + ", expected " +
@@ -52,6 +60,29 @@ void check_together(const std::vector<keyed_policy>& several, const node_ref& al
         if (several.size() > 1 && detail::access::options(p).storage == storage::shared_hash)
             all.element(i).refuse("has the storage shared_hash, so it must be the only policy of a "
                                   "route");
+    }
+}
+
+/// Returns whether items of header fields would have equal names.
+[[nodiscard]] bool has_equal_names(const std::vector<keyed_policy>& several) {
+    auto names = std::vector<std::string_view>{};
+    for (const auto& k : several) {
+        for (const auto& r : k.limit.rules())
+            names.push_back(r.name());
+        if (detail::access::options(k.limit).prevent_duplicate != 0)
+            names.emplace_back("prevent_duplicate");
+    }
+    std::ranges::sort(names);
+    return std::ranges::adjacent_find(names) != names.end();
+}
+
+/// Names the items of policies that are answered together.
+void set_prefixes(std::vector<keyed_policy>& several) {
+    if (several.size() < 2 || !has_equal_names(several))
+        return;
+    for (auto& k : several) {
+        k.prefix = std::string{k.limit.name()} + '/';
+        k.field = http::draft_11::policy_field(k.limit, k.prefix);
     }
 }
 
@@ -74,6 +105,7 @@ void check_together(const std::vector<keyed_policy>& several, const node_ref& al
     for (std::size_t i = 0; i < all.size(); ++i)
         several.push_back(read_reference(document, all.element(i)));
     check_together(several, all);
+    set_prefixes(several);
     return several;
 }
 
@@ -82,6 +114,10 @@ void check_together(const std::vector<keyed_policy>& several, const node_ref& al
         all.unexpected("an array of methods");
     if (all.size() == 0)
         all.refuse("no methods (leave the field out for all methods)");
+    if (all.size() > limits::max_route_methods)
+        all.refuse("too many (got " + std::to_string(all.size()) + ", expected at most " +
+                   std::to_string(limits::max_route_methods) +
+                   "; leave the field out for all methods)");
     std::vector<std::string> methods;
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto one = all.element(i);

@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include <colimit/limits.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -44,7 +46,8 @@ struct document {
 };
 
 /// Parses bytes with Boost.JSON, which only parser.cpp includes.
-/// @throws colimit::error errc::invalid_policy, with line and column.
-[[nodiscard]] document parse(std::string_view text);
+/// @throws colimit::error errc::invalid_policy, with line and column, or if it is longer than
+/// `most`
+[[nodiscard]] document parse(std::string_view text, std::size_t most = limits::max_json_bytes);
 
 } // namespace colimit::json

@@ -3,7 +3,6 @@
 // Files by the calls of POSIX: standard streams neither distinguish errors nor find a file's
 // identity.
 
-#include <colimit/limits.hpp>
 #include <policy_source/document_file.hpp>
 
 #include <fcntl.h>
@@ -60,11 +59,10 @@ void write_all(int file, std::string_view text) {
     }
 }
 
-/// Reads up to one byte more than a document may have.
-[[nodiscard]] file_content read_all(int file) {
+[[nodiscard]] file_content read_all(int file, std::size_t most) {
     constexpr auto piece = std::size_t{64} * 1024;
     auto text = std::string{};
-    while (text.size() <= limits::max_json_bytes) {
+    while (text.size() <= most) {
         const auto size = text.size();
         text.resize(size + piece);
         const auto read = ::read(file, text.data() + size, piece);
@@ -76,13 +74,12 @@ void write_all(int file, std::string_view text) {
             return {.text = std::move(text), .problem = {}};
     }
     return {.text = {},
-            .problem = "is too long (expected at most " + std::to_string(limits::max_json_bytes) +
-                       " bytes)"};
+            .problem = "is too long (expected at most " + std::to_string(most) + " bytes)"};
 }
 
 } // namespace
 
-file_content read_file(const std::string& path) {
+file_content read_file(const std::string& path, std::size_t most) {
     // A pipe without a writer does not block.
     const auto file = descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (!file.is_open())
@@ -93,7 +90,7 @@ file_content read_file(const std::string& path) {
     if (!S_ISREG(facts.st_mode))
         return {.text = {},
                 .problem = S_ISDIR(facts.st_mode) ? "is a directory" : "is not a regular file"};
-    return read_all(file.number());
+    return read_all(file.number(), most);
 }
 
 void replace_file(const std::string& path, std::string_view text) {

@@ -4,6 +4,9 @@
 
 #pragma once
 
+#include <colimit/limits.hpp>
+
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,8 +23,9 @@ struct file_content {
     friend bool operator==(const file_content&, const file_content&) = default;
 };
 
-/// Reads a regular file of at most `limits::max_json_bytes`.
-[[nodiscard]] file_content read_file(const std::string& path);
+/// Reads a regular file of at most this many bytes.
+[[nodiscard]] file_content read_file(const std::string& path,
+                                     std::size_t most = limits::max_json_bytes);
 
 /// Writes a file beside it and renames that to `path`, so that a reader finds the old text or the
 /// new one, also after a power failure. Only this user may read it.

@@ -11,11 +11,12 @@
 
 namespace colimit::detail {
 
-policy_document parse_file(const std::string& path, const file_content& content) {
+policy_document parse_file(const std::string& path, const file_content& content,
+                           policy_document (*parse)(std::string_view)) {
     if (!content.problem.empty())
         throw error{errc::invalid_config, path + ": " + content.problem};
     try {
-        return parse_policy_document(content.text);
+        return parse(content.text);
     } catch (const error& e) {
         throw error{static_cast<errc>(e.code().value()), path + ": " + e.reason()};
     }

@@ -16,7 +16,9 @@ namespace colimit::detail {
 
 /// Returns the document of a file.
 /// @throws colimit::error with the path of the file
-[[nodiscard]] policy_document parse_file(const std::string& path, const file_content& content);
+[[nodiscard]] policy_document
+parse_file(const std::string& path, const file_content& content,
+           policy_document (*parse)(std::string_view) = parse_policy_document);
 
 class file_origin final : public origin {
   public:

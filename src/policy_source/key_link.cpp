@@ -159,13 +159,13 @@ void key_link::take(redis::document_requests::answer answer) {
         nodes_ && node_ ? redis::read_redirection(answer.error, node_->host) : std::nullopt;
     if (moved && moved->kind == redis::redirection_kind::moved)
         return follow(*moved);
-    answered_at_ = connection_.now();
     is_silent_ = false;
     if (answer.error.empty())
         problems_.note_ready();
     else
         answer.error = silence(); // printable, and with the node that has sent it
     owner_.on_answer(std::move(answer));
+    answered_at_ = steady_now(); // the server is not silent while a document is checked
 }
 
 /// Returns why there is no document: the last problem, if it is not solved.

@@ -1,25 +1,40 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Versions only grow: so the processes of a service agree, whichever of them has looked first.
+// Versions only grow: so the processes of a service agree, whichever of them has looked first. They
+// only do if a version is one document, so another one under the version in force is a problem.
 
 #include <base/bytes.hpp>
+#include <base/clocks.hpp>
 #include <colimit/limits.hpp>
+#include <hash/process_secret.hpp>
 #include <policy_json/document.hpp>
 #include <policy_source/document_file.hpp>
 #include <policy_source/file_origin.hpp>
 #include <policy_source/redis_origin.hpp>
 #include <rule_text/cursor.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 namespace colimit::detail {
+namespace {
+
+/// A document is read again this fast: a large one seldom.
+constexpr std::int64_t bytes_per_second = std::int64_t{64} * 1024;
+/// The times between two looks at a document in force, and at one that was refused, of which the
+/// first is the poll interval and each following one twice as long.
+constexpr std::int64_t shortest_pause = 1'000'000;
+constexpr std::int64_t longest_pause = 60'000'000;
+
+} // namespace
 
 redis_origin::redis_origin(source_core& core, origin_files files, const config& settings,
                            const redis::address& where, std::chrono::milliseconds poll_interval)
     : core_(core), files_(std::move(files)), key_(settings.prefix + ":policies"),
-      link_(core, settings, where, key_, in_us(poll_interval), *this) {
+      poll_interval_(in_us(poll_interval)),
+      link_(core, settings, where, key_, poll_interval_, *this) {
     take_first();
 }
 
@@ -34,9 +49,9 @@ bool redis_origin::take_copy() {
     auto ignored = std::error_code{};
     if (!std::filesystem::exists(files_.copy, ignored) && !ignored)
         return false; // as before the first version
-    const auto content = read_file(files_.copy);
+    const auto content = read_file(files_.copy, json::max_copy_bytes);
     try {
-        take(parse_file(files_.copy, content), "copy " + files_.copy);
+        take(parse_file(files_.copy, content, json::parse_copy), "copy " + files_.copy);
         return true;
     } catch (const error& e) {
         core_.report(policy_event_kind::copy_failed, {}, e.reason());
@@ -63,28 +78,65 @@ void redis_origin::on_answer(redis::document_requests::answer answer) {
                                 text::quoted(*answer.version) + ", expected 1 to " +
                                 std::to_string(limits::max_exact_integer) + ")");
     const auto published = static_cast<std::int64_t>(*version);
-    if (published == version_)
-        return core_.solve();
-    if (published < version_)
+    if (published < version_) {
+        read_ = {};
         return core_.report(older, published,
                             key_ + ": version " + std::to_string(published) +
                                 " is lower than the one in force, " + std::to_string(version_));
-    if (!answer.has_document)
+    }
+    if (answer.has_document)
+        return read(published, answer.document.value_or(""));
+    if (published != read_.version || steady_now() >= read_.again_at)
         return link_.ask_document();
-    take_published(published, answer.document.value_or(""));
+    report_reading();
 }
 
-void redis_origin::take_published(std::int64_t version, const std::string& text) {
+/// A text that was read before is not checked again.
+void redis_origin::read(std::int64_t version, const std::string& text) {
+    const auto digest = hash::key_hash{hash::process_secret()}.finish(text);
+    const auto is_known = version == read_.version && digest == read_.text;
+    if (!is_known)
+        read_ = {.version = version, .text = digest, .problem = problem_of(version, text)};
+    const auto for_its_size = static_cast<std::int64_t>(text.size()) * 1'000'000 / bytes_per_second;
+    if (read_.problem.empty())
+        read_.pause = std::max({poll_interval_, shortest_pause, for_its_size});
+    else
+        read_.pause =
+            std::max({poll_interval_, for_its_size, std::min(2 * read_.pause, longest_pause)});
+    read_.again_at = steady_now() + read_.pause;
+    report_reading();
+}
+
+void redis_origin::report_reading() {
+    if (read_.problem.empty())
+        return core_.solve();
+    core_.report(policy_event_kind::refused, read_.version, key_ + ": " + read_.problem);
+}
+
+/// Takes a document of a higher version; one of the version in force must be the same. Returns why
+/// it is not in force, or an empty text.
+std::string redis_origin::problem_of(std::int64_t version, const std::string& text) {
     try {
         if (text.empty())
             throw error{errc::invalid_policy,
                         "the field document is missing, empty, or longer than " +
                             std::to_string(limits::max_json_bytes) + " bytes"};
-        take(json::parse_published(text, version), "Redis");
-        keep_copy(version, text);
+        if (version != version_) {
+            take_published(version, text);
+            return {};
+        }
+        if (json::parse_published(text, version) == *core_.current())
+            return {};
+        return "document: not the one that is in force with version " + std::to_string(version) +
+               " (publish a change with a higher version)";
     } catch (const error& e) {
-        core_.report(policy_event_kind::refused, version, key_ + ": " + e.reason());
+        return e.reason();
     }
+}
+
+void redis_origin::take_published(std::int64_t version, const std::string& text) {
+    take(json::parse_published(text, version), "Redis");
+    keep_copy(version, text);
 }
 
 void redis_origin::keep_copy(std::int64_t version, std::string_view text) {
@@ -92,6 +144,7 @@ void redis_origin::keep_copy(std::int64_t version, std::string_view text) {
         return;
     try {
         replace_file(files_.copy, json::with_version(text, version));
+        core_.solve_copy();
     } catch (const std::system_error& e) {
         core_.report(policy_event_kind::copy_failed, version, files_.copy + ": " + e.what());
     }

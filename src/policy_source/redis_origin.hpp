@@ -2,10 +2,15 @@
 //
 // Documents that are published in Redis: decides which versions are read and taken, and keeps a
 // copy of the last one.
+//
+// What was read last is remembered, also if it was refused. It is read again, in case it was
+// replaced under its version, but with pauses: a megabyte that is checked on the event loop of each
+// process in each poll would stall them all.
 
 #pragma once
 
 #include <colimit/config.hpp>
+#include <hash/siphash.hpp>
 #include <policy_source/key_link.hpp>
 #include <policy_source/source_core.hpp>
 #include <redis/connection/address.hpp>
@@ -31,7 +36,10 @@ class redis_origin final : public origin, private link_owner {
                  const redis::address& where, std::chrono::milliseconds poll_interval);
 
     void open() override { link_.open(); }
-    void reload() override { link_.ask_version(); }
+    void reload() override {
+        read_.again_at = 0;
+        link_.ask_version();
+    }
     void close() noexcept override { link_.close(); }
 
   private:
@@ -40,16 +48,30 @@ class redis_origin final : public origin, private link_owner {
         core_.report(policy_event_kind::unavailable, {}, std::move(why));
     }
 
+    /// What was read last. Times are in microseconds.
+    struct reading {
+        std::int64_t version = 0; ///< 0: none
+        hash::digest text;
+        std::string problem; ///< why it is not in force, or empty
+        std::int64_t pause = 0;
+        std::int64_t again_at = 0;
+    };
+
     void take_first();
     [[nodiscard]] bool take_copy();
     void take(policy_document fresh, std::string from);
+    void read(std::int64_t version, const std::string& text);
+    [[nodiscard]] std::string problem_of(std::int64_t version, const std::string& text);
     void take_published(std::int64_t version, const std::string& text);
+    void report_reading();
     void keep_copy(std::int64_t version, std::string_view text);
 
     source_core& core_;
     const origin_files files_;
     const std::string key_;
+    const std::int64_t poll_interval_;
     std::int64_t version_ = 0; ///< of the document in force; 0: none
+    reading read_;
     key_link link_;
 };
 

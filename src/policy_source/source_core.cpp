@@ -107,7 +107,8 @@ void source_core::report(policy_event_kind kind, std::optional<std::int64_t> ver
                              .text = std::move(text)};
     {
         const std::lock_guard guard{mutex_};
-        auto& last = kind == policy_event_kind::copy_failed ? copy_problem_ : status_.problem;
+        auto& last =
+            kind == policy_event_kind::copy_failed ? status_.copy_problem : status_.problem;
         if (last && last->kind == what.kind && last->version == what.version &&
             last->text == what.text)
             return;
@@ -130,6 +131,11 @@ void source_core::solve() {
         status_.problem.reset();
     }
     send(std::move(what));
+}
+
+void source_core::solve_copy() {
+    const std::lock_guard guard{mutex_};
+    status_.copy_problem.reset();
 }
 
 void source_core::send(policy_event what) noexcept {

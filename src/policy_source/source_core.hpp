@@ -64,6 +64,8 @@ class source_core : public std::enable_shared_from_this<source_core> {
     void report(policy_event_kind kind, std::optional<std::int64_t> version, std::string text);
     /// Notes that the document in force is what the origin has, so that a problem is over.
     void solve();
+    /// Notes that the copy is written.
+    void solve_copy();
 
   private:
     void await_hangup();
@@ -81,7 +83,6 @@ class source_core : public std::enable_shared_from_this<source_core> {
     mutable std::mutex mutex_; ///< of the following
     std::shared_ptr<const policy_document> in_force_;
     policy_status status_;
-    std::optional<policy_event> copy_problem_; ///< the last one that was reported
 };
 
 } // namespace colimit::detail

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Any bytes as a document of policies, alone or with routes: they are an error with a printable
-// reason, or they are policies whose document gives them back, and routes that may all count.
+// reason, or they are policies whose document gives them back, and routes that may all count and
+// decide each of their requests.
 
 #include <colimit/error.hpp>
 #include <colimit/json.hpp>
 #include <colimit/limits.hpp>
 #include <colimit/policy_document.hpp>
 #include <policy_json/document.hpp>
+#include <support/decided_document.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -43,8 +45,10 @@ void check(const colimit::policy_document& d, const std::string& text) {
     for (std::size_t i = 0; i < d.routes().size(); ++i) {
         demand(!d.routes().hidden_by(i));
         for (const auto& k : d.policies_of(i))
-            demand(k == *d.find(k.limit.name()));
+            demand(k.limit == d.find(k.limit.name())->limit &&
+                   k.key == d.find(k.limit.name())->key);
     }
+    demand(!colimit::test::undecided_route(d));
     const auto version = d.version().value_or(7);
     const auto copy = colimit::json::with_version(text, version);
     demand(copy.size() > colimit::limits::max_json_bytes ||

@@ -86,13 +86,16 @@ function validDocument() {
     maybe(made, '$schema', () => 'policies.schema.json');
     maybe(made, 'version', () => oneOf(1, 7, 9007199254740991));
     maybe(made, 'trusted_proxies', () => oneOf(0, 32, [], ['10.0.0.0/8', '::1', '2001:db8::/32', '192.0.2.7']));
+    if (made.trusted_proxies !== undefined) maybe(made, 'proxy_field', () => oneOf('X-Forwarded-For', 'Forwarded'));
     maybe(made, 'ipv6_prefix', () => 1 + below(128));
+    // A request names no member.
+    const ofRoutes = names.filter((n) => !JSON.stringify(made.policies[n]).includes('distinct'));
     if (below(4) !== 0)
         made.routes = listOf(0, 4, (i) => {
             const route = {path: `/r${i}` + oneOf('', '/*', '/{id}', '/a/*/b')};
             maybe(route, 'methods', () => ['GET', 'POST'].slice(below(2)));
-            if (below(2) === 0) route.policy = oneOf(...names);
-            else route.policies = names.filter(() => below(2) === 0);
+            if (ofRoutes.length > 0 && below(2) === 0) route.policy = oneOf(...ofRoutes);
+            else route.policies = ofRoutes.filter(() => below(2) === 0);
             return route;
         });
     return made;
@@ -132,6 +135,8 @@ const mistakes = {
     'an IPv6 prefix of 0': (d) => { d.ipv6_prefix = 0; },
     'an IPv6 prefix of 129': (d) => { d.ipv6_prefix = 129; },
     'too many proxies': (d) => { d.trusted_proxies = 33; },
+    'another field of proxies': (d) => { d.trusted_proxies = 1; d.proxy_field = 'X-Real-IP'; },
+    'a field of no proxies': (d) => { delete d.trusted_proxies; d.proxy_field = 'Forwarded'; },
     'a name as a network': (d) => { d.trusted_proxies = ['proxy.example.org']; },
     'too many networks': (d) => { d.trusted_proxies = Array(257).fill('::1'); },
     'a name of a policy with a blank': (d) => { d.policies['a b'] = '1/s'; },

@@ -290,4 +290,34 @@ BOOST_AUTO_TEST_CASE(threads_lose_and_repeat_no_record) {
     BOOST_TEST(counted.denied > 0U);
 }
 
+/// Whatever a client sends is one text on one line, from which it can be read back.
+BOOST_AUTO_TEST_CASE(the_text_of_a_client_is_one_field_of_a_log) {
+    BOOST_TEST(log_text("ip=192.0.2.1") == R"("ip=192.0.2.1")");
+    BOOST_TEST(log_text("a\nallow login \"x\" denied\r\x1b[2J\\") ==
+               R"("a\x0aallow login \"x\" denied\x0d\x1b[2J\\")");
+    auto all = std::string{};
+    for (int c = 0; c < 256; ++c)
+        all += static_cast<char>(c);
+    auto text = std::string_view{};
+    const auto escaped = log_text(all);
+    text = escaped;
+    BOOST_TEST((text.front() == '"' && text.back() == '"'));
+    text = text.substr(1, text.size() - 2);
+    auto read = std::string{};
+    while (!text.empty()) {
+        BOOST_TEST_REQUIRE((text[0] >= ' ' && text[0] <= '~' && text[0] != '"'));
+        if (text[0] != '\\') {
+            read += text[0];
+            text.remove_prefix(1);
+        } else if (text.at(1) == 'x') {
+            read += static_cast<char>(std::stoi(std::string{text.substr(2, 2)}, nullptr, 16));
+            text.remove_prefix(4);
+        } else {
+            read += text[1];
+            text.remove_prefix(2);
+        }
+    }
+    BOOST_TEST((read == all));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

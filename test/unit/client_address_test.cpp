@@ -89,19 +89,40 @@ BOOST_AUTO_TEST_CASE(proxies_in_networks_are_passed_until_the_first_other_host) 
 
 BOOST_AUTO_TEST_CASE(an_address_may_have_a_port_and_brackets) {
     for (const auto* text : {"1.2.3.4", " 1.2.3.4\t", "1.2.3.4:80", "::ffff:1.2.3.4",
-                             "[::ffff:1.2.3.4]:80", ",, 1.2.3.4 , ,"})
+                             "[::ffff:1.2.3.4]:80", "1.2.3.4:_p.1-x", ",, 1.2.3.4 , ,"})
         BOOST_TEST(behind_one(text) == "1.2.3.4");
     for (const auto* text : {"2001:DB8::1", "[2001:db8::1]", "[2001:db8:0::1]:65535"})
         BOOST_TEST(behind_one(text) == "2001:db8::1");
 }
 
 BOOST_AUTO_TEST_CASE(a_text_that_is_not_an_address_ends_the_way_at_the_proxy_that_wrote_it) {
-    for (const auto* text :
-         {"",           ",",           "unknown",    "_hidden",   "1.2.3",
-          "1.2.3.256",  "01.2.3.4",    "1.2.3.4:",   "1.2.3.4:x", "1.2.3.4:123456",
-          "[1.2.3.4]",  "[::1",        "::1]",       "[::1]x",    "[::1]:",
-          "[::1]80",    "\"1.2.3.4\"", "1.2.3.4 5",  "1.2.3.4;",  "http://1.2.3.4",
-          "1.2.3.4/32", "for=1.2.3.4", "1.2.3.4\x01"})
+    for (const auto* text : {"",
+                             ",",
+                             "unknown",
+                             "_hidden",
+                             "1.2.3",
+                             "1.2.3.256",
+                             "01.2.3.4",
+                             "1.2.3.4:",
+                             "1.2.3.4:x",
+                             "1.2.3.4:123456",
+                             "1.2.3.4:_",
+                             "1.2.3.4:_a;",
+                             "[::1]:_",
+                             "1.2.3.4:1_",
+                             "[1.2.3.4]",
+                             "[::1",
+                             "::1]",
+                             "[::1]x",
+                             "[::1]:",
+                             "[::1]80",
+                             "\"1.2.3.4\"",
+                             "1.2.3.4 5",
+                             "1.2.3.4;",
+                             "http://1.2.3.4",
+                             "1.2.3.4/32",
+                             "for=1.2.3.4",
+                             "1.2.3.4\x01"})
         BOOST_TEST_CONTEXT(text) {
             BOOST_TEST(behind_one(text) == "10.0.0.1");
             BOOST_TEST(client(networks({"10.0.0.0/8"}), {{xff, text}}) == "10.0.0.1");
@@ -115,15 +136,34 @@ BOOST_AUTO_TEST_CASE(forwarded_is_read_as_its_rfc_has_it) {
     for (const auto* text :
          {"for=1.2.3.4", "For=\"1.2.3.4\"", "for=\"1.2.3.4:80\"", "proto=http;for=1.2.3.4;by=_x",
           " for=1.2.3.4 ; proto=https ", "host=\"a, for=6.6.6.6;b\";for=1.2.3.4",
-          R"(host="a\", for=6.6.6.6;x=\"";for=1.2.3.4)", "for=6.6.6.6, for=1.2.3.4,"})
+          R"(host="a\", for=6.6.6.6;x=\"";for=1.2.3.4)", "for=6.6.6.6, for=1.2.3.4,",
+          "for=\"1.2.3.4:_p\"", "for=1.2.3.4:80;proto=http"})
         BOOST_TEST_CONTEXT(text)
     BOOST_TEST(forwarded(text) == "1.2.3.4");
-    BOOST_TEST(forwarded("for=\"[2001:db8:cafe::17]:4711\"") == "2001:db8:cafe::17");
-    for (const auto* text :
-         {"", "for", "for=", "for=;", "1.2.3.4", "for=unknown", "for=_x", "by=1.2.3.4",
-          "for=1.2.3.4;for=1.2.3.4", "for=\"1.2.3.4", "for=1.2.3.4\"", "for=1.2.3.4 x",
-          "for=1.2.3.4;", "for =1.2.3.4", "for=[::1]", R"(for="1.2.3\.4")", "for=2001:db8::1",
-          "for=\"\"", "=1.2.3.4"})
+    for (const auto* text : {R"(for="[2001:db8:cafe::17]:4711")", R"(for="[2001:db8:cafe::17]:_a")",
+                             R"(for="2001:db8:cafe::17")", "for=[2001:db8:cafe::17]:80;by=_x",
+                             "for=2001:db8:cafe::17"}) // without the quotes that it needs
+        BOOST_TEST(forwarded(text) == "2001:db8:cafe::17");
+    for (const auto* text : {"",
+                             "for",
+                             "for=",
+                             "for=;",
+                             "1.2.3.4",
+                             "for=unknown",
+                             "for=_x",
+                             "by=1.2.3.4",
+                             "for=1.2.3.4;for=1.2.3.4",
+                             "for=\"1.2.3.4",
+                             "for=1.2.3.4\"",
+                             "for=1.2.3.4 x",
+                             "for=1.2.3.4;",
+                             "for =1.2.3.4",
+                             "for=[::1",
+                             R"(for="1.2.3\.4")",
+                             "for=2001:db8::g",
+                             "for=\"\"",
+                             "=1.2.3.4",
+                             "for=\"[::1]:_\""})
         BOOST_TEST_CONTEXT(text)
     BOOST_TEST(forwarded(text) == "10.0.0.1");
 }
@@ -132,9 +172,41 @@ BOOST_AUTO_TEST_CASE(two_fields_are_believed_if_they_agree) {
     const auto one = trusted_proxies{1};
     BOOST_TEST(client(one, {{xff, "1.2.3.4"}, {fwd, "for=1.2.3.4"}}) == "1.2.3.4");
     BOOST_TEST(client(one, {{xff, "::ffff:1.2.3.4"}, {fwd, "for=\"1.2.3.4:1\""}}) == "1.2.3.4");
-    BOOST_TEST(client(one, {{xff, "1.2.3.4"}, {fwd, "for=6.6.6.6"}}) == "10.0.0.1");
-    BOOST_TEST(client(one, {{xff, "1.2.3.4"}, {fwd, "nonsense"}}) == "10.0.0.1");
+    BOOST_TEST(client(one, {{xff, "1.2.3.4"}, {fwd, "for=6.6.6.6"}}) == "0.0.0.0");
+    BOOST_TEST(client(one, {{xff, "1.2.3.4"}, {fwd, "nonsense"}}) == "0.0.0.0");
     BOOST_TEST(client(one, {{xff, "1.2.3.4"}, {fwd, " , "}}) == "1.2.3.4"); // an empty list
+}
+
+/// Whatever a client writes into the other field, it is counted as it is without it: it neither
+/// gets another key nor takes the proxy's.
+BOOST_AUTO_TEST_CASE(the_field_that_proxies_do_not_write_is_not_read) {
+    using enum http::forwarding_field;
+    auto random = test::rng{7};
+    const std::string_view texts[] = {"6.6.6.6", "for=6.6.6.6", "for=\"", "unknown", ",", "x"};
+    for (int i = 0; i < 1'000; ++i) {
+        const auto own = "6.6.6.6, 1.2.3.4";
+        auto other = std::string{random.pick(texts)};
+        other.append(", ").append(random.pick(texts));
+        for (const auto& t : {trusted_proxies{1, x_forwarded_for},
+                              trusted_proxies{{http::network{"10.0.0.1"}}, x_forwarded_for}}) {
+            BOOST_TEST(client(t, {{xff, own}, {fwd, other}}) == "1.2.3.4");
+            BOOST_TEST(client(t, {{fwd, other}}) == "10.0.0.1"); // the proxy itself
+        }
+        const auto t = trusted_proxies{1, forwarded};
+        BOOST_TEST(client(t, {{xff, other}, {fwd, "for=6.6.6.6, for=1.2.3.4"}}) == "1.2.3.4");
+        BOOST_TEST(client(t, {{xff, other}}) == "10.0.0.1");
+    }
+    BOOST_TEST((trusted_proxies{1, forwarded} != trusted_proxies{1}));
+}
+
+/// If it is not known which one they write, a client that adds a field is never counted as the
+/// proxy, as another client, or with a key of its choice.
+BOOST_AUTO_TEST_CASE(an_unknown_client_has_a_key_of_its_own) {
+    for (const auto& fields : {lines{{xff, "1.2.3.4"}, {fwd, "for=6.6.6.6"}},
+                               lines{{xff, "6.6.6.6"}, {fwd, "for=1.2.3.4"}},
+                               lines{{xff, "7.7.7.7"}, {fwd, "for=unknown"}}})
+        for (const auto& t : {trusted_proxies{1}, networks({"10.0.0.0/8"})})
+            BOOST_TEST(client(t, fields) == "0.0.0.0");
 }
 
 BOOST_AUTO_TEST_CASE(no_more_hops_are_followed_than_the_limit) {
@@ -223,6 +295,37 @@ BOOST_AUTO_TEST_CASE(what_is_no_network_is_refused_with_the_reason) {
                        "', expected an address of which all bits after the prefix are 0)");
 }
 
+/// All addresses in one network are refused, and so they are in several, or in another form.
+BOOST_AUTO_TEST_CASE(networks_with_most_addresses_are_refused) {
+    const auto refused = [](const std::vector<std::string>& texts) {
+        return test::refusal(errc::invalid_config, [&] { (void)networks(texts); });
+    };
+    const std::string start =
+        "networks of trusted proxies: too large (expected less than half of the ";
+    const auto v4 = start + "IPv4 addresses)";
+    const auto v6 = start + "global IPv6 addresses)";
+    BOOST_TEST(refused({"0.0.0.0/1"}) == v4);
+    BOOST_TEST(refused({"10.0.0.0/8", "128.0.0.0/1", "0.0.0.0/1"}) == v4);
+    BOOST_TEST(refused({"::ffff:0.0.0.0/96"}) == v4);
+    BOOST_TEST(refused({"0.0.0.0/2", "::ffff:128.0.0.0/98"}) == v4);
+    BOOST_TEST(refused({"::/1"}) == v6);
+    BOOST_TEST(refused({"8000::/1", "::/1"}) == v6);
+    BOOST_TEST(refused({"2000::/3"}) == v6);
+    BOOST_TEST(refused({"2000::/5", "2800::/5"}) == v6);
+    auto bytes = std::vector<std::string>{};
+    for (int i = 0; i < 128; ++i)
+        bytes.push_back(std::to_string(i) + ".0.0.0/8");
+    BOOST_TEST(refused(bytes) == v4);
+
+    bytes.pop_back();
+    for (int i = 0; i < 100; ++i)
+        bytes.push_back(bytes.front()); // twice is not more
+    BOOST_TEST(refused(bytes) == "not refused");
+    BOOST_TEST(refused({"64.0.0.0/2", "64.0.0.0/3", "65.0.0.0/8"}) == "not refused");
+    BOOST_TEST(refused({"8000::/1", "fc00::/7", "fe80::/10", "10.0.0.0/8"}) == "not refused");
+    BOOST_TEST(refused({"2000::/5", "2000::/5", "2001:db8::/32", "64.0.0.0/2"}) == "not refused");
+}
+
 BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused) {
     const auto refused = [](auto of) {
         return test::refusal(errc::invalid_config, [&of] { trusted_proxies{of}; });
@@ -230,6 +333,8 @@ BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused) {
     BOOST_TEST(refused(-1) == "trusted proxies: out of range (got -1, expected 0 to 32)");
     BOOST_TEST(refused(33) == "trusted proxies: out of range (got 33, expected 0 to 32)");
     BOOST_TEST(refused(32) == "not refused");
+    BOOST_TEST((trusted_proxies{std::vector<http::network>(256, http::network{"::1"})} !=
+                trusted_proxies{}));
     const auto many = std::vector<http::network>(257, http::network{"::1"});
     BOOST_TEST(refused(many) ==
                "networks of trusted proxies: out of range (got 257, expected 0 to 256)");

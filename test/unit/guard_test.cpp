@@ -15,6 +15,7 @@
 #include <boost/asio/use_future.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -263,6 +264,62 @@ BOOST_AUTO_TEST_CASE(a_request_that_the_limiter_cannot_decide_is_let_through_and
     BOOST_TEST(reports[0].starts_with("/both/1 "));
 }
 
+/// Otherwise each request could have a key of its own.
+BOOST_AUTO_TEST_CASE(an_invented_value_of_a_verified_part_is_a_missing_one) {
+    auto asked = std::vector<std::string>{};
+    auto options = guard_options{};
+    options.verifier = [&asked](const http::request& r, std::string_view part,
+                                std::string_view value) {
+        asked.push_back(std::string{r.target} + " " + std::string{part});
+        if (value == "throw")
+            throw std::runtime_error{"x"};
+        return value == "known";
+    };
+    const std::string_view document = R"({"policies": {
+        "a": {"rules": "2/h", "key": "verified:header:X-Api-Key|ip"}},
+        "routes": [{"path": "/*", "policy": "a"}]})";
+    auto b = bench{document, std::move(options)};
+    const auto with = [](std::string value) {
+        return http_message{.target = "/x", .fields = {{"X-Api-Key", std::move(value)}}};
+    };
+    auto allowed = 0;
+    for (int i = 0; i < 20; ++i)
+        allowed += b(with("k" + std::to_string(i))).allowed ? 1 : 0;
+    BOOST_TEST(allowed == 2);
+    BOOST_TEST(asked.front() == "/x header:x-api-key");
+    BOOST_TEST(!b(with("throw")).allowed);
+    BOOST_TEST(b(with("known")).allowed); // its own key
+
+    auto without = bench{document}; // knows none
+    allowed = 0;
+    for (int i = 0; i < 20; ++i)
+        allowed += without(with("known")).allowed ? 1 : 0;
+    BOOST_TEST(allowed == 2);
+}
+
+/// An item with the name of another one would be about the other limit.
+BOOST_AUTO_TEST_CASE(items_of_several_policies_have_different_names) {
+    auto b = bench{R"({"policies": {
+        "login": {"rules": "1/m", "prevent_duplicate": "5s", "key": "ip+route"},
+        "api": {"rules": "100/s burst 200", "prevent_duplicate": "7s", "key": "ip+route"},
+        "other": "7/h named other"},
+        "routes": [{"path": "/both", "policies": ["login", "api"]},
+                   {"path": "/named", "policies": ["login", "other"]},
+                   {"path": "/*", "policy": "login"}]})"};
+    BOOST_TEST(field(b({.target = "/both"}), "RateLimit-Policy") ==
+               R"("login/gcra";q=1;w=60, "login/prevent_duplicate";q=1;w=5, )"
+               R"("api/gcra";q=200;w=2, "api/prevent_duplicate";q=1;w=7)");
+    const auto v = b({.target = "/both"});
+    BOOST_TEST(!v.allowed);
+    BOOST_TEST(field(v, "RateLimit").starts_with(R"("login/gcra";r=0;t=60)"),
+               field(v, "RateLimit"));
+    BOOST_TEST(v.body.find(R"("violated-policies":["login/gcra")") != std::string::npos, v.body);
+    BOOST_TEST(field(b({.target = "/named"}), "RateLimit-Policy") ==
+               R"("gcra";q=1;w=60, "prevent_duplicate";q=1;w=5, "other";q=7;w=3600)");
+    BOOST_TEST(field(b({.target = "/x"}), "RateLimit-Policy") ==
+               R"("gcra";q=1;w=60, "prevent_duplicate";q=1;w=5)");
+}
+
 BOOST_AUTO_TEST_CASE(or_it_is_denied_as_a_temporary_lack_of_capacity) {
     auto reports = 0;
     auto b = bench{two_policies,
@@ -289,6 +346,84 @@ BOOST_AUTO_TEST_CASE(a_failure_mode_that_denies_is_also_a_503) {
     BOOST_TEST(!v.allowed);
     BOOST_TEST(v.status == 503U);
     BOOST_TEST(!v.error);
+}
+
+/// Whatever the failure modes are, no policy lets a request through that another would deny alone.
+BOOST_AUTO_TEST_CASE(no_failure_mode_of_a_policy_opens_another_one) {
+    using enum failure_mode;
+    constexpr auto modes = std::array{local, allow, deny, failure_mode::error};
+    auto denied = 0;
+    for (const auto first : modes)
+        for (const auto second : modes)
+            for (const auto allow_on_error : {true, false}) {
+                const auto mode = [](failure_mode m) { return std::string{to_string(m)}; };
+                auto b = bench{R"({"policies": {
+                    "a": {"rules": "2/h fixed_window named a", "key": "ip+route",
+                          "on_failure": ")" +
+                                   mode(first) + R"("},
+                    "b": {"rules": "3/h fixed_window named b", "key": "ip+route",
+                          "on_failure": ")" +
+                                   mode(second) + R"("}},
+                    "routes": [{"path": "/a", "policy": "a"}, {"path": "/b", "policy": "b"},
+                               {"path": "/both", "policies": ["a", "b"]}]})",
+                               {.allow_on_error = allow_on_error},
+                               failing()};
+                BOOST_TEST_CONTEXT(mode(first) << ", " << mode(second) << ", " << allow_on_error)
+                for (int i = 0; i < 5; ++i) {
+                    const auto v = b({.target = "/both"});
+                    const auto alone = b({.target = "/a"}).allowed && b({.target = "/b"}).allowed;
+                    BOOST_TEST((alone || !v.allowed));
+                    BOOST_TEST((v.allowed || v.status == 429U || v.status == 503U));
+                    // A deterministic mode needs no store, so it decides the two as it does each.
+                    if (first == second)
+                        BOOST_TEST(v.allowed == alone);
+                    denied += v.allowed ? 0 : 1;
+                }
+            }
+    BOOST_TEST(denied > 0);
+}
+
+BOOST_AUTO_TEST_CASE(policies_that_decide_stay_in_force_beside_one_that_fails) {
+    auto reports = 0;
+    auto b = bench{R"({"policies": {
+        "a": {"rules": "2/h fixed_window named a", "on_failure": "local"},
+        "b": {"rules": "3/h fixed_window named b", "on_failure": "error"}},
+        "routes": [{"path": "/*", "policies": ["b", "a"]}]})",
+                   {.on_error = [&](const http::request&, const verdict&) { ++reports; }},
+                   failing()};
+    auto v = b({});
+    BOOST_TEST(v.allowed);
+    BOOST_TEST((v.error == condition::transient));
+    BOOST_TEST(v.policies[v.limiting].limit.name() == "a");
+    BOOST_TEST((v.decision.value().source == decision_source::fallback));
+    BOOST_TEST(field(v, "RateLimit-Policy") == R"("a";q=2;w=3600)");
+    BOOST_TEST(b({}).allowed);
+    v = b({});
+    BOOST_TEST(!v.allowed);
+    BOOST_TEST(v.status == 429U);
+    BOOST_TEST(v.policies[v.limiting].limit.name() == "a");
+    BOOST_TEST(reports == 3);
+}
+
+/// The second calls begin where the limiter is, whatever the executor of the handler.
+BOOST_AUTO_TEST_CASE(policies_are_asked_apart_on_the_executor_of_the_limiter) {
+    auto elsewhere = asio::io_context{1};
+    auto b = bench{R"({"policies": {"a": {"rules": "1/h", "on_failure": "local"},
+                                    "b": {"rules": "1/h", "on_failure": "error"}},
+                       "routes": [{"path": "/*", "policies": ["a", "b"]}]})",
+                   {},
+                   failing()};
+    const auto m = http_message{};
+    auto allowed = std::optional<bool>{};
+    b.guard.check(m.view(),
+                  asio::bind_executor(elsewhere.get_executor(), [&](error_code, const verdict& v) {
+                      BOOST_TEST(elsewhere.get_executor().running_in_this_thread());
+                      allowed = v.allowed;
+                  }));
+    auto runner = std::thread{[&] { elsewhere.run(); }};
+    test::run_until(b.context, [&] { return elsewhere.stopped(); });
+    runner.join();
+    BOOST_TEST((allowed == true));
 }
 
 BOOST_AUTO_TEST_CASE(denials_can_be_changed) {

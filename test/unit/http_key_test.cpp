@@ -49,6 +49,36 @@ using test::http_message;
 
 } // namespace
 
+BOOST_AUTO_TEST_CASE(a_verified_part_is_one_that_the_server_knows) {
+    const auto m = http_message{.target = "/a?q=v", .fields = {{"X", "k"}}};
+    BOOST_TEST(key_of("verified:header:X|ip", m) == "ip=10.0.0.1"); // there is no verifier
+    for (const auto* text :
+         {"verified:header:x", "ip+verified:query:q", "user|verified:header:x"}) {
+        BOOST_TEST(to_string(http::key_template{text}) == text);
+        BOOST_TEST(!http::key_template{text}.is_chosen_by_client());
+    }
+    const auto expected = std::string{"key template, character "};
+    BOOST_TEST(refusal("verified") ==
+               expected + "9: expected a colon and header:NAME or query:NAME, found the end");
+    for (const auto* text : {"verified:ip", "verified:tag:a", "verified:verified:header:x"})
+        BOOST_TEST(refusal(text).starts_with(expected + "10: "), refusal(text));
+    const auto verifier = http::value_verifier{
+        [](const http::request&, std::string_view part, std::string_view value) {
+            return part == "query:q" && value == "v";
+        }};
+    const auto with = http::key_context{.client = boost::asio::ip::make_address("10.0.0.1"),
+                                        .verifier = &verifier};
+    BOOST_TEST(http::key_template{"verified:query:q"}.key_of(m.view(), with).view() == "query:q=v");
+    BOOST_TEST(http::key_template{"verified:header:x"}.key_of(m.view(), with).view() == "none");
+}
+
+BOOST_AUTO_TEST_CASE(keys_that_a_client_can_choose_are_known) {
+    for (const auto* text : {"header:x", "header:x|ip", "ip+query:q", "verified:header:x|query:q"})
+        BOOST_TEST(http::key_template{text}.is_chosen_by_client(), text);
+    for (const auto* text : {"ip", "user|ip+route", "global", "method+ip+tag:x"})
+        BOOST_TEST(!http::key_template{text}.is_chosen_by_client(), text);
+}
+
 BOOST_AUTO_TEST_CASE(each_part_is_a_readable_field) {
     const auto m = http_message{.method = "PUT",
                                 .target = "/a/b?account=7",
@@ -141,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_template_has_a_text_that_makes_an_equal_one) {
 
 BOOST_AUTO_TEST_CASE(what_is_no_template_is_refused_with_the_position) {
     const auto part = "expected a part: ip, route, method, user, global, header:NAME, query:NAME, "
-                      "tag:NAME, found "s;
+                      "verified:header:NAME, verified:query:NAME, tag:NAME, found "s;
     BOOST_TEST(refusal("") == "key template, character 1: " + part + "the end");
     BOOST_TEST(refusal("ip+iq") == "key template, character 4: " + part + "'iq'");
     BOOST_TEST(refusal("ip||route") == "key template, character 4: an alternative to ip is never "

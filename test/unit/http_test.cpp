@@ -171,6 +171,23 @@ BOOST_AUTO_TEST_CASE(a_problem_says_which_rules_denied) {
     BOOST_TEST(body == expected);
 }
 
+/// Also of rules that would allow the call: a client that trusts the fields would send it.
+BOOST_AUTO_TEST_CASE(nothing_remains_for_a_blocked_client) {
+    auto c = client{policy{"p", gcra(5, 1min).named("a"), fixed_window(9, 1h).named("b")}};
+    (void)c.store.block("k", c.limits, 90s, {.now = c.now});
+    const auto d = c.call();
+    const auto expected =
+        std::vector<http::field>{{"RateLimit-Policy", R"("x/a";q=5;w=60, "x/b";q=9;w=3600)"},
+                                 {"RateLimit", R"("x/a";r=0;t=90, "x/b";r=0;t=90)"},
+                                 {"Retry-After", "90"},
+                                 {"Cache-Control", "no-store"},
+                                 {"X-RateLimit-Limit", "0"},
+                                 {"X-RateLimit-Remaining", "0"},
+                                 {"X-RateLimit-Reset", "90"}};
+    const auto fields = http::draft_11::fields(c.limits, d, {.x_ratelimit = true, .prefix = "x/"});
+    BOOST_TEST(fields == expected, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_block_is_a_problem_of_its_own) {
     auto c = client{policy{"p", gcra(1, 1h)}};
     (void)c.store.block("k", c.limits, 90s, {.now = c.now});

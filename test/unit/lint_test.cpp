@@ -255,4 +255,35 @@ BOOST_AUTO_TEST_CASE(an_error_has_its_position) {
     BOOST_TEST(broken[0].path == "JSON, line 2, column 3");
 }
 
+namespace {
+
+/// The problems of a document with the policies `ip`, `key` and `known`, and these fields.
+std::string problems_of(const std::string& fields) {
+    std::string out;
+    for (const auto& f : tool::lint::findings_of(
+             R"({"policies": {"ip": "1/s", "key": {"rules": "1/s", "key": "header:X-Api-Key|ip"},
+                "known": {"rules": "1/s", "key": "verified:header:X-Api-Key|ip"}}, )" +
+             fields + "}"))
+        if (f.problem == problem::invented_key || f.problem == problem::no_proxy_field)
+            out += f.path + " " + std::string{to_string(f.problem)} + ";";
+    return out;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(keys_that_a_client_can_invent_are_found_where_nothing_else_limits) {
+    BOOST_TEST(problems_of(R"("routes": [{"path": "/a", "policy": "key"},
+                                         {"path": "/b", "policies": ["key", "ip"]},
+                                         {"path": "/c", "policies": []},
+                                         {"path": "/*", "policy": "known"}])") ==
+               "routes[0] invented_key;");
+}
+
+BOOST_AUTO_TEST_CASE(proxies_without_the_field_that_they_write_are_found) {
+    BOOST_TEST(problems_of(R"("trusted_proxies": 1)") == "trusted_proxies no_proxy_field;");
+    BOOST_TEST(problems_of(R"("trusted_proxies": ["::1"])") == "trusted_proxies no_proxy_field;");
+    BOOST_TEST(problems_of(R"("trusted_proxies": 0)") == "");
+    BOOST_TEST(problems_of(R"("trusted_proxies": 1, "proxy_field": "Forwarded")") == "");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(a_source_reports_its_document_and_the_problem_that_lasts) {
     BOOST_TEST(p.take("colimit_policies_loads_total{name=\"a\"}") == "3");
     BOOST_TEST(p.take("colimit_policies_loaded_timestamp_seconds{name=\"a\"}") ==
                "1700000000.012345");
-    for (const auto kind : {refused, older, unavailable})
+    for (const auto kind : {refused, older, unavailable, copy_failed})
         BOOST_TEST(p.take("colimit_policies_problem{name=\"a\",problem=\"" +
                           std::string{to_string(kind)} + "\"}") == "0");
     BOOST_TEST(p.samples.empty()); // the document has no version
@@ -359,7 +359,11 @@ BOOST_AUTO_TEST_CASE(a_source_reports_its_document_and_the_problem_that_lasts) {
             BOOST_TEST(p.take("colimit_policies_problem{problem=\"" +
                               std::string{to_string(other)} + "\"}") ==
                        (kind == other ? "1" : "0"));
+        BOOST_TEST(p.take("colimit_policies_problem{problem=\"copy failed\"}") == "0");
     }
+    m.status.copy_problem = policy_event{.kind = copy_failed, .at = {}, .version = {}, .text = "x"};
+    BOOST_TEST(parsed{to_prometheus(m)}.take("colimit_policies_problem{problem=\"copy failed\"}") ==
+               "1");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -85,7 +85,10 @@ BOOST_AUTO_TEST_CASE(the_example_of_the_header_is_read) {
     BOOST_TEST((d.routes()[1] == http::route{"/login", {"POST"}}));
     BOOST_TEST(d.policies_of(0).empty());
     BOOST_TEST((names(d.policies_of(1)) == std::vector<std::string>{"login", "api"}));
-    BOOST_TEST((d.policies_of(1)[0] == *d.find("login")));
+    BOOST_TEST((d.policies_of(1)[0].limit == login));
+    BOOST_TEST((d.policies_of(1)[0].key == http::key_template{"ip+route"}));
+    BOOST_TEST(d.policies_of(1)[0].prefix == "login/"); // both have a rule `gcra`
+    BOOST_TEST((d.policies_of(2)[0] == *d.find("api")));
     BOOST_TEST((names(d.policies_of(2)) == std::vector<std::string>{"api"}));
     BOOST_TEST((d.routes().find("GET", "/login") == 2U));
     BOOST_TEST((d.routes().find("POST", "/login") == 1U));
@@ -135,8 +138,8 @@ BOOST_AUTO_TEST_CASE(fields_of_the_document_are_checked) {
     check("{\"policies\": {", "JSON, line 1, column 15: the document ends too early");
     check(R"({"routes": []})", "the document: policies is missing");
     check(R"({"policies": {}, "route": []})",
-          "route: unknown field (expected one of $schema, version, trusted_proxies, ipv6_prefix, "
-          "policies, routes)");
+          "route: unknown field (expected one of $schema, version, trusted_proxies, proxy_field, "
+          "ipv6_prefix, policies, routes)");
     check(R"({"policies": {}, "policies": {}})", "policies: is given twice");
     check(R"({"policies": {}, "$schema": 1})",
           "['$schema']: invalid value (got 1, expected the address of a schema)");
@@ -176,6 +179,26 @@ BOOST_AUTO_TEST_CASE(trusted_proxies_are_a_number_or_networks) {
                    .starts_with("trusted_proxies: "));
 }
 
+BOOST_AUTO_TEST_CASE(the_field_of_proxies_may_be_named) {
+    using enum http::forwarding_field;
+    const auto field_of = [](const std::string& fields) {
+        return parse_policy_document(R"({"policies": {}, "trusted_proxies": )" + fields + "}")
+            .trusted_proxies()
+            .field();
+    };
+    BOOST_TEST((field_of("1") == either));
+    BOOST_TEST((field_of(R"(1, "proxy_field": "X-Forwarded-For")") == x_forwarded_for));
+    BOOST_TEST((field_of(R"(["::1"], "proxy_field": "Forwarded")") == forwarded));
+    check(R"({"policies": {}, "trusted_proxies": 1, "proxy_field": "X-Real-IP"})",
+          "proxy_field: invalid value (got the text 'X-Real-IP', expected X-Forwarded-For or "
+          "Forwarded)");
+    check(R"({"policies": {}, "proxy_field": "Forwarded"})",
+          "proxy_field: has no effect without trusted_proxies");
+    check(R"({"policies": {}, "trusted_proxies": ["0.0.0.0/1", "128.0.0.0/1"]})",
+          "trusted_proxies: networks of trusted proxies: too large (expected less than half of the "
+          "IPv4 addresses)");
+}
+
 BOOST_AUTO_TEST_CASE(routes_are_checked) {
     check_routes("{}", "routes: invalid value (got an object, expected an array of routes)");
     check_routes("[5]", "routes[0]: invalid value (got 5, expected an object)");
@@ -196,6 +219,13 @@ BOOST_AUTO_TEST_CASE(routes_are_checked) {
                  "routes[0].methods[1]: invalid value (got 5, expected a method such as \"GET\")");
     check_routes(R"([{"path": "/", "policy": "api", "methods": ["GET", "PUT", "GET"]}])",
                  "routes[0].methods[2]: is given twice");
+    auto methods = std::string{"\"M\""};
+    for (auto i = 0; i < 64; ++i)
+        methods += ", \"M" + std::to_string(i) + "\"";
+    check_routes(
+        R"([{"path": "/", "policy": "api", "methods": [)" + methods + "]}]",
+        "routes[0].methods: too many (got 65, expected at most 64; leave the field out for "
+        "all methods)");
     BOOST_TEST(reason(R"({"policies": {}, "routes": [{"path": "/", "policies": [], "methods":
                       ["GET", "G ET"]}]})")
                    .starts_with("routes[0].methods[1]: "));

@@ -237,6 +237,27 @@ namespace {
     return pattern.size() == path.size();
 }
 
+/// Returns whether the first pattern matches every path of the second one, without a tree.
+[[nodiscard]] bool is_cover(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+    const auto is_rest = [](const std::vector<std::string>& p, std::size_t i) {
+        return i + 1 == p.size() && p[i] == "*";
+    };
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (is_rest(a, i))
+            return true;
+        if (i >= b.size() || is_rest(b, i) || (a[i] != "*" && a[i] != "{x}" && a[i] != b[i]))
+            return false;
+    }
+    return a.size() == b.size();
+}
+
+/// Returns whether a route has each method of another one.
+[[nodiscard]] bool has_all(const route& a, const route& b) {
+    return a.methods().empty() ||
+           (!b.methods().empty() &&
+            std::ranges::all_of(b.methods(), [&a](const auto& m) { return a.has_method(m); }));
+}
+
 [[nodiscard]] std::string random_path(test::rng& random, std::string_view letters) {
     auto out = std::string{};
     for (auto n = random.below(5); n > 0; --n) {
@@ -250,14 +271,13 @@ namespace {
 
 BOOST_AUTO_TEST_CASE(a_search_in_the_tree_finds_what_a_search_in_the_order_finds) {
     auto random = test::rng{4};
-    constexpr std::string_view methods[] = {"GET", "PUT"};
+    constexpr std::string_view methods[] = {"GET", "PUT", "HEAD"};
     for (int i = 0; i < 1'000; ++i) {
         auto made = std::vector<route>{};
         for (auto n = random.below(30); n > 0; --n)
-            made.emplace_back(random_path(random, "abc*{"),
-                              random.percent(30)
-                                  ? std::vector<std::string>{std::string{random.pick(methods)}}
-                                  : std::vector<std::string>{});
+            made.emplace_back(
+                random_path(random, "abc*{"),
+                std::vector<std::string>{methods + random.below(2), methods + 1 + random.below(3)});
         const auto t = route_table{made};
         for (int j = 0; j < 30; ++j) {
             const auto path = random_path(random, "abc");
@@ -267,10 +287,27 @@ BOOST_AUTO_TEST_CASE(a_search_in_the_tree_finds_what_a_search_in_the_order_finds
                 if (is_match(split(made[k].path()), split(path)) && made[k].has_method(method))
                     expected = k;
             BOOST_TEST_REQUIRE((t.find(method, path) == expected));
-            if (expected)
-                BOOST_TEST_REQUIRE(!t.hidden_by(*expected).has_value());
+        }
+        for (std::size_t k = 0; k < made.size(); ++k) {
+            const auto covers = [&](const route& earlier) {
+                return is_cover(split(earlier.path()), split(made[k].path())) &&
+                       has_all(earlier, made[k]);
+            };
+            const auto end = made.begin() + static_cast<std::ptrdiff_t>(k);
+            const auto found = std::find_if(made.begin(), end, covers);
+            const auto expected =
+                found == end ? std::nullopt
+                             : std::optional{static_cast<std::size_t>(found - made.begin())};
+            BOOST_TEST_REQUIRE((t.hidden_by(k) == expected));
         }
     }
+}
+
+/// A segment of a request stands for itself, also `*`.
+BOOST_AUTO_TEST_CASE(a_star_in_a_request_is_a_text) {
+    BOOST_TEST(matches("/a/{x}", "/a/*"));
+    BOOST_TEST(matches("/{x}", "/*"));
+    BOOST_TEST(!matches("/a/b", "/a/*"));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_route_is_refused_with_the_reason) {

@@ -17,7 +17,6 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -125,7 +124,7 @@ BOOST_AUTO_TEST_CASE(records_for_an_audit_log) {
     colimit::config settings;
     settings.audit_sampling = {.allowed = 1'000, .denied = 1, .failed = 1};
     settings.on_decision = [](const colimit::audit_record& r) {
-        std::clog << r.verb << ' ' << r.policy << ' ' << std::quoted(r.key) << ' '
+        std::clog << r.verb << ' ' << r.policy << ' ' << colimit::log_text(r.key) << ' '
                   << (r.ec ? r.ec.message() : std::string{to_string(r.result.outcome)}) << '\n';
     };
     BOOST_TEST(!!settings.on_decision);
@@ -350,7 +349,7 @@ void follow_published_policies(asio::io_context& context, const colimit::config&
 BOOST_AUTO_TEST_CASE(documents) {
     const auto document = parse_policy_document(R"(
     {"version": 7,
-     "trusted_proxies": ["10.0.0.0/8"],
+     "trusted_proxies": ["10.0.0.0/8"], "proxy_field": "X-Forwarded-For",
      "policies": {
        "api": {"rules": "100/s burst 200", "key": "user|ip"},
        "login": {"rules": "5/m", "key": "ip+route"}

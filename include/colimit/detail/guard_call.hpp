@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One request on its way through `http::guard`: the call of the limiter that it needs, and the
-// handler that turns the result of that into a verdict.
+// One request on its way through `http::guard`: the calls of the limiter that it needs, and the
+// handler that turns their results into a verdict.
+//
+//   allow      one policy
+//   allow_all  several: all are charged or none
+//   allow_many the same, after an error that may not be one of all of them: the others stay in
+//   force
 
 #pragma once
 
@@ -17,8 +22,11 @@
 #include <colimit/policy_document.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/associator.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 
 #include <functional>
@@ -51,14 +59,24 @@ class guard_call {
     [[nodiscard]] scoped_key first_key() const;
     /// Returns the checks of several policies; valid as long as this object.
     [[nodiscard]] std::span<check_item> make_checks();
+    [[nodiscard]] std::span<check_item> checks() noexcept { return checks_; }
 
-    /// Returns the verdict, once. Not for a call that was cancelled.
+    /// Returns whether policies that were checked together and ended with this error are to be
+    /// checked one by one, as some of them may decide.
+    [[nodiscard]] bool should_ask_apart(error_code ec) const;
+    /// Notes the error of the checks together, before they are made one by one.
+    void note_apart(error_code ec) noexcept { verdict_.error = ec; }
+
+    /// Return the verdict, once. Not for a call that was cancelled.
     [[nodiscard]] http::verdict finish(error_code ec, const decision& d);
+    /// For checks that were made one by one.
+    [[nodiscard]] http::verdict finish_apart();
 
   private:
+    http::verdict end();
     void set_fields(const decision& d);
     void add_items(const keyed_policy& p, decision d, bool allowed);
-    void deny(const policy& p, const decision& d);
+    void deny(const keyed_policy& p, const decision& d);
     void deny_or_allow();
     void fail(error_code ec);
 
@@ -82,14 +100,34 @@ class guard_handler {
     void operator()(error_code ec, const decision& d) {
         if (ec == boost::asio::error::operation_aborted)
             return complete(ec, {});
+        if (call_->should_ask_apart(ec))
+            return ask_apart(ec);
         complete({}, call_->finish(ec, d));
     }
+    /// For checks that were made one by one.
+    void operator()(error_code ec) {
+        if (ec == boost::asio::error::operation_aborted)
+            return complete(ec, {});
+        complete({}, call_->finish_apart());
+    }
     /// For a request that no policy limits.
-    void operator()() { (*this)({}, {}); }
+    void operator()() { complete({}, call_->finish({}, {})); }
 
     [[nodiscard]] const Handler& inner() const noexcept { return handler_; }
 
   private:
+    /// The handler may run elsewhere than on the limiter's executor, which the limiter needs.
+    void ask_apart(error_code ec) {
+        call_->note_apart(ec);
+        const auto on = call_->limiter().get_executor();
+        auto work =
+            boost::asio::make_work_guard(boost::asio::get_associated_executor(handler_, on));
+        boost::asio::dispatch(on, [self = std::move(*this), work = std::move(work)]() mutable {
+            auto& call = *self.call_;
+            call.limiter().allow_many(call.checks(), std::move(self));
+        });
+    }
+
     /// Frees the call before the handler runs.
     void complete(error_code ec, http::verdict v) {
         call_.reset();

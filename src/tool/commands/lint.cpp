@@ -82,24 +82,27 @@ struct lint_options {
 } // namespace
 
 command lint_command() {
-    return {.name = "lint",
-            .summary = "Check a document of policies for errors and unlikely limits",
-            .text = {"Reports the error that makes a document invalid, with its position, or "
-                     "warnings. unreachable_rule: another rule of the policy denies every call "
-                     "first that this one would deny. daily_quota_in_a_second: a full bucket has "
-                     "at least the tokens that return in a day, and no other rule of the policy "
-                     "keeps a client from taking them within a second. slow_recovery: an empty "
-                     "bucket takes two days or longer to be full. day_bucket: a bucket per day, "
-                     "week, month or year, where a calendar may be meant.",
-                     "About routes: no_policies, no_routes: nothing is limited. unused_policy: no "
-                     "route uses the policy. foreign_path: a segment such as :id or <id>, which is "
-                     "a literal text here. no_last_route: requests that no route matches are not "
-                     "limited. A document without the field routes has none of these warnings, as "
-                     "the application chooses policies.",
-                     "The exit code is 0 without findings, 1 with warnings and 2 with an error."},
-            .examples = {{"lint policies.json", "before it is deployed"},
-                         {"lint - < policies.json", "from standard input"}},
-            .declare = declaration_of<lint_options>()};
+    return {
+        .name = "lint",
+        .summary = "Check a document of policies for errors and unlikely limits",
+        .text = {"Reports the error that makes a document invalid, with its position, or "
+                 "warnings. unreachable_rule: another rule of the policy denies every call "
+                 "first that this one would deny. daily_quota_in_a_second: a full bucket has "
+                 "at least the tokens that return in a day, and no other rule of the policy "
+                 "keeps a client from taking them within a second. slow_recovery: an empty "
+                 "bucket takes two days or longer to be full. day_bucket: a bucket per day, "
+                 "week, month or year, where a calendar may be meant.",
+                 "About routes: no_policies, no_routes: nothing is limited. unused_policy: no "
+                 "route uses the policy. foreign_path: a segment such as :id or <id>, which is "
+                 "a literal text here. no_last_route: requests that no route matches are not "
+                 "limited. A document without the field routes has none of these warnings, as "
+                 "the application chooses policies. invented_key: every policy of a route has a "
+                 "key that a client can choose. no_proxy_field: there are trusted proxies, and "
+                 "not the field that they write.",
+                 "The exit code is 0 without findings, 1 with warnings and 2 with an error."},
+        .examples = {{"lint policies.json", "before it is deployed"},
+                     {"lint - < policies.json", "from standard input"}},
+        .declare = declaration_of<lint_options>()};
 }
 
 } // namespace tool

@@ -6,6 +6,7 @@
 #include <tool/frame/format.hpp>
 #include <tool/lint/findings.hpp>
 #include <tool/lint/rate_bounds.hpp>
+#include <tool/lint/trust.hpp>
 
 #include <colimit/error.hpp>
 #include <colimit/policy_document.hpp>
@@ -249,9 +250,13 @@ std::string_view to_string(problem p) noexcept {
     case problem::foreign_path:
         return "foreign_path";
     case problem::no_last_route:
+        return "no_last_route";
+    case problem::invented_key:
+        return "invented_key";
+    case problem::no_proxy_field:
         break;
     }
-    return "no_last_route";
+    return "no_proxy_field";
 }
 
 std::vector<finding> findings_of(std::string_view document) {
@@ -262,6 +267,7 @@ std::vector<finding> findings_of(std::string_view document) {
         for (const auto& p : parsed.policies())
             look.read(p);
         route_reader{document, found}.read(parsed);
+        look_at_trust(parsed, found);
     } catch (const colimit::error& e) {
         found.push_back(error_in(e.what()));
     }

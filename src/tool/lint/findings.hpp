@@ -35,6 +35,10 @@ enum class problem : unsigned char {
     foreign_path,
     /// Requests that no route matches are not limited.
     no_last_route,
+    /// Every policy of a route has a key that a client can choose.
+    invented_key,
+    /// There are trusted proxies, and not the field that they write.
+    no_proxy_field,
 };
 
 [[nodiscard]] std::string_view to_string(problem p) noexcept;
