@@ -83,7 +83,8 @@ namespace colimit {
 ///
 /// @par Memory A call allocates nothing once as many calls were incomplete at the same time before,
 /// while the context runs in `run()` or `run_for()`; Asio drops its own caches whenever `run_one()`
-/// returns.
+/// returns. Handlers may have any alignment; one of more than 128 bytes costs an allocation per
+/// call.
 class limiter : public sketch_verbs {
   public:
     using executor_type = boost::asio::any_io_executor;
@@ -199,7 +200,9 @@ class limiter : public sketch_verbs {
     /// @par Other rules Nothing can be reserved from windows, logs and distinct members, nor with
     /// packed storage. Calls of one key and policy wait in a line in this process: the first one
     /// asks as `allow` does, and asks again at its `retry_after`; the others follow in their order.
-    /// There is no order between processes. A call is charged when it is granted, and denied as
+    /// There is no order between processes, nor between versions of a policy: a call that waits
+    /// when the policy is replaced keeps asking under the rules it was made with, and calls under
+    /// the new ones have a line of their own. A call is charged when it is granted, and denied as
     /// soon as the line cannot reach it within `max_wait`. `config::timeout` applies to each
     /// question. A call that is cancelled while it asks may have been charged, as with `allow`.
     ///
@@ -230,10 +233,10 @@ class limiter : public sketch_verbs {
     /// `invalid_policy`.
     ///
     /// With `max_wait` the calls of one key and policy wait in a line in this process, as in `wait`
-    /// under rules without reservations: there is no order between processes. The first one asks
-    /// again when this limiter gives back a place of the key, at `retry_after`, and every 100 ms,
-    /// as another process may give one back at any time. `config::max_waiting` bounds these calls
-    /// as it bounds those of `wait`.
+    /// under rules without reservations: there is no order between processes, nor between versions
+    /// of a policy. The first one asks again when this limiter gives back a place of the key, at
+    /// `retry_after`, and every 100 ms, as another process may give one back at any time.
+    /// `config::max_waiting` bounds these calls as it bounds those of `wait`.
     ///
     /// @par Errors If the request may have been sent and no reply came, or a call is cancelled
     /// then, the limiter gives the place back by itself, in case the store has granted it; the cost

@@ -20,17 +20,18 @@ class handler_memory final : public std::pmr::memory_resource {
   private:
     /// Returns the storage inside, or the system's memory if that is in use or too small (a handler
     /// of a replaced connection may still exist).
-    [[nodiscard]] void* do_allocate(std::size_t bytes, std::size_t /*alignment*/) override {
-        if (bytes > storage_.size() || in_use_.exchange(true, std::memory_order_acquire))
-            return ::operator new(bytes);
+    [[nodiscard]] void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+        if (bytes > storage_.size() || alignment > alignof(std::max_align_t) ||
+            in_use_.exchange(true, std::memory_order_acquire))
+            return ::operator new(bytes, std::align_val_t{alignment});
         return storage_.data();
     }
 
-    void do_deallocate(void* memory, std::size_t /*bytes*/, std::size_t /*alignment*/) override {
+    void do_deallocate(void* memory, std::size_t /*bytes*/, std::size_t alignment) override {
         if (memory == storage_.data())
             in_use_.store(false, std::memory_order_release);
         else
-            ::operator delete(memory);
+            ::operator delete(memory, std::align_val_t{alignment});
     }
 
     [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {

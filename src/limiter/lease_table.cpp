@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <new>
 #include <utility>
 
@@ -31,8 +32,26 @@ constexpr std::int64_t most_further_calls = 16'384;
 /// something left.
 constexpr std::int64_t part_of_room = 4;
 
+/// The part of a lease that is left when the next one is asked for: enough for the calls that come
+/// until its reply. What is left of more leases at a time lapses more often.
+constexpr std::int64_t part_left = 8;
+
+/// A lease is by so many standard deviations smaller than the number of calls that is expected, if
+/// they come at random: as many as expected would mostly not come in time, and lapse.
+constexpr double margin = 0.75;
+
+/// What was spent counts for the last leases, and less for each one before: the older ones together
+/// as much as the last eight. What lapsed is forgotten after some hundred periods without a lease.
+constexpr double memory_of_leases = 8;
+constexpr double memory_of_periods = 64;
+
 [[nodiscard]] lease_slot slot_of(const hash::digest& key) noexcept {
     return {.low = key.low, .high = key.high | 1U};
+}
+
+/// Returns whether what was taken before the call must not be spent after it began.
+[[nodiscard]] bool ends_leases(verb v) noexcept {
+    return v == verb::reset || v == verb::block;
 }
 
 /// Returns whether a lease may decide the call: an `allow` of all or nothing, at the store's time.
@@ -109,6 +128,7 @@ void lease_table::restart(entry& e, const policy_data& p, std::int64_t now) noex
     e.rules = p.fingerprint;
     e.began = now;
     e.demand = e.before = 0;
+    e.taken = e.lapsed = 0;
     e.stamp = ++stamps_;
     e.is_asking = false;
     e.room = e.granted = 0;
@@ -120,8 +140,10 @@ void lease_table::lapse(lot& of) noexcept {
 
 void lease_table::lapse_ended(entry& e, std::int64_t now) noexcept {
     for (auto& l : e.lots)
-        if (l.tokens != 0 && now >= l.ends)
+        if (l.tokens != 0 && now >= l.ends) {
+            e.lapsed += static_cast<double>(l.tokens);
             lapse(l);
+        }
 }
 
 void lease_table::drop(entry& e) noexcept {
@@ -131,8 +153,9 @@ void lease_table::drop(entry& e) noexcept {
     e.is_asking = false;
 }
 
-void lease_table::drop(const hash::digest& key) noexcept {
-    if (auto* e = find(slot_of(key)); e != nullptr)
+void lease_table::begin_other(verb v, const hash::digest& key, const policy_data& p) noexcept {
+    auto* e = find(slot_of(key));
+    if (e != nullptr && (ends_leases(v) || e->rules != p.fingerprint))
         drop(*e);
 }
 
@@ -140,7 +163,7 @@ bool lease_table::answer(operation& op, const hash::digest& key, const policy_da
     auto at = slot_of(key);
     if (!may_be_leased(op, p)) {
         if (!core::traits_of(op.request.verb).only_asks)
-            drop(key);
+            begin_other(op.request.verb, key, p);
         return false;
     }
     const auto now = now_();
@@ -154,7 +177,8 @@ bool lease_table::answer(operation& op, const hash::digest& key, const policy_da
     count_demand(*e, p, op.request.cost, now);
     lapse_ended(*e, now);
     const auto left = e->held() - op.request.cost;
-    if (left < 0 || (!e->is_asking && left < e->granted / 2 && wanted(*e, p, op, now) > 0)) {
+    if (left < 0 ||
+        (!e->is_asking && left < e->granted / part_left && wanted(*e, p, op, now) > 0)) {
         at.is_known = true;
         op.lease = at;
         return false;
@@ -170,26 +194,42 @@ void lease_table::count_demand(entry& e, const policy_data& p, std::int64_t cost
     if (const auto passed = now - e.began; passed >= length) {
         e.before = passed < 2 * length ? e.demand : 0;
         e.demand = 0;
+        e.lapsed *= 1 - 1 / memory_of_periods;
         e.began = passed < 2 * length ? e.began + length : now;
     }
     e.demand += static_cast<double>(cost);
 }
 
-/// Returns how many further calls a call should make for a lease: the demand that is expected
-/// within its length, but no more than a part of what the store has left. A single one is not worth
-/// it.
+/// Returns for how long tokens could be spent if a call asked for them now: less at the end of a
+/// window, and not before the reply comes.
+std::int64_t lease_table::time_to_spend(const entry& e, const policy_data& p,
+                                        std::int64_t now) noexcept {
+    const auto passed = now - e.heard_at;
+    auto time = p.options.leases;
+    for (std::size_t i = 0; i < p.compiled.size; ++i)
+        time =
+            std::min(time, core::lease_time(p.compiled.limits[i], e.parts[i].reset_after - passed,
+                                            e.server_time + passed));
+    return std::max<std::int64_t>(time - e.trip, 0);
+}
+
+/// Returns how many further calls a call should make for a lease: those that are expected while it
+/// can be spent, less what is likely to lapse; but no more than a part of what the store has left.
+/// A single one is not worth it.
 std::int64_t lease_table::wanted(const entry& e, const policy_data& p, const operation& op,
                                  std::int64_t now) const noexcept {
+    const auto most = std::min(e.room / part_of_room / op.request.cost, most_further_calls);
+    if (most <= 0)
+        return 0;
     const auto length = static_cast<double>(p.options.leases);
     const auto passed = static_cast<double>(now - e.began);
-    const auto expected = e.demand + e.before * std::max(0.0, 1 - passed / length);
+    const auto demand = e.demand + e.before * std::max(0.0, 1 - passed / length);
+    const auto spent = e.taken == 0 ? 1 : std::max(0.0, 1 - e.lapsed / e.taken);
+    const auto expected = demand * spent * static_cast<double>(time_to_spend(e, p, now)) / length;
     const auto cost = static_cast<double>(op.request.cost);
-    const auto calls = (expected - static_cast<double>(e.held())) / cost;
-    if (calls < 2)
-        return 0;
-    const auto further = std::min(calls - 1, static_cast<double>(most_further_calls));
-    return std::clamp<std::int64_t>(e.room / part_of_room / op.request.cost, 0,
-                                    static_cast<std::int64_t>(further));
+    const auto tokens = expected - margin * std::sqrt(expected * cost);
+    const auto calls = (tokens - static_cast<double>(e.held())) / cost;
+    return calls < 2 ? 0 : std::min(most, static_cast<std::int64_t>(calls - 1));
 }
 
 void lease_table::ask(operation& op, const policy_data& p) noexcept {
@@ -213,13 +253,16 @@ void lease_table::keep(entry& e, lot granted) noexcept {
     }
     e.lots[1] = granted;
     e.granted = e.held();
+    e.taken = e.taken * (1 - 1 / memory_of_leases) + static_cast<double>(granted.tokens);
+    e.lapsed *= 1 - 1 / memory_of_leases;
 }
 
 /// Stores what the store has reported, after it has also granted the tokens of a lease.
 void lease_table::report(entry& e, const policy_data& p, const decision& d, std::int64_t tokens,
-                         std::int64_t heard_at) noexcept {
+                         std::int64_t sent_at, std::int64_t heard_at) noexcept {
     e.room = d.remaining - tokens;
     e.heard_at = heard_at;
+    e.trip = heard_at - sent_at;
     e.server_time = d.server_time.time_since_epoch().count();
     e.limiting_rule = d.limiting_rule;
     for (std::size_t i = 0; i < d.rules.size(); ++i)
@@ -242,7 +285,7 @@ void lease_table::note(operation& op, std::int64_t heard_at) noexcept {
         return;
     const auto tokens = at.granted * op.request.cost;
     if (e != nullptr && e->rules == p.fingerprint) {
-        report(*e, p, op.result, tokens, heard_at);
+        report(*e, p, op.result, tokens, op.sent_at, heard_at);
         if (op.result.reason == denial_reason::block)
             drop(*e);
     }

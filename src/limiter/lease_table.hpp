@@ -5,8 +5,9 @@
 // cache's. An entry has a key's demand and, if that is worth it, its tokens:
 //
 //     demand    the calls within the length of a lease, in two periods of that length
+//     spent     which part of its last leases was spent before they ended
 //     lots      tokens, and when they end: those of the last lease, and of those before it
-//     report    what the store has said last
+//     report    what the store has said last, and how long its reply took
 //
 // No token is admitted twice, or beyond the limit, because
 //
@@ -20,12 +21,19 @@
 //     continuous bucket has repaid meanwhile is paid for by its capacity, see
 //     core/lease_reserve.hpp.
 //
+// What lapses is lost for all processes, and near the limit their calls are denied for it. So a
+// lease is for what will probably be spent, not for all that may be asked for: fewer tokens than
+// the calls that are expected until it ends, by the usual deviation and by the part that lapsed of
+// the last leases. At the end of a window that is little, and nothing if the reply takes longer.
+//
 // A lease only allows. A call for which too little is held goes to the store, and so does the one
-// that finds half of a lease spent: it asks for the next lease. If the store denies that call, or
+// that finds a lease nearly spent: it asks for the next lease. If the store denies that call, or
 // does not answer, what is held still decides it.
 //
-// Any verb that might change the key otherwise drops its lease when it starts, and gives the entry
-// another stamp, so that a lease whose reply is still to come is not held either.
+// What is held was charged, so most verbs leave it as it is. Only `reset`, which forgets the
+// charge, `block`, and a call under another version of the policy drop the lease of a key when they
+// start. They give the entry another stamp, so that a lease whose reply is still to come is not
+// held either.
 
 #pragma once
 
@@ -63,8 +71,9 @@ class lease_table {
     /// lease.
     void ask(operation& op, const policy_data& p) noexcept;
 
-    /// Called before a check of `allow_all`.
-    void drop(const hash::digest& key) noexcept;
+    /// Called before a call that no lease decides, also for each check of `allow_all`: drops the
+    /// lease of the key if what it holds must not be spent from then on.
+    void begin_other(verb v, const hash::digest& key, const policy_data& p) noexcept;
 
     /// Called when a call has ended, with a reply or with an error, in the order of replies: keeps
     /// the lease that it was granted.
@@ -96,6 +105,8 @@ class lease_table {
         std::int64_t began; ///< of the current period of demand
         double demand;      ///< tokens in the current period
         double before;      ///< and in the one before it
+        double taken;       ///< tokens of the last leases
+        double lapsed;      ///< and those of them that were not spent
         std::uint32_t stamp;
         std::uint8_t limiting_rule;
         bool is_asking;          ///< a call that asks for a lease is under way
@@ -103,6 +114,7 @@ class lease_table {
         std::int64_t granted;    ///< tokens that were held when the last lease was granted
         std::array<lot, 2> lots; ///< the last lease is the second one
         std::int64_t heard_at;
+        std::int64_t trip; ///< from the request to the reply
         std::int64_t server_time;
         std::array<rule_part, limits::max_rules_per_policy> parts;
 
@@ -123,6 +135,8 @@ class lease_table {
     void restart(entry& e, const policy_data& p, std::int64_t now) noexcept;
     static void count_demand(entry& e, const policy_data& p, std::int64_t cost,
                              std::int64_t now) noexcept;
+    [[nodiscard]] static std::int64_t time_to_spend(const entry& e, const policy_data& p,
+                                                    std::int64_t now) noexcept;
     [[nodiscard]] std::int64_t wanted(const entry& e, const policy_data& p, const operation& op,
                                       std::int64_t now) const noexcept;
     void drop(entry& e) noexcept;
@@ -130,7 +144,7 @@ class lease_table {
     void lapse_ended(entry& e, std::int64_t now) noexcept;
     static void keep(entry& e, lot granted) noexcept;
     static void report(entry& e, const policy_data& p, const decision& d, std::int64_t tokens,
-                       std::int64_t heard_at) noexcept;
+                       std::int64_t sent_at, std::int64_t heard_at) noexcept;
     void spend(entry& e, operation& op, const policy_data& p, std::int64_t now) noexcept;
 
     clock now_;

@@ -242,7 +242,7 @@ void limiter_core::start_all(operation& op, const call& c) {
                 kept[i].denied_at =
                     denials_->begin_check(kept[i].key, *access::data(one.policy), one.options);
             if (leases_)
-                leases_->drop(kept[i].key);
+                leases_->begin_other(verb::allow, kept[i].key, *access::data(one.policy));
         }
     }
     backend_->start(op, {}, nullptr);

@@ -17,6 +17,8 @@ call_pool& pool_reference(const limiter_core& core) noexcept {
     return *core.calls();
 }
 
+static_assert(pool_alignment == node_pool::alignment);
+
 void* allocate(call_pool& pool, std::size_t bytes) {
     return pool.memory.allocate(bytes);
 }

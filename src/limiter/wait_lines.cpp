@@ -77,10 +77,12 @@ wait_lines::~wait_lines() {
 }
 
 waiting_line& wait_lines::line_of(const line_place& place) {
-    auto wanted = waiting_line{place.policy->digest(place.key)};
+    const auto& p = *place.policy;
+    const auto wanted = waiting_line{p.digest(place.key), p.fingerprint};
     if (const auto found = lines_.find(wanted); found != lines_.end())
         return *found;
-    return *lines_.insert(*std::make_unique<waiting_line>(wanted.key).release()).first;
+    return *lines_.insert(*std::make_unique<waiting_line>(wanted.key, wanted.rules).release())
+                .first;
 }
 
 void wait_lines::join(operation& op) {
@@ -237,14 +239,15 @@ bool wait_lines::cancel(operation& op) noexcept {
 }
 
 void wait_lines::wake_line(const hash::digest& key) noexcept {
-    const auto found = lines_.find(waiting_line{key});
-    if (found == lines_.end())
-        return;
-    found->has_news = true;
-    if (!found->sleeps())
-        return;
-    sleeping_.erase(sleeping_.iterator_to(*found));
-    next_round(*found);
+    for (auto next = lines_.lower_bound(waiting_line{key, 0});
+         next != lines_.end() && next->key == key;) {
+        auto& line = *next++; // its next round may close it
+        line.has_news = true;
+        if (!line.sleeps())
+            continue;
+        sleeping_.erase(sleeping_.iterator_to(line));
+        next_round(line);
+    }
 }
 
 operation_list wait_lines::take_all() noexcept {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Calls of `wait` under rules from which nothing can be reserved: windows, logs, counters, distinct
-// members; and of `acquire`. They stand in a line per key and policy in this process. The first
-// call asks the store, as `allow` does; when it is denied, the line sleeps until its `retry_after`,
-// and it asks again.
+// members; and of `acquire`. They stand in a line per key and version of a policy in this process.
+// The first call asks the store, as `allow` does; when it is denied, the line sleeps until its
+// `retry_after`, and it asks again.
+//
+// A denial is about the rules that made it. So when a policy changes while calls wait, those stay
+// in their line and ask under the rules with which they were made; calls under the new version have
+// a line of their own. The store decides both on one state, in the order in which they ask.
 //
 // After a grant as many calls ask together as its `remaining` covers, and those whose time has
 // passed. After an error all of them ask, so that they do not wait for the same server one after
@@ -63,9 +67,10 @@ using line_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct l
 using wake_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<struct wake_tag>>;
 
 struct waiting_line final : line_hook, wake_hook {
-    explicit waiting_line(const hash::digest& of) : key(of) {}
+    waiting_line(const hash::digest& of, std::uint64_t under) : key(of), rules(under) {}
 
-    hash::digest key; ///< of key and policy
+    hash::digest key;    ///< of key and the policy's name
+    std::uint64_t rules; ///< fingerprint of the policy's version
     boost::intrusive::list<line_place, boost::intrusive::base_hook<order_hook>,
                            boost::intrusive::constant_time_size<false>>
         places;
@@ -98,7 +103,8 @@ class wait_lines {
     /// Takes out a cancelled call that does not ask; one whose decision is on the way leaves in
     /// `keeps`. Returns whether it is to be completed now.
     [[nodiscard]] bool cancel(operation& op) noexcept;
-    /// Lets the first call of a line ask now, or as soon as those that ask are decided.
+    /// Lets the first call of each line of a key ask now, or as soon as those that ask are decided:
+    /// what was given back is there for all versions of a policy.
     void wake_line(const hash::digest& key) noexcept;
     /// Takes out all calls that do not ask.
     [[nodiscard]] operation_list take_all() noexcept;
@@ -110,7 +116,8 @@ class wait_lines {
   private:
     struct by_key {
         [[nodiscard]] bool operator()(const waiting_line& a, const waiting_line& b) const noexcept {
-            return std::tie(a.key.low, a.key.high) < std::tie(b.key.low, b.key.high);
+            return std::tie(a.key.low, a.key.high, a.rules) <
+                   std::tie(b.key.low, b.key.high, b.rules);
         }
     };
     struct by_time {

@@ -50,7 +50,7 @@ class wait_stage {
     /// Removes a cancelled call from its queue, or lets `keeps` end it. Returns whether the call is
     /// to be completed now.
     [[nodiscard]] bool cancel(operation& op) noexcept;
-    /// Lets the first call of the line of a key and policy ask now.
+    /// Lets the first call of each line of a key and policy ask now.
     void wake_line(const hash::digest& key) noexcept { lines_.wake_line(key); }
     /// Empties the queues.
     [[nodiscard]] operation_list take_all() noexcept;

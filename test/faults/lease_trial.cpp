@@ -14,11 +14,11 @@ namespace {
 using step = lease_command::step;
 
 // Costs of calls: the first ones make leases worth it, and the large ones are more than is held.
-constexpr auto demand = of_keys{8, 6};
+constexpr auto demand = of_keys{24, 6};
 constexpr auto one_each = of_keys{1, 1};
 constexpr auto one_for_first = of_keys{1, 0};
 constexpr auto one_for_second = of_keys{0, 1};
-constexpr auto large = of_keys{20, 20};
+constexpr auto large = of_keys{40, 40};
 
 class trial_of_lease {
   public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // One trial of leases on a connection that is cut. Two keys take a lease in one command, and later
-// the first one takes the next lease while half of the former one is left; one of these commands is
+// the first one takes the next lease while some of the former one is left; one of these commands is
 // cut. Then the limiter calls on another connection, and at last it spends what it holds without a
 // server. Callers are granted what the server has charged, except what a lost reply would have
 // brought: whether there was one is computed from the bytes that have passed.

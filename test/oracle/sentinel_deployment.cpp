@@ -7,6 +7,7 @@
 #include <support/sentinel_group.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace colimit::oracle {
 namespace {

@@ -34,7 +34,8 @@ using test::kind_of_call;
 
 using shapes = std::tuple<test::plain_shape, test::shared_arena_shape, test::unique_arena_shape,
                           test::everything_shape, test::bound_shape, test::erased_shape,
-                          test::erased_everything_shape>;
+                          test::erased_everything_shape, test::aligned_shape<64>,
+                          test::aligned_shape<256>, test::bound_aligned_shape>;
 
 enum class finale : std::uint8_t {
     completed,
@@ -149,6 +150,7 @@ void play(const std::string& server, kind_of_call kind, finale end, bool thread_
     BOOST_TEST(e.handlers == 0);
     BOOST_TEST(e.arenas == 0);
     BOOST_TEST(e.early_arenas == 0);
+    BOOST_TEST(e.misaligned == 0);
     if (end == finale::completed)
         BOOST_TEST((e.code == error_code{}));
 }

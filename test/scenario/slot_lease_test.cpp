@@ -97,6 +97,28 @@ BOOST_AUTO_TEST_CASE(a_call_that_waits_briefly_behind_others_asks_before_it_is_d
     });
 }
 
+/// The holders are those of the key, whichever version of the policy asks.
+BOOST_AUTO_TEST_CASE(a_place_that_is_given_back_wakes_the_calls_of_each_version) {
+    const auto longer = policy{"one", concurrent(1).lease(4s)};
+    run([&]() -> asio::awaitable<void> {
+        auto held = co_await acquire(a, one);
+        auto got = std::vector<slot>{};
+        for (const auto* p : {&one, &longer})
+            a.limiter.acquire("k", *p, {.max_wait = wait_options::no_max_wait},
+                              [&](error_code ec, slot s) {
+                                  BOOST_TEST(!ec);
+                                  got.push_back(std::move(s));
+                              });
+        co_await test::pause_for(5ms);
+        for (auto served = 1U; served <= 2; ++served) {
+            held.release();
+            co_await test::pause_for(10 * trip);
+            BOOST_TEST_REQUIRE(got.size() == served);
+            held = std::move(got.back());
+        }
+    });
+}
+
 BOOST_AUTO_TEST_CASE(a_slot_is_renewed_at_a_third_of_its_lease) {
     run([&]() -> asio::awaitable<void> {
         const auto held = co_await acquire(a, one);

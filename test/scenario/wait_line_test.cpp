@@ -130,6 +130,41 @@ BOOST_DATA_TEST_CASE(a_call_that_would_wait_too_long_is_denied_and_charges_nothi
     });
 }
 
+/// A denial names a rule by its index, so it must never reach a call under other rules.
+BOOST_DATA_TEST_CASE(versions_of_a_policy_do_not_share_a_line, in_process) {
+    const auto old = policy{"v", fixed_window(100, 1s).named("second"),
+                            fixed_window(1, 24h).from_first().named("day")};
+    const auto fewer = policy{"v", fixed_window(100, 1s).named("second")};
+    const auto higher = policy{"v", fixed_window(100, 1s).named("second"),
+                               fixed_window(2, 24h).from_first().named("day")};
+    auto f = scenario::store_fixture{sample};
+    f.l->run([&]() -> asio::awaitable<void> {
+        auto& l = f.l->limiter;
+        (void)co_await l.allow("k", old);
+        const auto asleep = wait_for(*f.l, old, 2);
+        (void)co_await used(*f.l, old); // the first one has been denied
+        const auto raised = co_await l.wait("k", higher, {.max_wait = 1s});
+        BOOST_TEST(raised.allowed());
+        BOOST_TEST(raised.limit == 2);
+        const auto denied = co_await l.wait("k", higher, {.max_wait = 1s});
+        BOOST_TEST(denied.outcome == outcome::denied);
+        BOOST_TEST(denied.limit == 2);
+        const auto free = co_await l.wait("k", fewer, {.max_wait = 1s});
+        BOOST_TEST(free.allowed());
+        BOOST_TEST(free.rules.size() == fewer.size());
+
+        auto next = waiter{l, "k", old, {.max_wait = 1s}}; // behind those of its own version
+        co_await test::until([&] { return next.is_over(); });
+        BOOST_TEST(next.d.outcome == outcome::denied);
+        BOOST_TEST(next.d.limit == 1);
+        for (const auto& w : asleep) {
+            BOOST_TEST(!w->is_over());
+            w->cancel();
+        }
+        co_await until_over(asleep);
+    });
+}
+
 BOOST_DATA_TEST_CASE(a_denied_call_does_not_keep_those_behind_it_from_asking, in_process) {
     auto f = scenario::store_fixture{sample};
     f.l->run([&]() -> asio::awaitable<void> {

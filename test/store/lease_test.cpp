@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(leases_on_redis)
@@ -42,13 +43,15 @@ struct fixture {
     [[nodiscard]] static decision allow(live& from, const policy& p, const check_options& o = {}) {
         return ask(from, [&](limiter& l) { return l.allow("k", p, o); });
     }
-    /// Calls until a lease has decided several calls.
-    static void lease(live& from, const policy& p) {
-        for (auto leased = 0; leased < 5;) {
+    /// Calls until a lease has decided several calls. Returns how many calls that takes.
+    static std::int64_t lease(live& from, const policy& p) {
+        auto calls = std::int64_t{0};
+        for (auto leased = 0; leased < 5; ++calls) {
             const auto d = allow(from, p);
             BOOST_TEST_REQUIRE(d.allowed());
             leased += d.source == decision_source::lease ? 1 : 0;
         }
+        return calls;
     }
     [[nodiscard]] static std::int64_t held(const live& by) {
         const auto s = by.limiter.statistics();
@@ -116,7 +119,7 @@ BOOST_AUTO_TEST_CASE(the_store_in_process_has_the_same_limit) {
 }
 
 BOOST_FIXTURE_TEST_CASE(what_is_held_is_taken_from_all, fixture) {
-    lease(a, daily);
+    (void)lease(a, daily);
     BOOST_TEST(held(a) > 0);
     const auto d = ask(b, [](limiter& l) { return l.peek("k", daily); });
     const auto used = static_cast<std::int64_t>(a.limiter.statistics().allowed);
@@ -166,37 +169,74 @@ BOOST_FIXTURE_TEST_CASE(costs_take_as_many_tokens, fixture) {
     BOOST_TEST(a.limiter.statistics().leases > 0U);
 }
 
-BOOST_FIXTURE_TEST_CASE(other_verbs_drop_the_lease, fixture) {
-    const std::function<asio::awaitable<decision>(limiter&)> verbs[] = {
-        [](limiter& l) -> asio::awaitable<decision> { co_return co_await l.charge("k", daily); },
-        [](limiter& l) -> asio::awaitable<decision> { co_return co_await l.refund("k", daily); },
+using verb = std::function<asio::awaitable<decision>(limiter&)>;
+
+BOOST_FIXTURE_TEST_CASE(a_reset_a_block_and_another_version_drop_the_lease, fixture) {
+    const verb verbs[] = {
         [](limiter& l) -> asio::awaitable<decision> { co_return co_await l.reset("k", daily); },
         [](limiter& l) -> asio::awaitable<decision> {
             co_return co_await l.block("k", daily, 1ms);
         },
-        [](limiter& l) -> asio::awaitable<decision> {
-            co_return co_await l.allow("k", daily, {.cost = 2, .at_least = 1});
-        },
-        [](limiter& l) -> asio::awaitable<decision> {
-            auto check = std::vector<check_item>{{.key = "k", .policy = daily}};
-            co_return co_await l.allow_all(check);
-        },
         [](limiter& l) -> asio::awaitable<decision> { co_return co_await l.allow("k", without); },
-        [](limiter& l) -> asio::awaitable<decision> { co_return co_await l.wait("k", daily); }};
+        [](limiter& l) -> asio::awaitable<decision> {
+            auto check = std::vector<check_item>{{.key = "k", .policy = without}};
+            co_return co_await l.allow_all(check);
+        }};
     auto i = 0;
-    for (const auto& verb : verbs) {
+    for (const auto& v : verbs) {
         BOOST_TEST_CONTEXT("verb " << ++i) {
             look().must({"FLUSHALL"});
-            lease(a, daily);
+            (void)lease(a, daily);
             BOOST_TEST(held(a) > 0);
-            (void)ask(a, verb);
+            (void)ask(a, v);
             BOOST_TEST(held(a) == 0);
         }
     }
 }
 
+/// All of them are admitted all tokens together, and no more.
+BOOST_FIXTURE_TEST_CASE(other_verbs_keep_the_lease_and_the_limit, fixture) {
+    const std::pair<verb, std::int64_t> verbs[] = {
+        // and what it takes
+        {[](limiter& l) -> asio::awaitable<decision> { co_return co_await l.charge("k", daily); },
+         1},
+        {[](limiter& l) -> asio::awaitable<decision> { co_return co_await l.refund("k", daily); },
+         -1},
+        {[](limiter& l) -> asio::awaitable<decision> {
+             co_return co_await l.allow("k", daily, {.cost = 2, .at_least = 1});
+         },
+         2},
+        {[](limiter& l) -> asio::awaitable<decision> {
+             co_return co_await l.allow("k", daily, {.request = "id"});
+         },
+         1},
+        {[](limiter& l) -> asio::awaitable<decision> {
+             auto check = std::vector<check_item>{{.key = "k", .policy = daily}};
+             co_return co_await l.allow_all(check);
+         },
+         1},
+        {[](limiter& l) -> asio::awaitable<decision> { co_return co_await l.wait("k", daily); },
+         1}};
+    auto i = 0;
+    for (const auto& [v, takes] : verbs) {
+        BOOST_TEST_CONTEXT("verb " << ++i) {
+            (void)ask(a, [](limiter& l) { return l.reset("k", daily); });
+            const auto lapsed = a.limiter.statistics().lease_tokens_lapsed;
+            auto tokens = lease(a, daily);
+            const auto kept = held(a);
+            BOOST_TEST(kept > 0);
+            (void)ask(a, v);
+            BOOST_TEST(held(a) == kept);
+            for (tokens += takes; allow(a, daily).allowed(); ++tokens) {
+            }
+            BOOST_TEST(tokens == capacity);
+            BOOST_TEST(a.limiter.statistics().lease_tokens_lapsed == lapsed);
+        }
+    }
+}
+
 BOOST_FIXTURE_TEST_CASE(a_blocked_key_is_denied_by_its_own_limiter_at_once, fixture) {
-    lease(a, daily);
+    (void)lease(a, daily);
     (void)ask(a, [](limiter& l) { return l.block("k", daily, 1h); });
     const auto d = allow(a, daily);
     BOOST_TEST(!d.allowed());
@@ -204,7 +244,7 @@ BOOST_FIXTURE_TEST_CASE(a_blocked_key_is_denied_by_its_own_limiter_at_once, fixt
 }
 
 BOOST_FIXTURE_TEST_CASE(closing_lets_leases_lapse, fixture) {
-    lease(a, daily);
+    (void)lease(a, daily);
     BOOST_TEST(held(a) > 0);
     a.limiter.close();
     BOOST_TEST(held(a) == 0);
@@ -225,7 +265,7 @@ BOOST_AUTO_TEST_CASE(without_a_table_all_ask_the_store) {
 BOOST_AUTO_TEST_CASE(what_is_held_is_spent_while_the_server_is_away) {
     auto own = redis_server{};
     auto l = live{own.address()};
-    fixture::lease(l, daily);
+    (void)fixture::lease(l, daily);
     const auto held = fixture::held(l);
     BOOST_TEST(held > 0);
     own.kill();

@@ -17,6 +17,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <new>
@@ -36,6 +37,7 @@ struct ending {
     int handlers = 0;     ///< alive
     int arenas = 0;       ///< alive
     int early_arenas = 0; ///< destroyed while their memory was in use
+    int misaligned = 0;   ///< handlers that were constructed or called at a wrong address
     std::optional<error_code> code;
     std::function<void()> on_call = [] {};
 };
@@ -153,6 +155,28 @@ class with_all : public with_arena<std::shared_ptr<arena>> {
     }
 };
 
+/// Contains an object with an alignment of its own, as of vector instructions or a cache line.
+template<std::size_t Alignment>
+class aligned : public recorder {
+  public:
+    explicit aligned(ending& e) : recorder(e) { check(); }
+    aligned(aligned&& other) noexcept : recorder(std::move(other)) { check(); }
+
+    template<class... Results>
+    void operator()(error_code ec, const Results&... results) {
+        check();
+        recorder::operator()(ec, results...);
+    }
+
+  private:
+    void check() const {
+        const auto address = reinterpret_cast<std::uintptr_t>(&object_); // NOLINT: to look at it
+        result().misaligned += address % Alignment == 0 ? 0 : 1;
+    }
+
+    alignas(Alignment) std::array<std::byte, Alignment> object_{};
+};
+
 // The shapes: each makes a handler for a signature.
 
 struct plain_shape {
@@ -196,6 +220,22 @@ struct erased_shape {
     template<class Signature>
     [[nodiscard]] static auto make(ending& e) {
         return asio::any_completion_handler<Signature>{recorder{e}};
+    }
+};
+
+template<std::size_t Alignment>
+struct aligned_shape {
+    template<class Signature>
+    [[nodiscard]] static auto make(ending& e) {
+        return aligned<Alignment>{e};
+    }
+};
+
+struct bound_aligned_shape {
+    template<class Signature>
+    [[nodiscard]] static auto make(ending& e) {
+        return asio::bind_executor(e.executor,
+                                   asio::bind_cancellation_slot(e.signal.slot(), aligned<64>{e}));
     }
 };
 

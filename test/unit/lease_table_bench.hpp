@@ -9,11 +9,22 @@
 #include <support/unit_test.hpp>
 
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace colimit::test {
+
+/// Returns how many further calls of this cost a lease is for, if so many tokens are expected to be
+/// asked for while it can be spent, so many are held, none has lapsed, and the store has enough.
+[[nodiscard]] inline std::int64_t calls_of_lease(double expected, std::int64_t cost = 1,
+                                                 std::int64_t held = 0) {
+    const auto each = static_cast<double>(cost);
+    const auto tokens = expected - 0.75 * std::sqrt(expected * each);
+    const auto calls = (tokens - static_cast<double>(held)) / each;
+    return calls < 2 ? 0 : static_cast<std::int64_t>(calls) - 1;
+}
 
 struct lease_table_bench {
     static constexpr std::int64_t start_time = 1'000'000;
@@ -59,6 +70,10 @@ struct lease_table_bench {
         BOOST_TEST_REQUIRE(!start(op, p, key));
         BOOST_TEST_REQUIRE(op.lease.is_asking);
         allow(op, 1, 100'000);
+    }
+    /// Begins a call of `reset`.
+    void reset(const policy& p, const hash::digest& key) {
+        table.begin_other(detail::verb::reset, key, *detail::access::data(p));
     }
     [[nodiscard]] std::uint64_t held() const {
         const auto s = counted();

@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_every_size_are_aligned_and_do_not_overlap) {
     for (std::size_t size = 1; size < 2'500; size += 37)
         for (int i = 0; i < 40; ++i) {
             auto* memory = static_cast<unsigned char*>(pool.allocate(size));
-            BOOST_TEST(reinterpret_cast<std::uintptr_t>(memory) % alignof(std::max_align_t) == 0U);
+            BOOST_TEST(reinterpret_cast<std::uintptr_t>(memory) % pool.alignment == 0U);
             std::memset(memory, static_cast<int>(blocks.size() % 251), size);
             blocks.push_back({memory, size});
         }

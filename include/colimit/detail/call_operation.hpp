@@ -57,6 +57,8 @@ struct call {
 /// as long as a call refers to them.
 [[nodiscard]] std::shared_ptr<call_pool> pool_of(const limiter_core& core) noexcept;
 [[nodiscard]] call_pool& pool_reference(const limiter_core& core) noexcept;
+/// The alignment of the pool's memory. Calls with a stricter one are allocated one by one.
+inline constexpr std::size_t pool_alignment = 128;
 [[nodiscard]] void* allocate(call_pool& pool, std::size_t bytes);
 void deallocate(call_pool& pool, void* memory, std::size_t bytes) noexcept;
 /// Returns whether handlers may run, and calls may be made, in several threads at once.
@@ -128,7 +130,8 @@ class memory_source {
     }
 
   private:
-    static constexpr auto is_pooled = std::is_same_v<allocator, std::allocator<Call>>;
+    static constexpr auto is_pooled =
+        std::is_same_v<allocator, std::allocator<Call>> && alignof(Call) <= pool_alignment;
 
     call_pool& pool_;
     [[no_unique_address]] allocator allocator_;
