@@ -125,17 +125,30 @@ std::vector<std::string> redis_server::environment() const {
 }
 
 /// The server has the file mapped, so it is changed in place.
-void redis_server::set_clock(std::chrono::microseconds offset) {
-    const auto us = std::int64_t{offset.count()};
+void redis_server::write_clock(std::chrono::microseconds offset,
+                               std::chrono::microseconds stands_at) const {
+    const std::int64_t us[] = {offset.count(), stands_at.count()};
     const auto name = folder_.path() + "/clock";
     const auto file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
-    const auto written = file < 0 ? -1 : ::pwrite(file, &us, sizeof us, 0);
+    const auto written = file < 0 ? -1 : ::pwrite(file, us, sizeof us, 0);
     if (file >= 0)
         ::close(file);
     if (written != sizeof us)
         throw std::runtime_error{"cannot write " + name};
+}
+
+void redis_server::set_clock(std::chrono::microseconds offset) {
+    write_clock(offset, {});
     if (process_.is_running())
         await_clock(connect(), offset);
+}
+
+void redis_server::stop_clock(std::chrono::microseconds time) {
+    write_clock({}, time);
+    auto look = connect();
+    for (auto left = 10'000; look.time() != time.count(); --left)
+        if (left == 0)
+            throw std::runtime_error{"the clock of the server does not stand still"};
 }
 
 std::string redis_server::log() const {

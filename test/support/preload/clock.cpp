@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A library that a server preloads, so that a test can step the server's clock: it adds an offset
-// in microseconds, which it reads from the file that COLIMIT_CLOCK_FILE names.
+// A library that a server preloads, so that a test can step the server's clock or stop it. The file
+// that COLIMIT_CLOCK_FILE names has two numbers of microseconds: an offset, which it adds, and the
+// time at which the clock stands still, or 0.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -18,17 +19,22 @@ namespace {
 constexpr std::int64_t microseconds_per_second = 1'000'000;
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 
-const volatile std::int64_t* offset = nullptr;
+struct clock_file {
+    std::int64_t offset;
+    std::int64_t stands_at;
+};
 
-[[gnu::constructor]] void map_offset() {
+const volatile clock_file* shared = nullptr;
+
+[[gnu::constructor]] void map_file() {
     const auto* name = std::getenv("COLIMIT_CLOCK_FILE");
     const auto file = name == nullptr ? -1 : ::open(name, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return;
-    void* mapped = ::mmap(nullptr, sizeof *offset, PROT_READ, MAP_SHARED, file, 0);
+    void* mapped = ::mmap(nullptr, sizeof *shared, PROT_READ, MAP_SHARED, file, 0);
     ::close(file);
     if (mapped != MAP_FAILED)
-        offset = static_cast<const std::int64_t*>(mapped);
+        shared = static_cast<const clock_file*>(mapped);
 }
 
 } // namespace
@@ -36,11 +42,17 @@ const volatile std::int64_t* offset = nullptr;
 // The server module reads this clock.
 extern "C" int clock_gettime(clockid_t clock, timespec* into) noexcept {
     const auto failed = ::syscall(SYS_clock_gettime, clock, into) != 0;
-    if (failed || clock != CLOCK_REALTIME || offset == nullptr)
+    if (failed || clock != CLOCK_REALTIME || shared == nullptr)
         return failed ? -1 : 0;
-    const auto ns = into->tv_nsec + *offset % microseconds_per_second * 1'000;
+    if (const auto time = shared->stands_at; time != 0) {
+        into->tv_sec = time / microseconds_per_second;
+        into->tv_nsec = time % microseconds_per_second * 1'000;
+        return 0;
+    }
+    const auto offset = shared->offset;
+    const auto ns = into->tv_nsec + offset % microseconds_per_second * 1'000;
     const auto carry = ns < 0 ? -1 : ns / nanoseconds_per_second;
-    into->tv_sec += *offset / microseconds_per_second + carry;
+    into->tv_sec += offset / microseconds_per_second + carry;
     into->tv_nsec = ns - carry * nanoseconds_per_second;
     return 0;
 }
