@@ -44,7 +44,7 @@ do
         else -- MGET returns nil for values of other types; they must not be overwritten
             done = guarded('SET', KEYS[k], bytes, option, at, 'NX')
         end
-        if not done then
+        if not done or done.err and not value and guarded('EXISTS', KEYS[k]) == 1 then
             note(k, 'c')
         elseif done.err then
             note(k, 'e', done.err)

@@ -11,16 +11,22 @@
 --           others a record for each call, in their order
 -- ARGV[1]   the policy, see src/core/policy_encoding.hpp; for `all or nothing` several
 -- ARGV[2]   nonce, returned unchanged, so that no reply is taken for another request's
--- ARGV[3]   the time in microseconds, or '' for the server's clock
+-- ARGV[3]   the time in microseconds, at most 2^52, or '' for the server's clock
 -- ARGV[4]   the shortest TTL of a key, in milliseconds; if the calls have ids (all or none, and
 --           never for `all or nothing`), a space and the TTL of their records
 -- ARGV[5]   calls, grouped by key: key:u16 verb:u8 times:u16 cost:f64 at_least:f64, and if the
 --           policy has a `distinct` or `concurrent` rule the size of the member or of the
---           holder's id, u16, and its bytes; `times` equal calls are one entry. If all are an
+--           holder's id, u16, and its bytes; `times` equal calls, at least 1, are one entry. Each
+--           key has a call; those of one policy may be in any order. Only a policy without
+--           rules has the verb `once`, and only one of buckets those of reservations; `once`
+--           and `block` are for at most 36525 days. If all are an
 --           allow of cost 1: '' for one per key, or times:u8 for each key, or u16 if one of them
 --           needs it. With ids each key has one call, of which `times` is 1,
 --           and its digests (16 bytes, for its record) follow; keys may be repeated, and each
---           finds what the calls before it left
+--           finds what the calls before it left.
+--           At most 65536 calls, each of which counts as 1 and 16 per fact, see the reply; equal
+--           allows without facts, of which at_least is the cost and all costs are at most 2^53 - 1,
+--           count as 1. The module checks all this, and refuses a command before it does anything
 -- ARGV[6]   for `all or nothing`: the number of keys per policy, u16 each; if the policy is packed:
 --           the number of keys per shard, followed by the keys' fields, one argument each
 -- Reply     for each key the value found (or nil, or the text of an error), if the policy is

@@ -45,7 +45,7 @@ if requests then
         local bytes = pack('<BBBddc16d', MARK, verb, value and 1 or 0, cost, at_least, digests, now)
             .. (value or '')
         local done = write_record(k, bytes, 'NX')
-        if not done then -- of another type
+        if not done or done.err and states.is_foreign(k) then -- the record or the key
             note(k, 'c')
         elseif done.err then
             note(k, 'e', done.err)

@@ -155,7 +155,7 @@ do
                 find_oom()
                 done = guarded('DEL', key)
             end
-        elseif oom and not gives_back then
+        elseif oom then -- it may not refuse what grows any more
             done = {err = oom}
         elseif value and #value == HEAD + SLOT * (#stored + (debt[n + 1] == 0 and 0 or 1))
             and not supplied and expires >= now + matters
@@ -171,8 +171,10 @@ do
             end
         end
         local failed = type(done) == 'table' and done.err
-        if failed and gives_back and value and is_oom(failed) then
-            done = replace(key, kept)
+        if failed and states.is_foreign(k) then return note(first + k - 1, 'c') end
+        if failed and gives_back and is_oom(failed) then
+            -- Of a key without a value nothing needs to be stored: no state is as strict.
+            done = value and replace(key, kept)
             failed = type(done) == 'table' and done.err
         end
         if failed then note(first + k - 1, 'e', failed) end

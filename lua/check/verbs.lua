@@ -216,12 +216,12 @@ do
             if has_log then logs.move_to_now() end
             if verb == RENEW then slots.renew(member) end
             if verb == RELEASE then slots.release(member) end
-            note_change(false, verb == RENEW or verb == RELEASE)
+            note_change(false, verb <= RELEASE) -- not a move
         end
+        if failed then return failed end
         if has_log then logs.report(0, 0) end
         if slots.exist and slots.report(member, false, verb == RENEW) then granted = granted + 1 end
         for _, i in ipairs(sketched) do own_num[i] = debt[i] end
         report_counts(counted)
-        return failed
     end
 end

@@ -3,11 +3,15 @@
 // Reads the calls of a command.
 
 #include <base/bytes.hpp>
+#include <colimit/limits.hpp>
+#include <core/rule_kind.hpp>
 #include <core/state_encoding.hpp>
 #include <core/verb_traits.hpp>
 #include <server_module/call_list.hpp>
+#include <server_module/policy_states.hpp>
 #include <server_module/refusal.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -19,6 +23,12 @@ using detail::verb;
 
 constexpr std::size_t call_bytes = 2 + 1 + 2 + 8 + 8;
 constexpr std::size_t digest_bytes = 8 + 8;
+
+/// The bound on the work of a command: its length bounds only its entries. A call takes up to a
+/// microsecond, and with each fact about a log, a sketch or holders up to 20 more, and 32 bytes of
+/// the reply. The library sends 1,024 calls, and 1,024 facts.
+constexpr std::size_t max_work = 65'536;
+constexpr std::size_t fact_work = 16;
 
 [[noreturn]] void refuse_call(std::size_t index, std::string_view problem,
                               std::string_view expected) {
@@ -40,6 +50,8 @@ void check_verb(std::size_t index, verb v, const core::compiled_policy& rules, c
         refuse_call(index, "not a verb of the policy",
                     rules.has_slots ? "acquire, renew, release, peek, reset or block"
                                     : "none of a policy with a concurrent rule");
+    if (v == verb::once && rules.size != 0)
+        refuse_call(index, "not a verb of the policy", "once of a policy without rules");
     if (form == call_form::with_ids && !core::traits_of(v).may_have_id)
         refuse_call(index, "not a verb that takes an id", "allow, charge or refund");
     if ((v == verb::reserve || v == verb::unreserve) && !rules.can_reserve)
@@ -71,9 +83,26 @@ class reader {
 
   private:
     void append_one(std::size_t key, std::uint32_t times) {
-        calls_.push_back({static_cast<std::uint32_t>(key),
-                          times,
-                          {.verb = verb::allow, .cost = 1, .at_least = 1, .now = now_}});
+        append({static_cast<std::uint32_t>(key),
+                times,
+                {.verb = verb::allow, .cost = 1, .at_least = 1, .now = now_}},
+               *policies_.front().rules);
+    }
+
+    void append(const listed_call& call, const core::compiled_policy& rules) {
+        if (call.times == 0)
+            refuse_call(calls_.size(), "times is 0", "1 to 65535");
+        const auto facts = std::ranges::count_if(rules.rules(), [](const auto& l) {
+            return core::form_of(l.kind) != core::state_form::numbers;
+        });
+        const auto times =
+            facts == 0 && are_made_at_once(rules, call.request, call.times) ? 1 : call.times;
+        work_ += times * (1 + fact_work * static_cast<std::size_t>(facts));
+        if (work_ > max_work)
+            refuse_call(calls_.size(), "too many calls in one command",
+                        "at most 65536, where each fact about a log, a sketch or holders counts "
+                        "as 16 more; equal allows of a policy without these count as one");
+        calls_.push_back(call);
     }
 
     /// Returns the policy of a key: calls are in the order of the policies.
@@ -103,6 +132,8 @@ class reader {
                         "whole numbers from 0 to 9007199254740991");
         const auto& rules = policy_of(key);
         check_verb(index, v, rules, form_);
+        if (core::traits_of(v).has_duration && *cost > limits::max_recovery.count())
+            refuse_call(index, "the duration is too long", "at most 36525 days in microseconds");
         if (core::traits_of(v).tests_amount && *at_least > *cost)
             refuse_call(index, "at_least is above cost", "at most cost");
         bytes_.remove_prefix(call_bytes);
@@ -116,7 +147,7 @@ class reader {
         auto call = listed_call{key, times, request};
         if (form_ == call_form::with_ids)
             read_digests(index, call);
-        calls_.push_back(call);
+        append(call, rules);
     }
 
     void read_member(std::size_t index, detail::call_request& request) {
@@ -147,6 +178,7 @@ class reader {
     std::size_t first_ = 0; ///< the first key of the policy
     call_form form_;
     std::int64_t now_;
+    std::size_t work_ = 0;
     std::vector<listed_call>& calls_;
 };
 

@@ -191,10 +191,10 @@ class check {
             if (!records_->admit(call.key))
                 continue;
             const auto facts_before = results_.facts ? results_.facts->size() : 0;
-            records_->require_free(call.key);
             if (packed_ != nullptr)
                 packed_->take_left(call.key);
             store.begin(call.key);
+            records_->require_room(call.key);
             store.make(call, pass::make);
             store.finish();
             if (results_.is_fine(call.key))

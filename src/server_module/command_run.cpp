@@ -64,7 +64,7 @@ std::optional<command_clock> command_clock::read(std::string_view argument) {
     const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), time);
     const auto begins_well = !digits.empty() && detail::is_digit(digits.front()); // not `-0`
     if (!begins_well || code != std::errc{} || end != digits.data() + digits.size() ||
-        time > limits::max_exact_integer)
+        time > limits::max_time)
         return std::nullopt;
     if (is_origin)
         return command_clock{time, clock_source::origin, stamp_of(time)};

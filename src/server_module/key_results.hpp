@@ -40,7 +40,11 @@ class key_results {
     [[nodiscard]] std::optional<std::string_view> value(std::size_t key) const noexcept;
 
     void fail(std::size_t key, std::string_view text);
-    void report_conflict(std::size_t key) { note(key, key_status::conflict); }
+    /// Reports that a key has a value of another type, instead of an error after that.
+    void report_conflict(std::size_t key) {
+        keys_[key].exists = keys_[key].exists && keys_[key].status != key_status::error;
+        note(key, key_status::conflict);
+    }
     [[nodiscard]] bool is_fine(std::size_t key) const noexcept {
         return keys_[key].status == key_status::fine;
     }

@@ -44,6 +44,7 @@ packed_calls::packed_calls(command_run& run, const core::compiled_policy& rules,
     : results_(results), policy_(rules), states_(rules), fields_(from.rest.subspan(fields_at)) {
     const auto sizes = api::text_of(from.rest[sizes_at]);
     auto first = std::size_t{0};
+    writes_.resize(fields_.size());
     shards_.reserve(sizes.size() / 2);
     for (std::size_t i = 0; i < sizes.size() / 2; ++i) {
         const auto size = size_at(sizes, i);
@@ -55,9 +56,9 @@ packed_calls::packed_calls(command_run& run, const core::compiled_policy& rules,
 }
 
 void packed_calls::take_left(std::size_t key) {
-    last_write_ = &last_writes_[api::text_of(fields_[key])];
-    if (*last_write_ != 0)
-        results_.set_found(key, writes_[*last_write_ - 1].value);
+    writer_ = &writers_[api::text_of(fields_[key])];
+    if (*writer_)
+        results_.set_found(key, writes_[**writer_]->value);
 }
 
 void packed_calls::begin(std::size_t key) {
@@ -74,14 +75,12 @@ void packed_calls::finish() {
     const auto& change = states_.change();
     if (!results_.is_fine(key_) || !change.any)
         return;
-    if (last_write_ != nullptr) {
-        if (*last_write_ != 0)
-            writes_[*last_write_ - 1].is_replaced = true;
-        *last_write_ = writes_.size() + 1;
+    if (writer_ != nullptr) {
+        if (*writer_)
+            writes_[**writer_].reset();
+        *writer_ = key_;
     }
-    auto& write = writes_.emplace_back();
-    write.key = key_;
-    write.gives_back = change.gives_back;
+    auto& write = writes_[key_].emplace(packed_write{.key = key_, .gives_back = change.gives_back});
     if (change.is_erased)
         return;
     write.value = change.value;
@@ -89,14 +88,8 @@ void packed_calls::finish() {
 }
 
 void packed_calls::write() {
-    std::erase_if(writes_, [](const auto& w) { return w.is_replaced; });
-    for (auto from = writes_.begin(); auto& shard : shards_) {
-        const auto after = std::find_if(from, writes_.end(), [&](const auto& w) {
-            return w.key >= shard.first() + shard.size();
-        });
-        shard.write(std::span{from, after}, results_);
-        from = after;
-    }
+    for (auto& shard : shards_)
+        shard.write(std::span{writes_}.subspan(shard.first(), shard.size()), results_);
 }
 
 void packed_calls::send_values(const command_run& run) const noexcept {

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -48,10 +49,11 @@ class packed_calls final : public key_calls {
     policy_states states_;
     std::vector<packed_shard> shards_{};
     std::span<api::string*> fields_; ///< of all keys
-    std::vector<packed_write> writes_{};
-    /// With ids: the index of the last write of each field + 1, and that of the current one.
-    std::map<std::string_view, std::size_t> last_writes_{};
-    std::size_t* last_write_ = nullptr;
+    /// By key, as calls may be on keys in any order; nullopt: nothing is to be written.
+    std::vector<std::optional<packed_write>> writes_{};
+    /// With ids: the last key that writes a field, and that of the current one.
+    std::map<std::string_view, std::optional<std::size_t>> writers_{};
+    std::optional<std::size_t>* writer_ = nullptr;
     std::size_t key_ = 0;
 };
 

@@ -210,22 +210,24 @@ void packed_shard::write_all(std::span<const packed_write> states, std::int64_t 
         (void)change(run_, "PEXPIREAT", "!sl", new_, static_cast<long long>(when->at_ms));
 }
 
-void packed_shard::write(std::span<packed_write> states, key_results& results) {
+void packed_shard::write(std::span<std::optional<packed_write>> states, key_results& results) {
     // Values are brief if they have the numbers that the hash had before this command.
     const auto own = std::string_view{policy_.own.data(), core::fixed_bytes};
     const auto is_own = policy_.has_brief_values && head_.numbers == policy_.own;
     auto stored = std::vector<packed_write>{};
     auto matters = policy_.generation;
     for (auto& s : states) {
-        if (!s.value) {
-            erase(s, results);
+        if (!s)
+            continue;
+        if (!s->value) {
+            erase(*s, results);
             continue;
         }
-        if (is_own && s.value->size() == whole_size &&
-            s.value->substr(core::value_head_bytes, core::fixed_bytes) == own)
-            s.value->erase(0, core::value_head_bytes + core::fixed_bytes);
-        matters = std::max(matters, s.matters);
-        stored.push_back(std::move(s));
+        if (is_own && s->value->size() == whole_size &&
+            s->value->substr(core::value_head_bytes, core::fixed_bytes) == own)
+            s->value->erase(0, core::value_head_bytes + core::fixed_bytes);
+        matters = std::max(matters, s->matters);
+        stored.push_back(std::move(*s));
     }
     if (stored.empty())
         return;

@@ -34,10 +34,9 @@ struct shard_policy {
 /// What is to be written of a key.
 struct packed_write {
     std::size_t key;
-    std::optional<std::string> value; ///< whole; nullopt: there is no state any more
+    std::optional<std::string> value = {}; ///< whole; nullopt: there is no state any more
     bool gives_back;
-    std::int64_t matters;     ///< for how long, in microseconds
-    bool is_replaced = false; ///< by a later write of the same field
+    std::int64_t matters = 0; ///< for how long, in microseconds
 };
 
 class packed_shard {
@@ -53,8 +52,8 @@ class packed_shard {
 
     /// Passes the values found to the results, whole if they have other numbers than the policy's.
     void read(key_results& results);
-    /// Writes states of its keys, in their order, and passes errors to the results.
-    void write(std::span<packed_write> states, key_results& results);
+    /// Writes what is to be written of its keys, and passes errors to the results.
+    void write(std::span<std::optional<packed_write>> states, key_results& results);
 
   private:
     struct head {

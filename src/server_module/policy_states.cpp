@@ -8,7 +8,6 @@
 #include <server_module/policy_states.hpp>
 
 #include <algorithm>
-#include <span>
 
 namespace colimit::server_module {
 namespace {
@@ -78,20 +77,31 @@ void policy_states::move_to_now(std::int64_t now) {
     change_.gives_back = false;
 }
 
+bool are_made_at_once(const core::compiled_policy& rules, const detail::call_request& request,
+                      std::uint32_t times) noexcept {
+    return request.verb == verb::allow && request.at_least == request.cost && request.cost > 0 &&
+           request.cost <= limits::max_exact_integer / times && !rules.has_log &&
+           !rules.has_distinct;
+}
+
+/// Returns whether a grant may leave less room than it takes, as it makes debt of another version
+/// of the policy count. The next one does not.
+bool policy_states::has_surplus() const noexcept {
+    for (std::uint32_t i = 0; i < rules_.size; ++i)
+        if (state_.states[i].capacity < 0 && state_.states[i].debt < rules_.limits[i].full)
+            return true;
+    return false;
+}
+
 /// Calls are granted in order, and once one does not fit, the next one does not either: so the
-/// number that fits is a quotient. Returns nullopt if the sum is too large, or if a grant may leave
-/// less room than it takes, as the debt of another version of the policy counts too.
-std::optional<std::int64_t> policy_states::allow_times(const detail::call_request& request,
-                                                       std::uint32_t times) {
-    if (request.cost > limits::max_exact_integer / times)
-        return std::nullopt;
+/// number that fits is a quotient.
+std::int64_t policy_states::allow_times(const detail::call_request& request, std::uint32_t times) {
     auto asked = request;
     asked.verb = verb::peek;
     asked.cost = request.cost * std::int64_t{times};
     (void)make_one(asked);
-    const auto slots = std::span{state_.states.data(), rules_.size};
-    if (std::ranges::any_of(slots, [](const auto& s) { return s.capacity < 0; }))
-        return std::nullopt;
+    if (has_surplus())
+        return !make_one(request) ? 0 : times == 1 ? 1 : 1 + allow_times(request, times - 1);
     auto served =
         result_.allowed() ? std::min(std::int64_t{times}, result_.granted / request.cost) : 0;
     if (rules_.slots > rules_.size && !rules_.shadow)
@@ -104,10 +114,8 @@ std::optional<std::int64_t> policy_states::allow_times(const detail::call_reques
 }
 
 std::int64_t policy_states::make(const detail::call_request& request, std::uint32_t times) {
-    if (times > 1 && request.verb == verb::allow && request.at_least == request.cost &&
-        request.cost > 0 && !rules_.has_log && !rules_.has_distinct)
-        if (const auto served = allow_times(request, times))
-            return *served;
+    if (times > 1 && are_made_at_once(rules_, request, times))
+        return allow_times(request, times);
     auto granted = std::int64_t{0};
     for (; times != 0; --times)
         granted += make_one(request) ? 1 : 0;

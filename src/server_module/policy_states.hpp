@@ -38,6 +38,11 @@ struct state_change {
     state_lifetime lifetime = {};
 };
 
+/// Returns whether so many equal calls are made in one step, or few.
+[[nodiscard]] bool are_made_at_once(const core::compiled_policy& rules,
+                                    const detail::call_request& request,
+                                    std::uint32_t times) noexcept;
+
 /// Evaluates calls on one key, and remembers what is to be written.
 class policy_states {
   public:
@@ -61,8 +66,9 @@ class policy_states {
     bool make_one(const detail::call_request& request);
 
   private:
-    [[nodiscard]] std::optional<std::int64_t> allow_times(const detail::call_request& request,
-                                                          std::uint32_t times);
+    [[nodiscard]] bool has_surplus() const noexcept;
+    [[nodiscard]] std::int64_t allow_times(const detail::call_request& request,
+                                           std::uint32_t times);
     void note(core::effect effect, const detail::call_request& request);
 
     const core::compiled_policy& rules_;

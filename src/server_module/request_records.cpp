@@ -24,13 +24,15 @@ bool request_records::admit(std::size_t key) {
         }
         return false;
     }
-    if (run_.is_full())
-        results_.fail(key, over_maxmemory);
-    return !run_.is_full();
+    return true;
 }
 
-void request_records::require_free(std::size_t key) {
-    if (string_value{run_, names_[key]}.is_foreign())
+void request_records::require_room(std::size_t key) {
+    if (!results_.is_fine(key))
+        return;
+    if (run_.is_full())
+        results_.fail(key, over_maxmemory);
+    else if (string_value{run_, names_[key]}.is_foreign())
         results_.report_conflict(key);
 }
 

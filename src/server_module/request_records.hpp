@@ -28,8 +28,8 @@ class request_records {
     /// Looks the call of a key up. Returns whether it is to be made: otherwise the results have its
     /// record, or an error.
     [[nodiscard]] bool admit(std::size_t key);
-    /// Reports a conflict if the record cannot be written. No value is open.
-    void require_free(std::size_t key);
+    /// Reports an error or a conflict if the record cannot be written, unless the state has one.
+    void require_room(std::size_t key);
     /// Remembers a call that was made.
     /// @param facts what logs and sketches have reported for it
     void write(const listed_call& call, std::string_view facts);

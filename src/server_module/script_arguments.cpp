@@ -66,7 +66,7 @@ command_clock script_arguments::clock(api::context* where) const {
     auto clock = command_clock::read(api::text_of(rest[2]));
     // Only a master, and the AOF, tell the time at which they have decided.
     if (!clock || (clock->source == clock_source::origin && !repeats(where)))
-        refuse("clock", "not a time", "nothing, or microseconds from 0 to 9007199254740991");
+        refuse("clock", "not a time", "nothing, or microseconds from 0 to 4503599627370496");
     return *clock;
 }
 

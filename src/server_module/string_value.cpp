@@ -76,8 +76,10 @@ std::string_view save(command_run& run, string_value& to, std::optional<std::str
             to.erase();
         return {};
     }
-    if (run.is_full() && !(change.gives_back && found))
+    if (run.is_full() && !change.gives_back)
         return over_maxmemory;
+    if (run.is_full() && !found) // no state is as strict
+        return {};
     const auto keeps = found && found->size() == change.value.size() && !run.is_full() &&
                        run.clock().source != clock_source::caller &&
                        keeps_expiry(*found, change, run.now());

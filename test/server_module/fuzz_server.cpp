@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // fuzz_server_module --module FILE --commands N --seed S [--copies effects|command | --on NODE]
+// fuzz_server_module --module FILE --twin --commands N --seed S
 // fuzz_server_module --fake --commands N --seed S
 //
 // Valid and hostile commands for a server with the module: alone, in transactions, called by
@@ -12,12 +13,14 @@
 //
 // With `--on cluster` it is a node of a cluster, of which a slot is being moved in the second half;
 // with `--on replica` a replica, which must refuse each command and change nothing. With --fake it
-// is the fake server in this process, which is faster and checks more.
+// is the fake server in this process, which is faster and checks more. With --twin, commands that
+// clients may send are compared with the scripts: see script_twin.hpp.
 
 #include <server_module/bulk_client.hpp>
 #include <server_module/dataset.hpp>
 #include <server_module/fake_trial.hpp>
 #include <server_module/hostile_commands.hpp>
+#include <server_module/script_twin.hpp>
 
 #include <redis/protocol/hash_slot.hpp>
 #include <support/raw_client.hpp>
@@ -224,6 +227,14 @@ void run_with_fake(std::size_t commands, std::uint64_t seed) {
     std::cout << commands << " commands in this process, " << executed << " executed\n";
 }
 
+void run_with_script(const words& loading, std::size_t commands, std::uint64_t seed) {
+    auto twin = script_twin{loading, seed};
+    twin.run(commands);
+    if (twin.executed() < commands / 5)
+        throw std::runtime_error{"fewer than a fifth of the commands were executed"};
+    std::cout << twin.executed() << " commands compared with the scripts\n";
+}
+
 void run_on_server(words loading, const std::string& copies_by, std::size_t commands,
                    std::uint64_t seed) {
     const auto has_copies = !copies_by.empty();
@@ -251,6 +262,7 @@ int run(int argc, char** argv) {
     auto copies_by = std::string{};
     auto node = std::string{};
     auto is_fake = false;
+    auto has_twin = false;
     CLI::App app{"Hostile commands for the server module."};
     auto* const of_server = app.add_option_group("server");
     of_server->add_option("--module", module, "the file of the module");
@@ -264,6 +276,7 @@ int run(int argc, char** argv) {
     app.add_option("--on", node, "a node of a cluster, or a replica")
         ->check(CLI::IsMember({"cluster", "replica"}))
         ->excludes(copying);
+    app.add_flag("--twin", has_twin, "compares the module with the scripts")->excludes(copying);
     CLI11_PARSE(app, argc, argv);
 
     if (is_fake) {
@@ -275,6 +288,8 @@ int run(int argc, char** argv) {
         run_on_cluster(loading, commands, seed);
     else if (node == "replica")
         run_on_replica(loading, commands, seed);
+    else if (has_twin)
+        run_with_script(loading, commands, seed);
     else
         run_on_server(loading, copies_by, commands, seed);
     return 0;

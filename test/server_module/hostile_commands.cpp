@@ -16,6 +16,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string_view>
 
 namespace colimit::test {
@@ -32,7 +33,7 @@ struct wire_policy {
     std::size_t keys_each = 1;
     bool has_members = false; ///< its calls have them, or the ids of holders
     bool has_slots = false;
-    bool is_packed = false;
+    bool has_rules = true;
 };
 
 [[nodiscard]] std::vector<wire_policy> make_policies(bool packed) {
@@ -45,8 +46,10 @@ struct wire_policy {
             made.push_back({core::encode_policy(rules),
                             1 + (rules.has_log ? 1U : 0U) + (rules.has_slots ? 1U : 0U) +
                                 static_cast<std::size_t>(sketches),
-                            rules.has_distinct || rules.has_slots, rules.has_slots, rules.packed});
+                            rules.has_distinct || rules.has_slots, rules.has_slots});
         }
+    if (!packed)
+        made.push_back({.bytes = detail::once_policy()->wire, .has_rules = false});
     return made;
 }
 
@@ -100,13 +103,16 @@ struct wire_policy {
     return from.percent(95) || !from.are_endless() ? 255 : 65'535;
 }
 
-[[nodiscard]] std::uint8_t any_verb(choices& from, bool joint, bool has_slots) {
+[[nodiscard]] std::uint8_t any_verb(choices& from, bool joint, const wire_policy& of) {
     static constexpr std::uint8_t of_slots[] = {1, 4, 5, 9, 9, 9, 10, 10, 11};
+    static constexpr std::uint8_t of_no_rules[] = {1, 4, 5, 8, 8, 8};
     if (from.percent(5))
         return static_cast<std::uint8_t>(from.below(14));
     if (joint)
         return 0;
-    return has_slots ? from.pick(of_slots) : static_cast<std::uint8_t>(from.below(9));
+    return of.has_slots    ? from.pick(of_slots)
+           : !of.has_rules ? from.pick(of_no_rules)
+                           : static_cast<std::uint8_t>(from.below(8));
 }
 
 void append_member(choices& from, std::string& out, bool is_holder) {
@@ -120,7 +126,7 @@ void append_member(choices& from, std::string& out, bool is_holder) {
 void append_call(choices& from, std::string& out, std::size_t key, bool joint,
                  const wire_policy& of) {
     append_number(out, static_cast<std::uint16_t>(key));
-    append_number(out, any_verb(from, joint, of.has_slots));
+    append_number(out, any_verb(from, joint, of));
     append_number(out, any_times(from));
     const auto cost = any_cost(from);
     append_number(out, cost);
@@ -129,10 +135,19 @@ void append_call(choices& from, std::string& out, std::size_t key, bool joint,
         append_member(from, out, of.has_slots);
 }
 
-[[nodiscard]] std::string any_calls(choices& from, std::size_t keys, bool joint,
-                                    const wire_policy& of) {
+/// Returns the keys of a policy in an order that its calls may have.
+[[nodiscard]] std::vector<std::size_t> in_any_order(choices& from, std::size_t keys,
+                                                    std::size_t first = 0) {
+    auto all = std::vector<std::size_t>(keys);
+    std::iota(all.begin(), all.end(), first);
+    for (auto left = keys; left > 1 && from.percent(50); --left)
+        std::swap(all[left - 1], all[from.below(left)]);
+    return all;
+}
+
+[[nodiscard]] std::string any_calls(choices& from, std::size_t keys, const wire_policy& of) {
     auto out = std::string{};
-    if (!joint && !of.has_members && from.percent(40)) {
+    if (!of.has_members && from.percent(40)) {
         const auto size = from.below(3);
         for (std::size_t key = 0; key < keys && size != 0; ++key) {
             const auto times = any_times(from);
@@ -141,9 +156,9 @@ void append_call(choices& from, std::string& out, std::size_t key, bool joint,
         }
         return out;
     }
-    for (std::size_t key = 0; key < keys; ++key)
-        for (auto calls = joint ? 1 : from.below(3); calls > 0; --calls)
-            append_call(from, out, key, joint, of);
+    for (const auto key : in_any_order(from, keys))
+        for (auto calls = 1 + from.below(2); calls > 0; --calls)
+            append_call(from, out, key, false, of);
     return out;
 }
 
@@ -177,20 +192,25 @@ void append_common(choices& from, words& out, std::string policy, std::string ca
     out.push_back(std::move(calls));
 }
 
+/// Appends the names of keys, of their logs if they have any, and of their other parts.
+void append_names(choices& from, words& out, std::size_t keys, std::size_t keys_each) {
+    for (std::size_t i = 0; i < keys * keys_each; ++i)
+        out.push_back(any_key(from, i < keys                             ? "k"
+                                    : i < 2 * keys && keys_each % 2 == 0 ? "l"
+                                                                         : "s"));
+}
+
 [[nodiscard]] words plain_check(choices& from, bool has_ids) {
     const auto& policy = any_policy(from, false);
     const auto keys = 1 + from.below(4);
     const auto names = keys * (policy.keys_each + (has_ids ? 1 : 0));
     auto out = words{"COLIMIT.CHECK", std::to_string(names)};
-    for (std::size_t i = 0; i < keys * policy.keys_each; ++i)
-        out.push_back(any_key(from, i < keys                                    ? "k"
-                                    : i < 2 * keys && policy.keys_each % 2 == 0 ? "l"
-                                                                                : "s"));
+    append_names(from, out, keys, policy.keys_each);
     while (out.size() < names + 2)
         out.push_back(any_key(from, "r"));
     append_common(from, out, policy.bytes,
                   has_ids ? calls_with_ids(from, keys, policy.has_members)
-                          : any_calls(from, keys, false, policy),
+                          : any_calls(from, keys, policy),
                   has_ids);
     return out;
 }
@@ -201,13 +221,15 @@ void append_common(choices& from, words& out, std::string policy, std::string ca
     auto calls = std::string{};
     auto counts = std::string{};
     const auto groups = 1 + from.below(4);
-    for (std::size_t g = 0; g < groups; ++g) {
+    for (std::size_t g = 0, first = 0; g < groups; ++g) {
         const auto& policy = any_policy(from, false);
+        const auto size = from.percent(70) ? 1 : 1 + from.below(3);
         policies += policy.bytes;
-        for (std::size_t i = 0; i < policy.keys_each; ++i)
-            keys.push_back(any_key(from, i == 0 ? "k" : i == 1 ? "l" : "s"));
-        append_call(from, calls, g, true, policy);
-        append_number(counts, static_cast<std::uint16_t>(1));
+        append_names(from, keys, size, policy.keys_each);
+        for (const auto key : in_any_order(from, size, first))
+            append_call(from, calls, key, true, policy);
+        append_number(counts, static_cast<std::uint16_t>(size));
+        first += size;
     }
     auto out = words{"COLIMIT.CHECK", std::to_string(keys.size())};
     out.insert(out.end(), keys.begin(), keys.end());
@@ -236,7 +258,7 @@ void append_common(choices& from, words& out, std::string policy, std::string ca
     out.insert(out.end(), names.begin(), names.end());
     append_common(from, out, policy.bytes,
                   has_ids ? calls_with_ids(from, fields.size(), policy.has_members)
-                          : any_calls(from, fields.size(), false, policy),
+                          : any_calls(from, fields.size(), policy),
                   has_ids);
     out.push_back(sizes);
     out.insert(out.end(), fields.begin(), fields.end());
@@ -324,15 +346,18 @@ void spoil(choices& from, words& command) {
 
 } // namespace
 
+words script_command(choices& from) {
+    const auto which = from.below(85);
+    return which < 30   ? plain_check(from, false)
+           : which < 40 ? plain_check(from, true)
+           : which < 55 ? joint_check(from)
+           : which < 65 ? packed_check(from, false)
+           : which < 70 ? packed_check(from, true)
+                        : seen(from);
+}
+
 words module_command(choices& from) {
-    const auto which = from.below(100);
-    auto command = which < 30   ? plain_check(from, false)
-                   : which < 40 ? plain_check(from, true)
-                   : which < 55 ? joint_check(from)
-                   : which < 65 ? packed_check(from, false)
-                   : which < 70 ? packed_check(from, true)
-                   : which < 85 ? seen(from)
-                                : one_check(from);
+    auto command = from.percent(85) ? script_command(from) : one_check(from);
     if (from.percent(40))
         spoil(from, command);
     return command;

@@ -17,6 +17,9 @@ using words = std::vector<std::string>;
 /// Returns a command of the module, or one that changes one of its keys.
 [[nodiscard]] words hostile_command(choices& from);
 
+/// Returns a COLIMIT.CHECK or COLIMIT.SEEN as a client may send it, except for single arguments.
+[[nodiscard]] words script_command(choices& from);
+
 /// Returns one of the commands of the module, often with changes that make it invalid.
 [[nodiscard]] words module_command(choices& from);
 

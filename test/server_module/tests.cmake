@@ -1,5 +1,6 @@
 # Hostile commands for the module, in a server.
-add_program(fuzz_server_module server_module/dataset.cpp server_module/fuzz_server.cpp)
+add_program(fuzz_server_module
+    server_module/dataset.cpp server_module/fuzz_server.cpp server_module/script_twin.cpp)
 target_link_libraries(fuzz_server_module PRIVATE colimit_test_fake_server CLI11::CLI11)
 set(commands 100000)
 if(COLIMIT_SANITIZE)
@@ -9,6 +10,8 @@ add_labelled_test(server_module server_module_fuzz QUICK COMMAND fuzz_server_mod
     --module $<TARGET_FILE:colimit_server_module> --commands ${commands})
 add_labelled_test(server_module server_module_fake QUICK COMMAND fuzz_server_module
     --fake --commands ${commands} --seed 4)
+add_labelled_test(server_module server_module_twin QUICK COMMAND fuzz_server_module --twin
+    --module $<TARGET_FILE:colimit_server_module> --commands 20000 --seed 5)
 set(few_commands 5000) # enough for a hundred keys
 foreach(node IN ITEMS cluster replica)
     add_labelled_test(server_module server_module_on_${node}

@@ -126,8 +126,9 @@ std::vector<std::string> redis_server::environment() const {
 
 /// The server has the file mapped, so it is changed in place.
 void redis_server::write_clock(std::chrono::microseconds offset,
+                               std::chrono::microseconds stands_at,
                                std::chrono::microseconds halt) const {
-    const std::int64_t us[] = {offset.count(), halt.count()};
+    const std::int64_t us[] = {offset.count(), stands_at.count(), halt.count()};
     const auto name = folder_.path() + "/clock";
     const auto file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
     const auto written = file < 0 ? -1 : ::pwrite(file, us, sizeof us, 0);
@@ -138,13 +139,21 @@ void redis_server::write_clock(std::chrono::microseconds offset,
 }
 
 void redis_server::set_clock(std::chrono::microseconds offset) {
-    write_clock(offset, {});
+    write_clock(offset, {}, {});
     if (process_.is_running())
         await_clock(connect(), offset);
 }
 
+void redis_server::stop_clock(std::chrono::microseconds time) {
+    write_clock({}, time, {});
+    auto look = connect();
+    for (auto left = 10'000; look.time() != time.count(); --left)
+        if (left == 0)
+            throw std::runtime_error{"the clock of the server does not stand still"};
+}
+
 void redis_server::halt_at_each_reading(std::chrono::microseconds time) {
-    write_clock({}, time);
+    write_clock({}, {}, time);
     auto look = connect();
     const auto before = look.time();
     if (look.time() - before < time.count())

@@ -37,7 +37,7 @@ struct redis_server_options {
     std::optional<identity> tls = {};
     /// Whose certificates it takes, if clients must have one.
     std::string tls_clients = {};
-    /// `set_clock` and `halt_at_each_reading` may be called.
+    /// `set_clock`, `stop_clock` and `halt_at_each_reading` may be called.
     bool can_step_clock = false;
     /// Further arguments of redis-server: `{"--requirepass", "secret"}`.
     std::vector<std::string> arguments = {};
@@ -66,6 +66,8 @@ class redis_server {
     /// Sets the server's clock forward, or back, compared to this machine's: in all by `offset`. A
     /// server that runs tells this time then.
     void set_clock(std::chrono::microseconds offset);
+    /// Stops the server's clock at this time since 1970.
+    void stop_clock(std::chrono::microseconds time);
     /// Lets the server's clock go on by so much whenever it is read, as if the machine was halted
     /// before each reading.
     void halt_at_each_reading(std::chrono::microseconds time);
@@ -85,7 +87,8 @@ class redis_server {
 
   private:
     [[nodiscard]] bool launch();
-    void write_clock(std::chrono::microseconds offset, std::chrono::microseconds halt) const;
+    void write_clock(std::chrono::microseconds offset, std::chrono::microseconds stands_at,
+                     std::chrono::microseconds halt) const;
     [[nodiscard]] std::vector<std::string> arguments() const;
     [[nodiscard]] std::vector<std::string> environment() const;
 

@@ -8,10 +8,13 @@
 #include <server_module/fake_server.hpp>
 #include <support/unit_test.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 BOOST_AUTO_TEST_SUITE(module_commands)
 
@@ -96,6 +99,12 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_name_what_is_expected) {
         {check_words(bucket, {"k"}, call_bytes(1, verb::allow, 1)), "call 1: no such key"},
         {check_words(bucket, {"k"}, call_bytes(0, verb::allow, 0.5)), "call 1: cost or at_least"},
         {check_words(bucket, {"k"}, call_bytes(0, verb::inspect, 1)), "call 1: not a verb ("},
+        {check_words(bucket, {"k"}, call_bytes(0, verb::once, 1)),
+         "call 1: not a verb of the policy (expected once of a policy without rules)"},
+        {check_words(bucket, {"k"}, call_bytes(0, verb::block, 36525.0 * 86400e6 + 1)),
+         "call 1: the duration is too long"},
+        {check_words(bucket, {"k"}, call_bytes(0, verb::allow, 1, 0)), "call 1: times is 0"},
+        {check_words(bucket, {"k"}, std::string(1, '\0')), "call 1: times is 0"},
         {check_words(bucket, {"k"}, call_bytes(0, verb::acquire, 1)),
          "call 1: not a verb of the policy"},
         {check_words(places, {"k", "s"}, call_bytes(0, verb::allow, 1)),
@@ -106,6 +115,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_name_what_is_expected) {
          "call 1: the id of the holder has another size (expected 12 bytes)"},
         {check_words(places, {"k"}), "numkeys: too few keys"},
         {check_words(bucket, {"k"}, "", "soon"), "clock: not a time"},
+        {check_words(bucket, {"k"}, "", "4503599627370497"), "clock: not a time"},
         {check_words(bucket, {"k"}, "", "@5"), "clock: not a time"},
         {{"COLIMIT.SEEN", "1", "k", "f", "7", "", "0", ""}, "colimit.seen: "},
     };
@@ -116,6 +126,70 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_name_what_is_expected) {
         BOOST_TEST(s.keys.keys().empty(), got);
         BOOST_TEST(s.propagated.empty());
         BOOST_TEST(s.dirty == 0);
+    }
+}
+
+/// The length of a command bounds its entries, not the calls that they are.
+BOOST_AUTO_TEST_CASE(the_work_of_a_command_is_bounded) {
+    const auto eight = [] {
+        auto rules = std::vector<rule>{};
+        for (auto i = 0; i < 8; ++i)
+            rules.push_back(sliding_log(3, 1h).named("r" + std::to_string(i)));
+        return policy{"p", std::span<const rule>{rules}};
+    }();
+    const auto twice = call_bytes(0, verb::charge, 1, 32'768) + call_bytes(0, verb::charge, 1);
+    const auto often = [](std::uint16_t times) { return call_bytes(0, verb::peek, 1, times); };
+    const struct {
+        policy of;
+        words keys;
+        std::string calls;
+        bool is_made;
+    } all[] = {
+        {bucket, {"k"}, twice.substr(0, twice.size() / 2) + twice, false},
+        {bucket, {"k"}, twice, true},
+        {log_rule, {"k", "log"}, often(65'536 / 17), true},
+        {log_rule, {"k", "log"}, often(65'536 / 17 + 1), false},
+        {eight, {"k", "log"}, often(65'536 / 129), true},
+        {eight, {"k", "log"}, often(300) + often(300), false},
+        {eight, {"k", "log"}, std::string{'\xff', '\xff'}, false},
+        {places, {"k", "holders"}, often(65'536 / 17 + 1) + std::string(2, '\0'), false},
+    };
+    for (const auto& one : all) {
+        auto s = loaded{};
+        const auto got = s.run(check_words(one.of, one.keys, one.calls));
+        const auto refused =
+            got.find("too many calls in one command (expected at most 65536") != std::string::npos;
+        BOOST_TEST(refused == !one.is_made, got.substr(0, 200));
+        BOOST_TEST((one.is_made || s.keys.keys().empty()));
+    }
+    auto equal = std::string{};
+    for (auto i = 0; i < 100; ++i)
+        equal += call_bytes(0, verb::allow, 1, 65'535);
+    auto s = loaded{};
+    BOOST_TEST(header_of(s, check_words(bucket, {"k"}, equal)) == "3 -");
+}
+
+/// Also from one shard to another.
+BOOST_AUTO_TEST_CASE(calls_are_on_the_keys_of_a_policy_in_any_order) {
+    const auto command = [](std::vector<std::uint16_t> order) {
+        auto calls = std::string{};
+        for (const auto key : order)
+            calls += call_bytes(key, verb::charge, 1 + key);
+        auto out = check_words(packed, {"new1", "old1", "new2", "old2"}, calls, "1700000000000000");
+        auto& sizes = out.emplace_back();
+        detail::append_number(sizes, std::uint16_t{2});
+        detail::append_number(sizes, std::uint16_t{1});
+        out.insert(out.end(), {"a", "b", "c"});
+        return out;
+    };
+    auto in_order = loaded{};
+    const auto expected = in_order.run(command({0, 1, 2}));
+    for (auto order = std::vector<std::uint16_t>{0, 1, 2};
+         std::ranges::next_permutation(order).found;) {
+        auto s = loaded{};
+        BOOST_TEST(s.run(command(order)) == expected);
+        for (const auto* hash : {"new1", "new2", "old1", "old2"})
+            BOOST_TEST(s.keys.text_of(hash) == in_order.keys.text_of(hash));
     }
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A library that a server preloads, so that a test can step the server's clock. The file that
-// COLIMIT_CLOCK_FILE names has two numbers of microseconds: an offset, which it adds, and by how
-// much the clock goes on at each reading, as if the machine was halted before it.
+// A library that a server preloads, so that a test can step the server's clock or stop it. The file
+// that COLIMIT_CLOCK_FILE names has three numbers of microseconds: an offset, which it adds; the
+// time at which the clock stands still, or 0; and by how much the clock goes on at each reading, as
+// if the machine was halted before it.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -22,6 +23,7 @@ constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 
 struct clock_file {
     std::int64_t offset;
+    std::int64_t stands_at;
     std::int64_t halt;
 };
 
@@ -46,6 +48,11 @@ extern "C" int clock_gettime(clockid_t clock, timespec* into) noexcept {
     const auto failed = ::syscall(SYS_clock_gettime, clock, into) != 0;
     if (failed || clock != CLOCK_REALTIME || shared == nullptr)
         return failed ? -1 : 0;
+    if (const auto time = shared->stands_at; time != 0) {
+        into->tv_sec = time / microseconds_per_second;
+        into->tv_nsec = time % microseconds_per_second * 1'000;
+        return 0;
+    }
     const auto offset = shared->offset + (halted += shared->halt);
     const auto ns = into->tv_nsec + offset % microseconds_per_second * 1'000;
     const auto carry = ns < 0 ? -1 : ns / nanoseconds_per_second;
