@@ -156,10 +156,11 @@ class script_batch final : public batch_of<script_call> {
     std::uint32_t replies_before = 0;
     bool asks_for_module = false;                  ///< of these, the first one is that
     script_command form = script_command::evalsha; ///< in which it was encoded
-    bool in_second_form = false;  ///< the server has rejected the first one without the module
-    bool was_repeated = false;    ///< it was sent again after an error that leaves its outcome open
-    bool asking = false;          ///< the node serves its keys only after ASKING
-    std::size_t redirections = 0; ///< to other nodes, since it was made or has waited
+    bool in_second_form = false; ///< the server has rejected the first one without the module
+    bool was_repeated = false;   ///< it was sent again after an error that leaves its outcome open
+    bool asking = false;         ///< the node serves its keys only after ASKING
+    bool is_denied_asking = false; ///< the user may not run that
+    std::size_t redirections = 0;  ///< to other nodes, since it was made or has waited
 
   private:
     /// The bytes that a batch keeps of a call's id: the end of its record's name, and its digests.
