@@ -303,6 +303,15 @@ BOOST_FIXTURE_TEST_CASE(calls_whose_script_met_a_key_elsewhere_may_have_been_cha
         BOOST_TEST((a.reply(text) == recovery::keep));
         BOOST_TEST(op.ended(errc::outcome_unknown));
     }
+    // The script may have gone on with the other keys.
+    auto& op = submit(a, key_of(1, 0));
+    const auto sent = a.write_calls();
+    const auto answer = test::script_reply{
+        .values = {"ERR Script attempted to access a non local key in a cluster node"},
+        .nonce = sent.at(0).nonce,
+        .statuses = "e"};
+    BOOST_TEST((a.reply(answer.bytes()) == recovery::keep));
+    BOOST_TEST(op.ended(errc::outcome_unknown));
     BOOST_TEST(router.rejections.empty());
 }
 

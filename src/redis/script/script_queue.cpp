@@ -217,9 +217,14 @@ std::optional<recovery> script_queue::read_reply_of(script_batch& head, const re
     const auto needs = head.read_reply(reply, bytes);
     if (!needs)
         return std::nullopt;
+    // On a cluster that this limiter knows, the slot of a key that is elsewhere is being moved; the
+    // script may have written a part of its state before.
+    const auto is_moving = [this](error_code ec) {
+        return router_ != nullptr && ec == errc::wrong_node;
+    };
     const auto& failure = head.failure;
     if (failure)
-        report({.code = failure->code,
+        report({.code = is_moving(failure->code) ? errc::outcome_unknown : failure->code,
                 .phase = phase::script,
                 .text = failure->text,
                 .policy = head.policy()->fingerprint});
@@ -230,8 +235,10 @@ std::optional<recovery> script_queue::read_reply_of(script_batch& head, const re
         return_head();
         return needs;
     }
-    head.release([this, at = head.sent_at](detail::operation& op) {
+    head.release([&, at = head.sent_at](detail::operation& op) {
         op.sent_at = at;
+        if (is_moving(op.ec))
+            return finish_lost(op);
         // What a record says is certain; other errors say nothing about an earlier sending.
         if (op.ec && op.may_be_executed && op.ec != errc::invalid_argument)
             op.ec = errc::outcome_unknown;
