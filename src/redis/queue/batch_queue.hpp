@@ -97,7 +97,7 @@ class batch_queue : public call_queue {
     explicit batch_queue(queue_settings settings)
         : settings_(std::move(settings)), nonce_(settings_.first_nonce) {
         for (std::size_t i = 0; i <= settings_.batches_in_flight; ++i) // and one more, which fills
-            add_to(spare_);
+            add_to(spare_, true);
     }
 
     /// Adds an operation of so many calls: `add()` adds it to a batch, or returns an error.
@@ -125,7 +125,7 @@ class batch_queue : public call_queue {
     [[nodiscard]] batches take_spare() {
         auto made = batches{};
         if (spare_.empty())
-            add_to(made);
+            add_to(made, false);
         else
             made.splice(made.end(), spare_, spare_.begin());
         return made;
@@ -135,7 +135,10 @@ class batch_queue : public call_queue {
     virtual void retire(batches& from, typename batches::iterator which) {
         which->is_returned = which->is_parked = false;
         calls_ -= which->size();
-        spare_.splice(spare_.begin(), from, which);
+        if (spare_.size() > settings_.batches_in_flight + most_spare)
+            from.erase(which);
+        else
+            spare_.splice(spare_.begin(), from, which);
     }
 
     /// Returns the first batch in flight, of which the server has executed nothing that must not be
@@ -238,8 +241,12 @@ class batch_queue : public call_queue {
     }
 
   private:
-    void add_to(batches& list) {
-        list.emplace_back(settings_.batch_size, settings_.tags).queue = this;
+    /// The number of batches that are kept for the next ones, besides those in flight: calls that
+    /// share no batch with others may have needed one each while a server stood still.
+    static constexpr std::size_t most_spare = 128;
+
+    void add_to(batches& list, bool is_lasting) {
+        list.emplace_back(settings_.batch_size, settings_.tags, is_lasting).queue = this;
     }
     void drop_waiting(batches& from, typename batches::iterator b) {
         close_to_calls(*b);
