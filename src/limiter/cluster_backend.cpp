@@ -6,22 +6,19 @@
 #include <limiter/cluster_backend.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/redis_settings.hpp>
-#include <redis/cluster/redirection.hpp>
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <mutex>
 #include <new>
+#include <random>
 #include <string>
 #include <utility>
 
 namespace colimit::detail {
 namespace {
 
-/// A batch that was redirected this often waits for a moment: its nodes do not agree.
-constexpr std::size_t most_redirections = 5;
-/// The pause before a batch that no node takes is sent again, in microseconds.
+/// The first pause before a batch that no node takes is sent again, in microseconds.
 constexpr std::int64_t retry_pause = 10'000;
 /// A connection to a node that has left the map is closed after this time, or twice as long.
 constexpr std::int64_t release_pause = 1'000'000;
@@ -35,6 +32,13 @@ constexpr std::size_t most_masters = 1'000;
     return 1 + 2 * std::min(tags.count(), most_masters);
 }
 
+[[nodiscard]] redis::retry_settings retry_settings_of() {
+    return {.misses = limits::breaker_failures,
+            .pause_least = retry_pause,
+            .pause_most = in_us(limits::probe_pause_max),
+            .seed = std::random_device{}()};
+}
+
 } // namespace
 
 cluster_backend::cluster_backend(limiter_core& core, const config& settings,
@@ -44,6 +48,7 @@ cluster_backend::cluster_backend(limiter_core& core, const config& settings,
       map_problems_(reports().problems(), problem_source::kind::node),
       finder_(core.own_executor(), core.lock(), map_settings_of(settings, where, tls_),
               map_problems_, *this),
+      retries_(retry_settings_of()),
       timer_(core.own_executor(), core.lock(), [this] { on_time(); }) {
     map_problems_.hide(where.password);
     add_member();
@@ -65,9 +70,8 @@ cluster_backend::member& cluster_backend::add_member() {
     auto& made = members_.emplace_back(reports().problems());
     try {
         made.problems.hide(where_.password);
+        made.number = tags_.count() + members_.size();
         auto connection = node_settings_of(settings_, where_.at(where_.hosts.front()), tls_);
-        if (members_.size() == 1) // calls that expire there say nothing about a server
-            connection.breaker.misses = std::numeric_limits<int>::max();
         auto calls = make_node_queue(settings_);
         calls->route_by(*this);
         made.calls = calls.get();
@@ -126,32 +130,66 @@ cluster_backend::member& cluster_backend::member_of(std::size_t group) {
     return homeless();
 }
 
-redis_node& cluster_backend::node_for(const operation& op, std::string_view key,
+void cluster_backend::start(operation& op, std::string_view key, const policy_pointer* policy) {
+    if (op.kind == call_kind::ready)
+        return start_ready(op);
+    if (auto* node = node_for(op, key, policy))
+        return start_on(*node, op, key, policy);
+    core().complete(op, errc::unavailable);
+}
+
+/// Returns the node to which a call goes; null if it ends at once.
+redis_node* cluster_backend::node_for(const operation& op, std::string_view key,
                                       const policy_pointer* policy) {
     try {
         const auto group =
             op.kind == call_kind::all
                 ? tags_.of(op.checks.front().key)
                 : redis::script_batch::group_of(tags_, **policy, key, op.request.verb);
-        return *member_of(group).node;
+        const auto& m = member_of(group);
+        return is_refused(group, m) ? nullptr : m.node;
     } catch (const std::bad_alloc&) {
         reroute_later();
-        return *homeless().node;
+        return homeless().node;
     }
+}
+
+/// Returns whether a call ends at once, as those before it were rejected or had no node.
+bool cluster_backend::is_refused(std::size_t group, const member& m) {
+    const auto has_no_node = &m == &homeless() && finder_.has_map();
+    if (!has_no_node && !retries_.is_any_open())
+        return false;
+    const auto now = steady_now();
+    if (has_no_node)
+        retries_.reject(group, now, true);
+    return retries_.refuses(group, now) || retries_.refuses(m.number, now);
+}
+
+/// Returns the queue in which a batch waits from now on; null if its calls end.
+redis::script_queue* cluster_backend::next_queue(member& from, std::size_t group, bool is_parked) {
+    auto& to = member_of(group);
+    if (is_parked) {
+        if (retries_.is_open(group) ||
+            retries_.is_open(to.number)) // of a node's, its reply decides
+            return &from == &homeless() ? nullptr : from.calls;
+        const auto now = steady_now();
+        if (retries_.is_pausing(group, now) || retries_.is_pausing(to.number, now))
+            return from.calls;
+    }
+    to.has_gained = true;
+    return to.calls;
 }
 
 /// Moves batches that wait to where their group is served now.
 void cluster_backend::move_waiting(member& from) noexcept {
     if (!from.calls->has_waiting())
         return;
-    from.calls->hand_over([&](std::size_t group) -> auto& {
+    from.calls->hand_over([&](std::size_t group, bool is_parked) {
         try {
-            auto& to = member_of(group);
-            to.has_gained = true;
-            return *to.calls;
+            return next_queue(from, group, is_parked);
         } catch (const std::bad_alloc&) {
             reroute_later();
-            return *from.calls;
+            return from.calls;
         }
     });
     for (auto& to : members_)
@@ -159,6 +197,8 @@ void cluster_backend::move_waiting(member& from) noexcept {
             from.calls->move_deadlines(*to.calls);
             to.node->schedule_flush();
         }
+    if (&from == &homeless() && from.calls->has_ended())
+        from.node->complete_ended();
 }
 
 void cluster_backend::reroute() noexcept {
@@ -170,18 +210,24 @@ void cluster_backend::reroute() noexcept {
         move_waiting(members_[i]);
 }
 
-void cluster_backend::reroute_later() noexcept {
-    retry_at_ = std::min(retry_at_, steady_now() + retry_pause);
+void cluster_backend::reroute_at(std::int64_t at) noexcept {
+    retry_at_ = std::min(retry_at_, at);
     wake_at(retry_at_);
 }
 
+void cluster_backend::reroute_later() noexcept {
+    reroute_at(steady_now() + retry_pause);
+}
+
 void cluster_backend::on_map() {
-    homeless().node->connection().await_address(errc::unavailable);
+    homeless().node->connection().stop_counting();
+    retries_.hurry_all(steady_now());
     reroute();
     update_ready();
 }
 
 void cluster_backend::on_no_map(errc why) {
+    homeless().node->connection().count_miss();
     homeless().node->connection().await_address(why);
     update_ready();
 }
@@ -197,49 +243,6 @@ void cluster_backend::doubt(const redis_node& node) noexcept {
         finder_.request();
 }
 
-// Rejected batches
-
-/// Keeps a batch for a moment: no node takes it now.
-redis::batch_destination cluster_backend::park() noexcept {
-    reroute_later();
-    homeless().node->schedule_flush(); // which sets the timer for its deadlines
-    return {.queue = homeless().calls};
-}
-
-redis::batch_destination cluster_backend::redirect(const redis::script_queue& from,
-                                                   const redis::rejected_batch& what) noexcept {
-    try {
-        const auto sender = std::ranges::find(members_, &from, &member::calls);
-        return route_of(*sender, what);
-    } catch (const std::bad_alloc&) {
-        return park();
-    }
-}
-
-redis::batch_destination cluster_backend::route_of(const member& from,
-                                                   const redis::rejected_batch& what) {
-    const auto to = redis::read_redirection(what.error, from.server ? from.server->host : "");
-    if (!to) { // TRYAGAIN: some of the keys have moved; CLUSTERDOWN: no slot is served
-        if (what.may_be_divided && what.error.starts_with("TRYAGAIN"))
-            return {.queue = from.calls, .divided = true};
-        reports().problems().note(
-            {.code = errc::unavailable, .phase = phase::script, .text = what.error});
-        finder_.request();
-        return park();
-    }
-    if (to->slot != tags_.slot(what.group))
-        return {}; // it is about other keys
-    if (to->kind == redis::redirection_kind::moved && finder_.apply_moved(to->slot, to->target))
-        reroute();
-    if (what.redirections == most_redirections)
-        return park();
-    auto& m = member_at(to->target);
-    m.node->schedule_flush();
-    return {.queue = m.calls,
-            .asking = to->kind == redis::redirection_kind::ask,
-            .redirections = what.redirections + 1};
-}
-
 // Time
 
 void cluster_backend::wake_at(std::int64_t at) noexcept {
@@ -253,7 +256,7 @@ void cluster_backend::on_time() {
         return;
     const auto now = steady_now();
     if (now >= retry_at_) {
-        retry_at_ = never;
+        retry_at_ = retries_.next_end(now);
         reroute();
         update_ready();
     }
@@ -307,7 +310,9 @@ health_state cluster_backend::state() const noexcept {
     if (refusal())
         return health_state::refused;
     if (!finder_.has_map())
-        return health_state::connecting;
+        return members_.front().node->connection().state();
+    if (retries_.is_any_open())
+        return health_state::degraded;
     auto worst = health_state::ready;
     for (const auto& m : members_) {
         if (!m.server)

@@ -7,8 +7,11 @@
 //
 // A group is the keys with one tag, so it is in one slot, and a batch has keys of one group. Calls
 // whose node is not known wait at `homeless`, which is a node without an address: before the first
-// map, while a slot has no owner, and for a moment after a node has asked to try again. When the
-// map changes, batches that wait move to the node that serves them now.
+// map, while a slot has no owner, and for a pause after a node has rejected them. When the map
+// changes, batches that wait move to the node that serves them now.
+//
+// A breaker opens, so that calls do not wait: that of `homeless` while there is no map, that of a
+// node's connection, and that of `retry_pauses` for a group or a node whose batches are rejected.
 
 #pragma once
 
@@ -17,6 +20,8 @@
 #include <limiter/problem_log.hpp>
 #include <limiter/redis_backend.hpp>
 #include <redis/cluster/map_finder.hpp>
+#include <redis/cluster/redirection.hpp>
+#include <redis/cluster/retry_pauses.hpp>
 #include <redis/protocol/key_tags.hpp>
 #include <redis/script/batch_router.hpp>
 #include <redis/script/script_queue.hpp>
@@ -39,10 +44,7 @@ class cluster_backend final : public redis_backend,
     cluster_backend(limiter_core& core, const config& settings, const redis::address& where);
 
     void open() override { finder_.open(); }
-    void start(operation& op, std::string_view key, const policy_pointer* policy) override {
-        op.kind == call_kind::ready ? start_ready(op)
-                                    : start_on(node_for(op, key, policy), op, key, policy);
-    }
+    void start(operation& op, std::string_view key, const policy_pointer* policy) override;
     [[nodiscard]] health_state state() const noexcept override;
 
   private:
@@ -54,13 +56,16 @@ class cluster_backend final : public redis_backend,
         std::optional<redis::host_port> server; ///< nullopt: for none
         redis_node* node = nullptr;
         redis::script_queue* calls = nullptr; ///< of the node
+        std::size_t number = 0;               ///< in `retries_`
         bool has_gained = false;              ///< batches from another queue, just now
     };
 
-    [[nodiscard]] redis_node& node_for(const operation& op, std::string_view key,
+    [[nodiscard]] redis_node* node_for(const operation& op, std::string_view key,
                                        const policy_pointer* policy);
+    [[nodiscard]] bool is_refused(std::size_t group, const member& m);
     [[nodiscard]] bool is_ready() override;
     [[nodiscard]] std::optional<errc> refusal() const noexcept override;
+    [[nodiscard]] const redis::retry_pauses* retries() const noexcept override { return &retries_; }
     void close(bool now) noexcept override;
     void on_loss(const redis_node& node) override { doubt(node); }
     void on_open_breaker(const redis_node& node) noexcept override { doubt(node); }
@@ -71,18 +76,27 @@ class cluster_backend final : public redis_backend,
     void on_asking(const redis::host_port& node) override;
     [[nodiscard]] redis::batch_destination
     redirect(const redis::script_queue& from, const redis::rejected_batch& what) noexcept override;
+    void on_served(const redis::script_queue& by, std::size_t group,
+                   bool was_parked) noexcept override;
 
     [[nodiscard]] redis::batch_destination route_of(const member& from,
                                                     const redis::rejected_batch& what);
-    [[nodiscard]] redis::batch_destination park() noexcept;
+    [[nodiscard]] redis::batch_destination wait_for(const member& from,
+                                                    const redis::rejected_batch& what);
+    [[nodiscard]] std::optional<redis::host_port> target_of(const redis::redirection& to,
+                                                            const member& from);
+    [[nodiscard]] redis::batch_destination park(std::size_t because_of, bool counts);
+    void report_slot(std::string_view problem, std::size_t slot, std::string_view reply);
     [[nodiscard]] bool may_connect(const redis::host_port& server) const;
     [[nodiscard]] member& member_of(std::size_t group);
     [[nodiscard]] member& member_at(const redis::host_port& server);
     member& add_member();
     [[nodiscard]] member& homeless() noexcept { return members_.front(); }
     void doubt(const redis_node& node) noexcept;
+    [[nodiscard]] redis::script_queue* next_queue(member& from, std::size_t group, bool is_parked);
     void move_waiting(member& from) noexcept;
     void reroute() noexcept;
+    void reroute_at(std::int64_t at) noexcept;
     void reroute_later() noexcept;
     void release_members();
     void on_time();
@@ -98,6 +112,7 @@ class cluster_backend final : public redis_backend,
     std::vector<member*> route_; ///< by group; null: not looked up yet
     problem_source map_problems_;
     redis::map_finder finder_;
+    redis::retry_pauses retries_; ///< of groups, and after them of members
     bool is_closed_ = false;
     std::int64_t retry_at_ = never;   ///< when calls at `homeless` are sent to the nodes again
     std::int64_t release_at_ = never; ///< when connections that no call needs are closed

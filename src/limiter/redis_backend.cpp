@@ -116,7 +116,7 @@ void redis_backend::on_wait(const redis_node& node) noexcept {
     if (node.connection().is_breaker_open())
         on_open_breaker(node);
     auto scripts_loaded = std::uint64_t{0};
-    auto is_breaker_open = false;
+    auto is_breaker_open = retries() != nullptr && retries()->is_any_open();
     for (const auto& n : nodes_) {
         scripts_loaded += n.calls().counted.scripts_loaded + n.connection().scripts_loaded();
         is_breaker_open = is_breaker_open || n.connection().is_breaker_open();
@@ -153,6 +153,7 @@ void redis_backend::add_statistics(colimit::statistics& to) const {
         used += c.connections() != 0 ? 1U : 0U;
         to.breaker_openings += c.breaker_openings();
     }
+    to.breaker_openings += retries() != nullptr ? retries()->open_count() : 0;
     to.reconnects += connections - used;
 }
 

@@ -10,6 +10,7 @@
 #include <limiter/backend.hpp>
 #include <limiter/redis_node.hpp>
 #include <limiter/redis_reports.hpp>
+#include <redis/cluster/retry_pauses.hpp>
 
 #include <cstdint>
 #include <deque>
@@ -43,6 +44,8 @@ class redis_backend : public backend, protected node_owner {
     [[nodiscard]] virtual std::optional<errc> refusal() const noexcept = 0;
     /// Ends everything else that keeps the context running. `now` is that of `connection::close`.
     virtual void close(bool /*now*/) noexcept {}
+    /// Returns what is known of batches that are rejected; null if no node rejects any.
+    [[nodiscard]] virtual const redis::retry_pauses* retries() const noexcept { return nullptr; }
     /// Called when a connection was lost or not made.
     virtual void on_loss(const redis_node& node) = 0;
     /// Called often while the breaker of a node is open.

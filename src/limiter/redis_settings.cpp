@@ -18,8 +18,9 @@ namespace {
 /// A Sentinel that is silent is noticed within this time, however long calls may take.
 constexpr std::int64_t longest_sentinel_timeout = 1'000'000;
 
-/// A node that is asked for the map answers within this time, however long calls may take.
-constexpr std::int64_t longest_map_timeout = 500'000;
+/// An attempt to connect takes at most half as long again as `config::connect_timeout`, and reports
+/// what it has found out by then; a node that is asked for the map is given up later.
+constexpr std::int64_t map_timeout_part = 2;
 
 /// Returns the first nonce of a limiter, so that two limiters rarely share one.
 [[nodiscard]] std::uint64_t first_nonce() {
@@ -137,7 +138,7 @@ redis::connection_settings node_settings_of(const config& c, const redis::addres
 redis::map_finder_settings map_settings_of(const config& c, const redis::address& a,
                                            shared_tls tls) {
     auto made = redis::map_finder_settings{
-        .refresh = {.reply_timeout = std::min(in_us(c.connect_timeout), longest_map_timeout),
+        .refresh = {.reply_timeout = map_timeout_part * in_us(c.connect_timeout),
                     .seed = std::random_device{}()},
         .connection = node_settings_of(c, a.at(a.hosts.front()), std::move(tls)),
         .seeds = a.hosts,

@@ -184,7 +184,8 @@ std::string key_link::silence() const {
 /// A redirection is not an answer: nodes that only redirect are reported like silent ones.
 void key_link::follow(const redis::redirection& moved) {
     const auto now = connection_.now();
-    if (!may_connect_to(moved.target) || now < moved_at_ + redirection_pause)
+    if (moved.target.host.empty() || !may_connect_to(moved.target) ||
+        now < moved_at_ + redirection_pause)
         return nodes_->request();
     moved_at_ = now;
     nodes_->apply_moved(moved.slot, moved.target);

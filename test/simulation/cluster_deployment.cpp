@@ -54,7 +54,8 @@ std::string cluster_deployment::address() const {
 }
 
 std::string cluster_deployment::address_of(std::size_t node) const {
-    return servers_[node]->address().host + ':' + std::to_string(servers_[node]->address().port);
+    return (nameless.contains(node) ? "?" : servers_[node]->address().host) + ':' +
+           std::to_string(servers_[node]->address().port);
 }
 
 std::size_t cluster_deployment::index_of(const redis_node& s) const {
@@ -64,21 +65,39 @@ std::size_t cluster_deployment::index_of(const redis_node& s) const {
 
 std::string cluster_deployment::info(const redis_node& at) {
     const auto& view = views_[index_of(at)];
+    if (wiped.contains(index_of(at)))
+        return "cluster_state:fail\r\ncluster_current_epoch:0\r\n";
     return "cluster_state:" + std::string{view.is_ok ? "ok" : "fail"} +
            "\r\ncluster_current_epoch:" + std::to_string(view.epoch) + "\r\n";
+}
+
+void cluster_deployment::append_node(std::string& out, std::size_t node) const {
+    const auto& address = servers_[node]->address();
+    const auto is_lost = wiped.contains(node);
+    resp::append_array(out, 4);
+    resp::append_bulk(out, is_lost ? "" : nameless.contains(node) ? "?" : address.host);
+    append_integer(out, is_lost ? 0 : address.port);
+    resp::append_bulk(out, "node" + std::to_string(node));
+    resp::append_array(out, 2);
+    resp::append_bulk(out, "ip");
+    resp::append_bulk(out, is_lost ? "" : address.host);
 }
 
 std::string cluster_deployment::slots(const redis_node& at) {
     const auto& view = views_[index_of(at)];
     auto out = std::string{};
+    if (wiped.contains(index_of(at)))
+        return "*0\r\n";
     resp::append_array(out, view.ranges.size());
     for (const auto& r : view.ranges) {
-        resp::append_array(out, 3);
+        const auto replica = replica_of(r.node);
+        const auto has_lost_one = wiped.contains(replica);
+        resp::append_array(out, has_lost_one ? 4 : 3);
         append_integer(out, static_cast<std::int64_t>(r.first));
         append_integer(out, static_cast<std::int64_t>(r.last));
-        resp::append_array(out, 2);
-        resp::append_bulk(out, servers_[r.node]->address().host);
-        append_integer(out, servers_[r.node]->address().port);
+        append_node(out, r.node);
+        if (has_lost_one)
+            append_node(out, replica);
     }
     return out;
 }

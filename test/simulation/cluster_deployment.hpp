@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,21 @@ class cluster_deployment final : public deployment, private slot_rules {
     void fail_over(std::size_t old, bool is_orderly);
     /// Moves a slot, key by key; each node hears of it at another time.
     void migrate(std::size_t slot, std::size_t to);
+    /// A slot is being moved, and stays so.
+    void begin_migration(std::size_t slot, std::size_t to) {
+        migration_ = {slot, truth_.owner(slot), to};
+    }
+    /// One node believes that another one serves a slot.
+    void mislead(std::size_t node, std::size_t slot, std::size_t owner) {
+        views_[node].give(slot, owner);
+    }
+    /// All nodes serve, or say that the cluster is down.
+    void set_ok(bool is_ok);
+    /// These lost their disks: they know no other node, and the others know no address of them.
+    std::set<std::size_t> wiped;
+    /// These have no host name, which is what the nodes send to clients.
+    std::set<std::size_t> nameless;
+
     /// Returns whether a failover or a migration has not ended.
     [[nodiscard]] bool is_changing() const noexcept { return is_changing_; }
 
@@ -69,12 +85,12 @@ class cluster_deployment final : public deployment, private slot_rules {
     void move_states();
     void end_migration();
     void publish();
-    void set_ok(bool is_ok);
     [[nodiscard]] std::size_t index_of(const redis_node& s) const;
     [[nodiscard]] std::string refusal_while_migrating(std::size_t node, words keys, bool is_asking,
                                                       bool& serves) const;
     [[nodiscard]] std::size_t replica_of(std::size_t master) const;
     [[nodiscard]] std::string address_of(std::size_t node) const;
+    void append_node(std::string& out, std::size_t node) const;
     [[nodiscard]] machine& os() noexcept { return net_.os(); }
     void later(std::int64_t delay, std::function<void()> what);
 

@@ -65,26 +65,37 @@ class fake_router final : public redis::batch_router {
         std::size_t group;
         std::size_t redirections;
         bool may_be_divided;
+        bool is_denied;
+    };
+    struct service {
+        const redis::script_queue* by;
+        std::size_t group;
+        bool was_parked;
     };
 
     [[nodiscard]] redis::batch_destination
     redirect(const redis::script_queue& from, const redis::rejected_batch& what) noexcept override {
-        rejections.push_back(
-            {&from, std::string{what.error}, what.group, what.redirections, what.may_be_divided});
+        rejections.push_back({&from, std::string{what.error}, what.group, what.redirections,
+                              what.may_be_divided, what.is_denied});
         return to;
+    }
+    void on_served(const redis::script_queue& by, std::size_t group,
+                   bool was_parked) noexcept override {
+        served.push_back({&by, group, was_parked});
     }
 
     redis::batch_destination to;
     std::vector<rejection> rejections;
+    std::vector<service> served;
 };
 
 /// Moves the batches of a group from one queue to another one. Returns the groups of all batches.
 std::vector<std::size_t> hand_over(script_queue_bench& from, std::size_t group,
                                    script_queue_bench& to) {
     auto groups = std::vector<std::size_t>{};
-    from.queue.hand_over([&](std::size_t of) -> auto& {
+    from.queue.hand_over([&](std::size_t of, bool /*is_parked*/) {
         groups.push_back(of);
-        return of == group ? to.queue : from.queue;
+        return of == group ? &to.queue : &from.queue;
     });
     from.queue.move_deadlines(to.queue);
     return groups;
@@ -261,6 +272,47 @@ BOOST_FIXTURE_TEST_CASE(an_error_reply_to_asking_ends_nothing, two_nodes) {
     BOOST_TEST(op.is_held);
     BOOST_TEST((b.reply(server.answer(sent.at(1))) == recovery::keep));
     BOOST_TEST(op.is_allowed());
+}
+
+/// The router hears of it with the redirection that follows from it.
+BOOST_FIXTURE_TEST_CASE(an_asking_that_is_denied_is_reported_and_known_to_the_router, two_nodes) {
+    struct : redis::error_sink {
+        void note(const redis::error_report& what) noexcept override { codes.push_back(what.code); }
+        std::vector<errc> codes;
+    } errors;
+    b.queue.report_to(errors);
+    (void)send_asking();
+    (void)b.write();
+    (void)b.reply("-NOPERM User u has no permissions to run the 'asking' command\r\n");
+    BOOST_TEST((errors.codes == std::vector{errc::auth_failed}));
+    router.to = {.error = errc::auth_failed};
+    (void)b.reply(moved);
+    BOOST_TEST(!router.rejections.at(0).is_denied);
+    BOOST_TEST(router.rejections.at(1).is_denied);
+    BOOST_TEST(ops.front().ended(errc::auth_failed));
+}
+
+/// A script has removed a key of a slot that is being moved, and used it again, after it may have
+/// written others.
+BOOST_FIXTURE_TEST_CASE(calls_whose_script_met_a_key_elsewhere_may_have_been_charged, two_nodes) {
+    for (const auto* text :
+         {"-ERR Script attempted to access a non local key in a cluster node\r\n",
+          "-ERR Attempted to access a non local key in a cluster node\r\n"}) {
+        auto& op = submit(a, key_of(1, 0));
+        (void)a.write();
+        BOOST_TEST((a.reply(text) == recovery::keep));
+        BOOST_TEST(op.ended(errc::outcome_unknown));
+    }
+    // The script may have gone on with the other keys.
+    auto& op = submit(a, key_of(1, 0));
+    const auto sent = a.write_calls();
+    const auto answer = test::script_reply{
+        .values = {"ERR Script attempted to access a non local key in a cluster node"},
+        .nonce = sent.at(0).nonce,
+        .statuses = "e"};
+    BOOST_TEST((a.reply(answer.bytes()) == recovery::keep));
+    BOOST_TEST(op.ended(errc::outcome_unknown));
+    BOOST_TEST(router.rejections.empty());
 }
 
 BOOST_FIXTURE_TEST_CASE(a_batch_is_not_asking_when_it_is_redirected_again, two_nodes) {
@@ -454,6 +506,92 @@ BOOST_FIXTURE_TEST_CASE(batches_that_return_keep_their_place_when_they_are_hande
     BOOST_TEST(end_of(sent[0].keys.at(0)) == key_of(1, 0)); // was in flight
     BOOST_TEST(end_of(sent[1].keys.at(0)) == key_of(1, 2)); // waited here
     BOOST_TEST(end_of(sent[2].keys.at(0)) == key_of(1, 1));
+}
+
+/// They may be rejected again, and others are to be served meanwhile.
+BOOST_FIXTURE_TEST_CASE(parked_batches_come_after_all_others_and_have_a_share_of_their_own,
+                        two_nodes) {
+    constexpr std::size_t bound = 4; // of batches in flight, and half of that for those parked
+    for (std::size_t i = 0; i < 3; ++i)
+        submit(a, key_of(1 + i, 0));
+    (void)a.write();
+    router.to = {.queue = &a.queue, .parked = true};
+    for (std::size_t i = 0; i < 3; ++i)
+        (void)a.reply(try_again);
+    for (std::size_t i = 0; i < 6; ++i)
+        submit(a, key_of(10 + i, 0));
+    const auto names = [](const std::vector<test::script_call>& calls) {
+        auto ends = std::vector<std::string>{};
+        for (const auto& c : calls)
+            ends.push_back(end_of(c.keys.at(0)));
+        return ends;
+    };
+    const auto first = a.write_calls();
+    BOOST_REQUIRE(first.size() == bound + bound / 2);
+    for (std::size_t i = 0; i < bound; ++i)
+        BOOST_TEST(names(first)[i] == key_of(10 + i, 0));
+    for (std::size_t i = 0; i < bound / 2; ++i)
+        BOOST_TEST(names(first)[bound + i] == key_of(1 + i, 0));
+    BOOST_TEST(!a.queue.wants_to_write());
+    // A reply makes room for another of its kind.
+    (void)a.reply(server.answer(first[0]).bytes());
+    BOOST_TEST((names(a.write_calls()) == std::vector{key_of(14, 0)}));
+    for (std::size_t i = 1; i < bound; ++i)
+        (void)a.reply(server.answer(first[i]).bytes());
+    BOOST_TEST((names(a.write_calls()) == std::vector{key_of(15, 0)}));
+    BOOST_TEST(!router.served.back().was_parked);
+    (void)a.reply(try_again); // again
+    BOOST_TEST((names(a.write_calls()) == std::vector{key_of(3, 0)}));
+    (void)a.reply(server.answer(first[bound + 1]).bytes());
+    BOOST_TEST(router.served.back().was_parked);
+    BOOST_TEST(router.served.back().group == 2U);
+    BOOST_TEST((names(a.write_calls()) == std::vector{key_of(1, 0)}));
+}
+
+BOOST_FIXTURE_TEST_CASE(parked_batches_move_expire_end_and_survive_a_lost_connection, two_nodes) {
+    auto& first = submit(a, key_of(1, 0), 100);
+    auto& second = submit(a, key_of(2, 0), 200);
+    auto& third = submit(a, key_of(3, 0), 300);
+    (void)a.write();
+    router.to = {.queue = &b.queue, .parked = true};
+    for (std::size_t i = 0; i < 3; ++i)
+        (void)a.reply(try_again);
+    BOOST_TEST(b.queue.has_waiting());
+    BOOST_TEST(b.queue.expire(100, errc::unavailable));
+    BOOST_TEST(first.ended(errc::unavailable));
+    // Those that were not sent wait for the next connection.
+    BOOST_TEST(b.write_calls().size() == 2U);
+    b.queue.lose_connection(0);
+    BOOST_TEST(b.queue.size() == 2U);
+    // Where no node is likely to serve them they end.
+    b.queue.hand_over([&](std::size_t group, bool is_parked) {
+        BOOST_TEST(is_parked);
+        return group == 2 ? nullptr : &a.queue;
+    });
+    b.queue.move_deadlines(a.queue);
+    BOOST_TEST(second.ended(errc::unavailable));
+    BOOST_TEST(!b.queue.has_waiting());
+    const auto sent = a.write_calls();
+    BOOST_REQUIRE(sent.size() == 1U);
+    BOOST_TEST((a.reply(server.answer(sent[0]).bytes()) == recovery::keep));
+    BOOST_TEST(third.is_allowed());
+    // Withdrawn ones leave nothing.
+    auto& gone = submit(a, key_of(4, 0));
+    (void)a.write();
+    router.to = {.queue = &a.queue, .parked = true};
+    (void)a.reply(try_again);
+    a.queue.withdraw(gone, errc::closed);
+    (void)a.write();
+    BOOST_TEST(a.queue.size() == 0U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_batch_that_no_node_serves_ends_with_the_error_of_the_router, two_nodes) {
+    auto& op = submit(a, "k");
+    (void)a.write();
+    router.to = {.error = errc::unavailable};
+    BOOST_TEST((a.reply(moved) == recovery::keep));
+    BOOST_TEST(op.ended(errc::unavailable));
+    BOOST_TEST(a.queue.size() == 0U);
 }
 
 BOOST_FIXTURE_TEST_CASE(deadlines_of_two_queues_are_merged_in_their_order, two_nodes) {

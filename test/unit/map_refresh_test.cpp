@@ -425,6 +425,117 @@ BOOST_AUTO_TEST_CASE(nodes_that_do_not_tell_their_epoch_are_believed) {
     BOOST_TEST((refresh.on_reply(query.number, map_of(2), epoch(1), now) == outcome::changed));
 }
 
+/// One that lost its disk, and says so of all slots.
+BOOST_AUTO_TEST_CASE(an_empty_map_takes_no_slot_from_the_map_that_is_known) {
+    for (const auto& info : {std::optional{epoch(9)}, std::optional<cluster_info>{}}) {
+        auto refresh = settled();
+        auto now = std::int64_t{10 * s};
+        refresh.request(now);
+        for (int i = 0; i < 20; ++i) { // also if no node has another one
+            const auto query = next_query(refresh, now);
+            const auto outcome = refresh.on_reply(query.number, {}, info, now);
+            BOOST_TEST((outcome == outcome::doubtful || outcome == outcome::unchanged));
+            BOOST_TEST((refresh.map() == map_of()));
+        }
+        auto asked = std::set<host_port>{}; // and all nodes are still known
+        for (int i = 0; i < 16; ++i) {
+            const auto query = next_query(refresh, now);
+            asked.insert(query.node);
+            refresh.on_failure(query.number, now);
+        }
+        BOOST_TEST(asked.size() == 8U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_without_slots_is_asked_again_until_it_has_some) {
+    auto refresh = map_refresh{settings(), seeds};
+    auto now = std::int64_t{0};
+    auto query = next_query(refresh, now);
+    BOOST_TEST((refresh.on_reply(query.number, {}, epoch(0), now) == outcome::changed));
+    BOOST_TEST(refresh.wake_at() <= now + 75 * ms);
+    query = next_query(refresh, now);
+    BOOST_TEST((refresh.on_reply(query.number, map_of(), epoch(1), now) == outcome::changed));
+}
+
+/// Nodes know different parts of the map, at random. What is known of a slot is what the last node
+/// said that knew its owner.
+BOOST_AUTO_TEST_CASE(a_map_that_is_known_never_becomes_smaller) {
+    auto random = rng{8};
+    auto refresh = map_refresh{settings(), seeds};
+    auto owners = std::map<std::uint16_t, host_port>{};
+    auto now = std::int64_t{0};
+    for (int i = 0; i < 2'000; ++i) {
+        if (random.percent(50))
+            refresh.request(now);
+        const auto query = next_query(refresh, now);
+        auto said = std::vector<slot_map::range>{};
+        auto masters = std::vector<host_port>{};
+        for (std::uint16_t part = 0; part < 8; ++part)
+            if (random.percent(70)) {
+                said.push_back({static_cast<std::uint16_t>(part * 2'048),
+                                static_cast<std::uint16_t>(part * 2'048 + 2'047),
+                                static_cast<std::uint16_t>(masters.size())});
+                masters.push_back(
+                    {"n" + std::to_string(part) + "." + std::to_string(random.below(3)), 1});
+            }
+        const auto outcome =
+            refresh.on_reply(query.number, {masters, {}, said}, epoch(5 + random.below(2)), now);
+        if (outcome != outcome::doubtful)
+            for (const auto& r : said)
+                owners[r.first] = masters[r.master];
+        for (const auto& [slot, owner] : owners) {
+            BOOST_TEST_REQUIRE(refresh.map().owner(slot) != nullptr);
+            BOOST_TEST_REQUIRE((*refresh.map().owner(slot) == owner));
+        }
+    }
+    BOOST_TEST(owners.size() == 8U);
+}
+
+/// Its address was given to a node of another cluster.
+BOOST_AUTO_TEST_CASE(the_map_of_another_cluster_is_taken_from_a_seed_only) {
+    using texts = std::vector<std::string>;
+    const auto is_seed = [](const host_port& node) {
+        return std::ranges::find(seeds, node) != seeds.end();
+    };
+    auto refresh = map_refresh{settings(), seeds};
+    auto now = std::int64_t{0};
+    auto query = next_query(refresh, now);
+    BOOST_TEST(
+        (refresh.on_reply(query.number, map_of(), epoch(5), now, {"a", "b"}) == outcome::changed));
+    auto others = std::size_t{0};
+    refresh.request(now);
+    while (others < 20) {
+        query = next_query(refresh, now);
+        if (is_seed(query.node)) {
+            refresh.on_failure(query.number, now);
+            continue;
+        }
+        ++others;
+        BOOST_TEST((refresh.on_reply(query.number, map_of(1), epoch(9), now, {"c", "d"}) ==
+                    outcome::foreign));
+        BOOST_TEST((refresh.map() == map_of()));
+        BOOST_TEST(refresh.wake_at() <= now + 2 * s); // another one is asked
+    }
+    // One common node is enough, and so are maps without ids.
+    const auto accepted = [&](const slot_map& map, const texts& ids) {
+        do
+            query = next_query(refresh, now);
+        while (is_seed(query.node));
+        return refresh.on_reply(query.number, map, epoch(9), now, ids) == outcome::changed;
+    };
+    BOOST_TEST(accepted(map_of(2), {"b", "e"}));
+    BOOST_TEST(accepted(map_of(3), {"e", "f"}));
+    BOOST_TEST(accepted(map_of(4), {}));
+    BOOST_TEST(accepted(map_of(5), {"x"}));
+    // From a seed it replaces everything.
+    do
+        query = next_query(refresh, now);
+    while (!is_seed(query.node) && (refresh.on_failure(query.number, now), true));
+    const auto small = slot_map{{{"z", 1}}, {}, {{5, 5, 0}}};
+    BOOST_TEST((refresh.on_reply(query.number, small, epoch(9), now, {"y"}) == outcome::changed));
+    BOOST_TEST((refresh.map() == small));
+}
+
 /// A network of nodes that answer, fail or are silent for a while, with requests at random times.
 BOOST_AUTO_TEST_CASE(random_schedules_keep_the_bounds_and_leave_no_node_out) {
     for (std::uint32_t seed = 1; seed <= 200; ++seed) {

@@ -9,7 +9,12 @@
 
 #include <boost/asio/error.hpp>
 
+#include <malloc.h>
+
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <vector>
@@ -392,6 +397,48 @@ BOOST_FIXTURE_TEST_CASE(cancelled_batches_in_flight_do_not_count_among_those_tha
     auto one_more = fake_operation{};
     BOOST_TEST((bench.submit(one_more, "new", rules) == errc::too_many_in_flight));
     bench.queue.fail_all(errc::closed);
+}
+
+/// A call with a time of its own shares a batch with no other. Many of them wait while a server
+/// stands still, and never again.
+BOOST_AUTO_TEST_CASE(calls_that_share_no_batch_take_little_memory_and_return_most_of_it) {
+    constexpr std::size_t count = 5'000;
+    constexpr std::size_t most_per_call = 3'000;
+    constexpr std::size_t most_kept = 1'000'000;
+    auto bench = script_queue_bench{};
+    auto ops = std::deque<fake_operation>{};
+    for (std::size_t i = 0; i < count; ++i)
+        ops.emplace_back(detail::call_request{.now = std::int64_t(i)});
+    const auto in_use = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
+    const auto before = in_use();
+    for (auto& op : ops)
+        BOOST_REQUIRE(!bench.submit(op, "key", rules));
+    BOOST_TEST_MESSAGE((in_use() - before) / count << " bytes per call");
+    BOOST_TEST(in_use() - before <= count * most_per_call);
+    bench.queue.fail_all(errc::closed);
+    (void)bench.write(); // drops what has no callers
+    BOOST_TEST(in_use() - before <= most_kept);
+    BOOST_TEST(bench.take_done().size() == count);
+    BOOST_TEST(bench.queue.size() == 0U);
+}
+
+/// The index of a batch grows with its keys.
+BOOST_AUTO_TEST_CASE(a_batch_that_grows_finds_each_of_its_keys) {
+    auto f = fixture{{.prefix = "t", .batch_size = 300, .batches_in_flight = 1}};
+    for (auto i = 0; i < 3; ++i) // more than are made with room for all
+        f.ask("k", {.now = i + 1});
+    for (auto round = 0; round < 2; ++round)
+        for (auto i = 0; i < 300; ++i)
+            f.ask("key" + std::to_string(i));
+    auto largest = std::size_t{0};
+    for (auto sent = f.write_calls(); !sent.empty(); sent = f.write_calls())
+        for (const auto& call : sent) {
+            largest = std::max(largest, call.keys.size());
+            if (call.keys.size() == 300)
+                BOOST_TEST(call.calls.size() == 600U);
+            BOOST_TEST((f.reply("-ERR\r\n") == redis::recovery::keep));
+        }
+    BOOST_TEST(largest == 300U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

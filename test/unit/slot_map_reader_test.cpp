@@ -118,11 +118,79 @@ BOOST_AUTO_TEST_CASE(nodes_have_two_three_or_four_elements_and_the_rest_is_not_r
 }
 
 BOOST_AUTO_TEST_CASE(an_unknown_host_is_that_of_the_node_that_was_asked) {
-    for (const auto& host : {std::string{"$-1\r\n"}, std::string{"_\r\n"}, bulk(""), bulk("?")}) {
-        const auto result = read(reply_with(array({host, number(7'000), id})));
-        BOOST_TEST_REQUIRE(result.map.has_value(), result.problem);
-        BOOST_TEST((*result.map->owner(0) == host_port{"asked", 7'000}));
+    const auto facts = array({bulk("ip"), bulk("10.0.0.1")});
+    for (const auto& host : {std::string{"$-1\r\n"}, std::string{"_\r\n"}, bulk("")})
+        for (const auto& node :
+             {array({host, number(7'000), id}), array({host, number(7'000), id, facts})}) {
+            const auto result = read(reply_with(node));
+            BOOST_TEST_REQUIRE(result.map.has_value(), result.problem);
+            BOOST_TEST((*result.map->owner(0) == host_port{"asked", 7'000}));
+        }
+}
+
+/// Host names are preferred, and a node has none: its address is among the facts.
+BOOST_AUTO_TEST_CASE(a_node_without_a_host_name_has_the_address_that_its_facts_name) {
+    const auto host_of = [](const std::string& facts) {
+        const auto result = read(reply_with(array({bulk("?"), number(7'000), id, facts})));
+        return result.map ? result.map->owner(0)->host : result.problem;
+    };
+    const auto named = bulk("hostname") + bulk("h");
+    const auto address = bulk("ip") + bulk("10.0.0.7");
+    BOOST_TEST(host_of("*2\r\n" + address) == "10.0.0.7");
+    BOOST_TEST(host_of("*4\r\n" + named + address) == "10.0.0.7");
+    BOOST_TEST(host_of("%2\r\n" + named + address) == "10.0.0.7");
+    // The node that was asked may not know its own.
+    for (const auto& without : {std::string{"*0\r\n"}, "*2\r\n" + named, "*1\r\n" + bulk("ip"),
+                                "*2\r\n" + bulk("ip") + bulk(""), "*2\r\n" + bulk("ip") + "_\r\n",
+                                bulk("ip"), "*2\r\n" + number(1) + address.substr(0, 8)})
+        BOOST_TEST(host_of(without) == "asked");
+    BOOST_TEST(host_of("*2\r\n" + bulk("ip") + bulk("a b")) ==
+               "range 1: a host that is neither a name nor an IP address");
+}
+
+/// As a node that lost its disk is in the maps of the others, and one with a mistake in its
+/// configuration.
+BOOST_AUTO_TEST_CASE(a_node_that_cannot_be_reached_is_left_out_and_the_rest_is_a_map) {
+    const auto lost = {text_of_node("", 0), text_of_node("10.0.0.9", 0), text_of_node("a b", 1),
+                       array({std::string{"$-1\r\n"}, number(0), id, array({})})};
+    const auto good = array({number(0), number(9), text_of_node("m", 1), text_of_node("r", 1)});
+    const auto expected = slot_map{{{"m", 1}}, {{"r", 1}}, {{0, 9, 0}}};
+    for (const auto& node : lost) {
+        const auto as_master = read(array({good, array({number(10), number(19), node})}));
+        BOOST_TEST_REQUIRE(as_master.map.has_value(), as_master.problem);
+        BOOST_TEST((*as_master.map == expected));
+        const auto first = read(array({array({number(10), number(19), node}), good}));
+        BOOST_TEST_REQUIRE(first.map.has_value(), first.problem);
+        BOOST_TEST((*first.map == expected));
+        for (const auto& replicas : {node + text_of_node("r", 1), text_of_node("r", 1) + node}) {
+            const auto both =
+                read("*1\r\n*5\r\n" + number(0) + number(9) + text_of_node("m", 1) + replicas);
+            BOOST_TEST_REQUIRE(both.map.has_value(), both.problem);
+            BOOST_TEST((*both.map == expected));
+        }
+        // Its replica is known, and may be asked for the map.
+        const auto left =
+            read(array({good, array({number(10), number(19), node, text_of_node("s", 1)})}));
+        BOOST_TEST_REQUIRE(left.map.has_value(), left.problem);
+        BOOST_TEST((*left.map == slot_map{{{"m", 1}}, {{"r", 1}, {"s", 1}}, {{0, 9, 0}}}));
+        // Its slots are its own.
+        BOOST_TEST(problem_of(array({good, array({number(9), number(19), node})})) ==
+                   "range 2: slot 9 is in another range, too");
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_map_has_the_ids_of_its_nodes_once) {
+    const auto node = [](std::string_view host, const std::string& its_id) {
+        return array({bulk(host), number(1), its_id});
+    };
+    const auto result = read(array(
+        {array({number(0), number(0), node("m", bulk("B")), node("r", bulk("A"))}),
+         array({number(1), number(1), node("n", bulk("C")), node("r", bulk("A")),
+                node("s", bulk("")), node("t", number(1)), node("u", bulk(std::string(65, 'x')))}),
+         array({number(2), number(2), array({bulk("m"), number(1)})})}));
+    BOOST_TEST_REQUIRE(result.map.has_value(), result.problem);
+    BOOST_TEST(result.ids == (std::vector<std::string>{"A", "B", "C"}),
+               boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(slots_without_an_owner_and_a_cluster_without_slots_are_valid) {
@@ -192,7 +260,12 @@ BOOST_AUTO_TEST_CASE(the_problem_of_a_reply_that_is_not_a_map_is_named) {
     BOOST_TEST(problem_of(array({number(1), array({}), bulk("x")})) ==
                "range 1: expected an array, got an integer"); // the first problem
     // A replica is checked like a master.
-    BOOST_TEST(problem_of(array({array({number(0), number(1), node, text_of_node("b", 0)})})) ==
+    BOOST_TEST(problem_of(array({array({number(0), number(1), node, text_of_node("b", -1)})})) ==
+               "range 1: port -1 is not 1 to 65535");
+    // No master is left.
+    const auto lost = text_of_node("", 0);
+    BOOST_TEST(problem_of(array({array({number(0), number(1), lost}),
+                                 array({number(2), number(3), text_of_node("a b", 1)})})) ==
                "range 1: port 0 is not 1 to 65535");
 }
 

@@ -155,4 +155,31 @@ BOOST_AUTO_TEST_CASE(moved_slots_give_the_map_that_a_new_reply_would_give) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(gaps_get_the_owners_of_another_map_and_nothing_else_changes) {
+    constexpr std::size_t node_count = 6;
+    auto random = rng{5};
+    const auto random_owners = [&] {
+        auto made = owners{};
+        made.fill(-1);
+        for (auto n = random.below(8); n > 0; --n) {
+            const auto first = random.below(slot_count);
+            const auto last = std::min(slot_count - 1, first + random.below(5'000));
+            const auto of = static_cast<int>(random.below(node_count));
+            for (auto slot = first; slot <= last; ++slot)
+                made[slot] = random.percent(99) ? of : -1;
+        }
+        return made;
+    };
+    for (int round = 0; round < 60; ++round) {
+        const auto known = random_owners();
+        auto expected = random_owners();
+        auto map = map_of(expected, node_count, nodes(10, 1));
+        map.fill_gaps(map_of(known, node_count, nodes(11, 1)));
+        for (std::size_t slot = 0; slot < slot_count; ++slot)
+            expected[slot] = expected[slot] < 0 ? known[slot] : expected[slot];
+        check_equal(map, expected);
+        BOOST_TEST((map == map_of(expected, node_count, nodes(10, 1))));
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

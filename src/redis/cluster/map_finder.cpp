@@ -63,7 +63,7 @@ void map_finder::wake() {
     try {
         const auto query = refresh_.wake(detail::steady_now());
         if (query_ != 0 && !refresh_.is_asking())
-            end_query();
+            give_up();
         if (query)
             ask(*query);
     } catch (const std::bad_alloc&) { // a node that could not be asked is late in the end
@@ -86,6 +86,14 @@ void map_finder::wait() noexcept {
     const auto at = refresh_.wake_at();
     if (!timer_.rings_by(at))
         timer_.set(at, owner_.keep_alive());
+}
+
+/// The node is slower than others have been: one of them is asked.
+void map_finder::give_up() {
+    problems_.note_own(errc::unavailable, connection_.reached(),
+                       "no map of the cluster: the node is silent for too long", {});
+    end_query();
+    tell(errc::unavailable);
 }
 
 void map_finder::end_query() {
@@ -129,17 +137,19 @@ void map_finder::take(map_requests::answer answer) {
         return wait();
     }
     using enum map_refresh::outcome;
-    const auto outcome = refresh_.on_reply(number, std::move(*answer.slots.map), answer.info, now);
-    if (outcome == changed || outcome == unchanged) {
-        told_ = errc::unavailable;
+    const auto outcome = refresh_.on_reply(number, std::move(*answer.slots.map), answer.info, now,
+                                           std::move(answer.slots.ids));
+    if (outcome == foreign)
+        problems_.note_own(errc::unavailable, phase::reply,
+                           "no map of the cluster: the node is now in another cluster", {});
+    if (outcome == changed || outcome == unchanged)
         owner_.on_map();
-    }
     wait();
 }
 
-/// Tells the owner why there is no map, if that has changed.
+/// Tells the owner why there is no map.
 void map_finder::tell(errc why) {
-    if (!has_map() && why != std::exchange(told_, why))
+    if (!has_map())
         owner_.on_no_map(why);
 }
 

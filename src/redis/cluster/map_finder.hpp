@@ -30,8 +30,8 @@ class map_owner : boost::noncopyable {
     /// Called when a node has sent a map that was taken, also if it is the same as before: calls
     /// that it leads nowhere may request the next one.
     virtual void on_map() = 0;
-    /// Called when no map is known and a node refuses this client, or is not in a cluster: with the
-    /// error that calls end with; and with `errc::unavailable` when another node has been asked.
+    /// Called when a node was asked in vain while no map is known: with the error that calls end
+    /// with, if it refuses this client or is not in a cluster, or with `errc::unavailable`.
     virtual void on_no_map(errc why) = 0;
     /// Called before a node is asked: the name in reports of problems.
     virtual void on_asking(const host_port& node) = 0;
@@ -69,7 +69,7 @@ class map_finder final : private connection_owner {
 
   private:
     [[nodiscard]] std::shared_ptr<void> keep_alive() override { return owner_.keep_alive(); }
-    void on_ready() override {}
+    void on_ready() override { refresh_.came_further(connection_.now()); }
     void on_lost(bool was_ready) override;
     void on_answer() noexcept override {}
     void on_ended() override;
@@ -82,6 +82,7 @@ class map_finder final : private connection_owner {
     void ask(const map_refresh::query& query);
     void wait() noexcept;
     void end_query();
+    void give_up();
     void take(map_requests::answer answer);
     void tell(errc why);
 
@@ -93,8 +94,7 @@ class map_finder final : private connection_owner {
     map_refresh refresh_;
     map_requests requests_;
     connection connection_;
-    std::uint64_t query_ = 0;       ///< in progress, or 0
-    errc told_ = errc::unavailable; ///< to the owner
+    std::uint64_t query_ = 0; ///< in progress, or 0
     bool is_closed_ = false;
     detail::deadline_timer timer_;
 };

@@ -21,13 +21,14 @@ constexpr std::int64_t pause_part = 24;
 } // namespace
 
 map_refresh::map_refresh(map_refresh_settings settings, std::vector<host_port> seeds)
-    : settings_(settings), seeds_(std::move(seeds)), random_(settings.seed), turn_(random_()) {
+    : settings_(settings), seeds_(std::move(seeds)), patience_(settings.reply_timeout),
+      random_(settings.seed), turn_(random_()) {
     BOOST_ASSERT(!seeds_.empty());
 }
 
 std::int64_t map_refresh::wake_at() const noexcept {
     if (asked_)
-        return asked_at_ + settings_.reply_timeout;
+        return progress_at_ + patience_;
     return is_requested_ ? earliest_ : periodic_at_;
 }
 
@@ -45,12 +46,13 @@ std::optional<map_refresh::query> map_refresh::wake(std::int64_t now) {
     const auto* node = next_node();
     if (node == nullptr) {
         failed_.clear();
+        patience_ = std::min(2 * patience_, settings_.reply_timeout);
         takes_any_ = has_doubt_;
         has_doubt_ = false;
         node = next_node();
     }
     asked_ = query{*node, ++queries_};
-    asked_at_ = now;
+    asked_at_ = progress_at_ = now;
     ++turn_;
     is_requested_ = false;
     return asked_;
@@ -93,19 +95,45 @@ bool map_refresh::apply_moved(std::uint16_t slot, const host_port& to, std::int6
     return map_.apply_moved(slot, to);
 }
 
+/// Returns whether a map with these ids is one of the same cluster, as far as is known.
+bool map_refresh::is_related(std::span<const std::string> ids) const {
+    return ids.empty() || ids_.empty() || std::ranges::any_of(ids, [this](const std::string& id) {
+               return std::ranges::binary_search(ids_, id);
+           });
+}
+
 map_refresh::outcome map_refresh::on_reply(std::uint64_t number, slot_map fresh,
-                                           std::optional<cluster_info> info, std::int64_t now) {
+                                           std::optional<cluster_info> info, std::int64_t now,
+                                           std::vector<std::string> ids) {
     if (!asked_ || asked_->number != number)
         return outcome::late;
-    const auto is_doubtful = info && (!info->is_ok || (epoch_ && info->epoch < *epoch_));
+    constexpr auto times_slower = 4;
+    patience_ = std::clamp(times_slower * (now - asked_at_),
+                           std::min(settings_.usual_timeout, settings_.reply_timeout),
+                           settings_.reply_timeout);
+    const auto is_kin = is_related(ids);
+    if (has_map_ && !is_kin && std::ranges::find(seeds_, asked_->node) == seeds_.end()) {
+        reject(now);
+        return outcome::foreign;
+    }
+    const auto is_empty = fresh.masters().empty();
+    const auto is_doubtful =
+        is_empty || (info && (!info->is_ok || (epoch_ && info->epoch < *epoch_)));
     if (is_doubtful && has_map_ && !takes_any_) {
         has_doubt_ = true;
         reject(now);
         return outcome::doubtful;
     }
+    if (!is_empty) {
+        masters_.assign(fresh.masters().begin(), fresh.masters().end());
+        replicas_.assign(fresh.replicas().begin(), fresh.replicas().end());
+        ids_ = std::move(ids);
+    }
+    if (is_kin && is_empty)
+        fresh = map_;
+    else if (is_kin)
+        fresh.fill_gaps(map_);
     const auto is_changed = !has_map_ || fresh != map_;
-    masters_.assign(fresh.masters().begin(), fresh.masters().end());
-    replicas_.assign(fresh.replicas().begin(), fresh.replicas().end());
     if (is_changed)
         map_ = std::move(fresh);
     has_map_ = true;

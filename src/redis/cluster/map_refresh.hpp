@@ -25,16 +25,27 @@
 // redirections have named come last: a redirection may be wrong, and a node that is right about a
 // new master has the map, too.
 //
-// So a refresh ends, however many servers redirections name, within a pause and `reply_timeout` for
-// each node that is silent when it is asked: the second one at the latest, if all masters have
-// failed and the replicas have not.
+// So a refresh ends, however many servers redirections name, within a pause and a timeout for each
+// node that is silent when it is asked: the second one at the latest, if all masters have failed
+// and the replicas have not.
+//
+// How long a healthy node takes, with its name, TLS and the distance, is not known before the first
+// has replied. Until then each has `reply_timeout`; later four times as long as the last one took,
+// but at least `usual_timeout`, and twice as long after all have failed.
 //
 // Nodes may have different maps for a moment, and a node that is cut off from the others has an old
 // one for as long. CLUSTER SLOTS has no version, so CLUSTER INFO is asked with it: a map is
 // doubtful if its node is not `ok`, or has a lower epoch than the node of the current map. A
 // doubtful map is taken only if there is no map yet, or all nodes have been asked and none had a
 // better one: perhaps the whole cluster is down, or was reset. Without permission for CLUSTER INFO,
-// each map is taken.
+// each map with slots is taken.
+//
+// What is known is not forgotten because a node knows less: a slot without an owner in a new map
+// keeps the one that it had. A node that lost its disk has an empty map, which is doubtful, and the
+// others know no address of such a node.
+//
+// Addresses are used again, also by nodes of other clusters. So a map is taken from a node that a
+// map has named only if it has the id of a node of the current map; from a seed always.
 
 #pragma once
 
@@ -47,6 +58,7 @@
 #include <random>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace colimit::redis {
@@ -55,8 +67,10 @@ namespace colimit::redis {
 struct map_refresh_settings {
     std::int64_t pause_least = 100'000;
     std::int64_t pause_most = 1'000'000;
-    std::int64_t period = 30'000'000;     ///< between refreshes that were not requested
-    std::int64_t reply_timeout = 500'000; ///< for connecting, too
+    std::int64_t period = 30'000'000; ///< between refreshes that were not requested
+    /// The longest time for connecting, and again for the reply after that.
+    std::int64_t reply_timeout = 500'000;
+    std::int64_t usual_timeout = 500'000; ///< if nodes reply much sooner
     std::uint32_t seed = 1;               ///< of the jitter, and of the first node
 };
 
@@ -94,15 +108,21 @@ class map_refresh {
         changed,   ///< the map is another one
         unchanged, ///< and the node agrees with it
         doubtful,  ///< the node's map was not taken
+        foreign,   ///< it was not taken, as it is the map of another cluster
         late,      ///< the query had ended before
     };
     /// @param info nullopt if the node did not say
+    /// @param ids of the nodes in the map, sorted; empty if it does not have them
     outcome on_reply(std::uint64_t number, slot_map fresh, std::optional<cluster_info> info,
-                     std::int64_t now);
+                     std::int64_t now, std::vector<std::string> ids = {});
+    /// Called when the node that is asked has accepted the connection: its reply may take as long
+    /// again.
+    void came_further(std::int64_t now) noexcept { progress_at_ = now; }
     /// Called when a node could not be asked, or its reply was not a map.
     void on_failure(std::uint64_t number, std::int64_t now) noexcept;
 
   private:
+    [[nodiscard]] bool is_related(std::span<const std::string> ids) const;
     [[nodiscard]] const host_port* next_node() const;
     [[nodiscard]] const host_port* next_of(std::span<const host_port> nodes) const;
     [[nodiscard]] bool is_troubled(std::int64_t now) const noexcept;
@@ -114,11 +134,14 @@ class map_refresh {
     slot_map map_;
     std::vector<host_port> masters_;  ///< of the last map that was taken, before redirections
     std::vector<host_port> replicas_; ///< the same
+    std::vector<std::string> ids_;    ///< of the nodes of that map, if it had them
     bool has_map_ = false;
     std::optional<std::uint64_t> epoch_; ///< of the map's node, if that said it
 
     std::optional<query> asked_;
     std::int64_t asked_at_ = 0;
+    std::int64_t progress_at_ = 0; ///< when it was asked, or has accepted the connection
+    std::int64_t patience_;        ///< from then on
     std::uint64_t queries_ = 0;
 
     bool is_requested_ = true;

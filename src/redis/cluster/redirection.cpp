@@ -41,13 +41,14 @@ std::optional<redirection> read_redirection(std::string_view text, std::string_v
     if (!slot || colon == std::string_view::npos)
         return std::nullopt;
     const auto named_host = text.substr(0, colon);
-    const auto host = is_unknown_host(named_host) ? sender_host : named_host;
+    const auto host = named_host.empty() ? sender_host : named_host;
     const auto port = detail::read_decimal(text.substr(colon + 1), max_port);
-    if (!port || *port == 0 || !is_host(host))
+    if (!port || *port == 0 || !(is_nameless(host) || is_host(host)))
         return std::nullopt;
     return redirection{.kind = *kind,
                        .slot = static_cast<std::uint16_t>(*slot),
-                       .target = {std::string{host}, static_cast<std::uint16_t>(*port)}};
+                       .target = {std::string{is_nameless(host) ? std::string_view{} : host},
+                                  static_cast<std::uint16_t>(*port)}};
 }
 
 } // namespace colimit::redis

@@ -23,14 +23,14 @@ enum class redirection_kind : std::uint8_t { moved, ask };
 struct redirection {
     redirection_kind kind;
     std::uint16_t slot;
-    host_port target;
+    host_port target; ///< its host is empty if the node does not know it
 
     friend bool operator==(const redirection&, const redirection&) = default;
 };
 
 /// Returns nullopt if this is not a redirection, or a malformed one.
 /// @param text the error line without its mark
-/// @param sender_host the host of the node that replied; the target's, if that is unknown
+/// @param sender_host the host of the node that replied; the target's, if none is named
 [[nodiscard]] std::optional<redirection> read_redirection(std::string_view text,
                                                           std::string_view sender_host);
 

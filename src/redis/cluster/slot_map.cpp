@@ -92,4 +92,37 @@ bool slot_map::apply_moved(std::uint16_t slot, const host_port& to) {
     return true;
 }
 
+void slot_map::fill_gaps(const slot_map& from) {
+    auto masters = masters_;
+    auto ranges = ranges_;
+    auto added = std::vector<std::optional<std::uint16_t>>(from.masters_.size());
+    const auto add = [&](std::size_t first, std::size_t end, std::uint16_t of) {
+        auto& index = added[of];
+        if (!index) {
+            const auto found = std::ranges::find(masters, from.masters_[of]);
+            index = static_cast<std::uint16_t>(found - masters.begin());
+            if (found == masters.end())
+                masters.push_back(from.masters_[of]);
+        }
+        ranges.push_back(
+            {static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(end - 1), *index});
+    };
+    auto next = ranges_.begin();
+    for (const auto& r : from.ranges_) {
+        auto first = std::size_t{r.first};
+        const auto end = r.last + std::size_t{1};
+        for (; next != ranges_.end() && next->last < first; ++next) {
+        }
+        for (auto own = next; first < end; ++own) {
+            const auto gap_end =
+                own == ranges_.end() ? end : std::min<std::size_t>(own->first, end);
+            if (first < gap_end)
+                add(first, gap_end, r.master);
+            first = own == ranges_.end() ? end : own->last + std::size_t{1};
+        }
+    }
+    if (ranges.size() != ranges_.size())
+        *this = slot_map{std::move(masters), replicas_, std::move(ranges)};
+}
+
 } // namespace colimit::redis

@@ -5,6 +5,10 @@
 //   first slot, last slot, master, replica...     a node: host, port, id, further facts
 //
 // A reply may be complete and yet not be a map: the result says why, and the connection continues.
+// A node without an address, or with one that no client can use, does not make a map useless: one
+// that was made anew on an empty disk stays in the maps of the others, with port 0, until CLUSTER
+// FORGET. It is left out; if it is a master, its slots have no owner in this map. Only if all
+// masters are such nodes there is no map.
 // CLUSTER SLOTS has no version; see `map_refresh.hpp` for maps that are out of date.
 
 #pragma once
@@ -15,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace colimit::redis {
 
@@ -27,14 +32,15 @@ inline constexpr resp::reply_bounds map_bounds{.nodes = 1'000'000, .bytes = 32'0
 inline constexpr std::size_t most_replicas = slot_count;
 
 struct slot_map_result {
-    std::optional<slot_map> map;
-    std::string problem;     ///< why there is no map
+    std::optional<slot_map> map = {};
+    std::vector<std::string> ids = {}; ///< of the nodes in the map, as far as it has them; sorted
+    std::string problem = {};          ///< why there is no map
     bool is_refused = false; ///< the server replied with an error, whose text is the problem
 };
 
 /// Reads a complete reply. Memory grows with its ranges and different nodes.
 /// @param bytes begin with the reply
-/// @param asked_host the host of the node that was asked; of nodes whose own is unknown, too
+/// @param asked_host the host of the node that was asked; of nodes whose own is not named, too
 [[nodiscard]] slot_map_result read_slot_map(const resp::decoder& reply, std::string_view bytes,
                                             std::string_view asked_host);
 

@@ -183,6 +183,20 @@ void connection::await_address(errc why) {
     wait();
 }
 
+void connection::count_miss() {
+    read_clock();
+    breaker_.on_failure(now_);
+}
+
+void connection::stop_counting() {
+    counts_misses_ = false;
+    breaker_.forget();
+    if (is_closed())
+        return;
+    session_.set_error(errc::unavailable);
+    wait();
+}
+
 /// Sends nothing more. The replies that the server owes are awaited for a moment, as calls whose
 /// replies are lost have an unknown outcome.
 void connection::begin_leaving(recovery why) {

@@ -102,6 +102,10 @@ class connection final : private stream_events {
     /// Ends calls that wait for an address with this error, or lets them wait again if it is
     /// `errc::unavailable`. There is no connection yet.
     void await_address(errc why);
+    /// Called when an attempt to find an address has failed: a miss of the breaker.
+    void count_miss();
+    /// Lets calls wait here for other reasons from now on: the breaker stays closed.
+    void stop_counting();
     /// Ends everything that keeps the context running.
     /// @param now false if other threads may use the socket: then its executor closes it
     void close(bool now) noexcept;
@@ -215,6 +219,7 @@ class connection final : private stream_events {
     stream stream_;
     connection_problems problems_;
     bool may_move_;
+    bool counts_misses_ = true;
     std::int64_t timeout_;
     std::int64_t now_ = 0;
 

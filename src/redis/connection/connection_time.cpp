@@ -136,7 +136,8 @@ void connection::act_on_time() {
     if (requests_.expire(now_, unsent) && is_server_late()) {
         if (is_ready())
             problems_.report_reply("the server did not reply within config::timeout");
-        breaker_.on_failure(now_);
+        if (counts_misses_)
+            breaker_.on_failure(now_);
     }
     if (now_ >= breaker_.probe_late_at().value_or(never))
         breaker_.miss_probe();

@@ -130,10 +130,14 @@ action session::lost(std::int64_t now, recovery why, errc error) {
     return action::disconnect;
 }
 
-/// Resets what was learnt about the server, as the next one may be another.
+/// Resets what was learnt about the server, as the next one may be another. The nodes of a cluster
+/// all expect TLS, or none does.
 void session::forget_server() noexcept {
-    silent_losses_ = 0;
-    speaks_tls_ = was_ready_ = writes_failed_ = connected_ = false;
+    if (settings_.role != server_role::node) {
+        silent_losses_ = 0;
+        speaks_tls_ = was_ready_ = false;
+    }
+    writes_failed_ = connected_ = false;
     protocol_ = settings_.protocol;
     error_ = errc::unavailable;
     pause_ = settings_.reconnect_delay_min;

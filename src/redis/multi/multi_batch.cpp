@@ -32,8 +32,10 @@ constexpr std::size_t usual_name_bytes = 128;
 
 } // namespace
 
-multi_batch::multi_batch(std::size_t most_calls, key_tags tags)
+multi_batch::multi_batch(std::size_t most_calls, key_tags tags, bool is_lasting)
     : tags_(tags), most_calls_(most_calls) {
+    if (!is_lasting)
+        return;
     calls_.reserve(most_calls_);
     keys_.reserve(most_calls_ * usual_name_bytes);
 }

@@ -85,7 +85,9 @@ struct multi_call {
 
 class multi_batch final : public batch_of<multi_call> {
   public:
-    explicit multi_batch(std::size_t most_calls, key_tags tags = key_tags{});
+    /// @param is_lasting it gets room for as many at once
+    explicit multi_batch(std::size_t most_calls, key_tags tags = key_tags{},
+                         bool is_lasting = true);
 
     /// Removes everything, but keeps the memory.
     void start(std::uint64_t nonce);

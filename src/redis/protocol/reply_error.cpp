@@ -116,6 +116,11 @@ bool is_about_node(std::string_view text) noexcept {
                                [text](std::string_view b) { return text.starts_with(b); });
 }
 
+bool is_about_key_elsewhere(std::string_view text) noexcept {
+    return classify(text).code == errc::wrong_node &&
+           text.find("ttempted to access") != std::string_view::npos;
+}
+
 bool follows_from_errors(std::string_view text) noexcept {
     return text.starts_with("ERR EXEC without MULTI") ||
            (text.starts_with("EXECABORT ") && error_of_exec(text).empty());

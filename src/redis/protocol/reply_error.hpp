@@ -44,6 +44,10 @@ struct reply_error {
 /// the keys, or as they cannot be served now.
 [[nodiscard]] bool is_about_node(std::string_view text) noexcept;
 
+/// Returns whether a script used a key that its node does not have: on a cluster, as the slot is
+/// being moved, and the script has removed the key before.
+[[nodiscard]] bool is_about_key_elsewhere(std::string_view text) noexcept;
+
 /// Returns whether EXEC was refused because of errors that the server has replied before.
 [[nodiscard]] bool follows_from_errors(std::string_view text) noexcept;
 

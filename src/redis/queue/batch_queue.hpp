@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The part of both queues that knows what a batch is. Each call is in exactly one batch until it is
-// done, and each batch in exactly one of waiting_, in_flight_ and spare_.
+// done, and each batch in exactly one of waiting_, parked_, in_flight_ and spare_.
+//
+// Batches that a node of a cluster could not execute, and may refuse again, are parked: they never
+// stand before others, and are in flight beside these, half as many.
 
 #pragma once
 
@@ -74,13 +77,14 @@ class batch_queue : public call_queue {
             b->release([this](detail::operation& op) { finish_lost(op); });
             retire(in_flight_, b);
         }
-        for (auto& b : in_flight_)
-            b.take_back();
-        waiting_.splice(end_of_returned(), in_flight_);
+        const auto end = end_of_returned();
+        const auto first_parked = parked_.begin();
+        while (!in_flight_.empty())
+            return_batch(end, first_parked);
     }
 
     void fail_all(error_code why) final {
-        for (auto* list : {&in_flight_, &waiting_})
+        for (auto* list : {&in_flight_, &waiting_, &parked_})
             for (auto& b : *list)
                 end_batch(b, why);
         drop_abandoned();
@@ -93,7 +97,7 @@ class batch_queue : public call_queue {
     explicit batch_queue(queue_settings settings)
         : settings_(std::move(settings)), nonce_(settings_.first_nonce) {
         for (std::size_t i = 0; i <= settings_.batches_in_flight; ++i) // and one more, which fills
-            add_to(spare_);
+            add_to(spare_, true);
     }
 
     /// Adds an operation of so many calls: `add()` adds it to a batch, or returns an error.
@@ -121,7 +125,7 @@ class batch_queue : public call_queue {
     [[nodiscard]] batches take_spare() {
         auto made = batches{};
         if (spare_.empty())
-            add_to(made);
+            add_to(made, false);
         else
             made.splice(made.end(), spare_, spare_.begin());
         return made;
@@ -129,17 +133,19 @@ class batch_queue : public call_queue {
 
     /// Retires a batch of a list.
     virtual void retire(batches& from, typename batches::iterator which) {
-        which->is_returned = false;
+        which->is_returned = which->is_parked = false;
         calls_ -= which->size();
-        spare_.splice(spare_.begin(), from, which);
+        if (spare_.size() > settings_.batches_in_flight + most_spare)
+            from.erase(which);
+        else
+            spare_.splice(spare_.begin(), from, which);
     }
 
     /// Returns the first batch in flight, of which the server has executed nothing that must not be
     /// repeated, to those that wait: before those that were never sent.
     void return_head() {
         auto& b = in_flight_.front();
-        b.take_back();
-        waiting_.splice(end_of_returned(), in_flight_, in_flight_.begin());
+        return_batch(end_of_returned(), parked_.begin());
         b.is_returned = true;
     }
 
@@ -156,6 +162,12 @@ class batch_queue : public call_queue {
 
     /// @param uncounted batches in flight to which the bound does not apply
     [[nodiscard]] bool may_send(std::size_t uncounted = 0) const noexcept {
+        if (!parked_.empty()) {
+            const auto parked = parked_in_flight();
+            if (parked < most_parked_in_flight())
+                return true;
+            uncounted += parked;
+        }
         return !waiting_.empty() && in_flight_.size() - uncounted < settings_.batches_in_flight;
     }
 
@@ -166,7 +178,8 @@ class batch_queue : public call_queue {
                       std::size_t uncounted, Encode encode) {
         drop_abandoned();
         while (may_send(uncounted)) {
-            auto& b = waiting_.front();
+            auto& from = is_turn_of_parked(uncounted) ? parked_ : waiting_;
+            auto& b = from.front();
             close_to_calls(b);
             b.sent_from = position_of_first + out.size();
             b.sent_at = now;
@@ -177,23 +190,25 @@ class batch_queue : public call_queue {
                 b.take_back();
                 throw;
             }
-            in_flight_.splice(in_flight_.end(), waiting_, waiting_.begin());
+            in_flight_.splice(in_flight_.end(), from, from.begin());
             drop_abandoned();
         }
     }
 
-    /// Retires abandoned batches at the front of the waiting list, and the others as soon as so
-    /// many calls have been withdrawn that a search is worth its time.
+    /// Retires abandoned batches at the front of the lists of those that wait, and the others as
+    /// soon as so many calls have been withdrawn that a search is worth its time.
     void drop_abandoned() final {
         constexpr std::size_t searched_per_withdrawal = 16;
-        while (!waiting_.empty() && waiting_.front().is_abandoned())
-            drop_waiting(waiting_.begin());
-        if (abandoned_ * searched_per_withdrawal < waiting_.size())
+        for (auto* list : {&waiting_, &parked_})
+            while (!list->empty() && list->front().is_abandoned())
+                drop_waiting(*list, list->begin());
+        if (abandoned_ * searched_per_withdrawal < waiting_.size() + parked_.size())
             return;
         abandoned_ = 0;
-        for (auto next = waiting_.begin(); next != waiting_.end();)
-            if (const auto b = next++; b->is_abandoned())
-                drop_waiting(b);
+        for (auto* list : {&waiting_, &parked_})
+            for (auto next = list->begin(); next != list->end();)
+                if (const auto b = next++; b->is_abandoned())
+                    drop_waiting(*list, b);
     }
 
     /// Takes a batch from a list of another queue, except the deadlines of its calls, and leaves a
@@ -202,7 +217,10 @@ class batch_queue : public call_queue {
         which->queue = this;
         from.calls_ -= which->size();
         calls_ += which->size();
-        waiting_.splice(which->is_returned ? end_of_returned() : waiting_.end(), list, which);
+        if (which->is_parked)
+            parked_.splice(parked_.end(), list, which);
+        else
+            waiting_.splice(which->is_returned ? end_of_returned() : waiting_.end(), list, which);
         if (spare_.empty())
             return;
         spare_.front().queue = &from;
@@ -211,6 +229,7 @@ class batch_queue : public call_queue {
 
     const queue_settings settings_;
     batches waiting_;
+    batches parked_;
     batches in_flight_;
     batches spare_;
     std::size_t calls_ = 0; ///< in all batches, including withdrawn ones
@@ -222,12 +241,38 @@ class batch_queue : public call_queue {
     }
 
   private:
-    void add_to(batches& list) {
-        list.emplace_back(settings_.batch_size, settings_.tags).queue = this;
+    /// The number of batches that are kept for the next ones, besides those in flight: calls that
+    /// share no batch with others may have needed one each while a server stood still.
+    static constexpr std::size_t most_spare = 128;
+
+    void add_to(batches& list, bool is_lasting) {
+        list.emplace_back(settings_.batch_size, settings_.tags, is_lasting).queue = this;
     }
-    void drop_waiting(typename batches::iterator b) {
+    void drop_waiting(batches& from, typename batches::iterator b) {
         close_to_calls(*b);
-        retire(waiting_, b);
+        retire(from, b);
+    }
+    /// Returns the first batch in flight, of which nothing was executed, to those of its kind that
+    /// wait: before these.
+    void return_batch(typename batches::iterator waiting, typename batches::iterator parked) {
+        auto& b = in_flight_.front();
+        b.take_back();
+        if (b.is_parked)
+            parked_.splice(parked, in_flight_, in_flight_.begin());
+        else
+            waiting_.splice(waiting, in_flight_, in_flight_.begin());
+    }
+    [[nodiscard]] std::size_t most_parked_in_flight() const noexcept {
+        return (settings_.batches_in_flight + 1) / 2;
+    }
+    [[nodiscard]] std::size_t parked_in_flight() const noexcept {
+        return static_cast<std::size_t>(std::ranges::count_if(in_flight_, &Batch::is_parked));
+    }
+    /// Returns whether no other batch may be sent, although `may_send`.
+    [[nodiscard]] bool is_turn_of_parked(std::size_t uncounted) const noexcept {
+        return waiting_.empty() ||
+               (!parked_.empty() &&
+                in_flight_.size() - uncounted - parked_in_flight() >= settings_.batches_in_flight);
     }
 };
 

@@ -34,6 +34,7 @@ class call_batch : boost::noncopyable {
     call_queue* queue = nullptr; ///< to which it belongs
     bool encoded = false;        ///< no more calls are taken, and it may have been sent
     bool is_returned = false;    ///< a server has refused to execute it, so it waits again
+    bool is_parked = false;      ///< no server may be able to execute it now
     std::uint64_t sent_from = 0; ///< the position of its first byte in the connection's stream
     std::int64_t sent_at = 0;    ///< not after that byte was sent
 

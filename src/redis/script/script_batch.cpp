@@ -24,6 +24,9 @@ constexpr std::size_t calls_per_batch = 1024;
 /// The largest number of calls for leases per key: the calls of an entry are counted in 16 bits.
 constexpr std::uint32_t most_further_calls = 32'768;
 
+/// The size of a small index of keys.
+constexpr std::size_t least_index = 8;
+
 /// If keys are longer, their memory grows as batches fill.
 constexpr std::size_t usual_key_bytes = 128;
 
@@ -35,9 +38,12 @@ constexpr std::size_t most_fact_bytes = std::size_t{32} * 1024;
 /// The largest position of a family in a key's name: after prefix, tag and policy.
 static_assert(3 * limits::max_name_length < UINT16_MAX);
 
-script_batch::script_batch(std::size_t most_keys, key_tags tags)
-    : tags_(tags), index_(std::bit_ceil(4 * std::max(most_keys, limits::max_checks))),
-      most_keys_(most_keys) {
+script_batch::script_batch(std::size_t most_keys, key_tags tags, bool is_lasting)
+    : tags_(tags),
+      index_(is_lasting ? std::bit_ceil(4 * std::max(most_keys, limits::max_checks)) : least_index),
+      most_keys_(most_keys), least_room_(is_lasting ? most_keys : 1) {
+    if (!is_lasting)
+        return;
     // Reserves once, rather than growing whenever a batch is larger than before.
     names_.reserve(usual_key_bytes);
     prefix_.reserve(usual_key_bytes);
@@ -60,7 +66,7 @@ void script_batch::start(const policy_pointer& policy, std::int64_t clock, std::
     members_.clear();
     ids_.clear();
     if (has_ids_)
-        ids_.reserve(most_keys_ * id_bytes);
+        ids_.reserve(least_room_ * id_bytes);
     entries_.clear();
     calls_.clear();
     joint_.clear();
@@ -102,6 +108,33 @@ bool script_batch::has(const policy_pointer& policy, std::int64_t clock, std::st
                const auto name = key_bytes(e).substr(e.family_at);
                return policy->compiled.has_bare_keys ? name == key : is_field(name, key);
            })] != no_entry;
+}
+
+/// Replaces the index by one of another size, a power of two.
+void script_batch::make_index(std::size_t size) {
+    auto made = std::vector<std::uint32_t>(size, no_entry);
+    for (std::uint32_t i = 0; i < entries_.size(); ++i) {
+        auto slot = static_cast<std::size_t>(entries_[i].hash) & (size - 1);
+        while (made[slot] != no_entry)
+            slot = (slot + 1) & (size - 1);
+        made[slot] = i;
+    }
+    index_ = std::move(made);
+}
+
+/// Makes room for a call and a key, so that adding them changes everything or nothing.
+void script_batch::make_room(std::size_t member_bytes) {
+    const auto grow = [](auto& of, std::size_t more, std::size_t least) {
+        if (of.capacity() - of.size() < more)
+            of.reserve(std::max({2 * of.capacity(), of.size() + more, least}));
+    };
+    grow(calls_, 1, 1);
+    grow(entries_, 1, 1);
+    order_.reserve(entries_.capacity());
+    grow(members_, member_bytes, least_room_ * member_bytes);
+    grow(ids_, has_ids_ ? id_bytes : 0, 0);
+    if (2 * (entries_.size() + 1) > index_.size())
+        make_index(2 * index_.size());
 }
 
 std::uint32_t script_batch::find_or_append(std::uint64_t hash, std::size_t group) {
@@ -199,9 +232,7 @@ void script_batch::make_id(std::string_view key, const detail::call_request& req
 std::uint32_t script_batch::insert_call(const detail::call_request& request, std::uint64_t hash,
                                         std::size_t group, std::string_view member,
                                         std::uint32_t further) {
-    // Reserves once, for as many as there are keys, rather than growing with larger batches.
-    if (members_.capacity() - members_.size() < member.size())
-        members_.reserve(std::max(2 * members_.capacity(), most_keys_ * member.size()));
+    make_room(member.size());
     const auto entry = find_or_append(hash, group);
     const auto made = static_cast<std::uint32_t>(calls_.size());
     further = std::min(further, most_further_calls - entries_[entry].further);
@@ -213,8 +244,7 @@ std::uint32_t script_batch::insert_call(const detail::call_request& request, std
                       .next = no_entry,
                       .further = further});
     members_.append(member);
-    if (has_ids_)
-        ids_.append(id_.data(), id_.size());
+    ids_.append(id_.data(), has_ids_ ? id_.size() : 0);
     auto& e = entries_[entry];
     (e.first_call == no_entry ? e.first_call : calls_[e.last_call].next) = made;
     e.last_call = made;

@@ -47,7 +47,10 @@ struct script_call {
 class script_batch final : public batch_of<script_call> {
   public:
     /// @param most_keys the largest number of different keys, 1 to 1,024
-    explicit script_batch(std::size_t most_keys, key_tags tags = key_tags{});
+    /// @param is_lasting it gets room for a full batch at once, as it is used again and again;
+    /// otherwise its memory grows with its calls
+    explicit script_batch(std::size_t most_keys, key_tags tags = key_tags{},
+                          bool is_lasting = true);
 
     /// The value for a batch whose keys may be in any hash slot.
     static constexpr std::size_t any_group = slot_count;
@@ -156,10 +159,11 @@ class script_batch final : public batch_of<script_call> {
     std::uint32_t replies_before = 0;
     bool asks_for_module = false;                  ///< of these, the first one is that
     script_command form = script_command::evalsha; ///< in which it was encoded
-    bool in_second_form = false;  ///< the server has rejected the first one without the module
-    bool was_repeated = false;    ///< it was sent again after an error that leaves its outcome open
-    bool asking = false;          ///< the node serves its keys only after ASKING
-    std::size_t redirections = 0; ///< to other nodes, since it was made or has waited
+    bool in_second_form = false; ///< the server has rejected the first one without the module
+    bool was_repeated = false;   ///< it was sent again after an error that leaves its outcome open
+    bool asking = false;         ///< the node serves its keys only after ASKING
+    bool is_denied_asking = false; ///< the user may not run that
+    std::size_t redirections = 0;  ///< to other nodes, since it was made or has waited
 
   private:
     /// The bytes that a batch keeps of a call's id: the end of its record's name, and its digests.
@@ -209,6 +213,8 @@ class script_batch final : public batch_of<script_call> {
     /// free entry.
     template<class IsRight>
     [[nodiscard]] std::size_t slot_of(std::uint64_t hash, IsRight is_right) const noexcept;
+    void make_room(std::size_t member_bytes);
+    void make_index(std::size_t size);
     [[nodiscard]] std::uint32_t find_or_append(std::uint64_t hash, std::size_t group);
     void make_key(std::string_view prefix, const detail::policy_data& p, std::string_view key,
                   std::size_t group);
@@ -272,6 +278,7 @@ class script_batch final : public batch_of<script_call> {
     std::vector<std::uint32_t> order_; ///< the entries that are sent, those of a shard together
     std::array<std::uint16_t, shard_count> shard_sizes_{}; ///< all in the first, if not packed
     std::size_t most_keys_;
+    std::size_t least_room_;     ///< for so many members at once
     std::size_t most_calls_ = 0; ///< for this policy
     contents sent_;
     bool plain_ = true; ///< all calls are an allow of cost 1

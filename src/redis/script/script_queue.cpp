@@ -154,6 +154,7 @@ void script_queue::write(std::string& out, std::uint64_t stream_position, std::i
         const auto form = form_of(b);
         const auto loads = form == script_command::eval;
         b.asks_for_module = module_.takes_question(now);
+        b.is_denied_asking = false;
         b.replies_before = (b.asks_for_module ? 1U : 0U) + (loads ? 1U : 0U) + (b.asking ? 1U : 0U);
         if (b.asks_for_module)
             append_module_question(out);
@@ -173,149 +174,11 @@ script_command script_queue::form_of(const script_batch& b) const noexcept {
     return module_.is_used(for_ids) ? script_command::server_module : settings_.command;
 }
 
-/// Handles an error that only a node of a cluster sends, as not every handshake can detect a
-/// cluster. Returns whether the first batch in flight is divided: the server executed nothing of
-/// it, as its keys are in several hash slots. It is queued before the waiting batches; calls for
-/// one key that were in several batches in flight may change their order.
-bool script_queue::learn_of_cluster(std::string_view text) {
-    const auto was_known = std::exchange(is_cluster_, true);
-    auto& b = in_flight_.front();
-    const auto is_divided = text.starts_with("CROSSSLOT") && !b.common_group();
-    if (is_divided) {
-        b.take_back();
-        waiting_.splice(waiting_.begin(), in_flight_, in_flight_.begin());
-    }
-    if (is_divided || !was_known)
-        regroup();
-    return is_divided;
-}
-
-/// Sends the first batch in flight, which the node has not executed, to where the router decides.
-/// Returns false if its calls end with the error.
-bool script_queue::redirect_head(std::string_view error) {
-    auto& b = in_flight_.front();
-    const auto are_apart = !b.is_joint() && !b.policy()->compiled.packed; // its keys, on the server
-    const auto to = router_->redirect(*this, {.error = error,
-                                              .group = b.group(),
-                                              .redirections = b.redirections,
-                                              .may_be_divided = are_apart && b.keys() > 1});
-    if (to.queue == nullptr)
-        return false;
-    const auto last = std::next(in_flight_.begin());
-    b.take_back();
-    if (to.divided)
-        divide_head();
-    while (in_flight_.begin() != last) {
-        auto& part = in_flight_.front();
-        part.in_second_form = false;
-        part.is_returned = true;
-        part.asking = to.asking;
-        part.redirections = to.redirections;
-        to.queue->take_over(*this, in_flight_, in_flight_.begin());
-    }
-    if (to.queue != this)
-        move_deadlines(*to.queue);
-    return true;
-}
-
-/// Replaces the first batch in flight by one for each of its keys.
-void script_queue::divide_head() {
-    auto parts = batches{};
-    try {
-        auto part_of = std::vector<script_batch*>(in_flight_.front().keys());
-        auto& b = in_flight_.front();
-        const auto part_for = [&](std::size_t group, std::uint32_t key) -> auto& {
-            if (part_of[key] == nullptr) {
-                auto made = take_spare();
-                made.front().start(b.policy(), b.clock(), nonce_++, group, b.has_ids());
-                parts.splice(parts.end(), made);
-                part_of[key] = &parts.back();
-            }
-            return *part_of[key];
-        };
-        b.move_calls(part_for, [this] { ++calls_; });
-    } catch (...) {
-        waiting_.splice(waiting_.begin(), parts);
-        throw;
-    }
-    retire(in_flight_, in_flight_.begin());
-    in_flight_.splice(in_flight_.begin(), parts);
-}
-
-void script_queue::move_batch(batches::iterator b, script_queue& to) noexcept {
-    close_to_calls(*b);
-    b->in_second_form = b->asking = false;
-    to.take_over(*this, waiting_, b);
-}
-
-/// Returns whether the server may execute a batch in its second form that it has not executed for
-/// this error.
-bool script_queue::may_be_repeated(const script_batch& b, std::string_view error) const {
-    switch (b.form) {
-    case script_command::evalsha:
-        return classify(error).recovery == recovery::resend_with_script;
-    case script_command::fcall:
-        return error.starts_with("OOM ");
-    default:
-        return false;
-    }
-}
-
-/// Handles an error for which the server has not executed the first batch in flight, as it lacks
-/// the module, or the user the permission: the batch is repeated without the module or, if that is
-/// required, with the next connection, whose handshake says what is missing. A permission that is
-/// missing is reported although no call fails. Returns nullopt for other errors.
-std::optional<recovery> script_queue::leave_module(std::string_view error) {
-    const auto& b = in_flight_.front();
-    const auto is_denied = is_command_denial(error) && !module_.is_required();
-    if (b.form != script_command::server_module || !(is_denied || is_module_missing(error)))
-        return std::nullopt;
-    const auto for_ids = b.policy()->filter.has_value();
-    if (is_denied)
-        report({.code = errc::auth_failed, .phase = phase::script, .text = error});
-    return_head();
-    if (module_.is_required())
-        return recovery::leave_unloaded;
-    module_.lose(for_ids, is_denied);
-    return recovery::resend_with_script;
-}
-
-recovery script_queue::fail_head(std::string_view text) {
-    const auto meaning = classify(text);
-    auto& b = in_flight_.front();
-    if (router_ != nullptr && is_about_node(text) && redirect_head(text))
-        return recovery::keep;
-    if (meaning.code == errc::wrong_node && learn_of_cluster(text))
-        return recovery::keep;
-    if (meaning.recovery == recovery::leave_unloaded) {
-        return_head();
-        return recovery::leave_unloaded;
-    }
-    if (const auto needs = leave_module(text))
-        return *needs;
-    if (may_be_repeated(b, text) && !std::exchange(b.in_second_form, true)) {
-        return_head();
-        return recovery::resend_with_script;
-    }
-    if (meaning.recovery == recovery::leave_read_only && settings_.keeps_read_only) {
-        return_head();
-        return recovery::leave_read_only;
-    }
-    report({.code = meaning.code,
-            .phase = phase::script,
-            .text = text,
-            .policy = b.policy()->fingerprint});
-    if (meaning.code == errc::outcome_unknown && b.has_ids() &&
-        !std::exchange(b.was_repeated, true)) {
-        b.note_uncertain();
-        return_head();
-        return meaning.recovery;
-    }
-    b.release([this, code = meaning.code](detail::operation& op) {
-        finish(op, op.may_be_executed ? errc::outcome_unknown : code);
-    });
-    retire(in_flight_, in_flight_.begin());
-    return meaning.recovery;
+/// Without ASKING the node that a slot is moved to sends the batch back. No call needs it
+/// otherwise, so a permission that is missing is found here.
+void script_queue::note_denied_asking(script_batch& b, std::string_view error) {
+    b.is_denied_asking = true;
+    report({.code = classify(error).code, .phase = phase::script, .text = error});
 }
 
 /// Reads the reply to the question for the module, to SCRIPT LOAD or to ASKING.
@@ -323,9 +186,12 @@ void script_queue::read_reply_before(script_batch& b, const resp::decoder& reply
                                      std::string_view bytes) {
     --b.replies_before;
     if (!std::exchange(b.asks_for_module, false)) {
-        if (b.replies_before >= (b.asking ? 1U : 0U))
-            counted.scripts_loaded += resp::is_error(reply.first().kind) ? 0U : 1U;
-        return; // the reply to the script says what an error means
+        // The reply to the script says what an error means.
+        const auto is_error = resp::is_error(reply.first().kind);
+        if (b.asking && b.replies_before == 0)
+            return is_error ? note_denied_asking(b, reply.text(reply.first(), bytes)) : void();
+        counted.scripts_loaded += is_error ? 0U : 1U;
+        return;
     }
     const auto answer = read_module_state(reply, bytes);
     if (!module_.read_answer(answer))
@@ -351,9 +217,14 @@ std::optional<recovery> script_queue::read_reply_of(script_batch& head, const re
     const auto needs = head.read_reply(reply, bytes);
     if (!needs)
         return std::nullopt;
+    // On a cluster that this limiter knows, the slot of a key that is elsewhere is being moved; the
+    // script may have written a part of its state before.
+    const auto is_moving = [this](error_code ec) {
+        return router_ != nullptr && ec == errc::wrong_node;
+    };
     const auto& failure = head.failure;
     if (failure)
-        report({.code = failure->code,
+        report({.code = is_moving(failure->code) ? errc::outcome_unknown : failure->code,
                 .phase = phase::script,
                 .text = failure->text,
                 .policy = head.policy()->fingerprint});
@@ -364,13 +235,17 @@ std::optional<recovery> script_queue::read_reply_of(script_batch& head, const re
         return_head();
         return needs;
     }
-    head.release([this, at = head.sent_at](detail::operation& op) {
+    head.release([&, at = head.sent_at](detail::operation& op) {
         op.sent_at = at;
+        if (is_moving(op.ec))
+            return finish_lost(op);
         // What a record says is certain; other errors say nothing about an earlier sending.
         if (op.ec && op.may_be_executed && op.ec != errc::invalid_argument)
             op.ec = errc::outcome_unknown;
         finish(op);
     });
+    if (router_ != nullptr)
+        router_->on_served(*this, head.group(), head.is_parked);
     retire(in_flight_, in_flight_.begin());
     return needs;
 }

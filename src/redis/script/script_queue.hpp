@@ -53,16 +53,20 @@ class script_queue final : public batch_queue<script_batch> {
 
     /// Lets this router, which outlives the queue, decide about batches that a node has rejected.
     void route_by(batch_router& router) noexcept { router_ = &router; }
-    [[nodiscard]] bool has_waiting() const noexcept { return !waiting_.empty(); }
-    /// Moves each batch that waits to the queue that `target(group)` returns for its group, which
-    /// may be this one. `move_deadlines` follows, to each of these queues.
+    [[nodiscard]] bool has_waiting() const noexcept {
+        return !waiting_.empty() || !parked_.empty();
+    }
+    /// Moves each batch that waits to the queue that `target(group, is_parked)` returns for it,
+    /// which may be this one; if it returns null, its calls end as `errc::unavailable`.
+    /// `move_deadlines` follows, to each of these queues.
     template<class Target>
     void hand_over(Target target) noexcept {
-        for (auto next = waiting_.begin(); next != waiting_.end();) {
-            const auto b = next++;
-            if (auto& to = target(b->group()); &to != this)
-                move_batch(b, to);
-        }
+        for (auto* list : {&waiting_, &parked_})
+            for (auto next = list->begin(); next != list->end();) {
+                const auto b = next++;
+                if (auto* to = target(b->group(), b->is_parked); to != this)
+                    move_batch(*list, b, to);
+            }
     }
     using batch_queue::move_deadlines;
 
@@ -70,7 +74,7 @@ class script_queue final : public batch_queue<script_batch> {
     [[nodiscard]] std::optional<recovery>
     read_reply_of(script_batch& head, const resp::decoder& reply, std::string_view bytes) override;
     void close_to_calls(const script_batch& b) override;
-    void move_batch(batches::iterator b, script_queue& to) noexcept;
+    void move_batch(batches& list, batches::iterator b, script_queue* to) noexcept;
     [[nodiscard]] script_batch* waiting_with(const policy_pointer& policy, std::int64_t clock,
                                              std::string_view key);
     [[nodiscard]] script_batch& open_batch(const policy_pointer& policy, std::int64_t clock,
@@ -79,8 +83,10 @@ class script_queue final : public batch_queue<script_batch> {
     [[nodiscard]] bool learn_of_cluster(std::string_view text);
     [[nodiscard]] bool redirect_head(std::string_view error);
     void divide_head();
+    void end_unserved(script_batch& b, errc why);
     [[nodiscard]] script_command form_of(const script_batch& b) const noexcept;
     [[nodiscard]] bool may_be_repeated(const script_batch& b, std::string_view error) const;
+    void note_denied_asking(script_batch& b, std::string_view error);
     void read_reply_before(script_batch& b, const resp::decoder& reply, std::string_view bytes);
     [[nodiscard]] std::optional<recovery> leave_module(std::string_view error);
     [[nodiscard]] recovery fail_head(std::string_view text);
