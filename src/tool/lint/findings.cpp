@@ -207,7 +207,7 @@ class route_reader {
     void look_for_last_route(const colimit::http::route_table& routes) {
         const colimit::http::route all{"/*"};
         for (std::size_t i = 0; i < routes.size(); ++i)
-            if (routes[i].covers(all))
+            if (routes[i].path() == all.path() && routes[i].has_methods_of(all))
                 return;
         warn(problem::no_last_route, "routes",
              "a request that no route matches is not limited, such as another spelling of a path "
