@@ -52,7 +52,8 @@ struct problem {
 enum class health_state : std::uint8_t {
     connecting, ///< there is no connection yet, and calls wait for it
     ready,      ///< the server decides calls
-    degraded,   ///< the circuit breaker is open: failure modes decide calls
+    degraded,   ///< failure modes decide calls: the circuit breaker is open, or the server refuses
+                ///< to write (READONLY, OOM, MISCONF, NOREPLICAS) and has granted nothing since
     refused,    ///< see `errc::auth_failed`, `untrusted_server`, `bad_reply`, `invalid_config`
     closed,     ///< the limiter was closed
 };

@@ -317,7 +317,7 @@ health_state cluster_backend::state() const noexcept {
     for (const auto& m : members_) {
         if (!m.server)
             continue;
-        const auto s = m.node->connection().state();
+        const auto s = m.node->state();
         if (s == health_state::degraded)
             return s;
         worst = s == health_state::connecting ? s : worst;

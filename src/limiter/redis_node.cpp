@@ -3,6 +3,7 @@
 // Moves calls into the queue, and out of it.
 
 #include <async/post_preallocated.hpp>
+#include <core/verb_traits.hpp>
 #include <limiter/limiter_core.hpp>
 #include <limiter/redis_node.hpp>
 
@@ -120,9 +121,28 @@ void redis_node::on_lost(bool was_ready) {
     owner_.on_lost(*this, was_ready);
 }
 
+void redis_node::on_ready() {
+    refuses_writes_ = false; // it may be another server
+    owner_.on_ready(*this);
+}
+
 void redis_node::on_answer() noexcept {
+    for (const auto& op : calls_->done) {
+        const auto& traits = core::traits_of(op.request.verb);
+        if (op.ec == errc::server_error)
+            refuses_writes_ = true;
+        else if (!op.ec && (traits.charges_always || (traits.takes_grant && op.result.granted > 0)))
+            refuses_writes_ = false;
+    }
     if (!calls_->done.front()->ec)
         owner_.on_decision(connection_.now());
+}
+
+/// Full servers and those without replicas or snapshots still decide denials and peeks, so the
+/// breaker stays closed.
+health_state redis_node::state() const noexcept {
+    const auto state = connection_.state();
+    return state == health_state::ready && refuses_writes_ ? health_state::degraded : state;
 }
 
 } // namespace colimit::detail

@@ -58,6 +58,8 @@ class redis_node final : private redis::connection_owner {
 
     [[nodiscard]] redis::connection& connection() noexcept { return connection_; }
     [[nodiscard]] const redis::connection& connection() const noexcept { return connection_; }
+    /// Returns the state of the connection; `degraded` also if the server refuses to write.
+    [[nodiscard]] health_state state() const noexcept;
     [[nodiscard]] redis::call_queue& calls() noexcept { return *calls_; }
     [[nodiscard]] const redis::call_queue& calls() const noexcept { return *calls_; }
 
@@ -73,7 +75,7 @@ class redis_node final : private redis::connection_owner {
 
   private:
     [[nodiscard]] std::shared_ptr<void> keep_alive() override;
-    void on_ready() override { owner_.on_ready(*this); }
+    void on_ready() override;
     void on_lost(bool was_ready) override;
     void on_answer() noexcept override;
     void on_ended() override;
@@ -90,6 +92,7 @@ class redis_node final : private redis::connection_owner {
     redis::connection connection_;
 
     handler_memory flush_memory_;
+    bool refuses_writes_ = false; ///< according to the last reply to a call that had to write
     bool is_flush_scheduled_ = false;
     bool is_clock_read_ = false; ///< in this iteration
     tick_watch ticks_;

@@ -21,9 +21,7 @@ class server_backend final : public redis_backend, private redis::finder_owner {
     void start(operation& op, std::string_view key, const policy_pointer* policy) override {
         op.kind == call_kind::ready ? start_ready(op) : start_on(nodes_.front(), op, key, policy);
     }
-    [[nodiscard]] health_state state() const noexcept override {
-        return nodes_.front().connection().state();
-    }
+    [[nodiscard]] health_state state() const noexcept override { return nodes_.front().state(); }
 
   private:
     [[nodiscard]] bool is_ready() override { return connection().is_ready(); }

@@ -50,16 +50,20 @@ struct outcome_of {
         test::run(context, [&]() -> asio::awaitable<void> {
             const auto [ec, d] = co_await limiter.allow("k", rules, asio::as_tuple(asio::deferred));
             code = ec;
+            refused = limiter.health().state;
             const auto [fine, d2] =
                 co_await limiter.allow("k", rules, asio::as_tuple(asio::deferred));
             BOOST_TEST(!fine);
             BOOST_TEST(d2.remaining == 99);
+            served = limiter.health().state;
         });
         connections = peer.connections();
         executed = script.calls();
     }
 
     error_code code;
+    health_state refused{}; ///< after the error
+    health_state served{};  ///< after the next call
     int connections = 0;
     int executed = 0;
     bool repeated = false;
@@ -89,6 +93,23 @@ BOOST_AUTO_TEST_CASE(what_was_not_run_may_be_asked_again_later) {
            errc::unavailable, transient, true);
     expect("EXECABORT Transaction discarded because of previous errors.", errc::server_error,
            transient, true);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_refuses_to_write_is_degraded_until_it_grants_a_call) {
+    for (const std::string error :
+         {"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist "
+          "to disk.",
+          "NOREPLICAS Not enough good replicas to write.",
+          "EXECABORT Transaction discarded because of: NOREPLICAS Not enough good replicas."})
+        BOOST_TEST_CONTEXT(error) {
+            const auto o = outcome_of{error};
+            BOOST_TEST((o.code == errc::server_error));
+            BOOST_TEST(o.refused == health_state::degraded);
+            BOOST_TEST(o.served == health_state::ready);
+        }
+    const auto o = outcome_of{"READONLY You can't write against a read only replica."};
+    BOOST_TEST(o.refused != health_state::ready);
+    BOOST_TEST(o.served == health_state::ready);
 }
 
 BOOST_AUTO_TEST_CASE(what_ends_the_connection_is_not_asked_again_on_the_next) {
@@ -126,6 +147,35 @@ BOOST_AUTO_TEST_CASE(what_must_be_changed_first_is_told_apart) {
 BOOST_AUTO_TEST_CASE(an_error_of_the_script_itself_may_have_charged) {
     expect("ERR user_script:12: boom script: 0123456789, on @user_script:12.",
            errc::outcome_unknown, condition::maybe_charged, true);
+}
+
+BOOST_AUTO_TEST_CASE(the_message_of_a_server_that_closes_is_the_last_error) {
+    for (const std::string message :
+         {"ERR max number of clients reached",
+          "DENIED Redis is running in protected mode because protected mode is enabled",
+          "LOADING Redis is loading the dataset in memory", "NOAUTH Authentication required."})
+        BOOST_TEST_CONTEXT(message) {
+            auto context = asio::io_context{1};
+            auto peer = test::scripted_peer{context,
+                                            [&](test::peer_connection& c) -> asio::awaitable<void> {
+                                                const auto bytes = "-" + message + "\r\n";
+                                                co_await c.send(bytes);
+                                                (void)co_await c.next();
+                                                c.close();
+                                            }};
+            auto settings = peer.settings();
+            settings.reconnect_delay_min = settings.reconnect_delay_max = 1h;
+            auto limiter = colimit::limiter{context.get_executor(), settings};
+            test::run(context, [&]() -> asio::awaitable<void> {
+                const auto [ec, d] =
+                    co_await limiter.allow("k", rules, asio::as_tuple(asio::deferred));
+                BOOST_TEST(!!ec);
+            });
+            const auto last = limiter.last_error();
+            BOOST_TEST_REQUIRE(last.has_value());
+            BOOST_TEST(last->text.find(message) != std::string::npos, last->text);
+            BOOST_TEST((last->phase == phase::handshake));
+        }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -57,7 +57,11 @@ void connection_problems::report_late() noexcept {
     });
 }
 
+/// A server that says why it refuses a client, such as one that has too many, closes at once. Its
+/// message is the problem, not that the connection was lost.
 void connection_problems::report_loss(error_code why) noexcept {
+    if (session_.has_error_reply())
+        return;
     const auto is_ready = session_.state() == session_state::ready;
     report(to_, connection_error(why), is_ready ? phase::reply : phase::handshake, [&] {
         const auto tls = stream_.tls_failure();

@@ -111,6 +111,11 @@ class session {
     /// Returns whether authentication or verification failed, this is not a Redis server, or no
     /// Sentinel knows the master: retrying is useless until the configuration changes.
     [[nodiscard]] bool is_refused() const noexcept { return is_refusal(error_); }
+    /// Returns whether the server has refused a command of the current handshake, with a message.
+    [[nodiscard]] bool has_error_reply() const noexcept {
+        return state_ == session_state::handshake &&
+               (result_ == handshake_result::not_yet || result_ == handshake_result::refused);
+    }
     /// Returns whether `wake` will end the attempt to connect because it has taken too long. In the
     /// test for TLS, silence is a valid result and not a problem.
     [[nodiscard]] bool is_too_late(std::int64_t now) const noexcept {

@@ -74,10 +74,10 @@ struct replay_options {
             chosen.rules = {usual_replay_rule};
         const auto document = chosen.document();
         if (!document)
-            return replay::limits{chosen.policy()};
+            return replay::limits{chosen.policy_in(document)};
         const auto is_json = format == "json";
         if (!what.name.empty() || document->routes().empty())
-            return {*document, chosen.policy().name(), !is_json};
+            return {*document, chosen.policy_in(document).name(), !is_json};
         if (is_json)
             throw std::runtime_error{"--policy: missing, as a log of JSON lines has no routes"};
         return replay::limits{*document};

@@ -10,7 +10,7 @@
 
 namespace tool {
 
-/// The name of standard input, in the place of a file's.
+/// The name of standard input, instead of that of a file.
 inline constexpr auto standard_input = "-";
 
 /// `what()` is one sentence that names the file.

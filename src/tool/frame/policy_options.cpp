@@ -119,7 +119,7 @@ policy_options::policies_of(const std::optional<colimit::policy_document>& read,
 
 limited_key policy_options::limited(const std::string& key) const {
     const auto read = document();
-    const auto p = policies_of(read, true).front();
+    const auto p = policy_in(read);
     return {p, key_under(read, p, key)};
 }
 

@@ -49,7 +49,12 @@ struct policy_options {
     [[nodiscard]] std::vector<colimit::rule> parsed_rules() const;
     /// Returns the policy, which ends with an error if the server does not answer.
     /// @throws std::runtime_error with one sentence if there is none, or it is not valid
-    [[nodiscard]] colimit::policy policy() const { return policies_of(document(), true).front(); }
+    [[nodiscard]] colimit::policy policy() const { return policy_in(document()); }
+    /// As `policy`, of a document that was read before: a pipe can be read once.
+    [[nodiscard]] colimit::policy
+    policy_in(const std::optional<colimit::policy_document>& read) const {
+        return policies_of(read, true).front();
+    }
     /// As `policy`; without `--policy` all policies of the file.
     [[nodiscard]] std::vector<colimit::policy> policies() const {
         return policies_of(document(), false);

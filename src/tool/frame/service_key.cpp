@@ -167,7 +167,7 @@ class key_maker {
 
   private:
     void add(const field& f, std::string_view part) {
-        const auto sources = split(part, '|');
+        const auto sources = sources_of(part);
         const auto always_has_value = [](std::string_view source) {
             return source == "ip" || source == "route" || source == "method" || source == "global";
         };
@@ -200,11 +200,21 @@ class key_maker {
         std::string expected;
         for (const auto part : parts_) {
             expected += expected.empty() ? "" : ";";
-            for (const auto source : split(part, '|'))
-                expected += (source == split(part, '|').front() ? "" : "|") + example_of(source);
+            auto is_first = true;
+            for (const auto source : sources_of(part))
+                expected += (std::exchange(is_first, false) ? "" : "|") + example_of(source);
         }
         throw other_form{"KEY: policy '" + policy_ + "' has keys of another form (got " +
                          escaped(given_) + ", expected " + expected + ")"};
+    }
+
+    /// Returns the alternatives as the names of fields; a verified value has the same.
+    [[nodiscard]] static std::vector<std::string_view> sources_of(std::string_view part) {
+        constexpr std::string_view verified = "verified:";
+        auto sources = split(part, '|');
+        for (auto& s : sources)
+            s.remove_prefix(s.starts_with(verified) ? verified.size() : 0);
+        return sources;
     }
 
     [[nodiscard]] static std::string example_of(std::string_view source) {
