@@ -65,8 +65,8 @@ struct key_context {
 /// values, and fill a store in process. Use `verified:`, or `user`, which the server sets; or add a
 /// policy with the key `ip` to the route.
 ///
-/// So that clients cannot invent methods for new keys, HEAD is GET, and all methods except those of
-/// RFC 9110 and PATCH have one value.
+/// So that clients cannot invent methods for new keys, HEAD is GET, case is ignored, and all
+/// methods except those of RFC 9110 and PATCH have one value.
 ///
 /// On a cluster the policies of one route need a common tag. All keys with it, of all clients, are
 /// on one node; so use it only there.

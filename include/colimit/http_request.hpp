@@ -72,9 +72,10 @@ struct request {
     /// The method in its own case: `GET`.
     std::string_view method;
     /// The target as it was received, `/search?q=a%20b`, or in the absolute form
-    /// `http://example.org/search?q=a%20b`. A server whose router reads paths otherwise than
-    /// `normal_path` passes the target that its router sees: one that takes `%2F` for a slash,
-    /// cuts `;parameters`, ignores case, or does not join slashes before it removes `..`.
+    /// `http://example.org/search?q=a%20b`. A server routes by `verdict::path`, or, if its router
+    /// reads paths itself and otherwise than `normal_path`, passes the target that its router sees:
+    /// one that takes `%2F` for a slash, cuts `;parameters` or what follows `%00`, drops dots at
+    /// the end, ignores case, or does not join slashes before it removes `..`.
     std::string_view target;
     /// The address of the connection's other end: a client or a proxy. A server on a unix socket
     /// passes an address that it trusts as a proxy, such as 127.0.0.1.

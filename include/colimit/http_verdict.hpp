@@ -37,6 +37,11 @@ struct verdict {
     /// Why the limiter could not decide, or not under all policies at once. Without a decision
     /// `guard_options::allow_on_error` decided; otherwise the policies did that could.
     error_code error{};
+    /// The path of the request as the guard has read it, `normal_path`. Route by it: a router that
+    /// reads the target itself may find another handler than the one that was limited, such as that
+    /// of `/api/login` for `/api/login/../../health`, of which the path is `/health`. What no
+    /// handler has by this path, such as `/api/login%00` and `/api/login.`, is not found.
+    std::string path{};
     /// The document that was in force, which has the policies.
     std::shared_ptr<const policy_document> document{};
 };

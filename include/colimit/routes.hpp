@@ -37,7 +37,8 @@ class route {
     /// segment `*` stands for any number of segments, or none: `/api/*` also matches `/api`, and
     /// `/*` every path. At most `limits::max_route_bytes` and `max_route_segments`
     /// @param methods up to `limits::max_route_methods`, in any order; empty: all methods; `GET`
-    /// also matches HEAD, which servers handle alike
+    /// also matches HEAD, which servers handle alike, and methods of requests match without regard
+    /// to case, as some servers take `get` for GET
     /// @throws colimit::error with `errc::invalid_config`
     explicit route(std::string_view path, std::vector<std::string> methods = {});
 

@@ -84,6 +84,10 @@ class decimal {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
+[[nodiscard]] constexpr char upper(char c) noexcept {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+}
+
 inline constexpr std::string_view hex_digits = "0123456789abcdef";
 
 /// Returns the last `Size` hexadecimal digits of a number.

@@ -49,7 +49,8 @@ guard_call::guard_call(std::shared_ptr<const guard_settings> settings, const htt
     : settings_(std::move(settings)), request_(r) {
     verdict_.document = settings_->documents();
     const auto& document = *verdict_.document;
-    const auto route = document.routes().find(r.method, r.target);
+    verdict_.path = http::normal_path(r.target);
+    const auto route = document.routes().find(r.method, verdict_.path);
     if (!route)
         return;
     verdict_.policies = document.policies_of(*route);

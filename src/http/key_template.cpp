@@ -51,9 +51,13 @@ constexpr std::string_view no_value = "none";
 [[nodiscard]] std::string_view method_value(std::string_view method) noexcept {
     constexpr std::array<std::string_view, 8> known = {"GET",     "POST",    "PUT",   "DELETE",
                                                        "CONNECT", "OPTIONS", "TRACE", "PATCH"};
-    if (method == "HEAD")
+    const auto is = [method](std::string_view name) {
+        return std::ranges::equal(method, name, {}, detail::upper);
+    };
+    if (is("HEAD"))
         return "GET";
-    return std::ranges::find(known, method) != known.end() ? method : "other";
+    const auto* const found = std::ranges::find_if(known, is);
+    return found != known.end() ? *found : "other";
 }
 
 /// Returns the name in a field of a key such as `header:x-api-key`.

@@ -81,10 +81,14 @@ route::route(std::string_view path, std::vector<std::string> methods)
 }
 
 bool route::has_method(std::string_view method) const noexcept {
-    const auto is_listed = [this](std::string_view m) {
-        return std::ranges::binary_search(methods_, m);
+    const auto less = [](std::string_view a, std::string_view b) {
+        return std::ranges::lexicographical_compare(a, b, {}, detail::upper, detail::upper);
     };
-    return methods_.empty() || is_listed(method) || (method == "HEAD" && is_listed("GET"));
+    const auto is_listed = [this, less](std::string_view m) {
+        return std::ranges::binary_search(methods_, m, less);
+    };
+    return methods_.empty() || is_listed(method) ||
+           (text::same_word(method, "head") && is_listed("GET"));
 }
 
 bool route::has_methods_of(const route& other) const noexcept {

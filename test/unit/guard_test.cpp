@@ -129,6 +129,22 @@ BOOST_AUTO_TEST_CASE(a_request_without_a_route_or_a_policy_is_let_through_and_ch
     BOOST_TEST(b.limiter.statistics().allowed == 0U);
 }
 
+/// A server that routes by it does what was limited.
+BOOST_AUTO_TEST_CASE(a_verdict_has_the_path_that_decided) {
+    auto b = bench{two_policies};
+    for (const auto& [target, path] : {std::pair{"/free/../one?x", "/one"},
+                                       {"//%6Fne/", "/one"},
+                                       {"/free", "/free"},
+                                       {"http://h/none%00", "/none%00"},
+                                       {"*", "/*"},
+                                       {"", "/"}}) {
+        const auto v = b({.method = "POST", .target = target});
+        BOOST_TEST(v.path == path);
+        BOOST_TEST(v.policies.empty() == (path != std::string_view{"/one"}));
+    }
+    BOOST_TEST(b({.method = "post", .target = "/one"}).policies.size() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(several_policies_are_all_charged_or_none) {
     auto b = bench{two_policies};
     const auto of = [](std::string client) {

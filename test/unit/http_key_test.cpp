@@ -150,7 +150,9 @@ BOOST_AUTO_TEST_CASE(clients_cannot_invent_methods_for_new_keys) {
     };
     BOOST_TEST(of("HEAD") == of("GET"));
     BOOST_TEST(of("POST") != of("GET"));
-    BOOST_TEST(of("BREW") == of("get"));
+    BOOST_TEST(of("BREW") == of("LOCK"));
+    BOOST_TEST(of("get") == of("GET"));
+    BOOST_TEST(of("Head") == of("GET"));
     BOOST_TEST(of("other") == of("BREW"));
 }
 

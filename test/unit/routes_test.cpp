@@ -185,7 +185,9 @@ BOOST_AUTO_TEST_CASE(routes_are_for_their_methods_and_get_is_also_head) {
     BOOST_TEST(find("HEAD", "/a") == 1);
     BOOST_TEST(find("PUT", "/a") == 1);
     BOOST_TEST(find("DELETE", "/a") == 99);
-    BOOST_TEST(find("get", "/a") == 99);
+    for (const auto* method : {"get", "Get", "head"}) // the router may take it for GET
+        BOOST_TEST(find(method, "/a") == 1);
+    BOOST_TEST(find("post", "/a") == 0);
     BOOST_TEST(find("BREW", "/b") == 2);
     BOOST_TEST(find("GET", "/c") == 99);
     BOOST_TEST(find("HEAD", "/c") == 3);
