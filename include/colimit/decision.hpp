@@ -142,8 +142,8 @@ class rule_statuses {
 
 /// The result of a call. The numbers are those of the limiting rule: of the rules that denied, the
 /// one with the longest `retry_after`; if all allowed, the one with the least remaining. If
-/// prevent_duplicate or a block denies for longer than any rule, limit and remaining are 0 and the
-/// times are those of the duplicate or block.
+/// prevent_duplicate or a block denies for longer than any rule, or all rules are shadow rules,
+/// limit and remaining are 0 and the times are those of the duplicate or block.
 struct decision {
     colimit::outcome outcome = colimit::outcome::denied;
     decision_source source = decision_source::store;

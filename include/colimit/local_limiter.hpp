@@ -55,8 +55,11 @@ struct local_statistics {
 ///
 /// When all states are in use, a new key replaces one that has fully recovered; if there is none,
 /// it uses one of 1,024 shared states, which count several new keys together. So a flood of keys
-/// can neither reset a limited key, nor lock new keys out forever, nor grow memory. `refund` and
-/// `reset` of a key with a shared state change nothing, because the state also belongs to other
+/// can neither reset a limited key nor grow memory. While it lasts, new keys are limited together
+/// with those of the flood, and may be denied all that time; once no more keys are charged, at most
+/// for as long as the limit takes to recover. Such a key is always limited at least as strictly as
+/// alone, so with `initially(n)` it never has more than n tokens, and with 0 is denied. `refund`
+/// and `reset` of a key with a shared state change nothing, because the state also belongs to other
 /// keys; a `block` of such a key also denies these. A log that cannot grow merges new events into
 /// its newest one, which then counts for longer; a sketch that cannot grow denies new members until
 /// its window ends.

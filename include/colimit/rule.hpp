@@ -146,7 +146,10 @@ class rule {
 
     /// For buckets. Returns a copy with this number of initial tokens for a key without state: 0 to
     /// the capacity, which is the default. A key has state from its first `allow` or `charge`, even
-    /// a denied one, until the bucket has been full for the time that it takes to fill.
+    /// a denied one, until the bucket has been full for the time that it takes to fill. If
+    /// something else denies the key for longer, the call at `retry_after` is the first one of a
+    /// new key: it is allowed only if it costs at most the initial tokens, and otherwise the bucket
+    /// fills from then on.
     [[nodiscard]] constexpr rule initially(std::int64_t tokens) const noexcept {
         auto copy = *this;
         copy.initial_ = tokens;

@@ -297,7 +297,7 @@ class evaluation {
         return now() + longest;
     }
 
-    /// Copies the numbers of the limiting rule, or of a lockout that lasts longer.
+    /// Copies the numbers of the limiting rule, or of a lockout that lasts longer or denies alone.
     void summarise() noexcept {
         const auto limiting =
             rules_.size == 0 ? rule_status{} : result_.rules[result_.limiting_rule];
@@ -310,11 +310,12 @@ class evaluation {
             return;
         result_.retry_after = limiting.retry_after;
         const auto other = find_lockout();
-        if (other.reason == denial_reason::rule || other.wait <= limiting.retry_after)
+        const auto is_rule =
+            other.wait <= limiting.retry_after && !rules_.limits[result_.limiting_rule].shadow;
+        if (other.reason == denial_reason::rule || is_rule)
             return;
         result_.reason = request_.verb == verb::once ? denial_reason::duplicate : other.reason;
-        result_.limit = 0;
-        result_.remaining = 0;
+        result_.limit = result_.remaining = 0;
         result_.retry_after = other.wait;
         result_.reset_after = other.wait;
     }

@@ -84,7 +84,7 @@ bool apply_after(slot_set& set, const compiled_policy& rules, const call_request
 }
 
 std::int64_t lifetime(const slot_set& set, std::int64_t now) noexcept {
-    return set.count(now) == 0 ? 0 : set.holders().back().end - now;
+    return set.count(now) == 0 ? 0 : set.latest() - now;
 }
 
 std::uint64_t fencing_token(const compiled_policy& rules, std::span<const rule_state> states,

@@ -7,6 +7,11 @@
 // A lease that ends later than one lease after `now` was stored by a longer version of the rule, or
 // before the clock was set back. It counts as if it ended then, and `shorten` makes it end then:
 // so no place is blocked for longer than one lease after the clock was set back.
+//
+// A set may have `limits::max_concurrent` holders, each of which is renewed in each third of a
+// lease. So they are in two search trees: by the end of their leases, with the number of holders in
+// each subtree, and by their ids. Every call takes a time that grows with the logarithm of the
+// number of holders. The trees are treaps, and share nodes that are in one array.
 
 #pragma once
 
@@ -17,7 +22,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -31,9 +35,14 @@ class slot_set {
     };
     static constexpr std::int64_t max_token = limits::max_exact_integer;
 
-    [[nodiscard]] bool is_empty() const noexcept { return holders_.empty() && token_ == 0; }
+    /// The memory of a holder, in bytes.
+    static constexpr std::size_t holder_size = 48;
+
+    [[nodiscard]] bool is_empty() const noexcept { return size() == 0 && token_ == 0; }
     /// Returns all holders, including those whose lease has ended, by its end.
-    [[nodiscard]] std::span<const holder> holders() const noexcept { return holders_; }
+    [[nodiscard]] std::vector<holder> holders() const;
+    /// Returns when the last lease ends, or has ended; 0 if there are no holders.
+    [[nodiscard]] std::int64_t latest() const noexcept;
     /// Returns the last fencing token, or 0.
     [[nodiscard]] std::int64_t token() const noexcept { return token_; }
     /// Returns the token of the next grant, which is larger than the last one and not below `now`:
@@ -43,7 +52,7 @@ class slot_set {
     void pass_token(std::int64_t token) noexcept { token_ = std::max(token_, token); }
     /// Returns the memory in use, including the object itself.
     [[nodiscard]] std::size_t bytes() const noexcept {
-        return sizeof(slot_set) + holders_.capacity() * sizeof(holder);
+        return sizeof(slot_set) + nodes_.capacity() * sizeof(node);
     }
     /// Returns the memory in use after `make_room`.
     [[nodiscard]] std::size_t bytes_with_room(std::int64_t now) const noexcept;
@@ -74,10 +83,38 @@ class slot_set {
     void clear() noexcept { *this = {}; }
 
   private:
-    [[nodiscard]] std::size_t first_after(std::int64_t t) const noexcept;
-    void insert(std::string_view id, std::int64_t end) noexcept;
+    using index = std::uint32_t;
+    static constexpr index none = UINT32_MAX;
+    /// Of leases that end at one time, ids decide.
+    enum order : std::uint8_t { by_end, by_id };
+    struct node {
+        holder own;
+        std::array<std::array<index, 2>, 2> children; ///< by order: before it and after it
+        index size;                                   ///< of the subtree by the end of leases
+    };
+    static_assert(sizeof(node) == holder_size);
 
-    std::vector<holder> holders_; ///< by the end of their leases
+    [[nodiscard]] static bool is_before(order o, const holder& a, const holder& b) noexcept;
+    [[nodiscard]] index size_of(index root) const noexcept {
+        return root == none ? 0 : nodes_[root].size;
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return size_of(roots_[by_end]); }
+    void recount(order o, index root) noexcept;
+    void split(order o, index root, const holder& at, index& before, index& after) noexcept;
+    [[nodiscard]] index merge(order o, index before, index after) noexcept;
+    [[nodiscard]] index without(order o, index root, index removed) noexcept;
+    void append_to(std::vector<holder>& all, index root) const;
+
+    [[nodiscard]] bool has_room(std::int64_t now) const noexcept;
+    [[nodiscard]] std::size_t ended(std::int64_t t) const noexcept;
+    [[nodiscard]] index at(std::size_t place) const noexcept;
+    [[nodiscard]] index find(std::string_view id) const noexcept;
+    void insert(std::string_view id, std::int64_t end) noexcept;
+    void erase(index removed) noexcept;
+
+    std::vector<node> nodes_;
+    std::array<index, 2> roots_{none, none};
+    index free_ = none; ///< the first unused node; its first child is the next one
     std::int64_t token_ = 0;
 };
 

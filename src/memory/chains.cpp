@@ -59,8 +59,8 @@ constexpr std::uint32_t evaluated_factor = verb_factor * 256;
 /// that is not before those of other cells.
 [[nodiscard]] core::rule_state stored(const core::compiled_rule& l, core::slot_set& set,
                                       std::int64_t recovered_at) noexcept {
-    const auto all = set.holders();
-    return {.t = all.empty() ? recovered_at : all.back().end - l.period,
+    const auto latest = set.latest();
+    return {.t = latest == 0 ? recovered_at : latest - l.period,
             .num = std::bit_cast<std::int64_t>(&set)};
 }
 

@@ -17,7 +17,8 @@ namespace colimit::memory {
 large_call::large_call(store& s, const detail::policy_data& p, const core::call_request& request,
                        decision& result) noexcept
     : store_(s), policy_(p), rules_(p.compiled), request_(request), result_(result),
-      memory_(p.compiled.slots), c_{.states = memory_.all(), .sketches = sketches_},
+      memory_(p.compiled.slots), found_(p.compiled.slots),
+      c_{.states = memory_.all(), .sketches = sketches_},
       may_add_(!core::traits_of(request.verb).only_asks) {}
 
 std::size_t large_call::prepare(const hash::digest& id, std::uint32_t head) noexcept {
@@ -31,6 +32,7 @@ std::size_t large_call::prepare(const hash::digest& id, std::uint32_t head) noex
 void large_call::decide(const hash::digest& id, std::uint32_t head) noexcept {
     head_ = head;
     read(id);
+    std::ranges::copy(c_.states, found_.all().begin());
     report_members();
     auto log_changed = change_log(nullptr);
     core::report_counts(*log_, rules_, request_, c_.states);
@@ -47,7 +49,7 @@ void large_call::decide(const hash::digest& id, std::uint32_t head) noexcept {
         if (head_ != no_cell)
             store_.chains_.erase(head_);
     } else if (effect != core::effect::nothing || log_changed || slots_changed || adds_member()) {
-        store_contents(id);
+        store_contents(id, effect);
     } else if (is_shared_) {
         ++store_.overflowed_;
     }
@@ -57,8 +59,10 @@ void large_call::decide(const hash::digest& id, std::uint32_t head) noexcept {
 void large_call::read(const hash::digest& id) noexcept {
     if (head_ == no_cell) {
         is_shared_ = store_.shared_.read(id, policy_, now(), c_, new_log_);
-        if (is_shared_)
+        if (is_shared_) {
+            owe_as_new(rules_, c_.states, now());
             request_ = shared_request(request_);
+        }
         return;
     }
     c_.header.exists = true;
@@ -246,7 +250,7 @@ bool large_call::change_log(const decision* decided) noexcept {
     return changed;
 }
 
-void large_call::store_contents(const hash::digest& id) noexcept {
+void large_call::store_contents(const hash::digest& id, core::effect effect) noexcept {
     if (is_shared_ && charges(request_, result_))
         restart_periods(rules_, c_.states, now());
     for (std::uint32_t i = 0; i < rules_.slots; ++i) // a denial may change only the log
@@ -264,7 +268,10 @@ void large_call::store_contents(const hash::digest& id) noexcept {
         c_.log = nullptr;
     if (slots_->is_empty())
         c_.slots = nullptr;
-    if ((!is_new || may_insert(request_, is_shared_, result_)) && make_room() && insert_log()) {
+    if ((!is_new || may_insert(rules_, request_, is_shared_, result_)) && make_room() &&
+        insert_log()) {
+        if (effect == core::effect::nothing)
+            keep_found();
         update_sketches();
         if (c_.slots != nullptr)
             (void)new_slots_.release(); // the cell owns it
@@ -278,6 +285,14 @@ void large_call::store_contents(const hash::digest& id) noexcept {
     } else {
         store_.move_to_shared(head_, policy_, c_, *log_, now());
     }
+}
+
+/// Undoes that buckets were brought to now, if only the log, members or holders have changed: those
+/// with `initially` count from the last use how long they have been full, as in the other stores.
+void large_call::keep_found() noexcept {
+    for (std::uint32_t i = 0; i < rules_.slots; ++i)
+        if (rules_.limits[i].initial != core::starts_full)
+            c_.states[i] = found_.all()[i];
 }
 
 /// Makes room for the cells that the key does not have, and for a new log and new sketches.

@@ -55,7 +55,8 @@ class large_call {
     [[nodiscard]] bool may_grow() noexcept;
     [[nodiscard]] bool change_log(const decision* decided) noexcept;
 
-    void store_contents(const hash::digest& id) noexcept;
+    void store_contents(const hash::digest& id, core::effect effect) noexcept;
+    void keep_found() noexcept;
     [[nodiscard]] bool make_room() noexcept;
     [[nodiscard]] bool insert_log() noexcept;
     void update_sketches() noexcept;
@@ -69,6 +70,7 @@ class large_call {
     core::hyperloglog::register_update member_{};
 
     call_states memory_;
+    call_states found_; ///< before the call
     std::array<core::hyperloglog*, limits::max_rules_per_policy> sketches_{};
     std::array<sketch_state, limits::max_rules_per_policy> sketch_states_{};
     contents c_;

@@ -106,9 +106,35 @@ bool charges(const core::call_request& request, const decision& result) noexcept
            core::traits_of(request.verb).charges_always;
 }
 
-bool may_insert(const core::call_request& request, bool is_shared,
-                const decision& result) noexcept {
-    return !is_shared || charges(request, result) || request.verb == core::verb::block;
+namespace {
+
+[[nodiscard]] bool has_initial(const core::compiled_rule& l) noexcept {
+    return l.initial != core::starts_full;
+}
+
+} // namespace
+
+bool may_insert(const core::compiled_policy& rules, const core::call_request& request,
+                bool is_shared, const decision& result) noexcept {
+    if (!is_shared)
+        return true;
+    return (charges(request, result) || request.verb == core::verb::block) &&
+           std::ranges::none_of(rules.rules(), has_initial);
+}
+
+void owe_as_new(const core::compiled_policy& rules, std::span<core::rule_state> states,
+                std::int64_t now) noexcept {
+    for (std::uint32_t i = 0; i < rules.size; ++i) {
+        const auto& l = rules.limits[i];
+        if (!has_initial(l))
+            continue;
+        auto fresh = core::rule_state{};
+        for (auto* s : {&states[i], &fresh}) {
+            (void)core::advance(l, *s, now);
+            core::fold(l, *s);
+        }
+        states[i] = core::stricter(l, states[i], fresh);
+    }
 }
 
 void restart_periods(const core::compiled_policy& rules, std::span<core::rule_state> states,

@@ -2,7 +2,8 @@
 //
 // The shared states of a full store. Keys without a chain use them: 1,024 states per policy, each
 // of which counts all keys that map to it. So such a key is limited at least as strictly as alone,
-// and is allowed again as the state recovers.
+// and is allowed again as the state recovers. Any of the keys may be a new one: so for each call, a
+// rule with `initially` owes at least what it owes for a new key.
 //
 // The digest of key and policy selects one of 1,024 sets of 10 slots. A slot belongs to one rule of
 // a policy, or to its log or its block, so 10 slots are enough for any policy. If several policies
@@ -91,9 +92,14 @@ class shared_states {
 [[nodiscard]] bool charges(const core::call_request& request, const decision& result) noexcept;
 
 /// Returns whether a new key with a state to store may get a chain. A denial by a shared state does
-/// not: it would copy that state to each key that is denied.
-[[nodiscard]] bool may_insert(const core::call_request& request, bool is_shared,
-                              const decision& result) noexcept;
+/// not: it would copy that state to each key that is denied. With `initially` no key with a shared
+/// state does: a copy would be new again later than the key alone, and have more tokens until then.
+[[nodiscard]] bool may_insert(const core::compiled_policy& rules, const core::call_request& request,
+                              bool is_shared, const decision& result) noexcept;
+
+/// Makes the states of a key with a shared state at least as strict as those of a new key.
+void owe_as_new(const core::compiled_policy& rules, std::span<core::rule_state> states,
+                std::int64_t now) noexcept;
 
 /// Starts periods that are counted from the first use again. In a shared state the last charge of
 /// any key counts as the first use; otherwise some keys would be allowed too early.

@@ -74,13 +74,15 @@ void store::decide_new_key(const hash::digest& id, const detail::policy_data& p,
                            decision& result) noexcept {
     auto log = core::event_log{};
     const auto is_shared = shared_.read(id, p, request.now, c, log);
+    if (is_shared)
+        owe_as_new(p.compiled, c.states, request.now);
     const auto effect =
         evaluate(p.compiled, c, is_shared ? shared_request(request) : request, result);
     const auto now = request.now;
     if (effect == core::effect::store) {
         if (is_shared && charges(request, result))
             restart_periods(p.compiled, c.states, now);
-        if (may_insert(request, is_shared, result)) {
+        if (may_insert(p.compiled, request, is_shared, result)) {
             chains_.evict_some(now);
             if (chains_.make_room(chains::cells_of(p.compiled, c), 0, now, no_cell)) {
                 chains_.insert(id, p.compiled, c,

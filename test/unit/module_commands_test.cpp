@@ -382,6 +382,20 @@ BOOST_AUTO_TEST_CASE(a_server_that_does_not_tell_of_forks_gets_all_effects) {
     BOOST_TEST(s.calls == 0);
 }
 
+/// Both directions are in the table of differences from redis-cell.
+BOOST_AUTO_TEST_CASE(tokens_that_were_used_stay_as_many_if_the_rate_changes) {
+    const auto throttle = [](server& s, const std::string& period) {
+        return s.run({"CL.THROTTLE", "k", "9", "10", period});
+    };
+    auto slower = loaded{};
+    for (auto i = 0; i < 10; ++i)
+        (void)throttle(slower, "60");
+    BOOST_TEST(throttle(slower, "600") == "*5\r\n:1\r\n:10\r\n:0\r\n:60\r\n:600\r\n");
+    auto faster = loaded{};
+    (void)throttle(faster, "600");
+    BOOST_TEST(throttle(faster, "60") == "*5\r\n:0\r\n:10\r\n:8\r\n:-1\r\n:12\r\n");
+}
+
 /// As by the script, which reads all values first.
 BOOST_AUTO_TEST_CASE(a_key_that_is_named_twice_is_charged_once) {
     const auto clock = std::string{"1700000000000000"};

@@ -2,6 +2,7 @@
 //
 // slot_set against a plain map of holders that is obviously correct.
 
+#include <colimit/limits.hpp>
 #include <core/slot_set.hpp>
 #include <support/rng.hpp>
 #include <support/unit_test.hpp>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <map>
 #include <string>
 #include <string_view>
@@ -119,7 +121,7 @@ BOOST_AUTO_TEST_CASE(ended_leases_take_no_memory_after_the_next_holder) {
     for (auto i = 0; i < 1'000; ++i)
         add(set, i % 2 == 0 ? a : b, start + i * lease);
     BOOST_TEST(set.holders().size() == 1U);
-    BOOST_TEST(set.bytes() <= sizeof(slot_set) + 4 * sizeof(slot_set::holder));
+    BOOST_TEST(set.bytes() <= sizeof(slot_set) + 4 * slot_set::holder_size);
 }
 
 BOOST_AUTO_TEST_CASE(a_set_has_room_for_at_most_twice_its_holders_and_seldom_moves_them) {
@@ -130,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_set_has_room_for_at_most_twice_its_holders_and_seldom_mov
         add(set, "holder  " + std::to_string(1'000 + i), start);
         moves += set.bytes() != before ? 1 : 0;
         BOOST_TEST_REQUIRE(set.bytes() <=
-                           sizeof(slot_set) + std::max(4UL, 2 * i) * sizeof(slot_set::holder));
+                           sizeof(slot_set) + std::max(4UL, 2 * i) * slot_set::holder_size);
     }
     BOOST_TEST(moves == 9); // 4, 8, ..., 1,024
 }
@@ -144,6 +146,31 @@ BOOST_AUTO_TEST_CASE(a_single_lease_that_has_ended_is_room_for_a_holder) {
     BOOST_TEST(set.bytes_with_room(start + lease) == full);
     add(set, a, start + lease);
     BOOST_TEST(set.bytes() == full);
+}
+
+/// With a search through all holders this would take minutes.
+BOOST_AUTO_TEST_CASE(the_cost_of_a_call_hardly_grows_with_the_holders) {
+    constexpr auto holders = colimit::limits::max_concurrent;
+    const auto id = [](std::int64_t i) {
+        auto text = std::to_string(i);
+        return text.insert(0, 12 - text.size(), '0');
+    };
+    auto set = slot_set{};
+    for (auto i = std::int64_t{0}; i < holders; ++i)
+        add(set, id(i), start + i);
+    const auto begin = std::clock();
+    for (auto round = std::int64_t{1}; round <= 3; ++round)
+        for (auto i = std::int64_t{0}; i < holders; ++i) {
+            const auto other = id(i * 7'919 % holders); // each once
+            const auto now = start + round * lease / 2 + i;
+            if (set.holds(other, now) && set.count(now) == holders)
+                set.extend(other, now, lease);
+        }
+    for (auto i = std::int64_t{0}; i < holders; ++i)
+        BOOST_REQUIRE(set.remove(id(i)));
+    const auto seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    BOOST_TEST(seconds < 10); // of processor time
+    BOOST_TEST(set.count(start) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_set_is_like_a_plain_map) {
