@@ -155,7 +155,7 @@ struct config {
     /// by T of the average load: the default suits up to 16 masters, and four tags per master are
     /// enough. But a batch has keys of one tag on a cluster, so more tags make more and smaller
     /// batches: a server spends 2.7 us per check in batches of 16 keys, 4.0 with 4 keys and 7.7
-    /// with one. A batch that waits takes some 18 KiB, which are kept for the next ones: 290 MiB if
+    /// with one. A batch that waits takes 2 to 18 KiB, depending on its calls: up to 290 MiB if
     /// calls for keys of all 16,384 tags wait at a time. On one server, or behind Sentinel, the
     /// number makes no difference to speed; with packed storage, fewer tags than eight are as many
     /// hashes.
@@ -170,7 +170,8 @@ struct config {
     /// The time for connecting to the server, the TLS handshake and the Redis handshake together: 1
     /// ms to 1 h. If a host name has several addresses, they are tried in sequence, each for an
     /// equal share of this time, and the next attempt begins with the addresses that have not
-    /// failed.
+    /// failed. Asio resolves the names of all limiters of a context on one thread, one after the
+    /// other: a name whose resolver is silent delays the connections of the others.
     std::chrono::milliseconds connect_timeout{1000};
 
     /// A connection on which no reply is outstanding, and which has been idle for this long, is
@@ -190,7 +191,13 @@ struct config {
 
     /// With TCP, how long sent data may stay unacknowledged by the server's system before the
     /// connection ends (TCP_USER_TIMEOUT of Linux; no effect elsewhere): 1 ms to 1 h, or 0 for the
-    /// system's own limit, about 15 min. A server that is frozen or busy still acknowledges.
+    /// system's own limit, about 15 min. The system of a server that is frozen or busy still
+    /// acknowledges, but only what it has room for. If more requests wait there unread than its
+    /// receive window holds (64 KiB for a new connection with Linux's defaults), this time counts
+    /// for probes of the full window, too: the connection ends, and calls in flight complete with
+    /// `errc::outcome_unknown`. Six batches of 96 calls are that large if keys or ids have more
+    /// than about 100 bytes, and so are batches of many calls of `acquire`. So with a `timeout` of
+    /// seconds and such calls, choose a value that is longer than the server may stand still, or 0.
     std::chrono::milliseconds tcp_user_timeout{1000};
 
     /// The pauses between attempts to connect double from the first value to the second, each with
@@ -203,14 +210,18 @@ struct config {
     ///
     /// After `limits::breaker_failures` failures in a row the circuit breaker opens: calls fail
     /// with `errc::unavailable` immediately, which `on_failure` decides, until the server has
-    /// answered probes in time.
+    /// answered probes in time. On a cluster each node has a breaker, and so have the search for
+    /// the nodes, and the keys of one tag whose calls nodes reject or send to each other; calls
+    /// that are let through after pauses are the probes of these.
     std::chrono::milliseconds reconnect_delay_min{10};
     std::chrono::milliseconds reconnect_delay_max{1500};
 
-    /// The number of calls that may be incomplete at a time: 1 to 16,777,216. One more completes
-    /// with `errc::too_many_in_flight`. The limiter's own calls, which renew and release slots and
-    /// give reservations back, may be as many again. The default is far above the number of calls
-    /// that a server decides within one timeout. Each call takes at most 768 bytes.
+    /// The number of calls that may be incomplete at a time, on a cluster per node: 1 to
+    /// 16,777,216. One more completes with `errc::too_many_in_flight`. The limiter's own calls,
+    /// which renew and release slots and give reservations back, may be as many again. The default
+    /// is far above the number of calls that a server decides within one timeout. Each call takes
+    /// at most 768 bytes; one that shares no request with others, as it is an `allow_all` or has a
+    /// time of its own, about 3 KiB while it waits, of which at most a few MB are kept.
     std::size_t max_in_flight = 65'536;
 
     /// The number of calls of `wait`, and of `acquire` with `max_wait`, that may be incomplete at a

@@ -117,6 +117,10 @@ cluster_backend::member& cluster_backend::member_at(const redis::host_port& serv
 cluster_backend::member& cluster_backend::member_of(std::size_t group) {
     if (route_[group] != nullptr)
         return *route_[group];
+    if (is_in_call_ && settings_.may_connect) { // which runs on the executor
+        reroute_at(steady_now());
+        return homeless();
+    }
     const auto slot = tags_.slot(group);
     if (const auto* owner = finder_.map().owner(slot)) {
         route_[group] = &member_at(*owner);
@@ -126,16 +130,22 @@ cluster_backend::member& cluster_backend::member_of(std::size_t group) {
         reports().problems().note_own(errc::unavailable, phase::script,
                                       "no node of the cluster serves slot", std::to_string(slot));
         finder_.request();
+        route_[group] = &homeless();
     }
     return homeless();
 }
 
 void cluster_backend::start(operation& op, std::string_view key, const policy_pointer* policy) {
-    if (op.kind == call_kind::ready)
-        return start_ready(op);
-    if (auto* node = node_for(op, key, policy))
-        return start_on(*node, op, key, policy);
-    core().complete(op, errc::unavailable);
+    const auto is_ready_call = op.kind == call_kind::ready;
+    is_in_call_ = true;
+    auto* node = is_ready_call ? nullptr : node_for(op, key, policy);
+    if (is_ready_call)
+        start_ready(op);
+    is_in_call_ = false;
+    if (node != nullptr)
+        start_on(*node, op, key, policy);
+    else if (!is_ready_call)
+        core().complete(op, errc::unavailable);
 }
 
 /// Returns the node to which a call goes; null if it ends at once.
@@ -156,7 +166,7 @@ redis_node* cluster_backend::node_for(const operation& op, std::string_view key,
 
 /// Returns whether a call ends at once, as those before it were rejected or had no node.
 bool cluster_backend::is_refused(std::size_t group, const member& m) {
-    const auto has_no_node = &m == &homeless() && finder_.has_map();
+    const auto has_no_node = route_[group] == &homeless();
     if (!has_no_node && !retries_.is_any_open())
         return false;
     const auto now = steady_now();

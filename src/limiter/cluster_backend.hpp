@@ -109,11 +109,12 @@ class cluster_backend final : public redis_backend,
     const shared_tls tls_;
     const redis::key_tags tags_;
     std::deque<member> members_; ///< the first one is `homeless`
-    std::vector<member*> route_; ///< by group; null: not looked up yet
+    std::vector<member*> route_; ///< by group; null: not looked up yet, or without a map
     problem_source map_problems_;
     redis::map_finder finder_;
     redis::retry_pauses retries_; ///< of groups, and after them of members
     bool is_closed_ = false;
+    bool is_in_call_ = false;         ///< of a verb, perhaps on another thread
     std::int64_t retry_at_ = never;   ///< when calls at `homeless` are sent to the nodes again
     std::int64_t release_at_ = never; ///< when connections that no call needs are closed
     deadline_timer timer_;

@@ -30,6 +30,8 @@ struct other_queue final : redis::batch_router {
              const redis::rejected_batch& /*what*/) noexcept override {
         return {.queue = to};
     }
+    void on_served(const redis::script_queue& /*by*/, std::size_t /*group*/,
+                   bool /*was_parked*/) noexcept override {}
     redis::script_queue* to = nullptr;
 };
 

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -334,6 +335,47 @@ BOOST_AUTO_TEST_CASE(what_keeps_a_limiter_from_a_cluster_is_reported) {
     auto plain = fake_redis{net, {0x0a000003, 6379}};
     plain.serve_all_slots();
     has(text_after("rediss+cluster://10.0.0.3", secured.trusted()), "TLS");
+}
+
+/// Whichever thread makes a call: they may use what only the executor's functions may.
+BOOST_AUTO_TEST_CASE(functions_of_the_configuration_run_on_the_executor) {
+    auto single = fake_redis{net, {0x0a000001, 6379}};
+    auto clustered = fake_redis{net, {0x0a000002, 6379}};
+    clustered.serve_all_slots();
+    single.password = clustered.password = "secret";
+    for (const std::string address : {"redis://10.0.0.1", "redis+cluster://10.0.0.2"}) {
+        auto is_outside = true;
+        auto outside = 0;
+        auto inside = 0;
+        const auto note = [&] { ++(is_outside ? outside : inside); };
+        auto l = live{context, address, [&](config& c) {
+                          c.credentials = [&] {
+                              note();
+                              return credentials{.user = {}, .password = "secret"};
+                          };
+                          if (address.find("cluster") != std::string::npos)
+                              c.may_connect = [&](std::string_view, std::uint16_t) {
+                                  note();
+                                  return true;
+                              };
+                      }};
+        auto decided = 0;
+        auto is_ready = false;
+        for (auto round = 1; round <= 3; ++round) {
+            l.limiter.ready([&](error_code ec) { is_ready = !ec; });
+            for (const auto* key : {"a", "b", "c"})
+                l.limiter.allow(key, many, [&](error_code ec, const decision& /*d*/) {
+                    decided += ec ? 0 : 1;
+                });
+            is_outside = false;
+            run_for(1s);
+            is_outside = true;
+            BOOST_TEST(is_ready);
+            BOOST_TEST(decided == 3 * round);
+        }
+        BOOST_TEST(inside > 0);
+        BOOST_TEST(outside == 0);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

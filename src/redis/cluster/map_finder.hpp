@@ -54,7 +54,8 @@ class map_finder final : private connection_owner {
     map_finder(const connection::executor& own, detail::thread_lock& lock,
                map_finder_settings settings, error_sink& problems, map_owner& owner);
 
-    void open() { wake(); }
+    /// Lets the executor ask the first node, at once.
+    void open() { wait(); }
     /// Ends everything that keeps the context running. `now` is that of `connection::close`.
     void close(bool now) noexcept;
 

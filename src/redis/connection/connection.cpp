@@ -47,7 +47,7 @@ health_state connection::state() const noexcept {
 
 void connection::open() {
     read_clock();
-    attempt([this] { perform(session_.start(now_)); });
+    session_.open(now_);
     wait();
 }
 

@@ -94,6 +94,7 @@ class connection final : private stream_events {
     connection(const executor& own, detail::thread_lock& lock, connection_settings settings,
                requests& calls, error_sink& problems, connection_owner& owner);
 
+    /// Lets the executor connect, at once.
     void open();
     /// Opens the connection, or replaces it by one to this address.
     void move_to(address where);

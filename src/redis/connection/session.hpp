@@ -148,7 +148,14 @@ class session {
     /// Called when the server is at another address now: connects there without a pause, unless
     /// this is `idle` or `closed`.
     [[nodiscard]] action moved(std::int64_t now);
-    /// Leaves `idle`.
+    /// Leaves `idle`: `wake` starts the first attempt, so that the source of credentials is not
+    /// called from here.
+    void open(std::int64_t now) noexcept {
+        BOOST_ASSERT(state_ == session_state::idle);
+        state_ = session_state::waiting;
+        due_ = now;
+    }
+    /// Begins an attempt.
     [[nodiscard]] action start(std::int64_t now);
     [[nodiscard]] action connected();
     void append_handshake(std::string& out);

@@ -2,6 +2,7 @@
 //
 // Commands one after the other: the context runs until the replies have come.
 
+#include <base/bytes.hpp>
 #include <limiter/redis_settings.hpp>
 #include <redis/cluster/slot_map_reader.hpp>
 #include <redis/protocol/hash_slot.hpp>
@@ -34,23 +35,36 @@ constexpr auto list_bounds =
     return made;
 }
 
-[[nodiscard]] redis::slot_map read_map(const reply& slots, const std::string& asked_host) {
-    std::vector<redis::host_port> masters;
-    std::vector<redis::slot_map::range> ranges;
-    for (const auto& range : slots.elements) {
-        if (range.elements.size() < 3 || range.elements[2].elements.size() < 2)
-            continue;
-        const auto& node = range.elements[2].elements;
-        const auto host = node[0].text.empty() ? asked_host : node[0].text;
-        const auto master = redis::host_port{host, static_cast<std::uint16_t>(node[1].integer)};
-        auto at = std::ranges::find(masters, master);
-        if (at == masters.end())
-            at = masters.insert(at, master);
-        ranges.push_back({static_cast<std::uint16_t>(range.elements[0].integer),
-                          static_cast<std::uint16_t>(range.elements[1].integer),
-                          static_cast<std::uint16_t>(at - masters.begin())});
+/// Appends a reply as its server has sent it, in RESP2.
+void append(std::string& out, const reply& r) {
+    switch (r.kind) {
+    case reply_kind::nil:
+        out += "$-1\r\n";
+        return;
+    case reply_kind::integer:
+        out += ':' + std::to_string(r.integer) + "\r\n";
+        return;
+    case reply_kind::text:
+    case reply_kind::error:
+        return redis::resp::append_bulk(out, r.text);
+    case reply_kind::array:
+        redis::resp::append_array(out, r.elements.size());
+        for (const auto& e : r.elements)
+            append(out, e);
     }
-    return {std::move(masters), {}, std::move(ranges)};
+}
+
+/// Reads a map with the checks of the library.
+[[nodiscard]] redis::slot_map read_map(const reply& slots, const std::string& asked_host) {
+    auto bytes = std::string{};
+    append(bytes, slots);
+    auto decoder = redis::resp::decoder{redis::resp::decoder::long_bulks::empty, list_bounds};
+    if (decoder.feed(bytes) != redis::resp::progress::complete)
+        throw std::runtime_error{asked_host + ": CLUSTER SLOTS: a malformed reply"};
+    auto read = redis::read_slot_map(decoder, bytes, asked_host);
+    if (!read.map)
+        throw std::runtime_error{asked_host + ": CLUSTER SLOTS: " + read.problem};
+    return *std::move(read.map);
 }
 
 } // namespace
@@ -133,8 +147,12 @@ void servers::find_master(const redis::address& where) {
     if (found.elements.size() != 2)
         throw std::runtime_error{"Sentinel " + sentinel + " knows no master '" +
                                  escaped(where.master) + "'"};
-    const auto port = static_cast<std::uint16_t>(std::stoul(found.elements[1].text));
-    const auto master = where.at({found.elements[0].text, port});
+    const auto& host = found.elements[0].text;
+    const auto port = colimit::detail::read_decimal(found.elements[1].text, redis::max_port);
+    if (!redis::is_host(host) || port.value_or(0) == 0)
+        throw std::runtime_error{"Sentinel " + sentinel + " names a master '" + escaped(host) +
+                                 "' whose address is not valid"};
+    const auto master = where.at({host, static_cast<std::uint16_t>(*port)});
     add(master, colimit::detail::connection_settings_of(
                     settings_, master, colimit::detail::make_tls(settings_, where)));
 }
