@@ -50,10 +50,10 @@ struct problem {
 
 /// Whether calls are decided by the server.
 enum class health_state : std::uint8_t {
-    connecting, ///< there is no connection yet, and calls wait for it
+    connecting, ///< there is no connection, or only one to a read-only server; calls wait for it
     ready,      ///< the server decides calls
     degraded,   ///< failure modes decide calls: the circuit breaker is open, or the server refuses
-                ///< to write (READONLY, OOM, MISCONF, NOREPLICAS) and has granted nothing since
+                ///< to write (OOM, MISCONF, NOREPLICAS) and has granted nothing since
     refused,    ///< see `errc::auth_failed`, `untrusted_server`, `bad_reply`, `invalid_config`
     closed,     ///< the limiter was closed
 };

@@ -16,5 +16,7 @@ foreach(source IN LISTS sources)
     endif()
 endforeach()
 
-target_link_libraries(fuzz_access_log PRIVATE colimit_traffic)
+foreach(name IN ITEMS access_log json_log service_key)
+    target_link_libraries(fuzz_${name} PRIVATE colimit_traffic)
+endforeach()
 target_link_libraries(fuzz_module_commands PRIVATE colimit_test_fake_server)
