@@ -283,10 +283,11 @@ test('a client that has reset the connection is still that client', async () => 
     })));
     for (const socket of sockets) socket.resetAndDestroy();
     server.process.kill('SIGCONT');
-    const counted = () => fetch(`${server.url}metrics`).then((response) => response.text()).then((text) =>
-        /policy="hello",outcome="denied"\} [1-9]/.test(text));
-    await eventually('they are counted', async () =>
-        (await fetch(`${server.url}api/x`)).status === 429 && await counted());
+    await eventually('they are counted', async () => {
+        const text = await fetch(`${server.url}metrics`).then((response) => response.text());
+        return text.includes('policy="hello",outcome="allowed"} 3\n') && text.includes('policy="hello",outcome="denied"} 2\n');
+    });
+    assert.equal((await fetch(`${server.url}api/x`)).status, 429);
     await server.stop();
 });
 
